@@ -60,8 +60,8 @@ use pg_query::NodeEnum;
 use melba_tree::*;
 
 pub use call::function_columns;
-pub use collate::assign as assign_collations;
 pub use coerce::CoercionContext;
+pub use collate::assign as assign_collations;
 pub use context::Context;
 pub use expression::{
     Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
@@ -74,12 +74,12 @@ pub use operators::operator_signature;
 pub use params::Params;
 pub use polymorphic::{is_polymorphic, undetermined_result};
 pub use routine::{
-    AnalyzedCall, CallPlace, ResultForm, RoutineResult, RoutineScope, analyze_call, analyze_in_routine, check_routine_statement, input_names,
-    routine_statements,
+    AnalyzedCall, CallPlace, ResultForm, RoutineResult, RoutineScope, analyze_call, analyze_in_routine, analyze_part_assignment,
+    analyze_with_variables, check_routine_statement, coerce_for_variable, input_names, routine_statements,
 };
 pub use scope::ExprKind;
-pub use variables::{NameConflict, Variable, Variables, analyze_part_assignment, analyze_with_variables, coerce_for_variable};
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
+pub use variables::{NameConflict, Variable, VariableField, Variables};
 
 use literal::Literals;
 use scope::Level;

@@ -21,7 +21,7 @@ use pg_query::protobuf::ParseResult;
 use prost::Message;
 
 pub use escapes::warnings;
-pub use text::{body_statements, parse_expression, parse_sql_body, parse_type_name, string_constant};
+pub use text::{body_statements, parse_expression, parse_sql_body, parse_type_name, place_of_body, string_constant};
 
 /// A query string, parsed.
 #[derive(Debug)]

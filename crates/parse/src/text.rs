@@ -74,6 +74,23 @@ pub fn parse_type_name(text: &str) -> Result<TypeName> {
     }
 }
 
+/// The byte of a statement at which byte `offset` of a function's body stands; `None` when the body is not found just once.
+pub fn place_of_body(statement: &str, body: &str, offset: usize) -> Option<usize> {
+    let quoted = body.replace('\'', "''");
+    let mut places = Vec::new();
+    let dollar = statement.match_indices(body).filter(|(at, _)| statement[..*at].ends_with('$'));
+    places.extend(dollar.map(|(at, _)| at + offset));
+    let doubled = body.get(..offset)?.matches('\'').count();
+    let plain = statement
+        .match_indices(&quoted)
+        .filter(|(at, _)| statement[..*at].ends_with('\'') && statement[at + quoted.len()..].starts_with('\''));
+    places.extend(plain.map(|(at, _)| at + offset + doubled));
+    match places[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
 /// The value of one string constant, as the lexer reads it.
 pub fn string_constant(text: &str, strings: Strings) -> Result<Arc<str>> {
     use pg_query::protobuf::a_const::Val;

@@ -29,7 +29,8 @@ fn is_called(constant: &str, name: &str) -> bool {
 pub fn by_name(name: &str) -> impl Iterator<Item = SqlState> {
     let lower = !name.bytes().any(|b| b.is_ascii_uppercase());
     let all = SqlState::ALL.iter().filter(move |_| lower);
-    all.filter(move |(constant, state)| *state != SqlState::SUCCESSFUL_COMPLETION && is_called(constant, name)).map(|(_, state)| *state)
+    all.filter(move |(constant, state)| *state != SqlState::SUCCESSFUL_COMPLETION && is_called(constant, name))
+        .map(|(_, state)| *state)
 }
 
 /// The SQLSTATE that five digits and upper-case letters stand for.

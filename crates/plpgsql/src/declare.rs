@@ -31,7 +31,7 @@ impl Parser<'_> {
         let at = self.token();
         let name = self.expect_name()?;
         if self.is_declared_here(&name) {
-            return Err(err!(SYNTAX_ERROR, "duplicate declaration").at(at.start as i32));
+            return Err(self.error_near(at, "duplicate declaration"));
         }
         if self.at_word("alias") && self.is_word(self.peek(1), "for") {
             self.advance();

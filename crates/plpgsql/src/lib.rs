@@ -9,7 +9,9 @@
 
 pub mod conditions;
 mod declare;
+mod loops;
 mod parser;
+mod raise;
 mod scan;
 mod sql;
 mod statement;
@@ -56,7 +58,9 @@ pub enum Returns {
     /// Nothing: void functions and procedures without output parameters.
     Void,
     /// One value, of a composite type where `record` is set.
-    Value { record: bool },
+    Value {
+        record: bool,
+    },
     /// Rows, by RETURN NEXT and RETURN QUERY.
     Set,
     Trigger,
@@ -77,5 +81,12 @@ pub struct Signature<'a> {
 /// # Errors
 /// Those of PostgreSQL's parser for PL/pgSQL, with a position where they have one.
 pub fn parse(text: &str, strings: Strings, signature: &Signature<'_>, types: &dyn Types) -> Result<Function> {
-    parser::Parser::new(text, strings, signature, types)?.function()
+    let mut parser = parser::Parser::new(text, strings, signature, types)?;
+    parser.function().map_err(|e| match e.fields().position {
+        Some(_) => e,
+        None => {
+            let line = parser.line_of(parser.peek_back());
+            e.within(format!("compilation of PL/pgSQL function \"{}\" near line {line}", signature.name))
+        }
+    })
 }

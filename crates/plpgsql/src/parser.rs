@@ -6,7 +6,9 @@ use melba_parse::Strings;
 use melba_types::{DbError, Result, bail, err, oids};
 
 use super::scan::{Token, TokenKind, tokens};
-use super::tree::{self, Conflict, Expression, Form, Function, LabelKind, Name, NameKind, Resolved, Target, Variable, VariableType};
+use super::tree::{
+    self, Conflict, Expression, Form, Function, LabelKind, Name, NameKind, Resolved, Target, Variable, VariableType,
+};
 use super::{Signature, Types};
 
 pub(crate) struct Parser<'a> {
@@ -46,7 +48,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    pub fn function(mut self) -> Result<Function> {
+    pub fn function(&mut self) -> Result<Function> {
         self.push_label(self.signature.name, LabelKind::Block);
         for parameter in self.signature.parameters {
             let name = parameter.names.last().cloned().unwrap_or_default();
@@ -60,8 +62,8 @@ impl<'a> Parser<'a> {
         self.options()?;
         let body = self.outer_block()?;
         Ok(Function {
-            variables: self.variables,
-            names: self.names,
+            variables: std::mem::take(&mut self.variables),
+            names: std::mem::take(&mut self.names),
             body,
             expressions: self.expressions,
             conflict: self.conflict,
@@ -85,7 +87,9 @@ impl<'a> Parser<'a> {
                 ("print_strict_params", "off") => self.print_strict_params = Some(false),
                 ("option", "dump") => {}
                 ("variable_conflict" | "option", _) => return Err(self.syntax_error()),
-                ("print_strict_params", other) => bail!(INVALID_PARAMETER_VALUE, "unrecognized print_strict_params option {other}"),
+                ("print_strict_params", other) => {
+                    bail!(INVALID_PARAMETER_VALUE, "unrecognized print_strict_params option {other}")
+                }
                 _ => return Err(self.error_near(start, "syntax error")),
             }
             self.advance();

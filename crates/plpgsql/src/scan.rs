@@ -1,7 +1,7 @@
 //! The tokens of a function's text, as far as PL/pgSQL tells them apart.
 
-use melba_parse::lexer::{Kind, Lexer};
 use melba_parse::Strings;
+use melba_parse::lexer::{Kind, Lexer};
 use melba_types::{Result, bail};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +47,9 @@ pub fn tokens(text: &str, strings: Strings) -> Result<Vec<Token>> {
                 }
                 TokenKind::Number
             }
-            Kind::String
-            | Kind::National
-            | Kind::EscapeString
-            | Kind::OtherString
-            | Kind::Joined { .. }
-            | Kind::DollarString => TokenKind::String,
+            Kind::String | Kind::National | Kind::EscapeString | Kind::OtherString | Kind::Joined { .. } | Kind::DollarString => {
+                TokenKind::String
+            }
             Kind::Unterminated => bail!(SYNTAX_ERROR, "{} at or near \"{}\"", unterminated(&text[start..]), &text[start..]),
             Kind::Symbol => symbol(text, start, &mut lexer),
         };
@@ -88,7 +85,10 @@ fn symbol(text: &str, start: usize, lexer: &mut Lexer<'_>) -> TokenKind {
         b'.' if second == b'.' => lexer.at = start + 2,
         b if is_operator(b) => {
             let mut length = 1;
-            while bytes.get(length).copied().is_some_and(is_operator) && !bytes[length..].starts_with(b"--") && !bytes[length..].starts_with(b"/*") {
+            while bytes.get(length).copied().is_some_and(is_operator)
+                && !bytes[length..].starts_with(b"--")
+                && !bytes[length..].starts_with(b"/*")
+            {
                 length += 1;
             }
             let special = bytes[..length].iter().any(|b| b"~!@#%^&|`?".contains(b));

@@ -21,7 +21,8 @@ impl Parser<'_> {
         let start = self.token().start;
         let end = self.skip_until(ends, form)?;
         if end <= start {
-            return Err(self.error_near(self.token(), if form == Form::Statement { "missing SQL statement" } else { "missing expression" }));
+            return Err(self
+                .error_near(self.token(), if form == Form::Statement { "missing SQL statement" } else { "missing expression" }));
         }
         let text = &self.text[start..end];
         let expression = self.new_expression(text, start, form);

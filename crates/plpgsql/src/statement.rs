@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(Statement { line, kind: StatementKind::Block(Box::new(Block { label, declares, body, exceptions })) })
     }
 
-    fn end_label(&mut self, label: Option<&str>) -> Result<()> {
+    pub fn end_label(&mut self, label: Option<&str>) -> Result<()> {
         let at = self.token();
         if self.at_symbol(";") || at.kind == TokenKind::End {
             return Ok(());
@@ -118,7 +118,7 @@ impl Parser<'_> {
     }
 
     /// Statements up to one of the words, which is left standing.
-    fn statements(&mut self, ends: &[&str]) -> Result<Vec<Statement>> {
+    pub fn statements(&mut self, ends: &[&str]) -> Result<Vec<Statement>> {
         limits::check_stack()?;
         let mut out = Vec::new();
         while !ends.iter().any(|end| self.at_word(end)) {
@@ -218,7 +218,7 @@ impl Parser<'_> {
                 let path = &self.text[path_start..self.peek_back().end];
                 let part = match target {
                     Target::Field { record, name } => {
-                        let path = format!(".{}{path}", format!("\"{}\"", name.replace('"', "\"\""))).into();
+                        let path = format!(".\"{}\"{path}", name.replace('"', "\"\"")).into();
                         Target::Part { variable: record, path }
                     }
                     Target::Variable(variable) => Target::Part { variable, path: path.into() },
@@ -298,170 +298,6 @@ impl Parser<'_> {
         self.scope = outer;
         let operand = operand.map(|(variable, _, value)| (variable, value));
         Ok(StatementKind::Case { operand, branches, otherwise })
-    }
-
-    /// `LOOP ... END LOOP [label];` with the loop's own level of names open.
-    fn rest_of_loop(&mut self, label: Option<Arc<str>>) -> Result<Loop> {
-        self.expect_word("loop")?;
-        let body = self.statements(&["end"])?;
-        self.expect_word("end")?;
-        self.expect_word("loop")?;
-        self.end_label(label.as_deref())?;
-        self.expect_symbol(";")?;
-        Ok(Loop { label, body })
-    }
-
-    fn loop_body(&mut self, label: Option<Arc<str>>) -> Result<Loop> {
-        let outer = self.scope;
-        self.push_label(label.as_deref().unwrap_or(""), LabelKind::Loop);
-        let body = self.rest_of_loop(label)?;
-        self.scope = outer;
-        Ok(body)
-    }
-
-    fn while_loop(&mut self, label: Option<Arc<str>>) -> Result<StatementKind> {
-        self.advance();
-        let outer = self.scope;
-        self.push_label(label.as_deref().unwrap_or(""), LabelKind::Loop);
-        let condition = self.expression_until(&["loop"])?;
-        let body = self.rest_of_loop(label)?;
-        self.scope = outer;
-        Ok(StatementKind::While { condition, body })
-    }
-
-    fn for_loop(&mut self, label: Option<Arc<str>>) -> Result<StatementKind> {
-        self.advance();
-        let outer = self.scope;
-        self.push_label(label.as_deref().unwrap_or(""), LabelKind::Loop);
-        let at = self.token();
-        let (names, tokens) = self.dotted(0);
-        let after = self.peek(tokens);
-        let is_known = self.resolve(&names).is_some();
-        if !is_known && !self.is_word(after, "in") && !self.is_symbol(after, ",") {
-            return Err(self.syntax_error());
-        }
-        // An integer loop has a variable of its own, so that its name need not be known.
-        let is_single = self.is_word(after, "in") && names.len() == 1;
-        let mut target = None;
-        if is_known {
-            target = Some(self.loop_target()?);
-        } else {
-            self.skip(tokens);
-        }
-        self.expect_word("in")?;
-        let kind = if self.take_word("execute") {
-            let query = self.expression_until(&["using", "loop"])?;
-            let using = if self.take_word("using") { self.expressions_until(&["loop"])? } else { Vec::new() };
-            let target = self.row_target(target, at)?;
-            StatementKind::ForRows { target, source: RowSource::Execute { query, using }, body: self.rest_of_loop(label)? }
-        } else if let Some(cursor) = self.cursor_of_loop()? {
-            self.for_cursor(cursor, &names, label)?
-        } else {
-            let reverse = self.take_word("reverse");
-            let start = self.position();
-            self.skip_until(&["..", "loop"], Form::Expression)?;
-            let is_range = self.at_symbol("..");
-            self.go_back(start);
-            if is_range {
-                if !is_single {
-                    let message = "integer FOR loop must have only one target variable";
-                    return Err(err!(SYNTAX_ERROR, "{message}").at(at.start as i32));
-                }
-                self.integer_loop(&names[0], reverse, label)?
-            } else {
-                if reverse {
-                    return Err(err!(SYNTAX_ERROR, "cannot specify REVERSE in query FOR loop").at(at.start as i32));
-                }
-                let target = self.row_target(target, at)?;
-                let query = self.piece_until(&["loop"], Form::Statement)?;
-                StatementKind::ForRows { target, source: RowSource::Query(query), body: self.rest_of_loop(label)? }
-            }
-        };
-        self.scope = outer;
-        Ok(kind)
-    }
-
-    fn loop_target(&mut self) -> Result<Target> {
-        match self.target_list()? {
-            Target::Row(mut targets) if targets.len() == 1 => Ok(Target::Row(vec![targets.remove(0)])),
-            target => Ok(target),
-        }
-    }
-
-    fn row_target(&self, target: Option<Target>, at: super::scan::Token) -> Result<Target> {
-        target.ok_or_else(|| {
-            let message = "loop variable of loop over rows must be a record variable or list of scalar variables";
-            err!(SYNTAX_ERROR, "{message}").at(at.start as i32)
-        })
-    }
-
-    fn integer_loop(&mut self, name: &Arc<str>, reverse: bool, label: Option<Arc<str>>) -> Result<StatementKind> {
-        let lower = self.expression_until(&[".."])?;
-        self.advance();
-        let upper = self.expression_until(&["loop", "by"])?;
-        let step = if self.take_word("by") { Some(self.expression_until(&["loop"])?) } else { None };
-        let variable = self.add_named(name, self.types.by_oid(oids::INT4, -1));
-        let body = self.rest_of_loop(label)?;
-        Ok(StatementKind::ForInteger { variable, lower, upper, step, reverse, body })
-    }
-
-    /// The cursor variable that FOR ... IN goes through, if one stands here.
-    fn cursor_of_loop(&mut self) -> Result<Option<usize>> {
-        let (names, tokens) = self.dotted(0);
-        let after = self.peek(tokens);
-        let Some(found) = self.resolve(&names).filter(|f| f.names_used == names.len()) else { return Ok(None) };
-        let variable = &self.variables[found.variable];
-        if variable.ty.oid != oids::REFCURSOR || !(self.is_word(after, "loop") || self.is_symbol(after, "(")) {
-            return Ok(None);
-        }
-        if variable.cursor.is_none() {
-            let message = "cursor FOR loop must use a bound cursor variable";
-            return Err(err!(SYNTAX_ERROR, "{message}").at(self.token().start as i32));
-        }
-        self.skip(tokens);
-        Ok(Some(found.variable))
-    }
-
-    fn for_cursor(&mut self, cursor: usize, names: &[Arc<str>], label: Option<Arc<str>>) -> Result<StatementKind> {
-        let [name] = names else {
-            return Err(err!(SYNTAX_ERROR, "cursor FOR loop must have only one target variable"));
-        };
-        let arguments = self.cursor_arguments(cursor)?;
-        let variable = self.add_named(name, self.types.by_oid(oids::RECORD, -1));
-        let source = RowSource::Cursor { cursor, arguments };
-        Ok(StatementKind::ForRows { target: Target::Variable(variable), source, body: self.rest_of_loop(label)? })
-    }
-
-    fn foreach_loop(&mut self, label: Option<Arc<str>>) -> Result<StatementKind> {
-        self.advance();
-        let outer = self.scope;
-        self.push_label(label.as_deref().unwrap_or(""), LabelKind::Loop);
-        let at = self.token();
-        let target = match self.target_list() {
-            Ok(target) => target,
-            Err(_) if self.name_of(at).is_some() => {
-                let message = "loop variable of FOREACH must be a known variable or list of variables";
-                return Err(err!(SYNTAX_ERROR, "{message}").at(at.start as i32));
-            }
-            Err(e) => return Err(e),
-        };
-        let target = match target {
-            Target::Row(mut targets) if targets.len() == 1 => targets.remove(0),
-            target => target,
-        };
-        let slice = match self.take_word("slice") {
-            true => {
-                let number = self.advance();
-                self.text_of(number).parse().map_err(|_| self.syntax_error())?
-            }
-            false => 0,
-        };
-        self.expect_word("in")?;
-        self.expect_word("array")?;
-        let array = self.expression_until(&["loop"])?;
-        let body = self.rest_of_loop(label)?;
-        self.scope = outer;
-        Ok(StatementKind::ForEach { target, slice, array, body })
     }
 
     fn exit(&mut self, is_continue: bool) -> Result<StatementKind> {
@@ -580,95 +416,6 @@ impl Parser<'_> {
         Ok(StatementKind::ReturnQuery(source))
     }
 
-    fn raise(&mut self) -> Result<StatementKind> {
-        let start = self.advance();
-        let mut raise =
-            Raise { level: Level::Exception, condition: None, message: None, parameters: Vec::new(), options: Vec::new() };
-        let done = |raise| Ok(StatementKind::Raise(Box::new(raise)));
-        if self.take_symbol(";") {
-            return done(raise);
-        }
-        let levels = [
-            ("exception", Level::Exception),
-            ("warning", Level::Warning),
-            ("notice", Level::Notice),
-            ("info", Level::Info),
-            ("log", Level::Log),
-            ("debug", Level::Debug),
-        ];
-        if let Some((_, level)) = levels.iter().find(|(word, _)| self.at_word(word)) {
-            raise.level = *level;
-            self.advance();
-        }
-        if self.token().kind == TokenKind::String {
-            raise.message = Some(self.string_value(self.token())?);
-            self.advance();
-            while self.take_symbol(",") {
-                raise.parameters.push(self.expression_until(&[",", ";", "using"])?);
-            }
-        } else if !self.at_word("using") && !self.at_symbol(";") {
-            raise.condition = Some(self.raised_condition()?);
-        }
-        if self.take_word("using") {
-            self.raise_options(&mut raise)?;
-        }
-        self.expect_symbol(";")?;
-        let placeholders = placeholders(raise.message.as_deref().unwrap_or(""));
-        if placeholders > raise.parameters.len() {
-            return Err(err!(SYNTAX_ERROR, "too few parameters specified for RAISE").at(start.start as i32));
-        }
-        if placeholders < raise.parameters.len() {
-            return Err(err!(SYNTAX_ERROR, "too many parameters specified for RAISE").at(start.start as i32));
-        }
-        done(raise)
-    }
-
-    fn raised_condition(&mut self) -> Result<Arc<str>> {
-        let at = self.token();
-        let name = self.expect_name()?;
-        if &*name != "sqlstate" {
-            if conditions::by_name(&name).next().is_none() {
-                return Err(err!(UNDEFINED_OBJECT, "unrecognized exception condition \"{name}\"").at(at.start as i32));
-            }
-            return Ok(name);
-        }
-        let code = self.token();
-        if code.kind != TokenKind::String {
-            return Err(self.syntax_error());
-        }
-        let text = self.string_value(code)?;
-        if conditions::by_code(&text).is_none() {
-            bail!(SYNTAX_ERROR, "invalid SQLSTATE code");
-        }
-        self.advance();
-        Ok(text)
-    }
-
-    fn raise_options(&mut self, raise: &mut Raise) -> Result<()> {
-        loop {
-            let option = match self.word_text().as_str() {
-                "errcode" => RaiseOption::ErrorCode,
-                "message" => RaiseOption::Message,
-                "detail" => RaiseOption::Detail,
-                "hint" => RaiseOption::Hint,
-                "column" => RaiseOption::Column,
-                "constraint" => RaiseOption::Constraint,
-                "datatype" => RaiseOption::Datatype,
-                "table" => RaiseOption::Table,
-                "schema" => RaiseOption::Schema,
-                _ => return Err(self.error_near(self.token(), "unrecognized RAISE statement option")),
-            };
-            self.advance();
-            if !self.take_symbol("=") && !self.take_symbol(":=") {
-                return Err(self.error_near(self.token(), "syntax error, expected \"=\""));
-            }
-            raise.options.push((option, self.expression_until(&[",", ";"])?));
-            if !self.take_symbol(",") {
-                return Ok(());
-            }
-        }
-    }
-
     fn assert(&mut self) -> Result<StatementKind> {
         self.advance();
         let condition = self.expression_until(&[",", ";"])?;
@@ -724,7 +471,9 @@ impl Parser<'_> {
             let at = self.token();
             let target = match self.variable_here() {
                 Some((target, _)) if !self.is_record(&target) => target,
-                Some(_) => return Err(err!(SYNTAX_ERROR, "\"{}\" is not a scalar variable", self.text_of(at)).at(at.start as i32)),
+                Some(_) => {
+                    return Err(err!(SYNTAX_ERROR, "\"{}\" is not a scalar variable", self.text_of(at)).at(at.start as i32));
+                }
                 None if self.name_of(at).is_some() => {
                     return Err(err!(SYNTAX_ERROR, "\"{}\" is not a known variable", self.text_of(at)).at(at.start as i32));
                 }
@@ -886,9 +635,4 @@ impl Parser<'_> {
     fn from_or_in(&mut self) -> bool {
         self.take_word("from") || self.take_word("in")
     }
-}
-
-/// Number of `%` in a message that stand for parameters; `%%` is a percent sign.
-fn placeholders(message: &str) -> usize {
-    message.replace("%%", "").matches('%').count()
 }

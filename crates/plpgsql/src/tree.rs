@@ -92,11 +92,17 @@ pub enum LabelKind {
 #[derive(Clone, Debug)]
 pub enum Target {
     Variable(usize),
-    Field { record: usize, name: Arc<str> },
+    Field {
+        record: usize,
+        name: Arc<str>,
+    },
     /// Several targets, one a column.
     Row(Vec<Target>),
     /// A part of a variable: `variable` with the subscripts and fields behind it as text.
-    Part { variable: usize, path: Arc<str> },
+    Part {
+        variable: usize,
+        path: Arc<str>,
+    },
 }
 
 /// What a name that is the same as a column's means.
@@ -245,7 +251,10 @@ pub enum Opened {
     /// The variable's own query, with its arguments.
     Bound(Option<Expression>),
     Query(Expression),
-    Execute { query: Expression, using: Vec<Expression> },
+    Execute {
+        query: Expression,
+        using: Vec<Expression>,
+    },
 }
 
 /// A query whose rows are gone through.
@@ -273,29 +282,86 @@ pub struct Into {
 #[derive(Clone, Debug)]
 pub enum StatementKind {
     Block(Box<Block>),
-    Assign { target: Target, value: Expression },
-    If { branches: Vec<(Expression, Vec<Statement>)>, otherwise: Vec<Statement> },
+    Assign {
+        target: Target,
+        value: Expression,
+    },
+    If {
+        branches: Vec<(Expression, Vec<Statement>)>,
+        otherwise: Vec<Statement>,
+    },
     /// `variable` holds what the branches' conditions compare with.
-    Case { operand: Option<(usize, Expression)>, branches: Vec<(u32, Expression, Vec<Statement>)>, otherwise: Option<Vec<Statement>> },
+    Case {
+        operand: Option<(usize, Expression)>,
+        branches: Vec<(u32, Expression, Vec<Statement>)>,
+        otherwise: Option<Vec<Statement>>,
+    },
     Loop(Loop),
-    While { condition: Expression, body: Loop },
-    ForInteger { variable: usize, lower: Expression, upper: Expression, step: Option<Expression>, reverse: bool, body: Loop },
-    ForRows { target: Target, source: RowSource, body: Loop },
-    ForEach { target: Target, slice: i32, array: Expression, body: Loop },
-    Exit { is_continue: bool, label: Option<Arc<str>>, condition: Option<Expression> },
+    While {
+        condition: Expression,
+        body: Loop,
+    },
+    ForInteger {
+        variable: usize,
+        lower: Expression,
+        upper: Expression,
+        step: Option<Expression>,
+        reverse: bool,
+        body: Loop,
+    },
+    ForRows {
+        target: Target,
+        source: RowSource,
+        body: Loop,
+    },
+    ForEach {
+        target: Target,
+        slice: i32,
+        array: Expression,
+        body: Loop,
+    },
+    Exit {
+        is_continue: bool,
+        label: Option<Arc<str>>,
+        condition: Option<Expression>,
+    },
     Return(Returned),
     ReturnNext(Returned),
     ReturnQuery(RowSource),
     Raise(Box<Raise>),
-    Assert { condition: Expression, message: Option<Expression> },
-    Sql { query: Expression, into: Option<Into> },
-    Execute { query: Expression, into: Option<Into>, using: Vec<Expression> },
+    Assert {
+        condition: Expression,
+        message: Option<Expression>,
+    },
+    Sql {
+        query: Expression,
+        into: Option<Into>,
+    },
+    Execute {
+        query: Expression,
+        into: Option<Into>,
+        using: Vec<Expression>,
+    },
     Perform(Expression),
-    Call { call: Expression, is_call: bool },
-    Commit { chain: bool },
-    Rollback { chain: bool },
-    GetDiagnostics { stacked: bool, items: Vec<(Target, Diagnostic)> },
-    Open { cursor: usize, opened: Opened, scroll: Scroll },
+    Call {
+        call: Expression,
+        is_call: bool,
+    },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
+    GetDiagnostics {
+        stacked: bool,
+        items: Vec<(Target, Diagnostic)>,
+    },
+    Open {
+        cursor: usize,
+        opened: Opened,
+        scroll: Scroll,
+    },
     Fetch(Box<Fetch>),
     Close(usize),
     Null,

@@ -30,7 +30,11 @@ impl Ddl<'_> {
                 }
                 Ok(())
             }
-            (None, Some(_)) => bail!(INVALID_FUNCTION_DEFINITION, "only one AS item needed for language \"{}\"", self.catalog().language_name(f.language).unwrap_or_default()),
+            (None, Some(_)) => bail!(
+                INVALID_FUNCTION_DEFINITION,
+                "only one AS item needed for language \"{}\"",
+                self.catalog().language_name(f.language).unwrap_or_default()
+            ),
         }
     }
 
@@ -40,9 +44,10 @@ impl Ddl<'_> {
             return Ok(());
         }
         (self.check_program)(&Arc::new(f.clone())).map_err(|mut e| {
-            let at = e.fields().position.map(|p| p as usize - 1);
-            let line = f.source[..at.unwrap_or(0).min(f.source.len())].matches('\n').count() + 1;
-            match at.and_then(|at| place_of_body(self.source, &f.source, at)) {
+            let Some(position) = e.fields().position else { return e };
+            let at = position as usize - 1;
+            let line = f.source[..at.min(f.source.len())].matches('\n').count() + 1;
+            match melba_parse::place_of_body(self.source, &f.source, at) {
                 Some(at) => {
                     e.fields_mut().position = Some((self.start + at) as u32 + 1);
                     e
@@ -128,30 +133,13 @@ impl Ddl<'_> {
         let Some(position) = e.fields().position else {
             return e.within(format!("SQL function \"{}\"", f.name));
         };
-        match place_of_body(self.source, &f.source, position as usize - 1) {
+        match melba_parse::place_of_body(self.source, &f.source, position as usize - 1) {
             Some(at) => {
                 e.fields_mut().position = Some((self.start + at) as u32 + 1);
                 e
             }
             None => e.in_query(&f.source),
         }
-    }
-}
-
-/// The byte of a statement at which byte `offset` of a function's body stands; `None` when the body is not found just once.
-fn place_of_body(statement: &str, body: &str, offset: usize) -> Option<usize> {
-    let quoted = body.replace('\'', "''");
-    let mut places = Vec::new();
-    let dollar = statement.match_indices(body).filter(|(at, _)| statement[..*at].ends_with('$'));
-    places.extend(dollar.map(|(at, _)| at + offset));
-    let doubled = body.get(..offset)?.matches('\'').count();
-    let plain = statement
-        .match_indices(&quoted)
-        .filter(|(at, _)| statement[..*at].ends_with('\'') && statement[at + quoted.len()..].starts_with('\''));
-    places.extend(plain.map(|(at, _)| at + offset + doubled));
-    match places[..] {
-        [one] => Some(one),
-        _ => None,
     }
 }
 
@@ -184,7 +172,8 @@ pub(super) fn check_types(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
     let fine = |ty: Oid| !is_pseudo(ty) || melba_analyze::is_polymorphic(ty);
     let result = f.return_type;
     let is_program = f.language == classes::PLPGSQL_LANGUAGE;
-    let returns = matches!(result, oids::RECORD | oids::VOID) || is_program && matches!(result, oids::TRIGGER | oids::EVENT_TRIGGER);
+    let returns =
+        matches!(result, oids::RECORD | oids::VOID) || is_program && matches!(result, oids::TRIGGER | oids::EVENT_TRIGGER);
     let takes = |ty: Oid| fine(ty) || is_program && ty == oids::RECORD;
     match f.arg_types.iter().find(|ty| !takes(**ty)) {
         _ if !fine(result) && !returns && is_program => {

@@ -21,15 +21,15 @@ use melba_transaction::cluster::Cluster;
 use melba_types::Seldom;
 
 use super::backends::{Activity, Backends};
+use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
 use super::interrupt::Interrupt;
-use super::listing::Listed;
 use super::names::SearchPath;
-use super::prepared::Prepared;
 use super::plpgsql::ProgramCache;
+use super::portal::Listed;
+use super::prepared::Prepared;
 use super::routine::BodyCache;
 use super::shown_cache::ShownCache;
-use super::statistics::EngineInfo;
 use super::user::User;
 use melba_settings::Settings;
 use melba_settings::check;

@@ -6,44 +6,8 @@ use hashbrown::HashMap;
 use melba_types::{Array, ArrayDim, Datum, Oid, oids};
 
 use super::context::{SessionState, StatementContext};
-use super::portal::{Portal, PortalState};
+use super::portal::{Listed, Portal, PortalState};
 use super::prepared::Prepared;
-
-/// A named portal as pg_cursors shows it.
-#[derive(Clone, Debug)]
-pub struct Listed {
-    pub name: String,
-    statement: String,
-    hold: bool,
-    binary: bool,
-    scroll: bool,
-    created: i64,
-}
-
-impl Listed {
-    fn of(name: &str, portal: &Portal) -> Option<Listed> {
-        if name.is_empty() {
-            return None;
-        }
-        let name = name.to_owned();
-        match (&portal.declared, &portal.state) {
-            (Some(d), _) => Some(Listed {
-                name,
-                statement: d.statement.clone(),
-                hold: portal.hold,
-                binary: d.binary,
-                scroll: d.scroll,
-                created: d.created,
-            }),
-            (None, PortalState::Ready(bound)) => {
-                let prepared = &bound.prepared;
-                let statement = prepared.source().to_string();
-                Some(Listed { name, statement, hold: false, binary: false, scroll: false, created: prepared.prepared_at })
-            }
-            _ => None,
-        }
-    }
-}
 
 /// Portals by name. Named ones are listed in the session's shared state.
 pub(super) struct Portals {

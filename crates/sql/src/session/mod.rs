@@ -20,6 +20,7 @@ mod cursor;
 mod define;
 mod domain;
 mod encode;
+mod engine_info;
 pub mod engine_settings;
 mod explain;
 mod extended;

@@ -245,7 +245,7 @@ pub fn execute(
     match (&prepared.compiled.planned, &statement.node) {
         (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
         (None, NodeEnum::CallStmt(s)) => routine::run_call(context, s, None, &prepared.parameter_types, &parameters),
-        (None, NodeEnum::DoStmt(s)) => routine::run_do(context, s).map(|()| Outcome::Done { tag: "DO".into() }),
+        (None, NodeEnum::DoStmt(s)) => routine::run_do(context, s, statement).map(|()| Outcome::Done { tag: "DO".into() }),
         (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, &parameters),
         (None, _) => execute_utility(context, tx, statement),
     }

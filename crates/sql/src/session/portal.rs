@@ -342,6 +342,42 @@ pub struct Declared {
     pub created: i64,
 }
 
+/// A named portal as pg_cursors shows it.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    pub name: String,
+    pub statement: String,
+    pub hold: bool,
+    pub binary: bool,
+    pub scroll: bool,
+    pub created: i64,
+}
+
+impl Listed {
+    pub fn of(name: &str, portal: &Portal) -> Option<Listed> {
+        if name.is_empty() {
+            return None;
+        }
+        let name = name.to_owned();
+        match (&portal.declared, &portal.state) {
+            (Some(d), _) => Some(Listed {
+                name,
+                statement: d.statement.clone(),
+                hold: portal.hold,
+                binary: d.binary,
+                scroll: d.scroll,
+                created: d.created,
+            }),
+            (None, PortalState::Ready(bound)) => {
+                let prepared = &bound.prepared;
+                let statement = prepared.source().to_string();
+                Some(Listed { name, statement, hold: false, binary: false, scroll: false, created: prepared.prepared_at })
+            }
+            _ => None,
+        }
+    }
+}
+
 pub enum PortalState {
     /// Bound and not run yet.
     Ready(super::prepared::Bound),

@@ -90,7 +90,7 @@ impl Session {
         let role = role.filter(|r| !(name == "role" && *r == "none"));
         if let Some(role) = role {
             let session_user = self.derived.user.session_oid;
-            user::check_switch(&self.state, &self.current_catalog(), session_user, name, role)?;
+            user::check_switch(self.state.user_oid, &self.current_catalog(), session_user, name, role)?;
         }
         self.state.settings.lock().set_user(name, role, scope)
     }

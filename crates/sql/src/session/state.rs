@@ -39,7 +39,7 @@ pub(super) struct Derived {
 impl Derived {
     pub fn new(state: &SessionState, catalog: &Catalog) -> Derived {
         let mut settings = state.settings.lock();
-        let user = User::of(state, &settings, catalog);
+        let user = User::of((state.user_oid, &state.user), &settings, catalog);
         settings.set_superuser(user.superuser);
         settings.apply_to_socket();
         set_commit_delay(&state.engine, &settings);

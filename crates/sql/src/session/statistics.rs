@@ -1,20 +1,16 @@
-//! The statistics functions behind the pg_stat views, and what pg_class says of sizes.
+//! The statistics functions behind the pg_stat views.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_catalog::relations::{LiveInfo, RelationEstimate};
 use melba_catalog::{Relation, Storage};
-use melba_engine::{DenseStatistics, Engine, RowCounts, Written};
+use melba_engine::{DenseStatistics, RowCounts, Written};
 use melba_functions::text::io::truncate_name;
 use melba_toast::Method;
 use melba_types::numeric::Numeric;
 use melba_types::{Datum, Oid, Record, Result, oids};
 
 use super::context::StatementContext;
-
-/// The page size that pg_class counts in.
-const PAGE_BYTES: u64 = 8192;
 
 impl StatementContext {
     /// pg_stat_get_wal: wal_records, wal_fpi, wal_bytes, wal_buffers_full, stats_reset. There are no full-page images, and
@@ -207,16 +203,5 @@ impl StatementContext {
                 (false, _) => "waiting",
             }),
         ]
-    }
-}
-
-/// What the engine knows of relations at this moment.
-pub struct EngineInfo(pub Arc<Engine>);
-
-impl LiveInfo for EngineInfo {
-    fn relation_estimate(&self, relation: &Relation) -> Option<RelationEstimate> {
-        let Storage::Tree(tree) = relation.storage else { return None };
-        let pages = self.0.tree_bytes(tree).div_ceil(PAGE_BYTES);
-        Some(RelationEstimate { pages: pages.min(i32::MAX as u64) as i32, rows: self.0.tree_rows_estimate(tree) as f32 })
     }
 }

@@ -143,7 +143,7 @@ impl StatementContext {
                 let role = Some(&args[1]).filter(|v| !v.is_null()).map(Datum::as_str);
                 let role = role.filter(|r| !(user_setting == "role" && *r == "none"));
                 if let Some(role) = role {
-                    user::check_switch(&self.session, &self.catalog, self.user.session_oid, user_setting, role)?;
+                    user::check_switch(self.session.user_oid, &self.catalog, self.user.session_oid, user_setting, role)?;
                 }
                 settings.set_user(user_setting, role, scope)?;
             }

@@ -6,7 +6,6 @@ use melba_catalog::Catalog;
 use melba_catalog::privileges::RoleUse;
 use melba_types::{Oid, Result, bail, err};
 
-use super::context::SessionState;
 use melba_settings::Settings;
 
 /// The roles that statements run with.
@@ -31,9 +30,10 @@ impl User {
     }
 
     /// The roles that SET SESSION AUTHORIZATION and SET ROLE have left. A role that was dropped meanwhile counts as never set.
-    pub fn of(state: &SessionState, settings: &Settings, catalog: &Catalog) -> User {
+    /// `login` is whom the session was let in as.
+    pub fn of(login: (Oid, &Arc<str>), settings: &Settings, catalog: &Catalog) -> User {
         let find = |setting: &str| catalog.role_by_name(settings.get(setting).as_text()).map(|r| (r.oid, r.name.clone()));
-        let (session_oid, session_name) = find("session_authorization").unwrap_or((state.user_oid, state.user.clone()));
+        let (session_oid, session_name) = find("session_authorization").unwrap_or((login.0, login.1.clone()));
         let (oid, name) = find("role").unwrap_or((session_oid, session_name.clone()));
         User { superuser: catalog.is_superuser(oid), oid, name, session_oid, session_name, restricted: false }
     }
@@ -43,7 +43,7 @@ impl User {
 ///
 /// # Errors
 /// 22023 when there is no such role, 42501 when this one may not be taken.
-pub(super) fn check_switch(state: &SessionState, catalog: &Catalog, session_user: Oid, setting: &str, role: &str) -> Result<()> {
+pub(super) fn check_switch(login: Oid, catalog: &Catalog, session_user: Oid, setting: &str, role: &str) -> Result<()> {
     let Some(target) = catalog.role_by_name(role) else {
         bail!(INVALID_PARAMETER_VALUE, "role \"{role}\" does not exist");
     };
@@ -51,7 +51,7 @@ pub(super) fn check_switch(state: &SessionState, catalog: &Catalog, session_user
         if !catalog.has_role(session_user, target.oid, RoleUse::Set) {
             bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set role \"{role}\"");
         }
-    } else if target.oid != state.user_oid && !catalog.is_superuser(state.user_oid) {
+    } else if target.oid != login && !catalog.is_superuser(login) {
         return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to set session authorization \"{role}\""));
     }
     Ok(())

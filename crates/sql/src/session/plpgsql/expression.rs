@@ -4,13 +4,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use melba_analyze::{
-    NameConflict, Variable, Variables, analyze_part_assignment, analyze_with_variables, coerce_for_variable, inline_routines,
+    NameConflict, Variable, VariableField, Variables, analyze_part_assignment, analyze_with_variables, coerce_for_variable,
+    inline_routines,
 };
-use melba_catalog::Catalog;
 use melba_execute::Execution;
+use melba_expression::Node;
 use melba_expression::compile::{Compiler, Resolved as Place, Scope};
-use melba_expression::{Expression as Compiled, Node};
-use melba_parse::Statement;
 use melba_parse::command::{is_query, writing_command};
 use melba_plpgsql::tree::{self, Conflict, Expression, Form, Target, VariableType};
 use melba_tree::permissions::Permissions;
@@ -20,46 +19,10 @@ use pg_query::NodeEnum;
 
 use super::super::pipeline::{self, Planned, analysis};
 use super::frame::{Frame, Typed};
+use super::program::{Prepared, Shape, Simple, Source, What};
 
-/// Where a parameter's value is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Source {
-    Variable(usize),
-    /// A field, by its place in the record's values.
-    Field {
-        record: usize,
-        field: usize,
-    },
-}
-
-/// A piece of SQL, analyzed.
-pub(in crate::session) struct Prepared {
-    catalog: Arc<Catalog>,
-    path: Arc<[Oid]>,
-    /// The records whose fields it reads, with the shape that they had.
-    shapes: Vec<(usize, Shape)>,
-    /// By parameter.
-    pub sources: Vec<Source>,
-    pub what: What,
-}
-
-type Shape = (Arc<[Oid]>, Option<Arc<[Arc<str>]>>);
-
-pub(in crate::session) enum What {
-    /// One value, over the frame's variables as the input row.
-    Simple(Simple),
-    Query(Box<Planned>),
-    /// Neither analyzed nor planned.
-    Utility(Arc<Statement>),
-}
-
-pub(in crate::session) struct Simple {
-    pub expression: Compiled,
-    pub typmod: i32,
-    /// It may read tables: of what the frame sees now.
-    reads: bool,
-    permissions: Option<Permissions>,
-}
+/// A field's name, type and modifier.
+pub(super) type Field = (Arc<str>, (Oid, i32));
 
 /// The frame's variables as names of a piece of SQL.
 pub(super) struct Names<'a> {
@@ -137,14 +100,14 @@ impl Variables for Names<'_> {
         }
     }
 
-    fn fields(&self, names: &[&str]) -> Result<Option<Vec<(Variable, Arc<str>)>>> {
+    fn fields(&self, names: &[&str]) -> Result<Option<Vec<VariableField>>> {
         let Some(found) = self.resolve(names).filter(|f| f.names_used == names.len()) else { return Ok(None) };
         if !self.frame.types[found.variable].is_record {
             return Ok(None);
         }
         self.note_shape(found.variable);
         let fields = self.frame.fields_of(found.variable)?;
-        let field = |(i, (name, ty)): (usize, (Arc<str>, (Oid, i32)))| (self.field(found.variable, i, ty), name);
+        let field = |(i, (name, ty)): (usize, Field)| (self.field(found.variable, i, ty), name);
         Ok(Some(fields.into_iter().enumerate().map(field).collect()))
     }
 
@@ -200,7 +163,7 @@ pub(super) enum Wanted<'a> {
 
 impl Frame {
     /// The fields of a record variable, as it is now.
-    pub fn fields_of(&self, variable: usize) -> Result<Vec<(Arc<str>, (Oid, i32))>> {
+    pub fn fields_of(&self, variable: usize) -> Result<Vec<Field>> {
         let declared = self.types[variable];
         if declared.oid != oids::RECORD {
             let relation = analysis(&self.context).row_relation(declared.oid).cloned();
@@ -217,7 +180,7 @@ impl Frame {
     }
 
     /// Names and types of a record's fields.
-    pub fn record_fields(&self, record: &Record) -> Vec<(Arc<str>, (Oid, i32))> {
+    pub fn record_fields(&self, record: &Record) -> Vec<Field> {
         let relation = analysis(&self.context).row_relation(record.type_oid).cloned();
         let live = relation.as_ref().map(|r| r.columns.iter().filter(|c| !c.dropped).collect::<Vec<_>>());
         let name = |i: usize| match (&record.field_names, &live) {
@@ -351,7 +314,13 @@ impl Frame {
         }
         let calls = expression.any(&mut |e| matches!(&e.node, Node::Routine(_)));
         let reads = calls || expression.any(&mut |e| matches!(&e.node, Node::Call(call) if call.volatile || !call.parallel_safe));
-        Ok(What::Simple(Simple { expression, typmod, reads, permissions: calls.then_some(permissions) }))
+        Ok(What::Simple(Simple {
+            expression,
+            name: query.targets[0].name.clone(),
+            typmod,
+            reads,
+            permissions: calls.then_some(permissions),
+        }))
     }
 
     /// The value of a simple expression.
@@ -387,7 +356,9 @@ impl Frame {
         let columns = execution.plan().columns.clone();
         let [column] = &columns[..] else {
             let plural = if columns.len() == 1 { "" } else { "s" };
-            return Err(err!(SYNTAX_ERROR, "query returned {} column{plural}", columns.len()).context(format!("query: {}", e.text)));
+            return Err(
+                err!(SYNTAX_ERROR, "query returned {} column{plural}", columns.len()).context(format!("query: {}", e.text))
+            );
         };
         let mut value = None;
         while let Some(batch) = execution.next_batch(2)? {

@@ -9,8 +9,7 @@ use melba_transaction::Tx;
 use melba_types::{Datum, DbError, Oid, Result};
 
 use super::super::context::StatementContext;
-use super::expression::Prepared;
-use super::program::Program;
+use super::program::{Prepared, Program};
 use super::result::Returned;
 
 /// Where the statements go on.
@@ -96,8 +95,7 @@ impl Frame {
         self.settings_version = settings_version;
         self.context = Arc::new(context);
         let view = self.evaluation.view();
-        self.evaluation =
-            Evaluation::new(self.context.clone(), self.tx.engine.clone(), view, Arc::from([]), NoSubPlans);
+        self.evaluation = Evaluation::new(self.context.clone(), self.tx.engine.clone(), view, Arc::from([]), NoSubPlans);
     }
 
     /// The expression is to be analyzed again.

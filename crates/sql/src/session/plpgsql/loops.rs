@@ -6,7 +6,6 @@ use melba_types::{Array, Datum, DbError, Oid, Result, bail, err, oids};
 use super::super::pipeline::analysis;
 use super::expression::Wanted;
 use super::frame::{Flow, Frame, Typed};
-use super::value::RowShape;
 
 /// Rows that a loop over a query reads ahead.
 const ROWS_AHEAD: usize = 64;
@@ -99,29 +98,6 @@ impl Frame {
         }
         if !found {
             self.assign_no_row(target, &shape)?;
-        }
-        self.set_found(found);
-        Ok(last)
-    }
-
-    /// Rows given by `next`, one at a time, go through a loop's body; as `row_loop`, for an open cursor.
-    pub fn through_rows(
-        &mut self,
-        target: &Target,
-        body: &Loop,
-        mut next: impl FnMut(&mut Frame) -> Result<Option<(melba_types::Batch, std::sync::Arc<RowShape>)>>,
-    ) -> Result<Flow> {
-        let mut found = false;
-        let mut last = Flow::Next;
-        while let Some((batch, shape)) = next(self)? {
-            self.context.session.interrupt.check()?;
-            found = true;
-            self.assign_row(target, &shape, &batch, 0)?;
-            let flow = self.statements(&body.body)?;
-            if let Some(flow) = Frame::after_round(flow, body) {
-                last = flow;
-                break;
-            }
         }
         self.set_found(found);
         Ok(last)

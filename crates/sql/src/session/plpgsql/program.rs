@@ -7,16 +7,18 @@ use melba_analyze::{Context, RoutineResult, RoutineScope};
 use melba_catalog::{Catalog, Function, FunctionKind, TypeKind};
 use melba_expression::Expression;
 use melba_functions::RoutineCall;
-use melba_parse::Strings;
+use melba_parse::{Statement, Strings};
 use melba_plpgsql::tree::{self, Target, VariableType};
 use melba_plpgsql::{Parameter, Returns, Signature, Types};
 use melba_tree::OutputColumn;
+use melba_tree::permissions::Permissions;
 use melba_types::{DbError, Oid, Result, bail, err, oids};
 use parking_lot::Mutex;
+use pg_query::protobuf::TypeName;
+use pg_query::{Node, NodeEnum};
 
 use super::super::context::StatementContext;
-use super::super::pipeline::analysis;
-use super::expression::Prepared;
+use super::super::pipeline::{Planned, analysis};
 
 /// Functions that are kept; beyond them the cache starts anew.
 const PROGRAMS_MAX: usize = 1000;
@@ -48,6 +50,49 @@ pub(in crate::session) struct Program {
     path: Arc<[Oid]>,
 }
 
+/// Where a parameter's value is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::session) enum Source {
+    Variable(usize),
+    /// A field, by its place in the record's values.
+    Field {
+        record: usize,
+        field: usize,
+    },
+}
+
+/// A piece of SQL, analyzed.
+pub(in crate::session) struct Prepared {
+    pub catalog: Arc<Catalog>,
+    pub path: Arc<[Oid]>,
+    /// The records whose fields it reads, with the shape that they had.
+    pub shapes: Vec<(usize, Shape)>,
+    /// By parameter.
+    pub sources: Vec<Source>,
+    pub what: What,
+}
+
+/// Types and names of a record's fields.
+pub(in crate::session) type Shape = (Arc<[Oid]>, Option<Arc<[Arc<str>]>>);
+
+pub(in crate::session) enum What {
+    /// One value, over the frame's variables as the input row.
+    Simple(Simple),
+    Query(Box<Planned>),
+    /// Neither analyzed nor planned.
+    Utility(Arc<Statement>),
+}
+
+pub(in crate::session) struct Simple {
+    pub expression: Expression,
+    /// Of the column.
+    pub name: Arc<str>,
+    pub typmod: i32,
+    /// It may read tables: of what the frame sees now.
+    pub reads: bool,
+    pub permissions: Option<Permissions>,
+}
+
 /// Types of variables by the catalog.
 pub(super) struct CatalogTypes<'a> {
     pub cx: Context<'a>,
@@ -77,8 +122,10 @@ impl Types for CatalogTypes<'_> {
     }
 
     fn of_column(&self, names: &[&str]) -> Result<VariableType> {
-        let quoted: Vec<String> = names.iter().map(|n| melba_catalog::quote_ident(n).to_string()).collect();
-        self.named(&format!("{}%TYPE", quoted.join(".")))
+        let name = |n: &&str| Node { node: Some(NodeEnum::String(pg_query::protobuf::String { sval: (*n).to_owned() })) };
+        let name = TypeName { names: names.iter().map(name).collect(), pct_type: true, typemod: -1, ..TypeName::default() };
+        let (oid, typmod) = self.cx.transform_type_name(&name)?;
+        Ok(self.of(oid, typmod))
     }
 
     fn of_row(&self, names: &[&str]) -> Result<VariableType> {
@@ -289,6 +336,8 @@ pub(in crate::session) fn validate(context: &StatementContext, function: &Arc<Fu
 
 /// An error in a function's text: where the text is not what the client sent, it is shown with the position.
 pub(super) fn compile_error(e: DbError, name: &str, text: &str) -> DbError {
-    let line = e.fields().position.map_or(1, |p| text[..(p as usize - 1).min(text.len())].matches('\n').count() + 1);
+    // Without a position the parser has said where it was.
+    let Some(position) = e.fields().position else { return e };
+    let line = text[..(position as usize - 1).min(text.len())].matches('\n').count() + 1;
     e.in_query(text).within(format!("compilation of PL/pgSQL function \"{name}\" near line {line}"))
 }

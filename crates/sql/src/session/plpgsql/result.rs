@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_catalog::Function;
 use melba_engine::ReadView;
 use melba_functions::{RoutineCall, RoutineRows};
+use melba_parse::Statement;
 use melba_plpgsql::Returns;
 use melba_plpgsql::tree::{Target, VariableType};
 use melba_spill::{Place, Resources, Store};
@@ -17,7 +18,7 @@ use super::program::{Program, compile_error};
 
 /// What a function has returned so far.
 pub(super) struct Returned {
-    pub value: Option<Datum>,
+    pub value: Option<Typed>,
     /// Of a set-returning function.
     rows: Option<Store>,
     waiting: Vec<Datum>,
@@ -93,10 +94,17 @@ pub(in crate::session) fn call_rows(
 }
 
 /// DO.
-pub(in crate::session) fn run_do(context: Arc<StatementContext>, text: &str) -> Result<()> {
-    let program = Program::of_block(&context, text).map_err(|e| match e.fields().position {
-        Some(_) => e.in_query(text),
-        None => e,
+pub(in crate::session) fn run_do(context: Arc<StatementContext>, text: &str, statement: &Statement) -> Result<()> {
+    let program = Program::of_block(&context, text).map_err(|mut e| {
+        let Some(position) = e.fields().position else { return e };
+        let source = &statement.source[statement.start..statement.end];
+        match melba_parse::place_of_body(source, text, position as usize - 1) {
+            Some(at) => {
+                e.fields_mut().position = Some((statement.start + at) as u32 + 1);
+                e
+            }
+            None => compile_error(e, "inline_code_block", text),
+        }
     })?;
     Frame::new(Arc::new(program), context, None)?.run()
 }
@@ -131,7 +139,10 @@ impl Frame {
     /// What the function gives, after its end.
     fn result(&mut self) -> Result<Datum> {
         if let Some(value) = self.returned.value.take() {
-            return Ok(value);
+            return self.to_result(value).map_err(|e| {
+                let place = format!("PL/pgSQL function {}", self.program.name);
+                e.within(format!("{place} while casting return value to function's return type"))
+            });
         }
         match (&self.program.output, self.program.returns) {
             (Some(output), _) => {
@@ -237,11 +248,9 @@ impl Frame {
 
     fn check_shape(&self, given: &[(Oid, i32)], message: &str) -> Result<()> {
         let Some(expected) = &self.program.result.columns else { return Ok(()) };
-        if given.len() != expected.len() {
-            return Err(wrong_count(message, given.len(), expected.len()));
-        }
         match given.iter().zip(expected).position(|(given, expected)| given.0 != expected.ty) {
             Some(at) => Err(self.wrong_type(message, given[at].0, expected[at].ty, at)),
+            None if given.len() != expected.len() => Err(wrong_count(message, given.len(), expected.len())),
             None => Ok(()),
         }
     }

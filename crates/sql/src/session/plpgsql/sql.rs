@@ -17,8 +17,9 @@ use pg_query::protobuf::CallStmt;
 use super::super::pipeline;
 use super::super::portal::{Outcome, ResultColumn, RowSource as Source};
 use super::super::{explain, routine};
-use super::expression::{Names, Prepared, Wanted, What};
+use super::expression::{Names, Wanted};
 use super::frame::{Frame, Typed};
+use super::program::{Prepared, What};
 use super::value::RowShape;
 
 /// A query's rows as they come.
@@ -86,7 +87,7 @@ impl Frame {
             What::Simple(simple) => {
                 let value = self.eval_simple(simple)?;
                 let column = OutputColumn {
-                    name: "?column?".into(),
+                    name: simple.name.clone(),
                     ty: simple.expression.ty,
                     typmod: simple.typmod,
                     collation: Oid::INVALID,
@@ -95,7 +96,11 @@ impl Frame {
             }
             What::Utility(statement) => match self.utility(&statement.clone())? {
                 Outcome::Rows { columns, source, .. } => Ok((Rows::Given(source), shape_of(&columns))),
-                _ => Err(err!(SYNTAX_ERROR, "cannot open {} query as cursor", melba_parse::command::statement_tag(&statement.node))),
+                _ => Err(err!(
+                    SYNTAX_ERROR,
+                    "cannot open {} query as cursor",
+                    melba_parse::command::statement_tag(&statement.node)
+                )),
             },
         }
     }
@@ -289,12 +294,10 @@ impl Frame {
             NodeEnum::CallStmt(call) => routine::run_call(&self.context, call, None, &[], &Arc::from([])),
             NodeEnum::ExplainStmt(s) => explain::run(&self.context, &self.tx, s, &[], &Arc::from([])),
             NodeEnum::DoStmt(block) => {
-                routine::run_do(&self.context, block)?;
+                routine::run_do(&self.context, block, statement)?;
                 Ok(Outcome::Done { tag: "DO".into() })
             }
-            node if is_session_statement(node) => {
-                Err(DbError::unsupported("a statement about the session in a function"))
-            }
+            node if is_session_statement(node) => Err(DbError::unsupported("a statement about the session in a function")),
             _ => {
                 self.refresh();
                 pipeline::execute_utility(&self.context, &self.tx, statement)
@@ -342,7 +345,13 @@ impl Frame {
         Ok(())
     }
 
-    fn execute_one(&mut self, statement: &Arc<Statement>, into: Option<&Into>, types: &[Oid], values: &Arc<[Datum]>) -> Result<Done> {
+    fn execute_one(
+        &mut self,
+        statement: &Arc<Statement>,
+        into: Option<&Into>,
+        types: &[Oid],
+        values: &Arc<[Datum]>,
+    ) -> Result<Done> {
         match &statement.node {
             NodeEnum::SelectStmt(s) if s.into_clause.is_some() => {
                 let hint = "You might want to use EXECUTE ... INTO or EXECUTE CREATE TABLE ... AS instead.";
@@ -396,16 +405,19 @@ impl Frame {
         let called = routine::analyzed(&self.context, s, CallPlace::Variables(&names))?;
         let sources = names.into_sources();
         let values: Arc<[Datum]> = sources.iter().map(|s| self.source_value(*s)).collect();
-        let targets: Vec<Option<Target>> =
-            called.outputs.iter().map(|number| self.target_of(sources[(*number)? - 1])).collect();
+        let targets: Vec<Option<Target>> = called.outputs.iter().map(|number| self.target_of(sources[(*number)? - 1])).collect();
         let Some((value, columns)) = routine::run_called(&self.context, called.call, &values)? else { return Ok(()) };
         let Datum::Record(record) = value else { return Ok(()) };
         for (i, target) in targets.into_iter().enumerate() {
             let Some(target) = target else {
                 let name = columns[i].name.clone();
-                bail!(SYNTAX_ERROR, "procedure parameter \"{name}\" is an output parameter but corresponding argument is not writable");
+                bail!(
+                    SYNTAX_ERROR,
+                    "procedure parameter \"{name}\" is an output parameter but corresponding argument is not writable"
+                );
             };
-            let value = Typed { value: record.fields.get(i).cloned().unwrap_or_default(), ty: columns[i].ty, typmod: columns[i].typmod };
+            let value =
+                Typed { value: record.fields.get(i).cloned().unwrap_or_default(), ty: columns[i].ty, typmod: columns[i].typmod };
             self.assign(&target, value)?;
         }
         Ok(())

@@ -6,8 +6,9 @@ use melba_plpgsql::tree::{Block, Expression, Loop, Statement, StatementKind, Var
 use melba_plpgsql::tree::{Returned as Given, Target};
 use melba_types::{Datum, DbError, Result, bail, err, limits, oids};
 
-use super::expression::{Wanted, What};
+use super::expression::Wanted;
 use super::frame::{Flow, Frame, Typed};
+use super::program::What;
 
 impl Frame {
     /// Runs the function to its end.
@@ -194,9 +195,8 @@ impl Frame {
                 let ty = self.types[*variable];
                 Typed { value: self.values[*variable].clone(), ty: ty.oid, typmod: ty.typmod }
             }
-            Given::Value(e) => self.evaluate(e, Wanted::Type(self.result_type()))?,
+            Given::Value(e) => self.evaluate(e, Wanted::Any)?,
         };
-        let value = self.to_result(value)?;
         self.returned.value = Some(value);
         Ok(Flow::Return)
     }

@@ -10,8 +10,9 @@ use melba_tree::{Expr, OutputColumn, Var};
 use melba_types::{Batch, Datum, DbError, Oid, Record, Result, bail, err, oids};
 
 use super::super::pipeline::analysis;
-use super::expression::{Wanted, What};
+use super::expression::Wanted;
 use super::frame::{Frame, Typed};
+use super::program::What;
 
 /// What the columns of a query's rows are, for records made of them.
 pub(super) struct RowShape {
@@ -113,11 +114,7 @@ impl Frame {
     fn set(&mut self, variable: usize, value: Datum) -> Result<()> {
         let declared = &self.program.tree.variables[variable];
         if declared.not_null && value.is_null() {
-            bail!(
-                NULL_VALUE_NOT_ALLOWED,
-                "null value cannot be assigned to variable \"{}\" declared NOT NULL",
-                declared.name
-            );
+            bail!(NULL_VALUE_NOT_ALLOWED, "null value cannot be assigned to variable \"{}\" declared NOT NULL", declared.name);
         }
         self.values[variable] = value;
         Ok(())

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
 use melba_functions::{RoutineCall, RoutineRows};
+use melba_parse::Statement;
 use melba_parse::nodes::{option_text, options};
 use melba_types::{Datum, DbError, Oid, Result, err, limits};
 use pg_query::protobuf::DoStmt;
@@ -22,8 +23,8 @@ pub(super) use body::BodyCache;
 pub(super) use procedure::{analyzed, call_columns, run_call, run_called};
 
 use super::context::{StatementContext, format_settings};
-use super::plpgsql;
 use super::names::SearchPath;
+use super::plpgsql;
 use super::user::User;
 use melba_settings::Scope;
 use run::Run;
@@ -121,8 +122,8 @@ impl Drop for LocalSettings {
     }
 }
 
-/// Runs a DO block.
-pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt) -> Result<()> {
+/// Runs a DO block. Errors of its syntax point into the statement.
+pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt, statement: &Statement) -> Result<()> {
     let mut text = None;
     let mut language = "plpgsql".to_owned();
     for option in options(&s.args) {
@@ -134,7 +135,7 @@ pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt) -> Result<()> 
     }
     let Some(text) = text else { return Err(err!(SYNTAX_ERROR, "no inline code specified")) };
     match language.as_str() {
-        "plpgsql" => plpgsql::run_do(context.clone(), &text),
+        "plpgsql" => plpgsql::run_do(context.clone(), &text, statement),
         name if context.catalog.language_by_name(name).is_some() => {
             Err(err!(FEATURE_NOT_SUPPORTED, "language \"{name}\" does not support inline code execution"))
         }

@@ -1,0 +1,21 @@
+//! What pg_class says of sizes.
+
+use std::sync::Arc;
+
+use melba_catalog::relations::{LiveInfo, RelationEstimate};
+use melba_catalog::{Relation, Storage};
+use melba_engine::Engine;
+
+/// The page size that pg_class counts in.
+const PAGE_BYTES: u64 = 8192;
+
+/// What the engine knows of relations at this moment.
+pub struct EngineInfo(pub Arc<Engine>);
+
+impl LiveInfo for EngineInfo {
+    fn relation_estimate(&self, relation: &Relation) -> Option<RelationEstimate> {
+        let Storage::Tree(tree) = relation.storage else { return None };
+        let pages = self.0.tree_bytes(tree).div_ceil(PAGE_BYTES);
+        Some(RelationEstimate { pages: pages.min(i32::MAX as u64) as i32, rows: self.0.tree_rows_estimate(tree) as f32 })
+    }
+}

@@ -1,0 +1,131 @@
+-- Functions, procedures and DO blocks LANGUAGE plpgsql.
+create function f1(a int, b int default 2) returns int language plpgsql as $$
+declare x int := a; y numeric;
+begin
+  x := x + b; y = x * 1.5;
+  if x > 10 then return 100; elsif x = 5 then return y::int; end if;
+  for i in 1..3 loop x := x + i; end loop;
+  raise notice 'x is % and y is %', x, y;
+  return x;
+end $$;
+select f1(1), f1(3), f1(9);
+create table t(id int primary key, v text);
+create function f2() returns setof t language plpgsql as $$
+declare r t; n int;
+begin
+  insert into t values (1,'a'),(2,'b'),(3,null);
+  get diagnostics n = row_count;
+  raise notice 'n %', n;
+  for r in select * from t order by id loop
+    if r.v is null then r.v := 'none'; end if;
+    return next r;
+  end loop;
+  select * into r from t where id = 2;
+  raise notice '% % %', r, r.v, found;
+  select * into strict r from t where id = 99;
+exception when no_data_found then
+  raise notice 'nd % %', sqlstate, sqlerrm;
+  return query select 9, 'q';
+end $$;
+select * from f2();
+select count(*) from t;
+do $$ declare a int[] := '{1,2,3}'; r record; begin
+ a[2] := 20; a[5] := 7; raise notice '%', a;
+ foreach r in array array[row(1,2)] loop raise notice '%', r; end loop;
+ exception when others then raise notice 'E: %', sqlerrm; end $$;
+do $$ declare i int; begin foreach i in array array[1,2,3] loop continue when i=2; raise notice '%', i; end loop; 
+ execute 'select $1 + 1' into i using 41; raise notice 'i=%', i;
+ case i when 1 then raise notice 'one'; when 42, 43 then raise notice 'fortytwo'; end case;
+ perform 1/0; end $$;
+create procedure p1(inout a int, b text) language plpgsql as $$ begin a := a + length(b); end $$;
+call p1(3, 'abc');
+do $$ declare v int := 5; begin call p1(v, 'xxxx'); raise notice 'v=%', v; end $$;
+create function f3(x int, out a int, out b text) language plpgsql as $$ begin a := x*2; b := 'b'||x; end $$;
+select * from f3(4); select f3(5);
+create function f4() returns void language plpgsql as $$ begin null; end $$;
+select f4(), f4() is null;
+create function f5(n int) returns int language plpgsql as $$ begin if n <= 1 then return 1; end if; return n * f5(n-1); end $$;
+select f5(10);
+create function f6() returns int language plpgsql as $$ begin retrn 1; end $$;
+create function f7() returns int language plpgsql as $$ begin return nosuch; end $$;
+select f7();
+create function f8(anyelement) returns anyarray language plpgsql as $$ begin return array[$1,$1]; end $$;
+select f8(3), f8('x'::text);
+-- names
+create table names(id int, total int);
+insert into names values (1, 10), (2, 20);
+create function ambiguous(id int) returns int language plpgsql as $$ begin return (select total from names where id = id); end $$;
+select ambiguous(1);
+create function qualified(id int) returns int language plpgsql as $$ begin return (select total from names n where n.id = qualified.id); end $$;
+select qualified(1), qualified(2), qualified(3);
+create function prefers(id int) returns int language plpgsql as $$
+#variable_conflict use_column
+begin return (select sum(total) from names where id = id); end $$;
+select prefers(1);
+do $$ <<outer>> declare x int := 1; begin declare x int := 2; begin raise notice '% %', x, outer.x; end; end $$;
+-- records
+do $$ declare r record; begin raise notice '%', r.a; end $$;
+do $$ declare r record; begin select 1 as a, 'x' as b into r; raise notice '% % %', r, r.a + 1, r.b || 'y'; select 2.5 as a into r; raise notice '%', r.a * 2; raise notice '%', r.b; end $$;
+create type pair as (a int, b text);
+do $$ declare p pair; q pair[]; begin p.a := 3; p.b := 'z'; raise notice '%', p; p := row(4, 'w'); q[1] := p; q[2].b := 'deep'; raise notice '% %', q, q[1].a; p := null; raise notice '% %', p, p.a; end $$;
+create function makes() returns pair language plpgsql as $$ declare p pair; begin p := (7, 'seven'); return p; end $$;
+select makes(), (makes()).b;
+create function wrong() returns pair language plpgsql as $$ begin return row(1, 'w'::text, 3); end $$;
+select wrong();
+-- loops
+do $$ begin for i in reverse 10..1 by 3 loop raise notice '%', i; end loop; for i in 1..0 loop raise notice 'never'; end loop; raise notice '%', found; end $$;
+do $$ declare i int := 0; begin <<a>> loop i := i + 1; <<b>> while true loop i := i + 1; exit a when i > 5; continue a when i % 2 = 0; exit; end loop b; end loop; raise notice '%', i; end $$;
+do $$ declare a int; b text; begin for a, b in select x, x::text || '!' from generate_series(1, 2) x loop raise notice '% %', a, b; end loop; for a in execute 'select $1 * 2' using 21 loop raise notice '%', a; end loop; end $$;
+do $$ declare s int[]; begin foreach s slice 1 in array array[[1, 2], [3, 4]] loop raise notice '%', s; end loop; end $$;
+do $$ begin for i in null..3 loop null; end loop; end $$;
+-- errors, and what handles them
+create table kept(i int primary key);
+do $$ begin insert into kept values (1); begin insert into kept values (2); insert into kept values (1); exception when unique_violation then raise notice '% | %', sqlstate, sqlerrm; end; insert into kept values (3); end $$;
+select * from kept order by 1;
+do $$ declare c text; d text; m text; begin perform 1 / 0; exception when division_by_zero or others then get stacked diagnostics m = message_text, c = returned_sqlstate, d = pg_exception_context; raise notice '% % %', m, c, d; end $$;
+do $$ begin raise exception 'custom %', 1 using errcode = '22012', detail = 'd', hint = 'h'; exception when sqlstate '22012' then raise notice 'caught %', sqlerrm; raise; end $$;
+do $$ begin raise division_by_zero; end $$;
+do $$ begin raise sqlstate 'U1234' using message = 'mine'; end $$;
+do $$ begin raise notice '% %%', null; raise warning 'w'; raise info 'i'; end $$;
+do $$ begin assert 1 = 1; assert 1 = 2, 'not so'; exception when others then raise notice 'never'; end $$;
+do $$ declare n int not null := 1; begin n := null; end $$;
+do $$ declare c constant int := 1; begin c := 2; end $$;
+do $$ declare s varchar(3); begin s := 'toolong'; end $$;
+create function no_return() returns int language plpgsql as $$ begin null; end $$;
+select no_return();
+do $$ begin case 5 when 1 then null; end case; end $$;
+do $$ begin select 1; end $$;
+do $$ declare a int; begin select 1 / (x - 1) into a from generate_series(1, 3) x; end $$;
+do $$ declare a int; begin select x into strict a from generate_series(1, 3) x; end $$;
+do $$ declare a int; begin insert into kept select generate_series(10, 12) returning i into a; end $$;
+do $$ declare a int; begin update kept set i = i + 100 where i = 3 returning i into a; raise notice '% %', a, found; delete from kept where i = 99; raise notice '%', found; end $$;
+-- syntax
+do $$ begin if true then null; end $$;
+do $$ begin x := 1; end $$;
+do $$ declare x int; x int; begin end $$;
+do $$ begin exit; end $$;
+do $$ begin raise notice '%'; end $$;
+do $$ begin perform (1; end $$;
+create function bad(a int) returns int language plpgsql as $$
+begin
+  return a +;
+end $$;
+-- transactions are the caller's
+create function tries() returns void language plpgsql as $$ begin commit; end $$;
+select tries();
+-- volatile functions see what they have done, stable ones do not
+create function counts_twice() returns text language plpgsql as $$ declare a int; begin a := (select count(*) from kept); insert into kept values (50 + a); return a || ' ' || (select count(*) from kept); end $$;
+select counts_twice();
+create function changes() returns void stable language plpgsql as $$ begin insert into kept values (999); end $$;
+select changes();
+create function of_set(n int) returns table(a int, b text) language plpgsql as $$ begin for i in 1..n loop a := i; b := repeat('x', i); return next; end loop; return query select 99, 'q'; return query execute 'select $1, $2' using 100, 'e'::text; end $$;
+select * from of_set(2);
+select a, of_set(1) from of_set(1) limit 2;
+create function mismatched() returns table(a int) language plpgsql as $$ begin return query select 'x'::text; end $$;
+select * from mismatched();
+create function dynamic(t text) returns bigint language plpgsql as $$ declare n bigint; begin execute format('select count(*) from %I', t) into n; return n; end $$;
+select dynamic('kept') > 0, dynamic('nosuch');
+create function variadic_sum(variadic a int[]) returns int language plpgsql as $$ declare s int := 0; x int; begin foreach x in array a loop s := s + x; end loop; return s; end $$;
+select variadic_sum(1, 2, 3);
+drop function f2();
+drop type pair cascade;
