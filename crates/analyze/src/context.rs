@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Catalog, Collation, Function, Operator, Relation, Type, TypeKind, acl};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{Datum, DbError, Oid, Result, err};
 
 /// The surroundings of an analysis.
@@ -140,6 +140,6 @@ impl<'a> Context<'a> {
 
     /// The value that a literal stands for.
     pub fn input(&self, ty: Oid, typmod: i32, text: &str) -> Result<Datum> {
-        melba_functions::io::text_in(self.session, ty, typmod, text)
+        melba_fmgr::io::text_in(self.session, ty, typmod, text)
     }
 }

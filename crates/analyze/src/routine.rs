@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Function, FunctionKind};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;

@@ -1,12 +1,11 @@
 use melba_catalog::{Catalog, classes};
-use melba_functions::testing::FixedSession;
 use melba_types::{DbError, Result, oids};
 
 use super::*;
 
 fn run_with(sql: &str, params: Option<&[Oid]>) -> Result<Analyzed> {
     let catalog = Catalog::default();
-    let session = FixedSession::default();
+    let session = melba_builtins::test_session();
     let path = [classes::PG_CATALOG, classes::PUBLIC];
     let cx = Context {
         catalog: &catalog,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_encoding::{Encoding, utf8};
-use melba_functions::{Session, io};
+use melba_fmgr::{Session, io};
 use melba_types::{Batch, Oid, Result};
 
 use super::binary::SIGNATURE;

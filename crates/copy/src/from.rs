@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use melba_encoding::{Encoding, utf8};
 use melba_engine::Transaction;
-use melba_functions::{Session, io};
+use melba_fmgr::{Session, io};
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Result, SqlState, bail, err, oids};
 
 use super::binary::{self, Step};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::Relation;
 use melba_encoding::{Encoding, UTF8};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{DefElem, Node, node::Node as N};
 

@@ -54,7 +54,7 @@ pub use view::deparse_with_names;
 
 use melba_catalog::{Catalog, Function, Namespace, Relation, RelationKind, acl, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{RangeVar, RoleSpec, RoleSpecType, node::Node as N};
 

@@ -6,7 +6,7 @@ use melba_catalog::{
     ObjectAddress, PartitionBound, PartitionColumn, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation,
     TypeKind, classes,
 };
-use melba_functions::catalog::plain_literal;
+use melba_fmgr::io::plain_literal;
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{self as pb, Node, PartitionBoundSpec, PartitionElem, PartitionSpec, node::Node as N};
 

@@ -157,7 +157,7 @@ impl Ddl<'_> {
                 }
                 "validUntil" => {
                     let text = option_text(def).unwrap_or_default();
-                    let value = melba_functions::io::text_in(self.session, melba_types::oids::TIMESTAMPTZ, -1, &text)?;
+                    let value = melba_fmgr::io::text_in(self.session, melba_types::oids::TIMESTAMPTZ, -1, &text)?;
                     role.valid_until = Some(value.as_i64());
                 }
                 "sysid" => self.notice("SYSID can no longer be specified"),
@@ -593,7 +593,7 @@ fn grant_options(nodes: &[Node]) -> Result<GrantOptions> {
             other => return Err(err!(SYNTAX_ERROR, "unrecognized role option \"{other}\"").at(def.location)),
         };
         let text = option_text(def).unwrap_or_default();
-        let value = melba_functions::bool::parse(&text).ok_or_else(|| {
+        let value = melba_types::boolean::parse(melba_fmgr::type_io::trim(&text)).ok_or_else(|| {
             let message = format!("unrecognized value for role option \"{}\": \"{text}\"", def.defname);
             err!(INVALID_PARAMETER_VALUE, "{message}").at(def.location)
         })?;

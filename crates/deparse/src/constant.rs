@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use melba_functions::io;
+use melba_fmgr::io;
 use melba_types::{Array, Datum, Oid, oids};
 
 use super::Printer;

@@ -13,7 +13,7 @@ mod query;
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Relation, classes};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::Oid;
 
 use melba_analyze::{Context, RoutineScope};

@@ -294,7 +294,7 @@ fn json(s: &Subscript, ctx: &Evaluation, row: &[Datum], container: Datum) -> Res
             }
             return Ok(Datum::Null);
         }
-        path.push(Datum::text(melba_functions::io::text_of(&*ctx.session, subscript.ty, &value)?));
+        path.push(Datum::text(melba_fmgr::io::text_of(&*ctx.session, subscript.ty, &value)?));
     }
     let is_array = s.upper.first().and_then(|e| e.as_ref()).is_some_and(|e| e.ty == oids::INT4);
     let path = build(path, oids::TEXT, false)?;
@@ -303,8 +303,14 @@ fn json(s: &Subscript, ctx: &Evaluation, row: &[Datum], container: Datum) -> Res
         None => sqlvalue::by_source("jsonb_extract_path", ctx, &[container, path], &[oids::JSONB, oids::TEXT_ARRAY], oids::JSONB),
         Some(value) => {
             let value = ctx.with_local(Datum::Null, || value.eval_row(ctx, row))?;
-            let value = (!value.is_null()).then_some(&value);
-            melba_functions::json::assign(&container, &path, value, is_array)
+            let args = [container, path, value, Datum::Bool(is_array)];
+            sqlvalue::by_source(
+                "jsonb_subscript_assign",
+                ctx,
+                &args,
+                &[oids::JSONB, oids::TEXT_ARRAY, oids::JSONB, oids::BOOL],
+                oids::JSONB,
+            )
         }
     }
 }

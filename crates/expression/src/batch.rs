@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use melba_functions::{Operand, io, lookup};
+use melba_fmgr::{Operand, io, lookup};
 use melba_types::key_words::KeyWords;
 use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result, limits};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_functions::{CallContext, RowColumn, ScalarFn, VectorFn};
+use melba_fmgr::{CallContext, RowColumn, ScalarFn, VectorFn};
 use melba_types::{Datum, Oid, Result, limits};
 
 use super::Expression;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
-use melba_functions::{CallContext, Session, registry};
+use melba_fmgr::{CallContext, Session, registry};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 
 use super::scalar_array::Members;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::Catalog;
 use melba_engine::{ReadView, Transaction, ViewPin};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_spill::Resources;
 use melba_types::{Datum, Result, err};
 

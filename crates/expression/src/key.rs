@@ -1,7 +1,7 @@
 //! Keys by type OID: what indexes store, and what sorting, grouping and hashing compare. The bytes are `types::key`'s.
 
 use melba_catalog::Catalog;
-use melba_functions::order;
+use melba_fmgr::order;
 use melba_types::key::{self, KeyColumn, KeyType};
 use melba_types::key_words::KeyWords;
 use melba_types::{Column, Datum, Kind, Oid};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
-use melba_functions::{RoutineCall, RoutineRows, RowColumn};
+use melba_fmgr::{RoutineCall, RoutineRows, RowColumn};
 use melba_types::{Datum, Oid, Result};
 
 use super::Expression;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_functions::{Session, io};
+use melba_fmgr::{Session, io};
 use melba_types::{Datum, Kind, Oid, Record, Result, limits};
 
 use super::{Expression, Node, RowCompare, array, condition, scalar_array, sqlvalue};

@@ -1,7 +1,7 @@
 //! `scalar op ANY/ALL (array)`, and IN with a list.
 
 use hashbrown::HashSet;
-use melba_functions::Operand;
+use melba_fmgr::Operand;
 use melba_types::{Batch, ColumnData, Datum, Result};
 
 use super::ScalarArray;

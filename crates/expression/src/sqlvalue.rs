@@ -1,6 +1,6 @@
 //! CURRENT_DATE, CURRENT_USER and the like, and nextval of identity columns.
 
-use melba_functions::{CallContext, registry};
+use melba_fmgr::{CallContext, registry};
 use melba_types::{Datum, Oid, Result, oids};
 
 use crate::Evaluation;

@@ -1,6 +1,6 @@
 //! Functions that answer from a value's stored form: without reading it, or reading only a part.
 
-use melba_functions::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, SHORT_BYTES_MAX, data_bytes, type_length};
+use melba_fmgr::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, SHORT_BYTES_MAX, data_bytes};
 use melba_toast::{External, Method, Stored};
 use melba_types::{Batch, Datum, Result, oids};
 
@@ -218,7 +218,7 @@ impl Call {
 
     /// A column's value that is neither compressed nor out of line: short ones have a short header.
     fn size_in_row(&self, ctx: &Evaluation, value: &Datum) -> usize {
-        match type_length(&self.context(ctx), self.arg_types[0]) {
+        match melba_fmgr::lookup::type_length(&*ctx.session, self.arg_types[0]) {
             -1 => match data_bytes(value) {
                 short if short < SHORT_BYTES_MAX => short + 1,
                 long => long + HEADER_BYTES,

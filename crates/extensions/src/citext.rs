@@ -2,13 +2,12 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{CallContext, ScalarFn, SetFn, TypeIo, registry};
 use melba_types::case::lower;
 use melba_types::{Datum, DbError, Oid, Result, oids};
 
-use melba_functions::io::TypeIo;
 use melba_functions::text::case::upper;
 use melba_functions::text::io::PLAIN;
-use melba_functions::{CallContext, ScalarFn, SetFn, registry};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::CITEXT, PLAIN)];
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use melba_functions::ScalarFn;
+use melba_fmgr::ScalarFn;
 use melba_types::Datum;
 use unicode_normalization::UnicodeNormalization;
 

@@ -1,12 +1,12 @@
 //! uuid-ossp: UUIDs of versions 1, 3, 4 and 5 (RFC 9562), and the namespaces for names.
 
 use md5::Md5;
+use melba_fmgr::{ScalarFn, Session};
 use melba_types::Datum;
 use melba_types::datetime::UNIX_EPOCH_MICROS;
 use sha1::{Digest, Sha1};
 
 use melba_functions::uuid::{random, with_version};
-use melba_functions::{ScalarFn, Session};
 
 /// A namespace of the RFC: they differ in one byte.
 const fn namespace(number: u8) -> [u8; 16] {

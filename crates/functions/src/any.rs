@@ -1,8 +1,7 @@
 //! Functions that take values of any type and look at no more than their type or whether they are null.
 
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::Datum;
-
-use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_typeof", |call, _| Ok(call.arg_types.first().map_or(Datum::Null, |ty| Datum::Oid(ty.0)))),
@@ -25,11 +24,10 @@ mod tests {
     use melba_types::oids;
 
     use super::*;
-    use crate::testing::FixedSession;
 
     #[test]
     fn nulls_are_counted() {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         let mut call = session.call(&[oids::INT4], oids::INT4);
         let args = [Datum::Null, Datum::Int4(1), Datum::Null];
         assert_eq!(count(&call, &args, true).as_i32(), 2);

@@ -2,14 +2,12 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, comparison_table};
 use melba_types::bits::{Builder, bit, len, octets, sort_key, spelled};
 use melba_types::limits::Ticker;
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use crate::hash::{hash_bytes, hash_bytes_extended};
-use crate::io::{TypeContext, TypeIo};
-use crate::macros::comparison_table;
-use crate::{CallContext, ScalarFn};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (oids::BIT, TypeIo { input: |c, s| fixed(&parse(s)?, c.typmod, false), output, receive, send }),
@@ -184,7 +182,7 @@ fn length_modifier(_: &CallContext<'_>, a: &[Datum], name: &str) -> Result<Datum
     let [Datum::Text(text)] = &a[0].as_array().elements[..] else {
         return Err(err!(INVALID_PARAMETER_VALUE, "invalid type modifier"));
     };
-    let length = crate::int::int4_in(text)?;
+    let length = melba_fmgr::integer::int4_in(text)?;
     if length < 1 {
         return Err(err!(INVALID_PARAMETER_VALUE, "length for type {name} must be at least 1"));
     }

@@ -1,10 +1,7 @@
 //! boolean: input and output, comparisons, casts.
 
+use melba_fmgr::{ScalarFn, TypeIo, comparison_table, type_io};
 use melba_types::{Datum, DbError, Oid, Result, boolean, oids};
-
-use crate::ScalarFn;
-use crate::io::{self, TypeIo};
-use crate::macros::comparison_table;
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
     oids::BOOL,
@@ -14,7 +11,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(
             out.push(if v.as_bool() { b't' } else { b'f' });
             Ok(())
         },
-        receive: |_, b| Ok(Datum::Bool(io::fixed::<1>(b)?[0] != 0)),
+        receive: |_, b| Ok(Datum::Bool(type_io::fixed::<1>(b)?[0] != 0)),
         send: |_, v, out| {
             out.push(u8::from(v.as_bool()));
             Ok(())
@@ -24,11 +21,11 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(
 
 /// A boolean as text, with blanks around it allowed.
 pub fn parse(text: &str) -> Option<bool> {
-    boolean::parse(io::trim(text))
+    boolean::parse(type_io::trim(text))
 }
 
 fn bool_in(text: &str) -> Result<bool, DbError> {
-    parse(text).ok_or_else(|| io::invalid_text("boolean", text))
+    parse(text).ok_or_else(|| type_io::invalid_text("boolean", text))
 }
 
 fn compare(a: &Datum, b: &Datum) -> std::cmp::Ordering {

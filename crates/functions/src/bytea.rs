@@ -2,12 +2,9 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, comparison_table};
 use melba_types::limits::{self, Ticker};
 use melba_types::{Datum, Oid, Result, err, oids, shared};
-
-use crate::io::{TypeContext, TypeIo};
-use crate::macros::comparison_table;
-use crate::{CallContext, ScalarFn};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
     oids::BYTEA,

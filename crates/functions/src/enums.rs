@@ -4,12 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use melba_catalog::Type;
+use melba_fmgr::type_io::{received, send_text};
+use melba_fmgr::{CallContext, ScalarFn, Session, TypeContext, TypeIo, lookup};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::array::functions::one_dimensional;
-use crate::io::{TypeContext, TypeIo};
-use crate::text::io::{received, send_text};
-use crate::{CallContext, ScalarFn, Session, lookup};
 
 pub const TYPES: &[(Oid, TypeIo)] =
     &[(oids::ANYENUM, TypeIo { input, output, receive: |c, b| input(c, &received(c, b)?), send })];

@@ -2,24 +2,22 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, comparison_table, type_io};
 use melba_types::float::{self as text, FloatError, compare_f32, compare_f64};
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use crate::int::{division_by_zero, out_of_range};
-use crate::io::{self, TypeContext, TypeIo};
-use crate::macros::comparison_table;
-use crate::{CallContext, ScalarFn};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (
         oids::FLOAT4,
         TypeIo {
-            input: |_, s| text::parse_f32(io::trim(s)).map(Datum::Float4).map_err(|e| input_error(e, "real", s)),
+            input: |_, s| text::parse_f32(type_io::trim(s)).map(Datum::Float4).map_err(|e| input_error(e, "real", s)),
             output: |c, v, out| {
                 write_f32(c.session.format().extra_float_digits, v.as_f32(), out);
                 Ok(())
             },
-            receive: |_, b| Ok(Datum::Float4(f32::from_be_bytes(io::fixed(b)?))),
+            receive: |_, b| Ok(Datum::Float4(f32::from_be_bytes(type_io::fixed(b)?))),
             send: |_, v, out| {
                 out.extend_from_slice(&v.as_f32().to_be_bytes());
                 Ok(())
@@ -34,7 +32,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
                 write_f64(c.session.format().extra_float_digits, v.as_f64(), out);
                 Ok(())
             },
-            receive: |_, b| Ok(Datum::Float8(f64::from_be_bytes(io::fixed(b)?))),
+            receive: |_, b| Ok(Datum::Float8(f64::from_be_bytes(type_io::fixed(b)?))),
             send: |_, v, out| {
                 out.extend_from_slice(&v.as_f64().to_be_bytes());
                 Ok(())
@@ -44,13 +42,15 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
 ];
 
 fn float8_in(_: &TypeContext<'_>, s: &str) -> Result<Datum> {
-    text::parse_f64(io::trim(s)).map(Datum::Float8).map_err(|e| input_error(e, "double precision", s))
+    text::parse_f64(type_io::trim(s)).map(Datum::Float8).map_err(|e| input_error(e, "double precision", s))
 }
 
 fn input_error(e: FloatError, type_name: &str, s: &str) -> DbError {
     match e {
-        FloatError::Syntax => io::invalid_text(type_name, s),
-        FloatError::OutOfRange => err!(NUMERIC_VALUE_OUT_OF_RANGE, "\"{}\" is out of range for type {type_name}", io::trim(s)),
+        FloatError::Syntax => type_io::invalid_text(type_name, s),
+        FloatError::OutOfRange => {
+            err!(NUMERIC_VALUE_OUT_OF_RANGE, "\"{}\" is out of range for type {type_name}", type_io::trim(s))
+        }
     }
 }
 

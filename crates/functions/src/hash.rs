@@ -3,10 +3,10 @@
 //! Bob Jenkins' lookup3, seeded as PostgreSQL seeds it (src/common/hashfn.c). The executor's own hash tables use
 //! `melba_types::key::hash`.
 
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, Numeric, Oid, Result, oids};
 
 use crate::text::io::unpadded;
-use crate::{CallContext, ScalarFn};
 
 const INITIAL: u32 = 0x9e37_79b9;
 const EXTRA: u32 = 3_923_095;
@@ -199,7 +199,7 @@ fn part_hash(call: &CallContext<'_>, ty: Oid, v: &Datum, seed: Option<u64>) -> R
         v if ty == oids::BPCHAR => padded(v),
         v if ty == oids::TID => tid(v),
         Datum::Interval(_) | Datum::TimeTz(_) | Datum::Range(_) | Datum::Multirange(_) | Datum::Array(_) | Datum::Record(_) => {
-            let name = crate::lookup::type_name(call.session, ty);
+            let name = melba_fmgr::lookup::type_name(call.session, ty);
             return Err(melba_types::DbError::unsupported(format!("hashing of {name} within arrays and records")));
         }
         v => input(v),

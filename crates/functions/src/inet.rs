@@ -2,19 +2,17 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{ScalarFn, TypeContext, TypeIo, comparison_table, type_io};
 use melba_types::inet::{Inet, sort_key};
 use melba_types::{Datum, Oid, Result, err, oids};
 
-use crate::ScalarFn;
 use crate::hash::{hash_bytes, hash_bytes_extended};
-use crate::io::{self, TypeContext, TypeIo};
-use crate::macros::comparison_table;
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (
         oids::INET,
         TypeIo {
-            input: |_, s| Inet::parse(s, false).map(datum).ok_or_else(|| io::invalid_text("inet", s)),
+            input: |_, s| Inet::parse(s, false).map(datum).ok_or_else(|| type_io::invalid_text("inet", s)),
             output: |_, v, out| {
                 load(v).write(false, out);
                 Ok(())
@@ -27,7 +25,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         oids::CIDR,
         TypeIo {
             input: |_, s| {
-                let value = Inet::parse(s, true).ok_or_else(|| io::invalid_text("cidr", s))?;
+                let value = Inet::parse(s, true).ok_or_else(|| type_io::invalid_text("cidr", s))?;
                 if value.network() != value {
                     return Err(err!(INVALID_TEXT_REPRESENTATION, "invalid cidr value: \"{s}\"")
                         .detail("Value has bits set to right of mask."));

@@ -1,10 +1,8 @@
 //! smallint, integer and bigint: input and output, arithmetic, bits, casts.
 
+use melba_fmgr::integer::{int2_in, int4_in, int8_in};
+use melba_fmgr::{CallContext, ScalarFn, TypeIo, comparison_table, type_io};
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
-
-use crate::io::{self, TypeIo};
-use crate::macros::comparison_table;
-use crate::{CallContext, ScalarFn};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (
@@ -12,7 +10,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |_, s| int2_in(s).map(Datum::Int2),
             output: |_, v, out| write_integer(out, v.as_i16()),
-            receive: |_, b| Ok(Datum::Int2(i16::from_be_bytes(io::fixed(b)?))),
+            receive: |_, b| Ok(Datum::Int2(i16::from_be_bytes(type_io::fixed(b)?))),
             send: |_, v, out| write_bytes(out, &v.as_i16().to_be_bytes()),
         },
     ),
@@ -21,7 +19,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |_, s| int4_in(s).map(Datum::Int4),
             output: |_, v, out| write_integer(out, v.as_i32()),
-            receive: |_, b| Ok(Datum::Int4(i32::from_be_bytes(io::fixed(b)?))),
+            receive: |_, b| Ok(Datum::Int4(i32::from_be_bytes(type_io::fixed(b)?))),
             send: |_, v, out| write_bytes(out, &v.as_i32().to_be_bytes()),
         },
     ),
@@ -30,7 +28,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |_, s| int8_in(s).map(Datum::Int8),
             output: |_, v, out| write_integer(out, v.as_i64()),
-            receive: |_, b| Ok(Datum::Int8(i64::from_be_bytes(io::fixed(b)?))),
+            receive: |_, b| Ok(Datum::Int8(i64::from_be_bytes(type_io::fixed(b)?))),
             send: |_, v, out| write_bytes(out, &v.as_i64().to_be_bytes()),
         },
     ),
@@ -45,83 +43,6 @@ fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
 pub fn write_integer(out: &mut Vec<u8>, value: impl itoa::Integer) -> Result<()> {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
     Ok(())
-}
-
-pub fn int2_in(text: &str) -> Result<i16> {
-    let wide = parse_integer(text, "smallint")?;
-    i16::try_from(wide).map_err(|_| out_of_text_range(text, "smallint"))
-}
-
-pub fn int4_in(text: &str) -> Result<i32> {
-    let wide = parse_integer(text, "integer")?;
-    i32::try_from(wide).map_err(|_| out_of_text_range(text, "integer"))
-}
-
-pub fn int8_in(text: &str) -> Result<i64> {
-    parse_integer(text, "bigint")
-}
-
-fn out_of_text_range(text: &str, type_name: &str) -> DbError {
-    err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{text}\" is out of range for type {type_name}")
-}
-
-/// An integer literal as the integer types read it: spaces around, a sign, decimal or 0x/0o/0b digits, underscores
-/// between digits.
-fn parse_integer(text: &str, type_name: &str) -> Result<i64> {
-    let bytes = text.as_bytes();
-    // The common case first: a sign and up to 18 digits.
-    let (negative, digits) = match bytes.split_first() {
-        Some((b'-', rest)) => (true, rest),
-        _ => (false, bytes),
-    };
-    if !digits.is_empty() && digits.len() <= 18 && digits.iter().all(u8::is_ascii_digit) {
-        let value = digits.iter().fold(0i64, |v, d| v * 10 + i64::from(d - b'0'));
-        return Ok(if negative { -value } else { value });
-    }
-    parse_integer_slowly(text, type_name)
-}
-
-fn parse_integer_slowly(text: &str, type_name: &str) -> Result<i64> {
-    let invalid = || io::invalid_text(type_name, text);
-    let mut rest = io::trim(text).as_bytes();
-    let negative = rest.first() == Some(&b'-');
-    if matches!(rest.first(), Some(b'-' | b'+')) {
-        rest = &rest[1..];
-    }
-    let radix = match rest {
-        [b'0', b'x' | b'X', ..] => 16,
-        [b'0', b'o' | b'O', ..] => 8,
-        [b'0', b'b' | b'B', ..] => 2,
-        _ => 10,
-    };
-    if radix != 10 {
-        rest = &rest[2..];
-    } else if rest.first() == Some(&b'_') {
-        return Err(invalid());
-    }
-    let (mut value, mut overflow, mut digits) = (0i64, false, 0);
-    let mut i = 0;
-    while i < rest.len() {
-        // An underscore stands before a digit.
-        if rest[i] == b'_' {
-            i += 1;
-        }
-        let digit = rest.get(i).and_then(|&c| (c as char).to_digit(radix)).ok_or_else(invalid)?;
-        // Accumulates negatively, so that the minimum fits.
-        match value.checked_mul(i64::from(radix)).and_then(|v| v.checked_sub(i64::from(digit))) {
-            Some(v) => value = v,
-            None => overflow = true,
-        }
-        digits += 1;
-        i += 1;
-    }
-    if digits == 0 {
-        return Err(invalid());
-    }
-    if overflow || (!negative && value == i64::MIN) {
-        return Err(out_of_text_range(text, type_name));
-    }
-    Ok(if negative { value } else { -value })
 }
 
 pub fn out_of_range(type_name: &str) -> DbError {
@@ -342,27 +263,4 @@ fn in_range(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     }
     let bound = if a[3].as_bool() { base - offset } else { base + offset };
     Ok(Datum::Bool(if a[4].as_bool() { value <= bound } else { value >= bound }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message(text: &str) -> String {
-        int4_in(text).expect_err("invalid").message().to_string()
-    }
-
-    #[test]
-    fn integers_are_read_as_postgresql_reads_them() {
-        assert_eq!(int4_in(" -0x1F ").expect("hex"), -31);
-        assert_eq!(int4_in("1_000").expect("underscore"), 1000);
-        assert_eq!(int4_in("0b_11").expect("underscore after the prefix"), 3);
-        assert_eq!(int8_in("-9223372036854775808").expect("minimum"), i64::MIN);
-        assert_eq!(message("1__0"), "invalid input syntax for type integer: \"1__0\"");
-        assert_eq!(message("1_"), "invalid input syntax for type integer: \"1_\"");
-        assert_eq!(message(""), "invalid input syntax for type integer: \"\"");
-        assert_eq!(message("0x"), "invalid input syntax for type integer: \"0x\"");
-        assert_eq!(message("2147483648"), "value \"2147483648\" is out of range for type integer");
-        assert!(int8_in("9223372036854775808").is_err());
-    }
 }

@@ -1,11 +1,7 @@
 //! Built-in functions, operators, aggregates, casts and type I/O: pure code over datums.
 //!
-//! A function is found by its implementation name, pg_proc.prosrc (`int4pl`, `text_substr`): one implementation serves
-//! every pg_proc row that names it. Functions that PostgreSQL defines in SQL are registered as `name_oid`.
-//!
-//! Invariants:
-//! 1. A scalar function of a strict pg_proc row is never called with a NULL argument.
-//! 2. Functions reach the session (settings, clock, sequences, catalogs) only through `CallContext`.
+//! They are found by the rows of `TABLES` (`melba_fmgr::registry`). Nothing here calls another function by its name where it can
+//! call it as Rust.
 
 pub mod aggregate;
 pub mod any;
@@ -14,6 +10,7 @@ pub mod bits;
 pub mod bool;
 pub mod bytea;
 pub mod catalog;
+pub mod column_size;
 pub mod datetime;
 pub mod enums;
 pub mod float;
@@ -21,265 +18,25 @@ pub mod format;
 pub mod hash;
 pub mod inet;
 pub mod int;
-pub mod io;
 pub mod json;
 pub mod jsonpath;
-pub mod lookup;
-mod macros;
 pub mod math;
 pub mod money;
 pub mod numeric;
 pub mod oid;
-pub mod order;
 pub mod range;
 pub mod record;
-pub mod registry;
 pub mod regs;
 pub mod setreturning;
 pub mod snapshot;
 pub mod system;
-pub mod testing;
+mod tables;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod type_functions;
 pub mod uuid;
-pub mod varlena;
 pub mod vector;
 pub mod window;
 
-use std::sync::Arc;
-
-pub use io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};
-use melba_catalog::Catalog;
-use melba_catalog::relations::{LiveInfo, NoLiveInfo};
-use melba_encoding::Encoding;
-use melba_types::{Batch, Column, Csn, Datum, Oid, Result};
-
-/// What a function may ask of its surroundings.
-pub struct CallContext<'a> {
-    pub session: &'a dyn Session,
-    /// Types of the actual arguments (polymorphic functions look here).
-    pub arg_types: &'a [Oid],
-    pub return_type: Oid,
-    /// Collation of the call, 0 when none.
-    pub collation: Oid,
-    /// The last arguments were passed with VARIADIC, as an array.
-    pub variadic: bool,
-    /// The column definition list of a function in FROM that returns `record`.
-    pub columns: Option<&'a [RowColumn]>,
-}
-
-/// A column of a row type.
-#[derive(Clone, Debug)]
-pub struct RowColumn {
-    pub name: Arc<str>,
-    pub ty: Oid,
-    pub typmod: i32,
-}
-
-/// A call of a function that a user wrote. Who runs it is the session: this crate knows neither statements nor their views.
-pub struct RoutineCall<'a> {
-    pub function: Oid,
-    pub args: &'a [Datum],
-    /// Of the arguments and the result: what polymorphic ones stand for.
-    pub arg_types: &'a [Oid],
-    pub return_type: Oid,
-    /// The column definition list of a function in FROM that returns `record`.
-    pub columns: Option<&'a [RowColumn]>,
-    /// What the calling statement sees: commits up to a number, and its own transaction's commands before one.
-    pub view: (Csn, u32),
-}
-
-/// The rows of a function that a user wrote, each as one value.
-pub type RoutineRows = Box<dyn Iterator<Item = Result<Datum>> + Send>;
-
-/// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.
-pub trait Session: Send + Sync {
-    fn catalog(&self) -> &Arc<Catalog>;
-    /// What the system relations ask beyond the catalog.
-    fn live_info(&self) -> &dyn LiveInfo {
-        &NoLiveInfo
-    }
-    /// current_user, whose privileges count. Without a session, the superuser that every cluster starts with.
-    fn user(&self) -> Oid {
-        melba_catalog::classes::POSTGRES_ROLE
-    }
-    /// Namespaces that bare names are looked up in, in order, pg_catalog included.
-    fn search_path(&self) -> Vec<Oid> {
-        const PG_CATALOG: Oid = Oid(11);
-        const PUBLIC: Oid = Oid(2200);
-        vec![PG_CATALOG, PUBLIC]
-    }
-    /// Settings that formatting depends on.
-    fn format(&self) -> &FormatSettings;
-    /// The value of any setting as SHOW prints it.
-    fn setting(&self, name: &str) -> Option<String>;
-    /// The value of a numeric setting in its own unit (work_mem: kilobytes).
-    fn setting_number(&self, _name: &str) -> Option<f64> {
-        None
-    }
-    /// Microseconds since 2000-01-01: start of the transaction, of the statement, and now.
-    fn transaction_timestamp(&self) -> i64;
-    fn statement_timestamp(&self) -> i64;
-    fn clock_timestamp(&self) -> i64;
-    /// The next number of the session's generator, which setseed() starts anew.
-    fn random_u64(&self) -> u64;
-    /// Fills a buffer with bits that nobody can foretell: UUIDs, keys, salts.
-    ///
-    /// # Errors
-    /// XX000 without a source of them.
-    fn fill_random(&self, bytes: &mut [u8]) -> Result<()>;
-    fn notice(&self, notice: melba_types::DbError);
-    /// Everything that reaches beyond values (sequences, locks, large objects, sizes, backend control): implemented by
-    /// name in `melba-sql`, so that this crate needs no engine.
-    fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum>;
-    /// Checks the one column of a batch by the constraints of a domain, which are SQL expressions.
-    ///
-    /// # Errors
-    /// 23502 and 23514 for the first value that breaks a constraint; whatever a check raises.
-    fn check_domain(&self, domain: Oid, _values: &Batch) -> Result<()> {
-        Err(melba_types::DbError::unsupported(format!("checking values of domain {domain}")))
-    }
-    /// Rows of set-returning functions about the running server (`system`), by name.
-    fn system_rows(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
-        Err(melba_types::DbError::unsupported(format!("function {source}")))
-    }
-    /// The value of a function that a user wrote.
-    fn call_routine(&self, call: &RoutineCall<'_>) -> Result<Datum> {
-        Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
-    }
-    /// The rows of a set-returning function that a user wrote, each computed when it is asked for.
-    fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
-        Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
-    }
-    /// A function's SQL-standard body as it is shown.
-    fn shown_body(&self, function: &melba_catalog::Function) -> Result<String> {
-        Ok(function.sql_body.as_deref().unwrap_or_default().to_owned())
-    }
-    /// An expression's stored text as it is shown: names that the search path finds without their schema, and if `pretty`
-    /// without needless parentheses. `relation` is the one whose columns it mentions (or the domain it checks), or 0.
-    fn shown_expression(&self, text: &str, _relation: Oid, _pretty: bool) -> Result<String> {
-        Ok(text.to_owned())
-    }
-    /// A view's query as pg_get_viewdef shows it.
-    fn shown_query(&self, view: &melba_catalog::Relation, _pretty: bool) -> Result<String> {
-        Ok(view.view_query.as_deref().unwrap_or_default().to_owned())
-    }
-    /// Whether an enum's label was added by a transaction that has not ended: it is not to be used yet.
-    fn is_uncommitted_label(&self, _enum_type: Oid, _label: Oid) -> bool {
-        false
-    }
-    /// The schema of the session's temporary objects, or 0.
-    fn temporary_namespace(&self) -> Oid {
-        Oid::INVALID
-    }
-    /// Raises 57014 when the statement was cancelled; long loops call it now and then.
-    fn check_interrupt(&self) -> Result<()>;
-}
-
-/// Settings that input and output of values depend on.
-#[derive(Clone, Debug)]
-pub struct FormatSettings {
-    pub date_style: DateStyle,
-    pub date_order: DateOrder,
-    pub interval_style: IntervalStyle,
-    /// IANA name, abbreviation or POSIX form, as set.
-    pub time_zone: Arc<str>,
-    pub extra_float_digits: i32,
-    /// bytea_output = hex (else escape).
-    pub bytea_hex: bool,
-    pub xml_document: bool,
-    /// What texts in binary values are written in.
-    pub client_encoding: Encoding,
-}
-
-pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
-pub use registry::{aggregate, scalar, set_returning, vector, window};
-pub use window::{Partition, WindowFn};
-
-/// One call, one value.
-pub type ScalarFn = fn(&CallContext<'_>, &[Datum]) -> Result<Datum>;
-
-/// An operand of a vector call.
-pub enum Operand<'a> {
-    Column(&'a Column),
-    /// The same value for every row.
-    Scalar(&'a Datum),
-}
-
-/// One call, `rows` values. Strict: rows where an operand is null yield null. Must give exactly what the scalar function gives.
-pub type VectorFn = fn(&CallContext<'_>, &[Operand<'_>], usize) -> Result<Column>;
-
-/// A set-returning function: all its rows, each row's columns in order.
-pub type SetFn = fn(&CallContext<'_>, &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
-
-/// State of one aggregate in one group.
-pub trait Aggregate: Send {
-    /// Takes the direct arguments of an ordered-set aggregate, once, before any row.
-    fn begin(&mut self, _call: &CallContext<'_>, _direct: &[Datum]) -> Result<()> {
-        Ok(())
-    }
-    /// Takes one row's arguments (nulls included unless the transition function is strict).
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()>;
-    /// Takes rows `rows` of the argument columns; the default calls `add`.
-    fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
-        let mut datums = Vec::with_capacity(args.len());
-        for &row in rows {
-            datums.clear();
-            datums.extend(args.iter().map(|c| c.get(row as usize)));
-            self.add(call, &datums)?;
-        }
-        Ok(())
-    }
-    /// Undoes the earliest `add` (moving window frames); false when it cannot.
-    fn remove(&mut self, _call: &CallContext<'_>, _args: &[Datum]) -> Result<bool> {
-        Ok(false)
-    }
-    /// Adds the state of another instance of the same aggregate.
-    fn merge(&mut self, other: Box<dyn Aggregate>) -> Result<()>;
-    /// The result so far. May be called more than once (window frames).
-    fn finish(&self, call: &CallContext<'_>) -> Result<Datum>;
-    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
-    /// Whether what it holds grows with the rows it takes: then `memory` is asked after every batch.
-    fn grows(&self) -> bool {
-        false
-    }
-    /// Bytes held, roughly. Costs little.
-    fn memory(&self) -> usize {
-        64
-    }
-    /// The same aggregate with the states of all groups together, for those that have that.
-    fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
-        None
-    }
-    /// Whether states of parts of the rows, taken in any order and merged, give exactly the result of all of them.
-    fn combines(&self) -> bool {
-        self.grouped().is_some()
-    }
-}
-
-/// States of one aggregate in many groups, which are numbered from 0.
-pub trait GroupedAggregate: Send {
-    /// Makes room for so many groups.
-    fn resize(&mut self, groups: usize);
-    /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns.
-    /// In each group it gives what `Aggregate::add_batch` does with the same rows in their order.
-    fn add(&mut self, call: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
-    /// Adds the states of other rows, of the same aggregate: those of its group `i` to the group `places[i]`.
-    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()>;
-    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
-    /// A group's result.
-    fn finish(&self, call: &CallContext<'_>, group: usize) -> Result<Datum>;
-    /// Appends the results of some groups.
-    fn finish_all(&self, call: &CallContext<'_>, groups: &[u32], out: &mut Column) -> Result<()> {
-        groups.iter().try_for_each(|&group| self.finish(call, group as usize).map(|result| out.push(result)))
-    }
-    /// Bytes that a group takes.
-    fn group_bytes(&self) -> usize;
-    /// Bytes of what is not the same for each group.
-    fn other_bytes(&self) -> usize {
-        0
-    }
-}
-
-/// Makes the state of an aggregate for one group.
-pub type AggregateFn = fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>>;
+pub use tables::TABLES;

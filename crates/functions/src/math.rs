@@ -1,9 +1,9 @@
 //! Mathematical functions of double precision.
 
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, Result, err};
 
 use crate::float::{f64_checked, overflow, underflow, wide};
-use crate::{CallContext, ScalarFn};
 
 // The C library's functions, which std lacks or computes otherwise; PostgreSQL's results are the C library's.
 unsafe extern "C" {

@@ -1,12 +1,10 @@
 //! money: cents in 64 bits, written as `$1,234.56` (lc_monetary = C).
 
+use melba_fmgr::{ScalarFn, TypeIo, comparison_table, type_io};
 use melba_types::{Datum, Numeric, Oid, Result, err, oids};
 
-use crate::ScalarFn;
 use crate::float::f64_checked;
 use crate::int::{division_by_zero, out_of_range, wide};
-use crate::io::{self, TypeIo};
-use crate::macros::comparison_table;
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
     oids::MONEY,
@@ -16,7 +14,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(
             write(v.as_i64(), out);
             Ok(())
         },
-        receive: |_, b| Ok(Datum::Int8(i64::from_be_bytes(io::fixed(b)?))),
+        receive: |_, b| Ok(Datum::Int8(i64::from_be_bytes(type_io::fixed(b)?))),
         send: |_, v, out| {
             out.extend_from_slice(&v.as_i64().to_be_bytes());
             Ok(())
@@ -25,7 +23,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(
 )];
 
 fn money_in(text: &str) -> Result<i64> {
-    let invalid = || io::invalid_text("money", text);
+    let invalid = || type_io::invalid_text("money", text);
     let mut rest = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '$');
     let mut negative = false;
     if let Some(tail) = rest.strip_prefix(['-', '(']) {

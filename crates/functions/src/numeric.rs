@@ -1,11 +1,8 @@
 //! numeric: input and output, arithmetic, casts.
 
+use melba_fmgr::{CallContext, ScalarFn, TypeIo, comparison_table};
 use melba_types::numeric::convert::typmod;
 use melba_types::{Datum, Numeric, Oid, Result, err, oids};
-
-use crate::io::TypeIo;
-use crate::macros::comparison_table;
-use crate::{CallContext, ScalarFn};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
     oids::NUMERIC,
@@ -169,7 +166,8 @@ fn move_lsn(lsn: &Datum, bytes: &Numeric, back: bool) -> Result<Datum> {
 }
 
 fn typmod_in(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    let modifiers = a[0].as_array().elements.iter().map(|m| crate::int::int4_in(m.as_str())).collect::<Result<Vec<_>>>()?;
+    let modifiers =
+        a[0].as_array().elements.iter().map(|m| melba_fmgr::integer::int4_in(m.as_str())).collect::<Result<Vec<_>>>()?;
     let (precision, scale) = match modifiers[..] {
         [precision] => (precision, 0),
         [precision, scale] => (precision, scale),

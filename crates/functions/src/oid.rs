@@ -3,18 +3,17 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use melba_fmgr::{ScalarFn, SetFn, TypeIo, comparison_table, type_io};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, err, oids};
 
-use crate::io::{self, TypeIo};
-use crate::macros::comparison_table;
-use crate::{ScalarFn, SetFn, snapshot};
+use crate::snapshot;
 
 macro_rules! unsigned_io {
     ($name:literal) => {
         TypeIo {
             input: |_, s| oid_in(s, $name).map(Datum::Oid),
             output: |_, v, out| crate::int::write_integer(out, v.as_oid()),
-            receive: |_, b| Ok(Datum::Oid(u32::from_be_bytes(io::fixed(b)?))),
+            receive: |_, b| Ok(Datum::Oid(u32::from_be_bytes(type_io::fixed(b)?))),
             send: |_, v, out| {
                 out.extend_from_slice(&v.as_oid().to_be_bytes());
                 Ok(())
@@ -24,7 +23,7 @@ macro_rules! unsigned_io {
 }
 
 const SNAPSHOT: TypeIo = TypeIo {
-    input: |_, s| snapshot::parse(s).ok_or_else(|| io::invalid_text("pg_snapshot", s)),
+    input: |_, s| snapshot::parse(s).ok_or_else(|| type_io::invalid_text("pg_snapshot", s)),
     output: |_, v, out| {
         out.extend_from_slice(snapshot::print(v).as_bytes());
         Ok(())
@@ -47,7 +46,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
         TypeIo {
             input: |_, s| unsigned_in(s, "xid8", u64::MAX).map(|v| Datum::Int8(v as i64)),
             output: |_, v, out| crate::int::write_integer(out, v.as_i64() as u64),
-            receive: |_, b| Ok(Datum::Int8(i64::from_be_bytes(io::fixed(b)?))),
+            receive: |_, b| Ok(Datum::Int8(i64::from_be_bytes(type_io::fixed(b)?))),
             send: send_i64,
         },
     ),
@@ -63,7 +62,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
                 out.extend_from_slice(lsn_text(v.as_i64()).as_bytes());
                 Ok(())
             },
-            receive: |_, b| Ok(Datum::Int8(i64::from_be_bytes(io::fixed(b)?))),
+            receive: |_, b| Ok(Datum::Int8(i64::from_be_bytes(type_io::fixed(b)?))),
             send: send_i64,
         },
     ),
@@ -79,7 +78,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
     (
         oids::INT2VECTOR,
         TypeIo {
-            input: |_, s| vector_in(s, oids::INT2, |s| crate::int::int2_in(s).map(Datum::Int2)),
+            input: |_, s| vector_in(s, oids::INT2, |s| melba_fmgr::integer::int2_in(s).map(Datum::Int2)),
             output: |_, v, out| vector_out(v, out),
             receive: crate::array::io::receive,
             send: crate::array::io::send,
@@ -87,16 +86,16 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
     ),
 ];
 
-fn send_i64(_: &io::TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
+fn send_i64(_: &melba_fmgr::TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
     out.extend_from_slice(&v.as_i64().to_be_bytes());
     Ok(())
 }
 
 /// An unsigned number as C's strtoul reads it: a minus sign wraps around; octal and hexadecimal by prefix.
 fn unsigned_in(text: &str, type_name: &str, max: u64) -> Result<u64> {
-    let invalid = || io::invalid_text(type_name, text);
+    let invalid = || type_io::invalid_text(type_name, text);
     let out_of_range = || err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{text}\" is out of range for type {type_name}");
-    let trimmed = io::trim(text);
+    let trimmed = type_io::trim(text);
     let negative = trimmed.starts_with('-');
     let digits = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);
     let (digits, radix) = match digits.as_bytes() {
@@ -121,7 +120,7 @@ pub fn oid_in(text: &str, type_name: &str) -> Result<u32> {
 }
 
 fn vector_in(text: &str, element_type: Oid, read: impl Fn(&str) -> Result<Datum>) -> Result<Datum> {
-    let elements = text.split(|c: char| c.is_ascii() && io::is_space(c as u8)).filter(|s| !s.is_empty());
+    let elements = text.split(|c: char| c.is_ascii() && type_io::is_space(c as u8)).filter(|s| !s.is_empty());
     Ok(vector(element_type, elements.map(read).collect::<Result<Vec<_>>>()?))
 }
 
@@ -147,12 +146,12 @@ fn vector_out(v: &Datum, out: &mut Vec<u8>) -> Result<()> {
 /// A tid is held as block << 16 | offset.
 fn tid_in(text: &str) -> Result<Datum> {
     let parse = || {
-        let (block, offset) = io::trim(text).strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
+        let (block, offset) = type_io::trim(text).strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
         let (block, offset) = (block.trim().parse::<i64>().ok()?, offset.trim().parse::<u16>().ok()?);
         // Negative block numbers wrap around, as unsigned ones of C do.
         (-(1i64 << 31)..1i64 << 32).contains(&block).then(|| i64::from(block as u32) << 16 | i64::from(offset))
     };
-    parse().map(Datum::Int8).ok_or_else(|| io::invalid_text("tid", text))
+    parse().map(Datum::Int8).ok_or_else(|| type_io::invalid_text("tid", text))
 }
 
 fn tid_parts(v: &Datum) -> (u32, u16) {
@@ -166,12 +165,12 @@ fn tid_out(v: &Datum, out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn tid_receive(b: &[u8]) -> Result<Datum> {
-    let b: [u8; 6] = io::fixed(b)?;
+    let b: [u8; 6] = type_io::fixed(b)?;
     let block = u32::from_be_bytes([b[0], b[1], b[2], b[3]]);
     Ok(Datum::Int8(i64::from(block) << 16 | i64::from(u16::from_be_bytes([b[4], b[5]]))))
 }
 
-fn tid_send(_: &io::TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
+fn tid_send(_: &melba_fmgr::TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
     let (block, offset) = tid_parts(v);
     out.extend_from_slice(&block.to_be_bytes());
     out.extend_from_slice(&offset.to_be_bytes());
@@ -184,7 +183,7 @@ fn lsn_in(text: &str) -> Result<Datum> {
         let (high, low) = text.split_once('/')?;
         Some((u64::from(part(high)?) << 32 | u64::from(part(low)?)) as i64)
     };
-    parse().map(Datum::Int8).ok_or_else(|| io::invalid_text("pg_lsn", text))
+    parse().map(Datum::Int8).ok_or_else(|| type_io::invalid_text("pg_lsn", text))
 }
 
 /// `X/X` as pg_lsn prints.

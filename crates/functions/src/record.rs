@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use melba_fmgr::io::{binary_in, binary_out, text_in, text_out};
+use melba_fmgr::type_io::is_space;
+use melba_fmgr::{CallContext, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup, order};
 use melba_types::key::{self, KeyType};
 use melba_types::{Datum, DbError, Oid, Record, Result, err, limits, oids};
-
-use crate::io::{TypeContext, TypeIo, binary_in, binary_out, is_space, text_in, text_out};
-use crate::{CallContext, RowColumn, ScalarFn, Session, lookup, order};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::RECORD, TypeIo { input, output, receive, send })];
 
@@ -65,7 +65,7 @@ fn input(context: &TypeContext<'_>, text: &str) -> Result<Datum> {
         }
         if matches!(bytes.get(at), Some(b',' | b')')) {
             values.push(if lookup::domain(context.session, field.ty).is_some() {
-                crate::io::check_domain(context.session, field.ty, Datum::Null)?
+                melba_fmgr::io::check_domain(context.session, field.ty, Datum::Null)?
             } else {
                 Datum::Null
             });
@@ -314,8 +314,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::text_of;
-    use crate::testing::FixedSession;
+    use melba_fmgr::io::text_of;
 
     fn of(fields: &[(Oid, Datum)]) -> Datum {
         Datum::Record(Arc::new(Record {
@@ -328,7 +327,7 @@ mod tests {
 
     #[test]
     fn records_print_and_compare_by_fields() {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         let t = |v: &str| (oids::TEXT, Datum::text(v));
         let a = of(&[(oids::INT4, Datum::Int4(1)), t("a b"), t(""), (oids::INT4, Datum::Null), t("q\"\\")]);
         assert_eq!(text_of(&session, oids::RECORD, &a).expect("output"), "(1,\"a b\",\"\",,\"q\"\"\\\\\")");

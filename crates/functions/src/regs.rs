@@ -1,10 +1,8 @@
 //! The reg types: OIDs that are read and written as names. The catalog knows the names.
 
 use melba_catalog::NameScope;
+use melba_fmgr::{CallContext, ScalarFn, Session, TypeContext, TypeIo, type_io};
 use melba_types::{Datum, Oid, Result, SqlState, oids};
-
-use crate::io::{self, TypeContext, TypeIo};
-use crate::{CallContext, ScalarFn, Session};
 
 /// The object that a name means to a session, as reg type `ty` reads it.
 ///
@@ -34,7 +32,7 @@ const REG: TypeIo = TypeIo {
         out.extend_from_slice(text.as_bytes());
         Ok(())
     },
-    receive: |_, b| Ok(Datum::Oid(u32::from_be_bytes(io::fixed(b)?))),
+    receive: |_, b| Ok(Datum::Oid(u32::from_be_bytes(type_io::fixed(b)?))),
     send,
 };
 

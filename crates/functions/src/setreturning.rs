@@ -1,9 +1,8 @@
 //! Functions that return sets: series, subscripts, elements of arrays, parts of strings.
 
+use melba_fmgr::{CallContext, SetFn};
 use melba_types::limits::Ticker;
 use melba_types::{Datum, Numeric, Result, err};
-
-use crate::{CallContext, SetFn};
 
 type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 
@@ -124,11 +123,10 @@ pub fn text_to_array(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::set_returning;
-    use crate::testing::FixedSession;
+    use melba_fmgr::registry::set_returning;
 
     fn shown(name: &str, args: &[Datum]) -> String {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         let f = set_returning(name).expect("registered");
         let call = session.call(&[], melba_types::oids::INT4);
         let rows: Vec<String> = f(&call, args).expect("set").map(|r| format!("{:?}", r.expect("row")[0])).collect();

@@ -1,6 +1,6 @@
 //! Set-returning functions about the running server. Their rows come from the session.
 
-use crate::SetFn;
+use melba_fmgr::SetFn;
 
 macro_rules! from_session {
     ($($source:literal),* $(,)?) => {

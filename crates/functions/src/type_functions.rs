@@ -1,15 +1,14 @@
-//! Input, output and send functions of types as SQL functions (`int4send(5)`), and checks of input.
+//! Checks of input, and of names.
 
 use std::sync::Arc;
 
-use melba_catalog::Catalog;
+use melba_fmgr::io::soft_text_in;
+use melba_fmgr::{CallContext, ScalarFn, registry};
 use melba_types::limits::Ticker;
-use melba_types::{Datum, Oid, Record, Result, err, oids};
+use melba_types::{Datum, Record, Result, err, oids};
 
 use crate::array::functions::one_dimensional;
-use crate::io::{binary_out, soft_text_in, text_in, text_of};
 use crate::regs::type_named;
-use crate::{CallContext, ScalarFn, registry};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_input_is_valid", |c, a| Ok(Datum::Bool(check_input(c, a)?.is_none()))),
@@ -17,46 +16,6 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("parse_ident", |_, a| parse_ident(a[0].as_str(), a[1].as_bool())),
     ("any_value_transfn", |_, a| Ok(a[0].clone())),
 ];
-
-/// The functions that pg_type names for the built-in types, by pg_proc.prosrc. One implementation serves them all: the
-/// call says which type it is.
-pub fn of_builtin_types() -> Vec<(&'static str, ScalarFn)> {
-    let catalog = Catalog::default();
-    let source = |name: &str| {
-        let mut functions = catalog.functions_by_name(melba_catalog::classes::PG_CATALOG, name);
-        // Built once for the process's life.
-        functions.next().map(|f| &*Box::leak(f.source.to_string().into_boxed_str()))
-    };
-    let mut out: Vec<(&'static str, ScalarFn)> = Vec::new();
-    for ty in catalog.types().filter(|t| registry::type_io(t.oid).is_some()) {
-        out.extend(source(&ty.input).map(|name| (name, input as ScalarFn)));
-        out.extend(source(&ty.output).map(|name| (name, output as ScalarFn)));
-        out.extend(source(&ty.send).map(|name| (name, send as ScalarFn)));
-    }
-    out
-}
-
-pub fn input(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    let typmod = match a.get(2) {
-        Some(Datum::Int4(typmod)) => *typmod,
-        _ => -1,
-    };
-    text_in(call.session, call.return_type, typmod, a[0].as_str())
-}
-
-pub fn output(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    text_of(call.session, argument_type(call)?, &a[0]).map(Datum::text)
-}
-
-pub fn send(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
-    let mut out = Vec::new();
-    binary_out(call.session, argument_type(call)?, &a[0], &mut out)?;
-    Ok(Datum::bytes(out))
-}
-
-fn argument_type(call: &CallContext<'_>) -> Result<Oid> {
-    call.arg_types.first().copied().ok_or_else(|| melba_types::DbError::internal("the argument's type is not known"))
-}
 
 /// What is wrong with a text as input of the type that is named.
 fn check_input(call: &CallContext<'_>, a: &[Datum]) -> Result<Option<melba_types::DbError>> {
@@ -153,12 +112,13 @@ fn parse_ident(text: &str, strict: bool) -> Result<Datum> {
 
 #[cfg(test)]
 mod tests {
+    use melba_fmgr::io::text_of;
+
     use super::*;
-    use crate::testing::FixedSession;
 
     #[test]
     fn type_functions_know_their_type_from_the_call() {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         let types = [oids::INT4];
         let send = registry::scalar("int4send").expect("registered");
         let bytes = send(&session.call(&types, oids::BYTEA), &[Datum::Int4(258)]).expect("send");
@@ -170,7 +130,7 @@ mod tests {
     /// What PostgreSQL 18 shows.
     #[test]
     fn modifiers_that_are_none_are_shown_as_nothing() {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         let call = session.call(&[oids::INT4], oids::CSTRING);
         let shown = |function: &str, typmod| {
             registry::scalar(function).expect("registered")(&call, &[Datum::Int4(typmod)]).expect("shows").as_str().to_owned()
@@ -187,7 +147,7 @@ mod tests {
 
     #[test]
     fn input_is_checked_without_raising() {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         let call = session.call(&[oids::TEXT, oids::TEXT], oids::BOOL);
         let check = |text: &str, ty: &str| {
             let e = check_input(&call, &[Datum::text(text), Datum::text(ty)]).expect("a type");
@@ -201,7 +161,7 @@ mod tests {
 
     #[test]
     fn identifiers_are_taken_apart() {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         let shown = |text: &str, strict| parse_ident(text, strict).and_then(|v| text_of(&session, oids::TEXT_ARRAY, &v));
         assert_eq!(shown(" Foo . \"Bar\"\"x\".b$1 ", true).expect("valid"), "{foo,\"Bar\\\"x\",b$1}");
         assert_eq!(shown("a.b(c)", false).expect("not strict"), "{a,b}");

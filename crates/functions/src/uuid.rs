@@ -2,24 +2,22 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{ScalarFn, Session, TypeIo, comparison_table, type_io};
 use melba_types::datetime::UNIX_EPOCH_MICROS;
 use melba_types::{Datum, Oid, oids};
 
 use crate::datetime::add_interval_to_instant;
 use crate::hash::{hash_bytes, hash_bytes_extended};
-use crate::io::{self, TypeIo};
-use crate::macros::comparison_table;
-use crate::{ScalarFn, Session};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
     oids::UUID,
     TypeIo {
-        input: |_, s| parse(s).map(Datum::Uuid).ok_or_else(|| io::invalid_text("uuid", s)),
+        input: |_, s| parse(s).map(Datum::Uuid).ok_or_else(|| type_io::invalid_text("uuid", s)),
         output: |_, v, out| {
             write(&v.as_uuid(), out);
             Ok(())
         },
-        receive: |_, b| io::fixed(b).map(Datum::Uuid),
+        receive: |_, b| type_io::fixed(b).map(Datum::Uuid),
         send: |_, v, out| {
             out.extend_from_slice(&v.as_uuid());
             Ok(())

@@ -2,28 +2,8 @@
 
 use std::ops::Range;
 
+use melba_fmgr::{CallContext, Partition, Sink, WindowFn};
 use melba_types::{Datum, Result, err};
-
-use crate::CallContext;
-
-/// A partition, its rows in window order, as a window function sees it.
-pub trait Partition {
-    fn rows(&self) -> usize;
-    /// Argument number `argument` evaluated at a row.
-    fn argument(&self, row: usize, argument: usize) -> Result<Datum>;
-    /// Number of arguments of the call.
-    fn arguments(&self) -> usize;
-    /// The rows that are equal to `row` in window order (`row` included).
-    fn peers(&self, row: usize) -> Result<Range<usize>>;
-    /// The rows of the frame of `row`, in order: up to three ranges, for EXCLUDE leaves holes.
-    fn frame(&self, row: usize) -> Result<[Range<usize>; 3]>;
-}
-
-/// Takes the results for rows 0 to `rows()` of the partition, in order.
-pub type Sink<'a> = &'a mut dyn FnMut(Datum) -> Result<()>;
-
-/// A window function: computes its result for every row of a partition.
-pub type WindowFn = fn(&CallContext<'_>, &dyn Partition, Sink<'_>) -> Result<()>;
 
 pub const FUNCTIONS: &[(&str, WindowFn)] = &[
     ("window_row_number", |_, p, sink| (1..=p.rows() as i64).try_for_each(|n| sink(Datum::Int8(n)))),
@@ -134,7 +114,6 @@ fn nth(p: &dyn Partition, row: usize) -> Result<Option<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::FixedSession;
 
     /// One argument, ordered by it; the frame is everything up to the row's last peer.
     struct Values(Vec<i32>);
@@ -159,8 +138,8 @@ mod tests {
     }
 
     fn shown(name: &str, p: &Values) -> String {
-        let session = FixedSession::default();
-        let f = crate::registry::window(name).expect("registered");
+        let session = crate::testing::session();
+        let f = melba_fmgr::registry::window(name).expect("registered");
         let mut out = Vec::new();
         let mut sink = |value| {
             out.push(value);

@@ -14,7 +14,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
 
 use literals::Literal;
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{DbError, Result, SqlState, err, limits};
 use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;

@@ -412,7 +412,7 @@ impl Planner<'_> {
 
     /// Whether zone maps know a type's order: that of its stored form, which for jsonb, inet or bit strings is another one.
     fn is_zoned(&self, ty: Oid) -> bool {
-        match melba_functions::order::key_type(self.context.session, ty) {
+        match melba_fmgr::order::key_type(self.context.session, ty) {
             Ok(KeyType::Plain(_)) => true,
             // Labels that were added between others have greater OIDs than some that follow.
             Ok(KeyType::Enum(labels)) => labels.is_sorted(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use melba_catalog::Function;
-use melba_functions::registry;
+use melba_fmgr::registry;
 use melba_types::{DbError, Kind, Oid, Result};
 
 use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signature};
@@ -197,7 +197,7 @@ impl Planner<'_> {
     }
 
     /// The implementation of an aggregate, and whether its transition function is strict.
-    pub fn aggregate_function(&self, function: &Function) -> Result<(melba_functions::AggregateFn, bool)> {
+    pub fn aggregate_function(&self, function: &Function) -> Result<(melba_fmgr::AggregateFn, bool)> {
         let unsupported = || DbError::unsupported(format!("aggregate function {}", function.name));
         let info = function.aggregate.as_ref().ok_or_else(unsupported)?;
         let source = |oid: Oid| self.catalog().function(oid).map(|f| f.source.clone()).unwrap_or_default();

@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use melba_catalog::Catalog;
 use melba_engine::ColumnEstimate;
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{Result, TreeId};
 
 pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, SubPlanNode};

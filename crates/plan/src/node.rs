@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_engine::RelationLockMode;
-use melba_functions::{AggregateFn, SetFn, WindowFn};
+use melba_fmgr::{AggregateFn, SetFn, WindowFn};
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use melba_expression::Expression;

@@ -8,7 +8,7 @@
 //! All functions must be parallel safe by pg_proc. As in PostgreSQL only SELECT without data-modifying WITH comes into question.
 
 use melba_expression::Expression;
-use melba_functions::CallContext;
+use melba_fmgr::CallContext;
 
 use super::node::*;
 use super::planner::Planner;

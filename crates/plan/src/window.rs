@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use melba_functions::registry;
+use melba_fmgr::registry;
 use melba_types::{DbError, Kind, Result, oids};
 
 use super::layout::{Layout, WINDOW, computed, signature};

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use melba_encoding::Encoding;
-use melba_functions::{DateOrder, DateStyle};
+use melba_fmgr::{DateOrder, DateStyle};
 use melba_types::datetime::IntervalStyle;
 use melba_types::timezone::Zone;
 use melba_types::{Result, err, interval};

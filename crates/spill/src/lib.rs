@@ -21,7 +21,7 @@ mod store;
 use std::sync::Arc;
 
 use melba_engine::{Held, QueryMemory, TempFile};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::Result;
 
 pub use partition::Partitions;

@@ -1,7 +1,7 @@
 //! The errors of constraint violations, as PostgreSQL words them.
 
 use melba_catalog::{Catalog, Column, Constraint, Relation, acl};
-use melba_functions::{Session, io};
+use melba_fmgr::{Session, io};
 use melba_types::{Datum, DbError, Oid, err};
 
 use super::target::{IndexTarget, PartSource, TableTarget};

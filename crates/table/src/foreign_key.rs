@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Constraint, ForeignKeyInfo};
 use melba_engine::{Held, Isolation, RowLockMode, Wait};
-use melba_functions::io;
+use melba_fmgr::io;
 use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
 
 use super::error;

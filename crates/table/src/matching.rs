@@ -1,7 +1,7 @@
 //! Which partitions can have a row that satisfies tests of the partition key.
 
 use melba_catalog::PartitionStrategy;
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{Datum, Oid, Result};
 
 use super::partition::{PartitionMap, RangePartition};

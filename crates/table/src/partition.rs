@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use melba_catalog::derived::Derivation;
 use melba_catalog::{Catalog, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation};
-use melba_functions::{CallContext, ScalarFn, Session, registry};
+use melba_fmgr::{CallContext, ScalarFn, Session, registry};
 use melba_types::{Datum, DbError, Oid, Result};
 
 use super::target::PartSource;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashMap;
 use melba_catalog::{PartitionKey, Relation};
 use melba_engine::{Held, Transaction};
-use melba_functions::io;
+use melba_fmgr::io;
 use melba_types::{Batch, Datum, DbError, Oid, Result, RowId, err};
 
 use super::batch::RowError;

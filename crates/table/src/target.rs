@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, Storage};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 

@@ -14,7 +14,7 @@ mod table;
 use std::ops::Range;
 use std::sync::Arc;
 
-use melba_functions::{Aggregate, GroupedAggregate};
+use melba_fmgr::{Aggregate, GroupedAggregate};
 use melba_types::{Batch, Column, ColumnData, Kind, Result};
 
 use self::pass::{Done, Pass, Work};

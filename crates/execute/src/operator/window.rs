@@ -9,8 +9,8 @@ mod pages;
 use std::ops::Range;
 use std::sync::Arc;
 
-use melba_functions::window::Sink;
-use melba_functions::{AggregateFn, Partition};
+use melba_fmgr::Sink;
+use melba_fmgr::{AggregateFn, Partition};
 use melba_types::limits::Ticker;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Result};
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_functions::{ScalarFn, json};
+use melba_fmgr::ScalarFn;
+use melba_functions::json;
 use melba_types::json::{Kind, parse, write_string};
 use melba_types::jsonb::Value;
 use melba_types::{Array, ArrayDim, Datum, DbError, Result, err, hstore, oids};
@@ -102,7 +103,7 @@ fn to_json(value: &Datum, write: impl Fn(&str, &mut Vec<u8>)) -> Result<Datum> {
         }
     }
     out.push(b'}');
-    melba_functions::io::into_string(out).map(Datum::text)
+    melba_fmgr::io::into_string(out).map(Datum::text)
 }
 
 fn to_jsonb(value: &Datum, convert: impl Fn(&str) -> Result<Value>) -> Result<Datum> {

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use melba_functions::io::{TypeContext, TypeIo, is_space};
-use melba_functions::text::io::{received, send_text};
+use melba_fmgr::type_io::is_space;
+use melba_fmgr::type_io::{received, send_text};
+use melba_fmgr::{TypeContext, TypeIo};
 use melba_types::hstore::{self, Pair};
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 

@@ -7,9 +7,9 @@ mod record;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use melba_fmgr::{ScalarFn, SetFn, type_functions};
 use melba_functions::array::functions::one_dimensional;
 use melba_functions::hash::{hash_bytes, hash_bytes_extended};
-use melba_functions::{ScalarFn, SetFn, type_functions};
 use melba_types::hstore::{self, Pair};
 use melba_types::jsonb::compare_keys;
 use melba_types::{Array, Datum, DbError, Result, err, oids};

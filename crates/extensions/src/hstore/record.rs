@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::{CallContext, RowColumn, ScalarFn, io, lookup};
 use melba_functions::record::{columns, complete, field_names};
-use melba_functions::{CallContext, RowColumn, ScalarFn, io, lookup};
 use melba_types::{Datum, DbError, Oid, Record, Result, err, oids};
 
 use super::{datum, find, pairs};

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use melba_functions::{ScalarFn, SetFn};
+use melba_fmgr::{ScalarFn, SetFn};
 use melba_types::{Datum, DbError, Result, bail, err};
 
 use super::{bytea, octets};

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use blowfish::Blowfish;
 use md5::Md5;
-use melba_functions::{CallContext, ScalarFn};
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, DbError, Result, Severity, SqlState, bail, err};
 use sha2::digest::Output;
 use sha2::{Digest, Sha256, Sha512};

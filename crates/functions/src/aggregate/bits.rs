@@ -1,9 +1,10 @@
 //! bool_and, bool_or, bit_and, bit_or, bit_xor.
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext};
 use melba_types::{Datum, Result};
 
 use super::{any, same};
-use crate::{Aggregate, AggregateFn, CallContext, bits};
+use crate::bits;
 
 macro_rules! folds {
     ($($name:literal: $variant:ident |$a:ident, $b:ident| $result:expr;)+ bits $($of_bits:literal: $function:expr,)+) => {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext, lookup};
 use melba_types::limits::{self, VALUE_BYTES_MAX};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, err};
 
 use super::{any, same};
-use crate::{Aggregate, AggregateFn, CallContext, lookup};
 
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("string_agg_transfn", "string_agg_finalfn", |_| Ok(Box::new(Joined { bytes: None, text: true }))),
@@ -61,7 +61,7 @@ impl Aggregate for Joined {
         limits::check_length(self.bytes.as_ref().map_or(0, Vec::len))?;
         match &self.bytes {
             None => Ok(Datum::Null),
-            Some(bytes) if self.text => Ok(Datum::text(crate::io::into_string(bytes.clone())?)),
+            Some(bytes) if self.text => Ok(Datum::text(melba_fmgr::io::into_string(bytes.clone())?)),
             Some(bytes) => Ok(Datum::bytes(bytes.as_slice())),
         }
     }

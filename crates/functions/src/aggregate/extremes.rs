@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext, GroupedAggregate, order};
 use melba_types::float::compare_f64;
 use melba_types::key::{self, KeyType};
 use melba_types::{Column, ColumnData, Datum, Kind, Result, oids};
@@ -9,7 +10,6 @@ use melba_types::{Column, ColumnData, Datum, Kind, Result, oids};
 use super::grouped::GroupedExtreme;
 use super::sums::for_each_valid;
 use super::{any, same};
-use crate::{Aggregate, AggregateFn, CallContext, GroupedAggregate, order};
 
 macro_rules! extremes {
     ($(($larger:literal, $smaller:literal)),+ $(,)?) => {

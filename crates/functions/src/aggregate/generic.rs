@@ -1,9 +1,9 @@
 //! Aggregates that run on their transition and final functions, as pg_aggregate describes them.
 
+use melba_fmgr::{Aggregate, CallContext, ScalarFn};
 use melba_types::{Datum, DbError, Result};
 
 use super::{any, same};
-use crate::{Aggregate, CallContext, ScalarFn};
 
 /// State of an aggregate that is a datum.
 struct Generic {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use melba_fmgr::{CallContext, GroupedAggregate};
 use melba_types::{Bitmap, Column, ColumnData, Datum, DbError, Mantissas, Numeric, Result};
 
 use super::any;
 use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
-use crate::{CallContext, GroupedAggregate};
 
 /// Calls `f` with each of the rows, all if none are named, whose value is not null, and with its group.
 #[inline]

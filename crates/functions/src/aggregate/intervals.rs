@@ -1,9 +1,9 @@
 //! sum and avg of intervals, by the functions that add and divide them.
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext, registry};
 use melba_types::{Datum, DbError, Result};
 
 use super::{any, same};
-use crate::{Aggregate, AggregateFn, CallContext, registry};
 
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("interval_avg_accum", "interval_sum", |_| Ok(Box::new(IntervalSum { count: 0, parts: Vec::new(), average: false }))),

@@ -20,11 +20,10 @@ mod regression;
 mod sums;
 mod variance;
 
+use melba_fmgr::{Aggregate, AggregateFn};
 use melba_types::{DbError, Result};
 
 pub use generic::generic;
-
-use crate::{Aggregate, AggregateFn};
 
 pub const TABLES: &[&[(&str, &str, AggregateFn)]] = &[
     bits::AGGREGATES,

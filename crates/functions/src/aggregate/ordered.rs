@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext, order, registry};
 use melba_types::{Array, Datum, DbError, Oid, Result, err};
 
 use super::any;
-use crate::{Aggregate, AggregateFn, CallContext, order, registry};
 
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("ordered_set_transition", "percentile_disc_final", |_| Percentile::make(discrete)),
@@ -118,7 +118,7 @@ impl Aggregate for Percentile {
             return Ok(Datum::Null);
         }
         let elements = fractions.elements.iter().map(|f| self.at(call, f)).collect::<Result<Vec<_>>>()?;
-        let element_type = crate::lookup::array_element(call.session, call.return_type).unwrap_or(Oid::INVALID);
+        let element_type = melba_fmgr::lookup::array_element(call.session, call.return_type).unwrap_or(Oid::INVALID);
         Ok(Datum::Array(Arc::new(Array { element_type, dims: fractions.dims.clone(), elements })))
     }
 

@@ -1,10 +1,10 @@
 //! Covariance, correlation and linear regression of pairs (y, x).
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext};
 use melba_types::{Datum, Result};
 
 use super::{any, same};
 use crate::float::overflow;
-use crate::{Aggregate, AggregateFn, CallContext};
 
 macro_rules! regressions {
     ($($name:literal => $result:expr),+ $(,)?) => {

@@ -1,12 +1,12 @@
 //! count, sum and avg.
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext, GroupedAggregate};
 use melba_types::{Bitmap, Column, ColumnData, Datum, Result};
 
 use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
 use super::grouped::{GroupedCount, GroupedIntegerSum, GroupedNumericSum};
 use super::{any, same};
 use crate::float::{f32_checked, f64_checked, overflow};
-use crate::{Aggregate, AggregateFn, CallContext, GroupedAggregate};
 
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("int8inc", "", |_| Ok(Box::new(Count::default()))),

@@ -1,8 +1,6 @@
+use melba_fmgr::io::text_of;
+use melba_fmgr::registry::aggregate;
 use melba_types::{Column, Datum, Kind, Numeric, Oid, oids};
-
-use crate::io::text_of;
-use crate::registry::aggregate;
-use crate::testing::FixedSession;
 
 fn numeric(text: &str) -> Datum {
     Datum::Numeric(Numeric::parse(text).expect("numeric"))
@@ -10,7 +8,7 @@ fn numeric(text: &str) -> Datum {
 
 /// Runs an aggregate over values of one type, in one go, as batches and merged, and answers the text of its result.
 fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum]) -> String {
-    let session = FixedSession::default();
+    let session = crate::testing::session();
     let types = [ty];
     let call = session.call(&types, result);
     let make = aggregate(source.0, source.1).expect("registered");
@@ -85,7 +83,7 @@ fn aggregates_of_numerics_keep_the_largest_scale() {
 
 #[test]
 fn a_sum_that_moves_takes_values_out_again() {
-    let session = FixedSession::default();
+    let session = crate::testing::session();
     let types = [oids::NUMERIC];
     let call = session.call(&types, oids::NUMERIC);
     let mut sum = aggregate("numeric_avg_accum", "numeric_sum").expect("registered")(&call).expect("state");

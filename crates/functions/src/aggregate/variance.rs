@@ -1,12 +1,12 @@
 //! Variance and standard deviation, and the average of floats, which has the same state.
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext};
 use melba_types::{Column, ColumnData, Datum, Numeric, Result};
 
 use super::exact::NumericSum;
 use super::sums::for_each_valid;
 use super::{any, same};
 use crate::float::overflow;
-use crate::{Aggregate, AggregateFn, CallContext};
 
 macro_rules! numeric_variances {
     ($($transition:literal, $prefix:literal;)+) => {

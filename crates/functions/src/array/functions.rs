@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::{CallContext, ScalarFn, lookup, order};
 use melba_types::key::{self, KeyType};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, sort_by};
 
 use super::io::{ELEMENTS_MAX, element_count, too_many_dimensions};
-use crate::{CallContext, ScalarFn, lookup, order};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("array_append", append),
@@ -394,11 +394,11 @@ fn to_text(call: &CallContext<'_>, a: &[Datum], null: Option<&str>) -> Result<Da
         any = true;
         match (element, null) {
             (Datum::Null, Some(null)) => out.extend_from_slice(null.as_bytes()),
-            (element, _) => crate::io::text_out(call.session, array.element_type, element, &mut out)?,
+            (element, _) => melba_fmgr::io::text_out(call.session, array.element_type, element, &mut out)?,
         }
         limits::check_length(out.len())?;
     }
-    Ok(Datum::text(crate::io::into_string(out)?))
+    Ok(Datum::text(melba_fmgr::io::into_string(out)?))
 }
 
 /// Whether every element of `b` is equal to one of `a`; a null is equal to nothing.

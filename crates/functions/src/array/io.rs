@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
+use melba_fmgr::type_io::is_space;
+use melba_fmgr::{TypeContext, TypeIo, lookup};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, oids};
-
-use crate::io::{TypeContext, TypeIo, binary_in, binary_out, check_domain, is_space, text_in, text_out};
-use crate::lookup;
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::ANYARRAY, TypeIo { input, output, receive, send })];
 
@@ -518,16 +518,15 @@ pub fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::text_of;
-    use crate::testing::FixedSession;
+    use melba_fmgr::io::text_of;
 
     fn read(text: &str) -> Result<Datum> {
-        text_in(&FixedSession::default(), oids::TEXT_ARRAY, -1, text)
+        text_in(&crate::testing::session(), oids::TEXT_ARRAY, -1, text)
     }
 
     #[test]
     fn arrays_print_as_they_were_read() {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         for text in ["{}", "{a,NULL,\"null\",\"\",\"a b\",\"\\\"\\\\\"}", "{{1,2},{3,4}}", "[0:1]={a,b}", "[2:2][-1:0]={{a,b}}"] {
             let value = read(text).expect(text);
             assert_eq!(text_of(&session, oids::TEXT_ARRAY, &value).expect("output"), text);

@@ -182,16 +182,15 @@ mod tests {
     use melba_types::oids;
 
     use super::*;
-    use crate::io::{text_in, text_of};
-    use crate::testing::FixedSession;
+    use melba_fmgr::io::{text_in, text_of};
 
     fn read(text: &str) -> Array {
-        let v = text_in(&FixedSession::default(), oids::INT4_ARRAY, -1, text).expect(text);
+        let v = text_in(&crate::testing::session(), oids::INT4_ARRAY, -1, text).expect(text);
         v.as_array().clone()
     }
 
     fn show(array: Array) -> String {
-        text_of(&FixedSession::default(), oids::INT4_ARRAY, &datum(array)).expect("output")
+        text_of(&crate::testing::session(), oids::INT4_ARRAY, &datum(array)).expect("output")
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Text input and output of aclitem.
 
 use melba_catalog::AclItem;
+use melba_fmgr::{TypeContext, TypeIo};
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
-
-use crate::io::{TypeContext, TypeIo};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
     oids::ACLITEM,

@@ -2,10 +2,10 @@
 
 use melba_catalog::{Catalog, ObjectAddress, classes};
 use melba_encoding::Encoding;
+use melba_fmgr::ScalarFn;
 use melba_types::{Datum, Oid};
 
 use super::oid_argument;
-use crate::ScalarFn;
 
 fn comment(catalog: &Catalog, class: Oid, object: Oid, sub: i32) -> Datum {
     let found = catalog.description(ObjectAddress { class, object, sub });

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use melba_catalog::definitions::Style;
 use melba_catalog::{Catalog, Function, Relation, RelationKind, classes};
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use super::{oid_argument, partition_constraint};
 use crate::regs::object_named;
-use crate::{CallContext, ScalarFn};
 
 /// Relation events that pg_relation_is_updatable answers with: INSERT, UPDATE, DELETE, as bits of command numbers.
 const ALL_EVENTS: i32 = 1 << 3 | 1 << 2 | 1 << 4;

@@ -9,11 +9,8 @@ mod privileges;
 mod sizes;
 mod visibility;
 
-pub use partition_constraint::plain_literal;
-
+use melba_fmgr::{CallContext, ScalarFn, SetFn};
 use melba_types::{Datum, Oid};
-
-use crate::{CallContext, ScalarFn, SetFn};
 
 /// The scalar functions of the folder.
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[

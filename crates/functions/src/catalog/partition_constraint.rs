@@ -1,10 +1,9 @@
 //! The condition that a partition's bounds stand for, as text: pg_get_partition_constraintdef.
 
 use melba_catalog::{PartitionBound, PartitionColumn, PartitionKey, PartitionValues, RangeDatum, Relation, quote_ident};
+use melba_fmgr::{Session, io, order};
 use melba_types::key::{KeyColumn, KeyType};
-use melba_types::{Datum, Kind, Oid, oids};
-
-use crate::{Session, io, order};
+use melba_types::{Datum, Kind};
 
 /// The condition of a partition, with those of the partitions that it is in. `None` when it is no partition, or when every row is
 /// its.
@@ -160,32 +159,12 @@ impl Condition<'_> {
     /// A value of a column of the key.
     fn literal(&self, column: usize, value: &Datum) -> String {
         let column = &self.key.columns[column];
-        let text = plain_literal(self.session, column.ty, value);
+        let text = io::plain_literal(self.session, column.ty, value);
         if !text.ends_with('\'') {
             return text;
         }
         let path = self.session.search_path();
         format!("{text}::{}", self.session.catalog().format_type(column.ty, Some(column.typmod), &path))
-    }
-}
-
-/// A value as PostgreSQL writes it in a partition's bounds: without its type.
-pub fn plain_literal(session: &dyn Session, ty: Oid, value: &Datum) -> String {
-    if value.is_null() {
-        return "NULL".into();
-    }
-    let mut out = Vec::new();
-    if io::text_out(session, ty, value, &mut out).is_err() {
-        return "NULL".into();
-    }
-    let text = String::from_utf8_lossy(&out).into_owned();
-    let digits = text.starts_with(|c: char| c.is_ascii_digit());
-    match ty {
-        oids::BOOL => (if text == "t" { "true" } else { "false" }).into(),
-        oids::INT4 if digits => text,
-        oids::NUMERIC if digits && text.contains(['e', 'E', '.']) => text,
-        _ if text.contains('\\') => format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''")),
-        _ => format!("'{}'", text.replace('\'', "''")),
     }
 }
 

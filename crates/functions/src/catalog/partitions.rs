@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Relation, RelationKind};
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, Oid, Result};
-
-use crate::{CallContext, ScalarFn};
 
 type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 

@@ -5,11 +5,11 @@
 
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
 use melba_catalog::{Acl, AclItem, Catalog, Relation, acl, quote_ident};
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, err, oids};
 
 use super::current_role;
 use crate::regs::object_named;
-use crate::{CallContext, ScalarFn};
 
 /// What the privileges are on: owner and list, or `None` when there is no object with the OID given.
 type Target = Option<(Oid, Acl)>;

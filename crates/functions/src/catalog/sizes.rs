@@ -1,8 +1,7 @@
 //! pg_size_pretty and pg_size_bytes: numbers of bytes for people.
 
+use melba_fmgr::ScalarFn;
 use melba_types::{Datum, Numeric, Result, err};
-
-use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_size_pretty", |_, args| Ok(Datum::text(pretty(args[0].as_i64())))),
@@ -14,7 +13,7 @@ const UNITS: [(&str, u32); 7] = [("bytes", 0), ("B", 0), ("kB", 10), ("MB", 20),
 
 /// A number with a unit after it, which may be missing.
 fn bytes(text: &str) -> Result<i64> {
-    let trimmed = crate::io::trim(text);
+    let trimmed = melba_fmgr::type_io::trim(text);
     let rest = trimmed.trim_start_matches(['+', '-']);
     let sign = trimmed.len() - rest.len();
     let digits = |s: &str| s.bytes().take_while(u8::is_ascii_digit).count();
@@ -32,7 +31,7 @@ fn bytes(text: &str) -> Result<i64> {
         end += if length > 0 { 1 + signed + length } else { 0 };
     }
     let mut number = Numeric::parse(&trimmed[..end])?;
-    let unit = crate::io::trim(&trimmed[end..]);
+    let unit = melba_fmgr::type_io::trim(&trimmed[end..]);
     if !unit.is_empty() {
         let Some((_, power)) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
             return Err(err!(INVALID_PARAMETER_VALUE, "invalid size: \"{text}\"")

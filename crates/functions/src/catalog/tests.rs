@@ -1,13 +1,12 @@
 //! Calls as SQL would make them, with PostgreSQL's answers.
 
+use melba_fmgr::registry;
 use melba_types::oids;
 
 use super::*;
-use crate::registry;
-use crate::testing::FixedSession;
 
 fn call(source: &str, args: &[Datum]) -> melba_types::Result<Datum> {
-    let session = FixedSession::default();
+    let session = crate::testing::session();
     registry::scalar(source).expect(source)(&session.call(&[], oids::TEXT), args)
 }
 
@@ -36,8 +35,8 @@ fn types_and_functions_are_described() {
 
 #[test]
 fn aclitems_are_checked() {
-    let session = FixedSession::default();
-    let read = |text| crate::io::text_in(&session, oids::ACLITEM, -1, text);
+    let session = crate::testing::session();
+    let read = |text| melba_fmgr::io::text_in(&session, oids::ACLITEM, -1, text);
     assert_eq!(read("postgres=r*w/postgres").expect("an aclitem").as_str(), "postgres=r*w/postgres");
     assert_eq!(read("nobody=r/postgres").expect_err("unknown").message(), "role \"nobody\" does not exist");
     assert_eq!(read("postgres").expect_err("unfinished").message(), "missing \"=\" sign");
@@ -65,7 +64,7 @@ fn privileges_are_checked_by_name_and_oid() {
 
 #[test]
 fn privilege_lists_explode() {
-    let session = FixedSession::default();
+    let session = crate::testing::session();
     let list = call("acldefault_sql", &[Datum::Char(b'd'), Datum::Oid(10)]).expect("a list");
     let items: Vec<_> = list.as_array().elements.iter().map(|e| e.as_str().to_owned()).collect();
     assert_eq!(items, ["=Tc/postgres", "postgres=CTc/postgres"]);

@@ -1,10 +1,10 @@
 //! Whether an object's bare name finds it: pg_table_is_visible and its siblings. NULL when there is no such object.
 
 use melba_catalog::classes;
+use melba_fmgr::ScalarFn;
 use melba_types::Datum;
 
 use super::oid_argument;
-use crate::ScalarFn;
 
 /// A row: the catalog's lookup and its test.
 macro_rules! visible {

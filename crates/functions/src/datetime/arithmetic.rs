@@ -1,5 +1,6 @@
 //! Sums and differences of dates, times and intervals.
 
+use melba_fmgr::ScalarFn;
 use melba_types::datetime::{
     Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY, calendar,
     from_local, is_finite_date, is_finite_timestamp, is_valid_date, to_local, unix_seconds,
@@ -10,7 +11,6 @@ use melba_types::{Datum, Interval, Result, TimeTz, err};
 
 use super::convert::date_to_timestamp;
 use super::{session_zone, timestamp_out_of_range, valid_timestamp};
-use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("date_pli", |_, a| add_days_to_date(a[0].as_i32(), i64::from(a[1].as_i32()))),

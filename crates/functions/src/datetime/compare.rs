@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{CallContext, ScalarFn, comparison_table};
 use melba_types::datetime::{
     DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, MICROS_PER_SECOND, TIMESTAMP_END, TIMESTAMP_INFINITY,
     TIMESTAMP_NEGATIVE_INFINITY, from_local, is_finite_date, is_finite_timestamp, is_valid_timestamp,
@@ -10,8 +11,6 @@ use melba_types::{Datum, TimeTz};
 
 use super::session_zone;
 use crate::hash::{extended, hash, hash_word, hash_word_extended};
-use crate::macros::comparison_table;
-use crate::{CallContext, ScalarFn};
 
 fn dates(a: &Datum, b: &Datum) -> Ordering {
     a.as_i32().cmp(&b.as_i32())

@@ -1,5 +1,6 @@
 //! Casts among the date and time types, and AT TIME ZONE.
 
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::datetime::parse::{Abbreviation, dynamic_offset, zone_abbreviation};
 use melba_types::datetime::{
     DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, MICROS_PER_SECOND, TIMESTAMP_END, TIMESTAMP_INFINITY,
@@ -9,7 +10,6 @@ use melba_types::timezone::Zone;
 use melba_types::{Datum, Interval, Result, TimeTz, err, interval};
 
 use super::{date_out_of_range_for_timestamp, session_zone, timestamp_out_of_range, valid_timestamp};
-use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("date_timestamp", |_, a| date_to_timestamp(a[0].as_i32()).map(Datum::Int8)),

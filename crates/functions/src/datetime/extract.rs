@@ -1,5 +1,6 @@
 //! EXTRACT (numeric results) and date_part (double precision results).
 
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::datetime::calendar::{self, iso_week, iso_year, julian_of_date};
 use melba_types::datetime::keywords::{Unit, unit};
 use melba_types::datetime::{
@@ -10,7 +11,6 @@ use melba_types::{Datum, DbError, Interval, Numeric, Result, TimeTz, err};
 
 use super::convert::date_to_timestamp;
 use super::{session_zone, timestamp_out_of_range};
-use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("extract_date", |_, a| numeric(date_part(a[0].as_str(), a[1].as_i32())?)),

@@ -1,5 +1,6 @@
 //! Constructors from parts, the clock, and conversion from Unix time.
 
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::datetime::{
     Civil, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY, calendar,
     is_valid_timestamp, parse::parse_offset, to_local,
@@ -9,7 +10,6 @@ use melba_types::{Datum, DbError, Interval, Result, err, interval};
 
 use super::convert::{zone_of_name, zoned};
 use super::{session_zone, timestamp_out_of_range, types::date_of_civil};
-use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("make_date", |_, a| {

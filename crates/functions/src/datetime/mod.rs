@@ -17,11 +17,10 @@ pub use series::SETS;
 pub use types::{TYPES, date_of_civil, round_timestamp};
 pub use vectors::VECTORS;
 
+use melba_fmgr::{ScalarFn, Session};
 use melba_types::datetime::{ParseSettings, is_valid_timestamp};
 use melba_types::timezone::Zone;
 use melba_types::{DbError, Result, err};
-
-use crate::{ScalarFn, Session};
 
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     arithmetic::FUNCTIONS,

@@ -1,6 +1,7 @@
 //! in_range: whether a value is within an interval of another, for RANGE window frames; and OVERLAPS of periods given by a
 //! start and a length.
 
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::datetime::{TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY};
 use melba_types::timezone::Zone;
 use melba_types::{Datum, Interval, Result, err};
@@ -8,7 +9,6 @@ use melba_types::{Datum, Interval, Result, err};
 use super::arithmetic::{add_interval, subtract_interval};
 use super::convert::date_to_timestamp;
 use super::session_zone;
-use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("in_range_date_interval", |_, a| {
@@ -97,7 +97,8 @@ fn overlaps_zoned(call: &CallContext<'_>, a: &[Datum], first: bool, second: bool
 
 /// `(a, b) OVERLAPS (c, d)` where `b` (if `first`) and `d` (if `second`) are lengths.
 fn overlaps_with(call: &CallContext<'_>, a: &[Datum], first: bool, second: bool, plus: &str, overlaps: &str) -> Result<Datum> {
-    let function = |name: &str| crate::scalar(name).ok_or_else(|| melba_types::DbError::internal(name.to_string()));
+    let function =
+        |name: &str| melba_fmgr::registry::scalar(name).ok_or_else(|| melba_types::DbError::internal(name.to_string()));
     let plus = function(plus)?;
     let end = |start: &Datum, length: &Datum, is_length: bool| -> Result<Datum> {
         match is_length {

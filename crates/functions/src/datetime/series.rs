@@ -1,5 +1,6 @@
 //! Set-returning functions: generate_series over timestamps, time zones and their abbreviations.
 
+use melba_fmgr::{CallContext, SetFn};
 use melba_types::datetime::abbreviations::{ABBREVIATIONS, Meaning};
 use melba_types::datetime::{MICROS_PER_SECOND, is_finite_timestamp, unix_seconds};
 use melba_types::timezone::Zone;
@@ -7,7 +8,6 @@ use melba_types::{Datum, Interval, Result, err};
 
 use super::arithmetic::add_interval;
 use super::{convert::zone_of_name, session_zone};
-use crate::{CallContext, SetFn};
 
 pub const SETS: &[(&str, SetFn)] = &[
     ("generate_series_timestamp", |_, a| series(a, None)),

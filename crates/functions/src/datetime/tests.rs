@@ -1,10 +1,8 @@
 use melba_types::{Oid, oids};
 
-use crate::testing::FixedSession;
-
 /// Calls a function with arguments and result as text, in America/New_York.
 fn call(source: &str, args: &[(Oid, &str)], result: Oid) -> Result<String, String> {
-    let mut session = FixedSession::default();
+    let mut session = crate::testing::session();
     session.format.time_zone = "America/New_York".into();
     session.call_text(source, args, result)
 }

@@ -1,5 +1,6 @@
 //! date_trunc and date_bin.
 
+use melba_fmgr::ScalarFn;
 use melba_types::datetime::calendar::{Civil, date_of_julian, iso_week, iso_year, iso_year_start};
 use melba_types::datetime::keywords::Unit;
 use melba_types::datetime::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
@@ -9,7 +10,6 @@ use melba_types::{Datum, DbError, Interval, Result, err, interval};
 
 use super::extract::unit_of;
 use super::{session_zone, timestamp_out_of_range, valid_timestamp};
-use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("timestamp_trunc", |_, a| truncate_timestamp(a[0].as_str(), a[1].as_i64()).map(Datum::Int8)),

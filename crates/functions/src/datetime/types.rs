@@ -1,5 +1,6 @@
 //! Input and output of the date and time types, text and binary, and their type modifiers.
 
+use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, type_io};
 use melba_types::datetime::parse::{parse_date_time, parse_time};
 use melba_types::datetime::{
     Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, EPOCH_JULIAN, MICROS_PER_DAY, MICROS_PER_SECOND, Parsed, TIMESTAMP_INFINITY,
@@ -9,8 +10,6 @@ use melba_types::datetime::{
 use melba_types::{Datum, Interval, Oid, Result, TimeTz, err, interval, oids};
 
 use super::{parse_settings, session_zone, timestamp_out_of_range};
-use crate::io::{self, TypeContext, TypeIo};
-use crate::{CallContext, ScalarFn};
 
 /// Digits of a second that are kept.
 const PRECISION_MAX: i32 = 6;
@@ -63,7 +62,7 @@ fn date_out(c: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn date_receive(_: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
-    let date = i32::from_be_bytes(io::fixed(bytes)?);
+    let date = i32::from_be_bytes(type_io::fixed(bytes)?);
     if is_finite_date(date) && !is_valid_date(date) {
         return Err(err!(DATETIME_FIELD_OVERFLOW, "date out of range"));
     }
@@ -82,7 +81,7 @@ fn time_out(_: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn time_receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
-    let time = i64::from_be_bytes(io::fixed(bytes)?);
+    let time = i64::from_be_bytes(type_io::fixed(bytes)?);
     if !(0..=MICROS_PER_DAY).contains(&time) {
         return Err(err!(DATETIME_FIELD_OVERFLOW, "time out of range"));
     }
@@ -102,9 +101,9 @@ fn timetz_out(_: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn timetz_receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
-    let bytes: [u8; 12] = io::fixed(bytes)?;
-    let micros = i64::from_be_bytes(io::fixed(&bytes[..8])?);
-    let west = i32::from_be_bytes(io::fixed(&bytes[8..])?);
+    let bytes: [u8; 12] = type_io::fixed(bytes)?;
+    let micros = i64::from_be_bytes(type_io::fixed(&bytes[..8])?);
+    let west = i32::from_be_bytes(type_io::fixed(&bytes[8..])?);
     if !(0..=MICROS_PER_DAY).contains(&micros) {
         return Err(err!(DATETIME_FIELD_OVERFLOW, "time out of range"));
     }
@@ -176,7 +175,7 @@ fn timestamptz_out(c: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<
 }
 
 fn timestamp_receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
-    let timestamp = i64::from_be_bytes(io::fixed(bytes)?);
+    let timestamp = i64::from_be_bytes(type_io::fixed(bytes)?);
     if is_finite_timestamp(timestamp) && !is_valid_timestamp(timestamp) {
         return Err(timestamp_out_of_range());
     }
@@ -193,11 +192,11 @@ fn interval_out(c: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<()>
 }
 
 fn interval_receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
-    let bytes: [u8; 16] = io::fixed(bytes)?;
+    let bytes: [u8; 16] = type_io::fixed(bytes)?;
     let value = Interval {
-        micros: i64::from_be_bytes(io::fixed(&bytes[..8])?),
-        days: i32::from_be_bytes(io::fixed(&bytes[8..12])?),
-        months: i32::from_be_bytes(io::fixed(&bytes[12..])?),
+        micros: i64::from_be_bytes(type_io::fixed(&bytes[..8])?),
+        days: i32::from_be_bytes(type_io::fixed(&bytes[8..12])?),
+        months: i32::from_be_bytes(type_io::fixed(&bytes[12..])?),
     };
     value.with_typmod(c.typmod).map(Datum::Interval)
 }
@@ -234,7 +233,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 
 /// The modifiers of a type as integers.
 fn modifiers(arg: &Datum) -> Result<Vec<i32>> {
-    let parse = |d: &Datum| crate::int::int4_in(d.as_str());
+    let parse = |d: &Datum| melba_fmgr::integer::int4_in(d.as_str());
     arg.as_array().elements.iter().map(parse).collect()
 }
 

@@ -1,12 +1,12 @@
 //! Vector forms of what queries compute for every row: parts and truncations of timestamps.
 
+use melba_fmgr::{CallContext, Operand, VectorFn};
 use melba_types::datetime::keywords::Unit;
 use melba_types::datetime::{TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY};
 use melba_types::{Column, ColumnData, Datum, Kind, Result};
 
 use super::truncate::{truncate_local, truncation_unit};
 use super::{part_of_timestamp, timestamp_out_of_range};
-use crate::{CallContext, Operand, VectorFn};
 
 pub const VECTORS: &[(&str, VectorFn)] = &[("timestamp_trunc", truncate_column), ("timestamp_part", part_column)];
 
@@ -23,7 +23,7 @@ fn shape<'a>(operands: &'a [Operand<'a>]) -> Option<(&'a str, &'a [i64], &'a Col
 
 /// Row by row, through the scalar function.
 fn fallback(call: &CallContext<'_>, name: &str, operands: &[Operand<'_>], rows: usize, kind: Kind) -> Result<Column> {
-    let function = crate::scalar(name).ok_or_else(|| melba_types::DbError::internal(name.to_string()))?;
+    let function = melba_fmgr::registry::scalar(name).ok_or_else(|| melba_types::DbError::internal(name.to_string()))?;
     let mut out = Column::with_capacity(kind, rows);
     for row in 0..rows {
         let args: Vec<Datum> = operands

@@ -1,5 +1,7 @@
 //! to_date and to_timestamp: reads text by a template.
 
+use melba_fmgr::Session;
+use melba_fmgr::type_io::is_space;
 use melba_types::datetime::calendar::{Civil, date_of_julian, days_of_month, iso_year_start, julian_of_date};
 use melba_types::datetime::keywords::{MONTHS, WEEKDAYS};
 use melba_types::datetime::parse::{Abbreviation, dynamic_offset, zone_abbreviation};
@@ -10,9 +12,7 @@ use melba_types::{Datum, DbError, Result, err};
 
 use super::date_out::ROMAN_MONTHS;
 use super::template::{DateKey, DatePart, Node, Pattern, date_template, is_separator};
-use crate::Session;
 use crate::datetime::{round_timestamp, session_zone, timestamp_out_of_range};
-use crate::io::is_space;
 
 pub fn to_date(session: &dyn Session, text: &str, template: &str) -> Result<Datum> {
     let DateTimeFields { civil, .. } = parse_date_time(&session_zone(session), text, template)?;

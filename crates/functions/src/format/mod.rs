@@ -11,9 +11,8 @@ mod template;
 
 pub use date_in::{DateTimeFields, Standard, parse_standard};
 
+use melba_fmgr::ScalarFn;
 use melba_types::{Datum, Numeric, Result};
-
-use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("timestamp_to_char", |_, a| date_out::timestamp(a[0].as_i64(), None, a[1].as_str())),

@@ -1,12 +1,12 @@
 //! to_number: reads a number by a template.
 
+use melba_fmgr::type_io::is_space;
 use melba_types::limits::ticked;
 use melba_types::{Numeric, Result, err};
 
 use super::number::{NumberFormat, ROMAN_LENGTH_MAX, roman};
 use super::number_out::power_of_ten;
 use super::template::{Node, NumberKey};
-use crate::io::is_space;
 
 pub fn to_number(text: &str, template: &str) -> Result<Numeric> {
     let format = NumberFormat::parse(template)?;

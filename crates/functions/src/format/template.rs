@@ -327,7 +327,7 @@ fn literal<'a, K>(text: &'a str, separators: bool, nodes: &mut Vec<Node<K>>) -> 
     }
     nodes.push(match c {
         _ if separators && is_separator(c) => Node::Separator(c),
-        _ if c.is_ascii() && crate::io::is_space(c as u8) => Node::Space(c),
+        _ if c.is_ascii() && melba_fmgr::type_io::is_space(c as u8) => Node::Space(c),
         _ => Node::Text(c),
     });
     chars.as_str()

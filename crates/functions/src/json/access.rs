@@ -4,13 +4,12 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use melba_fmgr::{ScalarFn, comparison_table};
 use melba_types::jsonb::{Json, View, contains, sort_key, write_pretty};
 use melba_types::{Datum, DbError, Result, err, limits};
 
 use super::{index_of, part, part_text, root, strings};
-use crate::ScalarFn;
 use crate::hash::{hash_bytes, hash_bytes_extended};
-use crate::macros::comparison_table;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_object_field", |_, a| Ok(optional(root(&a[0]).field(a[1].as_str())))),
@@ -33,7 +32,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_pretty", |_, a| {
         let mut out = Vec::new();
         write_pretty(root(&a[0]), 0, &mut out);
-        crate::io::into_string(out).map(Datum::text)
+        melba_fmgr::io::into_string(out).map(Datum::text)
     }),
     ("jsonb_hash", |_, a| Ok(Datum::Int4(hash_bytes(&key(&a[0])) as i32))),
     ("jsonb_hash_extended", |_, a| Ok(Datum::Int8(hash_bytes_extended(&key(&a[0]), a[1].as_i64() as u64) as i64))),

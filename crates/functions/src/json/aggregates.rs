@@ -3,13 +3,13 @@
 use std::any::Any;
 use std::collections::HashSet;
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext, io};
 use melba_types::json::write_string;
 use melba_types::jsonb::Value;
 use melba_types::{Datum, DbError, Result, err, limits};
 
 use super::build::{append_json, argument_type, is_structured, key_text, null_key, to_value};
 use super::datum;
-use crate::{Aggregate, AggregateFn, CallContext, io};
 
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("json_agg_transfn", "json_agg_finalfn", |_| Ok(Box::new(TextArray::new(false)))),

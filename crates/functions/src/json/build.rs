@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::TypeKind;
 use melba_catalog::classes::FIRST_USER_OID;
+use melba_fmgr::{CallContext, ScalarFn, Session, io, lookup, registry};
 use melba_types::datetime::{DateOrder, DateStyle, format};
 use melba_types::json::write_string;
 use melba_types::jsonb::{Value, write};
@@ -12,7 +13,6 @@ use melba_types::{Datum, DbError, Numeric, Oid, Record, Result, err, oids};
 use super::{datum, root};
 use crate::datetime::session_zone;
 use crate::record::field_names;
-use crate::{CallContext, ScalarFn, Session, io, lookup, registry};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("to_json", |c, a| json_datum(c, &a[0], false)),

@@ -1,10 +1,10 @@
 //! Casts of jsonb scalars to SQL types.
 
+use melba_fmgr::ScalarFn;
 use melba_types::jsonb::View;
 use melba_types::{Datum, Numeric, Result, err};
 
 use super::root;
-use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_bool", |_, a| match root(&a[0]).view() {

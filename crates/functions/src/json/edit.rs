@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
+use melba_fmgr::ScalarFn;
 use melba_types::jsonb::Value;
 use melba_types::{Datum, DbError, Result, err};
 
 use super::access::{flag, not_applicable};
 use super::{datum, index_of, root, strings};
-use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_set", |_, a| {
@@ -173,7 +173,7 @@ impl Editor<'_> {
     }
 }
 
-fn set_lax(_: &crate::CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn set_lax(_: &melba_fmgr::CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     if a[0].is_null() || a[1].is_null() || a[3].is_null() {
         return Ok(Datum::Null);
     }

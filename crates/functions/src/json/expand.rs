@@ -1,5 +1,6 @@
 //! Set-returning functions that take JSON apart.
 
+use melba_fmgr::SetFn;
 use melba_types::json::{Kind, Node, parse, unescape};
 use melba_types::jsonb::View;
 use melba_types::{Datum, Result, err};
@@ -7,7 +8,6 @@ use melba_types::{Datum, Result, err};
 use super::access::not_applicable;
 use super::text::as_text;
 use super::{part, part_text, root};
-use crate::SetFn;
 
 pub const SETS: &[(&str, SetFn)] = &[
     ("jsonb_object_keys", |_, a| match root(&a[0]).view() {

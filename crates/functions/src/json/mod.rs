@@ -14,16 +14,13 @@ pub use aggregates::AGGREGATES;
 pub use build::{append_json, to_value};
 pub use expand::SETS;
 pub use populate::SETS as RECORD_SETS;
-pub use subscript::assign;
 
 use std::sync::Arc;
 
+use melba_fmgr::type_io::{received, send_text};
+use melba_fmgr::{ScalarFn, TypeIo};
 use melba_types::jsonb::{Json, Value, write};
 use melba_types::{Datum, Oid, Result, err, oids};
-
-use crate::ScalarFn;
-use crate::io::TypeIo;
-use crate::text::io::{received, send_text};
 
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     access::FUNCTIONS,
@@ -32,6 +29,7 @@ pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     cast::FUNCTIONS,
     edit::FUNCTIONS,
     populate::FUNCTIONS,
+    subscript::FUNCTIONS,
     text::FUNCTIONS,
 ];
 
@@ -72,7 +70,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
                 out.push(1);
                 let mut text = Vec::new();
                 write(root(v), &mut text);
-                send_text(c, &crate::io::into_string(text)?, out)
+                send_text(c, &melba_fmgr::io::into_string(text)?, out)
             },
         },
     ),
@@ -121,7 +119,7 @@ pub fn strings(array: &Datum) -> Vec<Option<Arc<str>>> {
 
 /// An array index written as C's strtol reads it: blanks and a sign allowed, nothing after the digits.
 pub fn index_of(text: &str) -> Option<i64> {
-    let trimmed = text.trim_start_matches(|c: char| c.is_ascii() && crate::io::is_space(c as u8));
+    let trimmed = text.trim_start_matches(|c: char| c.is_ascii() && melba_fmgr::type_io::is_space(c as u8));
     trimmed.parse::<i32>().ok().map(i64::from)
 }
 

@@ -1,5 +1,6 @@
 //! Assignment to a part of a jsonb, `j['a'][1] = value`: unlike jsonb_set it makes whatever is missing on the way.
 
+use melba_fmgr::ScalarFn;
 use melba_types::jsonb::Value;
 use melba_types::{Datum, Result, err};
 
@@ -8,9 +9,13 @@ use super::{datum, root, strings};
 /// As many elements as a jsonb array can have.
 const ELEMENTS_MAX: usize = 268_435_455;
 
+/// What assignments of expressions call, by its name here: pg_proc has no such row.
+pub const FUNCTIONS: &[(&str, ScalarFn)] =
+    &[("jsonb_subscript_assign", |_, a| assign(&a[0], &a[1], Some(&a[2]).filter(|v| !v.is_null()), a[3].as_bool()))];
+
 /// The document with the value at the path; NULL is JSON's null. A document that is NULL counts as an empty array or object,
 /// as the first step asks for (`is_array`).
-pub fn assign(document: &Datum, path: &Datum, value: Option<&Datum>, is_array: bool) -> Result<Datum> {
+fn assign(document: &Datum, path: &Datum, value: Option<&Datum>, is_array: bool) -> Result<Datum> {
     let document = match document {
         Datum::Null if is_array => Value::Array(Vec::new()),
         Datum::Null => Value::Object(Vec::new()),

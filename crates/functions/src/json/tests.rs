@@ -1,9 +1,7 @@
 use melba_types::{Oid, oids};
 
-use crate::testing::FixedSession;
-
 fn call(source: &str, args: &[(Oid, &str)], result: Oid) -> String {
-    FixedSession::default().call_text(source, args, result).unwrap_or_else(|error| error)
+    crate::testing::session().call_text(source, args, result).unwrap_or_else(|error| error)
 }
 
 /// Expected values are PostgreSQL 18's.

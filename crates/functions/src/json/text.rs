@@ -1,11 +1,11 @@
 //! json: the functions over JSON text. Results keep the text of the input.
 
+use melba_fmgr::ScalarFn;
 use melba_types::json::{Kind, Node, parse, unescape, write_string};
 use melba_types::{Datum, Result};
 
 use super::access::{flag, not_applicable};
 use super::{index_of, strings};
-use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("json_object_field", |_, a| Ok(raw(field(&parse(a[0].as_str(), true)?, a[1].as_str())?))),
@@ -32,7 +32,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("json_strip_nulls", |_, a| {
         let mut out = Vec::new();
         strip(&parse(a[0].as_str(), true)?, flag(a, 1, false)?, &mut out)?;
-        crate::io::into_string(out).map(Datum::text)
+        melba_fmgr::io::into_string(out).map(Datum::text)
     }),
 ];
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{CallContext, Session};
 use melba_types::datetime::{MICROS_PER_SECOND, unix_seconds};
 use melba_types::timezone::Zone;
 use melba_types::{Datum, DbError, Oid, Result, Severity, TimeTz, err, oids};
@@ -10,7 +11,6 @@ use super::ast::Expr;
 use super::item::{DateTime, Item};
 use crate::datetime::{round_timestamp, session_zone, timestamp_out_of_range};
 use crate::format::{DateTimeFields, Standard, parse_standard};
-use crate::{CallContext, Session};
 
 /// The forms of ISO 8601 that are read without a template, the first that fits.
 const TEMPLATES: [&str; 13] = [
@@ -65,7 +65,7 @@ fn ordering(session: &dyn Session, function: &str, a: &Datum, b: &Datum) -> Resu
 }
 
 fn call(session: &dyn Session, function: &str, args: &[Datum]) -> Result<Datum> {
-    let run = crate::scalar(function).ok_or_else(|| err!(INTERNAL_ERROR, "no function {function}"))?;
+    let run = melba_fmgr::registry::scalar(function).ok_or_else(|| err!(INTERNAL_ERROR, "no function {function}"))?;
     let context = CallContext { session, arg_types: &[], return_type: Oid(0), collation: Oid(0), variadic: false, columns: None };
     run(&context, args)
 }

@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
+use melba_fmgr::Session;
+use melba_regexp::{Flags, Flavor, Regexp};
 use melba_types::jsonb::Value;
 use melba_types::{DbError, Numeric, Result, err, limits};
 
 use super::ast::{Accessor, Expr, Operator, Path};
 use super::item::{Base, Item};
 use super::{datetime, methods};
-use crate::Session;
-use crate::text::regexp::{Flags, Flavor, Regexp};
 
 /// What a path runs over.
 pub struct Executor<'a> {

@@ -1,5 +1,6 @@
 //! The item methods of paths.
 
+use melba_fmgr::{Session, io};
 use melba_types::jsonb::{Json, Value};
 use melba_types::{DbError, Numeric, Result, err, oids};
 
@@ -7,7 +8,6 @@ use super::ast::Expr;
 use super::datetime;
 use super::exec::{Executor, Sink};
 use super::item::Item;
-use crate::{Session, io};
 
 /// Applies a method to an item. Objects that it makes are numbered by `next_number`.
 pub fn apply<'a>(

@@ -1,8 +1,7 @@
+use melba_fmgr::io;
 use melba_types::{Datum, DbError, oids};
 
 use super::parse;
-use crate::io;
-use crate::testing::FixedSession;
 
 /// Expected texts are PostgreSQL 18's.
 #[test]
@@ -30,13 +29,13 @@ fn paths_are_normalized() {
 }
 
 fn query(json: &str, path: &str) -> String {
-    let session = FixedSession::default();
+    let session = crate::testing::session();
     let run = || {
         let args: Vec<Datum> = [(oids::JSONB, json), (oids::JSONPATH, path), (oids::JSONB, "{\"v\":2}"), (oids::BOOL, "f")]
             .iter()
             .map(|(ty, text)| io::text_in(&session, *ty, -1, text))
             .collect::<Result<_, DbError>>()?;
-        let function = crate::scalar("jsonb_path_query_array").expect("registered");
+        let function = melba_fmgr::registry::scalar("jsonb_path_query_array").expect("registered");
         io::text_of(&session, oids::JSONB, &function(&session.call(&[], oids::JSONB), &args)?)
     };
     run().unwrap_or_else(|e: DbError| format!("{} {}", e.sqlstate(), e.message()))

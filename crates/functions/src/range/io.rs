@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::{TypeContext, TypeIo, io, type_io};
 use melba_types::{Datum, DbError, Multirange, Oid, Range, Result, err, oids};
 
 use super::types::{Bound, RangeType};
-use crate::io::{self, TypeContext, TypeIo};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
     (oids::ANYRANGE, TypeIo { input: range_in, output: range_out, receive: range_receive, send: range_send }),
@@ -27,7 +27,7 @@ fn malformed(text: &str, detail: &str) -> DbError {
 }
 
 fn is_space(c: char) -> bool {
-    c.is_ascii() && io::is_space(c as u8)
+    c.is_ascii() && type_io::is_space(c as u8)
 }
 
 /// A range literal, taken apart.
@@ -109,7 +109,7 @@ fn range_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
 
 /// Appends a bound, quoted where it must be.
 fn write_bound(text: &[u8], out: &mut Vec<u8>) {
-    let special = |c: &u8| b"\"\\()[],".contains(c) || io::is_space(*c);
+    let special = |c: &u8| b"\"\\()[],".contains(c) || type_io::is_space(*c);
     if !text.is_empty() && !text.iter().any(special) {
         return out.extend_from_slice(text);
     }

@@ -13,7 +13,7 @@ pub use io::TYPES;
 pub use multirange::{AGGREGATES, SETS};
 pub use types::RangeType;
 
-use crate::ScalarFn;
+use melba_fmgr::ScalarFn;
 
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     ops::FUNCTIONS,

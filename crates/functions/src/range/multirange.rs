@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::cmp::Ordering;
 
+use melba_fmgr::{Aggregate, AggregateFn, CallContext, ScalarFn, SetFn};
 use melba_types::limits::{tick, ticked};
 use melba_types::{Datum, DbError, Oid, Range, Result, err};
 
@@ -12,7 +13,6 @@ use super::io::multirange;
 use super::ops;
 use super::types::{RangeType, lower, upper};
 use crate::hash::{hash_bytes, hash_bytes_extended};
-use crate::{Aggregate, AggregateFn, CallContext, ScalarFn, SetFn};
 
 /// The ranges that a multirange is made of.
 fn members(array: &Datum) -> Result<Vec<Range>> {
@@ -237,7 +237,7 @@ fn minus(ty: &RangeType, x: Vec<Range>, mut y: &[Range]) -> Result<Vec<Range>> {
 
 fn key(call: &CallContext<'_>, value: &Datum) -> Result<Vec<u8>> {
     use melba_types::key::{KeyColumn, encode};
-    let ty = crate::order::key_type(call.session, value.as_multirange().type_oid)?;
+    let ty = melba_fmgr::order::key_type(call.session, value.as_multirange().type_oid)?;
     let mut out = Vec::new();
     encode(&KeyColumn { ty, descending: false, nulls_first: false }, value, &mut out);
     Ok(out)

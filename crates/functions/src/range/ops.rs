@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, Range, Result, err};
 
 use super::types::{Bound, RangeType, lower, not_contiguous, upper};
 use crate::hash::{hash_bytes, hash_bytes_extended};
-use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("range_constructor2", |c, a| construct(c, a, "[)")),
@@ -73,7 +73,7 @@ pub fn datum(range: Range) -> Datum {
 /// A byte string that equal values of the type share.
 fn key(call: &CallContext<'_>, value: &Datum) -> Result<Vec<u8>> {
     use melba_types::key::{KeyColumn, encode};
-    let ty = crate::order::key_type(call.session, value.as_range().type_oid)?;
+    let ty = melba_fmgr::order::key_type(call.session, value.as_range().type_oid)?;
     let mut out = Vec::new();
     encode(&KeyColumn { ty, descending: false, nulls_first: false }, value, &mut out);
     Ok(out)

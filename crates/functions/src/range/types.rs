@@ -2,11 +2,10 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{Session, lookup, order};
 use melba_types::key::{KeyType, compare};
 use melba_types::limits::Ticker;
 use melba_types::{Datum, DbError, Oid, Range, Result, err, oids, sort_by};
-
-use crate::{Session, lookup, order};
 
 /// A range type.
 pub struct RangeType {

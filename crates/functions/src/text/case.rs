@@ -1,12 +1,11 @@
 //! Case mapping, normalization and other properties of Unicode characters.
 
+use melba_fmgr::{CallContext, ScalarFn};
 pub use melba_types::case::lower;
 use melba_types::case::lower_char;
 use melba_types::limits::{self, ticked};
 use melba_types::{Datum, Oid, Result, err};
 use unicode_normalization::UnicodeNormalization;
-
-use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("upper", |c, a| {
@@ -249,16 +248,15 @@ fn unistr(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::FixedSession;
 
     /// Expected texts are PostgreSQL 18's.
     #[test]
     fn a_collation_says_how_much_is_mapped() {
-        let session = FixedSession::default();
+        let session = crate::testing::session();
         let types = [melba_types::oids::TEXT];
         let apply = |function: &str, collation: u32, text: &str| {
             let call = CallContext { collation: Oid(collation), ..session.call(&types, types[0]) };
-            let mapped = crate::scalar(function).expect("registered")(&call, &[Datum::text(text)]).expect("maps");
+            let mapped = melba_fmgr::registry::scalar(function).expect("registered")(&call, &[Datum::text(text)]).expect("maps");
             mapped.as_str().to_owned()
         };
         for (function, text, c, simple, full) in [

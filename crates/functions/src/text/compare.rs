@@ -2,11 +2,10 @@
 
 use std::cmp::Ordering;
 
+use melba_fmgr::{ScalarFn, comparison_table};
 use melba_types::Datum;
 
 use super::io::unpadded;
-use crate::ScalarFn;
-use crate::macros::comparison_table;
 
 fn text(a: &Datum, b: &Datum) -> Ordering {
     a.as_str().as_bytes().cmp(b.as_str().as_bytes())

@@ -2,12 +2,12 @@
 
 use md5::{Digest, Md5};
 use melba_encoding::{Encoding, UTF8};
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::limits::{self, Ticker, VALUE_BYTES_MAX};
 use melba_types::{Datum, Result, err};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 
 use crate::bytea::{decode_hex, write_hex};
-use crate::{CallContext, ScalarFn};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("binary_encode", encode),
@@ -26,7 +26,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     }),
     ("pg_convert_from", |_, a| {
         let bytes = convert(a[0].as_bytes(), encoding(&a[1], "source ")?, UTF8)?;
-        Ok(Datum::text(crate::io::into_string(bytes)?))
+        Ok(Datum::text(melba_fmgr::io::into_string(bytes)?))
     }),
     ("pg_convert_to", |_, a| convert(a[0].as_str().as_bytes(), UTF8, encoding(&a[1], "destination ")?).map(Datum::bytes)),
     ("length_in_encoding", |_, a| {
@@ -93,7 +93,7 @@ fn encode(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         }
         write(piece, &mut out);
     }
-    Ok(Datum::text(crate::io::into_string(out)?))
+    Ok(Datum::text(melba_fmgr::io::into_string(out)?))
 }
 
 fn decode(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn long_values_are_encoded_as_if_at_once() {
         let bytes: Vec<u8> = (0..2 * PIECE_BYTES + 5).map(|i| i as u8).collect();
-        let session = crate::testing::FixedSession::default();
+        let session = crate::testing::session();
         let call = session.call(&[], melba_types::oids::TEXT);
         let encoded = encode(&call, &[Datum::bytes(&bytes[..]), Datum::text("base64")]).expect("encodes");
         let mut expected = Vec::new();

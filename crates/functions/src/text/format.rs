@@ -1,10 +1,10 @@
 //! concat, format and quoting.
 
 use melba_catalog::quote_ident;
+use melba_fmgr::{CallContext, ScalarFn, lookup};
 use melba_types::{Datum, DbError, Oid, Result, err, limits, oids};
 
 use super::case::mapped;
-use crate::{CallContext, ScalarFn, lookup};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("text_concat", |c, a| Ok(concat(c, a, 0, "")?.unwrap_or(Datum::Null))),
@@ -60,7 +60,7 @@ fn argument_type(call: &CallContext<'_>, at: usize) -> Oid {
 fn cast_to_text(call: &CallContext<'_>, at: usize, v: &Datum) -> Result<String> {
     match v {
         Datum::Bool(v) => Ok(v.to_string()),
-        v => crate::io::text_of(call.session, argument_type(call, at), v),
+        v => melba_fmgr::io::text_of(call.session, argument_type(call, at), v),
     }
 }
 
@@ -88,10 +88,10 @@ fn concat(call: &CallContext<'_>, args: &[Datum], first: usize, separator: &str)
             out.extend_from_slice(separator.as_bytes());
         }
         any = true;
-        crate::io::text_out(call.session, ty, part, &mut out)?;
+        melba_fmgr::io::text_out(call.session, ty, part, &mut out)?;
         limits::check_length(out.len())?;
     }
-    Ok(Some(Datum::text(crate::io::into_string(out)?)))
+    Ok(Some(Datum::text(melba_fmgr::io::into_string(out)?)))
 }
 
 /// One `%` specifier.
@@ -221,7 +221,7 @@ fn width_argument(call: &CallContext<'_>, (ty, value): (Oid, &Datum)) -> Result<
         Datum::Null => Ok(0),
         Datum::Int4(v) => Ok(*v),
         Datum::Int2(v) => Ok(i32::from(*v)),
-        other => crate::int::int4_in(&crate::io::text_of(call.session, ty, other)?),
+        other => melba_fmgr::integer::int4_in(&melba_fmgr::io::text_of(call.session, ty, other)?),
     }
 }
 
@@ -233,7 +233,7 @@ fn converted(call: &CallContext<'_>, ty: Oid, value: &Datum, conversion: char) -
             _ => Err(err!(NULL_VALUE_NOT_ALLOWED, "null values cannot be formatted as an SQL identifier")),
         };
     }
-    let text = crate::io::text_of(call.session, lookup::base_type(call.session, ty), value)?;
+    let text = melba_fmgr::io::text_of(call.session, lookup::base_type(call.session, ty), value)?;
     Ok(match conversion {
         's' => text,
         'I' => quote_ident(&text).into_owned(),

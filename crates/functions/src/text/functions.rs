@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use melba_fmgr::varlena::HEADER_BYTES;
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::limits::{self, Ticker};
 use melba_types::{Datum, Result, err, shared};
 
 use super::case::mapped;
 use super::io::{char_text, unpadded};
 use crate::bytea::{overlay_ranges, substring_range};
-use crate::varlena::HEADER_BYTES;
-use crate::{CallContext, ScalarFn};
 
 /// Bytes a text result may have.
 const RESULT_BYTES_MAX: usize = 0x3fff_ffff - HEADER_BYTES;
@@ -120,7 +120,7 @@ fn cat_any(call: &CallContext<'_>, text: &Datum, other: &Datum, other_at: usize)
         // A cast to text, so not as the output function prints it.
         Datum::Bool(v) => v.to_string(),
         Datum::Char(v) => char_text(*v),
-        other => crate::io::text_of(call.session, ty, other)?,
+        other => melba_fmgr::io::text_of(call.session, ty, other)?,
     };
     let parts = if other_at == 1 { [text.as_str(), &other] } else { [&other, text.as_str()] };
     Ok(Datum::text(parts.concat()))
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(trim("éxaéé", "xé", true, true), "a");
         assert_eq!(trim("xxé", "éx", true, true), "");
         assert_eq!(trim("xx", "", true, true), "xx");
-        let session = crate::testing::FixedSession::default();
+        let session = crate::testing::session();
         let call = session.call(&[], melba_types::oids::TEXT);
         let part = |s: &str, n| {
             split_part(&call, &[Datum::text(s), Datum::text(",,"), Datum::Int4(n)]).expect("is short").as_str().to_owned()

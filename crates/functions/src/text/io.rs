@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 pub use melba_encoding::utf8;
+use melba_fmgr::type_io::{TypeContext, TypeIo, fixed, received, send_text};
+use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, Oid, Result, err, limits, oids};
-
-use crate::io::{TypeContext, TypeIo, fixed};
-use crate::{CallContext, ScalarFn};
 
 /// Bytes of a name.
 pub const NAME_BYTES_MAX: usize = 63;
@@ -84,17 +83,6 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
 
 fn write(_: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     out.extend_from_slice(value.as_str().as_bytes());
-    Ok(())
-}
-
-/// The text of a binary value, which is in the client's encoding.
-pub fn received<'a>(context: &TypeContext<'_>, bytes: &'a [u8]) -> Result<Cow<'a, str>> {
-    context.session.format().client_encoding.decode(bytes)
-}
-
-/// Appends a text as a binary value.
-pub fn send_text(context: &TypeContext<'_>, text: &str, out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(&context.session.format().client_encoding.encode(text)?);
     Ok(())
 }
 
@@ -181,7 +169,7 @@ fn typmod_in(a: &[Datum], type_name: &str) -> Result<Datum> {
     let [Datum::Text(length)] = &modifiers[..] else {
         return Err(err!(INVALID_PARAMETER_VALUE, "invalid type modifier"));
     };
-    let length = crate::int::int4_in(length)?;
+    let length = melba_fmgr::integer::int4_in(length)?;
     if length < 1 {
         return Err(err!(INVALID_PARAMETER_VALUE, "length for type {type_name} must be at least 1"));
     }

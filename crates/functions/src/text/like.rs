@@ -3,11 +3,11 @@
 //! Patterns match the whole value: `%` any characters, `_` one, backslash takes the next character literally (an ESCAPE
 //! clause is turned into backslashes by `like_escape`).
 
+use melba_fmgr::ScalarFn;
 use melba_types::limits::Ticker;
 use melba_types::{Datum, DbError, Result, err};
 
 use super::case::{lower, mapped};
-use crate::ScalarFn;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("textlike", |_, a| like(a, false)),
@@ -27,7 +27,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             return Err(invalid_escape());
         }
         let bytes = normalize_escape(pattern.as_bytes(), escape.as_bytes());
-        Ok(Datum::text(crate::io::into_string(bytes)?))
+        Ok(Datum::text(melba_fmgr::io::into_string(bytes)?))
     }),
     ("like_escape_bytea", |_, a| {
         if a[1].as_bytes().len() > 1 {

@@ -9,7 +9,7 @@ pub mod io;
 pub mod like;
 pub mod regexp;
 
-use crate::ScalarFn;
+use melba_fmgr::ScalarFn;
 
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     case::FUNCTIONS,

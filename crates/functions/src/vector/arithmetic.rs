@@ -1,9 +1,9 @@
 //! Arithmetic of integers and floats.
 
+use melba_fmgr::VectorFn;
 use melba_types::{Bitmap, Column, ColumnData, Kind, Result};
 
 use super::{Values, fallback, validity, values, zip};
-use crate::VectorFn;
 use crate::float::{f32_checked, f64_checked};
 use crate::int::{division_by_zero, out_of_range};
 

@@ -1,10 +1,10 @@
 //! Comparisons of numbers, dates and timestamps.
 
+use melba_fmgr::VectorFn;
 use melba_types::float::{compare_f32, compare_f64};
 use melba_types::{Column, ColumnData, Kind};
 
 use super::{fallback, validity, values, zip};
-use crate::VectorFn;
 use crate::datetime::widened;
 
 /// One comparison: operands of two variants, made comparable by `$wide`, and the test.

@@ -8,9 +8,8 @@ mod compare;
 mod numeric;
 mod text;
 
+use melba_fmgr::{CallContext, Operand, VectorFn};
 use melba_types::{Bitmap, Column, Datum, DbError, Kind, Result};
-
-use crate::{CallContext, Operand, VectorFn};
 
 pub const TABLES: &[&[(&str, VectorFn)]] = &[arithmetic::VECTORS, compare::VECTORS, numeric::VECTORS, text::VECTORS];
 
@@ -25,12 +24,12 @@ enum Values<'a, T> {
 macro_rules! values {
     ($operand:expr, $variant:ident) => {
         match $operand {
-            crate::Operand::Column(column) => match &column.data {
+            melba_fmgr::Operand::Column(column) => match &column.data {
                 melba_types::ColumnData::$variant(v) => Some(crate::vector::Values::Many(&v[..])),
                 _ => None,
             },
-            crate::Operand::Scalar(melba_types::Datum::$variant(v)) => Some(crate::vector::Values::One(*v)),
-            crate::Operand::Scalar(_) => None,
+            melba_fmgr::Operand::Scalar(melba_types::Datum::$variant(v)) => Some(crate::vector::Values::One(*v)),
+            melba_fmgr::Operand::Scalar(_) => None,
         }
     };
 }
@@ -79,7 +78,8 @@ fn fallback(call: &CallContext<'_>, name: &str, operands: &[Operand<'_>], rows: 
     if let Some(nulls) = null_operand(operands, rows, kind) {
         return Ok(nulls);
     }
-    let function = crate::scalar(name).ok_or_else(|| DbError::internal(format!("vector function {name} has no scalar form")))?;
+    let function = melba_fmgr::registry::scalar(name)
+        .ok_or_else(|| DbError::internal(format!("vector function {name} has no scalar form")))?;
     let mut out = Column::with_capacity(kind, rows);
     let mut args = Vec::with_capacity(operands.len());
     for row in 0..rows {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use melba_fmgr::{Operand, VectorFn};
 use melba_types::{Bitmap, Column, ColumnData, Datum, Kind, Mantissas, Numeric, Result};
 
 use super::{Values, fallback, validity, zip};
-use crate::{Operand, VectorFn};
 
 /// Numerics of an operand; a row without one is null.
 #[derive(Clone, Copy)]

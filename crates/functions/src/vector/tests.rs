@@ -1,8 +1,9 @@
+use melba_fmgr::registry::{scalar, vector};
+use melba_fmgr::{Operand, Session};
 use melba_types::{Column, ColumnData, Datum, Kind, Mantissas, Numeric, Oid, oids};
 
 use super::TABLES;
 use crate::testing::FixedSession;
-use crate::{Operand, Session, scalar, vector};
 
 /// Edge values of a kind, chosen by a number; now and then a null.
 fn value(kind: Kind, n: u64) -> Datum {
@@ -83,7 +84,7 @@ fn by_rows(
 
 #[test]
 fn a_vector_function_gives_what_its_scalar_function_gives() {
-    let session = FixedSession::default();
+    let session = crate::testing::session();
     let mut tested = 0;
     for (name, function) in TABLES.iter().flat_map(|t| t.iter()) {
         let Some((types, kinds, result)) = signature(&session, name) else { panic!("{name} is in no pg_proc row") };

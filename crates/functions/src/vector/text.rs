@@ -1,10 +1,10 @@
 //! Comparisons and LIKE of text.
 
+use melba_fmgr::{CallContext, Operand, VectorFn};
 use melba_types::{ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
 use super::{fallback, validity};
 use crate::text::like::{PrefixKind, fixed_prefix, matches};
-use crate::{CallContext, Operand, VectorFn};
 
 /// An operand's bytes by row.
 enum Bytes<'a> {

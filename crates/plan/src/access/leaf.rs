@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::Relation;
-use melba_functions::{RowColumn, registry};
+use melba_fmgr::{RowColumn, registry};
 use melba_types::{DbError, Kind, Result};
 
 use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use melba_catalog::Relation;
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{Datum, Oid, Result};
 
 use super::plain_column;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::classes;
-use melba_functions::testing::FixedSession;
+use melba_fmgr::testing::FixedSession;
 use melba_types::DbError;
 
 use super::*;
@@ -108,7 +108,7 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let mut world = World { catalog: Arc::default(), session: FixedSession::default(), values: Vec::new() };
+        let mut world = World { catalog: Arc::default(), session: melba_builtins::test_session(), values: Vec::new() };
         let of_column = |(_, ty, texts): &(_, &str, [&str; 3])| texts.map(|text| world.constant(&format!("{text}::{ty}")));
         world.values = COLUMNS.iter().map(|column| of_column(column).to_vec()).collect();
         world

@@ -1,6 +1,6 @@
 //! The regular expressions that names with a leading slash are, by PostgreSQL's rules.
 
-use melba_functions::text::regexp::{Flags, Regexp};
+use melba_regexp::{Flags, Regexp};
 
 /// # Errors
 /// PostgreSQL's reason for a pattern that is none.

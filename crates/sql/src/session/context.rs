@@ -12,7 +12,7 @@ use melba_catalog::{Catalog, Function};
 use melba_encoding::{Encoding, UTF8};
 use melba_engine::Isolation;
 use melba_expression::Expression;
-use melba_functions::{CallContext, FormatSettings, IntervalStyle, RoutineCall, RoutineRows};
+use melba_fmgr::{CallContext, FormatSettings, IntervalStyle, RoutineCall, RoutineRows};
 use melba_types::{Batch, Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
 
@@ -52,7 +52,7 @@ pub struct Instance {
 
 impl Instance {
     pub fn new(settings: Settings, cluster: Arc<Cluster>) -> Instance {
-        melba_extensions::install();
+        melba_builtins::install();
         let started = cluster.clock.now_micros();
         Instance {
             settings: RwLock::new(Arc::new(settings)),
@@ -268,7 +268,7 @@ pub fn format_settings(settings: &Settings) -> FormatSettings {
     let style = settings.get("DateStyle").as_text();
     let (date_style, date_order) = definition
         .and_then(|d| check::full_date_style(d, style).ok())
-        .unwrap_or((melba_functions::DateStyle::Iso, melba_functions::DateOrder::Mdy));
+        .unwrap_or((melba_fmgr::DateStyle::Iso, melba_fmgr::DateOrder::Mdy));
     FormatSettings {
         date_style,
         date_order,
@@ -301,7 +301,7 @@ pub struct StatementContext {
     pub statement_start: i64,
 }
 
-impl melba_functions::Session for StatementContext {
+impl melba_fmgr::Session for StatementContext {
     fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, Column, Object, ObjectAddress, Persistence, Relation, RelationKind, Storage, Type, acl, classes};
 use melba_engine::RelationLockMode;
-use melba_functions::Session as FunctionSession;
+use melba_fmgr::Session as FunctionSession;
 use melba_protocol::password::{self, Encryption};
 use melba_types::{DbError, Oid, Result, Severity, bail, err};
 use pg_query::protobuf::{

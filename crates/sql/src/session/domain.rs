@@ -1,10 +1,10 @@
-//! Whether a value satisfies its domain: what `melba_functions::io::check_domain` asks the session.
+//! Whether a value satisfies its domain: what `melba_fmgr::io::check_domain` asks the session.
 
 use hashbrown::HashMap;
 use std::sync::Arc;
 
 use melba_catalog::{Constraint, DomainInfo, Type};
-use melba_functions::Session;
+use melba_fmgr::Session;
 use melba_types::{Batch, Datum, DbError, Oid, Result, err};
 
 use super::context::StatementContext;

@@ -1,6 +1,6 @@
 //! Rows to DataRow messages: the one place where values are written for clients.
 
-use melba_functions::FormatSettings;
+use melba_fmgr::FormatSettings;
 use melba_protocol::{Format, Output};
 use melba_types::{Batch, Column, ColumnData, Datum, Oid, Result, float, oids};
 

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use melba_catalog::{Catalog, Function};
 use melba_engine::{LockTag, ReadView, Wait};
-use melba_functions::{FormatSettings, Session as _, io};
+use melba_fmgr::Session as _;
+use melba_fmgr::{FormatSettings, io};
 use melba_parse::command::is_query;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
 use pg_query::protobuf::{AConst, DiscardMode, ExecuteStmt, ResTarget, SelectStmt};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use melba_catalog::Catalog;
 use melba_engine::{Committing, Durability, Isolation};
-use melba_functions::FormatSettings;
+use melba_fmgr::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
 use melba_parse::{Parsed, Strings, parse_as, warnings};

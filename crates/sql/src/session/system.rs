@@ -6,7 +6,8 @@ use std::time::Duration;
 use melba_catalog::privileges::RoleUse;
 use melba_catalog::{Catalog, Persistence, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
-use melba_functions::{CallContext, Session as _};
+use melba_fmgr::CallContext;
+use melba_fmgr::Session as _;
 use melba_types::inet::Inet;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, err, oids};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{PartitionColumn, PartitionKey, PartitionValues, RangeDatum, classes};
-use melba_functions::testing::FixedSession;
+use melba_fmgr::testing::FixedSession;
 use melba_types::{Array, oids};
 
 use super::*;
@@ -98,7 +98,7 @@ fn satisfies(row: &[Option<i32>], column: usize, kind: TestKind, says: Says, v: 
 
 #[test]
 fn nothing_that_matches_is_left_out() {
-    let session = FixedSession::default();
+    let session = melba_builtins::test_session();
     for map in maps(&session) {
         let width = map.key().columns.len();
         for (first, says_first) in kinds() {
@@ -126,7 +126,7 @@ fn nothing_that_matches_is_left_out() {
 
 #[test]
 fn equality_leaves_one() {
-    let session = FixedSession::default();
+    let session = melba_builtins::test_session();
     for map in maps(&session).iter().filter(|m| m.key().columns.len() == 1) {
         let found = matching(&session, map, &test(0, TestKind::Equal, 1)).expect("partitions");
         assert_eq!(found.len(), 1, "{map:?}");

@@ -8,7 +8,7 @@ use std::ops::{Range, RangeInclusive};
 
 use melba_catalog::Storage;
 use melba_engine::TableScan;
-use melba_functions::varlena::HEADER_BYTES;
+use melba_fmgr::varlena::HEADER_BYTES;
 use melba_toast::{External, Stored, frame};
 use melba_types::{ByteStrings, Column, ColumnData, Datum, DbError, Oid, Result, RowId};
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use melba_engine::Transaction;
-use melba_functions::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, data_bytes};
+use melba_fmgr::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, data_bytes};
 use melba_toast::ahead::{Encoding, encode_all};
 use melba_toast::{External, Inline, Method, Stored, frame, is_incompressible, stored};
 use melba_types::row::RowLayout;

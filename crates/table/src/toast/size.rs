@@ -2,7 +2,7 @@
 //!
 //! The numbers are those of PostgreSQL's pages of 8 KB, kept so that the same rows are treated alike, though nothing here has pages.
 
-use melba_functions::varlena::{HEADER_BYTES, SHORT_BYTES_MAX};
+use melba_fmgr::varlena::{HEADER_BYTES, SHORT_BYTES_MAX};
 
 /// A row that is longer is toasted.
 pub const TUPLE_BYTES_MAX: usize = 2032;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use melba_engine::Held;
-use melba_functions::GroupedAggregate;
+use melba_fmgr::GroupedAggregate;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
 
 use super::by_group::ByGroup;

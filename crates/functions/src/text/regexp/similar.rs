@@ -91,3 +91,24 @@ impl Brackets {
         self.is_empty = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What EXPLAIN shows in PostgreSQL 18.
+    #[test]
+    fn patterns_of_similar_to_become_regular_expressions() {
+        for (pattern, expected) in [
+            ("_[_[:alpha:]_]_", "^(?:.[_[:alpha:]_].)$"),
+            ("$[$[:alnum:]$]$", "^(?:\\$[$[:alnum:]$]\\$)$"),
+            ("()[([:alnum:](]()", "^(?:(?:)[([:alnum:](](?:))$"),
+            ("[^^]^", "^(?:[^^]\\^)$"),
+            ("[]%][^]%][^%]%", "^(?:[]%][^]%][^%].*)$"),
+            ("^[^[:alnum:]^[^^][[^^]][\\^][[\\^]]\\^]^", "^(?:\\^[^[:alnum:]^[^^][[^^]][\\^][[\\^]]\\^]\\^)$"),
+        ] {
+            assert_eq!(similar_to_regexp(pattern, None).expect(pattern), expected);
+        }
+        assert_eq!(similar_to_regexp("[|a]%", Some("|")).expect("a pattern"), "^(?:[\\a].*)$");
+    }
+}

@@ -119,7 +119,7 @@ impl Variables for Names<'_> {
 
     fn conflict(&self) -> NameConflict {
         let own = self.frame.program.tree.conflict;
-        let setting = || melba_functions::Session::setting(&*self.frame.context, "plpgsql.variable_conflict");
+        let setting = || melba_fmgr::Session::setting(&*self.frame.context, "plpgsql.variable_conflict");
         match own {
             Some(Conflict::Error) => NameConflict::Error,
             Some(Conflict::Variable) => NameConflict::Variable,

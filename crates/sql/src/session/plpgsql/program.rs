@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use melba_analyze::{Context, RoutineResult, RoutineScope};
 use melba_catalog::{Catalog, Function, FunctionKind, TypeKind};
 use melba_expression::Expression;
-use melba_functions::RoutineCall;
+use melba_fmgr::RoutineCall;
 use melba_parse::{Statement, Strings};
 use melba_plpgsql::tree::{self, Target, VariableType};
 use melba_plpgsql::{Parameter, Returns, Signature, Types};
@@ -201,7 +201,7 @@ impl Program {
     fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Program> {
         let cx = analysis(context);
         let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
-        let column = |c: &melba_functions::RowColumn| OutputColumn {
+        let column = |c: &melba_fmgr::RowColumn| OutputColumn {
             name: c.name.clone(),
             ty: c.ty,
             typmod: c.typmod,

@@ -96,7 +96,7 @@ impl Frame {
     }
 
     pub fn assert(&mut self, condition: &Expression, message: Option<&Expression>) -> Result<()> {
-        let setting = melba_functions::Session::setting(&*self.context, "plpgsql.check_asserts");
+        let setting = melba_fmgr::Session::setting(&*self.context, "plpgsql.check_asserts");
         if setting.as_deref() == Some("off") || self.holds(condition)? {
             return Ok(());
         }

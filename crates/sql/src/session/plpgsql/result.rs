@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::Function;
 use melba_engine::ReadView;
-use melba_functions::{RoutineCall, RoutineRows};
+use melba_fmgr::{RoutineCall, RoutineRows};
 use melba_parse::Statement;
 use melba_plpgsql::Returns;
 use melba_plpgsql::tree::{Target, VariableType};

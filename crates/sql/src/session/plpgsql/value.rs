@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_analyze::coerce_for_variable;
 use melba_expression::{Expression as Compiled, compile_for_table};
-use melba_functions::io;
+use melba_fmgr::io;
 use melba_plpgsql::tree::{Expression, Target, VariableType};
 use melba_tree::{Expr, OutputColumn, Var};
 use melba_types::{Batch, Datum, DbError, Oid, Record, Result, bail, err, oids};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use melba_catalog::{Catalog, Function};
-use melba_functions::{RoutineCall, RowColumn};
+use melba_fmgr::{RoutineCall, RowColumn};
 use melba_types::{Oid, Result, err};
 use parking_lot::Mutex;
 

@@ -13,7 +13,7 @@ mod run;
 use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
-use melba_functions::{RoutineCall, RoutineRows};
+use melba_fmgr::{RoutineCall, RoutineRows};
 use melba_parse::Statement;
 use melba_parse::nodes::{option_text, options};
 use melba_types::{Datum, DbError, Oid, Result, err, limits};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::acl;
 use melba_catalog::privileges::AclKind;
-use melba_functions::RoutineCall;
+use melba_fmgr::RoutineCall;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err, oids};
 use pg_query::protobuf::CallStmt;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_engine::{ReadView, ViewPin};
-use melba_functions::{RoutineCall, RoutineRows};
+use melba_fmgr::{RoutineCall, RoutineRows};
 use melba_parse::command::is_query;
 use melba_types::{Batch, Datum, DbError, Oid, Record, Result, err, oids};
 use pg_query::NodeEnum;

@@ -66,3 +66,8 @@ pub fn kind(session: &dyn Session, ty: Oid) -> Option<Kind> {
 pub fn type_name(session: &dyn Session, ty: Oid) -> String {
     session.catalog().type_name(ty, &session.search_path())
 }
+
+/// pg_type.typlen: -1 for values of varying length, -2 for C strings.
+pub fn type_length(session: &dyn Session, ty: Oid) -> i16 {
+    session.catalog().type_(ty).map_or(-1, |t| t.length)
+}

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use melba_types::{Result, limits};
 
-use super::flags::{Flags, Flavor};
-use super::invalid;
-use super::lexer::{Lexer, Token};
+use crate::error::invalid;
+use crate::flags::{Flags, Flavor};
+use crate::lexer::{Lexer, Token};
 
 /// A part of a pattern. A copy shares what is in it: patterns have tens of thousands of parts, and a tree names many stretches of them.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,36 +6,15 @@
 use melba_catalog::TypeKind;
 use melba_types::{Datum, Oid, Result, err, oids};
 
-use crate::{CallContext, Session, lookup, registry};
-
-/// What input and output of a value know besides the value.
-pub struct TypeContext<'a> {
-    pub session: &'a dyn Session,
-    pub type_oid: Oid,
-    /// -1: none.
-    pub typmod: i32,
-}
-
-pub type InputFn = fn(&TypeContext<'_>, &str) -> Result<Datum>;
-pub type OutputFn = fn(&TypeContext<'_>, &Datum, &mut Vec<u8>) -> Result<()>;
-pub type ReceiveFn = fn(&TypeContext<'_>, &[u8]) -> Result<Datum>;
-pub type SendFn = fn(&TypeContext<'_>, &Datum, &mut Vec<u8>) -> Result<()>;
-
-/// Input and output functions of a type: pg_type's typinput, typoutput, typreceive and typsend.
-#[derive(Clone, Copy)]
-pub struct TypeIo {
-    pub input: InputFn,
-    pub output: OutputFn,
-    pub receive: ReceiveFn,
-    pub send: SendFn,
-}
+use crate::integer::{int4_in, int8_in};
+use crate::{CallContext, Session, TypeContext, TypeIo, lookup, registry};
 
 /// The value that `text` stands for.
 pub fn text_in(session: &dyn Session, type_oid: Oid, typmod: i32, text: &str) -> Result<Datum> {
     let context = TypeContext { session, type_oid, typmod };
     match type_oid {
-        oids::INT4 => return crate::int::int4_in(text).map(Datum::Int4),
-        oids::INT8 => return crate::int::int8_in(text).map(Datum::Int8),
+        oids::INT4 => return int4_in(text).map(Datum::Int4),
+        oids::INT8 => return int8_in(text).map(Datum::Int8),
         oids::TEXT => return Ok(Datum::text(text)),
         _ => {}
     }
@@ -98,6 +77,26 @@ pub fn into_string(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| melba_types::DbError::internal("output function wrote invalid UTF-8"))
 }
 
+/// A value as PostgreSQL writes it in a partition's bounds: without its type.
+pub fn plain_literal(session: &dyn Session, ty: Oid, value: &Datum) -> String {
+    if value.is_null() {
+        return "NULL".into();
+    }
+    let mut out = Vec::new();
+    if text_out(session, ty, value, &mut out).is_err() {
+        return "NULL".into();
+    }
+    let text = String::from_utf8_lossy(&out).into_owned();
+    let digits = text.starts_with(|c: char| c.is_ascii_digit());
+    match ty {
+        oids::BOOL => (if text == "t" { "true" } else { "false" }).into(),
+        oids::INT4 if digits => text,
+        oids::NUMERIC if digits && text.contains(['e', 'E', '.']) => text,
+        _ if text.contains('\\') => format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''")),
+        _ => format!("'{}'", text.replace('\'', "''")),
+    }
+}
+
 /// The value of a binary parameter or COPY BINARY field.
 pub fn binary_in(session: &dyn Session, type_oid: Oid, typmod: i32, bytes: &[u8]) -> Result<Datum> {
     if let Some(domain) = lookup::domain(session, type_oid) {
@@ -144,28 +143,4 @@ fn resolve(session: &dyn Session, type_oid: Oid) -> Result<&'static TypeIo> {
         let name = lookup::type_name(session, type_oid);
         err!(FEATURE_NOT_SUPPORTED, "input and output of type {name} are not supported yet")
     })
-}
-
-/// 22P02 for text that is no value of the type.
-pub fn invalid_text(type_name: &str, text: &str) -> melba_types::DbError {
-    err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type {type_name}: \"{text}\"")
-}
-
-/// The bytes of a binary value of fixed length.
-pub fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
-    match bytes.first_chunk::<N>() {
-        None => Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message")),
-        Some(_) if bytes.len() > N => Err(err!(INVALID_BINARY_REPRESENTATION, "incorrect binary data format")),
-        Some(chunk) => Ok(*chunk),
-    }
-}
-
-/// White space as C's isspace sees it.
-pub fn is_space(c: u8) -> bool {
-    matches!(c, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
-}
-
-/// `text` without white space around it.
-pub fn trim(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_ascii() && is_space(c as u8))
 }

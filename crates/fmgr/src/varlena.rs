@@ -1,8 +1,6 @@
-//! How many bytes PostgreSQL takes for a value: what pg_column_size tells, and what decides when a row is too long.
+//! How many bytes PostgreSQL takes for a value: what pg_column_size shows, and what decides when a row is too long.
 
-use melba_types::{Array, Datum, Numeric, Oid, Range};
-
-use crate::{CallContext, ScalarFn};
+use melba_types::{Array, Datum, Numeric, Range};
 
 /// The header of a value of varying length, as in memory; stored short ones have one byte instead.
 pub const HEADER_BYTES: usize = 4;
@@ -10,27 +8,6 @@ pub const HEADER_BYTES: usize = 4;
 pub const COMPRESSED_HEADER_BYTES: usize = 8;
 /// The longest value, header included, that is stored with a one-byte header.
 pub const SHORT_BYTES_MAX: usize = 127;
-
-pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("pg_column_size", |call, args| Ok(Datum::Int4(column_size(call, &args[0]) as i32))),
-    // Values that reach a function are neither compressed nor out of line; columns are looked at before they are.
-    ("pg_column_compression", |_, _| Ok(Datum::Null)),
-    ("pg_column_toast_chunk_id", |_, _| Ok(Datum::Null)),
-];
-
-fn column_size(call: &CallContext<'_>, value: &Datum) -> usize {
-    let length = type_length(call, call.arg_types.first().copied().unwrap_or_default());
-    match length {
-        -1 => data_bytes(value) + HEADER_BYTES,
-        -2 => data_bytes(value) + 1,
-        fixed => fixed as usize,
-    }
-}
-
-/// pg_type.typlen.
-pub fn type_length(call: &CallContext<'_>, ty: Oid) -> i16 {
-    call.session.catalog().type_(ty).map_or(-1, |t| t.length)
-}
 
 /// Bytes of a value without its header.
 pub fn data_bytes(value: &Datum) -> usize {

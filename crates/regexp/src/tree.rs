@@ -10,7 +10,7 @@ use std::rc::Rc;
 use melba_types::Result;
 use melba_types::limits::{check_stack, tick};
 
-use super::parse::{Part, Parts, Preference};
+use crate::parse::{Part, Parts, Preference};
 
 /// A part of a pattern as far as it is divided.
 #[derive(Debug)]

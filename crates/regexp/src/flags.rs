@@ -2,7 +2,7 @@
 
 use melba_types::{Result, err};
 
-use super::invalid;
+use crate::error::invalid;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Flavor {

@@ -2,9 +2,9 @@
 
 use melba_types::Result;
 
-use super::flags::{Flags, Flavor};
-use super::invalid;
-use super::parse::Preference;
+use crate::error::invalid;
+use crate::flags::{Flags, Flavor};
+use crate::parse::Preference;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {

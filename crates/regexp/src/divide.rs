@@ -1,14 +1,17 @@
 //! Divides a match among the groups of a pattern, by the rules that `tree` has made of it, and checks back references.
 
 use std::cell::{Cell, OnceCell};
+use std::ops::Range;
 
 use melba_types::Result;
 use melba_types::limits::{Ticker, check_stack};
 
-use super::Captures;
-use super::automaton::Automaton;
-use super::parse::Pattern;
-use super::tree::{Node, Tree, tree};
+use crate::automaton::Automaton;
+use crate::parse::Pattern;
+use crate::tree::{Node, Tree, tree};
+
+/// A match: the whole, then each group.
+pub type Captures = Vec<Option<Range<usize>>>;
 
 /// A pattern in the form that divides matches.
 pub struct Divider {
@@ -33,14 +36,14 @@ impl Divider {
         let cell = &self.automatons[tree.id];
         if cell.get().is_none() {
             if self.states.get() > STATES_MAX {
-                return Err(super::too_complex("too many states"));
+                return Err(super::error::too_complex("too many states"));
             }
             let automaton = Automaton::new(&tree.part, &self.pattern)?;
             self.states.set(self.states.get() + automaton.size());
             // Another one may not have been set meanwhile: a thread has its patterns for itself.
             let _ = cell.set(automaton);
         }
-        cell.get().ok_or_else(|| super::too_complex("no automaton"))
+        cell.get().ok_or_else(|| super::error::too_complex("no automaton"))
     }
 
     /// The match that starts at `from`, if there is one.

@@ -11,8 +11,8 @@ use melba_types::limits::{Ticker, tick};
 use regex_automata::{Anchored, Input, meta};
 use regex_syntax::hir::HirKind;
 
-use super::parse::{Part, Pattern};
-use super::too_complex;
+use crate::error::too_complex;
+use crate::parse::{Part, Pattern};
 
 enum State {
     /// A character of these ranges leads on.

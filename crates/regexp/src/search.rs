@@ -13,9 +13,9 @@ use std::time::Duration;
 use melba_types::{Result, limits};
 use regex::Regex;
 
-use super::automaton::ranges;
-use super::parse::{Part, Pattern};
-use super::too_complex;
+use crate::automaton::ranges;
+use crate::error::too_complex;
+use crate::parse::{Part, Pattern};
 
 const COMPILED_BYTES_MAX: usize = 1 << 26;
 /// So many atoms compile in some milliseconds when they are characters, and in a tenth of a second when they are large sets.

@@ -1,4 +1,5 @@
-use super::similar::similar_to_regexp;
+use melba_types::{DbError, err};
+
 use super::*;
 
 fn find(pattern: &str, text: &str) -> Option<Vec<Option<String>>> {
@@ -38,22 +39,6 @@ fn a_group_that_prefers_the_shortest_match_gets_it() {
     assert_eq!(part("^(?:a*){1,1}?(.*){1,1}(?:g*)$").as_deref(), Some("abcdefg"));
     assert_eq!(part("^(?:a+|ab){1,1}?(.*)$").as_deref(), Some("bcdefg"));
     assert_eq!(part("^(?:.*){1}?([e-g]*)$").as_deref(), Some(""));
-}
-
-/// What EXPLAIN shows in PostgreSQL 18.
-#[test]
-fn patterns_of_similar_to_become_regular_expressions() {
-    for (pattern, expected) in [
-        ("_[_[:alpha:]_]_", "^(?:.[_[:alpha:]_].)$"),
-        ("$[$[:alnum:]$]$", "^(?:\\$[$[:alnum:]$]\\$)$"),
-        ("()[([:alnum:](]()", "^(?:(?:)[([:alnum:](](?:))$"),
-        ("[^^]^", "^(?:[^^]\\^)$"),
-        ("[]%][^]%][^%]%", "^(?:[]%][^]%][^%].*)$"),
-        ("^[^[:alnum:]^[^^][[^^]][\\^][[\\^]]\\^]^", "^(?:\\^[^[:alnum:]^[^^][[^^]][\\^][[\\^]]\\^]\\^)$"),
-    ] {
-        assert_eq!(similar_to_regexp(pattern, None).expect(pattern), expected);
-    }
-    assert_eq!(similar_to_regexp("[|a]%", Some("|")).expect("a pattern"), "^(?:[\\a].*)$");
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! Aggregates: the state of one group, and of many groups together.
+
+use melba_types::{Column, Datum, Result};
+
+use crate::CallContext;
+
+/// State of one aggregate in one group.
+pub trait Aggregate: Send {
+    /// Takes the direct arguments of an ordered-set aggregate, once, before any row.
+    fn begin(&mut self, _call: &CallContext<'_>, _direct: &[Datum]) -> Result<()> {
+        Ok(())
+    }
+    /// Takes one row's arguments (nulls included unless the transition function is strict).
+    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()>;
+    /// Takes rows `rows` of the argument columns; the default calls `add`.
+    fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+        let mut datums = Vec::with_capacity(args.len());
+        for &row in rows {
+            datums.clear();
+            datums.extend(args.iter().map(|c| c.get(row as usize)));
+            self.add(call, &datums)?;
+        }
+        Ok(())
+    }
+    /// Undoes the earliest `add` (moving window frames); false when it cannot.
+    fn remove(&mut self, _call: &CallContext<'_>, _args: &[Datum]) -> Result<bool> {
+        Ok(false)
+    }
+    /// Adds the state of another instance of the same aggregate.
+    fn merge(&mut self, other: Box<dyn Aggregate>) -> Result<()>;
+    /// The result so far. May be called more than once (window frames).
+    fn finish(&self, call: &CallContext<'_>) -> Result<Datum>;
+    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+    /// Whether what it holds grows with the rows it takes: then `memory` is asked after every batch.
+    fn grows(&self) -> bool {
+        false
+    }
+    /// Bytes held, roughly. Costs little.
+    fn memory(&self) -> usize {
+        64
+    }
+    /// The same aggregate with the states of all groups together, for those that have that.
+    fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
+        None
+    }
+    /// Whether states of parts of the rows, taken in any order and merged, give exactly the result of all of them.
+    fn combines(&self) -> bool {
+        self.grouped().is_some()
+    }
+}
+
+/// States of one aggregate in many groups, which are numbered from 0.
+pub trait GroupedAggregate: Send {
+    /// Makes room for so many groups.
+    fn resize(&mut self, groups: usize);
+    /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns.
+    /// In each group it gives what `Aggregate::add_batch` does with the same rows in their order.
+    fn add(&mut self, call: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
+    /// Adds the states of other rows, of the same aggregate: those of its group `i` to the group `places[i]`.
+    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()>;
+    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+    /// A group's result.
+    fn finish(&self, call: &CallContext<'_>, group: usize) -> Result<Datum>;
+    /// Appends the results of some groups.
+    fn finish_all(&self, call: &CallContext<'_>, groups: &[u32], out: &mut Column) -> Result<()> {
+        groups.iter().try_for_each(|&group| self.finish(call, group as usize).map(|result| out.push(result)))
+    }
+    /// Bytes that a group takes.
+    fn group_bytes(&self) -> usize;
+    /// Bytes of what is not the same for each group.
+    fn other_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Makes the state of an aggregate for one group.
+pub type AggregateFn = fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>>;

@@ -1,0 +1,147 @@
+//! What a function is called with: its call, and the session that it runs in.
+
+use std::sync::Arc;
+
+use melba_catalog::Catalog;
+use melba_catalog::relations::{LiveInfo, NoLiveInfo};
+use melba_encoding::Encoding;
+use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
+use melba_types::{Batch, Csn, Datum, Oid, Result};
+
+/// What a function may ask of its surroundings.
+pub struct CallContext<'a> {
+    pub session: &'a dyn Session,
+    /// Types of the actual arguments (polymorphic functions look here).
+    pub arg_types: &'a [Oid],
+    pub return_type: Oid,
+    /// Collation of the call, 0 when none.
+    pub collation: Oid,
+    /// The last arguments were passed with VARIADIC, as an array.
+    pub variadic: bool,
+    /// The column definition list of a function in FROM that returns `record`.
+    pub columns: Option<&'a [RowColumn]>,
+}
+
+/// A column of a row type.
+#[derive(Clone, Debug)]
+pub struct RowColumn {
+    pub name: Arc<str>,
+    pub ty: Oid,
+    pub typmod: i32,
+}
+
+/// A call of a function that a user wrote. Who runs it is the session: this crate knows neither statements nor their views.
+pub struct RoutineCall<'a> {
+    pub function: Oid,
+    pub args: &'a [Datum],
+    /// Of the arguments and the result: what polymorphic ones stand for.
+    pub arg_types: &'a [Oid],
+    pub return_type: Oid,
+    /// The column definition list of a function in FROM that returns `record`.
+    pub columns: Option<&'a [RowColumn]>,
+    /// What the calling statement sees: commits up to a number, and its own transaction's commands before one.
+    pub view: (Csn, u32),
+}
+
+/// The rows of a function that a user wrote, each as one value.
+pub type RoutineRows = Box<dyn Iterator<Item = Result<Datum>> + Send>;
+
+/// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.
+pub trait Session: Send + Sync {
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// What the system relations ask beyond the catalog.
+    fn live_info(&self) -> &dyn LiveInfo {
+        &NoLiveInfo
+    }
+    /// current_user, whose privileges count. Without a session, the superuser that every cluster starts with.
+    fn user(&self) -> Oid {
+        melba_catalog::classes::POSTGRES_ROLE
+    }
+    /// Namespaces that bare names are looked up in, in order, pg_catalog included.
+    fn search_path(&self) -> Vec<Oid> {
+        const PG_CATALOG: Oid = Oid(11);
+        const PUBLIC: Oid = Oid(2200);
+        vec![PG_CATALOG, PUBLIC]
+    }
+    /// Settings that formatting depends on.
+    fn format(&self) -> &FormatSettings;
+    /// The value of any setting as SHOW prints it.
+    fn setting(&self, name: &str) -> Option<String>;
+    /// The value of a numeric setting in its own unit (work_mem: kilobytes).
+    fn setting_number(&self, _name: &str) -> Option<f64> {
+        None
+    }
+    /// Microseconds since 2000-01-01: start of the transaction, of the statement, and now.
+    fn transaction_timestamp(&self) -> i64;
+    fn statement_timestamp(&self) -> i64;
+    fn clock_timestamp(&self) -> i64;
+    /// The next number of the session's generator, which setseed() starts anew.
+    fn random_u64(&self) -> u64;
+    /// Fills a buffer with bits that nobody can foretell: UUIDs, keys, salts.
+    ///
+    /// # Errors
+    /// XX000 without a source of them.
+    fn fill_random(&self, bytes: &mut [u8]) -> Result<()>;
+    fn notice(&self, notice: melba_types::DbError);
+    /// Everything that reaches beyond values (sequences, locks, large objects, sizes, backend control): implemented by
+    /// name in `melba-sql`, so that this crate needs no engine.
+    fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum>;
+    /// Checks the one column of a batch by the constraints of a domain, which are SQL expressions.
+    ///
+    /// # Errors
+    /// 23502 and 23514 for the first value that breaks a constraint; whatever a check raises.
+    fn check_domain(&self, domain: Oid, _values: &Batch) -> Result<()> {
+        Err(melba_types::DbError::unsupported(format!("checking values of domain {domain}")))
+    }
+    /// Rows of set-returning functions about the running server (`system`), by name.
+    fn system_rows(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+        Err(melba_types::DbError::unsupported(format!("function {source}")))
+    }
+    /// The value of a function that a user wrote.
+    fn call_routine(&self, call: &RoutineCall<'_>) -> Result<Datum> {
+        Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
+    }
+    /// The rows of a set-returning function that a user wrote, each computed when it is asked for.
+    fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
+        Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
+    }
+    /// A function's SQL-standard body as it is shown.
+    fn shown_body(&self, function: &melba_catalog::Function) -> Result<String> {
+        Ok(function.sql_body.as_deref().unwrap_or_default().to_owned())
+    }
+    /// An expression's stored text as it is shown: names that the search path finds without their schema, and if `pretty`
+    /// without needless parentheses. `relation` is the one whose columns it mentions (or the domain it checks), or 0.
+    fn shown_expression(&self, text: &str, _relation: Oid, _pretty: bool) -> Result<String> {
+        Ok(text.to_owned())
+    }
+    /// A view's query as pg_get_viewdef shows it.
+    fn shown_query(&self, view: &melba_catalog::Relation, _pretty: bool) -> Result<String> {
+        Ok(view.view_query.as_deref().unwrap_or_default().to_owned())
+    }
+    /// Whether an enum's label was added by a transaction that has not ended: it is not to be used yet.
+    fn is_uncommitted_label(&self, _enum_type: Oid, _label: Oid) -> bool {
+        false
+    }
+    /// The schema of the session's temporary objects, or 0.
+    fn temporary_namespace(&self) -> Oid {
+        Oid::INVALID
+    }
+    /// Raises 57014 when the statement was cancelled; long loops call it now and then.
+    fn check_interrupt(&self) -> Result<()>;
+}
+
+/// Settings that input and output of values depend on.
+#[derive(Clone, Debug)]
+pub struct FormatSettings {
+    pub date_style: DateStyle,
+    pub date_order: DateOrder,
+    pub interval_style: IntervalStyle,
+    /// IANA name, abbreviation or POSIX form, as set.
+    pub time_zone: Arc<str>,
+    pub extra_float_digits: i32,
+    /// bytea_output = hex (else escape).
+    pub bytea_hex: bool,
+    pub xml_document: bool,
+    /// What texts in binary values are written in.
+    pub client_encoding: Encoding,
+}

@@ -1,0 +1,30 @@
+//! How functions are called and found. What they do is in the crates above.
+//!
+//! A function is found by its implementation name, pg_proc.prosrc (`int4pl`, `text_substr`): one implementation serves
+//! every pg_proc row that names it. Functions that PostgreSQL defines in SQL are registered as `name_oid`. Before the
+//! first session the tables of all crates of functions are installed (`melba_builtins::install`), so that what calls functions
+//! does not depend on them.
+//!
+//! Invariants:
+//! 1. A scalar function of a strict pg_proc row is never called with a NULL argument.
+//! 2. Functions reach the session (settings, clock, sequences, catalogs) only through `CallContext`.
+
+mod aggregate;
+mod call;
+pub mod integer;
+pub mod io;
+pub mod lookup;
+mod macros;
+pub mod order;
+pub mod registry;
+mod table;
+pub mod testing;
+pub mod type_functions;
+pub mod type_io;
+pub mod varlena;
+
+pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate};
+pub use call::{CallContext, FormatSettings, RoutineCall, RoutineRows, RowColumn, Session};
+pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
+pub use table::{AggregateEntry, Operand, Partition, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};
+pub use type_io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};

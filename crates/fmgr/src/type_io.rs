@@ -1,0 +1,64 @@
+//! Input and output functions of a type, and what they have in common.
+
+use std::borrow::Cow;
+
+use melba_types::{Datum, DbError, Oid, Result, err};
+
+use crate::Session;
+
+/// What input and output of a value know besides the value.
+pub struct TypeContext<'a> {
+    pub session: &'a dyn Session,
+    pub type_oid: Oid,
+    /// -1: none.
+    pub typmod: i32,
+}
+
+pub type InputFn = fn(&TypeContext<'_>, &str) -> Result<Datum>;
+pub type OutputFn = fn(&TypeContext<'_>, &Datum, &mut Vec<u8>) -> Result<()>;
+pub type ReceiveFn = fn(&TypeContext<'_>, &[u8]) -> Result<Datum>;
+pub type SendFn = fn(&TypeContext<'_>, &Datum, &mut Vec<u8>) -> Result<()>;
+
+/// Input and output functions of a type: pg_type's typinput, typoutput, typreceive and typsend.
+#[derive(Clone, Copy)]
+pub struct TypeIo {
+    pub input: InputFn,
+    pub output: OutputFn,
+    pub receive: ReceiveFn,
+    pub send: SendFn,
+}
+
+/// 22P02 for text that is no value of the type.
+pub fn invalid_text(type_name: &str, text: &str) -> DbError {
+    err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type {type_name}: \"{text}\"")
+}
+
+/// The bytes of a binary value of fixed length.
+pub fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+    match bytes.first_chunk::<N>() {
+        None => Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message")),
+        Some(_) if bytes.len() > N => Err(err!(INVALID_BINARY_REPRESENTATION, "incorrect binary data format")),
+        Some(chunk) => Ok(*chunk),
+    }
+}
+
+/// White space as C's isspace sees it.
+pub fn is_space(c: u8) -> bool {
+    matches!(c, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+}
+
+/// `text` without white space around it.
+pub fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii() && is_space(c as u8))
+}
+
+/// The text of a binary value, which is in the client's encoding.
+pub fn received<'a>(context: &TypeContext<'_>, bytes: &'a [u8]) -> Result<Cow<'a, str>> {
+    context.session.format().client_encoding.decode(bytes)
+}
+
+/// Appends a text as a binary value.
+pub fn send_text(context: &TypeContext<'_>, text: &str, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(&context.session.format().client_encoding.encode(text)?);
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! What PostgreSQL's storage of a value would be: pg_column_size and its kin.
+
+use melba_fmgr::varlena::{HEADER_BYTES, data_bytes};
+use melba_fmgr::{CallContext, ScalarFn, lookup};
+use melba_types::Datum;
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("pg_column_size", |call, args| Ok(Datum::Int4(column_size(call, &args[0]) as i32))),
+    // Values that reach a function are neither compressed nor out of line; columns are looked at before they are.
+    ("pg_column_compression", |_, _| Ok(Datum::Null)),
+    ("pg_column_toast_chunk_id", |_, _| Ok(Datum::Null)),
+];
+
+fn column_size(call: &CallContext<'_>, value: &Datum) -> usize {
+    let length = lookup::type_length(call.session, call.arg_types.first().copied().unwrap_or_default());
+    match length {
+        -1 => data_bytes(value) + HEADER_BYTES,
+        -2 => data_bytes(value) + 1,
+        fixed => fixed as usize,
+    }
+}
