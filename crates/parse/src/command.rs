@@ -26,7 +26,6 @@ pub fn is_session_statement(node: &N) -> bool {
             | N::DeclareCursorStmt(_)
             | N::FetchStmt(_)
             | N::ClosePortalStmt(_)
-            | N::UnlistenStmt(_)
             | N::AlterSystemStmt(_)
     )
 }

@@ -57,6 +57,14 @@ impl Served for ClientSession {
         self.connection.wants_turn()
     }
 
+    fn has_call(&self) -> bool {
+        self.session.has_notifications()
+    }
+
+    fn set_call(&mut self, call: Box<dyn Fn() + Send + Sync>) {
+        self.session.state().listener.set_wake(call);
+    }
+
     fn has_answer(&self) -> bool {
         self.connection.has_answer()
     }

@@ -346,9 +346,26 @@ impl Connection {
         let _ = send_some(self.wire.stream.as_raw_fd(), tls.sealed());
     }
 
-    /// Feeds the session what the client has sent, until that is used up; the last answer is `owed` then. `news`: the socket may
-    /// have something. `hung_up`: its end may have come.
+    /// Feeds the session what the client has sent, until that is used up, and before and after that tells the client what other
+    /// sessions have left for it; the last answer is `owed` then. `news`: the socket may have something. `hung_up`: its end may have
+    /// come.
     pub fn turn(&mut self, session: &mut Session, news: bool, hung_up: bool) -> Turn {
+        self.notify(session);
+        let turn = self.feed(session, news, hung_up);
+        if turn == Turn::Waits {
+            self.notify(session);
+        }
+        turn
+    }
+
+    fn notify(&mut self, session: &mut Session) {
+        if session.has_notifications() {
+            session.send_notifications(self);
+            self.owes |= !self.output.is_empty();
+        }
+    }
+
+    fn feed(&mut self, session: &mut Session, news: bool, hung_up: bool) -> Turn {
         self.drained &= !news;
         loop {
             self.input.consume(std::mem::take(&mut self.lent));

@@ -290,3 +290,17 @@ fn ends_are_found_and_said() {
     assert!(other.body().is_none());
     drop(secured.folder);
 }
+
+#[test]
+fn what_others_tell_is_heard_unasked() {
+    let secured = Secured::start(TRUST, &[]);
+    let (mut listener, mut other) = (secured.log_in(), secured.log_in());
+    listener.send(&query("listen news"));
+    assert_eq!(listener.until(b'Z'), "CZ");
+    for n in 0..3 {
+        other.send(&query(&format!("notify news, '{n}'")));
+        assert_eq!(other.until(b'Z'), "CZ");
+        let (tag, body) = listener.body().expect("the connection is there");
+        assert_eq!((tag, &body[4..]), (b'A', format!("news\0{n}\0").as_bytes()));
+    }
+}

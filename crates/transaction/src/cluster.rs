@@ -18,10 +18,14 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
 use melba_vfs::{Clock, Random};
 use parking_lot::{Mutex, RwLock};
 
+use crate::notify::Notifications;
 use crate::xids::Xids;
 
 /// The tree that holds the catalogs of all databases.
 const CATALOG_TREE: TreeId = TreeId(1);
+
+/// The part of the memory of queries that NOTIFY's queue may take.
+const NOTIFY_SHARE: u64 = 4;
 
 /// Key and value.
 const CATALOG_KINDS: [Kind; 2] = [Kind::Bytes, Kind::Bytes];
@@ -34,6 +38,7 @@ pub struct Cluster {
     published: RwLock<Arc<melba_catalog::Cluster>>,
     version: AtomicU64,
     pub xids: Xids,
+    pub notifications: Notifications,
     /// Where each catalog row is.
     rows: Mutex<HashMap<Vec<u8>, RowId>>,
 }
@@ -74,6 +79,7 @@ impl Cluster {
             txn.commit(Durability::Sync)?;
         }
         let cluster = Arc::new(Cluster {
+            notifications: Notifications::new(engine.query_memory().limit() / NOTIFY_SHARE),
             engine,
             xids: Xids::starting_at(clock.now_micros()),
             clock,

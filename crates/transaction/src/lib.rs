@@ -9,19 +9,21 @@
 
 pub mod cluster;
 mod names;
+pub mod notify;
 pub mod xids;
 
 use std::sync::{Arc, OnceLock};
 
 use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange};
 use melba_engine::{Committing, Durability, ExportedSnapshot, Isolation, Savepoint, Transaction};
-use melba_types::{Csn, Oid, Result, bail};
+use melba_types::{Csn, DbError, Oid, Result, bail};
 use parking_lot::Mutex;
 
 use cluster::Cluster;
 use melba_largeobject::LargeObjects;
 use melba_table::{DeferredEvents, DeferredPosition};
 use melba_types::Seldom;
+use notify::{Listener, Pending};
 use xids::XidSnapshot;
 
 /// One running transaction.
@@ -33,6 +35,8 @@ pub struct Tx {
     /// Constraint checks that wait for the commit.
     pub deferred: DeferredEvents,
     pub large_objects: Seldom<LargeObjects>,
+    /// What it tells other sessions, and listens to, once it has committed.
+    notifications: Seldom<Pending>,
     ddl: Seldom<CatalogChanges>,
     /// Its id in SQL, once it has one.
     xid: OnceLock<u64>,
@@ -64,6 +68,7 @@ pub struct TxSavepoint {
     depth: usize,
     deferred: DeferredPosition,
     large_objects: u64,
+    notifications: notify::Position,
 }
 
 impl Tx {
@@ -81,6 +86,7 @@ impl Tx {
             database,
             deferred: DeferredEvents::default(),
             large_objects: Seldom::default(),
+            notifications: Seldom::default(),
             ddl: Seldom::default(),
             xid: OnceLock::new(),
             exported: Mutex::default(),
@@ -234,6 +240,7 @@ impl Tx {
             depth,
             deferred: self.deferred.position(),
             large_objects: self.large_objects.lock().savepoint(),
+            notifications: self.notifications.used().map(|pending| pending.position()).unwrap_or_default(),
         })
     }
 
@@ -246,6 +253,9 @@ impl Tx {
         }
         let deferred = self.deferred.roll_back_to(&savepoint.deferred);
         self.large_objects.lock().rollback_to(savepoint.large_objects);
+        if let Some(mut pending) = self.notifications.used() {
+            pending.roll_back_to(savepoint.notifications);
+        }
         self.engine.rollback_to(savepoint.engine);
         deferred
     }
@@ -266,23 +276,88 @@ impl Tx {
         Ok(())
     }
 
-    /// Waits for the commit.
-    pub fn commit(&self, durability: Durability) -> Result<Csn> {
-        let csn = self.start_commit(durability)?.wait()?;
-        self.engine.session().throttle();
-        Ok(csn)
+    /// NOTIFY of a session: told when the transaction has committed, once.
+    ///
+    /// # Errors
+    /// 22023 for a channel or a payload that is too long, or no channel; 54000 when all would be too many.
+    pub fn notify(&self, listener: &Listener, channel: &str, payload: &str) -> Result<()> {
+        let limit = self.cluster.notifications.limit();
+        self.notifications.lock().notify((listener.pid, listener.database), channel, payload, limit)
     }
 
-    /// Fixes the commit's place in the order; the catalog's changes follow when it is published.
+    /// LISTEN, as of the commit.
+    ///
+    /// # Errors
+    /// 22023 for a channel whose name is too long.
+    pub fn listen(&self, listener: &Arc<Listener>, channel: &str) -> Result<()> {
+        self.notifications.lock().listen(listener, channel)
+    }
+
+    /// UNLISTEN, as of the commit; `None`: all channels.
+    pub fn unlisten(&self, listener: &Arc<Listener>, channel: Option<&str>) {
+        self.notifications.lock().unlisten(listener, channel);
+    }
+
+    /// Its commit tells something, or listens to something.
+    pub fn has_notifications(&self) -> bool {
+        self.notifications.used().is_some_and(|pending| !pending.is_empty())
+    }
+
+    /// Waits for the commit. What it has to say of it is a warning.
+    pub fn commit(&self, durability: Durability) -> Result<(Csn, Option<DbError>)> {
+        let mut pending = self.notifications.take();
+        let committed = match pending.is_empty() {
+            true => (self.start_commit(durability)?.wait()?, None),
+            false => self.commit_and_notify(durability, &mut pending)?,
+        };
+        self.engine.session().throttle();
+        Ok(committed)
+    }
+
+    fn commit_and_notify(&self, durability: Durability, pending: &mut Pending) -> Result<(Csn, Option<DbError>)> {
+        let queue = &self.cluster.notifications;
+        if !pending.notifies() {
+            let csn = self.start_commit(durability)?.wait()?;
+            queue.apply(pending);
+            return Ok((csn, None));
+        }
+        let mut place = None;
+        let committing = self.start_commit_after(durability, || {
+            // The last lock that it takes: others wait for it, and it for nobody any more.
+            self.engine.take_commit_turn()?;
+            place = Some(queue.reserve(pending, self.cluster.clock.monotonic())?);
+            Ok(())
+        })?;
+        let csn = committing.wait()?;
+        // Who listens from now on hears of this transaction, too.
+        queue.apply(pending);
+        let (place, warning) = place.ok_or_else(|| DbError::internal("a commit without a place in the queue"))?;
+        place.publish(|| {
+            self.cluster.engine.scheduler().before_wait();
+        });
+        Ok((csn, warning))
+    }
+
+    /// Fixes the commit's place in the order, of a transaction without notifications; the catalog's changes follow when it is published.
     pub fn start_commit(&self, durability: Durability) -> Result<Committing> {
+        if self.has_notifications() {
+            return Err(DbError::internal("a commit with notifications is waited for"));
+        }
+        self.start_commit_after(durability, || Ok(()))
+    }
+
+    /// `last` runs when nothing else remains to be done before.
+    fn start_commit_after(&self, durability: Durability, last: impl FnOnce() -> Result<()>) -> Result<Committing> {
         self.end_large_objects()?;
         self.claim_names()?;
         let changes = self.ddl.take().changes;
         let committing = if changes.is_empty() {
+            last()?;
             self.engine.start_commit(durability, None)?
         } else {
             let net = self.cluster().write_changes(&self.engine, changes)?;
             let cluster = self.cluster().clone();
+            last()?;
             self.engine.start_commit(durability, Some(Box::new(move |_| cluster.publish(net))))?
         };
         self.end_xid(committing.csn(), true);
@@ -292,6 +367,7 @@ impl Tx {
     pub fn rollback(&self) {
         self.ddl.take();
         self.large_objects.take();
+        self.notifications.take();
         self.engine.rollback();
         self.end_xid(self.cluster.engine.visible_csn(), false);
     }

@@ -249,6 +249,34 @@ def a_prepared_statement_outlives_a_change_of_its_table():
 
 
 @check
+def notifications():
+    with connect(autocommit=True) as listener, connect(autocommit=True) as other:
+        listener.execute("listen psycopg_news")
+        listener.execute("listen psycopg_other")
+        # While the listener waits, without asking.
+        senders = [threading.Timer(0.2 * n, other.execute, (f"notify psycopg_news, 'number {n}'",)) for n in range(1, 4)]
+        for sender in senders:
+            sender.start()
+        heard = list(listener.notifies(timeout=30, stop_after=3))
+        equal([n.payload for n in heard], ["number 1", "number 2", "number 3"])
+        equal({(n.channel, n.pid) for n in heard}, {("psycopg_news", other.info.backend_pid)})
+        for sender in senders:
+            sender.join()
+        # Within a transaction nothing is heard; after it, all.
+        listener.execute("begin")
+        with other.transaction():
+            other.execute("select count(pg_notify('psycopg_other', n::text)) from generate_series(1, 2000) n")
+            other.execute("notify psycopg_news")
+        equal(list(listener.notifies(timeout=0.2)), [])
+        listener.execute("commit")
+        heard = list(listener.notifies(timeout=30, stop_after=2001))
+        equal([n.payload for n in heard], [str(n) for n in range(1, 2001)] + [""])
+        listener.execute("unlisten *")
+        other.execute("notify psycopg_news")
+        equal(list(listener.notifies(timeout=0.2)), [])
+
+
+@check
 def server_side_cursors():
     with connect() as connection:
         with connection.cursor(name="c1") as cursor:

@@ -125,6 +125,9 @@ pub(crate) struct State {
     pub failure: Option<EngineError>,
 }
 
+/// What is locked by who must commit in turn: no tree has this number.
+const COMMIT_TURN: LockKey = LockKey::Key(TreeId(0), 0);
+
 impl Transaction {
     pub(crate) fn begin(session: &Arc<Session>, isolation: Isolation) -> Arc<Transaction> {
         let (id, writes) = {
@@ -439,6 +442,16 @@ impl Transaction {
     /// The same for a row that will be changed at once: others can tell it from a row that is only locked.
     pub fn lock_row_to_change(&self, tree: TreeId, row: RowId, mode: RowLockMode) -> Result<()> {
         self.lock_key(LockKey::Row(tree, row), Mode::of_change(mode), Wait::Block).map(drop)
+    }
+
+    /// Waits until no other transaction that has come here before is to commit: these commit, and become visible, in the order in
+    /// which they came. To be called when nothing but the commit is left to do. The turn passes on as locks of rows do, when the
+    /// commit has its place in the log, so that their writes of the log are shared.
+    ///
+    /// # Errors
+    /// Those of a wait for a lock.
+    pub fn take_commit_turn(&self) -> Result<()> {
+        self.lock_key(COMMIT_TURN, Mode::KEY, Wait::Block).map(drop)
     }
 
     /// Locks a relation; false: would block.

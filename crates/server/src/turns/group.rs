@@ -5,7 +5,8 @@
 //!
 //! Invariants, all under the group's one lock:
 //! 1. A parked seat has no answer to be sent, and its socket was read until nothing was left. Its next news move it to `ready`.
-//! 2. News of a seat that is held are noted in its place in the table; it is not parked before they were looked at.
+//! 2. News of a seat that is held are noted in its place in the table; it is not parked before they were looked at. Neither is one for
+//!    which another session has left something: who leaves that calls the seat afterwards, which does nothing unless it is parked.
 //! 3. Only the owner polls. `is_polling` is set while the queues are empty, and whoever fills one meanwhile wakes the poller.
 //! 4. The group changes its owner only while the owner does not poll, and while it is certain that the owner exists.
 
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::preference::Preference;
-use super::sync::atomic::{AtomicU64, Ordering};
+use super::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::sync::{Mutex, MutexGuard};
 use super::workers::Worker;
 use super::world::{News, Plant, Poll, SendTogether, Served, Watch, World};
@@ -37,8 +38,16 @@ pub(super) struct Seat<S> {
     pub hung_up: bool,
     /// The connection is over when its answer was sent.
     pub ends: bool,
-    /// When the session has waited too long for its client.
+    /// When the session has waited too long for its client; `None`, too, when the client was not waited for yet.
     pub idle_until: Option<Duration>,
+    /// Finds it wherever it is.
+    pub whereabouts: Arc<Whereabouts>,
+}
+
+/// The group that a seat was last taken into: written before the seat is parked there.
+pub(super) struct Whereabouts {
+    pub seat: u64,
+    pub group: AtomicUsize,
 }
 
 type SeatsOf<W> = Vec<Box<Seat<<W as World>::Served>>>;
@@ -141,6 +150,7 @@ impl<W: World> Group<W> {
     /// A seat that its caller holds becomes one of this group, whose owner watches its socket from now on.
     pub fn take_in(&self, seat: &mut Seat<W::Served>) -> Result<()> {
         seat.group = self.index;
+        seat.whereabouts.group.store(self.index, Ordering::SeqCst);
         let place = Place { parked: None, has_news: false, hung_up: None, watch: seat.served.watch() };
         self.state.lock().seats.insert(seat.id, place);
         // What the socket has is news again, whatever the group it comes from was told.
@@ -279,6 +289,15 @@ impl<W: World> Group<W> {
         self.wake_for_ready(world, &state);
     }
 
+    /// Another session has left something for a seat: it gets a turn, if it is parked. Whoever holds it looks before it is parked.
+    pub fn call(&self, world: &W, seat: u64) {
+        let mut state = self.state.lock();
+        if let Some(seat) = state.seats.get_mut(&seat).and_then(|place| place.parked.take()) {
+            state.ready.push_back(seat);
+            self.wake_for_ready(world, &state);
+        }
+    }
+
     /// Ends the threads.
     pub fn stop(&self) {
         let mut state = self.state.lock();
@@ -347,6 +366,12 @@ impl<S: Served> GroupState<S> {
             seat.has_news = true;
             seat.hung_up = place.hung_up.is_some();
             return Some(seat);
+        }
+        if seat.served.has_call() && !world.is_planted(Plant::ParkWithCall) {
+            return Some(seat);
+        }
+        if seat.idle_until.is_none() {
+            seat.idle_until = seat.served.idle_timeout().map(|timeout| world.now() + timeout);
         }
         place.parked = Some(seat);
         None

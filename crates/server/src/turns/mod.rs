@@ -20,6 +20,9 @@
 //! 5. A thread that may have to wait for a lock or a client has one seat in its hands. It has several only while it sends without
 //!    waiting, or waits for the log.
 //!
+//! 6. A seat for which another session has left something gets a turn, wherever it is: what is left is there before the seat is called,
+//!    the group that it is in is known before it is parked, and what was left is looked at when it is.
+//!
 //! `model` runs all of this under a checker that chooses the order of what the threads do.
 
 mod group;
@@ -31,17 +34,19 @@ mod workers;
 pub(crate) mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::sender::ANSWERS_MAX;
-use group::{EVENTS_MAX, Group, Next, Seat, WorkerId};
+use group::{EVENTS_MAX, Group, Next, Seat, Whereabouts, WorkerId};
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use workers::Worker;
 use world::{Plant, SendTogether, Served, Turn, World};
 
 /// All connections of a server.
 pub(crate) struct Turns<W: World> {
+    /// Itself, for those who call its seats.
+    this: Weak<Turns<W>>,
     world: W,
     groups: Vec<Arc<Group<W>>>,
     next_worker: AtomicU64,
@@ -68,9 +73,11 @@ const SHORT_TURN: Duration = Duration::from_micros(100);
 impl<W: World> Turns<W> {
     /// As many groups as `count` says, each with its first thread, and the monitor.
     pub fn start(world: W, count: usize) -> std::io::Result<Arc<Turns<W>>> {
-        let turns = Arc::new(Turns {
+        let groups = (0..count).map(Group::new).collect::<std::io::Result<_>>()?;
+        let turns = Arc::new_cyclic(|this| Turns {
+            this: Weak::clone(this),
             world,
-            groups: (0..count).map(Group::new).collect::<std::io::Result<_>>()?,
+            groups,
             next_worker: AtomicU64::new(1),
             next_seat: AtomicU64::new(1),
             connections: AtomicUsize::new(0),
@@ -98,10 +105,13 @@ impl<W: World> Turns<W> {
     }
 
     /// Takes over a connection whose session has greeted its client.
-    pub fn add(&self, served: W::Served) {
+    pub fn add(&self, mut served: W::Served) {
         let group = self.groups.iter().min_by_key(|g| g.len()).expect("there is a group");
+        let id = self.next_seat.fetch_add(1, Ordering::Relaxed);
+        let whereabouts = Arc::new(Whereabouts { seat: id, group: AtomicUsize::new(group.index) });
+        served.set_call(self.call(&whereabouts));
         let mut seat = Box::new(Seat {
-            id: self.next_seat.fetch_add(1, Ordering::Relaxed),
+            id,
             group: group.index,
             served,
             preference: Default::default(),
@@ -111,12 +121,27 @@ impl<W: World> Turns<W> {
             hung_up: false,
             ends: false,
             idle_until: None,
+            whereabouts,
         });
         self.connections.fetch_add(1, Ordering::SeqCst);
         match group.take_in(&mut seat) {
             Ok(()) => self.serve(seat, None),
             Err(_) => self.end(seat),
         }
+    }
+
+    /// Gives a seat a turn after something was left for it.
+    fn call(&self, whereabouts: &Arc<Whereabouts>) -> Box<dyn Fn() + Send + Sync> {
+        let (turns, whereabouts) = (Weak::clone(&self.this), Arc::clone(whereabouts));
+        let first = whereabouts.group.load(Ordering::SeqCst);
+        Box::new(move || {
+            let Some(turns) = turns.upgrade() else { return };
+            let group = match turns.world.is_planted(Plant::CallFirstGroup) {
+                true => first,
+                false => whereabouts.group.load(Ordering::SeqCst),
+            };
+            turns.groups[group].call(&turns.world, whereabouts.seat);
+        })
     }
 
     fn own(self: &Arc<Self>, group: &Arc<Group<W>>, worker: &Worker) {
@@ -147,6 +172,9 @@ impl<W: World> Turns<W> {
             }
             let looked = seat.preference.is_due().then(|| self.world.now());
             let (news, hung_up) = (std::mem::take(&mut seat.has_news), seat.hung_up);
+            if news {
+                seat.idle_until = None;
+            }
             let turn = catch_unwind(AssertUnwindSafe(|| seat.served.turn(news, hung_up)));
             let took = looked.map(|began| self.world.now().saturating_sub(began));
             if let Some(took) = took {
@@ -181,8 +209,6 @@ impl<W: World> Turns<W> {
     /// The client is waited for: sends the answer, or leaves that to be done with others', and parks the seat. Gives it back if there
     /// is more to do.
     fn end_turn(&self, mut seat: SeatOf<W>, worker: Option<WorkerId>) -> Option<SeatOf<W>> {
-        let timeout = seat.served.idle_timeout();
-        seat.idle_until = timeout.map(|timeout| self.world.now() + timeout);
         let group = &self.groups[seat.group];
         if seat.served.has_answer() {
             seat = group.put_off_answer(&self.world, worker, seat)?;

@@ -31,6 +31,12 @@ pub(crate) trait Served: Send + 'static {
     /// There is more to do without further news of the socket.
     fn wants_turn(&self) -> bool;
 
+    /// Other sessions have left something for the client, which a turn sends to it.
+    fn has_call(&self) -> bool;
+
+    /// What is to be called after something was left, as `has_call` tells.
+    fn set_call(&mut self, call: Box<dyn Fn() + Send + Sync>);
+
     /// An answer waits to be sent.
     fn has_answer(&self) -> bool;
 
@@ -138,6 +144,10 @@ pub(crate) enum Plant {
     ForgetHeldAnswer,
     /// News that come while a seat is held are dropped.
     DropNews,
+    /// A seat is parked without a look at what others have left for it.
+    ParkWithCall,
+    /// A call looks for its seat in the group that it was in at first.
+    CallFirstGroup,
     /// Answers are sent before their commits have ended.
     AnswerBeforeCommit,
     /// After a commit a thread serves one seat while it holds others.

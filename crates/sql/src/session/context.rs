@@ -18,6 +18,7 @@ use parking_lot::{Mutex, RwLock};
 
 use melba_transaction::Tx;
 use melba_transaction::cluster::Cluster;
+use melba_transaction::notify::Listener;
 use melba_types::Seldom;
 
 use super::backends::{Activity, Backends};
@@ -54,6 +55,9 @@ impl Instance {
     pub fn new(settings: Settings, cluster: Arc<Cluster>) -> Instance {
         melba_builtins::install();
         let started = cluster.clock.now_micros();
+        const PAGE_BYTES: u64 = 8192;
+        let pages = settings.get("max_notify_queue_pages").as_integer().max(1) as u64;
+        cluster.notifications.limit_to(pages.saturating_mul(PAGE_BYTES));
         Instance {
             settings: RwLock::new(Arc::new(settings)),
             settings_version: AtomicU64::new(1),
@@ -162,6 +166,8 @@ pub struct SessionState {
     pub database_oid: Oid,
     pub engine: Arc<melba_engine::Session>,
     pub pid: i32,
+    /// What other sessions tell this one.
+    pub listener: Arc<Listener>,
     /// State of random(), once it was called.
     pub random: Mutex<Option<u64>>,
     pub sequences: Mutex<Sequences>,
@@ -205,6 +211,7 @@ impl SessionState {
             database_oid: login.database_oid,
             engine,
             pid: login.pid,
+            listener: Listener::new(login.pid, login.database_oid),
             random: Mutex::default(),
             sequences: Mutex::default(),
             activity: Arc::default(),

@@ -16,7 +16,7 @@ use super::context::StatementContext;
 use super::copy::{self, CopyContext};
 use super::names::SearchPath;
 use super::portal::Outcome;
-use super::{maintenance, pipeline, plpgsql, vacuum};
+use super::{maintenance, notify, pipeline, plpgsql, vacuum};
 use melba_ddl::Ddl;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_parse::Statement;
@@ -35,6 +35,9 @@ pub fn run(context: &StatementContext, statement: &Statement, query: RunQuery<'_
     let Some(tx) = &context.tx else {
         return Some(Err(DbError::internal("a defining statement outside a transaction")));
     };
+    if let Some(outcome) = notify::run(context, tx, &statement.node) {
+        return Some(outcome);
+    }
     let source = statement.text();
     let start = source.as_ptr().addr() - statement.source.as_ptr().addr();
     let with_temporary;

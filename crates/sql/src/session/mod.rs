@@ -31,6 +31,7 @@ mod listing;
 mod literals;
 mod maintenance;
 pub mod names;
+mod notify;
 pub mod pipeline;
 mod plpgsql;
 pub mod portal;
@@ -321,6 +322,9 @@ impl Session {
     /// ReadyForQuery, with the settings that changed before it.
     fn ready(&mut self, client: &mut dyn Client) {
         self.send_notices(client);
+        if self.block == Block::None {
+            self.send_notifications(client);
+        }
         self.report_settings(client);
         client.output().ready_for_query(self.block.status());
         self.state.activity.end();
@@ -347,6 +351,7 @@ impl Session {
     /// The connection is gone or must go: undo what is open.
     pub fn close_all(&mut self) {
         self.portals.clear();
+        self.state.instance.cluster.notifications.forget(&self.state.listener);
         // The client has gone: nobody is left to be told of an error.
         let _ = self.finish_commit();
         self.roll_back_transaction();

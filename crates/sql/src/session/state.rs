@@ -453,20 +453,29 @@ impl Session {
         }
     }
 
+    /// The checks of constraints that wait for the transaction's end.
+    pub(super) fn run_deferred_checks(&mut self) -> Result<()> {
+        match self.transaction.as_ref().is_some_and(|t| !t.tx.deferred.is_empty()) {
+            true => super::define::run_deferred(self.context(), true),
+            false => Ok(()),
+        }
+    }
+
     /// Commits. On an error the caller aborts.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
-        if self.transaction.as_ref().is_some_and(|t| !t.tx.deferred.is_empty()) {
-            super::define::run_deferred(self.context(), true)?;
-        }
+        self.run_deferred_checks()?;
         for portal in self.portals.values_mut().filter(|p| p.hold) {
             portal.load_all()?;
         }
         self.portals.retain(|p| p.hold);
         let Some(transaction) = &self.transaction else { return Ok(()) };
-        // Who has changed the catalog reads it next, and who has written much waits for what the background has to do about it.
-        let waits = !self.defers_commits || transaction.tx.has_catalog_changes() || transaction.tx.engine.is_large();
+        // Who has changed the catalog reads it next, who has written much waits for what the background has to do about it, and what
+        // a transaction tells is told before its client hears of the commit.
+        let tx = &transaction.tx;
+        let waits = !self.defers_commits || tx.has_catalog_changes() || tx.engine.is_large() || tx.has_notifications();
         if waits {
-            transaction.tx.commit(self.derived.durability)?;
+            let (_, warning) = tx.commit(self.derived.durability)?;
+            warning.into_iter().for_each(|warning| self.state.warning(warning));
         } else {
             self.committing = match transaction.tx.start_commit(self.derived.durability)?.poll() {
                 Ok(ended) => ended.map(|_| None)?,

@@ -46,6 +46,11 @@ impl StatementContext {
                 Some(tx) => tx.export_snapshot().map(Datum::text),
                 None => Err(DbError::internal("a statement without a transaction")),
             },
+            "pg_notify" => match &self.tx {
+                Some(tx) => self.call_notify(tx, args),
+                None => Err(DbError::internal("a statement without a transaction")),
+            },
+            "pg_notification_queue_usage" => Ok(Datum::Float8(self.session.instance.cluster.notifications.usage())),
             "pg_sleep" => self.sleep(args[0].as_f64()),
             "current_query" => Ok(Datum::text(self.session.activity.query())),
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {

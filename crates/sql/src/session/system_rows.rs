@@ -49,7 +49,12 @@ impl StatementContext {
                 ]
             })),
             "pg_cursor" => Ok(self.cursor_rows()),
+            "pg_listening_channels" => {
+                Ok(self.session.listener.channels().into_iter().map(|channel| vec![Datum::text(channel)]).collect())
+            }
             "melba_get_compression_stats" => self.compression_rows(),
+            // Nothing can be prepared.
+            "pg_prepared_xact" => Ok(Vec::new()),
             "pg_prepared_statement" => Ok(self.prepared_rows()),
             "pg_stat_get_io" => Ok(self.io_rows()),
             "pg_stat_get_slru" => Ok(self.slru_rows()),

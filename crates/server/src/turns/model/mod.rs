@@ -2,9 +2,10 @@
 //! clients that count their answers (`tests`).
 //!
 //! What is checked in each run, whatever the order in which threads do their steps: every message of a client that stays is
-//! answered, once and in order; nothing is sent while the session's commit waits for the log; every session ends, and then every
+//! answered, once and in order; what sessions leave for others' clients arrives without being asked for; nothing is sent while the session's commit waits for the log; every session ends, and then every
 //! thread. A client that waits for ever shows as a deadlock, which the checker finds by itself: no thread of the model waits for time.
 
+mod mail;
 mod session;
 mod socket;
 mod tests;
@@ -20,6 +21,7 @@ use melba_threads::Scheduler;
 
 use super::world::{Plant, World};
 
+pub(super) use mail::Mailbox;
 pub(super) use session::ModelSession;
 pub(super) use socket::{Message, ModelPoller, ModelSender, Reply, Socket};
 
@@ -31,6 +33,7 @@ pub(super) struct Shared {
     pub options: Options,
     pub log: Log,
     pub lock: RowLock,
+    pub mailboxes: Mutex<Vec<Arc<Mailbox>>>,
     clock_micros: AtomicU64,
     monitor: Mutex<MonitorTicks>,
     may_tick: Condvar,
@@ -100,6 +103,7 @@ impl Model {
             options,
             log: Log::new(),
             lock: RowLock { is_held: Mutex::new(false), freed: Condvar::new() },
+            mailboxes: Mutex::new(Vec::new()),
             clock_micros: AtomicU64::new(1),
             may_tick: Condvar::new(),
             threads: Mutex::new(Vec::new()),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::mail::Mailbox;
 use super::socket::Read;
 use super::{Message, Reply, Shared, Socket, about_to_wait};
 use crate::turns::world::{Served, Turn, Watch};
@@ -20,10 +21,12 @@ pub(in crate::turns) struct ModelSession {
     /// Messages handled.
     handled: u32,
     has_lock: bool,
+    in_transaction: bool,
+    mailbox: Arc<Mailbox>,
 }
 
 impl ModelSession {
-    pub fn new(shared: &Arc<Shared>, socket: &Arc<Socket>) -> ModelSession {
+    pub fn new(shared: &Arc<Shared>, socket: &Arc<Socket>, mailbox: &Arc<Mailbox>) -> ModelSession {
         ModelSession {
             shared: Arc::clone(shared),
             socket: Arc::clone(socket),
@@ -33,6 +36,8 @@ impl ModelSession {
             committing: None,
             handled: 0,
             has_lock: false,
+            in_transaction: false,
+            mailbox: Arc::clone(mailbox),
         }
     }
 
@@ -89,6 +94,9 @@ impl ModelSession {
                 self.has_lock = true;
             }
             Message::Unlock => self.unlock(),
+            Message::Begin => self.in_transaction = true,
+            Message::End => self.in_transaction = false,
+            Message::Tell => self.shared.tell_others(&self.mailbox),
             Message::Compute => {
                 self.shared.pass(Duration::from_millis(1));
                 (0..4).for_each(|_| shuttle::thread::yield_now());
@@ -109,14 +117,8 @@ impl ModelSession {
     }
 }
 
-impl Served for ModelSession {
-    type Socket = Arc<Socket>;
-
-    fn socket(&self) -> Arc<Socket> {
-        Arc::clone(&self.socket)
-    }
-
-    fn turn(&mut self, news: bool, hung_up: bool) -> Turn {
+impl ModelSession {
+    fn feed(&mut self, news: bool, hung_up: bool) -> Turn {
         self.drained &= !news;
         loop {
             if let Some(message) = self.input.pop_front() {
@@ -142,9 +144,34 @@ impl Served for ModelSession {
             }
         }
     }
+}
+
+impl Served for ModelSession {
+    type Socket = Arc<Socket>;
+
+    fn socket(&self) -> Arc<Socket> {
+        Arc::clone(&self.socket)
+    }
+
+    fn turn(&mut self, news: bool, hung_up: bool) -> Turn {
+        let turn = self.feed(news, hung_up);
+        if turn == Turn::Waits && self.has_call() {
+            let letters = self.mailbox.take();
+            self.output.extend(std::iter::repeat_n(Reply::Told, letters));
+        }
+        turn
+    }
 
     fn wants_turn(&self) -> bool {
         !self.input.is_empty() || !self.drained
+    }
+
+    fn has_call(&self) -> bool {
+        self.mailbox.is_filled() && !self.in_transaction && self.committing.is_none()
+    }
+
+    fn set_call(&mut self, call: Box<dyn Fn() + Send + Sync>) {
+        self.mailbox.set_call(call);
     }
 
     fn has_answer(&self) -> bool {

@@ -18,6 +18,11 @@ pub(in crate::turns) enum Message {
     /// Waits for the lock, unless the session has it.
     Lock,
     Unlock,
+    /// From here to `End` the client is told nothing that it has not asked for.
+    Begin,
+    End,
+    /// Leaves something for the client of every other session.
+    Tell,
     /// Computes for long.
     Compute,
     Panic,
@@ -29,6 +34,8 @@ pub(in crate::turns) enum Message {
 pub(in crate::turns) enum Reply {
     /// To the message of that number.
     Done(u32),
+    /// What another session has left.
+    Told,
     /// The session's last word.
     Fatal,
 }

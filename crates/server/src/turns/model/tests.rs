@@ -9,11 +9,11 @@ use std::time::Duration;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
-use super::{Message, Model, ModelSession, Options, Reply, Socket, random};
+use super::{Mailbox, Message, Model, ModelSession, Options, Reply, Socket, random};
 use crate::turns::Turns;
 use crate::turns::sync::{Condvar, Mutex};
 use crate::turns::world::Plant;
-use Message::{Ask, Commit, Compute, Lock, Panic, Quit, Unlock};
+use Message::{Ask, Begin, Commit, Compute, End, Lock, Panic, Quit, Tell, Unlock};
 
 /// What a client does next.
 #[derive(Clone, Copy)]
@@ -23,6 +23,8 @@ enum Step {
     Read(u32),
     /// Sends, and reads all answers.
     Do(&'static [Message]),
+    /// Waits, without asking, until so much was heard in all of what others have left.
+    Hear(u32),
     /// Lets those go on that wait for the client to come here.
     Open,
     /// Waits until another client has come to `Open`.
@@ -34,7 +36,7 @@ enum Step {
     /// Goes without a word.
     HangUp,
 }
-use Step::{Await, Do, HangUp, Idle, Open, Read, Send, TerminateOther};
+use Step::{Await, Do, HangUp, Hear, Idle, Open, Read, Send, TerminateOther};
 
 struct Gate {
     is_open: Mutex<bool>,
@@ -48,6 +50,9 @@ struct Client {
     model: Model,
     sent: u32,
     received: u32,
+    heard: u32,
+    /// It has begun a transaction and not sent its end.
+    hears_nothing: bool,
     has_ended: bool,
 }
 
@@ -61,6 +66,13 @@ impl Client {
                 Do(messages) => {
                     self.send(&socket, messages);
                     self.read(&socket, self.sent - self.received);
+                    self.hears_nothing |= messages.last() == Some(&Begin);
+                }
+                Hear(count) => {
+                    while self.heard < *count {
+                        assert_eq!(socket.receive(), Some(Reply::Told), "nothing was asked");
+                        self.hear();
+                    }
                 }
                 Open => {
                     *self.gate.is_open.lock() = true;
@@ -90,19 +102,27 @@ impl Client {
         socket.ask(&[Quit]);
     }
 
+    fn hear(&mut self) {
+        assert!(!self.hears_nothing, "told within a transaction");
+        self.heard += 1;
+    }
+
     fn send(&mut self, socket: &Socket, messages: &[Message]) {
+        self.hears_nothing &= !messages.contains(&End);
         socket.ask(messages);
         self.sent += messages.len() as u32;
     }
 
     /// Each answer once, in order; a session that was ended may say so first.
     fn read(&mut self, socket: &Socket, count: u32) {
-        for _ in 0..count {
+        let wanted = self.received + count;
+        while self.received < wanted {
             match socket.receive() {
                 Some(Reply::Done(number)) => {
                     assert_eq!(number, self.received, "answers come in order, each once");
                     self.received += 1;
                 }
+                Some(Reply::Told) => self.hear(),
                 Some(Reply::Fatal) | None if self.may_end() => {
                     self.has_ended = true;
                     return;
@@ -127,6 +147,8 @@ fn play(options: Options, scripts: &[&'static [Step]]) {
     let model = Model::new(options);
     let turns = Turns::start(model.clone(), groups).expect("there are threads");
     let sockets: Vec<Arc<Socket>> = scripts.iter().map(|_| Socket::new(room)).collect();
+    let mailboxes: Vec<Arc<Mailbox>> = scripts.iter().map(|_| Mailbox::new()).collect();
+    *model.0.mailboxes.lock() = mailboxes.clone();
     let gate = Arc::new(Gate { is_open: Mutex::new(false), opened: Condvar::new() });
     let mut threads = Vec::new();
     for (number, script) in scripts.iter().copied().enumerate() {
@@ -137,10 +159,12 @@ fn play(options: Options, scripts: &[&'static [Step]]) {
             model: model.clone(),
             sent: 0,
             received: 0,
+            heard: 0,
+            hears_nothing: false,
             has_ended: false,
         };
         threads.push(shuttle::thread::spawn(move || client.run(script)));
-        let session = ModelSession::new(&model.0, &sockets[number]);
+        let session = ModelSession::new(&model.0, &sockets[number], &mailboxes[number]);
         let turns = Arc::clone(&turns);
         threads.push(shuttle::thread::spawn(move || turns.add(session)));
     }
@@ -273,6 +297,44 @@ fn too_few_threads_are_enough_for_commits_and_late_readers() {
         Options { groups: 1, threads_max: 2, room: 1, ..Options::default() },
         &[&[Send(&[Ask, Commit, Ask]), Read(3), Do(&[Ask])], &[Do(&[Commit]), Do(&[Ask])], &[Do(&[Commit, Ask])]],
     );
+}
+
+/// Every client hears of the others', also the one that never asks.
+const TOLD: &[&[Step]] =
+    &[&[Hear(2)], &[Do(&[Ask]), Do(&[Tell]), Hear(1), Do(&[Ask])], &[Do(&[Ask, Ask]), Do(&[Ask, Tell]), Hear(1)]];
+
+/// What is left during a transaction or a commit is heard after it.
+const TOLD_MEANWHILE: &[&[Step]] = &[
+    &[Do(&[Begin]), Do(&[Ask]), Do(&[Ask, End]), Hear(2)],
+    &[Do(&[Commit]), Do(&[Tell, Commit]), Hear(1)],
+    &[Do(&[Commit, Tell]), Hear(1), Do(&[Ask])],
+];
+
+/// The client that hears has been to other groups.
+const TOLD_AFTER_MOVES: &[&[Step]] =
+    &[&[Await, Do(&[Tell])], &[Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Open, Hear(1)]];
+
+#[test]
+fn what_others_have_left_is_heard_unasked() {
+    check(Options::default(), TOLD);
+    check(Options::default(), TOLD_AFTER_MOVES);
+    check(Options { groups: 1, ..Options::default() }, TOLD);
+}
+
+#[test]
+fn what_others_have_left_is_heard_after_a_transaction() {
+    check(Options { slow_log: true, ..Options::default() }, TOLD_MEANWHILE);
+    check(Options { room: 1, groups: 1, ..Options::default() }, TOLD_MEANWHILE);
+}
+
+#[test]
+fn a_seat_that_is_parked_with_a_call_is_found() {
+    finds(Plant::ParkWithCall, Options::default(), TOLD);
+}
+
+#[test]
+fn a_call_that_does_not_follow_its_seat_is_found() {
+    finds(Plant::CallFirstGroup, Options::default(), TOLD_AFTER_MOVES);
 }
 
 #[test]

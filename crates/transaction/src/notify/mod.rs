@@ -1,0 +1,276 @@
+//! NOTIFY: what committed transactions tell the sessions that listen.
+//!
+//! A transaction gathers what it will tell (`pending`). When it commits it takes its turn (a lock that passes from commit to commit in
+//! the order of the log) and a place in the queue here; once it has committed, its place and those that have committed before it are
+//! handed to the listeners (`listener`), each of which gets the transaction's whole batch and picks what it listens to.
+//!
+//! Invariants:
+//! 1. Places are in the order of the commits, and listeners get them in that order.
+//! 2. A batch is handed on after its transaction is visible to others, and before its commit returns.
+//! 3. What batches take is counted from their place in the queue until the last listener has read them. Over the limit no
+//!    transaction gets a place (54000): a session that does not read costs a bounded amount of memory.
+
+mod listener;
+mod pending;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use melba_types::{DbError, Oid, Result, err};
+use parking_lot::{Condvar, Mutex};
+
+pub use listener::{Delivery, Listener};
+use pending::Action;
+pub use pending::{Pending, Position};
+
+/// One notification.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Notification {
+    pub channel: Arc<str>,
+    pub payload: Box<str>,
+}
+
+/// What one transaction tells the sessions of its database.
+pub struct Batch {
+    /// Of the session that tells it.
+    pub pid: i32,
+    pub database: Oid,
+    pub notifications: Vec<Notification>,
+    bytes: u64,
+    used: Arc<AtomicU64>,
+}
+
+/// The queue of a server, and who listens.
+pub struct Notifications {
+    state: Mutex<State>,
+    /// Places were handed on, or have gone.
+    moved: Condvar,
+    used: Arc<AtomicU64>,
+    limit: AtomicU64,
+}
+
+/// Who listens to a channel, by process id.
+type Channels = HashMap<Arc<str>, HashMap<i32, Arc<Listener>>>;
+
+#[derive(Default)]
+struct State {
+    /// By database.
+    listeners: HashMap<Oid, Channels>,
+    queue: VecDeque<Place>,
+    /// Number of the queue's front.
+    first: u64,
+    /// When somebody was last told that the queue is filling.
+    warned: Option<Duration>,
+}
+
+enum Place {
+    Committing,
+    Committed(Batch),
+    /// Its transaction has failed.
+    Gone,
+}
+
+/// A committing transaction's place in the queue; dropped, the transaction has failed.
+pub struct Reserved<'a> {
+    queue: &'a Notifications,
+    number: u64,
+    batch: Option<Batch>,
+}
+
+/// A notification's length in memory beside its texts.
+const NOTIFICATION_BYTES: usize = size_of::<Notification>() + 2 * size_of::<usize>();
+/// A batch's place in the queue of one listener.
+const PLACE_BYTES: u64 = size_of::<Arc<Batch>>() as u64;
+/// Time between two warnings.
+const WARNING_PAUSE: Duration = Duration::from_secs(5);
+
+impl Notification {
+    fn bytes(&self) -> usize {
+        NOTIFICATION_BYTES + self.channel.len() + self.payload.len()
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Notifications {
+    /// `limit`: bytes that the queue may hold.
+    pub fn new(limit: u64) -> Notifications {
+        Notifications { state: Mutex::default(), moved: Condvar::new(), used: Arc::default(), limit: AtomicU64::new(limit) }
+    }
+
+    /// How full the queue is, from 0 to 1.
+    pub fn usage(&self) -> f64 {
+        (self.used.load(Ordering::Relaxed) as f64 / self.limit() as f64).min(1.0)
+    }
+
+    /// The queue may hold no more than so many bytes.
+    pub fn limit_to(&self, bytes: u64) {
+        self.limit.fetch_min(bytes.max(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Takes the next place, for a transaction whose turn it is. The warning is one that the queue is filling.
+    ///
+    /// # Errors
+    /// 54000 when it is full.
+    pub(crate) fn reserve(&self, pending: &mut Pending, now: Duration) -> Result<(Reserved<'_>, Option<DbError>)> {
+        let notifications = pending.take_notifications();
+        let bytes = notifications.iter().map(Notification::bytes).sum::<usize>() as u64;
+        let mut state = self.state.lock();
+        if bytes > 0 && self.used.load(Ordering::Relaxed) + bytes > self.limit() {
+            return Err(too_many());
+        }
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        let used = Arc::clone(&self.used);
+        let batch = Batch { pid: pending.pid, database: pending.database, notifications, bytes, used };
+        let number = state.first + state.queue.len() as u64;
+        state.queue.push_back(Place::Committing);
+        let warning = self.filling(&mut state, now);
+        Ok((Reserved { queue: self, number, batch: Some(batch) }, warning))
+    }
+
+    fn filling(&self, state: &mut State, now: Duration) -> Option<DbError> {
+        let usage = self.usage();
+        if usage < 0.5 || state.warned.is_some_and(|at| now.saturating_sub(at) < WARNING_PAUSE) {
+            return None;
+        }
+        state.warned = Some(now);
+        let warning = err!(WARNING, "NOTIFY queue is {:.0}% full", usage * 100.0);
+        let all = state.listeners.values().flat_map(HashMap::values).flat_map(HashMap::values);
+        let slowest = all.filter(|listener| listener.has_queued()).max_by_key(|listener| listener.queued());
+        Some(match slowest {
+            Some(listener) => warning
+                .detail(format!("The server process with PID {} is among those with the oldest transactions.", listener.pid))
+                .hint("The NOTIFY queue cannot be emptied until that process ends its current transaction."),
+            None => warning,
+        })
+    }
+
+    /// LISTEN and UNLISTEN of a transaction that has committed.
+    pub(crate) fn apply(&self, pending: &mut Pending) {
+        let Some(listener) = pending.listener.take() else { return };
+        let mut state = self.state.lock();
+        for action in pending.actions.drain(..) {
+            match action {
+                Action::Listen(channel) => {
+                    let channels = state.listeners.entry(listener.database).or_default();
+                    channels.entry(Arc::clone(&channel)).or_default().insert(listener.pid, Arc::clone(&listener));
+                    listener.add(channel);
+                }
+                Action::Unlisten(channel) => {
+                    listener.remove(&channel);
+                    state.forget(&listener, &channel);
+                }
+                Action::UnlistenAll => {
+                    listener.remove_all().iter().for_each(|channel| state.forget(&listener, channel));
+                }
+            }
+        }
+    }
+
+    /// The session ends.
+    pub fn forget(&self, listener: &Listener) {
+        let mut state = self.state.lock();
+        listener.remove_all().iter().for_each(|channel| state.forget(listener, channel));
+        listener.clear();
+    }
+
+    /// Hands on the places at the queue's front whose transactions have ended; whom to wake.
+    fn hand_on(&self, state: &mut State) -> Vec<Arc<Listener>> {
+        let mut woken = Vec::new();
+        while let Some(place) = state.queue.pop_front_if(|place| !matches!(place, Place::Committing)) {
+            state.first += 1;
+            if let Place::Committed(batch) = place {
+                state.deliver(Arc::new(batch), &mut woken);
+            }
+        }
+        self.moved.notify_all();
+        woken
+    }
+}
+
+impl State {
+    fn forget(&mut self, listener: &Listener, channel: &str) {
+        let Some(channels) = self.listeners.get_mut(&listener.database) else { return };
+        if let Some(of_channel) = channels.get_mut(channel) {
+            of_channel.remove(&listener.pid);
+            if of_channel.is_empty() {
+                channels.remove(channel);
+            }
+        }
+        if channels.is_empty() {
+            self.listeners.remove(&listener.database);
+        }
+    }
+
+    fn deliver(&self, batch: Arc<Batch>, woken: &mut Vec<Arc<Listener>>) {
+        let Some(channels) = self.listeners.get(&batch.database) else { return };
+        for (at, notification) in batch.notifications.iter().enumerate() {
+            // Of the same channel as the one before: everybody has it.
+            if at > 0 && batch.notifications[at - 1].channel == notification.channel {
+                continue;
+            }
+            for listener in channels.get(&notification.channel).into_iter().flat_map(HashMap::values) {
+                if listener.put(&batch) {
+                    woken.push(Arc::clone(listener));
+                }
+            }
+        }
+    }
+}
+
+impl Reserved<'_> {
+    /// The transaction has committed: its listeners get what it tells, after what earlier ones tell. `before_wait` may be called first.
+    pub(crate) fn publish(mut self, before_wait: impl FnOnce()) {
+        let Some(batch) = self.batch.take() else { return };
+        let mut state = self.queue.state.lock();
+        self.end(&mut state, Place::Committed(batch));
+        let woken = self.queue.hand_on(&mut state);
+        let is_late = |state: &State| state.first <= self.number;
+        let waits = is_late(&state);
+        drop(state);
+        woken.iter().for_each(|listener| listener.wake());
+        if waits {
+            // Those before it have committed, too, and will say so at once.
+            before_wait();
+            let mut state = self.queue.state.lock();
+            while is_late(&state) {
+                self.queue.moved.wait(&mut state);
+            }
+        }
+    }
+
+    fn end(&self, state: &mut State, place: Place) {
+        let at = (self.number - state.first) as usize;
+        state.queue[at] = place;
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if self.batch.is_none() {
+            return;
+        }
+        let mut state = self.queue.state.lock();
+        self.end(&mut state, Place::Gone);
+        let woken = self.queue.hand_on(&mut state);
+        drop(state);
+        woken.iter().for_each(|listener| listener.wake());
+    }
+}
+
+fn too_many() -> DbError {
+    err!(PROGRAM_LIMIT_EXCEEDED, "too many notifications in the NOTIFY queue")
+}
