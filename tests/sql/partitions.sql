@@ -301,3 +301,60 @@ begin; merge into lockp using (values (25)) v(a) on lockp.a = v.a and lockp.a = 
 select tableoid::regclass, count(*) from lockp group by 1 order by 1;
 drop view locked;
 drop table lockp;
+
+-- Bounds within a transaction that changes them again and again.
+create table shelf (a int) partition by range (a);
+begin;
+create table shelf1 partition of shelf for values from (0) to (10);
+create table shelf2 partition of shelf for values from (10) to (20);
+savepoint s;
+create table shelf3 partition of shelf for values from (15) to (25);
+rollback to s;
+alter table shelf detach partition shelf2;
+create table shelf3 partition of shelf for values from (15) to (25);
+insert into shelf values (15), (5);
+savepoint s;
+alter table shelf attach partition shelf2 for values from (10) to (20);
+rollback to s;
+drop table shelf3;
+alter table shelf attach partition shelf2 for values from (10) to (20);
+create table rest partition of shelf default;
+insert into shelf values (15), (30);
+savepoint s;
+create table shelf4 partition of shelf for values from (30) to (40);
+rollback to s;
+create table other_rest partition of shelf default;
+rollback to s;
+alter table shelf detach partition rest;
+create table shelf4 partition of shelf for values from (30) to (40);
+insert into shelf values (30);
+select tableoid::regclass, a from shelf order by a;
+rollback;
+create table shelf1 partition of shelf for values from (5) to (15);
+insert into shelf values (5);
+insert into shelf values (15);
+select tableoid::regclass, a from shelf order by a;
+drop table shelf;
+
+-- Moduli that do not divide each other.
+create table heap (a int) partition by hash (a);
+create table heap1 partition of heap for values with (modulus 4, remainder 1);
+create table heap2 partition of heap for values with (modulus 8, remainder 2);
+create table heap3 partition of heap for values with (modulus 6, remainder 0);
+create table heap3 partition of heap for values with (modulus 3, remainder 0);
+create table heap3 partition of heap for values with (modulus 12, remainder 0);
+create table heap3 partition of heap for values with (modulus 2, remainder 1);
+create table heap3 partition of heap for values with (modulus 16, remainder 10);
+create table heap3 partition of heap for values with (modulus 16, remainder 6);
+drop table heap;
+
+-- A label between two others moves the bounds of an enum.
+create type rank_of as enum ('low', 'high');
+create table ranks (r rank_of) partition by range (r);
+create table ranks1 partition of ranks for values from ('low') to ('high');
+insert into ranks values ('low');
+alter type rank_of add value 'middle' before 'high';
+insert into ranks values ('middle');
+select tableoid::regclass, r from ranks order by r;
+drop table ranks;
+drop type rank_of;

@@ -102,6 +102,11 @@ impl Links {
         self.0.len()
     }
 
+    /// How many belong to an object.
+    pub(crate) fn count(&self, to: Oid) -> usize {
+        self.0.get(to.0).map_or(0, RadixMap::len)
+    }
+
     /// In the order of OIDs.
     pub(crate) fn of(&self, to: Oid) -> impl Iterator<Item = Oid> {
         self.0.get(to.0).into_iter().flat_map(|links| links.iter()).map(|(_, oid)| *oid)

@@ -2,7 +2,7 @@
 //!
 //! A scan that looks at all objects misses the processor's caches several times an object, and tools ask such questions again and
 //! again while nothing changes. So what it computes is kept, a bounded number of bytes in a cluster, by the snapshot that it belongs
-//! to.
+//! to, or by the state of a table's partitions (`families`).
 
 use std::any::Any;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum Derivation {
     Partitions,
 }
 
-/// Of a snapshot.
+/// Of a snapshot, or of a state of a table's partitions.
 type Key = (u64, Oid, Derivation);
 
 #[derive(Debug)]
@@ -77,19 +77,29 @@ impl Store {
     }
 }
 
-/// What is kept of a cluster's snapshots, and the number by which one of these is known.
+/// What is kept of a cluster's snapshots, and the number by which one of these is known. States of partitions have such numbers too.
 #[derive(Clone, Debug, Default)]
 pub struct Derived {
     store: Arc<Mutex<Store>>,
+    /// Counts the numbers given.
     snapshots: Arc<AtomicU64>,
     snapshot: u64,
 }
 
 impl Derived {
+    /// A number that no snapshot or state of the cluster has.
+    pub(crate) fn number(&self) -> u64 {
+        self.snapshots.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// For a snapshot that differs from this one's.
     pub(crate) fn next(&self) -> Derived {
-        let snapshot = self.snapshots.fetch_add(1, Ordering::Relaxed) + 1;
-        Derived { store: self.store.clone(), snapshots: self.snapshots.clone(), snapshot }
+        self.at(self.number())
+    }
+
+    /// For the state of a table's partitions that has the number.
+    pub fn at(&self, number: u64) -> Derived {
+        Derived { store: self.store.clone(), snapshots: self.snapshots.clone(), snapshot: number }
     }
 
     pub fn get<T: Send + Sync + 'static>(&self, relation: Oid, what: Derivation) -> Option<Arc<T>> {

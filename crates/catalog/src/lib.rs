@@ -19,6 +19,7 @@ mod default_privileges;
 pub mod definitions;
 mod depend;
 pub mod derived;
+pub mod families;
 pub mod grants;
 mod index_lists;
 mod layered;

@@ -10,6 +10,7 @@ use crate::builtin::{AccessMethods, BUILTINS};
 use crate::classes;
 use crate::depend::{Dependency, Dependents, Links, dependencies};
 use crate::derived::Derived;
+use crate::families::{Families, Family};
 use crate::layered::{Layered, Named};
 use crate::objects::*;
 use crate::radix::RadixMap;
@@ -39,6 +40,7 @@ pub struct Catalog {
     /// has few of either.
     children: Links,
     referencing: Links,
+    families: Families,
     /// The relations that defaults of columns and rules of views are parts of, by the OIDs of these.
     parts: RadixMap<Oid>,
     /// Counts the OIDs given out; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are given out once more.
@@ -88,6 +90,13 @@ impl Object {
             Object::Description(o) => o.address,
             Object::Role(o) => at(classes::PG_AUTHID, o.oid),
             Object::Database(o) => at(classes::PG_DATABASE, o.oid),
+        }
+    }
+
+    fn relation(&self) -> Option<&Relation> {
+        match self {
+            Object::Relation(relation) => Some(relation),
+            _ => None,
         }
     }
 
@@ -148,6 +157,7 @@ impl Catalog {
             dependents: Dependents::default(),
             children: Links::default(),
             referencing: Links::default(),
+            families: Families::default(),
             parts: RadixMap::default(),
             next_oid: Arc::new(AtomicU64::new(classes::FIRST_USER_OID.into())),
             derived: Derived::default(),
@@ -230,12 +240,13 @@ impl Catalog {
                 return;
             }
         };
-        if let Some(old) = old {
-            self.forget_uses(&old);
+        if let Some(old) = &old {
+            self.forget_uses(old);
         }
         self.dependents.add(&dependencies(object));
         match object {
             Object::Relation(relation) => {
+                self.families.change(old.as_ref().and_then(Object::relation), Some(relation), &self.derived);
                 parts_of(relation).for_each(|part| self.parts.insert(part.0, relation.oid));
                 relation.parents.iter().for_each(|parent| self.children.add(*parent, relation.oid));
             }
@@ -287,6 +298,7 @@ impl Catalog {
             self.relations.put(table);
         }
         if let Some(old) = old {
+            self.families.change(old.relation(), None, &self.derived);
             self.forget_uses(&old);
         }
         // An object's comments, and its columns', go with it.
@@ -665,6 +677,10 @@ impl Catalog {
         self.children.of(relation).collect()
     }
 
+    pub fn child_count(&self, relation: Oid) -> usize {
+        self.children.count(relation)
+    }
+
     pub fn has_children(&self, relation: Oid) -> bool {
         self.children.of(relation).next().is_some()
     }
@@ -684,6 +700,11 @@ impl Catalog {
 
     pub fn default_partition(&self, table: Oid) -> Option<Oid> {
         self.children(table).into_iter().find(|p| self.relation(*p).is_some_and(|p| p.is_default_partition()))
+    }
+
+    /// The state of a partitioned table's partitions.
+    pub fn family(&self, table: Oid) -> Option<&Family> {
+        self.families.of(table)
     }
 
     /// Foreign keys of other tables (or its own) that refer to a table.

@@ -303,19 +303,14 @@ impl Ddl<'_> {
                         ))
                         .at(spec.lowerdatums.first().map_or(spec.location, location_of)));
                 }
-                let overlaps = |r: &&melba_table::RangePartition| lower < r.upper && r.lower < upper;
-                map.ranges().iter().find(overlaps).map(|r| {
-                    let bound = if r.lower <= lower { &spec.lowerdatums } else { &spec.upperdatums };
+                map.ranges_between(&lower, &upper).next().map(|r| {
+                    let bound = if *r.lower <= lower[..] { &spec.lowerdatums } else { &spec.upperdatums };
                     (r.partition, bound.first().map_or(spec.location, location_of))
                 })
             }
             PartitionValues::Hash { modulus, remainder } => {
-                self.check_modulus(&map, *modulus)?;
-                let overlaps = |h: &&melba_table::HashPartition| {
-                    let least = h.modulus.min(*modulus);
-                    h.remainder % least == remainder % least
-                };
-                map.hash_partitions().iter().find(overlaps).map(|h| (h.partition, spec.location))
+                self.check_modulus(&map, *modulus, *remainder)?;
+                map.overlapping_hash(*modulus, *remainder).map(|partition| (partition, spec.location))
             }
         };
         match overlap {
@@ -328,29 +323,26 @@ impl Ddl<'_> {
     }
 
     /// Of any two moduli, one divides the other.
-    fn check_modulus(&self, map: &PartitionMap, modulus: i32) -> Result<()> {
-        let mut others: Vec<_> = map.hash_partitions().iter().map(|h| (h.modulus, h.partition)).collect();
-        others.sort_unstable();
+    fn check_modulus(&self, map: &PartitionMap, modulus: i32, remainder: i32) -> Result<()> {
         let catalog = self.catalog();
         let refused = |detail: String| {
             Err(err!(INVALID_OBJECT_DEFINITION, "every hash partition modulus must be a factor of the next larger modulus")
                 .detail(detail))
         };
         let name_of = |oid: Oid| catalog.relation(oid).map_or_else(String::new, |r| r.name.to_string());
-        if let Some((below, oid)) = others.iter().rev().find(|o| o.0 <= modulus)
-            && modulus % below != 0
-        {
+        let (below, above) = map.hash_neighbours(modulus, remainder);
+        if let Some(other) = below.filter(|other| modulus % other.modulus != 0) {
             return refused(format!(
-                "The new modulus {modulus} is not divisible by {below}, the modulus of existing partition \"{}\".",
-                name_of(*oid)
+                "The new modulus {modulus} is not divisible by {}, the modulus of existing partition \"{}\".",
+                other.modulus,
+                name_of(other.partition)
             ));
         }
-        if let Some((above, oid)) = others.iter().find(|o| o.0 > modulus)
-            && above % modulus != 0
-        {
+        if let Some(other) = above.filter(|other| other.modulus % modulus != 0) {
             return refused(format!(
-                "The new modulus {modulus} is not a factor of {above}, the modulus of existing partition \"{}\".",
-                name_of(*oid)
+                "The new modulus {modulus} is not a factor of {}, the modulus of existing partition \"{}\".",
+                other.modulus,
+                name_of(other.partition)
             ));
         }
         Ok(())
@@ -359,7 +351,8 @@ impl Ddl<'_> {
     /// The default partition must have no row that now belongs to a new one.
     fn check_default_rows(&self, table: Oid, parent: &Relation) -> Result<()> {
         let catalog = self.catalog();
-        let Some(default) = catalog.default_partition(parent.oid).filter(|d| *d != table) else { return Ok(()) };
+        let default = PartitionMap::new(&catalog, parent)?.default();
+        let Some(default) = default.filter(|d| *d != table) else { return Ok(()) };
         self.lock_relation(default, melba_engine::RelationLockMode::AccessExclusive)?;
         if !self.all_rows_in_partition(default)? {
             let name = catalog.relation(default).map_or_else(String::new, |r| r.name.to_string());

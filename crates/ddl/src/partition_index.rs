@@ -178,11 +178,8 @@ impl Ddl<'_> {
         let relation = self.relation(index)?;
         let Some(info) = relation.index.as_ref().filter(|i| !i.valid) else { return Ok(()) };
         let catalog = self.catalog();
-        let has_part = |partition: &Oid| {
-            let indexes = catalog.relation(*partition).map_or(&[][..], |r| &r.indexes);
-            indexes.iter().filter_map(|i| catalog.relation(*i)).any(|i| i.parents.contains(&index))
-        };
-        if catalog.children(info.table).iter().all(has_part) {
+        // A partition has one part at most.
+        if catalog.child_count(info.table) == catalog.child_count(index) {
             let info = Arc::new(IndexInfo { valid: true, ..(**info).clone() });
             self.put_relation(Relation { index: Some(info), ..(*relation).clone() });
         }

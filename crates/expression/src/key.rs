@@ -40,6 +40,11 @@ impl KeyPart {
         matches!(self.column.ty, KeyType::Plain(_))
     }
 
+    /// Whether no change of the catalog can change the keys.
+    pub fn is_fixed(&self) -> bool {
+        self.column.ty.is_fixed()
+    }
+
     pub fn descending(&self) -> bool {
         self.column.descending
     }

@@ -35,6 +35,17 @@ pub fn base_type(session: &dyn Session, ty: Oid) -> Oid {
     session.catalog().base_type(ty)
 }
 
+/// The type modifier that a domain gives values of the type below all domains.
+pub fn base_typmod(session: &dyn Session, ty: Oid) -> i32 {
+    let mut found = None;
+    let mut ty = ty;
+    while let Some(domain) = domain(session, ty) {
+        found = found.filter(|typmod| *typmod >= 0).or(Some(domain.typmod));
+        ty = domain.base;
+    }
+    found.unwrap_or(-1)
+}
+
 /// Element type of a true array type, or of a domain over one.
 pub fn array_element(session: &dyn Session, ty: Oid) -> Option<Oid> {
     session.catalog().array_element(ty)

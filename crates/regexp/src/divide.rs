@@ -46,6 +46,11 @@ impl Divider {
         cell.get().ok_or_else(|| super::error::too_complex("no automaton"))
     }
 
+    /// The first end of what starts at `from` and would match if back references stood for any match of their groups.
+    pub fn first_end(&self, text: &str, from: usize) -> Result<Option<usize>> {
+        self.automaton(&self.tree)?.first_end(text, from, from, text.len())
+    }
+
     /// The match that starts at `from`, if there is one.
     pub fn match_at(&self, text: &str, from: usize) -> Result<Option<Captures>> {
         let shortest = self.tree.traits.prefers_shortest();

@@ -91,11 +91,19 @@ impl Regexp {
         };
         let mut at = start;
         let mut ticker = Ticker::new();
+        let mut failed = None;
         while let Some(found) = self.search.find_at(text, at) {
             ticker.step()?;
+            // PostgreSQL goes on behind the end of what has failed, but never at the end of the text.
+            if let Some(failed) = failed.filter(|_| found.start() == text.len())
+                && divider.first_end(text, failed)? != Some(text.len())
+            {
+                break;
+            }
             if let Some(captures) = divider.match_at(text, found.start())? {
                 return Ok(Some(captures));
             }
+            failed = Some(found.start());
             let Some(next) = text[found.start()..].chars().next() else { break };
             at = found.start() + next.len_utf8();
         }

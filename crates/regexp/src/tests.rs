@@ -70,6 +70,10 @@ fn escapes_brackets_and_options_mean_what_they_mean_in_postgresql() {
         ("(?i)(é)\\1", "éÉ", Some("éÉ")),
         ("a(?#b)*", "aa", Some("aa")),
         ("(?q)a+", "a+", Some("a+")),
+        ("$()|^\\1", "a", None),
+        ("$()|^\\1", "", Some("")),
+        ("(b?$)|\\1", "ab", Some("b")),
+        ("(b?$)|x", "a", Some("")),
     ] {
         assert_eq!(whole(pattern, text).as_deref(), expected, "{pattern} {text}");
     }

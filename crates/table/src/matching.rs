@@ -4,7 +4,7 @@ use melba_catalog::PartitionStrategy;
 use melba_fmgr::Session;
 use melba_types::{Datum, Oid, Result};
 
-use super::partition::{PartitionMap, RangePartition};
+use super::partition::PartitionMap;
 
 /// Combinations of values that are tried one by one.
 const COMBINATIONS_MAX: usize = 1000;
@@ -114,12 +114,8 @@ fn flatten<'t>(parts: &'t [Tests<Datum>], direct: &mut Vec<&'t KeyTest<Datum>>, 
 }
 
 fn everything(map: &PartitionMap) -> Vec<Oid> {
-    let mut all: Vec<Oid> = map.list_partitions().map(|(_, p)| p).collect();
-    all.extend(map.ranges().iter().map(|r| r.partition));
-    all.extend(map.hash_partitions().iter().map(|h| h.partition));
-    all.extend(map.default());
+    let mut all = map.in_order();
     all.sort_unstable();
-    all.dedup();
     all
 }
 
@@ -274,8 +270,7 @@ fn of_range(map: &PartitionMap, known: &[Known]) -> Vec<Oid> {
             high.push(AFTER);
         }
     }
-    let fits = |r: &&RangePartition| r.lower < high && r.upper > low;
-    let mut all: Vec<Oid> = map.ranges().iter().filter(fits).map(|r| r.partition).collect();
+    let mut all: Vec<Oid> = map.ranges_between(&low, &high).map(|r| r.partition).collect();
     let first = known.first().is_some_and(|k| k.lower.is_some() && k.upper.is_some());
     if known.len() > 1 || !first || !is_covered(map, &low, &high) {
         all.extend(map.default());
@@ -286,12 +281,12 @@ fn of_range(map: &PartitionMap, known: &[Known]) -> Vec<Oid> {
 /// Whether the ranges leave no room between two keys.
 fn is_covered(map: &PartitionMap, low: &[u8], high: &[u8]) -> bool {
     let mut at = low.to_vec();
-    for range in map.ranges().iter().filter(|r| &r.upper[..] > low) {
-        if range.lower > at {
+    for range in map.ranges_between(low, high) {
+        if *range.lower > at[..] {
             return false;
         }
-        at.clone_from(&range.upper);
-        if &at[..] >= high {
+        range.upper.clone_into(&mut at);
+        if at[..] >= *high {
             return true;
         }
     }

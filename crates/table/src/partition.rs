@@ -3,17 +3,24 @@
 //! Values are compared by the bytes of their keys (`melba_expression::key`), as indexes compare them. A bound of a range is the key of its
 //! values, and ends with a byte before or after those of all values where it is MINVALUE or MAXVALUE.
 
+use std::collections::BTreeMap;
+use std::ops;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 use melba_catalog::derived::Derivation;
-use melba_catalog::{Catalog, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation};
+use melba_catalog::families::Family;
+use melba_catalog::{Catalog, PartitionBound, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation};
 use melba_fmgr::{CallContext, ScalarFn, Session, registry};
 use melba_types::{Datum, DbError, Oid, Result};
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 
 use super::target::PartSource;
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
+
+/// What a bound takes beside its bytes, about.
+const BOUND_BYTES: usize = 128;
 
 /// What PostgreSQL seeds the hashes of partition keys with.
 const HASH_SEED: u64 = 0x7A5B_2236_7996_DCFD;
@@ -24,25 +31,34 @@ const AFTER_VALUES: u8 = u8::MAX;
 /// The number of the support function that hashes with a seed, in a hash operator family.
 const HASH_EXTENDED: i16 = 2;
 
-/// A partitioned table's partitions by the values of their keys.
-#[derive(Debug)]
+/// A partitioned table's partitions by the values of their keys. Persistent: one with a partition more shares the rest.
+#[derive(Clone, Debug)]
 pub struct PartitionMap {
     key: Arc<PartitionKey>,
     parts: Vec<KeyPart>,
-    hashes: Vec<KeyHash>,
-    list: HashMap<Vec<u8>, Oid>,
-    /// By their lower bounds.
-    ranges: Vec<RangePartition>,
-    hash: Vec<HashPartition>,
+    hashes: Arc<[KeyHash]>,
+    /// By the key of a value in a list, of a range's lower bound, or of modulus and remainder.
+    bounds: RedBlackTreeMapSync<Vec<u8>, Bound>,
+    members: RedBlackTreeMapSync<Oid, Arc<PartitionBound>>,
+    /// How many hash partitions have a modulus.
+    moduli: BTreeMap<i32, usize>,
     default: Option<Oid>,
     /// Partitions that are partitioned themselves.
-    partitioned: Vec<Oid>,
+    partitioned: RedBlackTreeSetSync<Oid>,
+    memory_bytes: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RangePartition {
-    pub lower: Vec<u8>,
-    pub upper: Vec<u8>,
+#[derive(Clone, Debug)]
+struct Bound {
+    /// Of a range.
+    upper: Vec<u8>,
+    partition: Oid,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangePartition<'a> {
+    pub lower: &'a [u8],
+    pub upper: &'a [u8],
     pub partition: Oid,
 }
 
@@ -77,44 +93,59 @@ impl PartitionMap {
             PartitionStrategy::Hash => {
                 key.columns.iter().map(|c| key_hash(catalog, c.ty, c.opclass, c.collation)).collect::<Result<_>>()?
             }
-            _ => vec![],
+            _ => Arc::default(),
         };
         Ok(PartitionMap {
             key: key.clone(),
             parts,
             hashes,
-            list: HashMap::new(),
-            ranges: vec![],
-            hash: vec![],
+            bounds: RedBlackTreeMapSync::new_sync(),
+            members: RedBlackTreeMapSync::new_sync(),
+            moduli: BTreeMap::new(),
             default: None,
-            partitioned: vec![],
+            partitioned: RedBlackTreeSetSync::new_sync(),
+            memory_bytes: 0,
         })
     }
 
     /// With all partitions of a table.
     pub fn new(catalog: &Catalog, table: &Relation) -> Result<Arc<PartitionMap>> {
-        if let Some(map) = catalog.derived().get(table.oid, Derivation::Partitions) {
+        let key = table.partition_key.as_ref();
+        let key = key.ok_or_else(|| DbError::internal(format!("table \"{}\" is not partitioned", table.name)))?;
+        let is_fixed = key.columns.iter().all(|c| KeyPart::new(catalog, c.ty, false, false).is_fixed());
+        // What other snapshots know is of use where keys are the same in all.
+        let family = catalog.family(table.oid).filter(|_| is_fixed);
+        let derived = family.map_or_else(|| catalog.derived().clone(), |family| catalog.derived().at(family.number()));
+        if let Some(map) = derived.get(table.oid, Derivation::Partitions) {
             return Ok(map);
         }
-        let map = Arc::new(PartitionMap::build(catalog, table)?);
-        catalog.derived().put(table.oid, Derivation::Partitions, map.clone(), map.memory_bytes());
+        let map = match family.and_then(|family| PartitionMap::from_before(catalog, table.oid, family)) {
+            Some(map) => map,
+            None => PartitionMap::build(catalog, key, table.oid)?,
+        };
+        let map = Arc::new(map);
+        derived.put(table.oid, Derivation::Partitions, map.clone(), map.memory_bytes);
         Ok(map)
     }
 
-    fn build(catalog: &Catalog, table: &Relation) -> Result<PartitionMap> {
-        let key = table.partition_key.as_ref();
-        let key = key.ok_or_else(|| DbError::internal(format!("table \"{}\" is not partitioned", table.name)))?;
-        let mut map = PartitionMap::empty(catalog, key)?;
-        for partition in catalog.children(table.oid) {
-            let Some(relation) = catalog.relation(partition) else { continue };
-            if let Some(bound) = &relation.partition_bound {
-                map.add(partition, &bound.values);
-            }
-            if relation.is_partitioned() {
-                map.partitioned.push(partition);
+    /// Made from that of the last state that is known.
+    fn from_before(catalog: &Catalog, table: Oid, family: &Family) -> Option<PartitionMap> {
+        let known = |number| catalog.derived().at(number).get::<PartitionMap>(table, Derivation::Partitions);
+        let (map, changed) = family.before().find_map(|(number, changed)| Some((known(number)?, changed)))?;
+        let mut map = (*map).clone();
+        let changed: HashSet<Oid> = changed.collect();
+        changed.iter().for_each(|partition| map.remove(*partition));
+        for relation in changed.iter().filter_map(|partition| catalog.relation(*partition)) {
+            if relation.parents.contains(&table) {
+                map.add_relation(relation);
             }
         }
-        map.ranges.sort_unstable();
+        Some(map)
+    }
+
+    fn build(catalog: &Catalog, key: &Arc<PartitionKey>, table: Oid) -> Result<PartitionMap> {
+        let mut map = PartitionMap::empty(catalog, key)?;
+        catalog.children(table).into_iter().filter_map(|p| catalog.relation(p)).for_each(|r| map.add_relation(r));
         Ok(map)
     }
 
@@ -122,25 +153,62 @@ impl PartitionMap {
     #[cfg(test)]
     pub fn of(catalog: &Catalog, key: &Arc<PartitionKey>, partitions: &[(Oid, PartitionValues)]) -> Result<PartitionMap> {
         let mut map = PartitionMap::empty(catalog, key)?;
-        partitions.iter().for_each(|(partition, values)| map.add(*partition, values));
-        map.ranges.sort_unstable();
+        for (partition, values) in partitions {
+            map.add(*partition, &Arc::new(PartitionBound { values: values.clone(), text: "".into() }));
+        }
         Ok(map)
     }
 
-    fn add(&mut self, partition: Oid, values: &PartitionValues) {
-        match values {
+    fn add_relation(&mut self, relation: &Relation) {
+        let Some(bound) = &relation.partition_bound else { return };
+        self.add(relation.oid, bound);
+        if relation.is_partitioned() {
+            self.partitioned.insert_mut(relation.oid);
+        }
+    }
+
+    fn add(&mut self, partition: Oid, bound: &Arc<PartitionBound>) {
+        self.members.insert_mut(partition, bound.clone());
+        self.memory_bytes += BOUND_BYTES;
+        match &bound.values {
             PartitionValues::Default => self.default = Some(partition),
-            PartitionValues::List(values) => {
-                for value in values {
-                    self.list.insert(self.value_key(value), partition);
+            PartitionValues::Hash { modulus, .. } => *self.moduli.entry(*modulus).or_default() += 1,
+            PartitionValues::List(_) | PartitionValues::Range(..) => {}
+        }
+        for (key, upper) in self.keys_of(&bound.values) {
+            self.memory_bytes += key.len() + upper.len() + BOUND_BYTES;
+            self.bounds.insert_mut(key, Bound { upper, partition });
+        }
+    }
+
+    fn remove(&mut self, partition: Oid) {
+        let Some(bound) = self.members.get(&partition).cloned() else { return };
+        self.members.remove_mut(&partition);
+        self.partitioned.remove_mut(&partition);
+        self.memory_bytes -= BOUND_BYTES;
+        match &bound.values {
+            PartitionValues::Default => self.default = None,
+            PartitionValues::Hash { modulus, .. } => {
+                if let Some(left) = self.moduli.get_mut(modulus) {
+                    *left -= 1;
                 }
+                self.moduli.retain(|_, left| *left > 0);
             }
-            PartitionValues::Range(from, to) => {
-                self.ranges.push(RangePartition { lower: self.bound_key(from), upper: self.bound_key(to), partition });
-            }
-            PartitionValues::Hash { modulus, remainder } => {
-                self.hash.push(HashPartition { modulus: *modulus, remainder: *remainder, partition });
-            }
+            PartitionValues::List(_) | PartitionValues::Range(..) => {}
+        }
+        for (key, upper) in self.keys_of(&bound.values) {
+            self.memory_bytes -= key.len() + upper.len() + BOUND_BYTES;
+            self.bounds.remove_mut(&key);
+        }
+    }
+
+    /// The keys of a bound, and the upper ends.
+    fn keys_of(&self, values: &PartitionValues) -> Vec<(Vec<u8>, Vec<u8>)> {
+        match values {
+            PartitionValues::Default => vec![],
+            PartitionValues::List(values) => values.iter().map(|value| (self.value_key(value), vec![])).collect(),
+            PartitionValues::Range(from, to) => vec![(self.bound_key(from), self.bound_key(to))],
+            PartitionValues::Hash { modulus, remainder } => vec![(hash_key(*modulus, *remainder), vec![])],
         }
     }
 
@@ -148,16 +216,9 @@ impl PartitionMap {
         &self.key
     }
 
-    /// Memory in use, about, in bytes.
-    fn memory_bytes(&self) -> usize {
-        let list: usize = self.list.keys().map(|key| key.len() + 64).sum();
-        let ranges: usize = self.ranges.iter().map(|r| r.lower.len() + r.upper.len() + 96).sum();
-        list + ranges + self.hash.len() * size_of::<HashPartition>()
-    }
-
     /// Partitions that are partitioned themselves.
-    pub fn partitioned(&self) -> &[Oid] {
-        &self.partitioned
+    pub fn partitioned(&self) -> impl Iterator<Item = Oid> {
+        self.partitioned.iter().copied()
     }
 
     pub fn default(&self) -> Option<Oid> {
@@ -165,24 +226,66 @@ impl PartitionMap {
     }
 
     /// In the order of their lower bounds.
-    pub fn ranges(&self) -> &[RangePartition] {
-        &self.ranges
+    pub fn ranges(&self) -> impl Iterator<Item = RangePartition<'_>> {
+        let is_range = self.key.strategy == PartitionStrategy::Range;
+        self.bounds.iter().filter(move |_| is_range).map(range_partition)
     }
 
-    pub fn hash_partitions(&self) -> &[HashPartition] {
-        &self.hash
+    /// Those that have a key from `low` on and below `high`, in the order of their lower bounds.
+    pub fn ranges_between<'m>(&'m self, low: &'m [u8], high: &'m [u8]) -> impl Iterator<Item = RangePartition<'m>> {
+        let is_range = self.key.strategy == PartitionStrategy::Range;
+        let first = is_range.then(|| self.last_from(low)).flatten().filter(|r| r.upper > low && r.lower < high);
+        let after: (ops::Bound<&[u8]>, ops::Bound<&[u8]>) = (ops::Bound::Excluded(low), ops::Bound::Unbounded);
+        let others = self.bounds.range::<[u8], _>(after).filter(move |_| is_range).map(range_partition);
+        first.into_iter().chain(others.take_while(move |r| r.lower < high))
+    }
+
+    /// The range that begins last among those that begin at `key` or before.
+    fn last_from(&self, key: &[u8]) -> Option<RangePartition<'_>> {
+        let until: (ops::Bound<&[u8]>, ops::Bound<&[u8]>) = (ops::Bound::Unbounded, ops::Bound::Included(key));
+        self.bounds.range::<[u8], _>(until).next_back().map(range_partition)
+    }
+
+    /// In the order of modulus and remainder.
+    pub fn hash_partitions(&self) -> impl Iterator<Item = HashPartition> {
+        let is_hash = self.key.strategy == PartitionStrategy::Hash;
+        self.bounds.iter().filter(move |_| is_hash).filter_map(hash_partition)
+    }
+
+    /// The hash partitions last and first in their order, up to a modulus and remainder, and after them.
+    pub fn hash_neighbours(&self, modulus: i32, remainder: i32) -> (Option<HashPartition>, Option<HashPartition>) {
+        let key = hash_key(modulus, remainder);
+        let until: (ops::Bound<&[u8]>, ops::Bound<&[u8]>) = (ops::Bound::Unbounded, ops::Bound::Included(&key));
+        let after: (ops::Bound<&[u8]>, ops::Bound<&[u8]>) = (ops::Bound::Excluded(&key), ops::Bound::Unbounded);
+        let before = self.bounds.range::<[u8], _>(until).next_back().and_then(hash_partition);
+        (before, self.bounds.range::<[u8], _>(after).next().and_then(hash_partition))
+    }
+
+    /// A hash partition that has rows of those with a modulus and remainder. Of any two moduli, one divides the other.
+    pub fn overlapping_hash(&self, modulus: i32, remainder: i32) -> Option<Oid> {
+        self.moduli.iter().find_map(|(&other, &count)| {
+            if other <= modulus {
+                return self.hash_bound(other, remainder % other);
+            }
+            if (other / modulus) as usize <= count {
+                return (remainder..other).step_by(modulus as usize).find_map(|r| self.hash_bound(other, r));
+            }
+            let own: (ops::Bound<&[u8]>, ops::Bound<&[u8]>) =
+                (ops::Bound::Included(&hash_key(other, 0)), ops::Bound::Included(&hash_key(other, other)));
+            let mut own = self.bounds.range::<[u8], _>(own).filter_map(hash_partition);
+            own.find(|h| h.remainder % modulus == remainder).map(|h| h.partition)
+        })
+    }
+
+    fn hash_bound(&self, modulus: i32, remainder: i32) -> Option<Oid> {
+        self.bounds.get(&hash_key(modulus, remainder)[..]).map(|bound| bound.partition)
     }
 
     /// The partitions in the order of their bounds, the default one last.
     pub fn in_order(&self) -> Vec<Oid> {
-        let mut hash = self.hash.clone();
-        hash.sort_unstable_by_key(|h| (h.modulus, h.remainder));
-        let mut list: Vec<(&Vec<u8>, Oid)> = self.list.iter().map(|(key, partition)| (key, *partition)).collect();
-        list.sort_unstable();
-        let ranges = self.ranges.iter().map(|r| r.partition);
-        let others = list.into_iter().map(|(_, p)| p).chain(hash.into_iter().map(|h| h.partition)).chain(self.default);
         let mut known = HashSet::new();
-        ranges.chain(others).filter(|partition| known.insert(*partition)).collect()
+        let all = self.bounds.values().map(|bound| bound.partition).chain(self.default);
+        all.filter(|partition| known.insert(*partition)).collect()
     }
 
     /// The key of a value of a list.
@@ -230,12 +333,13 @@ impl PartitionMap {
 
     /// The partition that has a value of a list, apart from the default one.
     pub fn list_partition(&self, value: &Datum) -> Option<Oid> {
-        self.list.get(&self.value_key(value)).copied()
+        self.bounds.get(&self.value_key(value)).map(|bound| bound.partition)
     }
 
     /// Partitions that have values of their own in a list.
     pub fn list_partitions(&self) -> impl Iterator<Item = (&[u8], Oid)> {
-        self.list.iter().map(|(key, partition)| (&key[..], *partition))
+        let is_list = self.key.strategy == PartitionStrategy::List;
+        self.bounds.iter().filter(move |_| is_list).map(|(key, bound)| (&key[..], bound.partition))
     }
 
     /// The partition that a row with these values in the key's columns belongs to.
@@ -245,13 +349,12 @@ impl PartitionMap {
             PartitionStrategy::Range if values.iter().any(Datum::is_null) => None,
             PartitionStrategy::Range => {
                 let key = self.prefix_key(values);
-                let after = self.ranges.partition_point(|r| r.lower <= key);
-                self.ranges[..after].last().filter(|r| key < r.upper).map(|r| r.partition)
+                self.last_from(&key).filter(|r| key[..] < *r.upper).map(|r| r.partition)
             }
             PartitionStrategy::Hash => {
                 let hash = self.hash(session, values)?;
-                let is_in = |p: &&HashPartition| hash % p.modulus.max(1) as u64 == p.remainder as u64;
-                self.hash.iter().find(is_in).map(|p| p.partition)
+                let of = |modulus: &i32| self.hash_bound(*modulus, (hash % (*modulus).max(1) as u64) as i32);
+                self.moduli.keys().find_map(of)
             }
         };
         Ok(found.or(self.default))
@@ -260,7 +363,7 @@ impl PartitionMap {
     /// The hash of a row's key, as PostgreSQL combines it.
     fn hash(&self, session: &dyn Session, values: &[Datum]) -> Result<u64> {
         let mut all: u64 = 0;
-        for (value, how) in values.iter().zip(&self.hashes).filter(|(value, _)| !value.is_null()) {
+        for (value, how) in values.iter().zip(&*self.hashes).filter(|(value, _)| !value.is_null()) {
             let context = CallContext {
                 session,
                 arg_types: &how.types,
@@ -274,6 +377,21 @@ impl PartitionMap {
         }
         Ok(all)
     }
+}
+
+/// Of the same order as modulus, then remainder.
+fn hash_key(modulus: i32, remainder: i32) -> Vec<u8> {
+    [modulus.to_be_bytes(), remainder.to_be_bytes()].concat()
+}
+
+fn hash_partition((key, bound): (&Vec<u8>, &Bound)) -> Option<HashPartition> {
+    let (modulus, remainder) = key.split_at_checked(size_of::<i32>())?;
+    let number = |bytes: &[u8]| bytes.try_into().ok().map(i32::from_be_bytes);
+    Some(HashPartition { modulus: number(modulus)?, remainder: number(remainder)?, partition: bound.partition })
+}
+
+fn range_partition<'m>((lower, bound): (&'m Vec<u8>, &'m Bound)) -> RangePartition<'m> {
+    RangePartition { lower, upper: &bound.upper, partition: bound.partition }
 }
 
 fn key_hash(catalog: &Catalog, ty: Oid, opclass: Oid, collation: Oid) -> Result<KeyHash> {
@@ -302,7 +420,7 @@ impl PartitionCheck {
         let map = match (bound, &parent.partition_key) {
             (Some(bound), Some(parent_key)) => {
                 let mut map = PartitionMap::empty(catalog, parent_key)?;
-                map.add(partition.oid, &bound.values);
+                map.add(partition.oid, bound);
                 Arc::new(map)
             }
             _ => PartitionMap::new(catalog, parent)?,
@@ -327,3 +445,6 @@ pub fn key_values(ctx: &Evaluation, key: &[PartSource], map: &PartitionMap, row:
     };
     key.iter().zip(&map.key.columns).map(one).collect()
 }
+
+#[cfg(test)]
+mod tests;

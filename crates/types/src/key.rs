@@ -61,6 +61,15 @@ pub struct KeyColumn {
 }
 
 impl KeyType {
+    /// Whether no change of the catalog can change the order: no enum gets labels, and no composite type attributes.
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            KeyType::Enum(_) | KeyType::Record(..) => false,
+            KeyType::Array(_, of) | KeyType::Range(_, of) | KeyType::Multirange(_, of) => of.is_fixed(),
+            KeyType::Plain(_) | KeyType::Bpchar | KeyType::Unsigned | KeyType::Mapped(_) => true,
+        }
+    }
+
     /// The order of a built-in type that is no array, composite or range.
     pub fn of_builtin(ty: Oid) -> Option<KeyType> {
         match ty {

@@ -236,7 +236,8 @@ fn convert(session: &dyn Session, target: &RowColumn, source: &Source<'_>, path:
             Source::Tree(value) => datum(value)?,
         }
     } else if let Some(element) = lookup::array_element(session, base) {
-        return array(session, base, element, typmod, source, path);
+        let typmod = if base == ty { typmod } else { lookup::base_typmod(session, ty) };
+        array(session, base, element, typmod, source, path)?
     } else if let (true, Some(targets)) = (source.is_object(), columns(session, base)) {
         let before = match before {
             Some(Datum::Record(record)) => Some(&**record),
