@@ -33,6 +33,9 @@ select i = any (array_fill(1, array[5000000])) from generate_series(1, 1000000) 
 select array_fill(1, array[5000000]) <@ array_fill(2, array[5000000]);
 select array_fill(1, array[5000000])::text::int[]::text::int[];
 select array_fill(1, array[5000000])::bigint[]::numeric[]::text[]::jsonb[];
+select array_fill(1.5, array[5000000])::text;
+select array[repeat('[1,', 4000000)]::text[]::text::text[];
+select (select range_agg(int4range(i * 2, i * 2 + 1)) from generate_series(1, 1000000) i)::text::int4multirange::text;
 select (array_fill(1, array[5000000]))[2:4999999];
 select greatest(repeat('x', 50000000), repeat('x', 50000000) || 'y', repeat('x', 50000000) || 'z');
 select (repeat('x', 50000000) || 'a') < (repeat('x', 50000000) || 'b');

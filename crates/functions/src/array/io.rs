@@ -187,6 +187,7 @@ impl Parser<'_> {
         let mut open: Vec<usize> = Vec::new();
         let mut delimiter_due = false;
         loop {
+            limits::tick()?;
             let token = self.token()?;
             match token {
                 Token::Open => {
@@ -368,6 +369,7 @@ fn write_level(
 ) -> Result<()> {
     out.push(b'{');
     for i in 0..array.dims[level].length {
+        limits::tick()?;
         if i > 0 {
             out.push(delimiter);
         }
@@ -448,6 +450,7 @@ pub fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     let count = element_count(&dims)?;
     let mut elements = Vec::with_capacity(count.min(bytes.len()));
     for _ in 0..count {
+        limits::tick()?;
         let (head, tail) = rest
             .split_first_chunk::<4>()
             .ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "insufficient data left in message"))?;
@@ -502,6 +505,7 @@ pub fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Resu
         out.extend_from_slice(&d.lower_bound.to_be_bytes());
     }
     for element in &array.elements {
+        limits::tick()?;
         if element.is_null() {
             out.extend_from_slice(&(-1i32).to_be_bytes());
             continue;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_fmgr::{TypeContext, TypeIo, io, type_io};
+use melba_types::limits::tick;
 use melba_types::{Datum, DbError, Multirange, Oid, Range, Result, err, oids};
 
 use super::types::{Bound, RangeType};
@@ -232,6 +233,7 @@ fn multirange_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
                     "Expected range start."
                 })
             })?;
+            tick()?;
             ranges.push(read_range(c, &ty, &rest[..length])?);
             rest = rest[length..].trim_start_matches(is_space);
             if let Some(after) = rest.strip_prefix(',') {
@@ -283,6 +285,7 @@ fn multirange_out(c: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<(
         if i > 0 {
             out.push(b',');
         }
+        tick()?;
         write_range(c, &ty, range, out)?;
     }
     out.push(b'}');
@@ -294,6 +297,7 @@ fn multirange_receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     let (count, mut rest) = bytes.split_first_chunk::<4>().ok_or_else(insufficient)?;
     let mut ranges = Vec::new();
     for _ in 0..u32::from_be_bytes(*count) {
+        tick()?;
         ranges.push(receive(c, &ty, take_sized(&mut rest)?)?);
     }
     multirange(c.type_oid, ty.normalize(ranges)?)
@@ -304,6 +308,7 @@ fn multirange_send(c: &TypeContext<'_>, v: &Datum, out: &mut Vec<u8>) -> Result<
     let ranges = &v.as_multirange().ranges;
     out.extend_from_slice(&(ranges.len() as u32).to_be_bytes());
     for range in ranges {
+        tick()?;
         write_sized(out, |out| send(c, &ty, range, out))?;
     }
     Ok(())
