@@ -95,3 +95,20 @@ insert into own values (1, 'y', 60) on conflict (id) do nothing;
 insert into own values (1, 'y', 5) on conflict (id) do update set b = excluded.b + excluded.g returning *;
 insert into own values (2, 'z', 6) on conflict (id) do update set b = 3 returning *;
 drop table own;
+
+-- Which partial index arbitrates, the value of a parameter tells.
+create table partly (a int, b varchar, v int);
+create unique index on partly (a) where b = 'z';
+create unique index on partly (a) where v > 5 and b = 'y';
+prepare by_value(varchar) as insert into partly values (1, 'z', 1) on conflict (a) where b = $1 do update set v = partly.v + 10 returning *;
+execute by_value('z');
+execute by_value('z');
+execute by_value('y');
+prepare by_column(int) as insert into partly values (2, 'y', 9) on conflict (a) where v > $1 and b = 'y' do nothing returning a;
+execute by_column(5);
+execute by_column(5);
+execute by_column(6);
+select * from partly order by a;
+deallocate by_value;
+deallocate by_column;
+drop table partly;

@@ -9,6 +9,7 @@
 //! 3. Positions of errors leave the session in characters; inside, they are bytes.
 
 pub mod backends;
+mod arbiter_values;
 mod blocking;
 mod cache;
 pub mod client;

@@ -26,6 +26,7 @@ use super::context::StatementContext;
 use super::define;
 use super::explain;
 use super::names::SearchPath;
+use super::arbiter_values;
 use super::portal::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
@@ -127,12 +128,26 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
     if !is_query(&statement.node) {
         return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns: None, compiled: Compiled::default() });
     }
+    if may_ask_for_values(&statement.node) && statement.literals.is_empty() {
+        let analyzed = melba_analyze::analyze(&analysis(context), &statement.node, Some(parameter_types))?;
+        if arbiter_values::are_asked_of(&analyzed.query) {
+            let columns = result_columns(&analyzed.query, &context.catalog);
+            return Ok(Analyzed { parameter_types: analyzed.params, columns, compiled: Compiled::default() });
+        }
+    }
     let planned = plan_statement(context, statement, parameter_types)?;
     Ok(Analyzed {
         parameter_types: planned.parameter_types.clone(),
         columns: planned.columns.clone(),
         compiled: Compiled { planned: Some(planned) },
     })
+}
+
+/// An arbiter is inferred by a condition.
+fn may_ask_for_values(node: &NodeEnum) -> bool {
+    let NodeEnum::InsertStmt(insert) = node else { return false };
+    let infer = insert.on_conflict_clause.as_ref().and_then(|c| c.infer.as_ref());
+    infer.is_some_and(|infer| infer.where_clause.is_some())
 }
 
 /// Raises 42P02 for the first parameter of a statement that may have none.
@@ -191,7 +206,7 @@ pub(super) fn plan_in_routine(context: &StatementContext, query: Query) -> Resul
     plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), false)
 }
 
-fn plan_analyzed(
+pub(super) fn plan_analyzed(
     context: &StatementContext,
     mut analyzed: melba_analyze::Analyzed,
     literals: Vec<LiteralUse>,
@@ -248,6 +263,13 @@ pub fn execute(
         (None, NodeEnum::CallStmt(s)) => routine::run_call(context, s, None, &prepared.parameter_types, &parameters),
         (None, NodeEnum::DoStmt(s)) => routine::run_do(context, s, statement).map(|()| Outcome::Done { tag: "DO".into() }),
         (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, &parameters),
+        (None, node) if is_query(node) => {
+            let planned = arbiter_values::plan(context, statement, &prepared.parameter_types, &parameters)?;
+            if !same_shape(planned.columns.as_deref(), prepared.columns.as_deref()) {
+                return Err(shape_changed());
+            }
+            execute_planned(context, tx, statement, &planned, parameters)
+        }
         (None, _) => execute_utility(context, tx, statement),
     }
 }
@@ -268,7 +290,10 @@ fn execute_planned(
     let now = tx.catalog();
     if !Arc::ptr_eq(&now, &planned.catalog) {
         let context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(context) });
-        let fresh = plan_statement(&context, statement, &planned.parameter_types)?;
+        let fresh = match may_ask_for_values(&statement.node) && statement.literals.is_empty() {
+            true => arbiter_values::plan(&context, statement, &planned.parameter_types, &parameters)?,
+            false => plan_statement(&context, statement, &planned.parameter_types)?,
+        };
         if !same_shape(fresh.columns.as_deref(), planned.columns.as_deref()) {
             return Err(shape_changed());
         }
