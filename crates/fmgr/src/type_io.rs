@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use melba_types::{Datum, DbError, Oid, Result, err};
+use melba_types::{Datum, DbError, Oid, Result, err, limits};
 
 use crate::Session;
 
@@ -40,6 +40,28 @@ pub fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
         Some(_) if bytes.len() > N => Err(err!(INVALID_BINARY_REPRESENTATION, "incorrect binary data format")),
         Some(chunk) => Ok(*chunk),
     }
+}
+
+/// Bytes that are quoted between two looks at cancel requests.
+const QUOTED_BYTES: usize = 1 << 20;
+
+/// Appends a text in double quotes, with `escape` before each quote and backslash; the character itself where it is `None`.
+///
+/// # Errors
+/// Those of a statement that is to end.
+pub fn append_quoted(text: &[u8], escape: Option<u8>, out: &mut Vec<u8>) -> Result<()> {
+    out.push(b'"');
+    for part in text.chunks(QUOTED_BYTES) {
+        limits::check_long(part.len())?;
+        for c in part {
+            if matches!(c, b'"' | b'\\') {
+                out.push(escape.unwrap_or(*c));
+            }
+            out.push(*c);
+        }
+    }
+    out.push(b'"');
+    Ok(())
 }
 
 /// White space as C's isspace sees it.

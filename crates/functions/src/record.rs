@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use melba_fmgr::io::{binary_in, binary_out, text_in, text_out};
-use melba_fmgr::type_io::is_space;
+use melba_fmgr::type_io::{append_quoted, is_space};
 use melba_fmgr::{CallContext, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup, order};
 use melba_types::key::{self, KeyType};
 use melba_types::{Datum, DbError, Oid, Record, Result, err, limits, oids};
@@ -161,14 +161,7 @@ fn output(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result
             // Quotes and backslashes double: of rows in rows in each of them.
             limits::check_length(2 * out.len() - start)?;
             let text = out.split_off(start);
-            out.push(b'"');
-            for c in text {
-                if matches!(c, b'"' | b'\\') {
-                    out.push(c);
-                }
-                out.push(c);
-            }
-            out.push(b'"');
+            append_quoted(&text, None, out)?;
         }
     }
     out.push(b')');

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
-use melba_fmgr::type_io::is_space;
+use melba_fmgr::type_io::{append_quoted, is_space};
 use melba_fmgr::{TypeContext, TypeIo, lookup};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, oids};
 
@@ -383,7 +383,7 @@ fn write_level(
                 let start = out.len();
                 text_out(context.session, array.element_type, value, out)?;
                 limits::check_length(2 * out.len() - start)?;
-                quote_element(out, start, delimiter);
+                quote_element(out, start, delimiter)?;
             }
         }
     }
@@ -392,21 +392,14 @@ fn write_level(
 }
 
 /// Quotes the element that `out` holds from `start`, when it needs quotes.
-fn quote_element(out: &mut Vec<u8>, start: usize, delimiter: u8) {
+fn quote_element(out: &mut Vec<u8>, start: usize, delimiter: u8) -> Result<()> {
     let text = &out[start..];
     let special = |c: &u8| matches!(c, b'{' | b'}' | b'"' | b'\\') || *c == delimiter || is_space(*c);
     if !text.is_empty() && !text.iter().any(special) && !text.eq_ignore_ascii_case(b"null") {
-        return;
+        return Ok(());
     }
     let text = out.split_off(start);
-    out.push(b'"');
-    for c in text {
-        if matches!(c, b'"' | b'\\') {
-            out.push(b'\\');
-        }
-        out.push(c);
-    }
-    out.push(b'"');
+    append_quoted(&text, Some(b'\\'), out)
 }
 
 /// Binary: dimensions, has-nulls flag, element type, (length, lower bound) a dimension, (length, value) an element.

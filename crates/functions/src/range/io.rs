@@ -109,19 +109,13 @@ fn range_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
 }
 
 /// Appends a bound, quoted where it must be.
-fn write_bound(text: &[u8], out: &mut Vec<u8>) {
+fn write_bound(text: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let special = |c: &u8| b"\"\\()[],".contains(c) || type_io::is_space(*c);
     if !text.is_empty() && !text.iter().any(special) {
-        return out.extend_from_slice(text);
+        out.extend_from_slice(text);
+        return Ok(());
     }
-    out.push(b'"');
-    for &c in text {
-        if c == b'"' || c == b'\\' {
-            out.push(c);
-        }
-        out.push(c);
-    }
-    out.push(b'"');
+    type_io::append_quoted(text, None, out)
 }
 
 fn write_range(c: &TypeContext<'_>, ty: &RangeType, range: &Range, out: &mut Vec<u8>) -> Result<()> {
@@ -133,7 +127,7 @@ fn write_range(c: &TypeContext<'_>, ty: &RangeType, range: &Range, out: &mut Vec
         if let Some(value) = value {
             let mut text = Vec::new();
             io::text_out(c.session, ty.subtype, value, &mut text)?;
-            write_bound(&text, out);
+            write_bound(&text, out)?;
         }
         Ok(())
     };

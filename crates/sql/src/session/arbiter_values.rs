@@ -13,7 +13,11 @@ use melba_parse::Statement;
 
 /// The arbiters cannot be known before the parameters are.
 pub(super) fn are_asked_of(query: &Query) -> bool {
-    let filter = query.insert.as_ref().and_then(|insert| insert.on_conflict.as_ref()).and_then(|conflict| conflict.inference_filter.as_ref());
+    let filter = query
+        .insert
+        .as_ref()
+        .and_then(|insert| insert.on_conflict.as_ref())
+        .and_then(|conflict| conflict.inference_filter.as_ref());
     filter.is_some_and(|filter| filter.any(&mut |e| is_parameter(e)))
 }
 
@@ -25,7 +29,12 @@ pub(super) fn plan(
     values: &[Datum],
 ) -> Result<Planned> {
     let Analyzed { mut query, params } = melba_analyze::analyze(&analysis(context), &statement.node, Some(types))?;
-    if let Some(filter) = query.insert.as_mut().and_then(|insert| insert.on_conflict.as_mut()).and_then(|conflict| conflict.inference_filter.as_mut()) {
+    if let Some(filter) = query
+        .insert
+        .as_mut()
+        .and_then(|insert| insert.on_conflict.as_mut())
+        .and_then(|conflict| conflict.inference_filter.as_mut())
+    {
         give(filter, values);
     }
     plan_analyzed(context, Analyzed { query, params }, Vec::new(), false)

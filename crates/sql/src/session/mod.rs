@@ -8,8 +8,8 @@
 //! 2. After an error inside an extended-query sequence, messages are skipped until Sync.
 //! 3. Positions of errors leave the session in characters; inside, they are bytes.
 
-pub mod backends;
 mod arbiter_values;
+pub mod backends;
 mod blocking;
 mod cache;
 pub mod client;

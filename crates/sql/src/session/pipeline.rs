@@ -22,11 +22,11 @@ use melba_spill::Store;
 use melba_transaction::Tx;
 use melba_tree::{Const, Expr, Query, Target};
 
+use super::arbiter_values;
 use super::context::StatementContext;
 use super::define;
 use super::explain;
 use super::names::SearchPath;
-use super::arbiter_values;
 use super::portal::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
