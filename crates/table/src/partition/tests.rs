@@ -95,7 +95,7 @@ fn hash_partitions_that_overlap_are_found() {
         for remainder in 0..modulus {
             let overlaps = |(m, r): &(i32, i32)| r % modulus.min(*m) == remainder % modulus.min(*m);
             let found = map.overlapping_hash(modulus, remainder);
-            assert_eq!(found.is_some(), hashes.iter().any(|h| overlaps(h)), "{modulus} {remainder}");
+            assert_eq!(found.is_some(), hashes.iter().any(overlaps), "{modulus} {remainder}");
             assert!(found.is_none_or(|oid| overlaps(&hashes[oid.0 as usize - 1])), "{modulus} {remainder}");
         }
     }
