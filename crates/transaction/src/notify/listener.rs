@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use melba_types::Oid;
 use parking_lot::Mutex;
 
-use super::{Batch, Notification, PLACE_BYTES};
+use super::batch::{Batch, Notification, PLACE_BYTES};
 
 /// Wakes the session's connection; it costs little when there is nothing to wake.
 type Wake = Box<dyn Fn() + Send + Sync>;

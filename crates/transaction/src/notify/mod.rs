@@ -10,6 +10,7 @@
 //! 3. What batches take is counted from their place in the queue until the last listener has read them. Over the limit no
 //!    transaction gets a place (54000): a session that does not read costs a bounded amount of memory.
 
+mod batch;
 mod listener;
 mod pending;
 #[cfg(test)]
@@ -24,26 +25,10 @@ use hashbrown::HashMap;
 use melba_types::{DbError, Oid, Result, err};
 use parking_lot::{Condvar, Mutex};
 
+pub use batch::{Batch, Notification};
 pub use listener::{Delivery, Listener};
 use pending::Action;
 pub use pending::{Pending, Position};
-
-/// One notification.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Notification {
-    pub channel: Arc<str>,
-    pub payload: Box<str>,
-}
-
-/// What one transaction tells the sessions of its database.
-pub struct Batch {
-    /// Of the session that tells it.
-    pub pid: i32,
-    pub database: Oid,
-    pub notifications: Vec<Notification>,
-    bytes: u64,
-    used: Arc<AtomicU64>,
-}
 
 /// The queue of a server, and who listens.
 pub struct Notifications {
@@ -82,24 +67,8 @@ pub struct Reserved<'a> {
     batch: Option<Batch>,
 }
 
-/// A notification's length in memory beside its texts.
-const NOTIFICATION_BYTES: usize = size_of::<Notification>() + 2 * size_of::<usize>();
-/// A batch's place in the queue of one listener.
-const PLACE_BYTES: u64 = size_of::<Arc<Batch>>() as u64;
 /// Time between two warnings.
 const WARNING_PAUSE: Duration = Duration::from_secs(5);
-
-impl Notification {
-    fn bytes(&self) -> usize {
-        NOTIFICATION_BYTES + self.channel.len() + self.payload.len()
-    }
-}
-
-impl Drop for Batch {
-    fn drop(&mut self) {
-        self.used.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
 
 impl Notifications {
     /// `limit`: bytes that the queue may hold.
@@ -130,7 +99,7 @@ impl Notifications {
         let bytes = notifications.iter().map(Notification::bytes).sum::<usize>() as u64;
         let mut state = self.state.lock();
         if bytes > 0 && self.used.load(Ordering::Relaxed) + bytes > self.limit() {
-            return Err(too_many());
+            return Err(batch::too_many());
         }
         self.used.fetch_add(bytes, Ordering::Relaxed);
         let used = Arc::clone(&self.used);
@@ -269,8 +238,4 @@ impl Drop for Reserved<'_> {
         drop(state);
         woken.iter().for_each(|listener| listener.wake());
     }
-}
-
-fn too_many() -> DbError {
-    err!(PROGRAM_LIMIT_EXCEEDED, "too many notifications in the NOTIFY queue")
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use melba_types::{Oid, Result, bail};
 
-use super::{Listener, Notification};
+use super::batch::Notification;
+use super::listener::Listener;
 
 /// Names are shorter than this (NAMEDATALEN).
 const CHANNEL_BYTES: usize = 64;
@@ -75,7 +76,7 @@ impl Pending {
         let notification = Notification { channel, payload: payload.into() };
         self.bytes += notification.bytes();
         if self.bytes as u64 > limit {
-            return Err(super::too_many());
+            return Err(super::batch::too_many());
         }
         notifications.push(notification);
         known.insert_unique(hash, notifications.len() - 1, |at| hash_of(hasher, &notifications[*at]));
