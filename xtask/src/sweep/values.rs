@@ -65,6 +65,7 @@ pub const VALUES: &[Values] = &[
             "array_fill('abc'::text, array[1000000])",
             "string_to_array(repeat('b,a,', 300000), ',')",
             "array[repeat('x', 30000000)]",
+            "array[repeat('\"', 10000000)]",
         ],
         small: &["array['a', null]"],
     },
