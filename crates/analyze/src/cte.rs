@@ -6,19 +6,9 @@ use melba_types::{DbError, Result, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::scope::NsItem;
+use super::scope::{CurrentCte, NsItem};
 use super::{Analyzer, nodes};
 use melba_tree::*;
-
-/// The CTE whose query is being analyzed one level further in.
-#[derive(Default)]
-pub struct CurrentCte {
-    pub name: Arc<str>,
-    pub recursive: bool,
-    pub aliases: Vec<Arc<str>>,
-    /// Known once the non-recursive term is.
-    pub columns: Option<Vec<OutputColumn>>,
-}
 
 impl<'p> Analyzer<'_, 'p> {
     /// Analyzes a WITH clause into the level's CTEs; gives whether it said RECURSIVE.
@@ -197,7 +187,7 @@ impl<'p> Analyzer<'_, 'p> {
             let alias = n.alias.as_ref();
             let name: Arc<str> = alias.map_or(n.relname.as_str(), |a| &a.aliasname).into();
             if let Some(alias) = alias {
-                super::from::apply_aliases(&mut columns, &alias.colnames, &name)?;
+                super::range_columns::apply_aliases(&mut columns, &alias.colnames, &name)?;
             }
             let entry = self.add_entry(RangeEntry {
                 kind: RangeKind::Cte { name: n.relname.as_str().into(), levels: up, self_reference },

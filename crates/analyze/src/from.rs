@@ -7,6 +7,7 @@ use melba_types::{DbError, Oid, Result, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
+use super::range_columns::{apply_aliases, relation_columns};
 use super::scope::{ExprKind, NsItem};
 use super::{Analyzer, nodes};
 use melba_tree::*;
@@ -227,34 +228,6 @@ pub fn set_lateral(namespace: &mut [NsItem], only: bool, ok: bool) {
         item.lateral_only = only;
         item.lateral_ok = ok;
     }
-}
-
-/// A relation's columns by attribute number; dropped ones have type 0.
-pub fn relation_columns(relation: &Relation) -> Vec<OutputColumn> {
-    let column = |c: &melba_catalog::Column| OutputColumn {
-        name: c.name.clone(),
-        ty: if c.dropped { Oid::INVALID } else { c.ty },
-        typmod: c.typmod,
-        collation: c.collation,
-    };
-    relation.columns.iter().map(column).collect()
-}
-
-/// Renames columns by an alias list.
-pub fn apply_aliases(columns: &mut [OutputColumn], names: &[pb::Node], table: &str) -> Result<()> {
-    let available = columns.iter().filter(|c| c.ty.is_valid()).count();
-    if names.len() > available {
-        let given = names.len();
-        return Err(err!(
-            INVALID_COLUMN_REFERENCE,
-            "table \"{table}\" has {available} columns available but {given} columns specified"
-        ));
-    }
-    let visible = columns.iter_mut().filter(|c| c.ty.is_valid());
-    for (column, name) in visible.zip(names.iter().filter_map(nodes::string)) {
-        column.name = name.into();
-    }
-    Ok(())
 }
 
 /// Whether a view's query mentions the view, directly or through other views: CREATE OR REPLACE VIEW can bring that about.

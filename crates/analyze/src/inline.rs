@@ -6,8 +6,9 @@ use melba_types::{DbError, Oid, Result, oids};
 use pg_query::NodeEnum;
 
 use super::context::Context;
-use super::expression::is_mutable;
-use super::routine::{ResultForm, RoutineScope, analyze_in_routine, routine_statements};
+use super::routine::{ResultForm, analyze_in_routine, routine_statements};
+use super::routine_scope::RoutineScope;
+use super::volatility::is_mutable;
 use melba_tree::*;
 
 /// What an argument that a body mentions more than once may cost, in function calls.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use melba_types::{DbError, Oid, Result, err};
 use pg_query::protobuf as pb;
 
-use super::from::{FromResult, apply_aliases, set_lateral};
+use super::from::{FromResult, set_lateral};
 use super::operators::OperatorName;
+use super::range_columns::apply_aliases;
 use super::scope::{ExprKind, NsColumn, NsItem};
 use super::{Analyzer, nodes};
 use melba_tree::*;

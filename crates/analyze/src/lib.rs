@@ -37,10 +37,12 @@ mod on_conflict;
 mod operators;
 mod params;
 mod polymorphic;
+mod range_columns;
 mod range_function;
 mod record;
 mod returning;
 mod routine;
+mod routine_scope;
 mod scope;
 mod select;
 mod set_operation;
@@ -52,6 +54,7 @@ mod update;
 mod values;
 mod variables;
 mod view_target;
+mod volatility;
 mod window;
 
 use melba_types::{DbError, Oid, Result, limits};
@@ -65,21 +68,23 @@ pub use collate::assign as assign_collations;
 pub use context::Context;
 pub use expression::{
     Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
-    coerce_for_assignment, column_default, identity_sequence, is_mutable,
+    coerce_for_assignment, column_default, identity_sequence,
 };
-pub use from::relation_columns;
 pub use inline::inline_routines;
 pub use literal::LiteralUse;
 pub use operators::operator_signature;
 pub use params::Params;
 pub use polymorphic::{is_polymorphic, undetermined_result};
+pub use range_columns::relation_columns;
 pub use routine::{
-    AnalyzedCall, CallPlace, ResultForm, RoutineResult, RoutineScope, analyze_call, analyze_in_routine, analyze_part_assignment,
-    analyze_with_variables, check_routine_statement, coerce_for_variable, input_names, routine_statements,
+    AnalyzedCall, CallPlace, ResultForm, RoutineResult, analyze_call, analyze_in_routine, analyze_part_assignment,
+    analyze_with_variables, check_routine_statement, coerce_for_variable, routine_statements,
 };
+pub use routine_scope::{RoutineScope, input_names};
 pub use scope::ExprKind;
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
 pub use variables::{NameConflict, Variable, VariableField, Variables};
+pub use volatility::is_mutable;
 
 use literal::Literals;
 use scope::Level;

@@ -45,7 +45,7 @@ impl<'p> Analyzer<'_, 'p> {
             kind: RangeKind::Relation { oid: relation.oid, inherit: false, sample: None },
             alias: Some("excluded".into()),
             name: "excluded".into(),
-            columns: super::from::relation_columns(relation),
+            columns: super::range_columns::relation_columns(relation),
             lateral: false,
             in_from: true,
             required: Privileges::default(),

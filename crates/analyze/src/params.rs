@@ -4,7 +4,7 @@ use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
 use super::context::Context;
-use super::routine::RoutineScope;
+use super::routine_scope::RoutineScope;
 use melba_tree::*;
 
 /// The types of a statement's parameters.

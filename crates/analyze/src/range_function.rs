@@ -6,7 +6,7 @@ use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::from::apply_aliases;
+use super::range_columns::apply_aliases;
 use super::scope::{ExprKind, NsItem};
 use super::{Analyzer, nodes};
 use melba_tree::*;
@@ -170,7 +170,9 @@ impl<'p> Analyzer<'_, 'p> {
                 );
             }
             None => match self.cx.row_relation(ty) {
-                Some(relation) => super::from::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid()).collect(),
+                Some(relation) => {
+                    super::range_columns::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid()).collect()
+                }
                 None => {
                     let column_name = match &expr {
                         Expr::Function(call) => self.out_name(call).unwrap_or_else(|| name.clone()),

@@ -12,6 +12,7 @@ use pg_query::protobuf as pb;
 use super::coerce::How;
 use super::context::Context;
 use super::polymorphic::is_polymorphic;
+use super::routine_scope::RoutineScope;
 use super::scope::ExprKind;
 use super::variables::{NameConflict, Variable, Variables};
 use super::{Analyzer, Params, collate};
@@ -20,18 +21,6 @@ use melba_tree::*;
 
 /// The fields of a row value, each with its name.
 type NamedFields = Vec<(Expr, Arc<str>)>;
-
-/// What the statements of a body see of their function.
-#[derive(Clone, Debug, Default)]
-pub struct RoutineScope {
-    pub name: Arc<str>,
-    /// Of the input arguments, with what polymorphic ones stand for.
-    pub arg_types: Vec<Oid>,
-    /// Of the input arguments; empty for those without a name.
-    pub arg_names: Vec<Arc<str>>,
-    /// What its arguments' collations make the collation of the call, or 0.
-    pub collation: Oid,
-}
 
 /// What a function gives in one call.
 #[derive(Clone, Debug)]
@@ -52,23 +41,6 @@ pub enum ResultForm {
     Value,
     /// All columns are the fields of a row.
     Row,
-}
-
-impl RoutineScope {
-    /// A function's arguments, called with values of these types.
-    pub fn of(function: &Function, actual: &[Oid], collation: Oid) -> RoutineScope {
-        let resolved = |(declared, actual): (&Oid, &Oid)| if is_polymorphic(*declared) { *actual } else { *declared };
-        let arg_types = function.arg_types.iter().zip(actual).map(resolved).collect();
-        RoutineScope { name: function.name.clone(), arg_names: input_names(function), arg_types, collation }
-    }
-}
-
-/// The names of a function's input arguments, empty where there is none.
-pub fn input_names(function: &Function) -> Vec<Arc<str>> {
-    let is_input = |i: &usize| function.arg_modes.get(*i).is_none_or(|m| matches!(m, b'i' | b'b' | b'v'));
-    let all = if function.all_arg_types.is_empty() { function.arg_types.len() } else { function.all_arg_types.len() };
-    let name = |i| function.arg_names.get(i).cloned().unwrap_or_default();
-    (0..all).filter(is_input).map(name).collect()
 }
 
 /// The statements of a body: of a text, or of one that was parsed with its CREATE FUNCTION.
@@ -121,7 +93,7 @@ impl Context<'_> {
             return result(columns);
         }
         if let Some(relation) = self.row_relation(ty) {
-            let live = super::from::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid());
+            let live = super::range_columns::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid());
             return result(Some(live.collect()));
         }
         if ty != oids::RECORD || function.arg_modes.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::Relation;
 use melba_types::Oid;
 use pg_query::protobuf as pb;
 
@@ -136,6 +137,26 @@ pub struct NsItem {
     pub version: RowVersion,
 }
 
+/// The CTE whose query is being analyzed one level further in.
+#[derive(Default)]
+pub struct CurrentCte {
+    pub name: Arc<str>,
+    pub recursive: bool,
+    pub aliases: Vec<Arc<str>>,
+    /// Known once the non-recursive term is.
+    pub columns: Option<Vec<OutputColumn>>,
+}
+
+/// The view that a statement names as its target.
+pub struct ViewTarget {
+    pub view: Arc<Relation>,
+    /// For every column of the view the index of the table's column, if it is one.
+    pub columns: Vec<Option<usize>>,
+    /// The view's WHERE, over the table's entry.
+    pub filter: Option<Expr>,
+    pub command: Command,
+}
+
 /// Working state for one query level.
 #[derive(Default)]
 pub struct Level<'p> {
@@ -147,7 +168,7 @@ pub struct Level<'p> {
     /// Names of CTEs that are not visible yet, for the hint.
     pub future_ctes: Vec<Arc<str>>,
     /// The CTE of this level's WITH that is being analyzed.
-    pub current_cte: Option<super::cte::CurrentCte>,
+    pub current_cte: Option<CurrentCte>,
     pub kind: ExprKindCell,
     pub window_definitions: Vec<WindowSource<'p>>,
     pub has_aggregates: bool,
@@ -160,7 +181,7 @@ pub struct Level<'p> {
     /// The target relation's namespace item of INSERT, UPDATE, DELETE, MERGE.
     pub target: Option<NsItem>,
     /// The target is a view over a table.
-    pub view_target: Option<super::view_target::ViewTarget>,
+    pub view_target: Option<ViewTarget>,
     pub is_insert_select: bool,
     /// Location of the last set-returning function, to find nested ones.
     pub last_srf: i32,

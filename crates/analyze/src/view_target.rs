@@ -9,19 +9,10 @@ use melba_catalog::{Relation, RelationKind};
 use melba_types::{DbError, Oid, Result, err};
 use pg_query::protobuf as pb;
 
-use super::scope::{NsColumn, NsItem};
+use super::range_columns::{apply_aliases, relation_columns};
+use super::scope::{NsColumn, NsItem, ViewTarget};
 use super::{Analyzer, Context};
 use melba_tree::*;
-
-/// The view that a statement names as its target.
-pub struct ViewTarget {
-    pub view: Arc<Relation>,
-    /// For every column of the view the index of the table's column, if it is one.
-    pub columns: Vec<Option<usize>>,
-    /// The view's WHERE, over the table's entry.
-    pub filter: Option<Expr>,
-    command: Command,
-}
 
 impl<'p> Analyzer<'_, 'p> {
     /// Makes the table under a view the target; 55000 when the view is not simple enough.
@@ -44,16 +35,16 @@ impl<'p> Analyzer<'_, 'p> {
             kind: RangeKind::Relation { oid: table.oid, inherit: true, sample: None },
             alias: Some(shown.clone()),
             name: shown.clone(),
-            columns: super::from::relation_columns(&table),
+            columns: relation_columns(&table),
             lateral: false,
             in_from: true,
             required: Privileges::default(),
         });
         let filter = query.filter.clone().map(|e| moved(e, inner, entry));
         let merged: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| moved(t.expr.clone(), inner, entry)).collect();
-        let mut columns = super::from::relation_columns(view);
+        let mut columns = relation_columns(view);
         if let Some(alias) = &name.alias {
-            super::from::apply_aliases(&mut columns, &alias.colnames, &shown)?;
+            apply_aliases(&mut columns, &alias.colnames, &shown)?;
         }
         let target = ViewTarget { view: view.clone(), columns: plain_columns(&merged), filter, command };
         let numbers = target.columns.iter().map(|c| c.map_or(0, |i| i as i16 + 1));

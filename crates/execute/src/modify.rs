@@ -9,7 +9,7 @@ use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace,
 use super::{ExecContext, Operator};
 use melba_expression::Expression;
 use melba_expression::repeat;
-use melba_plan::modify::{
+use melba_plan::modify_node::{
     Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
 };
 use melba_plan::node::TableSource;

@@ -15,45 +15,15 @@ use melba_engine::{RelationLockMode, ZoneOp};
 use melba_types::key::KeyType;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId, bail};
 
-use self::index::IndexChoice;
-use self::members::FamilyPath;
-pub(super) use self::members::Member;
-pub use self::prune::Pruning;
-use super::join::{Goal, Path, PathKind};
 use super::layout::Layout;
 use super::node::*;
-use super::planner::{Planner, Stage};
-use super::prepare::{Rels, contains_sublink, rels_of};
+use super::path::{Access, FamilyPath, Goal, LeafPath, Path, PathKind};
+use super::planner::Planner;
+use super::rels::{Rels, contains_sublink, plain_column, rels_of};
 use melba_expression::{Compiler, Expression, Resolved, Scope};
 use melba_largeobject::Trees;
 use melba_table::TargetBuilder;
 use melba_tree::{Const, Expr, RangeKind, Var};
-
-/// How a range table entry is read.
-pub(super) struct LeafPath {
-    pub entry: usize,
-    pub access: Access,
-    /// Conditions to check on each row.
-    pub filter: Vec<Expr>,
-}
-
-pub(super) enum Access {
-    Table,
-    Index(IndexChoice),
-    System {
-        equal: Vec<(usize, Expr)>,
-        /// Lists of values that a column is among.
-        any_of: Vec<(usize, Expr)>,
-    },
-    Function,
-    Values,
-    Cte,
-    Result,
-    /// Planned already, with the parameters it uses; taken when the plan is made.
-    Subquery(RefCell<Option<(Stage, BTreeSet<usize>)>>),
-    /// A table with children.
-    Family(FamilyPath),
-}
 
 /// More than finding a row by an index: a plan that is made while a table is empty stays good when it grows.
 const SCAN_START: f64 = 2.0;
@@ -336,7 +306,7 @@ impl Planner<'_> {
                 && self.kind(other.ty()) == described.kind
                 && self.comparable(described.ty, other.ty())
                 && !self.has_volatile(other)
-                && !super::prepare::contains_sublink(other)
+                && !super::rels::contains_sublink(other)
             {
                 return Some((column, other.clone()));
             }
@@ -578,14 +548,5 @@ fn is_parameter(expr: &Expr) -> bool {
         Expr::Param(_) => true,
         Expr::Relabel { arg, .. } => is_parameter(arg),
         _ => false,
-    }
-}
-
-/// The column of an entry that an expression is, through binary-compatible casts; counted from 0.
-pub(super) fn plain_column(expr: &Expr, entry: usize) -> Option<usize> {
-    match expr {
-        Expr::Var(v) if v.entry == entry && v.levels_up == 0 && v.column > 0 => Some(v.column as usize - 1),
-        Expr::Relabel { arg, .. } => plain_column(arg, entry),
-        _ => None,
     }
 }

@@ -8,7 +8,8 @@
 
 use super::layout::same;
 use super::planner::Planner;
-use super::prepare::{Rels, Tree, TreeJoin, conjuncts, contains_sublink, rels_of};
+use super::prepare::{Tree, TreeJoin};
+use super::rels::{Rels, conjuncts, contains_sublink, rels_of};
 use melba_tree::Expr;
 
 impl Planner<'_> {

@@ -14,7 +14,8 @@ use melba_types::Oid;
 use super::layout::same;
 use super::membership::Membership;
 use super::planner::Planner;
-use super::prepare::{Rels, Tree, TreeJoin, contains_sublink, rels_of};
+use super::prepare::{Tree, TreeJoin};
+use super::rels::{Rels, contains_sublink, rels_of};
 use melba_tree::{Expr, OperatorCall};
 
 /// Strategy number of `=` in a B-tree family.

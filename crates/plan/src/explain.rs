@@ -23,21 +23,6 @@ pub(super) fn named(name: &str, alias: &str) -> String {
     if name == alias || alias.is_empty() { name.to_string() } else { format!("{name} {alias}") }
 }
 
-pub(super) fn conjunction(planner: &Planner<'_>, conditions: &[Expr]) -> String {
-    match conditions {
-        [one] => parenthesized(planner.show(one)),
-        many => {
-            let each: Vec<String> = many.iter().map(|c| parenthesized(planner.show(c))).collect();
-            format!("({})", each.join(" AND "))
-        }
-    }
-}
-
-/// Conditions stand in parentheses; most print with their own.
-fn parenthesized(text: String) -> String {
-    if text.starts_with('(') || !text.contains(' ') { text } else { format!("({text})") }
-}
-
 pub(super) fn equalities(planner: &Planner<'_>, keys: &[(Expr, Expr)]) -> String {
     let each: Vec<String> = keys.iter().map(|(a, b)| format!("({} = {})", planner.show(a), planner.show(b))).collect();
     if each.len() == 1 { each.concat() } else { format!("({})", each.join(" AND ")) }
@@ -138,7 +123,7 @@ fn at_least_a_row(estimate: Estimate) -> Estimate {
 
 impl Shown {
     /// A change returns rows only by RETURNING; what VALUES inserts as one row, PostgreSQL computes in a node of its own.
-    fn tell_change(&mut self, change: &super::modify::ModifyNode, node: &PlanNode) {
+    fn tell_change(&mut self, change: &super::modify_node::ModifyNode, node: &PlanNode) {
         if change.input().is_none() {
             let columns: Vec<Kind> = change.target.relation.columns.iter().filter(|c| !c.dropped).map(|c| c.kind).collect();
             self.children.push(Shown {
@@ -177,7 +162,7 @@ fn mark_driving_scan(node: &mut Shown) {
 }
 
 /// The tables of a family whose rows a change reads, and so may change: "Update on child parent_1".
-fn changed_members(node: &super::modify::ModifyNode) -> Vec<String> {
+fn changed_members(node: &super::modify_node::ModifyNode) -> Vec<String> {
     let Some(family) = &node.family else { return vec![] };
     let (mut lines, mut todo) = (Vec::new(), node.input().into_iter().collect::<Vec<_>>());
     while let Some(next) = todo.pop() {

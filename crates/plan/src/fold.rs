@@ -6,7 +6,7 @@ use melba_types::{Datum, Oid};
 
 use super::layout::boolean;
 use super::planner::{Nothing, Planner};
-use super::prepare::{conjuncts, contains_sublink, rels_of};
+use super::rels::{conjuncts, contains_sublink, rels_of};
 use melba_expression::Compiler;
 use melba_tree::{Expr, Query};
 

@@ -69,7 +69,7 @@ impl Planner<'_> {
         if let Some(mut condition) = query.having.take() {
             // As a whole, for it may be a grouping expression.
             replace(&mut condition, 0, &mut all, written);
-            super::prepare::conjuncts(condition, &mut having);
+            super::rels::conjuncts(condition, &mut having);
         }
         for window in &mut query.windows {
             use melba_tree::FrameBound::{Following, Preceding};
@@ -121,7 +121,7 @@ impl Planner<'_> {
         let below = stage.node.estimate;
         let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
         let scatters = self.scatters(&groups, of_input, below.rows);
-        let rows = (of_input * super::selectivity::default_of(&having)).max(1.0);
+        let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
         let workers = self.workers_for_aggregate(&stage.node, sets.len(), &groups, &aggregates);
@@ -141,7 +141,7 @@ impl Planner<'_> {
             self.detail(&mut node, "Group Key", || super::explain::list(self, &exprs));
         }
         if !having.is_empty() {
-            self.detail(&mut node, "Filter", || super::explain::conjunction(self, &having));
+            self.detail(&mut node, "Filter", || self.show_all(&having));
         }
         Ok(Stage { node, layout })
     }

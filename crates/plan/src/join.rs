@@ -9,11 +9,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use melba_types::{DbError, Result, limits, oids};
 
-use super::access::LeafPath;
 use super::membership::Membership;
 use super::node::*;
+use super::path::{Goal, Path, PathKind};
 use super::planner::{Planner, Stage};
-use super::prepare::{Rels, Tree, TreeJoin, flatten, rels_of};
+use super::prepare::{Tree, TreeJoin, flatten};
+use super::rels::{Rels, rels_of};
 use melba_catalog::Storage;
 use melba_expression::key::KeyPart;
 use melba_tree::{Expr, RangeKind};
@@ -31,64 +32,11 @@ const LOOP: f64 = 0.1;
 /// Pairs of rows that are looked at one by one although a hash join is possible.
 const PAIRS_MAX: f64 = 100.0;
 
-/// A column of the required order: expression, descending, nulls first.
-#[derive(Clone, Debug)]
-pub(super) struct OrderKey {
-    pub expr: Expr,
-    pub descending: bool,
-    pub nulls_first: bool,
-}
-
-/// What is known when paths are made.
-pub(super) struct Goal {
-    pub order: Vec<OrderKey>,
-    /// Share of the rows that will be asked for.
-    pub fraction: f64,
-}
-
-pub(super) struct Path {
-    pub kind: PathKind,
-    pub rels: Rels,
-    /// Relations whose columns it needs as parameters.
-    pub params: Rels,
-    pub rows: f64,
-    pub startup: f64,
-    pub total: f64,
-    /// Rows come in the required order.
-    pub ordered: bool,
-    /// Conditions of joins above that it satisfies already.
-    pub used: Vec<Rc<Expr>>,
-}
-
-pub(super) enum PathKind {
-    Leaf(LeafPath),
-    Join {
-        join: JoinType,
-        hash: Vec<(Expr, Expr)>,
-        left: Rc<Path>,
-        right: Rc<Path>,
-        conditions: Vec<Expr>,
-        is_hash: bool,
-    },
-    Filter {
-        input: Rc<Path>,
-        conditions: Vec<Expr>,
-    },
-    /// One row of no columns.
-    Nothing,
-}
-
 /// A condition between items of an inner join.
 struct Joining {
     rels: Rels,
     condition: Rc<Expr>,
     membership: Option<Membership>,
-}
-
-impl Path {
-    fn cost(&self, goal: &Goal) -> f64 {
-        self.startup + (self.total - self.startup) * goal.fraction
-    }
 }
 
 impl Planner<'_> {
@@ -565,7 +513,7 @@ impl Planner<'_> {
         let mut node = self.node(Op::HashJoin(Arc::new(node)), kinds, estimate);
         self.detail(&mut node, "Hash Cond", || super::explain::equalities(self, keys));
         if !conditions.is_empty() {
-            self.detail(&mut node, "Join Filter", || super::explain::conjunction(self, conditions));
+            self.detail(&mut node, "Join Filter", || self.show_all(conditions));
         }
         Ok(Stage { node, layout })
     }
@@ -591,7 +539,7 @@ impl Planner<'_> {
         let node = NestedLoopNode { join, left: left.node, right: right.node, parameters, conditions: compiled };
         let mut node = self.node(Op::NestedLoop(Arc::new(node)), kinds, estimate);
         if !conditions.is_empty() {
-            self.detail(&mut node, "Join Filter", || super::explain::conjunction(self, conditions));
+            self.detail(&mut node, "Join Filter", || self.show_all(conditions));
         }
         Ok(Stage { node, layout })
     }

@@ -138,7 +138,7 @@ pub enum Op {
     Append(Arc<AppendNode>),
     RecursiveUnion(Arc<RecursiveUnionNode>),
     LockRows(Arc<LockRowsNode>),
-    Modify(Arc<super::modify::ModifyNode>),
+    Modify(Arc<super::modify_node::ModifyNode>),
 }
 
 /// The rows of all inputs, one after the other.
@@ -146,7 +146,7 @@ pub enum Op {
 pub struct AppendNode {
     pub inputs: Vec<PlanNode>,
     /// Which of the inputs, partitions of a table, need to be read.
-    pub pruning: Option<super::access::Pruning>,
+    pub pruning: Option<super::pruning::Pruning>,
 }
 
 /// The input's rows, or one row without columns, if constant conditions hold.

@@ -14,7 +14,7 @@
 use melba_catalog::Catalog;
 use melba_types::{Datum, Oid};
 
-use super::prepare::Rels;
+use super::rels::Rels;
 use melba_tree::{BooleanTest, Expr, ScalarArray, Sublink, SublinkKind};
 
 const ALL: Rels = Rels::MAX;

@@ -1,14 +1,16 @@
 //! The planner's state: query levels, executor parameters, numbering; and compilation against layouts.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use melba_engine::RelationLockMode;
+use melba_engine::{ColumnEstimate, RelationLockMode};
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
-use super::access::Member;
 use super::layout::Layout;
+use super::member::Member;
 use super::node::*;
 use super::{Plan, PlanContext};
 use melba_expression::Expression;
@@ -17,6 +19,9 @@ use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 
 /// Table scans above this make planning cheap in comparison.
 const LONG_SCAN_COST: f64 = 100.0;
+
+/// The statistics that a query level has asked for, by entry and column.
+pub(super) type Estimates = RefCell<HashMap<(usize, usize), Option<Rc<ColumnEstimate>>>>;
 
 /// A query being planned.
 #[derive(Default)]
@@ -30,7 +35,7 @@ pub(super) struct Level {
     pub scanned: HashMap<usize, HashSet<Oid>>,
     /// Conditions may be looked at again for a row's newest version.
     pub rechecks: bool,
-    pub estimates: super::selectivity::Estimates,
+    pub estimates: Estimates,
     /// Executor parameters that carry columns of this level to where they are not in the row.
     pub parameters: HashMap<(usize, i16), usize>,
     pub ctes: Vec<(Arc<str>, CteBinding)>,
@@ -218,6 +223,15 @@ impl<'a> Planner<'a> {
         melba_deparse::plan_expression(self.catalog(), self.context.session, &levels, &expr)
     }
 
+    /// Conditions that all hold, as EXPLAIN prints them.
+    pub fn show_all(&self, conditions: &[Expr]) -> String {
+        let show = |condition| parenthesized(self.show(condition));
+        match conditions {
+            [one] => show(one),
+            many => format!("({})", many.iter().map(show).collect::<Vec<_>>().join(" AND ")),
+        }
+    }
+
     /// Shows a part that is computed when it is compiled as its value; false when it has become that.
     fn fold(&self, expr: &mut Expr) -> bool {
         let (catalog, session) = (self.context.catalog, self.context.session);
@@ -307,10 +321,10 @@ impl<'a> Planner<'a> {
         let compiled = self.compile_all(conditions, &stage.layout)?;
         let mut estimate = stage.node.estimate;
         estimate.total += estimate.rows * 0.0025 * conditions.len() as f64;
-        estimate.rows = (estimate.rows * super::selectivity::default_of(conditions)).max(1.0);
+        estimate.rows = (estimate.rows * super::default_selectivity::default_of(conditions)).max(1.0);
         let kinds = stage.node.kinds.clone();
         let mut node = self.node(Op::Filter(Arc::new(FilterNode { input: stage.node, conditions: compiled })), kinds, estimate);
-        self.detail(&mut node, "Filter", || super::explain::conjunction(self, conditions));
+        self.detail(&mut node, "Filter", || self.show_all(conditions));
         Ok(Stage { node, layout: stage.layout })
     }
 
@@ -334,7 +348,6 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// An expression's surroundings within a plan.
 /// The scope of what refers to nothing.
 pub(super) struct Nothing;
 
@@ -344,6 +357,7 @@ impl Scope for Nothing {
     }
 }
 
+/// An expression's surroundings within a plan.
 struct PlanScope<'p, 'a, 'l> {
     planner: &'p mut Planner<'a>,
     layout: &'l Layout,
@@ -386,4 +400,9 @@ impl Scope for PlanScope<'_, '_, '_> {
             self.planner.constant_error.get_or_insert(error);
         }
     }
+}
+
+/// Conditions stand in parentheses; most print with their own.
+fn parenthesized(text: String) -> String {
+    if text.starts_with('(') || !text.contains(' ') { text } else { format!("({text})") }
 }

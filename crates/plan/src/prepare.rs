@@ -7,21 +7,12 @@ use melba_types::{DbError, Result};
 use super::layout::column;
 use super::nullability::rejected_nulls;
 use super::planner::Planner;
+use super::rels::{Rels, bit, conjuncts, contains_sublink, rels_of};
 use super::unnest::Unnested;
 use melba_tree::{
     Command, Cte, Distinct, Expr, FromItem, JoinKind, Param, ParamKind, Query, RangeEntry, RangeKind, RowExpr, Sublink,
     SublinkKind,
 };
-
-/// A set of range table entries.
-pub(super) type Rels = u128;
-
-pub(super) fn bit(entry: usize) -> Result<Rels> {
-    if entry >= 128 {
-        return Err(DbError::unsupported("a query over more than 128 relations"));
-    }
-    Ok(1 << entry)
-}
 
 /// How rows of the left side go with rows of the right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,21 +64,6 @@ impl Tree {
             Tree::Inner { items, .. } => items.iter().fold(0, |all, item| all | item.rels()),
             Tree::Join { left, right, .. } => left.rels() | right.rels(),
         }
-    }
-}
-
-/// Entries of the query's own level that an expression refers to.
-pub(super) fn rels_of(expr: &Expr) -> Rels {
-    let mut rels: Rels = 0;
-    expr.visit_vars(&mut |v| rels |= 1 << v.entry.min(127));
-    rels
-}
-
-/// Splits a condition into its conjuncts.
-pub(super) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
-    match expr {
-        Expr::And(args) => args.into_iter().for_each(|a| conjuncts(a, out)),
-        other => out.push(other),
     }
 }
 
@@ -584,10 +560,6 @@ fn note_whole_rows(query: &Query, out: &mut HashSet<usize>) {
         }
         true
     });
-}
-
-pub(super) fn contains_sublink(expr: &Expr) -> bool {
-    expr.any(&mut |e| matches!(e, Expr::Sublink(_)))
 }
 
 /// A SELECT without clauses that group, number, restrict or lock its rows.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Result, limits};
 
-use super::join::{Goal, OrderKey};
 use super::layout::{Layout, TARGET, same};
 use super::node::*;
+use super::path::{Goal, OrderKey};
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
 use melba_expression::key::KeyPart;
@@ -187,7 +187,7 @@ impl<'a> Planner<'a> {
                 let (kinds, estimate) = (stage.node.kinds.clone(), stage.node.estimate);
                 let op = Op::Result(Arc::new(ResultNode { input: Some(stage.node), conditions }));
                 let mut node = self.node(op, kinds, estimate);
-                self.detail(&mut node, "One-Time Filter", || super::explain::conjunction(self, &gates));
+                self.detail(&mut node, "One-Time Filter", || self.show_all(&gates));
                 stage = Stage { node, layout: stage.layout };
             }
         }
@@ -561,7 +561,7 @@ impl<'a> Planner<'a> {
 /// `Recheck` before it is compiled.
 pub(super) enum RecheckExpr {
     Condition(Expr),
-    Outer { conditions: Vec<Expr>, rels: super::prepare::Rels },
+    Outer { conditions: Vec<Expr>, rels: super::rels::Rels },
 }
 
 /// How to look again at a joined row of which a part has changed, innermost joins first.

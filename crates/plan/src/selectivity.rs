@@ -2,22 +2,18 @@
 
 use std::rc::Rc;
 
-use hashbrown::HashMap;
 use melba_catalog::{Relation, Storage, relations};
 use melba_engine::{ColumnEstimate, Point};
 use melba_types::{Datum, Oid, oids};
 
+use super::default_selectivity::{EQUAL, OTHER, RANGE};
 use super::pattern::{like_exact, like_prefix, regex_exact, regex_prefix};
 use super::planner::{Nothing, Planner};
-use super::prepare::{Rels, contains_sublink, rels_of};
+use super::rels::{Rels, contains_sublink, rels_of};
 use melba_expression::Compiler;
 use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, ScalarArray};
 
-/// Without statistics, PostgreSQL's defaults: DEFAULT_EQ_SEL, DEFAULT_INEQ_SEL, DEFAULT_RANGE_INEQ_SEL.
-const EQUAL: f64 = 0.005;
-const RANGE: f64 = 0.3333;
 const BETWEEN: f64 = 0.005;
-const OTHER: f64 = 0.5;
 /// Of a pattern that begins with a wildcard: a word of a few letters.
 const PATTERN: f64 = 0.05;
 /// An IN list whose length is not known.
@@ -55,9 +51,6 @@ impl Place {
         }
     }
 }
-
-/// The statistics that a query level has asked for, by entry and column.
-pub(super) type Estimates = std::cell::RefCell<HashMap<(usize, usize), Option<Rc<ColumnEstimate>>>>;
 
 impl Planner<'_> {
     /// The share of rows that pass one condition. What belongs to other relations counts as some value.
@@ -487,15 +480,4 @@ fn place_among(ty: Oid, value: &Datum, of: Oid) -> Option<Place> {
         _ => number,
     };
     number.is_finite().then_some(Place::Number(number))
-}
-
-/// The share that passes conditions of which nothing is known but their form.
-pub(super) fn default_of(conditions: &[Expr]) -> f64 {
-    let of_one = |condition: &Expr| match condition {
-        Expr::Operator(_) => RANGE,
-        Expr::NullTest { is_null: true, .. } => EQUAL,
-        Expr::NullTest { .. } => 1.0 - EQUAL,
-        _ => OTHER,
-    };
-    conditions.iter().map(of_one).product()
 }

@@ -15,7 +15,8 @@ use melba_types::{Datum, Oid, Result, oids};
 
 use super::layout::{boolean, column};
 use super::planner::Nothing;
-use super::prepare::{Builder, Rels, Tree, bit, conjuncts, is_of_joins, lower, refers_out, refers_up, rels_of};
+use super::prepare::{Builder, Tree, is_of_joins, lower, refers_out, refers_up};
+use super::rels::{Rels, bit, conjuncts, rels_of};
 use melba_expression::Compiler;
 use melba_tree::{
     BooleanTest, Case, Const, Expr, OutputColumn, Query, RangeEntry, RangeKind, SortGroup, Sublink, SublinkKind, Target,
@@ -184,7 +185,7 @@ impl Builder<'_, '_> {
             let raw = self.planner.table_rows(self.table(entry)?);
             // Statistics belong to a level that is planned; here the form of the conditions must do.
             let own: Vec<Expr> = conditions.iter().filter(|c| rels_of(c) == 1 << i).cloned().collect();
-            Some(raw * super::selectivity::default_of(&own))
+            Some(raw * super::default_selectivity::default_of(&own))
         };
         let outer_rows =
             self.entries.iter().enumerate().filter(|(i, _)| outer >> (*i).min(127) & 1 != 0).filter_map(|(i, e)| rows_of(i, e));

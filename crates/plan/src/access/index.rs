@@ -1,16 +1,15 @@
 //! Which indexes can serve which conditions and orders.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use melba_catalog::{IndexInfo, Relation, Storage};
 use melba_types::{Oid, Result, TreeId, oids};
 
-use super::{Access, LeafPath, plain_column};
-use crate::join::{Goal, Path, PathKind};
+use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::boolean;
+use crate::path::{Access, Goal, LeafPath, Path, PathKind};
 use crate::planner::Planner;
-use crate::prepare::{Rels, contains_sublink, rels_of};
+use crate::rels::{Rels, contains_sublink, plain_column, rels_of};
 use melba_expression::key::KeyPart;
 use melba_tree::Expr;
 
@@ -24,43 +23,6 @@ const INDEX_ROW: f64 = 0.03;
 const SEGMENT_ROW: f64 = 0.1;
 /// Of an index that has all columns.
 const INDEX_ONLY_ROW: f64 = 0.012;
-
-/// The part of an index that is read, with bounds not compiled yet.
-#[derive(Clone)]
-pub(crate) struct ArmChoice {
-    pub index: Oid,
-    pub name: Arc<str>,
-    pub tree: TreeId,
-    pub parts: Vec<KeyPart>,
-    pub matches: Vec<Match>,
-    pub range: Option<RangeChoice>,
-    /// `IndexArm::unique`.
-    pub unique: bool,
-    /// Conditions for EXPLAIN.
-    pub shown: Vec<Expr>,
-}
-
-#[derive(Clone)]
-pub(crate) enum Match {
-    Equal(Expr),
-    AnyOf(Expr),
-    IsNull,
-}
-
-#[derive(Clone)]
-pub(crate) enum RangeChoice {
-    Between { lower: Option<(Expr, bool)>, upper: Option<(Expr, bool)> },
-    Prefix { pattern: Expr, regex: bool },
-    NotNull,
-}
-
-#[derive(Clone)]
-pub(crate) struct IndexChoice {
-    pub arms: Vec<ArmChoice>,
-    pub reverse: bool,
-    /// Conditions on the relation alone that hold for all rows found.
-    pub decided: Vec<Expr>,
-}
 
 /// What a condition says about one index column.
 enum Bound {
@@ -340,7 +302,7 @@ impl Planner<'_> {
             let mut rows = 0.0;
             for arg in args {
                 let mut parts = Vec::new();
-                crate::prepare::conjuncts(arg.clone(), &mut parts);
+                crate::rels::conjuncts(arg.clone(), &mut parts);
                 let candidates: Vec<&Expr> = parts.iter().collect();
                 let mut best: Option<Matched> = None;
                 for oid in &relation.indexes {

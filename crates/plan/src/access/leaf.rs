@@ -6,12 +6,13 @@ use melba_catalog::Relation;
 use melba_fmgr::{RowColumn, registry};
 use melba_types::{DbError, Kind, Result};
 
-use super::index::{ArmChoice, IndexChoice, Match, RangeChoice};
-use super::{Access, LeafPath, ScanColumns};
+use super::ScanColumns;
 use crate::Synthesized;
 use crate::explain;
+use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::{Layout, column};
 use crate::node::*;
+use crate::path::{Access, LeafPath};
 use crate::planner::{CteBinding, Planner, Stage};
 use melba_analyze::function_columns;
 use melba_expression::Expression;
@@ -141,7 +142,7 @@ impl Planner<'_> {
         );
         self.detail(&mut node, "on", || shown);
         if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
+            self.detail(&mut node, "Filter", || self.show_all(filter));
         }
         Ok(Stage { node, layout })
     }
@@ -160,14 +161,14 @@ impl Planner<'_> {
         let mut node = self.node(op, kinds, estimate);
         self.detail(&mut node, "on", || shown);
         if choice.arms.len() > 1 && !choice.decided.is_empty() {
-            self.detail(&mut node, "Index Cond", || explain::conjunction(self, &choice.decided));
+            self.detail(&mut node, "Index Cond", || self.show_all(&choice.decided));
         } else {
             for arm in choice.arms.iter().filter(|arm| !arm.shown.is_empty()) {
-                self.detail(&mut node, "Index Cond", || explain::conjunction(self, &arm.shown));
+                self.detail(&mut node, "Index Cond", || self.show_all(&arm.shown));
             }
         }
         if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
+            self.detail(&mut node, "Filter", || self.show_all(filter));
         }
         Ok(Stage { node, layout })
     }
@@ -269,7 +270,7 @@ impl Planner<'_> {
         let mut node = self.node(Op::SystemScan(Arc::new(node)), kinds, estimate);
         self.detail(&mut node, "on", || shown);
         if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || explain::conjunction(self, filter));
+            self.detail(&mut node, "Filter", || self.show_all(filter));
         }
         Ok(Stage { node, layout })
     }
@@ -377,7 +378,7 @@ impl Planner<'_> {
             && matches!(query.distinct, Distinct::None)
             && query.locking.is_empty()
             && query.command == melba_tree::Command::Select;
-        if !plain || self.has_volatile(condition) || crate::prepare::contains_sublink(condition) {
+        if !plain || self.has_volatile(condition) || crate::rels::contains_sublink(condition) {
             return false;
         }
         // With grouping only conditions on the grouped columns may go below it.
@@ -389,7 +390,7 @@ impl Planner<'_> {
                 && target.is_some_and(|t| {
                     !t.junk
                         && !self.has_volatile(&t.expr)
-                        && !crate::prepare::contains_sublink(&t.expr)
+                        && !crate::rels::contains_sublink(&t.expr)
                         && (!grouped || query.group_by.iter().any(|g| g.reference == t.reference && t.reference != 0))
                 });
         });

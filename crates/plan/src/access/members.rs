@@ -11,41 +11,18 @@ use melba_catalog::{Relation, Storage};
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
-use super::prune::Pruner;
-use super::{Access, LeafPath};
-use crate::join::{Goal, Path, PathKind};
 use crate::layout::Layout;
+use crate::member::Member;
 use crate::node::*;
+use crate::path::{Access, FamilyPath, LeafPath, MemberPath};
+use crate::path::{Goal, Path, PathKind};
 use crate::planner::{Planner, Stage};
-use crate::prepare::contains_sublink;
+use crate::rels::contains_sublink;
 use melba_analyze::relation_columns;
 use melba_expression::Expression;
 use melba_expression::Node;
 use melba_table::PartitionMap;
 use melba_tree::{Expr, RangeEntry, RangeKind};
-
-/// A member of a family in the place of its parent.
-pub(crate) struct Member {
-    pub parent: Arc<Relation>,
-    pub relation: Arc<Relation>,
-    /// By the parent's column: the member's column number; 0 for dropped ones.
-    numbers: Vec<i16>,
-    /// What the entry is called, where another name than the parent's is needed to tell members apart.
-    alias: Option<Arc<str>>,
-}
-
-/// How a member is read.
-pub(crate) struct MemberPath {
-    pub member: Arc<Member>,
-    pub path: Rc<Path>,
-}
-
-/// How a family is read.
-pub(crate) struct FamilyPath {
-    pub members: Vec<MemberPath>,
-    /// Conditions that tell, once they have values, which members have no rows for them.
-    pub pruner: Option<Rc<Pruner>>,
-}
 
 impl Member {
     fn new(parent: &Arc<Relation>, relation: &Arc<Relation>, alias: Option<Arc<str>>) -> Member {

@@ -4,85 +4,16 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
 use melba_catalog::Relation;
-use melba_fmgr::Session;
 use melba_types::{Datum, Oid, Result};
 
-use super::plain_column;
 use crate::layout::Layout;
 use crate::planner::Planner;
-use crate::prepare::{contains_sublink, rels_of};
-use melba_expression::{Evaluation, Expression};
+use crate::pruning::{PrunedTable, Pruner, Pruning};
+use crate::rels::{contains_sublink, rels_of};
 use melba_table::PartitionMap;
-use melba_table::matching::{KeyTest, TestKind, Tests, matching};
+use melba_table::matching::{KeyTest, TestKind, Tests};
 use melba_tree::{BooleanTest, Const, Expr};
-
-/// The partitioned tables of a family with what is known of their keys.
-pub(crate) struct Pruner {
-    /// The root first.
-    tables: Vec<PrunedTable>,
-    /// By the position of a value in the tests.
-    values: Vec<Expr>,
-    constants: Vec<Option<Datum>>,
-}
-
-struct PrunedTable {
-    relation: Arc<Relation>,
-    map: Arc<PartitionMap>,
-    tests: Tests<usize>,
-}
-
-/// The same as an operator needs it.
-#[derive(Debug)]
-pub struct Pruning {
-    root: Oid,
-    tables: HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)>,
-    values: Vec<Expression>,
-    members: Vec<Oid>,
-}
-
-impl Pruner {
-    /// The tables and partitions that may have rows as far as constants tell.
-    pub fn constant(&self, session: &dyn Session) -> Result<HashSet<Oid>> {
-        let tables: HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)> =
-            self.tables.iter().map(|t| (t.relation.oid, (t.map.clone(), t.tests.clone()))).collect();
-        survivors(session, self.tables[0].relation.oid, &tables, &self.constants)
-    }
-
-    /// Some of the values are known only when the plan runs.
-    pub fn is_variable(&self) -> bool {
-        self.constants.iter().any(Option::is_none)
-    }
-}
-
-impl Pruning {
-    /// Which members may have rows now.
-    pub fn members(&self, ctx: &Evaluation) -> Result<Vec<bool>> {
-        let values = self.values.iter().map(|e| e.eval_row(ctx, &[]).map(Some)).collect::<Result<Vec<_>>>()?;
-        let kept = survivors(&*ctx.session, self.root, &self.tables, &values)?;
-        Ok(self.members.iter().map(|m| kept.contains(m)).collect())
-    }
-}
-
-/// A table's partitions that may have rows, and theirs.
-fn survivors(
-    session: &dyn Session,
-    root: Oid,
-    tables: &HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)>,
-    values: &[Option<Datum>],
-) -> Result<HashSet<Oid>> {
-    let mut all = vec![root];
-    let mut at = 0;
-    while at < all.len() {
-        if let Some((map, tests)) = tables.get(&all[at]) {
-            let known = tests.with(&|i: &usize| values[*i].clone());
-            all.extend(matching(session, map, &known)?);
-        }
-        at += 1;
-    }
-    Ok(all.into_iter().collect())
-}
 
 impl Planner<'_> {
     /// What conditions on an entry say about the partitions of its table; `None` when they say nothing.
@@ -155,7 +86,7 @@ impl Planner<'_> {
         values: &mut Vec<Expr>,
     ) -> Option<KeyTest<usize>> {
         let column_of = |e: &Expr| {
-            let at = plain_column(e, entry)?;
+            let at = crate::rels::plain_column(e, entry)?;
             key.iter().position(|k| *k == Some(at))
         };
         let mut add = |value: &Expr| {

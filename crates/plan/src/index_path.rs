@@ -1,0 +1,45 @@
+//! How an index is read: its parts, and the bounds of their keys, not compiled yet.
+
+use std::sync::Arc;
+
+use melba_expression::key::KeyPart;
+use melba_types::{Oid, TreeId};
+
+use melba_tree::Expr;
+
+/// The part of an index that is read, with bounds not compiled yet.
+#[derive(Clone)]
+pub(super) struct ArmChoice {
+    pub index: Oid,
+    pub name: Arc<str>,
+    pub tree: TreeId,
+    pub parts: Vec<KeyPart>,
+    pub matches: Vec<Match>,
+    pub range: Option<RangeChoice>,
+    /// `IndexArm::unique`.
+    pub unique: bool,
+    /// Conditions for EXPLAIN.
+    pub shown: Vec<Expr>,
+}
+
+#[derive(Clone)]
+pub(super) enum Match {
+    Equal(Expr),
+    AnyOf(Expr),
+    IsNull,
+}
+
+#[derive(Clone)]
+pub(super) enum RangeChoice {
+    Between { lower: Option<(Expr, bool)>, upper: Option<(Expr, bool)> },
+    Prefix { pattern: Expr, regex: bool },
+    NotNull,
+}
+
+#[derive(Clone)]
+pub(super) struct IndexChoice {
+    pub arms: Vec<ArmChoice>,
+    pub reverse: bool,
+    /// Conditions on the relation alone that hold for all rows found.
+    pub decided: Vec<Expr>,
+}

@@ -1,0 +1,15 @@
+//! A table of a family, planned in the place of the family's parent.
+
+use std::sync::Arc;
+
+use melba_catalog::Relation;
+
+/// A member of a family in the place of its parent.
+pub(super) struct Member {
+    pub parent: Arc<Relation>,
+    pub relation: Arc<Relation>,
+    /// By the parent's column: the member's column number; 0 for dropped ones.
+    pub numbers: Vec<i16>,
+    /// What the entry is called, where another name than the parent's is needed to tell members apart.
+    pub alias: Option<Arc<str>>,
+}

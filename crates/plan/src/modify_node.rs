@@ -1,0 +1,130 @@
+//! The node that changes rows of a table.
+
+use std::sync::Arc;
+
+use melba_types::Oid;
+
+use super::node::{PlanCommand, PlanNode, Recheck, TableSource};
+use melba_expression::Expression;
+use melba_table::{ColumnMap, TableTarget};
+use melba_tree::MergeMatch;
+
+/// Changes rows of one table.
+#[derive(Debug)]
+pub struct ModifyNode {
+    pub command: PlanCommand,
+    pub target: Arc<TableTarget>,
+    /// Statements of rules and RETURNING aside, a command tag counts what the outermost statement changed.
+    pub counts: bool,
+    /// Without one, a single row of no columns.
+    pub input: Option<PlanNode>,
+    /// UPDATE, DELETE, MERGE: where the target's row is found in the input.
+    pub existing: Option<Existing>,
+    /// The same, of a table with children: the tables that its rows are in.
+    pub family: Option<Family>,
+    pub action: Action,
+    pub returning: Option<Returning>,
+}
+
+/// The target's row within the input's rows.
+#[derive(Debug)]
+pub struct Existing {
+    /// Of a table without children.
+    pub source: Option<TableSource>,
+    pub row_id: usize,
+    /// For each column of the table, its place in the input.
+    pub columns: Vec<Option<usize>>,
+    /// Places of the scan's outputs, for a newer version: (column of the row, index into outputs).
+    pub replace: Vec<(usize, usize)>,
+    /// What a newer version must satisfy.
+    pub recheck: Vec<Recheck>,
+}
+
+/// The tables that the rows of a table with children are in. Rows to change are read again from theirs: it may have columns that
+/// the parent has not.
+#[derive(Debug)]
+pub struct Family {
+    /// Column of the input with the OID of the row's table.
+    pub table: usize,
+    pub members: Vec<FamilyMember>,
+}
+
+#[derive(Debug)]
+pub struct FamilyMember {
+    pub source: TableSource,
+    pub target: Arc<TableTarget>,
+    pub columns: ColumnMap,
+}
+
+#[derive(Debug)]
+pub enum Action {
+    Insert { values: Vec<Option<Expression>>, on_conflict: Option<ConflictNode> },
+    Update(Assignments),
+    Delete,
+    Merge { actions: Vec<MergeNode>, condition: Vec<Expression>, source_marker: Option<usize> },
+}
+
+/// SET.
+#[derive(Debug)]
+pub struct Assignments {
+    /// Position in the table and new value.
+    pub columns: Vec<(usize, Expression)>,
+    /// A column of some unique index is assigned, or generated and may change.
+    pub key: bool,
+}
+
+#[derive(Debug)]
+pub struct ConflictNode {
+    /// Empty: any unique index.
+    pub arbiters: Vec<Oid>,
+    /// DO UPDATE: over the existing row's columns followed by the proposed row's.
+    pub update: Option<(Assignments, Option<Expression>)>,
+}
+
+#[derive(Debug)]
+pub struct MergeNode {
+    pub matched: MergeMatch,
+    pub condition: Option<Expression>,
+    pub command: MergeActionNode,
+}
+
+#[derive(Debug)]
+pub enum MergeActionNode {
+    Insert(Vec<Option<Expression>>),
+    Update(Assignments),
+    Delete,
+    Nothing,
+}
+
+/// RETURNING, over: the input's columns, the old row, the new row (and the latest), then for each of them its row id, its table,
+/// its value as a composite.
+#[derive(Debug)]
+pub struct Returning {
+    pub expressions: Vec<Expression>,
+    /// MERGE: a column without a version is that of the new row, or of the old one if there is no new one.
+    pub latest: bool,
+    pub row_type: Oid,
+    pub field_types: Arc<[Oid]>,
+    pub field_names: Arc<[Arc<str>]>,
+    /// Positions of the columns that are not dropped.
+    pub live: Vec<usize>,
+}
+
+impl ModifyNode {
+    pub fn title(&self) -> &'static str {
+        match self.command {
+            PlanCommand::Insert => "Insert",
+            PlanCommand::Update => "Update",
+            PlanCommand::Delete => "Delete",
+            _ => "Merge",
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.target.relation.name
+    }
+
+    pub fn input(&self) -> Option<&PlanNode> {
+        self.input.as_ref()
+    }
+}

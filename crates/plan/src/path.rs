@@ -1,0 +1,106 @@
+//! Ways to read and join relations, with what they cost; the planner compares them and makes nodes of the best.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::index_path::IndexChoice;
+use super::member::Member;
+use super::node::JoinType;
+use super::planner::Stage;
+use super::pruning::Pruner;
+use super::rels::Rels;
+use melba_tree::Expr;
+
+/// A column of the required order: expression, descending, nulls first.
+#[derive(Clone, Debug)]
+pub(super) struct OrderKey {
+    pub expr: Expr,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// What is known when paths are made.
+pub(super) struct Goal {
+    pub order: Vec<OrderKey>,
+    /// Share of the rows that will be asked for.
+    pub fraction: f64,
+}
+
+pub(super) struct Path {
+    pub kind: PathKind,
+    pub rels: Rels,
+    /// Relations whose columns it needs as parameters.
+    pub params: Rels,
+    pub rows: f64,
+    pub startup: f64,
+    pub total: f64,
+    /// Rows come in the required order.
+    pub ordered: bool,
+    /// Conditions of joins above that it satisfies already.
+    pub used: Vec<Rc<Expr>>,
+}
+
+pub(super) enum PathKind {
+    Leaf(LeafPath),
+    Join {
+        join: JoinType,
+        hash: Vec<(Expr, Expr)>,
+        left: Rc<Path>,
+        right: Rc<Path>,
+        conditions: Vec<Expr>,
+        is_hash: bool,
+    },
+    Filter {
+        input: Rc<Path>,
+        conditions: Vec<Expr>,
+    },
+    /// One row of no columns.
+    Nothing,
+}
+
+impl Path {
+    pub fn cost(&self, goal: &Goal) -> f64 {
+        self.startup + (self.total - self.startup) * goal.fraction
+    }
+}
+
+/// How a range table entry is read.
+pub(super) struct LeafPath {
+    pub entry: usize,
+    pub access: Access,
+    /// Conditions to check on each row.
+    pub filter: Vec<Expr>,
+}
+
+pub(super) enum Access {
+    Table,
+    Index(IndexChoice),
+    System {
+        equal: Vec<(usize, Expr)>,
+        /// Lists of values that a column is among.
+        any_of: Vec<(usize, Expr)>,
+    },
+    Function,
+    Values,
+    Cte,
+    Result,
+    /// Planned already, with the parameters it uses; taken when the plan is made.
+    Subquery(RefCell<Option<(Stage, BTreeSet<usize>)>>),
+    /// A table with children.
+    Family(FamilyPath),
+}
+
+/// How a member is read.
+pub(super) struct MemberPath {
+    pub member: Arc<Member>,
+    pub path: Rc<Path>,
+}
+
+/// How a family is read.
+pub(super) struct FamilyPath {
+    pub members: Vec<MemberPath>,
+    /// Conditions that tell, once they have values, which members have no rows for them.
+    pub pruner: Option<Rc<Pruner>>,
+}

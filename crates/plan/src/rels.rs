@@ -1,0 +1,43 @@
+//! Sets of range table entries, and which of them an expression refers to.
+
+use melba_types::{DbError, Result};
+
+use melba_tree::Expr;
+
+/// A set of range table entries.
+pub(super) type Rels = u128;
+
+pub(super) fn bit(entry: usize) -> Result<Rels> {
+    if entry >= 128 {
+        return Err(DbError::unsupported("a query over more than 128 relations"));
+    }
+    Ok(1 << entry)
+}
+
+/// Entries of the query's own level that an expression refers to.
+pub(super) fn rels_of(expr: &Expr) -> Rels {
+    let mut rels: Rels = 0;
+    expr.visit_vars(&mut |v| rels |= 1 << v.entry.min(127));
+    rels
+}
+
+/// Splits a condition into its conjuncts.
+pub(super) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
+    match expr {
+        Expr::And(args) => args.into_iter().for_each(|a| conjuncts(a, out)),
+        other => out.push(other),
+    }
+}
+
+pub(super) fn contains_sublink(expr: &Expr) -> bool {
+    expr.any(&mut |e| matches!(e, Expr::Sublink(_)))
+}
+
+/// The column of an entry that an expression is, through binary-compatible casts; counted from 0.
+pub(super) fn plain_column(expr: &Expr, entry: usize) -> Option<usize> {
+    match expr {
+        Expr::Var(v) if v.entry == entry && v.levels_up == 0 && v.column > 0 => Some(v.column as usize - 1),
+        Expr::Relabel { arg, .. } => plain_column(arg, entry),
+        _ => None,
+    }
+}
