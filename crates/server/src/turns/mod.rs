@@ -170,7 +170,7 @@ impl<W: World> Turns<W> {
             if seat.served.has_answer() && !self.send_answer(&mut seat) || seat.ends {
                 return self.end(seat);
             }
-            let looked = seat.preference.is_due().then(|| self.world.now());
+            let looked = seat.preference.is_due(self.world.look_turns()).then(|| self.world.now());
             let (news, hung_up) = (std::mem::take(&mut seat.has_news), seat.hung_up);
             if news {
                 seat.idle_until = None;

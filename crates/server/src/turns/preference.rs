@@ -9,14 +9,11 @@ pub(super) struct Preference {
     other: Option<usize>,
 }
 
-/// Turns of a connection between two looks at which group would serve it best; few where a model's clients are to be moved.
-const LOOK_TURNS: u32 = if cfg!(test) { 1 } else { 32 };
-
 impl Preference {
-    /// Counts a turn; true when it is time to look.
-    pub fn is_due(&mut self) -> bool {
+    /// Counts a turn; true when it is time to look, with so many turns between two looks.
+    pub fn is_due(&mut self, look_turns: u32) -> bool {
         let due = self.until_look == 0;
-        self.until_look = if due { LOOK_TURNS } else { self.until_look - 1 };
+        self.until_look = if due { look_turns } else { self.until_look - 1 };
         due
     }
 

@@ -123,6 +123,11 @@ pub(crate) trait World: Send + Sync + Sized + 'static {
     /// The index of the processor on which a socket's client runs.
     fn processor_of(&self, socket: &Self::Socket) -> Option<usize>;
 
+    /// Turns of a connection between two looks at which group would serve it best.
+    fn look_turns(&self) -> u32 {
+        32
+    }
+
     /// Time since the start.
     fn now(&self) -> Duration;
 

@@ -59,6 +59,8 @@ pub(super) struct Options {
     /// Answers that a socket takes before the client reads.
     pub room: usize,
     pub idle_timeout: Option<Duration>,
+    /// Few let connections move.
+    pub look_turns: u32,
 }
 
 impl Default for Options {
@@ -72,6 +74,7 @@ impl Default for Options {
             log_writes_max: usize::MAX,
             room: usize::MAX,
             idle_timeout: None,
+            look_turns: 32,
         }
     }
 }
@@ -197,6 +200,10 @@ impl World for Model {
 
     fn processor_of(&self, _: &Arc<Socket>) -> Option<usize> {
         Some(random(self.0.options.groups))
+    }
+
+    fn look_turns(&self) -> u32 {
+        self.0.options.look_turns
     }
 
     fn now(&self) -> Duration {

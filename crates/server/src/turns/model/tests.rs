@@ -317,7 +317,7 @@ const TOLD_AFTER_MOVES: &[&[Step]] =
 #[test]
 fn what_others_have_left_is_heard_unasked() {
     check(Options::default(), TOLD);
-    check(Options::default(), TOLD_AFTER_MOVES);
+    check(Options { look_turns: 1, ..Options::default() }, TOLD_AFTER_MOVES);
     check(Options { groups: 1, ..Options::default() }, TOLD);
 }
 
@@ -334,7 +334,7 @@ fn a_seat_that_is_parked_with_a_call_is_found() {
 
 #[test]
 fn a_call_that_does_not_follow_its_seat_is_found() {
-    finds(Plant::CallFirstGroup, Options::default(), TOLD_AFTER_MOVES);
+    finds(Plant::CallFirstGroup, Options { look_turns: 1, ..Options::default() }, TOLD_AFTER_MOVES);
 }
 
 #[test]
