@@ -15,6 +15,7 @@ mod parallel;
 mod runtime;
 mod subplan;
 mod team;
+mod top_filter;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::join_filter::{JoinFilter, JoinFilters};
 use super::operator::{KEY_OVERHEAD_BYTES, build};
+use super::top_filter::TopFilter;
 use super::{ExecContext, Operator};
 use melba_expression::key::KeyPart;
 use melba_plan::Plan;
@@ -23,6 +24,8 @@ pub(crate) struct Runtime {
     ctes: Vec<RefCell<CteState>>,
     work_tables: Vec<RefCell<Option<Store>>>,
     pub join_filters: JoinFilters,
+    /// Those of running sorts, by number.
+    top_filters: Vec<RefCell<Option<Arc<TopFilter>>>>,
 }
 
 #[derive(Default)]
@@ -79,8 +82,9 @@ impl Runtime {
     /// The state of a plan that has not run yet.
     pub fn of(plan: &Arc<Plan>) -> Runtime {
         let join_filters = (0..plan.join_filters).map(|_| RefCell::default()).collect();
+        let top_filters = (0..plan.top_filters).map(|_| RefCell::default()).collect();
         if plan.subplans.is_empty() && plan.ctes.is_empty() && plan.work_tables == 0 {
-            return Runtime { join_filters, ..Runtime::default() };
+            return Runtime { join_filters, top_filters, ..Runtime::default() };
         }
         Runtime {
             plan: Some(plan.clone()),
@@ -88,12 +92,13 @@ impl Runtime {
             ctes: plan.ctes.iter().map(|_| RefCell::default()).collect(),
             work_tables: (0..plan.work_tables).map(|_| RefCell::default()).collect(),
             join_filters,
+            top_filters,
         }
     }
 
     /// For a member of a team, which runs no sub-plans.
     pub fn member(&self) -> Runtime {
-        Runtime { join_filters: self.join_filters.clone(), ..Runtime::default() }
+        Runtime { join_filters: self.join_filters.clone(), top_filters: self.top_filters.clone(), ..Runtime::default() }
     }
 }
 
@@ -104,6 +109,14 @@ impl ExecContext<'_> {
 
     pub(crate) fn set_join_filter(&self, number: usize, filter: Option<JoinFilter>) {
         *self.runtime().join_filters[number].borrow_mut() = filter.map(Arc::new);
+    }
+
+    pub(crate) fn top_filter(&self, number: usize) -> Option<Arc<TopFilter>> {
+        self.runtime().top_filters[number].borrow().clone()
+    }
+
+    pub(crate) fn set_top_filter(&self, number: usize, filter: Option<Arc<TopFilter>>) {
+        *self.runtime().top_filters[number].borrow_mut() = filter;
     }
 
     fn subplan_version(&self, index: usize) -> u64 {

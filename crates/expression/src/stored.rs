@@ -2,7 +2,7 @@
 
 use melba_fmgr::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, SHORT_BYTES_MAX, data_bytes};
 use melba_toast::{External, Method, Stored};
-use melba_types::{Batch, Datum, Result, oids};
+use melba_types::{Datum, Result, oids};
 
 use super::{Call, Case, Expression, MinMax, Node, SubPlanKind};
 use crate::{Evaluation, expand};
@@ -56,14 +56,6 @@ impl Expression {
             Node::Column(_) | Node::Executor(_) => true,
             Node::Relabel(arg) => arg.kind == self.kind && arg.is_column(),
             _ => false,
-        }
-    }
-
-    /// A column's value as row `i` of the batch stores it; `None` for what is no column.
-    pub fn column_at(&self, batch: &Batch, i: usize) -> Option<Datum> {
-        match &self.node {
-            Node::Column(column) => Some(batch.columns[*column].get(i)),
-            _ => None,
         }
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use melba_catalog::{Catalog, Relation, Storage, classes, relations};
 use melba_engine::{RelationLockMode, ZoneOp};
 use melba_types::key::KeyType;
-use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId, bail};
+use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId, bail, oids};
 
 use super::layout::Layout;
 use super::node::*;
@@ -23,7 +23,7 @@ use super::rels::{Rels, contains_sublink, plain_column, rels_of};
 use melba_expression::{Compiler, Expression, Resolved, Scope};
 use melba_largeobject::Trees;
 use melba_table::TargetBuilder;
-use melba_tree::{Const, Expr, RangeKind, Var};
+use melba_tree::{Const, Expr, RangeKind, ScalarArray, Var};
 
 /// More than finding a row by an index: a plan that is made while a table is empty stays good when it grows.
 const SCAN_START: f64 = 2.0;
@@ -341,47 +341,89 @@ impl Planner<'_> {
     }
 
     /// Zone predicates of a sequential scan.
-    fn zones(
-        &mut self,
-        entry: usize,
-        relation: &Relation,
-        filter: &[Expr],
-    ) -> Result<Vec<(usize, ZoneOp, melba_expression::Expression)>> {
+    fn zones(&mut self, entry: usize, relation: &Relation, filter: &[Expr]) -> Result<Vec<Zone>> {
         let mut out = Vec::new();
         for condition in filter {
-            let Expr::Operator(op) = condition else { continue };
-            let [a, b] = &op.args[..] else { continue };
-            for (side, other, flipped) in [(a, b, false), (b, a, true)] {
-                let Some(column) = plain_column(side, entry) else { continue };
-                let same = relation.columns.get(column).is_some_and(|c| {
-                    c.ty == other.ty()
-                        && self.is_zoned(c.ty)
-                        // Stored as null.
-                        && c.generated != b'v'
-                });
-                let fixed = is_parameter(other) || matches!(other, Expr::Var(v) if v.entry != entry || v.levels_up > 0);
-                let Some((family, strategy)) = self.catalog().btree_strategy(op.operator) else { continue };
-                let default = self.catalog().type_operators(side.ty()).btree_family;
-                if !same || family != default || !(fixed || self.is_constant(other)?) {
-                    continue;
+            match condition {
+                Expr::Operator(op) => {
+                    let [a, b] = &op.args[..] else { continue };
+                    let zone = match self.zone(entry, relation, op.operator, (a, b), false)? {
+                        None => self.zone(entry, relation, op.operator, (b, a), true)?,
+                        found => found,
+                    };
+                    out.extend(zone);
                 }
-                let zone = match (strategy, flipped) {
-                    (3, _) => ZoneOp::Equal,
-                    (1, false) | (5, true) => ZoneOp::Less,
-                    (2, false) | (4, true) => ZoneOp::LessOrEqual,
-                    (4, false) | (2, true) => ZoneOp::GreaterOrEqual,
-                    (5, false) | (1, true) => ZoneOp::Greater,
-                    _ => continue,
-                };
-                out.push((column, zone, self.compile(other, &Layout::default())?));
-                break;
+                Expr::ScalarArray(list) if list.any => out.extend(self.zone_of_list(entry, relation, list)?),
+                _ => {}
             }
         }
         Ok(out)
     }
 
+    /// That of `column op value`, or of `value op column` when `flipped`.
+    fn zone(
+        &mut self,
+        entry: usize,
+        relation: &Relation,
+        operator: Oid,
+        (side, value): (&Expr, &Expr),
+        flipped: bool,
+    ) -> Result<Option<Zone>> {
+        let Some(column) = plain_column(side, entry) else { return Ok(None) };
+        let Some(op) = self.zone_op(relation, column, operator, value.ty(), flipped) else { return Ok(None) };
+        let is_known = matches!(value, Expr::Var(v) if v.entry != entry || v.levels_up > 0) || self.is_fixed(value)?;
+        if !is_known {
+            return Ok(None);
+        }
+        Ok(Some(Zone { column, op, value: self.compile(value, &Layout::default())?, any: false }))
+    }
+
+    /// That of `column op ANY (array)`.
+    fn zone_of_list(&mut self, entry: usize, relation: &Relation, list: &ScalarArray) -> Result<Option<Zone>> {
+        let Some(column) = plain_column(&list.scalar, entry) else { return Ok(None) };
+        let element = self.catalog().type_(self.catalog().base_type(list.array.ty())).map(|array| array.element);
+        let op = element.and_then(|element| self.zone_op(relation, column, list.operator, element, false));
+        match op {
+            Some(op) if self.is_fixed(&list.array)? => {
+                Ok(Some(Zone { column, op, value: self.compile(&list.array, &Layout::default())?, any: true }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What an operator between a column and a value of some type asks of zone maps, if they can answer.
+    fn zone_op(&self, relation: &Relation, column: usize, operator: Oid, value: Oid, flipped: bool) -> Option<ZoneOp> {
+        // A virtual column is stored as null.
+        let described = relation.columns.get(column).filter(|c| c.generated != b'v')?;
+        let same = described.ty == value
+            || [&[oids::INT2, oids::INT4, oids::INT8][..], &[oids::FLOAT4, oids::FLOAT8], &[oids::TEXT, oids::VARCHAR]]
+                .iter()
+                .any(|types| types.contains(&described.ty) && types.contains(&value));
+        let (family, strategy) = self.catalog().btree_strategy(operator)?;
+        if !same || !self.is_zoned(described.ty) || family != self.catalog().type_operators(described.ty).btree_family {
+            return None;
+        }
+        match (strategy, flipped) {
+            (3, _) => Some(ZoneOp::Equal),
+            (1, false) | (5, true) => Some(ZoneOp::Less),
+            (2, false) | (4, true) => Some(ZoneOp::LessOrEqual),
+            (4, false) | (2, true) => Some(ZoneOp::GreaterOrEqual),
+            (5, false) | (1, true) => Some(ZoneOp::Greater),
+            _ => None,
+        }
+    }
+
+    /// Whether an expression has one value for a whole scan, which is known when it begins.
+    fn is_fixed(&mut self, expr: &Expr) -> Result<bool> {
+        match expr {
+            _ if is_parameter(expr) => Ok(true),
+            Expr::Array(array) => array.elements.iter().try_fold(true, |all, element| Ok(all && self.is_fixed(element)?)),
+            _ => self.is_constant(expr),
+        }
+    }
+
     /// Whether zone maps know a type's order: that of its stored form, which for jsonb, inet or bit strings is another one.
-    fn is_zoned(&self, ty: Oid) -> bool {
+    pub(super) fn is_zoned(&self, ty: Oid) -> bool {
         match melba_fmgr::order::key_type(self.context.session, ty) {
             Ok(KeyType::Plain(_)) => true,
             // Labels that were added between others have greater OIDs than some that follow.

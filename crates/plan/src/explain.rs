@@ -111,6 +111,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
     };
     match &node.op {
         Op::Aggregate(n) => out.tell_workers(n.workers, own_timing),
+        Op::Sort(n) => out.tell_workers(n.workers, own_timing),
         Op::Modify(n) => out.tell_change(n, node),
         _ => {}
     }
@@ -416,7 +417,7 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
             format!("{parallel}{}", if n.groups.is_empty() { "Aggregate" } else { "HashAggregate" })
         }
         Op::Window(_) => "WindowAgg".into(),
-        Op::Sort(_) => "Sort".into(),
+        Op::Sort(n) => if n.workers > 0 { "Parallel Sort" } else { "Sort" }.into(),
         Op::Distinct(n) if n.sorted => "Unique".into(),
         Op::Distinct(_) => "HashAggregate".into(),
         Op::Limit(_) => "Limit".into(),

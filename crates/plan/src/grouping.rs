@@ -13,7 +13,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::query::target_of;
 use melba_expression::key::KeyPart;
-use melba_expression::{Call, Expression, Target as CallTarget};
+use melba_expression::{Call, Expression, Node, Target as CallTarget};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
 /// What is computed by the aggregation, in the order of its output.
@@ -98,7 +98,7 @@ impl Planner<'_> {
         self.aggregate(all, sets, having, stage)
     }
 
-    fn aggregate(&mut self, all: Computed, sets: Vec<Vec<usize>>, having: Vec<Expr>, stage: Stage) -> Result<Stage> {
+    fn aggregate(&mut self, all: Computed, sets: Vec<Vec<usize>>, having: Vec<Expr>, mut stage: Stage) -> Result<Stage> {
         let input = stage.layout;
         let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
         let groups = self.compile_all(&exprs, &input)?;
@@ -124,6 +124,9 @@ impl Planner<'_> {
         let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
+        if groups.is_empty() && sets.len() == 1 {
+            self.ask_for_extremes(&mut stage.node, &aggregates);
+        }
         let workers = self.workers_for_aggregate(&stage.node, sets.len(), &groups, &aggregates);
         let node = AggregateNode {
             input: stage.node,
@@ -144,6 +147,23 @@ impl Planner<'_> {
             self.detail(&mut node, "Filter", || self.show_all(&having));
         }
         Ok(Stage { node, layout })
+    }
+
+    /// Tells a scan that nothing but the least and greatest values of columns are wanted of it, which bounds may know.
+    fn ask_for_extremes(&self, input: &mut PlanNode, aggregates: &[AggregateSpec]) {
+        let is_extreme = |aggregate: &AggregateSpec| {
+            let name = if let CallTarget::System(name) = &aggregate.call.target { &**name } else { "" };
+            let is_plain = aggregate.filter.is_none() && aggregate.distinct.is_none() && aggregate.order.is_empty();
+            let is_column =
+                matches!(&aggregate.call.args[..], [arg] if matches!(arg.node, Node::Column(_)) && self.is_zoned(arg.ty));
+            (name == "min" || name == "max") && is_plain && is_column
+        };
+        if let Op::TableScan(scan) = &mut input.op
+            && let Some(scan) = Arc::get_mut(scan)
+        {
+            let is_bare = scan.filter.is_empty() && scan.join_filters.is_empty() && scan.source.plain;
+            scan.extremes = is_bare && !aggregates.is_empty() && aggregates.iter().all(is_extreme);
+        }
     }
 
     /// Whether a team is to split the rows by their keys first: groups that would not fit its memory anyway, and of few rows each.

@@ -42,6 +42,7 @@ mod set_operation;
 mod sublink;
 mod synthesized;
 mod timing;
+mod top_filter;
 mod unnest;
 mod window;
 

@@ -23,6 +23,8 @@ pub struct Plan {
     pub work_tables: usize,
     /// Filters that joins make for scans, numbered from 0.
     pub join_filters: usize,
+    /// Filters that sorts of their first rows make for scans, numbered from 0.
+    pub top_filters: usize,
     /// Nodes are numbered from 0.
     pub nodes: usize,
     /// What the plan locks, in the order in which it was met.
@@ -193,13 +195,28 @@ pub struct TableSource {
     pub plain: bool,
 }
 
+/// A comparison of a column with what is known before the scan begins, by which row groups are left out.
+#[derive(Debug)]
+pub struct Zone {
+    /// Of the table.
+    pub column: usize,
+    pub op: melba_engine::ZoneOp,
+    pub value: Expression,
+    /// The value is an array, any element of which will do.
+    pub any: bool,
+}
+
 #[derive(Debug)]
 pub struct TableScanNode {
     pub source: TableSource,
-    pub zones: Vec<(usize, melba_engine::ZoneOp, Expression)>,
+    pub zones: Vec<Zone>,
     pub filter: Vec<Expression>,
     /// Which columns of the projection joins above have filters for, and their numbers.
     pub join_filters: Vec<(usize, usize)>,
+    /// The same for a sort above that keeps its first rows.
+    pub top_filter: Option<(usize, usize)>,
+    /// Of the rows' values only the least and the greatest of each column are wanted, and no condition is asked.
+    pub extremes: bool,
 }
 
 /// Value of one leading column of an index.
@@ -533,10 +550,17 @@ impl std::fmt::Debug for WindowFunction {
 #[derive(Debug)]
 pub struct SortNode {
     pub input: PlanNode,
-    pub keys: Vec<(Expression, KeyPart)>,
+    pub keys: Vec<SortKey>,
     /// Only this many rows will be asked for (LIMIT, OFFSET).
     pub bound: Option<(Option<Expression>, Option<Expression>)>,
+    /// The number of the filter that the first key makes for the scan below.
+    pub top_filter: Option<usize>,
+    /// Threads beside the statement's own that sort parts of the input.
+    pub workers: usize,
 }
+
+/// An expression to sort by, and how.
+pub type SortKey = (Expression, KeyPart);
 
 #[derive(Debug)]
 pub struct DistinctNode {

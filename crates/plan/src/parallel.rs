@@ -84,7 +84,7 @@ fn is_spine_safe(node: &PlanNode) -> bool {
     let safe = |expressions: &[Expression]| expressions.iter().all(Expression::is_parallel_safe);
     match &node.op {
         Op::TableScan(n) => {
-            safe(&n.filter) && safe(&n.source.virtuals) && n.zones.iter().all(|(_, _, value)| value.is_parallel_safe())
+            safe(&n.filter) && safe(&n.source.virtuals) && n.zones.iter().all(|zone| zone.value.is_parallel_safe())
         }
         Op::Filter(n) => safe(&n.conditions) && is_spine_safe(&n.input),
         Op::Project(n) => safe(&n.expressions) && is_spine_safe(&n.input),

@@ -85,6 +85,7 @@ pub(super) struct Planner<'a> {
     pub ctes: Vec<Option<CteNode>>,
     pub work_tables: usize,
     pub join_filters: usize,
+    pub top_filters: usize,
     pub relations: Mentioned,
     /// By number: the level (counted from the outermost), entry and column of every executor parameter; the other
     /// parameters (columns of sub-plans under test) belong to no level.
@@ -110,6 +111,7 @@ impl<'a> Planner<'a> {
             ctes: Vec::new(),
             work_tables: 0,
             join_filters: 0,
+            top_filters: 0,
             relations: Mentioned::default(),
             parameters: Vec::new(),
             used: BTreeSet::new(),
@@ -143,6 +145,7 @@ impl<'a> Planner<'a> {
             ctes,
             work_tables: self.work_tables,
             join_filters: self.join_filters,
+            top_filters: self.top_filters,
             nodes: self.nodes,
             relations: self.relations.list,
             command,

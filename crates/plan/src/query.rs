@@ -288,8 +288,8 @@ impl<'a> Planner<'a> {
 
     pub fn sorted(
         &mut self,
-        stage: Stage,
-        keys: Vec<(melba_expression::Expression, KeyPart)>,
+        mut stage: Stage,
+        keys: Vec<SortKey>,
         bound: Option<(Option<melba_expression::Expression>, Option<melba_expression::Expression>)>,
         shown: String,
     ) -> Stage {
@@ -297,7 +297,14 @@ impl<'a> Planner<'a> {
         estimate.total += estimate.rows * estimate.rows.max(2.0).log2() * 0.005;
         estimate.startup = estimate.total;
         let kinds = stage.node.kinds.clone();
-        let mut node = self.node(Op::Sort(Arc::new(SortNode { input: stage.node, keys, bound })), kinds, estimate);
+        let top_filter = match (&bound, keys.first()) {
+            (Some(_), Some(first)) => self.offer_top_filter(&mut stage.node, first),
+            _ => None,
+        };
+        let is_safe = keys.iter().all(|(key, _)| key.is_parallel_safe());
+        let workers = if is_safe { self.workers_for(&stage.node) } else { 0 };
+        let sort = SortNode { input: stage.node, keys, bound, top_filter, workers };
+        let mut node = self.node(Op::Sort(Arc::new(sort)), kinds, estimate);
         self.detail(&mut node, "Sort Key", || shown);
         Stage { node, layout: stage.layout }
     }

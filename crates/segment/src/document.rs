@@ -5,6 +5,7 @@ use melba_vfs::OsDirectory;
 
 use crate::statistics::{Bounds, Statistics};
 use crate::table::directory::{Blocks, Chunk, Form, encode_chunk};
+use crate::table::filter::ChunkFilter;
 use crate::{Codec, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
 
 const DOCUMENT: &str = include_str!("../../../docs/design/segment.md");
@@ -41,8 +42,19 @@ fn a_chunk_of_numerics_is_as_documented() {
     let bounds = Bounds::of_datums(Kind::Numeric, &Datum::Numeric(min), &Datum::Numeric(max));
     let statistics = Statistics { nulls: 0, distinct: 3, bounds };
     let mut encoded = Vec::new();
-    encode_chunk(&Chunk { statistics, form: Form::Blocks(blocks), scale: Some(2) }, &mut encoded);
+    encode_chunk(&Chunk { statistics, form: Form::Blocks(blocks), scale: Some(2), filter: None }, &mut encoded);
     assert_eq!(hex(&documented("A chunk of numerics")), hex(&encoded));
+}
+
+#[test]
+fn a_chunk_with_a_filter_is_as_documented() {
+    let blocks = Blocks { shift: 16, first: 0, offset: 16, ends: vec![1_048_601] };
+    let bounds = Bounds::Bytes { min: [0].into(), max: [255].into(), cut: false };
+    let statistics = Statistics { nulls: 0, distinct: 65_401, bounds };
+    let filter = Some(ChunkFilter { blocks: 2555, first: 1, offset: 1_048_617 });
+    let mut encoded = Vec::new();
+    encode_chunk(&Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter }, &mut encoded);
+    assert_eq!(hex(&documented("A chunk with a filter")), hex(&encoded));
 }
 
 #[test]
@@ -70,7 +82,8 @@ fn the_constants_are_as_documented() {
         ("bytes of a key block", KeyOptions::default().block_bytes as u64),
         ("entries between restarts", crate::key::block::RESTART_INTERVAL as u64),
         ("key blocks of a filter partition", crate::key::directory::PARTITION_BLOCKS as u64),
-        ("bytes of a filter block", crate::key::filter::FILTER_BLOCK_BYTES as u64),
+        ("filter blocks of a chunk's filter's part", crate::table::filter::PART_BLOCKS as u64),
+        ("bytes of a filter block", crate::filter::FILTER_BLOCK_BYTES as u64),
     ];
     for (name, value) in constants {
         let row = format!("| {name} | {value} |");

@@ -233,7 +233,8 @@ mod tests {
     use super::*;
 
     fn ints(chunks: &[Vec<i64>]) -> ColumnEstimate {
-        let statistics: Vec<Statistics> = chunks.iter().map(|c| Statistics::of_words(Kind::Int4, c, 0)).collect();
+        let statistics: Vec<Statistics> =
+            chunks.iter().map(|c| Statistics::of_words(Kind::Int4, c, 0, &mut Vec::new())).collect();
         ColumnEstimate::new(Kind::Int4, chunks.iter().zip(&statistics).map(|(c, s)| (c.len() as u64, s)))
     }
 

@@ -22,6 +22,7 @@ mod error;
 mod estimate;
 #[cfg(test)]
 mod failing;
+mod filter;
 mod frame;
 mod hash;
 mod key;

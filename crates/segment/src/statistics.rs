@@ -137,15 +137,20 @@ impl Bounds {
 }
 
 impl Statistics {
-    /// Of the words of a chunk whose null slots were given the value of another row.
-    pub(crate) fn of_words(kind: Kind, words: &[i64], nulls: u64) -> Statistics {
+    /// Of the words of a chunk whose null slots were given the value of another row. Leaves the values' hashes in `hashes`, or none
+    /// when the words ascend.
+    pub(crate) fn of_words(kind: Kind, words: &[i64], nulls: u64, hashes: &mut Vec<u64>) -> Statistics {
         let ascending = words.windows(2).all(|pair| pair[0] < pair[1]);
         // What ascends is all different; a sketch is for the rest.
         let distinct = if ascending && nulls == 0 {
             words.len() as u64
         } else {
             let mut sketch = Sketch::new();
-            words.iter().for_each(|&word| sketch.add(hash_word(word as u64)));
+            hashes.extend(words.iter().map(|&word| hash_word(word as u64)));
+            hashes.iter().for_each(|hash| sketch.add(*hash));
+            if words.is_sorted() {
+                hashes.clear();
+            }
             sketch.estimate(words.len() as u64 - nulls)
         };
         let widen = |(min, max): (i64, i64), key: i64| (min.min(key), max.max(key));
@@ -165,14 +170,25 @@ impl Statistics {
         Statistics { nulls: 0, distinct: 1, bounds: Bounds::Words { min: key, max: key } }
     }
 
-    /// Of the strings of a chunk; `valid` tells which rows are not null.
-    pub(crate) fn of_strings(kind: Kind, values: &ByteStrings, valid: impl Fn(usize) -> bool, nulls: u64) -> Statistics {
+    /// Of the strings of a chunk; `valid` tells which rows are not null. Leaves the values' hashes in `hashes`, or none when the
+    /// strings ascend.
+    pub(crate) fn of_strings(
+        kind: Kind,
+        values: &ByteStrings,
+        valid: impl Fn(usize) -> bool,
+        nulls: u64,
+        hashes: &mut Vec<u64>,
+    ) -> Statistics {
         let mut sketch = Sketch::new();
         let (mut min, mut max): (Option<Headed<'_>>, Option<Headed<'_>>) = (None, None);
+        let (mut last, mut ascending) = (None, true);
         for i in (0..values.len()).filter(|&i| valid(i)) {
             let value = values.get(i);
-            sketch.add(sketch_hash(value));
+            let hash = sketch_hash(value);
+            sketch.add(hash);
+            hashes.push(hash);
             let value = (head_of(value), value);
+            ascending = ascending && last.replace(value).is_none_or(|last| last <= value);
             if min.is_none_or(|min| value < min) {
                 min = Some(value);
             }
@@ -180,12 +196,35 @@ impl Statistics {
                 max = Some(value);
             }
         }
+        if ascending {
+            hashes.clear();
+        }
         let (min, max) = (min.map(|(_, min)| min), max.map(|(_, max)| max));
         let bounds = match (min, max) {
             (Some(min), Some(max)) if ordered_by_bytes(kind) => Bounds::of_bytes(min, max),
             _ => Bounds::None,
         };
         Statistics { nulls, distinct: sketch.estimate(values.len() as u64 - nulls), bounds }
+    }
+
+    /// The least and the greatest value of a chunk of `rows` rows as they are, both NULL when it has no other; `None` when they are not
+    /// known to the last bit.
+    pub fn extremes(&self, kind: Kind, rows: u64) -> Option<(Datum, Datum)> {
+        if self.nulls == rows {
+            return Some((Datum::Null, Datum::Null));
+        }
+        let integer = |key: i64| match kind {
+            Kind::Int2 => i16::try_from(key).ok().map(Datum::Int2),
+            Kind::Int4 => i32::try_from(key).ok().map(Datum::Int4),
+            Kind::Int8 => Some(Datum::Int8(key)),
+            _ => None,
+        };
+        let text = |bound: &[u8]| std::str::from_utf8(bound).ok().filter(|_| bound.len() < BOUND_BYTES_MAX).map(Datum::text);
+        match &self.bounds {
+            Bounds::Words { min, max } => Some((integer(*min)?, integer(*max)?)),
+            Bounds::Bytes { min, max, .. } if kind == Kind::Text => Some((text(min)?, text(max)?)),
+            Bounds::Bytes { .. } | Bounds::None => None,
+        }
     }
 
     /// Whether no row of a chunk of `rows` rows can satisfy `column op value`. A null constant satisfies nothing.
@@ -275,7 +314,17 @@ fn head_of(value: &[u8]) -> u64 {
     }
 }
 
-/// Long values that agree in length, head and end count as one: it is an estimate.
+/// The hash by which a filter knows a value of a chunk of some kind; `None` when it knows none of its like.
+pub(crate) fn lookup_hash(kind: Kind, value: &Datum) -> Option<u64> {
+    match kind {
+        Kind::Int4 | Kind::Int8 => datum_key(kind, value).map(|word| hash_word(word as u64)),
+        _ if ordered_by_bytes(kind) => datum_bytes(kind, value).map(|bytes| sketch_hash(&bytes)),
+        _ => None,
+    }
+}
+
+/// Long values that agree in length, head and end count as one: distinct values are an estimate, and filters may take one for another.
+/// Part of the on-disk format, as the hash is.
 #[inline]
 fn sketch_hash(value: &[u8]) -> u64 {
     const HEAD_BYTES: usize = 256;
@@ -325,7 +374,7 @@ mod tests {
 
     #[test]
     fn zones_of_numbers() {
-        let s = Statistics::of_words(Kind::Int4, &[10, 20, 20], 0);
+        let s = Statistics::of_words(Kind::Int4, &[10, 20, 20], 0, &mut Vec::new());
         let excludes = |op, v| s.excludes(Kind::Int4, 3, op, &Datum::Int8(v));
         assert_eq!(s.distinct, 2);
         assert!(excludes(ZoneOp::Equal, 9) && !excludes(ZoneOp::Equal, 10) && !excludes(ZoneOp::Equal, 15));
@@ -338,12 +387,30 @@ mod tests {
     }
 
     #[test]
+    fn extremes_are_known_of_integers_and_short_texts() {
+        let show = |s: &Statistics, kind, rows| s.extremes(kind, rows).map(|both| format!("{both:?}"));
+        let s = Statistics::of_words(Kind::Int4, &[10, 20, -20], 0, &mut Vec::new());
+        assert_eq!(show(&s, Kind::Int4, 3).as_deref(), Some("(Int4(-20), Int4(20))"));
+        let floats = Statistics::of_words(Kind::Float8, &[0], 0, &mut Vec::new());
+        assert_eq!(show(&floats, Kind::Float8, 1), None, "0 may be -0");
+        let nulls = Statistics { nulls: 3, distinct: 0, bounds: Bounds::None };
+        assert_eq!(show(&nulls, Kind::Text, 3).as_deref(), Some("(Null, Null)"));
+        let mut values = ByteStrings::default();
+        ["b", "", "melba"].iter().for_each(|value| values.push(value.as_bytes()));
+        let s = Statistics::of_strings(Kind::Text, &values, |_| true, 0, &mut Vec::new());
+        assert_eq!(show(&s, Kind::Text, 3).as_deref(), Some("(Text(\"\"), Text(\"melba\"))"));
+        values.push("m".repeat(BOUND_BYTES_MAX).as_bytes());
+        let s = Statistics::of_strings(Kind::Text, &values, |_| true, 0, &mut Vec::new());
+        assert_eq!(show(&s, Kind::Text, 4), None, "what follows is not known");
+    }
+
+    #[test]
     fn zones_of_cut_strings() {
         let mut values = ByteStrings::default();
         let long = "m".repeat(40);
         values.push(b"melba");
         values.push(long.as_bytes());
-        let s = Statistics::of_strings(Kind::Text, &values, |_| true, 0);
+        let s = Statistics::of_strings(Kind::Text, &values, |_| true, 0, &mut Vec::new());
         let excludes = |op, v: &str| s.excludes(Kind::Text, 2, op, &Datum::text(v));
         assert!(!excludes(ZoneOp::Equal, &long) && !excludes(ZoneOp::Greater, &"m".repeat(36)));
         assert!(excludes(ZoneOp::Equal, "n") && excludes(ZoneOp::Equal, "me") && excludes(ZoneOp::Greater, "n"));

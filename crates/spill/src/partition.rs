@@ -40,11 +40,23 @@ impl Partitions {
 
     /// Adds rows: `to` has the part of each.
     pub fn push(&mut self, batch: &Batch, to: &[u32]) -> Result<()> {
-        let mut rows: Vec<u32> = (0..batch.rows as u32).collect();
-        // Stable: rows of one part keep their order.
-        rows.sort_by_key(|&r| to[r as usize]);
-        for some in rows.chunk_by(|&a, &b| to[a as usize] == to[b as usize]) {
-            self.parts[to[some[0] as usize] as usize].push(batch.take(some), &mut self.buffers)?;
+        // Where the rows of each part end, by their number; then, from there downwards, the rows, which so keep their order.
+        let mut ends = vec![0; self.parts.len()];
+        to.iter().for_each(|part| ends[*part as usize] += 1);
+        let counts = ends.clone();
+        for part in 1..ends.len() {
+            ends[part] += ends[part - 1];
+        }
+        let mut rows = vec![0; batch.rows];
+        for (row, part) in to.iter().enumerate().rev() {
+            let end = &mut ends[*part as usize];
+            *end -= 1;
+            rows[*end] = row as u32;
+        }
+        for ((part, start), count) in self.parts.iter_mut().zip(ends).zip(counts) {
+            if count > 0 {
+                part.push(batch.take(&rows[start..start + count]), &mut self.buffers)?;
+            }
         }
         Ok(())
     }

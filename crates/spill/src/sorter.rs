@@ -47,6 +47,8 @@ pub struct Sorter {
     chunks: Vec<Chunk>,
     entries: Vec<Entry>,
     bytes: usize,
+    /// The entries are in order.
+    is_sorted: bool,
     runs: Vec<Run>,
     file: Option<Arc<TempFile>>,
     /// The most memory that was held.
@@ -57,8 +59,8 @@ pub struct Sorter {
 pub struct Sorted {
     source: Source,
     left: usize,
-    _held: Held,
-    _file: Option<Arc<TempFile>>,
+    _held: Vec<Held>,
+    _files: Vec<Arc<TempFile>>,
     /// Bytes of memory, or of files.
     pub bytes: u64,
     pub on_disk: bool,
@@ -81,6 +83,7 @@ impl Sorter {
             chunks: Vec::new(),
             entries: Vec::new(),
             bytes: 0,
+            is_sorted: false,
             runs: Vec::new(),
             file: None,
             peak: 0,
@@ -92,6 +95,7 @@ impl Sorter {
         if batch.rows == 0 {
             return Ok(());
         }
+        self.is_sorted = false;
         self.compare_beginnings(&keys, batch.rows);
         self.bytes += batch.memory_bytes() + keys.bytes.capacity() + keys.ends.capacity() * 4;
         let fits = self.chunks.last().is_some_and(|c| c.rows.rows + batch.rows <= BATCH_ROWS);
@@ -132,7 +136,12 @@ impl Sorter {
         self.shared.as_ref().map_or(0, Vec::len)
     }
 
-    fn sort(&mut self) {
+    /// Sorts what is in memory; nothing to do when that is done.
+    pub fn sort(&mut self) {
+        if self.is_sorted {
+            return;
+        }
+        self.is_sorted = true;
         let from = self.shared_bytes();
         let chunks = &self.chunks;
         let key = |e: &Entry| chunks[e.chunk as usize].keys.get(e.row as usize);
@@ -169,22 +178,40 @@ impl Sorter {
         Ok(())
     }
 
-    pub fn finish(mut self) -> Result<Sorted> {
-        let left = self.bound.unwrap_or(usize::MAX);
-        if self.runs.is_empty() {
-            self.sort();
-            let source = Source::Memory { chunks: self.chunks, entries: self.entries, at: 0 };
-            return Ok(Sorted { source, left, _held: self.held, _file: None, bytes: self.peak as u64, on_disk: false });
+    pub fn finish(self) -> Result<Sorted> {
+        let (resources, bound) = (Arc::clone(&self.resources), self.bound);
+        Sorter::merge(&resources, vec![self], bound)
+    }
+
+    /// The rows of all sorters, whose keys are of the same columns. What is still in memory stays there.
+    pub fn merge(resources: &Arc<Resources>, mut sorters: Vec<Sorter>, bound: Option<usize>) -> Result<Sorted> {
+        let left = bound.unwrap_or(usize::MAX);
+        sorters.retain(|sorter| !sorter.runs.is_empty() || !sorter.entries.is_empty());
+        sorters.iter_mut().for_each(Sorter::sort);
+        if let [_] | [] = sorters[..]
+            && sorters.iter().all(|sorter| sorter.runs.is_empty())
+        {
+            let only = sorters.pop().unwrap_or_else(|| Sorter::new(resources, bound, false));
+            let source = Source::Memory { chunks: only.chunks, entries: only.entries, at: 0 };
+            let bytes = only.peak as u64;
+            return Ok(Sorted { source, left, _held: vec![only.held], _files: vec![], bytes, on_disk: false });
         }
-        if !self.entries.is_empty() {
-            self.spill()?;
+        let mut merge = Merge::new(shared_by_all(&sorters));
+        let (mut held, mut files, mut peak) = (Vec::new(), Vec::new(), 0);
+        for mut sorter in sorters {
+            while sorter.runs.len() > FAN_IN {
+                sorter.merge_some()?;
+            }
+            peak += sorter.peak as u64;
+            sorter.runs.iter().try_for_each(|run| merge.add_run(run))?;
+            merge.add_memory(sorter.chunks, sorter.entries, bound);
+            held.push(sorter.held);
+            files.extend(sorter.file);
         }
-        while self.runs.len() > FAN_IN {
-            self.merge_some()?;
-        }
-        let source = Source::Merge(Merge::new(&self.runs, self.shared_bytes())?);
-        let bytes = self.file.as_ref().map_or(0, |f| f.bytes());
-        Ok(Sorted { source, left, _held: self.held, _file: self.file, bytes, on_disk: true })
+        merge.begin();
+        let on_disk = !files.is_empty();
+        let bytes = if on_disk { files.iter().map(|file| file.bytes()).sum() } else { peak };
+        Ok(Sorted { source: Source::Merge(merge), left, _held: held, _files: files, bytes, on_disk })
     }
 
     /// One merge pass: the runs become fewer, in a new file.
@@ -193,7 +220,9 @@ impl Sorter {
         let mut merged = Vec::new();
         let mut buffers = Buffers::default();
         for some in self.runs.chunks(FAN_IN) {
-            let mut merge = Merge::new(some, self.shared_bytes())?;
+            let mut merge = Merge::new(self.shared_bytes());
+            some.iter().try_for_each(|run| merge.add_run(run))?;
+            merge.begin();
             let mut writer = RunWriter::new(&file, block_bytes(self.target));
             while let Some(batch) = merge.next(MERGE_ROWS)? {
                 writer.push(batch, &mut buffers)?;
@@ -279,21 +308,45 @@ impl Sorted {
     }
 }
 
-/// Several runs read as one. The last column of their batches is the key.
+/// How many bytes all keys begin with.
+fn shared_by_all(sorters: &[Sorter]) -> usize {
+    let shared = |sorter: &Sorter| sorter.shared.clone().unwrap_or_default();
+    let least = sorters.iter().map(shared).reduce(|a, b| {
+        let length = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+        a[..length].to_vec()
+    });
+    least.map_or(0, |least| least.len())
+}
+
+/// Several runs, and rows in memory, read as one. The last column of their batches is the key.
 struct Merge {
     cursors: Vec<Cursor>,
     /// Where the keys of all begin to differ.
     from: usize,
     /// Cursors with rows left.
     heap: MergeHeap,
-    /// The batches that cursors and the answer in the making point into.
+    /// First those in memory, then those that cursors of runs, and the answer in the making, point into.
     batches: Vec<Batch>,
+    /// How many are in memory.
+    kept: usize,
+    /// Of runs.
+    first: Vec<Batch>,
 }
 
 struct Cursor {
-    reader: RunReader,
+    input: Input,
     batch: usize,
     row: usize,
+}
+
+enum Input {
+    Run(RunReader),
+    /// Rows in memory, the first of whose chunks is a batch; `at`: the one that the cursor is at.
+    Memory {
+        entries: Vec<Entry>,
+        base: usize,
+        at: usize,
+    },
 }
 
 /// The key that a cursor is at.
@@ -306,18 +359,41 @@ fn key<'a>(cursors: &[Cursor], batches: &'a [Batch], cursor: u32) -> &'a [u8] {
 }
 
 impl Merge {
-    fn new(runs: &[Run], from: usize) -> Result<Merge> {
-        let (mut cursors, mut batches) = (Vec::new(), Vec::new());
-        for run in runs {
-            let mut reader = run.reader();
-            if let Some(batch) = reader.next_batch()? {
-                cursors.push(Cursor { reader, batch: batches.len(), row: 0 });
-                batches.push(batch);
-            }
+    /// Of nothing yet; `from`: where the keys of all begin to differ.
+    fn new(from: usize) -> Merge {
+        Merge { cursors: Vec::new(), from, heap: MergeHeap::default(), batches: Vec::new(), kept: 0, first: Vec::new() }
+    }
+
+    fn add_run(&mut self, run: &Run) -> Result<()> {
+        let mut reader = run.reader();
+        if let Some(batch) = reader.next_batch()? {
+            self.cursors.push(Cursor { input: Input::Run(reader), batch: self.first.len(), row: 0 });
+            self.first.push(batch);
         }
-        let key = |cursor| key(&cursors, &batches, cursor);
-        let heap = MergeHeap::new((0..cursors.len() as u32).map(|i| (i, head(key(i), from))), key);
-        Ok(Merge { cursors, from, heap, batches })
+        Ok(())
+    }
+
+    /// Adds rows in order, of which no more than `bound` are wanted.
+    fn add_memory(&mut self, chunks: Vec<Chunk>, mut entries: Vec<Entry>, bound: Option<usize>) {
+        entries.truncate(bound.unwrap_or(usize::MAX));
+        let Some(first) = entries.first() else { return };
+        let base = self.batches.len();
+        let (batch, row) = (base + first.chunk as usize, first.row as usize);
+        self.batches.extend(chunks.into_iter().map(|Chunk { mut rows, keys }| {
+            rows.columns.push(Column::new(ColumnData::Bytes(keys)));
+            rows
+        }));
+        self.cursors.push(Cursor { input: Input::Memory { entries, base, at: 0 }, batch, row });
+    }
+
+    /// After all inputs were added.
+    fn begin(&mut self) {
+        self.kept = self.batches.len();
+        self.batches.append(&mut self.first);
+        let runs = self.cursors.iter_mut().filter(|cursor| matches!(cursor.input, Input::Run(_)));
+        runs.for_each(|cursor| cursor.batch += self.kept);
+        let key = |cursor| key(&self.cursors, &self.batches, cursor);
+        self.heap = MergeHeap::new((0..self.cursors.len() as u32).map(|i| (i, head(key(i), self.from))), key);
     }
 
     fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
@@ -327,17 +403,7 @@ impl Merge {
         {
             let cursor = &mut self.cursors[top as usize];
             picks.push((cursor.batch as u32, cursor.row as u32));
-            cursor.row += 1;
-            let mut ended = false;
-            if cursor.row >= self.batches[cursor.batch].rows {
-                match cursor.reader.next_batch()? {
-                    Some(batch) => {
-                        (cursor.batch, cursor.row) = (self.batches.len(), 0);
-                        self.batches.push(batch);
-                    }
-                    None => ended = true,
-                }
-            }
+            let ended = !cursor.advance(&mut self.batches)?;
             let key = |cursor| key(&self.cursors, &self.batches, cursor);
             match ended {
                 true => self.heap.remove(key),
@@ -353,17 +419,40 @@ impl Merge {
         Ok(Some(batch))
     }
 
-    /// Forgets batches that have been read.
+    /// Forgets batches of runs that have been read.
     fn drop_read(&mut self) {
-        if self.batches.len() <= self.cursors.len() {
+        if self.batches.len() <= self.kept + self.cursors.len() {
             return;
         }
-        let mut kept = Vec::with_capacity(self.cursors.len());
+        let mut read = self.batches.split_off(self.kept);
         for cursor in self.heap.inputs() {
             let cursor = &mut self.cursors[cursor as usize];
-            kept.push(std::mem::take(&mut self.batches[cursor.batch]));
-            cursor.batch = kept.len() - 1;
+            if matches!(cursor.input, Input::Run(_)) {
+                self.batches.push(std::mem::take(&mut read[cursor.batch - self.kept]));
+                cursor.batch = self.batches.len() - 1;
+            }
         }
-        self.batches = kept;
+    }
+}
+
+impl Cursor {
+    /// Goes to the next row; false at the end.
+    fn advance(&mut self, batches: &mut Vec<Batch>) -> Result<bool> {
+        match &mut self.input {
+            Input::Memory { entries, base, at } => {
+                *at += 1;
+                let Some(entry) = entries.get(*at) else { return Ok(false) };
+                (self.batch, self.row) = (*base + entry.chunk as usize, entry.row as usize);
+            }
+            Input::Run(reader) => {
+                self.row += 1;
+                if self.row >= batches[self.batch].rows {
+                    let Some(batch) = reader.next_batch()? else { return Ok(false) };
+                    (self.batch, self.row) = (batches.len(), 0);
+                    batches.push(batch);
+                }
+            }
+        }
+        Ok(true)
     }
 }

@@ -46,6 +46,10 @@ impl MemoryMask {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
     pub fn filter(&self, row_ids: &[RowId], wanted: &mut Vec<u32>) {
         remove_masked(&self.ids, row_ids, wanted);
     }

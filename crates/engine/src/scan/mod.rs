@@ -9,6 +9,8 @@ mod piece;
 mod probe;
 mod table;
 
+use melba_segment::TableSegmentReader;
+use melba_store::Result;
 use melba_types::{Datum, RowId};
 
 pub use index::IndexScan;
@@ -16,15 +18,34 @@ pub use melba_segment::ZoneOp;
 pub use piece::ScanPiece;
 pub use table::{ScanBatch, TableScan};
 
-/// A comparison of a column with a constant that lets a scan leave out what cannot satisfy it.
+/// A comparison of a column with constants that lets a scan leave out what can satisfy it with none of them.
 #[derive(Clone, Debug)]
 pub struct ZonePredicate {
     /// Column number of the table's layout.
     pub column: usize,
     pub op: ZoneOp,
-    /// Of the column's kind; ignored by `IsNull` and `IsNotNull`. Byte strings compare by bytes: for other collations only
-    /// `Equal`, `IsNull` and `IsNotNull` may be asked.
-    pub value: Datum,
+    /// Of the column's kind, or of another whose values have one order with it. Byte strings compare by bytes: for other collations only
+    /// `Equal` may be asked.
+    pub values: Vec<Datum>,
+    /// NULL satisfies it as well.
+    pub or_null: bool,
+}
+
+impl ZonePredicate {
+    /// Whether no row of a row group can satisfy it, by the bounds of its values or their filter.
+    fn excludes(&self, reader: &TableSegmentReader, group: usize) -> Result<bool> {
+        if self.or_null && reader.statistics(group, self.column).is_none_or(|statistics| statistics.nulls > 0) {
+            return Ok(false);
+        }
+        for value in &self.values {
+            let outside = reader.prune(group, self.column, self.op, value);
+            let is_excluded = outside || self.op == ZoneOp::Equal && reader.filters_out(group, self.column, value)?;
+            if !is_excluded {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// A part of a table for one worker of a parallel scan: a range of row ids.

@@ -37,6 +37,8 @@ pub struct TableScan {
     pub(super) projection: Vec<usize>,
     missing: Vec<Datum>,
     predicates: Vec<ZonePredicate>,
+    /// How many of them it was opened with.
+    own_predicates: usize,
     levels: Arc<TableLevels>,
     morsel: Morsel,
     memory: MemoryCursor,
@@ -141,6 +143,7 @@ impl TableScan {
             projection: projection.to_vec(),
             missing: missing.to_vec(),
             predicates: predicates.to_vec(),
+            own_predicates: predicates.len(),
             own,
             view,
             tree: Arc::clone(tree),
@@ -180,6 +183,72 @@ impl TableScan {
             }
         }
         Ok(None)
+    }
+
+    /// How many rows come next, whichever they are; `None` at the end. For scans of no columns.
+    pub fn next_count(&mut self) -> Result<Option<usize>> {
+        while !self.memory.done {
+            let rows = self.memory_batch()?.iter().filter(|(_, row)| row.is_some()).count();
+            if rows > 0 {
+                return Ok(Some(rows));
+            }
+        }
+        while self.skip_groups()? {
+            if let Some(rows) = self.whole_group() {
+                return Ok(Some(rows));
+            }
+            if let Some((row_ids, _)) = self.segment_rows()? {
+                return Ok(Some(row_ids.len()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Passes the row group that comes next, if all of its rows are the view's, and the least and the greatest value of each projected
+    /// column are known without reading it: these, as two rows.
+    pub fn next_extremes(&mut self) -> Result<Option<Vec<Column>>> {
+        if !self.memory.done || !self.skip_groups()? {
+            return Ok(None);
+        }
+        let (reader, group) = (&self.runs[self.segments.run].reader, self.segments.group);
+        let rows = reader.row_groups()[group].rows as u64;
+        let mut columns = Vec::with_capacity(self.projection.len());
+        for &column in &self.projection {
+            let kind = self.layout.kinds()[column];
+            let known = reader.statistics(group, column).and_then(|statistics| statistics.extremes(kind, rows));
+            let Some((least, greatest)) = known else { return Ok(None) };
+            let mut extremes = Column::with_capacity(kind, 2);
+            extremes.push(least);
+            extremes.push(greatest);
+            columns.push(extremes);
+        }
+        Ok(self.whole_group().map(|_| columns))
+    }
+
+    /// Passes the row group that comes next, if the view sees all of its rows and nothing newer replaces any; its rows.
+    fn whole_group(&mut self) -> Option<usize> {
+        let cursor = &mut self.segments;
+        let group = &self.runs[cursor.run].reader.row_groups()[cursor.group];
+        let (first, last) = (group.row_id_min, group.row_id_max);
+        let is_plain = group.unique && group.tombstones == 0 && group.csn_max <= self.view.csn;
+        let is_inside = self.morsel.from <= first && last < self.morsel.to;
+        if cursor.row > 0 || !is_plain || !is_inside || self.runs[..cursor.run].iter().any(|run| has_rows(run, first, last)) {
+            return None;
+        }
+        let levels = (cursor.run >= self.private).then_some(&*self.levels);
+        cursor.memory.load(&self.own, &self.tree, levels, first, last);
+        if !cursor.memory.is_empty() {
+            return None;
+        }
+        let rows = group.rows;
+        (cursor.group, cursor.decided) = (cursor.group + 1, None);
+        Some(rows)
+    }
+
+    /// Sets what leaves out row groups from now on, beside what the scan was opened with.
+    pub fn restrict(&mut self, predicate: ZonePredicate) {
+        self.predicates.truncate(self.own_predicates);
+        self.predicates.push(predicate);
     }
 
     /// The next rows of memory, tombstones included, newer levels first in right.
@@ -235,28 +304,28 @@ impl TableScan {
     }
 
     /// Goes to the next row group that may have rows for the scan.
-    fn skip_groups(&mut self) -> bool {
+    fn skip_groups(&mut self) -> Result<bool> {
         let cursor = &mut self.segments;
         while let Some(run) = self.runs.get(cursor.run) {
             while let Some(group) = run.reader.row_groups().get(cursor.group) {
                 let outside = group.row_id_min >= self.morsel.to || group.row_id_max < self.morsel.from;
                 let unseen = group.csn_min > self.view.csn;
-                let pruned = self.predicates.iter().any(|p| run.reader.prune(cursor.group, p.column, p.op, &p.value));
-                if cursor.row < group.rows && !(cursor.row == 0 && (outside || unseen || pruned)) {
-                    return true;
+                let is_begun = cursor.row > 0 && cursor.row < group.rows;
+                if is_begun || (cursor.row == 0 && !outside && !unseen && !excluded(&self.predicates, run, cursor.group)?) {
+                    return Ok(true);
                 }
                 (cursor.group, cursor.row, cursor.decided) = (cursor.group + 1, 0, None);
             }
             (cursor.run, cursor.group) = (cursor.run + 1, 0);
             cursor.masks.clear();
         }
-        false
+        Ok(false)
     }
 
     /// The next rows of a row group that are visible and not replaced, by id and by place in the group; `None` when a piece of it
     /// has none.
     fn segment_rows(&mut self) -> Result<Option<(Vec<RowId>, Places)>> {
-        if !self.skip_groups() {
+        if !self.skip_groups()? {
             return Ok(None);
         }
         let run = Arc::clone(&self.runs[self.segments.run]);
@@ -354,6 +423,23 @@ impl TableScan {
         }
         Ok(wanted)
     }
+}
+
+/// Whether a segment may have versions of rows between two.
+fn has_rows(run: &TableRun, first: RowId, last: RowId) -> bool {
+    let groups = run.reader.row_groups();
+    let from = groups.partition_point(|group| group.row_id_max < first);
+    groups.get(from).is_some_and(|group| group.row_id_min <= last)
+}
+
+/// Whether one of the predicates leaves a row group out.
+fn excluded(predicates: &[ZonePredicate], run: &TableRun, group: usize) -> Result<bool> {
+    for predicate in predicates {
+        if predicate.excludes(&run.reader, group)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Both lists in order up to `end`; of equal ids the first list's.

@@ -168,7 +168,7 @@ impl World {
     fn check(&mut self, at: usize) {
         let (view, state) = self.view(at);
         let t = &self.open[at].txn;
-        let mut found = State::new();
+        let (mut found, mut counted) = (State::new(), 0);
         let morsels = t.morsels(self.table, 1 + self.random.below(3)).expect("splits");
         for morsel in morsels {
             let mut scan = t.scan(view, self.table, &[1, 0], &[], &[], Some(morsel)).expect("opens");
@@ -179,7 +179,12 @@ impl World {
                     assert_eq!(found.insert(*id, text), None, "a row came twice");
                 }
             }
+            let mut scan = t.scan(view, self.table, &[], &[], &[], Some(morsel)).expect("opens");
+            while let Some(rows) = scan.next_count().expect("counts") {
+                counted += rows;
+            }
         }
+        assert_eq!(counted, found.len());
         assert_eq!(found, state);
         let mut expected: Vec<(Vec<u8>, RowId)> = state.iter().map(|(id, text)| (key(text), *id)).collect();
         expected.sort();

@@ -1,4 +1,5 @@
-//! Sorting: keys are encoded to bytes once and compared as bytes. What does not fit is sorted in runs (`spill::Sorter`).
+//! Sorting: keys are encoded to bytes once and compared as bytes. What does not fit is sorted in runs (`spill::Sorter`). Each member of
+//! a team sorts its part of the input; then all parts are merged.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -6,7 +7,8 @@ use std::sync::Arc;
 use melba_types::{Batch, ByteStrings, Datum, Result, bail};
 
 use super::build;
-use crate::{ExecContext, Operator};
+use crate::top_filter::TopFilter;
+use crate::{ExecContext, Operator, parallel};
 use melba_expression::Expression;
 use melba_expression::Vector;
 use melba_expression::key::KeyPart;
@@ -57,18 +59,9 @@ impl SortOp {
 
     fn sort(&mut self, ctx: &ExecContext) -> Result<Sorted> {
         let bound = self.bound(ctx)?;
-        let mut sorter = Sorter::new(ctx.resources(), bound, false);
         let heap = bound.filter(|n| *n <= HEAP_ROWS_MAX);
-        if let Some(n) = heap {
-            self.top(ctx, n, &mut sorter)?;
-        } else {
-            while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
-                let keys = encode_keys(&self.node.keys, ctx, &batch)?;
-                sorter.push(batch, keys)?;
-                ctx.check_interrupt()?;
-            }
-        }
-        let sorted = sorter.finish()?;
+        let sorters = if bound == Some(0) { Vec::new() } else { self.sorters(ctx, bound, heap)? };
+        let sorted = Sorter::merge(ctx.resources(), sorters, bound)?;
         ctx.record_timing(self.id, |t| {
             let method = match (sorted.on_disk, heap) {
                 (true, _) => "external merge",
@@ -80,67 +73,149 @@ impl SortOp {
         Ok(sorted)
     }
 
-    /// Hands the `n` least rows to the sorter, and some that were among them for a while. Rows too large for that are all
-    /// handed to it.
-    fn top(&mut self, ctx: &ExecContext, n: usize, sorter: &mut Sorter) -> Result<()> {
-        let mut heap: BinaryHeap<(Vec<u8>, usize)> = BinaryHeap::with_capacity(n + 1);
-        let (mut all, mut keys) = (Batch::default(), ByteStrings::default());
-        let mut bytes = 0;
-        if n == 0 {
-            return Ok(());
-        }
-        while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
-            let mut kept = Vec::new();
-            let new = encode_keys(&self.node.keys, ctx, &batch)?;
-            for i in 0..batch.rows {
-                let key = new.get(i);
-                if heap.len() == n && heap.peek().is_some_and(|(worst, _)| worst[..] <= *key) {
-                    continue;
-                }
-                let place = all.rows + kept.len();
-                kept.push(i as u32);
-                keys.push(key);
-                heap.push((key.to_vec(), place));
-                if heap.len() > n {
-                    heap.pop();
-                }
+    /// Sorts the input: by a team, each member its part, or alone.
+    fn sorters(&mut self, ctx: &ExecContext, bound: Option<usize>, heap: Option<usize>) -> Result<Vec<Sorter>> {
+        let node = Arc::clone(&self.node);
+        let first = node.keys.first().filter(|_| heap.is_some() && node.top_filter.is_some());
+        let filter = first.map(|(_, part)| Arc::new(TopFilter::new(part.clone())));
+        // Also when there is none: a sub-plan's limit may have been another before.
+        node.top_filter.iter().for_each(|number| ctx.set_top_filter(*number, filter.clone()));
+        let begin = |ctx: &ExecContext| Collector::new(&node, ctx, bound, heap, filter.as_deref());
+        let Some((team, workers)) = parallel::form(ctx, node.workers, &node.input, &mut *self.input)? else {
+            let mut collector = begin(ctx);
+            while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
+                collector.push(ctx, batch)?;
+                ctx.check_interrupt()?;
             }
-            let batch = batch.take(&kept);
-            bytes += batch.memory_bytes();
-            all.append(batch);
-            if all.rows > 2 * n + BATCH_ROWS {
-                let mut live: Vec<(Vec<u8>, usize)> = heap.drain().collect();
-                live.sort_by_key(|(_, place)| *place);
-                let rows: Vec<u32> = live.iter().map(|(_, place)| *place as u32).collect();
-                all = all.take(&rows);
-                bytes = all.memory_bytes();
-                keys = ByteStrings::default();
-                live.iter().for_each(|(key, _)| keys.push(key));
-                heap.extend(live.into_iter().enumerate().map(|(i, (key, _))| (key, i)));
-            }
-            ctx.check_interrupt()?;
-            if bytes > ctx.resources().work_bytes {
-                // The sorter keeps them in files; what is not among the least is still left out.
-                sorter.push(std::mem::take(&mut all), std::mem::take(&mut keys))?;
-                let worst = heap.peek().filter(|_| heap.len() == n).map(|(key, _)| key.clone());
-                return self.rest(ctx, worst, sorter);
-            }
-        }
-        sorter.push(all, keys)
+            return Ok(vec![collector.finish()?]);
+        };
+        ctx.record_timing(self.id, |t| t.workers = workers.count() as u64);
+        parallel::run(ctx, team, &workers, |ctx| {
+            let mut collector = begin(ctx);
+            parallel::each_batch(ctx, &node.input, |batch| collector.push(ctx, batch))?;
+            collector.finish()
+        })
+    }
+}
+
+/// What one thread collects of the input.
+struct Collector<'a> {
+    node: &'a SortNode,
+    sorter: Sorter,
+    top: Option<Top<'a>>,
+}
+
+/// The least rows so far, and some that were among them for a while.
+struct Top<'a> {
+    count: usize,
+    /// The keys of the least, and their places in `all`.
+    heap: BinaryHeap<(Vec<u8>, usize)>,
+    all: Batch,
+    keys: ByteStrings,
+    /// Of `all`.
+    bytes: usize,
+    /// Rows went to the sorter: they were too large.
+    is_over: bool,
+    filter: Option<&'a TopFilter>,
+}
+
+impl<'a> Collector<'a> {
+    /// `heap`: only so many rows are wanted, at least one.
+    fn new(
+        node: &'a SortNode,
+        ctx: &ExecContext,
+        bound: Option<usize>,
+        heap: Option<usize>,
+        filter: Option<&'a TopFilter>,
+    ) -> Collector<'a> {
+        let top = heap.map(|count| Top {
+            count,
+            heap: BinaryHeap::with_capacity(count + 1),
+            all: Batch::default(),
+            keys: ByteStrings::default(),
+            bytes: 0,
+            is_over: false,
+            filter,
+        });
+        Collector { node, sorter: Sorter::new(ctx.resources(), bound, false), top }
     }
 
-    /// Hands all further rows to the sorter, but for those after `worst`.
-    fn rest(&mut self, ctx: &ExecContext, worst: Option<Vec<u8>>, sorter: &mut Sorter) -> Result<()> {
-        while let Some(batch) = self.input.next(ctx, BATCH_ROWS)? {
-            let keys = encode_keys(&self.node.keys, ctx, &batch)?;
-            let kept: Vec<u32> =
-                (0..batch.rows as u32).filter(|i| worst.as_ref().is_none_or(|w| keys.get(*i as usize) < &w[..])).collect();
-            let mut kept_keys = ByteStrings::default();
-            kept.iter().for_each(|i| kept_keys.push(keys.get(*i as usize)));
-            sorter.push(batch.take(&kept), kept_keys)?;
-            ctx.check_interrupt()?;
+    fn push(&mut self, ctx: &ExecContext, batch: Batch) -> Result<()> {
+        let keys = encode_keys(&self.node.keys, ctx, &batch)?;
+        match &mut self.top {
+            None => self.sorter.push(batch, keys),
+            Some(top) if top.is_over => top.pass(batch, &keys, &mut self.sorter),
+            Some(top) => {
+                top.push(batch, &keys);
+                if top.bytes > ctx.resources().work_bytes {
+                    // The sorter keeps them in files; what is not among the least is still left out.
+                    top.is_over = true;
+                    self.sorter.push(std::mem::take(&mut top.all), std::mem::take(&mut top.keys))?;
+                }
+                Ok(())
+            }
         }
-        Ok(())
+    }
+
+    /// The sorter with all rows that may be wanted, in order.
+    fn finish(mut self) -> Result<Sorter> {
+        if let Some(top) = self.top.filter(|top| !top.is_over) {
+            self.sorter.push(top.all, top.keys)?;
+        }
+        self.sorter.sort();
+        Ok(self.sorter)
+    }
+}
+
+impl Top<'_> {
+    fn push(&mut self, batch: Batch, new: &ByteStrings) {
+        let mut kept = Vec::new();
+        for i in 0..batch.rows {
+            let key = new.get(i);
+            if self.heap.len() == self.count && self.heap.peek().is_some_and(|(worst, _)| worst[..] <= *key) {
+                continue;
+            }
+            let place = self.all.rows + kept.len();
+            kept.push(i as u32);
+            self.keys.push(key);
+            self.heap.push((key.to_vec(), place));
+            if self.heap.len() > self.count {
+                self.heap.pop();
+            }
+        }
+        if kept.is_empty() {
+            return;
+        }
+        let batch = batch.take(&kept);
+        self.bytes += batch.memory_bytes();
+        self.all.append(batch);
+        if self.all.rows > 2 * self.count + BATCH_ROWS {
+            self.forget();
+        }
+        if let (Some(filter), Some((worst, _)), true) = (self.filter, self.heap.peek(), self.heap.len() == self.count) {
+            filter.note(worst);
+        }
+    }
+
+    /// Drops the rows that are not among the least any more.
+    fn forget(&mut self) {
+        let mut live: Vec<(Vec<u8>, usize)> = self.heap.drain().collect();
+        live.sort_by_key(|(_, place)| *place);
+        let rows: Vec<u32> = live.iter().map(|(_, place)| *place as u32).collect();
+        self.all = self.all.take(&rows);
+        self.bytes = self.all.memory_bytes();
+        self.keys = ByteStrings::default();
+        live.iter().for_each(|(key, _)| self.keys.push(key));
+        self.heap.extend(live.into_iter().enumerate().map(|(i, (key, _))| (key, i)));
+    }
+
+    /// Hands further rows to the sorter, but for those behind the last that was wanted.
+    fn pass(&self, batch: Batch, keys: &ByteStrings, sorter: &mut Sorter) -> Result<()> {
+        let worst = self.heap.peek().filter(|_| self.heap.len() == self.count).map(|(key, _)| &key[..]);
+        let kept: Vec<u32> = (0..batch.rows as u32).filter(|i| worst.is_none_or(|worst| keys.get(*i as usize) < worst)).collect();
+        let mut kept_keys = ByteStrings::default();
+        kept.iter().for_each(|i| kept_keys.push(keys.get(*i as usize)));
+        sorter.push(batch.take(&kept), kept_keys)
     }
 }
 

@@ -8,14 +8,20 @@ use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, 
 
 use super::entries::Conditions;
 use super::partial::{passing, passing_rows};
-use super::pending::{Pending, give_scanned};
+use super::pending::{Pending, give, give_scanned};
 use crate::join_filter::JoinFilter;
 use crate::team::BuiltTables;
+use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
 
 /// A filter that passes more than 7 of 8 rows is not worth its time; asked of this many rows first.
 const JUDGED_ROWS: usize = 8192;
+
+/// Longer lists are not asked of zone maps.
+const ZONE_VALUES_MAX: usize = 4096;
+/// So few keys of a join filter are looked up in the filters of chunks, one by one.
+const FILTER_KEYS_MAX: usize = 32;
 
 pub(super) struct TableScanOp {
     node: Arc<TableScanNode>,
@@ -23,6 +29,10 @@ pub(super) struct TableScanOp {
     conditions: Option<Conditions>,
     scan: Option<TableScan>,
     filters: Vec<ScanFilter>,
+    /// That of a sort above.
+    top: Option<Arc<TopFilter>>,
+    /// No column is wanted and no row left out: only their number counts.
+    counts: bool,
     pending: Pending,
     /// A row after those pending has failed.
     failed: Option<DbError>,
@@ -59,23 +69,29 @@ impl TableScanOp {
     pub fn new(node: Arc<TableScanNode>) -> TableScanOp {
         let plain = node.source.plain && !node.filter.iter().any(Expression::is_volatile);
         let conditions = plain.then(|| Conditions::new(&node));
-        TableScanOp { node, conditions, scan: None, filters: Vec::new(), pending: Pending::default(), failed: None, done: false }
+        let counts = plain && node.source.projection.is_empty() && node.filter.is_empty() && node.join_filters.is_empty();
+        let (filters, pending) = (Vec::new(), Pending::default());
+        TableScanOp { node, conditions, scan: None, filters, top: None, counts, pending, failed: None, done: false }
     }
 
     /// Opens the scan of the table, or of the part of it that a member of a team works at.
     fn open(node: &Arc<TableScanNode>, filters: &mut Vec<ScanFilter>, ctx: &ExecContext) -> Result<TableScan> {
         let part = ctx.team().filter(|team| team.divides(node)).and_then(|_| ctx.part());
         let mut zones = Vec::with_capacity(node.zones.len());
-        for (column, op, value) in &node.zones {
-            let value = value.eval_row(ctx, &[])?;
-            if !value.is_null() {
-                zones.push(ZonePredicate { column: *column, op: *op, value });
+        for zone in &node.zones {
+            let values = match zone.value.eval_row(ctx, &[])? {
+                Datum::Null => continue,
+                Datum::Array(array) if zone.any => array.elements.clone(),
+                value => vec![value],
+            };
+            if values.len() <= ZONE_VALUES_MAX {
+                zones.push(ZonePredicate { column: zone.column, op: zone.op, values, or_null: false });
             }
         }
         let source = &node.source;
         for (column, number) in &node.join_filters {
             let Some(filter) = ctx.join_filter(*number) else { continue };
-            zones.extend(bounds(source.projection[*column], source.kinds[*column], &filter));
+            zones.extend(zones_of(source.projection[*column], source.kinds[*column], &filter));
             filters.push(ScanFilter { column: *column, filter, tested: 0, passed: 0 });
         }
         let part = part.map(|(_, part)| part);
@@ -83,8 +99,8 @@ impl TableScanOp {
     }
 }
 
-/// What a filter says of the values between which a row group's must lie.
-fn bounds(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate> {
+/// What a join's filter says of the values of a row group: between which they must lie, and one of which they must have.
+fn zones_of(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate> {
     let value = |key: i64| match kind {
         Kind::Int2 => i16::try_from(key).ok().map(Datum::Int2),
         Kind::Int4 => i32::try_from(key).ok().map(Datum::Int4),
@@ -92,8 +108,14 @@ fn bounds(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate> 
         _ => None,
     };
     let (least, greatest) = filter.bounds();
-    let zone = |op, key| value(key).map(|value| ZonePredicate { column, op, value });
-    zone(ZoneOp::GreaterOrEqual, least).into_iter().chain(zone(ZoneOp::LessOrEqual, greatest)).collect()
+    let zone = |op, key| value(key).map(|value| ZonePredicate { column, op, values: vec![value], or_null: false });
+    let mut zones: Vec<_> = zone(ZoneOp::GreaterOrEqual, least).into_iter().chain(zone(ZoneOp::LessOrEqual, greatest)).collect();
+    if filter.count() <= FILTER_KEYS_MAX && matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8) {
+        // Keys beyond the column's type are no row's.
+        let values = filter.keys().filter_map(value).collect();
+        zones.push(ZonePredicate { column, op: ZoneOp::Equal, values, or_null: false });
+    }
+    zones
 }
 
 /// The rows of a piece that pass, and the error that follows them. Columns are read when they are needed, for the rows that are left.
@@ -101,6 +123,7 @@ fn select(
     node: &TableScanNode,
     conditions: &mut Conditions,
     filters: &mut [ScanFilter],
+    top: Option<(&TopFilter, usize)>,
     ctx: &ExecContext,
     mut piece: ScanPiece<'_>,
 ) -> Result<(Option<Batch>, Option<DbError>)> {
@@ -112,6 +135,12 @@ fn select(
     }
     for filter in filters {
         filter.apply(&mut piece)?;
+    }
+    if let Some((top, column)) = top {
+        piece.load(column)?;
+        if let Some(rows) = top.passing(&piece.batch().columns[column]) {
+            piece.keep(&rows);
+        }
     }
     let rows = piece.batch().rows;
     let batch = if rows > 0 { Some(Batch { columns: piece.finish()?.columns, rows }) } else { None };
@@ -130,15 +159,35 @@ impl Operator for TableScanOp {
             ctx.check_interrupt()?;
             let scan = match &mut self.scan {
                 Some(scan) => scan,
-                None => self.scan.insert(TableScanOp::open(&self.node, &mut self.filters, ctx)?),
+                None => {
+                    self.top = self.node.top_filter.and_then(|(_, number)| ctx.top_filter(number));
+                    self.scan.insert(TableScanOp::open(&self.node, &mut self.filters, ctx)?)
+                }
             };
+            if self.counts {
+                let Some(rows) = scan.next_count()? else {
+                    self.scan = None;
+                    self.done = true;
+                    break;
+                };
+                return Ok(give(&mut self.pending, Batch { columns: vec![], rows }, limit));
+            }
+            if self.node.extremes
+                && let Some(columns) = scan.next_extremes()?
+            {
+                return Ok(give(&mut self.pending, Batch { columns, rows: 2 }, limit));
+            }
+            let top = self.top.as_deref().zip(self.node.top_filter.map(|(column, _)| column));
+            if let Some(zone) = top.and_then(|(top, column)| top.zone(self.node.source.projection[column])) {
+                scan.restrict(zone);
+            }
             let Some(piece) = scan.next_piece()? else {
                 self.scan = None;
                 self.done = true;
                 break;
             };
             let (passing, failed) = match &mut self.conditions {
-                Some(conditions) => select(&self.node, conditions, &mut self.filters, ctx, piece)?,
+                Some(conditions) => select(&self.node, conditions, &mut self.filters, top, ctx, piece)?,
                 None => {
                     let found = piece.finish()?;
                     let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;

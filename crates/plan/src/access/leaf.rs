@@ -136,7 +136,14 @@ impl Planner<'_> {
         let compiled = self.compile_all(filter, &layout)?;
         let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
         let mut node = self.node(
-            Op::TableScan(Arc::new(TableScanNode { source, zones, filter: compiled, join_filters: vec![] })),
+            Op::TableScan(Arc::new(TableScanNode {
+                source,
+                zones,
+                filter: compiled,
+                join_filters: vec![],
+                top_filter: None,
+                extremes: false,
+            })),
             kinds,
             estimate,
         );
@@ -250,7 +257,10 @@ impl Planner<'_> {
         };
         let (equal, any_of) = (compile_values(equal)?, compile_values(any_of)?);
         let ranges = match Synthesized::of(relation.oid) {
-            Some(_) => self.zones(entry, &relation, filter)?.into_iter().filter(|z| z.0 == 0).map(|z| (z.1, z.2)).collect(),
+            Some(_) => {
+                let zones = self.zones(entry, &relation, filter)?.into_iter();
+                zones.filter(|zone| zone.column == 0 && !zone.any).map(|zone| (zone.op, zone.value)).collect()
+            }
             None => Vec::new(),
         };
         let alias = self.level().entries[entry].name.clone();

@@ -10,7 +10,6 @@
 pub(crate) mod block;
 mod cursor;
 pub(crate) mod directory;
-pub(crate) mod filter;
 mod find;
 mod heads;
 mod reader;

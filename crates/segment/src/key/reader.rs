@@ -9,10 +9,11 @@ use super::block::Interval;
 use super::cursor::KeyCursor;
 use super::directory::{KeyDirectory, PARTITION_BLOCKS};
 use super::heads::Heads;
-use super::{KEY_MAGIC, KeySegmentMeta, ROW_ID_BYTES, filter};
+use super::{KEY_MAGIC, KeySegmentMeta, ROW_ID_BYTES};
 use crate::block::{Block, BlockKind};
 use crate::cache::{BlockCache, BlockRef, SegmentBlocks};
 use crate::error::{BlockName, Result, SegmentError};
+use crate::filter;
 use crate::frame::FrameReader;
 
 /// An open key segment; shared between threads.

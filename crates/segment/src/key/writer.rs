@@ -5,9 +5,9 @@ use melba_vfs::Directory;
 
 use super::block::{KeyBlockBuilder, shared_prefix};
 use super::directory::{KeyDirectory, PARTITION_BLOCKS};
-use super::filter::FilterBuilder;
 use super::{KEY_MAGIC, KeyOptions, KeySegmentMeta, ROW_ID_BYTES};
 use crate::error::Result;
+use crate::filter::FilterBuilder;
 use crate::frame::{Codec, FrameWriter};
 
 /// Entries of a block at most, whatever their size.

@@ -8,9 +8,11 @@ use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Datum, Kind, codec, k
 use super::TableOptions;
 use super::dense::DenseColumn;
 use super::directory::{Blocks, Chunk, Form};
+use super::filter::{ChunkFilter, PART_BLOCKS};
 use super::mantissas::MantissaBuffer;
 use crate::encoding::symbols::SymbolEncoder;
 use crate::encoding::{packed, strings, words};
+use crate::filter::{FILTER_BLOCK_BYTES, blocks_for, build};
 use crate::frame::{Codec, FrameBuffer, encode_payload};
 use crate::statistics::{Bounds, Statistics, ordered_by_key};
 
@@ -29,6 +31,12 @@ const SYMBOLS_VALUE_BYTES_MAX: usize = 512;
 const SYMBOLS_PERCENT_MAX: usize = 80;
 /// A symbol table is trained anew when values take more than this share of what it made of its own.
 const SYMBOLS_KEPT_PERCENT: usize = 102;
+/// Fewer values are looked through in no time, without a filter.
+const FILTER_KEYS_MIN: u64 = 8192;
+/// A chunk in which a value comes more often than this has most of the column's values, so that a filter would seldom say no.
+const FILTER_ROWS_A_KEY_MAX: u64 = 2;
+/// Integers of which the chunk has more than one in so many between its bounds are in it too often.
+const FILTER_GAP_MIN: u64 = 64;
 /// Rows a block at most: a row group's usual size.
 const SHIFT_MAX: u8 = 16;
 
@@ -214,7 +222,7 @@ impl ChunkBuffer {
             Statistics { nulls, distinct: values.len() as u64 - nulls, bounds: Bounds::None }
         } else {
             let is_valid = |i: usize| validity.as_ref().is_none_or(|v| v.get(i));
-            let mut statistics = Statistics::of_strings(self.kind, values, is_valid, nulls);
+            let mut statistics = Statistics::of_strings(self.kind, values, is_valid, nulls, &mut Vec::new());
             if let Some((min, max)) = extremes {
                 statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
             }
@@ -222,7 +230,7 @@ impl ChunkBuffer {
         };
         section.append(self.kind, values, validity.as_ref(), plain.as_ref());
         values.truncate(0);
-        let chunk = Chunk { statistics, form: Form::Dense, scale: None };
+        let chunk = Chunk { statistics, form: Form::Dense, scale: None, filter: None };
         self.empty_numerics();
         chunk
     }
@@ -232,15 +240,17 @@ impl ChunkBuffer {
         let validity = self.validity.take();
         let extremes = self.extremes.take();
         let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
-        match &mut self.values {
+        let ColumnLearnt { symbols, coded, hashes } = learnt;
+        hashes.clear();
+        let mut chunk = match &mut self.values {
             Values::Words(words) => {
-                let chunk = write_words(self.kind, words, validity.as_ref(), nulls, frames, options);
+                let chunk = write_words(self.kind, words, validity.as_ref(), nulls, hashes, frames, options);
                 words.clear();
                 chunk
             }
             Values::Mantissas(buffer) => {
                 let extremes = buffer.extremes(validity.as_ref());
-                let mut chunk = write_words(Kind::Int8, &mut buffer.words, validity.as_ref(), nulls, frames, options);
+                let mut chunk = write_words(Kind::Int8, &mut buffer.words, validity.as_ref(), nulls, hashes, frames, options);
                 if let Some((min, max)) = extremes {
                     chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
                     chunk.scale = buffer.scale;
@@ -254,6 +264,7 @@ impl ChunkBuffer {
                 let mut chunk = if self.kind == Kind::Frame || plain.is_some() {
                     write_stored(values, validity.as_ref(), plain.as_ref(), nulls, frames, options)
                 } else {
+                    let learnt = ColumnLearnt { symbols, coded, hashes };
                     write_strings(self.kind, values, validity.as_ref(), nulls, learnt, frames, options)
                 };
                 if let (Some((min, max)), None) = (extremes, plain) {
@@ -263,7 +274,9 @@ impl ChunkBuffer {
                 self.empty_numerics();
                 chunk
             }
-        }
+        };
+        chunk.filter = write_filter(self.kind, &chunk, hashes, frames);
+        chunk
     }
 
     /// The next group's numerics may be words again.
@@ -284,25 +297,26 @@ fn extend(extremes: &mut Option<(Datum, Datum)>, value: &Datum) {
     }
 }
 
-/// Writes a chunk of words; also those of the hidden columns.
+/// Writes a chunk of words; also those of the hidden columns. `hashes` as for `Statistics::of_words`.
 pub(crate) fn write_words(
     kind: Kind,
     values: &mut [i64],
     validity: Option<&Bitmap>,
     nulls: usize,
+    hashes: &mut Vec<u64>,
     frames: &mut FrameBuffer,
     options: &TableOptions,
 ) -> Chunk {
     if nulls == 0 && values.iter().all(|value| *value == values[0]) {
         let statistics = Statistics::of_constant(kind, values[0]);
-        return Chunk { statistics, form: Form::Constant(values[0].to_le_bytes().into()), scale: None };
+        return Chunk { statistics, form: Form::Constant(values[0].to_le_bytes().into()), scale: None, filter: None };
     }
     if nulls > 0 {
         fill_nulls(values, validity);
     }
-    let statistics = Statistics::of_words(kind, values, nulls as u64);
+    let statistics = Statistics::of_words(kind, values, nulls as u64, hashes);
     if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null, scale: None };
+        return Chunk { statistics, form: Form::Null, scale: None, filter: None };
     }
     // A line suits the whole chunk or none; a sample would not tell.
     let width = packed::Fit::of(values).width() as usize;
@@ -317,11 +331,11 @@ pub(crate) fn write_words(
         words::encode(&entries, None, 0, &mut content);
         let first = BlockList::begin(frames, &content, Codec::None);
         let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options);
-        return Chunk { statistics, form: Form::Dictionary(blocks), scale: None };
+        return Chunk { statistics, form: Form::Dictionary(blocks), scale: None, filter: None };
     }
     let bits_a_row = bits.div_ceil(values.len());
     let blocks = write_word_blocks(values, validity, bits_a_row, codec, None, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks), scale: None }
+    Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter: None }
 }
 
 fn write_strings(
@@ -333,13 +347,14 @@ fn write_strings(
     frames: &mut FrameBuffer,
     options: &TableOptions,
 ) -> Chunk {
-    let statistics = Statistics::of_strings(kind, values, |i| validity.is_none_or(|v| v.get(i)), nulls as u64);
+    let ColumnLearnt { symbols, coded, hashes } = learnt;
+    let statistics = Statistics::of_strings(kind, values, |i| validity.is_none_or(|v| v.get(i)), nulls as u64, hashes);
     if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null, scale: None };
+        return Chunk { statistics, form: Form::Null, scale: None, filter: None };
     }
     let first = values.get(0);
     if nulls == 0 && first.len() <= CONSTANT_BYTES_MAX && (1..values.len()).all(|i| values.get(i) == first) {
-        return Chunk { statistics, form: Form::Constant(first.into()), scale: None };
+        return Chunk { statistics, form: Form::Constant(first.into()), scale: None, filter: None };
     }
     // The estimate may be a little low; the dictionary itself counts exactly.
     if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
@@ -351,21 +366,48 @@ fn write_strings(
         strings::encode(&entries, None, None, 0..entries.len(), &mut content);
         let first = BlockList::begin(frames, &content, options.codec);
         let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options);
-        return Chunk { statistics, form: Form::Dictionary(blocks), scale: None };
+        return Chunk { statistics, form: Form::Dictionary(blocks), scale: None, filter: None };
     }
     let codec = string_codec(values, options);
-    let ColumnLearnt { symbols, coded } = learnt;
     if let Some(encoder) = choose_symbols(symbols, values, codec, options) {
         let mut content = Vec::new();
         encoder.encode_table(&mut content);
         let list = BlockList::begin(frames, &content, Codec::None);
         encoder.encode_all(values, coded);
         let blocks = write_string_blocks(coded, validity, None, Codec::None, list, frames, options);
-        return Chunk { statistics, form: Form::Symbols(blocks), scale: None };
+        return Chunk { statistics, form: Form::Symbols(blocks), scale: None, filter: None };
     }
     let list = BlockList::new(frames);
     let blocks = write_string_blocks(values, validity, None, codec, list, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks), scale: None }
+    Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter: None }
+}
+
+/// Writes the filter of a chunk, if it should have one. `hashes` are those of its values, none when they ascend: then the bounds of
+/// chunks seldom overlap.
+fn write_filter(kind: Kind, chunk: &Chunk, hashes: &[u64], frames: &mut FrameBuffer) -> Option<ChunkFilter> {
+    if hashes.is_empty() || !suits_filter(kind, chunk, hashes.len() as u64) {
+        return None;
+    }
+    let blocks = blocks_for(chunk.statistics.distinct as usize);
+    let filter = ChunkFilter { blocks: blocks as u32, first: frames.next_block(), offset: frames.offset() };
+    for part in build(hashes.iter().copied(), blocks).chunks(PART_BLOCKS * FILTER_BLOCK_BYTES) {
+        frames.block(part, Codec::None);
+    }
+    Some(filter)
+}
+
+/// Whether lookups in a chunk of so many values would gain by a filter, where neither a dictionary nor the bounds tell as much.
+fn suits_filter(kind: Kind, chunk: &Chunk, values: u64) -> bool {
+    let distinct = chunk.statistics.distinct;
+    matches!(kind, Kind::Int4 | Kind::Int8 | Kind::Text | Kind::Bytes | Kind::Uuid)
+        && matches!(chunk.form, Form::Blocks(_) | Form::Symbols(_))
+        && distinct >= FILTER_KEYS_MIN
+        && distinct * FILTER_ROWS_A_KEY_MAX >= values
+        && match &chunk.statistics.bounds {
+            Bounds::Words { min, max } => max.abs_diff(*min) / FILTER_GAP_MIN >= distinct,
+            Bounds::Bytes { .. } => true,
+            Bounds::None => false,
+        }
 }
 
 /// What the writing of a row group's chunks has taught for the next group, and left to it.
@@ -375,18 +417,21 @@ pub(crate) struct Learnt {
     symbols: Vec<Option<Symbols>>,
     /// Coded strings, for their buffers: fresh memory for each chunk costs more than filling it.
     coded: ByteStrings,
+    /// Hashes of a chunk's values, for their buffer.
+    hashes: Vec<u64>,
 }
 
 /// A column's part of it.
 pub(crate) struct ColumnLearnt<'a> {
     symbols: &'a mut Option<Symbols>,
     coded: &'a mut ByteStrings,
+    hashes: &'a mut Vec<u64>,
 }
 
 impl Learnt {
     pub fn column(&mut self, at: usize) -> ColumnLearnt<'_> {
         self.symbols.resize_with(self.symbols.len().max(at + 1), || None);
-        ColumnLearnt { symbols: &mut self.symbols[at], coded: &mut self.coded }
+        ColumnLearnt { symbols: &mut self.symbols[at], coded: &mut self.coded, hashes: &mut self.hashes }
     }
 }
 
@@ -434,12 +479,12 @@ fn write_stored(
 ) -> Chunk {
     let statistics = Statistics { nulls: nulls as u64, distinct: (values.len() - nulls) as u64, bounds: Bounds::None };
     if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null, scale: None };
+        return Chunk { statistics, form: Form::Null, scale: None, filter: None };
     }
     let codec = if plain.is_some() { string_codec(values, options) } else { Codec::None };
     let list = BlockList::new(frames);
     let blocks = write_string_blocks(values, validity, plain, codec, list, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks), scale: None }
+    Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter: None }
 }
 
 fn write_string_blocks(

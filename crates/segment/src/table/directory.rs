@@ -10,18 +10,20 @@
 //!                    | 4 symbols: as 2, the first block being the symbol table
 //!                    | 5 dense: in the column's section
 //!                    | 6 mantissas: scale u8, and one of 1 (a word), 2 or 3 (blocks of words)
+//!                    | 7 filtered: one of 2 or 4, then the filter's blocks varint
 //! waiting bytes varint | dense columns varint | sections varint | section ...
 //! section column varint | raw bytes varint | references varint (0, 1), block length varint | ordinals: as 2
 //!         | blocks varint | (values varint, block length varint) ...
 //! ```
 //!
-//! A file of version 2 ends with the groups; one of version 3 has no mantissas.
+//! A file of version 2 ends with the groups; one of version 3 has no mantissas, one of version 4 no filters.
 //!
 //! Offsets are not stored: blocks lie end to end in the order of the directory.
 
 use melba_types::numeric::SMALL_SCALE_MAX;
 use melba_types::{Csn, Kind, RowId};
 
+use super::filter::ChunkFilter;
 use super::{HIDDEN_COLUMNS, RowGroup, SegmentMeta};
 use crate::frame::{FRAME_BYTES, HEADER_BYTES};
 use crate::statistics::Statistics;
@@ -34,6 +36,7 @@ const FORM_DICTIONARY: u8 = 3;
 const FORM_SYMBOLS: u8 = 4;
 const FORM_DENSE: u8 = 5;
 const FORM_MANTISSAS: u8 = 6;
+const FORM_FILTERED: u8 = 7;
 /// The version that has sections.
 const VERSION_WITH_SECTIONS: u32 = 3;
 /// Most columns that are believed: PostgreSQL's limit is 1,600.
@@ -46,6 +49,7 @@ pub(crate) struct Chunk {
     pub form: Form,
     /// Of numerics that are kept as words: the values are these, divided by 10^scale.
     pub scale: Option<u16>,
+    pub filter: Option<ChunkFilter>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +117,10 @@ impl Group {
             if let Form::Blocks(b) | Form::Dictionary(b) | Form::Symbols(b) = &mut chunk.form {
                 b.first += blocks;
                 b.offset += offset;
+            }
+            if let Some(filter) = &mut chunk.filter {
+                filter.first += blocks;
+                filter.offset += offset;
             }
         }
         self
@@ -238,6 +246,9 @@ pub(crate) fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
     if let Some(scale) = chunk.scale {
         out.extend_from_slice(&[FORM_MANTISSAS, scale as u8]);
     }
+    if chunk.filter.is_some() {
+        out.push(FORM_FILTERED);
+    }
     let (tag, blocks) = match &chunk.form {
         Form::Null => return out.push(FORM_NULL),
         Form::Dense => return out.push(FORM_DENSE),
@@ -251,6 +262,9 @@ pub(crate) fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
     };
     out.extend_from_slice(&[tag, blocks.shift]);
     encode_lengths(blocks, out, |_, _| {});
+    if let Some(filter) = &chunk.filter {
+        put_varint(filter.blocks.into(), out);
+    }
 }
 
 /// Where the next chunk's blocks begin.
@@ -270,6 +284,10 @@ impl Cursor {
             scale = Some(u16::from(r.u8()?)).filter(|scale| *scale <= SMALL_SCALE_MAX);
             form = r.u8().filter(|form| scale.is_some() && [FORM_CONSTANT, FORM_BLOCKS, FORM_DICTIONARY].contains(form))?;
         }
+        let is_filtered = form == FORM_FILTERED && kind.is_some();
+        if is_filtered {
+            form = r.u8().filter(|form| [FORM_BLOCKS, FORM_SYMBOLS].contains(form))?;
+        }
         let form = match form {
             FORM_NULL => Form::Null,
             FORM_CONSTANT => Form::Constant(r.bytes()?.into()),
@@ -279,7 +297,16 @@ impl Cursor {
             FORM_DENSE => Form::Dense,
             _ => return None,
         };
-        Some(Chunk { statistics, form, scale })
+        let filter = if is_filtered { Some(self.filter(r)?) } else { None };
+        Some(Chunk { statistics, form, scale, filter })
+    }
+
+    fn filter(&mut self, r: &mut ByteReader<'_>) -> Option<ChunkFilter> {
+        let blocks = r.varint().and_then(|blocks| u32::try_from(blocks).ok()).filter(|blocks| *blocks > 0)?;
+        let filter = ChunkFilter { blocks, first: self.block, offset: self.offset };
+        self.block = self.block.checked_add(u32::try_from(filter.parts()).ok()?)?;
+        self.offset += filter.bytes();
+        (self.offset <= self.end).then_some(filter)
     }
 
     fn blocks(&mut self, r: &mut ByteReader<'_>, rows: usize, extra: usize) -> Option<Blocks> {

@@ -90,7 +90,7 @@ impl RawGroup {
             // No tombstone: the same for all rows.
             hidden.push(0);
         }
-        let chunk = write_words(kind, hidden, None, 0, frames, options);
+        let chunk = write_words(kind, hidden, None, 0, &mut Vec::new(), frames, options);
         hidden.clear();
         chunk
     }

@@ -49,6 +49,6 @@ impl LongChunk {
 
     pub fn finish(self) -> Chunk {
         let statistics = Statistics { nulls: self.nulls, distinct: self.rows - self.nulls, bounds: Bounds::None };
-        Chunk { statistics, form: Form::Blocks(self.list.finish(0)), scale: None }
+        Chunk { statistics, form: Form::Blocks(self.list.finish(0)), scale: None, filter: None }
     }
 }

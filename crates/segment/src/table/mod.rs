@@ -12,8 +12,10 @@ mod chunk;
 mod dense;
 pub(crate) mod directory;
 mod encoder;
+pub(crate) mod filter;
 mod group;
 mod long;
+mod lookup;
 mod mantissas;
 mod pool;
 mod reader;
@@ -150,6 +152,8 @@ pub struct GroupData {
 
 #[cfg(test)]
 mod dense_tests;
+#[cfg(test)]
+mod filter_tests;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

@@ -411,13 +411,17 @@ impl TableSegmentReader {
                     }
                     last = Some(this);
                 }
+                for (column, values) in projection.iter().zip(&data.columns) {
+                    let values = values.iter().flat_map(|values| (0..values.len()).map(|i| values.get(i)));
+                    self.verify_filter(group, *column, values)?;
+                }
             }
         }
         Ok(())
     }
 }
 
-/// What `GroupReader` needs.
+/// What `GroupReader` and filters need.
 impl TableSegmentReader {
     pub(super) fn chunk(&self, group: usize, index: usize) -> &Chunk {
         &self.chunks[group][index]
@@ -462,7 +466,15 @@ impl TableSegmentReader {
     }
 
     pub(super) fn cached(&self, blocks: &Blocks, index: usize) -> Option<BlockRef> {
-        self.cached.get(blocks.first + index as u32)
+        self.cached_block(blocks.first + index as u32)
+    }
+
+    pub(super) fn cached_block(&self, number: u32) -> Option<BlockRef> {
+        self.cached.get(number)
+    }
+
+    pub(super) fn frame_bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.frames.bytes(offset, length)
     }
 
     pub(super) fn caches_scans(&self) -> bool {
@@ -517,6 +529,7 @@ fn block_count(chunks: &[Vec<Chunk>], sections: &[Section]) -> usize {
         Form::Blocks(blocks) | Form::Dictionary(blocks) | Form::Symbols(blocks) => blocks.ends.len(),
         Form::Null | Form::Constant(_) | Form::Dense => 0,
     };
+    let count = |chunk: &Chunk| count(chunk) + chunk.filter.map_or(0, |filter| filter.parts());
     let of_section = |s: &Section| s.reference.ends.len() + s.ordinals.ends.len() + s.blocks.ends.len();
     chunks.iter().flatten().map(count).sum::<usize>() + sections.iter().map(of_section).sum::<usize>()
 }

@@ -35,7 +35,7 @@ enum Sink {
     Here {
         frames: FrameWriter,
         groups: Vec<Group>,
-        learnt: Learnt,
+        learnt: Box<Learnt>,
         /// The only column of the group that is being collected, if its values are long.
         long: Option<Box<LongChunk>>,
         dense: Option<Box<DenseColumns>>,
@@ -81,7 +81,7 @@ impl TableSegmentWriter {
     pub fn create(directory: &dyn Directory, name: &str, kinds: &[Kind], options: &TableOptions) -> Result<TableSegmentWriter> {
         let frames = FrameWriter::create(directory, name, &TABLE_MAGIC)?;
         let dense = DenseColumns::new(kinds, options).map(Box::new);
-        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Learnt::default(), long: None, dense };
+        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Box::default(), long: None, dense };
         Ok(TableSegmentWriter::new(kinds, options, sink))
     }
 

@@ -11,7 +11,7 @@ use super::input::{Arguments, group_bytes, value_bytes};
 use super::table::{GROUP_ENTRY_BYTES, GroupTable};
 use super::{Group, Groups, State};
 use crate::{ExecContext, Operator};
-use melba_expression::{Pieces, Vector};
+use melba_expression::{Node, Pieces, Vector};
 use melba_plan::node::{AggregateNode, AggregateSpec};
 use melba_spill::{Partitions, Run, Sorter};
 use melba_types::BATCH_ROWS;
@@ -209,6 +209,7 @@ impl<'a> Pass<'a> {
         }
         let mut places = Vec::with_capacity(batch.rows);
         let (mut out, mut parts): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut new = Vec::new();
         let mut of_rows = self.tables[set].keys(node, set, keys, batch.rows);
         for i in 0..batch.rows {
             if let Some(place) = self.tables[set].get(&mut of_rows, i) {
@@ -223,22 +224,43 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let place = self.groups.list.len() as u32;
-            for (c, key) in self.groups.keys.iter_mut().enumerate() {
-                let value = match columns.contains(&c) {
-                    true => node.groups[c].column_at(batch, i).unwrap_or_else(|| keys[c].get(i)),
-                    false => Datum::Null,
-                };
-                self.bytes += value_bytes(node.groups[c].kind, &value);
-                key.push(value);
-            }
+            new.push(i as u32);
             self.bytes += self.tables[set].insert(&mut of_rows, i, place);
             self.new_group(set)?;
             places.push(place);
+        }
+        if !new.is_empty() {
+            self.append_keys(set, keys, batch, &new);
         }
         if !out.is_empty() {
             self.elsewhere_of(set)?.push(&batch.take(&out), &parts)?;
         }
         Ok(places)
+    }
+
+    /// Adds the grouping expressions' values of groups that begin with some rows, as columns hold them.
+    fn append_keys(&mut self, set: usize, keys: &[Vector<'_>], batch: &Batch, rows: &[u32]) {
+        for (c, key) in self.groups.keys.iter_mut().enumerate() {
+            let group = &self.node.groups[c];
+            let values = match (&group.node, &keys[c]) {
+                _ if !self.node.sets[set].contains(&c) => Err(&Datum::Null),
+                (Node::Column(column), _) => Ok(&batch.columns[*column]),
+                (_, Vector::Borrowed(column)) => Ok(*column),
+                (_, Vector::Owned(column)) => Ok(column),
+                (_, Vector::Scalar(value)) => Err(value),
+            };
+            match values {
+                Ok(column) => {
+                    let values = column.take(rows);
+                    self.bytes += values.memory_bytes();
+                    key.append(&values);
+                }
+                Err(value) => {
+                    self.bytes += rows.len() * value_bytes(group.kind, value);
+                    rows.iter().for_each(|_| key.push(value.clone()));
+                }
+            }
+        }
     }
 
     fn elsewhere_of(&mut self, set: usize) -> Result<&mut Partitions> {
