@@ -9,7 +9,8 @@ run: build
 	./target/release/melba serve --data $(DATA) --listen $(LISTEN)
 
 build: setup
-	cargo build --release --quiet --package melba
+	@echo "building melba (several minutes the first time)"
+	cargo build --release --package melba
 
 test: setup-test
 	cargo xtask ci

@@ -13,10 +13,25 @@ install_missing() {
     [ ${#missing[@]} -gt 0 ] || return 0
     command -v apt-get >/dev/null || { echo "please install: ${missing[*]}" >&2; exit 1; }
     local sudo=""
-    [ "$(id -u)" = 0 ] || sudo="sudo"
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || { echo "please install as root: ${missing[*]}" >&2; exit 1; }
+        sudo="sudo"
+    fi
     echo "installing ${missing[*]}"
     $sudo apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+    case " ${missing[*]} " in
+    *" postgresql "*)
+        # Only its programs are wanted: no cluster that is started at every boot and takes port 5432.
+        apt postgresql-common
+        local conf=/etc/postgresql-common/createcluster.conf
+        $sudo cp -a "$conf" "$conf.melba"
+        echo "create_main_cluster = false" | $sudo tee -a "$conf" >/dev/null
+        apt "${missing[@]}"
+        $sudo mv "$conf.melba" "$conf"
+        ;;
+    *) apt "${missing[@]}" ;;
+    esac
     missing=()
 }
 
@@ -37,6 +52,7 @@ for part in "$@"; do
         compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || missing+=(postgresql)
         need /usr/share/doc/postgresql-doc-15/html postgresql-doc-15
         need python3 python3
+        need pgbadger pgbadger
         python3 -c "import ensurepip" 2>/dev/null || missing+=(python3-venv)
         ;;
     *)

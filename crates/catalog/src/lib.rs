@@ -44,7 +44,7 @@ pub use cluster::Cluster;
 pub use codec::{KEY_BYTES, StoredChange, decode_change, encode_change};
 pub use depend::{Dependency, DependencyKind, dependencies, is_range_cast, is_range_constructor};
 pub use layered::Named;
-pub use naming::{KeywordClass, format_type_modifier, keyword_class, quote_ident, quote_literal};
+pub use naming::{KeywordClass, format_type_modifier, keyword_class, keywords, quote_ident, quote_literal};
 pub use objects::*;
 pub use operators::TypeOperators;
 pub use regs::{NameScope, parse_qualified_name, truncate};

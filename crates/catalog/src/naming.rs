@@ -32,6 +32,13 @@ static KEYWORDS: LazyLock<HashMap<&'static str, KeywordClass>> = LazyLock::new(|
     seed!("keywords").rows().map(|r| (r.str("word"), class(r.char("catcode")))).collect()
 });
 
+/// All keywords: the word, the letter of its class, and whether it may be a column's label without AS.
+pub fn keywords() -> impl Iterator<Item = (&'static str, char, bool)> {
+    let seed = seed!("keywords");
+    let rows: Vec<_> = seed.rows().map(|r| (r.str("word"), r.char("catcode") as char, r.str("barelabel") == "t")).collect();
+    rows.into_iter()
+}
+
 /// The class of a lower-case word, `None` when it is no keyword.
 pub fn keyword_class(word: &str) -> Option<KeywordClass> {
     KEYWORDS.get(word).copied()

@@ -9,6 +9,7 @@ use melba_threads::{Mutex, WaitQueue};
 use melba_wal::WrittenBy;
 
 use crate::commit::{Pipeline, WAIT_MIN, merges_lag};
+use crate::events::BackgroundEvent;
 use crate::flush::Flusher;
 use crate::merge::{Eagerness, Merger};
 use crate::options::EngineOptions;
@@ -54,17 +55,27 @@ pub(crate) struct Background {
 struct Retry {
     failed_at: Option<Duration>,
     failure: Option<EngineError>,
+    /// The last failure that was told of.
+    told: Option<String>,
 }
 
 impl Retry {
     /// The step's answer, unless it fails, or failed lately.
-    fn run(&mut self, now: Duration, step: impl FnOnce() -> Result<bool>) -> Option<bool> {
+    fn run(&mut self, runtime: &Runtime, name: &'static str, step: impl FnOnce() -> Result<bool>) -> Option<bool> {
+        let now = runtime.clock.monotonic();
         if self.failed_at.is_some_and(|at| now < at + RETRY_AFTER) {
             return None;
         }
         let result = step();
         self.failure = result.as_ref().err().cloned();
         self.failed_at = result.is_err().then_some(now);
+        let failure = self.failure.as_ref().map(EngineError::to_string);
+        if failure != self.told {
+            failure.iter().for_each(|error| {
+                runtime.events.tell(|| BackgroundEvent::Failed { step: name, error: error.clone() });
+            });
+            self.told = failure;
+        }
         result.ok()
     }
 }
@@ -143,7 +154,7 @@ impl Background {
         self.runtime.guarded(|| {
             let wal = &self.pipeline.log.wal;
             let step = || Ok(wal.prepare_spare()? || self.pipeline.is_idle() && wal.remove_spares()?);
-            let worked = self.log_file.lock().run(self.runtime.clock.monotonic(), step);
+            let worked = self.log_file.lock().run(&self.runtime, "preparing a log file", step);
             // Last, and only where a step had nothing else to do.
             worked.is_some_and(|worked| worked || self.store.reserve.prepare(self.runtime.clock.monotonic()))
         })
@@ -153,7 +164,7 @@ impl Background {
         let worked = self.runtime.guarded(|| {
             let now = self.runtime.clock.monotonic();
             let step = || self.store.reserve.with(now, || self.flusher.step());
-            self.flush.lock().run(now, step).unwrap_or(false)
+            self.flush.lock().run(&self.runtime, "flush", step).unwrap_or(false)
         });
         if worked {
             self.flushed.notify_all();
@@ -166,7 +177,7 @@ impl Background {
             let now = self.runtime.clock.monotonic();
             let eagerness = if self.pipeline.is_idle() { Eagerness::Idle } else { Eagerness::Busy };
             let step = || self.store.reserve.with(now, || self.merger.step(eagerness));
-            self.merge.lock().run(now, step).unwrap_or(false) | self.store.remove_trash()
+            self.merge.lock().run(&self.runtime, "merge", step).unwrap_or(false) | self.store.remove_trash()
         })
     }
 

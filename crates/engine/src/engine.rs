@@ -11,8 +11,10 @@ use melba_vfs::{Clock, Directory};
 use melba_wal::{WalStatistics, WrittenBy};
 
 use crate::background::BackgroundStep;
+use crate::events::EventWatch;
 use crate::options::EngineOptions;
 use crate::recovery::RecoveryProgress;
+use crate::scan_counts::ScanCounts;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::txn::Transaction;
@@ -68,6 +70,11 @@ impl Engine {
     /// poisons the engine.
     pub fn run_step(&self, step: BackgroundStep) -> bool {
         self.shared.background.run_step(step)
+    }
+
+    /// Who hears of what background work does and fails to do. The first watch stays.
+    pub fn set_event_watch(&self, watch: Box<EventWatch>) {
+        self.shared.runtime.events.set(watch);
     }
 
     /// Why the engine refuses all work, if it does: it was poisoned, or shut down.
@@ -224,6 +231,16 @@ impl Engine {
     /// About how many live rows or entries a tree has.
     pub fn tree_rows_estimate(&self, tree: TreeId) -> u64 {
         self.shared.store.tree(tree).map_or(0, |t| t.live.load(Ordering::Relaxed).max(0) as u64)
+    }
+
+    /// How often a tree was scanned since the engine was opened.
+    pub fn tree_scan_counts(&self, tree: TreeId) -> ScanCounts {
+        self.shared.queries.scans.of_tree(tree)
+    }
+
+    /// The same of the trees that are wanted, together.
+    pub fn scan_counts(&self, wanted: impl Fn(TreeId) -> bool) -> ScanCounts {
+        self.shared.queries.scans.sum(wanted)
     }
 
     /// What transactions have done to a table's rows since the engine was opened; of those that were rolled back, bulk loads are not

@@ -12,6 +12,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use melba_store::{
     Chain, Edit, IndexOutput, IndexRun, IndexTree, Keep, Levels, MemTable, Payload, Result, RowBytes, Run, SegmentFile, Store,
@@ -23,7 +24,8 @@ use melba_types::{Csn, Lsn};
 use melba_wal::WrittenBy;
 
 use crate::commit::{Floor, Pipeline};
-use crate::merge::{Merger, reserve};
+use crate::events::BackgroundEvent;
+use crate::merge::{Merger, index_bytes, reserve, table_bytes};
 use crate::options::EngineOptions;
 use crate::runtime::Runtime;
 use crate::snapshot::Snapshots;
@@ -47,11 +49,22 @@ pub(crate) struct Flush {
     replay: Lsn,
     trees: Vec<Arc<Tree>>,
     written: Vec<(Arc<Tree>, Written)>,
+    began: Duration,
 }
 
 enum Written {
     Table(Vec<Arc<TableRun>>),
     Index(Vec<Arc<IndexRun>>),
+}
+
+impl Written {
+    /// Segments, and their bytes.
+    fn size(&self) -> (usize, u64) {
+        match self {
+            Written::Table(runs) => (runs.len(), table_bytes(runs)),
+            Written::Index(runs) => (runs.len(), index_bytes(runs)),
+        }
+    }
 }
 
 /// Does flushes.
@@ -194,7 +207,7 @@ impl Flusher {
             TreeData::Index(t) => freeze_levels(&mut t.levels.write()),
         });
         let csn = self.pipeline.floor().assigned;
-        Flush { csn, whole, replay, trees, written: Vec::new() }
+        Flush { csn, whole, replay, trees, written: Vec::new(), began: self.runtime.clock.monotonic() }
     }
 
     fn write_frozen(&self, tree: &Tree) -> Result<Option<Written>> {
@@ -254,7 +267,7 @@ impl Flusher {
     ///
     /// The manifest is locked from the first look at the levels on: a merge changes both under the same lock.
     fn install(&self, flush: Flush) -> Result<()> {
-        let Flush { whole, replay, written, .. } = flush;
+        let Flush { whole, replay, written, began, .. } = flush;
         let mut manifest = self.store.manifest();
         let mut edits = self.store.schema_edits(manifest.state());
         // Freeing many rows takes long, so that is left for when the locks are given back.
@@ -297,6 +310,12 @@ impl Flusher {
         self.store.note_checkpoint(replay, whole);
         self.store.recount_row_store();
         self.pipeline.log.wal.release_before(replay)?;
+        self.runtime.events.tell(|| {
+            let sizes = written.iter().map(|(_, written)| written.size());
+            let (segments, bytes) = sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
+            let took = self.runtime.clock.monotonic().saturating_sub(began);
+            BackgroundEvent::Flushed { trees: written.len(), segments, bytes, took }
+        });
         Ok(())
     }
 

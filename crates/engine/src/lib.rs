@@ -14,6 +14,7 @@
 mod background;
 mod commit;
 mod engine;
+mod events;
 mod flush;
 mod index_build;
 mod index_load;
@@ -26,6 +27,7 @@ mod recovery;
 mod runtime;
 mod salvage;
 mod scan;
+mod scan_counts;
 mod serializable;
 mod session;
 mod shared;
@@ -42,14 +44,15 @@ mod tests;
 pub use background::BackgroundStep;
 pub use commit::Durability;
 pub use engine::Engine;
+pub use events::{BackgroundEvent, EventWatch};
 pub use index_build::{Duplicate, IndexBuilder};
 pub use index_load::IndexLoad;
-pub use melba_locks::{LockTag, LockedObject, RelationLockMode, RowLockMode, Wait};
+pub use melba_locks::{LockTag, LockedObject, LongWait, RelationLockMode, RowLockMode, Wait, WaitPhase, WaitWatch};
 pub use melba_segment::Coded;
 pub use melba_segment::{ColumnEstimate, Point};
 pub use melba_store::{
     DenseStatistics, EngineError, Held, Interrupt, InterruptReason, MemoryBudget, Persistence, QueryMemory, Result, RowBytes,
-    RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile,
+    RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile, TempWatch,
 };
 #[doc(hidden)]
 pub use melba_threads::planted;
@@ -58,6 +61,7 @@ pub use melba_wal::{WalStatistics, Written};
 pub use options::EngineOptions;
 pub use recovery::RecoveryProgress;
 pub use scan::{IndexScan, Morsel, ScanBatch, ScanPiece, TableScan, ZoneOp, ZonePredicate};
+pub use scan_counts::ScanCounts;
 pub use session::Session;
 pub use txn::{Committing, ExportedSnapshot, Latest, OnPublish, RowLockResult, Savepoint, Transaction, ViewPin};
 pub use view::{Isolation, ReadView};

@@ -7,6 +7,8 @@ use melba_threads::atomic::{AtomicBool, Ordering};
 use melba_threads::{Mutex, Scheduler};
 use melba_vfs::Clock;
 
+use crate::events::{BackgroundEvent, Events};
+
 /// See the module.
 pub(crate) struct Runtime {
     pub clock: Arc<dyn Clock>,
@@ -18,6 +20,7 @@ pub(crate) struct Runtime {
     poisoned: AtomicBool,
     /// Why it is poisoned: there before `poisoned` says so.
     cause: Mutex<Option<String>>,
+    pub events: Events,
 }
 
 impl Runtime {
@@ -30,6 +33,7 @@ impl Runtime {
             stopping: AtomicBool::new(false),
             poisoned: AtomicBool::new(false),
             cause: Mutex::default(),
+            events: Events::default(),
         })
     }
 
@@ -59,7 +63,11 @@ impl Runtime {
     /// Refuses all further work; returns the error for the caller to hand on.
     pub fn poison(&self, e: EngineError) -> EngineError {
         if !matches!(e, EngineError::Poisoned { .. }) {
+            let is_first = !self.is_poisoned();
             self.refuse_all(e.to_string());
+            if is_first {
+                self.events.tell(|| BackgroundEvent::Poisoned { cause: e.to_string() });
+            }
         }
         e
     }

@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, Wait, WaitPolicy};
-use melba_store::{EngineError, Interrupt, QueryMemory, Result, TempFile, TempUsage};
+use melba_locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, Wait, WaitPolicy, WaitWatch};
+use melba_store::{EngineError, Interrupt, QueryMemory, Result, TempFile, TempUsage, TempWatch};
 use melba_threads::Mutex;
 use melba_threads::atomic::{AtomicU64, Ordering};
-use melba_types::Csn;
+use melba_types::{Csn, TreeId};
 
 use crate::commit::{Committer, WAIT_MIN};
+use crate::scan_counts::{ScanCounts, SessionScans};
 use crate::shared::Shared;
 use crate::view::ReadView;
 use crate::write_set::WriteSet;
@@ -25,6 +26,7 @@ pub struct Session {
     /// What the next transaction begins with.
     pub(crate) next: Mutex<Next>,
     temp: Arc<TempUsage>,
+    scans: Arc<SessionScans>,
     /// The next transaction begins at this time of the clock, in microseconds, at the earliest (`commit::pace`); 0: at any.
     throttled_until: AtomicU64,
 }
@@ -34,6 +36,7 @@ struct Settings {
     interrupt: Arc<Interrupt>,
     lock_timeout: Option<Duration>,
     deadlock_timeout: Duration,
+    wait_watch: Option<Arc<WaitWatch>>,
     commit_delay: Duration,
     commit_siblings: usize,
 }
@@ -76,12 +79,14 @@ impl Session {
                 interrupt: Interrupt::new(),
                 lock_timeout: None,
                 deadlock_timeout: Duration::from_secs(1),
+                wait_watch: None,
                 commit_delay: Duration::ZERO,
                 commit_siblings: 0,
             }),
             pins: Mutex::default(),
             next: Mutex::default(),
             temp: Arc::default(),
+            scans: shared.queries.scans.new_session(),
             throttled_until: AtomicU64::new(0),
         }))
     }
@@ -104,6 +109,24 @@ impl Session {
     /// lock_timeout; `None` waits for ever.
     pub fn set_lock_timeout(&self, timeout: Option<Duration>) {
         self.settings.lock().lock_timeout = timeout;
+    }
+
+    /// Counts scans of a tree, and the rows or entries that they gave.
+    #[inline]
+    pub fn note_scans(&self, tree: TreeId, counts: ScanCounts) {
+        if self.scans.note(tree, counts) {
+            self.shared.queries.scans.fold(&self.scans);
+        }
+    }
+
+    /// Who hears of waits for locks that last for deadlock_timeout.
+    pub fn set_wait_watch(&self, watch: Option<Arc<WaitWatch>>) {
+        self.settings.lock().wait_watch = watch;
+    }
+
+    /// Who hears of temporary files that are removed: their names and sizes.
+    pub fn set_temp_watch(&self, watch: Box<TempWatch>) {
+        self.temp.set_watch(watch);
     }
 
     /// deadlock_timeout; one second at first.
@@ -187,7 +210,8 @@ impl Session {
     pub(crate) fn lock_key(&self, key: LockKey, mode: Mode, duration: HoldDuration, wait: Wait) -> Result<bool> {
         // Most locks are granted at once; only a wait needs the settings' copies.
         let free = melba_store::NEVER.with(|never| {
-            let policy = WaitPolicy { block: false, interrupt: never, lock_timeout: None, deadlock_timeout: Duration::MAX };
+            let policy =
+                WaitPolicy { block: false, interrupt: never, lock_timeout: None, deadlock_timeout: Duration::MAX, watch: None };
             self.shared.locks.lock(self.slot, key, mode, duration, &policy)
         })?;
         if free || wait != Wait::Block {
@@ -199,6 +223,7 @@ impl Session {
             interrupt: &settings.interrupt,
             lock_timeout: settings.lock_timeout,
             deadlock_timeout: settings.deadlock_timeout,
+            watch: settings.wait_watch.as_deref(),
         };
         self.shared.locks.lock(self.slot, key, mode, duration, &policy)
     }
@@ -206,6 +231,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.shared.queries.scans.fold(&self.scans);
         self.shared.locks.release_transaction(self.slot);
         self.shared.locks.unlock_session_all(self.slot);
         self.shared.locks.set_pid(self.slot, 0);

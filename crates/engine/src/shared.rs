@@ -16,6 +16,7 @@ use crate::merge::Merger;
 use crate::options::EngineOptions;
 use crate::recovery::{RecoveryProgress, recover};
 use crate::runtime::Runtime;
+use crate::scan_counts::AllScans;
 use crate::serializable::Serializable;
 use crate::snapshot::Snapshots;
 use crate::write_set::{What, WriteSet};
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
 pub(crate) struct Queries {
     pub memory: Arc<MemoryBudget>,
     pub temp: Arc<TempFiles>,
+    pub scans: AllScans,
 }
 
 impl Shared {
@@ -68,7 +70,7 @@ impl Shared {
         store.all_trees().iter().for_each(|tree| merger.note_flushed(tree));
         Ok(Shared {
             background: Arc::new(Background::new(&options, &runtime, &store, &pipeline, &flusher, &merger)),
-            queries: Queries { memory: MemoryBudget::new(options.query_bytes), temp },
+            queries: Queries { memory: MemoryBudget::new(options.query_bytes), temp, scans: AllScans::default() },
             options,
             runtime,
             store,

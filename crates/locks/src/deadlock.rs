@@ -3,7 +3,7 @@
 //! A session waits for those who hold the lock (hard), and for those before it in the queue (soft). A cycle with a soft part
 //! can be broken without harm, by letting the one pass the other; only a cycle that cannot ends in an error.
 
-use crate::table::{Entry, LockManager, Owner, Shard, leave_queue};
+use crate::table::{Entry, LockManager, LongWait, Owner, Shard, WaitPhase, leave_queue};
 use crate::{LockKey, Mode};
 
 use melba_threads::MutexGuard;
@@ -54,15 +54,39 @@ impl LockManager {
     fn describe(&self, cycle: &[Step]) -> String {
         let line = |i: usize| {
             let (step, blocker) = (&cycle[i], cycle[(i + 1) % cycle.len()].owner);
-            let (mode, object) = match step.key {
-                // Rows and keys belong to the transaction that has changed or made them, as in PostgreSQL.
-                LockKey::Row(..) | LockKey::Key(..) => ("ShareLock", format!("transaction {}", self.transaction(blocker))),
-                key => (step.mode.name(), key.describe()),
-            };
+            let (mode, object) = self.describe_wait(&step.key, step.mode, blocker);
             let (waiter, blocker) = (self.pid(step.owner), self.pid(blocker));
             format!("Process {waiter} waits for {mode} on {object}; blocked by process {blocker}.")
         };
         (0..cycle.len()).map(line).collect::<Vec<String>>().join("\n")
+    }
+
+    /// Who keeps a session waiting for a lock; `None` when it waits no more.
+    pub(crate) fn long_wait(&self, owner: Owner, key: &LockKey, mode: Mode, waited: std::time::Duration) -> Option<LongWait> {
+        let shard = self.shard(key);
+        let entry = shard.get(key).filter(|entry| entry.waiters.iter().any(|w| w.owner == owner))?;
+        let holders: Vec<Owner> = blockers(entry, owner, mode).into_iter().filter(|b| !b.1).map(|b| b.0).collect();
+        let queue: Vec<Owner> = entry.waiters.iter().map(|w| w.owner).collect();
+        drop(shard);
+        let (mode, object) = self.describe_wait(key, mode, holders.first().copied().unwrap_or(owner));
+        let pids = |owners: &[Owner]| owners.iter().map(|owner| self.pid(*owner)).collect();
+        Some(LongWait {
+            pid: self.pid(owner),
+            lock: format!("{mode} on {object}"),
+            waited,
+            phase: WaitPhase::Waiting,
+            holders: pids(&holders),
+            queue: pids(&queue),
+        })
+    }
+
+    /// Mode and object of a lock that a session waits for.
+    fn describe_wait(&self, key: &LockKey, mode: Mode, blocker: Owner) -> (&'static str, String) {
+        match key {
+            // Rows and keys belong to the transaction that has changed or made them, as in PostgreSQL.
+            LockKey::Row(..) | LockKey::Key(..) => ("ShareLock", format!("transaction {}", self.transaction(blocker))),
+            key => (mode.name(), key.describe()),
+        }
     }
 
     /// The process ids that stand in the way of the session that announced `pid`, each once.

@@ -41,6 +41,31 @@ pub struct WaitPolicy<'a> {
     /// `None`: for ever.
     pub lock_timeout: Option<Time>,
     pub deadlock_timeout: Time,
+    /// Hears of the wait when it lasts longer than deadlock_timeout.
+    pub watch: Option<&'a WaitWatch>,
+}
+
+/// What is told of long waits (log_lock_waits).
+pub type WaitWatch = dyn Fn(&LongWait) + Send + Sync;
+
+/// A wait for a lock that has lasted for deadlock_timeout.
+#[derive(Debug)]
+pub struct LongWait {
+    pub pid: i32,
+    /// Mode and object, as `ShareLock on transaction 7`.
+    pub lock: String,
+    pub waited: Time,
+    pub phase: WaitPhase,
+    /// Who holds the lock in a mode that conflicts, and who waits for it; empty when the wait is over.
+    pub holders: Vec<i32>,
+    pub queue: Vec<i32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitPhase {
+    Waiting,
+    Acquired,
+    Failed,
 }
 
 /// The modes one session holds on a key.
@@ -499,14 +524,33 @@ impl LockManager {
         let session = &self.sessions[owner as usize];
         *session.waiting.lock() = Some((key, mode));
         wait.interrupt.set_sleeper(Some(Arc::clone(&session.cell)));
-        let result = self.sleep_until_granted(owner, key, wait);
+        let result = self.sleep_until_granted(owner, key, mode, wait);
         wait.interrupt.set_sleeper(None);
         *session.waiting.lock() = None;
         result
     }
 
-    fn sleep_until_granted(&self, owner: Owner, key: LockKey, wait: &WaitPolicy<'_>) -> Result<()> {
+    fn sleep_until_granted(&self, owner: Owner, key: LockKey, mode: Mode, wait: &WaitPolicy<'_>) -> Result<()> {
         let start = std::time::Instant::now();
+        let mut told = None;
+        let result = self.sleep(owner, (&key, mode), wait, start, &mut told);
+        if let (Some(watch), Some(lock)) = (wait.watch, told) {
+            let phase = if result.is_ok() { WaitPhase::Acquired } else { WaitPhase::Failed };
+            let (holders, queue) = (Vec::new(), Vec::new());
+            watch(&LongWait { pid: self.pid(owner), lock, waited: start.elapsed(), phase, holders, queue });
+        }
+        result
+    }
+
+    /// `told`: what `wait.watch` was told that the session waits for.
+    fn sleep(
+        &self,
+        owner: Owner,
+        (key, mode): (&LockKey, Mode),
+        wait: &WaitPolicy<'_>,
+        start: std::time::Instant,
+        told: &mut Option<String>,
+    ) -> Result<()> {
         let mut detect_at = Some(wait.deadlock_timeout);
         loop {
             let waited = start.elapsed();
@@ -516,23 +560,29 @@ impl LockManager {
                 Some(EngineError::LockTimeout)
             } else if detect_at.is_some_and(|t| waited >= t) {
                 detect_at = None;
-                if let Some(detail) = self.find_deadlock(owner, &key) {
+                if let Some(detail) = self.find_deadlock(owner, key) {
                     return Err(EngineError::Deadlock { detail });
+                }
+                if let Some(watch) = wait.watch
+                    && let Some(long) = self.long_wait(owner, key, mode, start.elapsed())
+                {
+                    watch(&long);
+                    *told = Some(long.lock);
                 }
                 None
             } else {
                 None
             };
             let still_waiting = {
-                let mut shard = self.shard(&key);
+                let mut shard = self.shard(key);
                 if failure.is_some() {
                     let mut woken = Vec::new();
-                    let left = leave_queue(&mut shard, &key, owner, &mut woken);
+                    let left = leave_queue(&mut shard, key, owner, &mut woken);
                     drop(shard);
                     self.notify(&woken);
                     left
                 } else {
-                    shard.get(&key).is_some_and(|entry| entry.waiters.iter().any(|w| w.owner == owner))
+                    shard.get(key).is_some_and(|entry| entry.waiters.iter().any(|w| w.owner == owner))
                 }
             };
             // A grant that came first wins over a timeout.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use melba_engine::{Engine, RecoveryProgress};
+use melba_sql::session::settings::configuration::Configured;
 use melba_vfs::{Directory, OverlayDirectory};
 
 use crate::serve::{fit_open_files, lock, open_cluster, open_directory};
@@ -38,7 +39,7 @@ pub fn check(data: &Path) -> Result<(), String> {
 
 /// How many databases there are. What the last server left in the log is recovered in memory.
 fn check_content(directory: Arc<dyn Directory>, damages: &mut Vec<String>) -> Result<usize, String> {
-    let (settings, open_files_max) = fit_open_files(Vec::new())?;
+    let (settings, open_files_max) = fit_open_files(&Configured::default())?;
     let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
     damages.extend(cluster.check_indexes());
     Ok(cluster.catalogs().databases().count())

@@ -24,7 +24,16 @@ pub fn prepare(data: &Path) -> Result<u32, String> {
     match std::fs::metadata(data) {
         Ok(_) => {}
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            let made = DirBuilder::new().recursive(true).mode(OWNER).create(data);
+            // A path that is mistyped would become an empty database.
+            let parent = data.parent().filter(|parent| !parent.as_os_str().is_empty()).filter(|parent| !parent.is_dir());
+            if let Some(parent) = parent {
+                return Err(format!(
+                    "could not create directory \"{shown}\": there is no directory \"{}\"\n  \
+                     hint: Make it first, if the path is what you mean.",
+                    parent.display()
+                ));
+            }
+            let made = DirBuilder::new().mode(OWNER).create(data);
             made.map_err(|e| format!("could not create directory \"{shown}\": {e}"))?;
         }
         Err(e) => return Err(unreadable(e)),
@@ -37,6 +46,9 @@ pub fn prepare(data: &Path) -> Result<u32, String> {
         return Err(format!(
             "data directory \"{shown}\" has wrong ownership\n  hint: The server must be started by the user that owns the data directory."
         ));
+    }
+    if let Some(refusal) = check_is_ours(data).map_err(unreadable)? {
+        return Err(refusal);
     }
     let mut mode = found.mode() & 0o777;
     if mode & FORBIDDEN != 0 {
@@ -56,6 +68,40 @@ pub fn prepare(data: &Path) -> Result<u32, String> {
         return Ok(OWNER_AND_GROUP);
     }
     Ok(OWNER)
+}
+
+/// What a data directory has from its first start on.
+const MANIFEST: &str = "MANIFEST";
+/// What may be put there before.
+const PREPARED: [&str; 6] = ["conf", "crt", "key", "pem", "crl", "lock"];
+
+/// Why a directory is not to be filled with a database; `None`: it has one, or nothing but configuration.
+fn check_is_ours(data: &Path) -> std::io::Result<Option<String>> {
+    if data.join(MANIFEST).exists() {
+        return Ok(None);
+    }
+    let shown = data.display();
+    if data.join("PG_VERSION").exists() {
+        return Ok(Some(format!(
+            "directory \"{shown}\" holds a database cluster of PostgreSQL\n  \
+             hint: Choose another directory, and load a dump of it: pg_dumpall | psql -h 127.0.0.1 -U postgres."
+        )));
+    }
+    for entry in std::fs::read_dir(data)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let extension = Path::new(&name).extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_of_start =
+            matches!(name.to_str(), Some("wal" | "segments" | "temp" | "log" | "reserve" | "authentication.secret"));
+        if !is_of_start && name != "lost+found" && !PREPARED.contains(&extension.as_str()) {
+            return Ok(Some(format!(
+                "directory \"{shown}\" is not empty, and holds no database of Melba: there is \"{}\"\n  \
+                 hint: Choose an empty directory, or one that does not exist yet.",
+                name.to_string_lossy()
+            )));
+        }
+    }
+    Ok(None)
 }
 
 fn is_empty(directory: &Path) -> std::io::Result<bool> {

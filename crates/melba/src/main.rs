@@ -1,5 +1,6 @@
 //! The melba binary: command line, configuration, signals. Wires the parts together and holds no logic of its own.
 
+mod background_log;
 mod check;
 mod config;
 mod data_directory;
@@ -9,6 +10,7 @@ mod recovery;
 mod salvage;
 mod self_signed;
 mod serve;
+mod signals;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,9 +22,12 @@ use melba_types::limits::Counting;
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
+/// With the commit.
+const VERSION: &str = env!("MELBA_VERSION");
+
 /// A PostgreSQL-compatible database in one binary.
 #[derive(Parser)]
-#[command(name = "melba", version, about, long_about = LONG_ABOUT, after_help = EXAMPLES)]
+#[command(name = "melba", version = VERSION, about, long_about = LONG_ABOUT, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -101,11 +106,12 @@ struct Data {
 struct Serve {
     #[command(flatten)]
     data: Data,
-    /// Address and port to listen on; the socket in each of unix_socket_directories (/tmp) has the same port
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5432")]
-    listen: String,
+    /// Address and port to listen on, instead of listen_addresses and port (127.0.0.1:5432 unless melba.conf says otherwise); the socket
+    /// in each of unix_socket_directories (/tmp) has the same port
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
     /// Memory of the whole server, 256MB say: short for -c memory=SIZE
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = memory::size)]
     memory: Option<String>,
     /// Ask everybody for a password, also programs of this account on this machine
     #[arg(long)]
@@ -120,6 +126,7 @@ struct Serve {
 
 fn main() -> ExitCode {
     memory::purge_soon();
+    melba_sql::session::set_version(VERSION);
     let result = match Cli::parse().command {
         Command::Serve(args) => {
             let mut settings = args.settings;

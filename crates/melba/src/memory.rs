@@ -7,6 +7,8 @@
 
 use std::path::Path;
 
+use melba_sql::session::settings::configuration::{Assignment, Place};
+
 const MACHINE_SHARE: u64 = 4;
 /// When the machine does not tell how much it has, and the least there is any use in.
 const DEFAULT_BYTES: u64 = 256 << 20;
@@ -29,29 +31,40 @@ pub fn purge_soon() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS) };
 }
 
-/// The assignments with what follows from them: `memory` when it is not given or 0, shared_buffers and work_mem when they are not
+/// The size that `--memory` is given. Without a unit it would be in kilobytes, which nobody means.
+pub fn size(text: &str) -> Result<String, String> {
+    let is_plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    match text.trim() {
+        "0" => Ok("0".to_owned()),
+        plain if is_plain(plain) => Err(format!("a size needs its unit: {plain}GB, or {plain}MB")),
+        size => Ok(size.to_owned()),
+    }
+}
+
+/// Adds what follows from the assignments: `memory` when it is not given or 0, shared_buffers and work_mem when they are not
 /// given.
-pub fn with_defaults(assignments: Vec<(String, String)>) -> Vec<(String, String)> {
-    let given = |name: &str| assignments.iter().rev().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.clone());
-    let mut all = assignments.clone();
+pub fn add_defaults(assignments: &mut Vec<Assignment>) {
+    let given = |name: &str| assignments.iter().rev().find(|a| a.name.eq_ignore_ascii_case(name)).map(|a| a.value.clone());
+    let mut follow = Vec::new();
+    let mut add = |name: &str, kilobytes: u64| follow.push(Assignment::new(name, &format!("{kilobytes}kB"), Place::Derived));
     let parsed = |value: String| {
         let settings = melba_sql::session::settings::Settings::server(&[("memory".to_owned(), value)]).ok()?;
         Some((settings.get("memory").as_integer() as u64) << 10)
     };
     // What cannot be read is refused later, with the reason.
-    let Some(mut bytes) = given("memory").map_or(Some(0), parsed) else { return all };
+    let Some(mut bytes) = given("memory").map_or(Some(0), parsed) else { return };
     if bytes == 0 {
         bytes = (machine_bytes().unwrap_or(MACHINE_SHARE * DEFAULT_BYTES) / MACHINE_SHARE).max(BYTES_MIN);
-        all.push(("memory".to_owned(), format!("{}kB", bytes >> 10)));
+        add("memory", bytes >> 10);
     }
     if given("shared_buffers").is_none() {
-        all.push(("shared_buffers".to_owned(), format!("{}kB", ((bytes * 3 / 8) >> 13) << 3)));
+        add("shared_buffers", ((bytes * 3 / 8) >> 13) << 3);
     }
     if given("work_mem").or_else(|| given("sort_mem")).is_none() {
         let work_bytes = (bytes / WORK_SHARE).clamp(WORK_BYTES_MIN, WORK_BYTES_MAX);
-        all.push(("work_mem".to_owned(), format!("{}kB", work_bytes >> 10)));
+        add("work_mem", work_bytes >> 10);
     }
-    all
+    assignments.extend(follow);
 }
 
 /// What queries and write sets may hold.
@@ -127,8 +140,14 @@ fn read_limit(file: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn value<'a>(all: &'a [(String, String)], name: &str) -> Option<&'a str> {
-        all.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    fn value<'a>(all: &'a [Assignment], name: &str) -> Option<&'a str> {
+        all.iter().rev().find(|a| a.name == name).map(|a| a.value.as_str())
+    }
+
+    fn with_defaults(given: &[(&str, &str)]) -> Vec<Assignment> {
+        let mut all = given.iter().map(|(name, value)| Assignment::new(name, value, Place::CommandLine)).collect();
+        add_defaults(&mut all);
+        all
     }
 
     #[test]
@@ -142,18 +161,24 @@ mod tests {
 
     #[test]
     fn shares_follow_from_memory_unless_they_are_given() {
-        let pair = |n: &str, v: &str| (n.to_owned(), v.to_owned());
-        let all = with_defaults(vec![pair("memory", "256MB")]);
+        let all = with_defaults(&[("memory", "256MB")]);
         assert_eq!((value(&all, "memory"), value(&all, "shared_buffers")), (Some("256MB"), Some("98304kB")));
         assert_eq!(value(&all, "work_mem"), Some("4096kB"));
-        let all = with_defaults(vec![pair("memory", "1GB"), pair("Shared_Buffers", "16MB")]);
+        let all = with_defaults(&[("memory", "1GB"), ("Shared_Buffers", "16MB")]);
         assert_eq!((value(&all, "shared_buffers"), value(&all, "work_mem")), (None, Some("16384kB")));
-        let all = with_defaults(vec![pair("memory", "1GB"), pair("sort_mem", "1MB")]);
+        let all = with_defaults(&[("memory", "1GB"), ("sort_mem", "1MB")]);
         assert_eq!(value(&all, "work_mem"), None);
-        let all = with_defaults(vec![]);
+        let all = with_defaults(&[]);
         assert!(value(&all, "memory").is_some_and(|v| v.ends_with("kB")) && value(&all, "shared_buffers").is_some());
-        assert_eq!(with_defaults(vec![pair("memory", "much")]).len(), 1);
+        assert_eq!(with_defaults(&[("memory", "much")]).len(), 1);
         assert_eq!(query_bytes(256 << 20), 96 << 20);
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("512MB").as_deref(), Ok("512MB"));
+        assert_eq!(size("0").as_deref(), Ok("0"));
+        assert!(size("5").is_err_and(|e| e.contains("5GB")));
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Telling how far recovery is, when it takes its time.
+//! Telling that there is something to recover, and how far that is when it takes its time.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use melba_engine::RecoveryProgress;
+use melba_serverlog::{Level, ServerLog};
 
-/// Recovery that is over sooner is not told of.
-const FIRST_AFTER: Duration = Duration::from_secs(1);
-const THEN_EVERY: Duration = Duration::from_secs(5);
+/// It is looked at this often whether there is something to recover.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A sentence without its end; `None` before recovery knows how much there is to do.
 pub fn describe(progress: &RecoveryProgress) -> Option<String> {
@@ -16,21 +16,29 @@ pub fn describe(progress: &RecoveryProgress) -> Option<String> {
     (all > 0).then(|| format!("{:.1} of at most {:.1} MB of the log are replayed", megabytes(done), megabytes(all)))
 }
 
-/// Runs `body`, and tells on stderr how far it is.
-pub fn report_while<T>(progress: &RecoveryProgress, body: impl FnOnce() -> T) -> T {
+/// Runs `body`, and tells the log how far it is, every `interval` if that is not zero (log_startup_progress_interval).
+pub fn report_while<T>(progress: &RecoveryProgress, log: &ServerLog, interval: Duration, body: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
     std::thread::scope(|scope| {
         let (over, waiting) = channel::<()>();
-        let began = Instant::now();
         let reporter = std::thread::Builder::new().name("recovery".into()).spawn_scoped(scope, move || {
-            let mut wait = FIRST_AFTER;
-            while waiting.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                if let Some(text) = describe(progress) {
-                    eprintln!("melba: recovery: {text} after {:.0} s", began.elapsed().as_secs_f64());
+            let (mut is_told, mut next) = (false, interval);
+            while waiting.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                let Some(text) = describe(progress) else { continue };
+                if !std::mem::replace(&mut is_told, true) {
+                    log.server(Level::Log, INTERRUPTED);
                 }
-                wait = THEN_EVERY;
+                let elapsed = began.elapsed();
+                if !interval.is_zero() && elapsed >= next {
+                    next = elapsed + interval;
+                    log.server(Level::Log, format!("redo in progress, elapsed time: {:.2} s, {text}", elapsed.as_secs_f64()));
+                }
             }
-            if began.elapsed() >= FIRST_AFTER {
-                eprintln!("melba: recovery took {:.1} s", began.elapsed().as_secs_f64());
+            if let Some(text) = describe(progress) {
+                if !is_told {
+                    log.server(Level::Log, INTERRUPTED);
+                }
+                log.server(Level::Log, format!("redo done: {text}, elapsed {:.2} s", began.elapsed().as_secs_f64()));
             }
         });
         // Without the thread nothing is told.
@@ -40,3 +48,5 @@ pub fn report_while<T>(progress: &RecoveryProgress, body: impl FnOnce() -> T) ->
         result
     })
 }
+
+const INTERRUPTED: &str = "database system was not properly shut down; automatic recovery in progress";

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use melba_engine::{Engine, RecoveryProgress};
 use melba_vfs::{Directory, OverlayDirectory};
 
+use melba_sql::session::settings::configuration::Configured;
+
 use crate::serve::{fit_open_files, lock, open_cluster, open_directory, open_engine};
 
 /// Files of a data directory that belong to a running server.
@@ -27,7 +29,7 @@ pub fn salvage(from: &Path, to: &Path) -> Result<(), String> {
     // Below it everything stays as it is.
     let overlay = OverlayDirectory::new(damaged) as Arc<dyn Directory>;
     let mut losses = Engine::salvage(&overlay).map_err(|e| format!("{}: {e}", from.display()))?;
-    let (settings, open_files_max) = fit_open_files(Vec::new())?;
+    let (settings, open_files_max) = fit_open_files(&Configured::default())?;
     let engine = open_engine(Arc::clone(&overlay), &settings, open_files_max, &RecoveryProgress::default())?;
     let dangling = engine.drop_dangling_entries().map_err(|e| e.to_string())?;
     if dangling > 0 {

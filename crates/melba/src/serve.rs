@@ -3,33 +3,36 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use melba_engine::{Engine, EngineOptions, RecoveryProgress};
 use melba_server::{Access, Bound, Server};
+use melba_serverlog::{Entry, Level, ServerLog};
 use melba_sql::cluster::Cluster;
-use melba_sql::session::context::Instance;
+use melba_sql::session::context::{Instance, problem_in_place};
 use melba_sql::session::engine_settings::engine_options;
 use melba_sql::session::setting_value::Value;
 use melba_sql::session::settings::Settings;
+use melba_sql::session::settings::configuration::Configured;
 use melba_types::DbError;
 use melba_types::error::Fields;
 use melba_vfs::{Clock, Directory, OsClock, OsDirectory, OsRandom};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
-use crate::config::Files;
+use crate::background_log;
+use crate::config::{self, Files};
 use crate::data_directory;
 use crate::memory;
 use crate::open_files::Shares;
 use crate::recovery;
 use crate::self_signed;
+use crate::signals::{self, Running};
 
 type Result<T> = std::result::Result<T, String>;
 
 /// How clients come in.
 pub struct Entrance {
-    /// HOST:PORT.
-    pub listen: String,
+    /// HOST:PORT; without it, listen_addresses and port say.
+    pub listen: Option<String>,
     /// Of everybody, whoever and wherever they are.
     pub require_password: bool,
     pub tls_self_signed: bool,
@@ -44,38 +47,61 @@ pub fn serve(data: &Path, entrance: &Entrance, mut overrides: Vec<(String, Strin
         self_signed::make(data)?;
         overrides.push(("ssl".to_owned(), "on".to_owned()));
     }
-    let files = Files { data: data.to_owned(), overrides };
-    let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
-    let access = Access::load(&settings, entrance.require_password).map_err(|e| full(&e))?;
-    let bound = Bound::new(&entrance.listen, &settings, OsClock::new().now_micros()).map_err(|e| full(&e))?;
-    let cluster = open_while_listening(&bound, directory, &settings, open_files_max)?;
+    let files = Files::new(data, overrides)?;
+    let (settings, open_files_max) = fit_open_files(&files.configured()?)?;
+    let log = Arc::new(ServerLog::start(&settings, Arc::new(OsClock::new()))?);
+    let running = Running::default();
+    signals::watch(&log, &running)?;
+    let result = serve_logged(files, entrance, mode, directory, (settings, open_files_max), &log, &running);
+    if let Err(error) = &result {
+        let message = error.split('\n').next().unwrap_or(error);
+        log.server(Level::Fatal, message);
+    }
+    log.server(Level::Log, "database system is shut down");
+    log.flush(LOG_PATIENCE);
+    result
+}
+
+/// How long the log may keep a server from ending.
+const LOG_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serves until a signal comes.
+fn serve_logged(
+    files: Files,
+    entrance: &Entrance,
+    mode: u32,
+    directory: Arc<dyn Directory>,
+    (settings, open_files_max): (Settings, usize),
+    log: &Arc<ServerLog>,
+    running: &Running,
+) -> Result<()> {
+    log.server(Level::Log, format!("starting {}", melba_sql::session::version()));
+    let access = Access::load(&settings, entrance.require_password, log).map_err(|e| full(&e))?;
+    let listen = entrance.listen.as_deref();
+    let bound = Bound::new(listen, &settings, OsClock::new().now_micros()).map_err(|e| in_use(&full(&e)))?;
+    bound.descriptions().into_iter().for_each(|listener| log.server(Level::Log, format!("listening on {listener}")));
+    let cluster = open_while_listening(&bound, directory, &settings, open_files_max, log)?;
     let engine = cluster.engine.clone();
-    let instance = Arc::new(Instance::new(settings, cluster).with_configuration(Box::new(files)));
-    instance.settle(&[("data_directory_mode", Value::Integer(mode.into()))]);
+    let instance = Instance::new(settings, cluster).with_configuration(Box::new(files)).with_log(Arc::clone(log));
+    let instance = Arc::new(instance);
+    let config_file = Path::new(instance.settings().get("data_directory").as_text()).join(config::MAIN);
+    let config_file = Value::Text(config_file.display().to_string().into());
+    instance.settle(&[("data_directory_mode", Value::Integer(mode.into())), ("config_file", config_file)]);
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
     let configured = Arc::clone(&instance);
     let server = Server::new(bound, instance, access).map_err(|e| full(&e))?;
-    server.warnings().iter().for_each(|w| eprintln!("melba: warning: {}", full(w)));
-    let handle = server.handle();
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(|e| format!("could not catch signals: {e}"))?;
-    let watcher = move || {
-        for signal in signals.forever() {
-            if signal != SIGHUP {
-                return handle.stop();
-            }
-            if let Err(e) = configured.reload() {
-                eprintln!("melba: the configuration was not reloaded: {}", e.message());
-            }
-        }
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(watcher).map_err(|e| format!("could not start a thread: {e}"))?;
+    server.warnings().iter().for_each(|w| log.server_entry(&Entry { level: Level::Warning, ..Entry::of(w) }));
+    background_log::watch(&engine, &configured, log);
+    running.set(server.handle(), configured);
     engine.start_background();
+    log.server(Level::Log, "database system is ready to accept connections");
     let address = server.local_addr();
     println!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port());
     if let Some(directory) = server.socket_directory() {
         println!("            or: psql -h {} -p {} -U postgres", directory.display(), address.port());
     }
     server.run().map_err(|e| format!("the listener failed: {e}"))?;
+    log.server(Level::Log, "shutting down");
     engine.shutdown().map_err(|e| e.to_string())
 }
 
@@ -104,12 +130,12 @@ fn serve_for(
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
     overrides.push(("unix_socket_directories".to_owned(), String::new()));
-    let files = Files { data: data.to_owned(), overrides };
-    let (settings, open_files_max) = fit_open_files(files.assignments()?)?;
+    let files = Files::new(data, overrides)?;
+    let (settings, open_files_max) = fit_open_files(&files.configured()?)?;
     let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster));
-    let bound = Bound::new("127.0.0.1:0", &instance.settings(), instance.started).map_err(|e| full(&e))?;
+    let bound = Bound::new(Some("127.0.0.1:0"), &instance.settings(), instance.started).map_err(|e| full(&e))?;
     let server = Server::new(bound, instance, Access::owner_only()).map_err(|e| full(&e))?;
     let (handle, address) = (server.handle(), server.local_addr());
     prepare(&engine);
@@ -148,10 +174,35 @@ pub fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Syn
     })
 }
 
+/// Says what to do about a port that somebody else has.
+fn in_use(error: &str) -> String {
+    match error.contains("already in use") && !error.contains("hint:") {
+        true => format!(
+            "{error}\n  hint: Another server may be running on the port. Choose another one: --listen 127.0.0.1:5433, \
+             or make run LISTEN=127.0.0.1:5433."
+        ),
+        false => error.to_owned(),
+    }
+}
+
+/// The settings, or everything that is wrong with them, a line each.
+fn checked(configured: &Configured) -> Result<Settings> {
+    let (settings, problems) = Settings::configured(configured);
+    let of_files = configured.errors.iter().map(|error| error.message.clone());
+    let of_values = problems.iter().map(|(at, problem)| {
+        let Fields { detail, hint, .. } = problem.fields();
+        let more = [("detail", detail), ("hint", hint)];
+        let more = more.iter().filter_map(|(what, text)| Some(format!("\n  {what}: {}", text.as_ref()?)));
+        problem_in_place(problem, &configured.assignments[*at]) + &more.collect::<String>()
+    });
+    let wrong: Vec<String> = of_files.chain(of_values).collect();
+    if wrong.is_empty() { Ok(settings) } else { Err(wrong.join("\nmelba: ")) }
+}
+
 /// The server's settings, with max_connections as the limit of open files allows; and how many files the engine keeps open.
-pub fn fit_open_files(mut assignments: Vec<(String, String)>) -> Result<(Settings, usize)> {
+pub fn fit_open_files(configured: &Configured) -> Result<(Settings, usize)> {
     let limit = melba_vfs::raise_open_files_limit().map_err(|e| format!("could not raise the limit of open files: {e}"))?;
-    let settings = Settings::server(&assignments).map_err(|e| e.to_string())?;
+    let mut settings = checked(configured)?;
     let wanted = settings.get("max_connections").as_integer().max(1) as u64;
     let too_low = || format!("{limit} open files are not enough: raise the limit (ulimit -n)");
     let Shares { max_connections, cached } = Shares::new(limit, wanted).ok_or_else(too_low)?;
@@ -159,8 +210,8 @@ pub fn fit_open_files(mut assignments: Vec<(String, String)>) -> Result<(Setting
         return Ok((settings, cached));
     }
     eprintln!("melba: max_connections is {max_connections}, not {wanted}: only {limit} files may be open (ulimit -n)");
-    assignments.push(("max_connections".to_owned(), max_connections.to_string()));
-    Ok((Settings::server(&assignments).map_err(|e| e.to_string())?, cached))
+    settings.set_internal("max_connections", Value::Integer(max_connections as i64));
+    Ok((settings, cached))
 }
 
 /// Opens the database; clients that come meanwhile are told how far that is.
@@ -169,11 +220,15 @@ fn open_while_listening(
     directory: Arc<dyn Directory>,
     settings: &Settings,
     open_files_max: usize,
+    log: &ServerLog,
 ) -> Result<Arc<Cluster>> {
     let progress = RecoveryProgress::default();
+    let interval = settings.get("log_startup_progress_interval").as_integer().max(0) as u64;
     let detail = || recovery::describe(&progress).map(|text| format!("Recovery: {text}."));
     bound.refuse_while(detail, || {
-        recovery::report_while(&progress, || open_cluster(directory, settings, open_files_max, &progress))
+        recovery::report_while(&progress, log, Duration::from_millis(interval), || {
+            open_cluster(directory, settings, open_files_max, &progress)
+        })
     })
 }
 

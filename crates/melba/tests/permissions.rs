@@ -53,7 +53,7 @@ fn write_and_look(data: &Path, expected: u32, shown: &str) {
 #[test]
 fn files_are_the_owner_s_and_the_group_s_only_if_the_directory_is() {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = folder.path().join("new/data");
+    let data = folder.path().join("new");
     write_and_look(&data, 0o700, "0700");
     set_mode(&data, 0o755);
     let said = refused(&data, &[]);

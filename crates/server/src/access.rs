@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use melba_catalog::Catalog;
+use melba_serverlog::{Entry, Level, ServerLog};
 use melba_sql::session::context::Gate;
 use melba_sql::session::settings::Settings;
 use melba_types::{Datum, Result, err};
 use parking_lot::RwLock;
 
 use crate::hba::HostAccess;
-use crate::log::log;
 use crate::tls::TlsConfiguration;
 
 /// Who may connect to a server.
@@ -22,6 +22,7 @@ pub struct Access {
     /// `None`: ssl is off.
     tls: RwLock<Option<Arc<TlsConfiguration>>>,
     secret: Secret,
+    log: Arc<ServerLog>,
 }
 
 /// What salts of roles that do not exist are derived from.
@@ -36,16 +37,17 @@ impl Access {
     ///
     /// # Errors
     /// F0000 when they are malformed, 0A000 for what TLS cannot do here, 58030 when the secret cannot be read or made.
-    pub fn load(settings: &Settings, require_password: bool) -> Result<Access> {
+    pub fn load(settings: &Settings, require_password: bool, log: &Arc<ServerLog>) -> Result<Access> {
         let data = settings.get("data_directory").as_text();
         let secret = if data.is_empty() { rand::random() } else { secret(Path::new(data))? };
         let tls = TlsConfiguration::load(settings)?.map(Arc::new);
-        Ok(Access { hosts: HostAccess::load(settings, require_password)?, tls: RwLock::new(tls), secret })
+        let hosts = HostAccess::load(settings, require_password, log)?;
+        Ok(Access { hosts, tls: RwLock::new(tls), secret, log: Arc::clone(log) })
     }
 
     /// Lets in processes of this account, by TCP within this machine, and nobody else.
     pub fn owner_only() -> Access {
-        Access { hosts: HostAccess::owner_only(), tls: RwLock::default(), secret: rand::random() }
+        Access { hosts: HostAccess::owner_only(), tls: RwLock::default(), secret: rand::random(), log: Arc::default() }
     }
 
     pub(crate) fn tls(&self) -> Option<Arc<TlsConfiguration>> {
@@ -75,9 +77,8 @@ impl Gate for Access {
         match TlsConfiguration::load(settings) {
             Ok(tls) => *self.tls.write() = tls.map(Arc::new),
             Err(e) => {
-                let detail = e.fields().detail.as_ref().map_or_else(String::new, |detail| format!(": {detail}"));
-                log(format_args!("{}{detail}", e.message()));
-                log("SSL configuration was not reloaded");
+                self.log.server_entry(&Entry { level: Level::Log, ..Entry::of(&e) });
+                self.log.server(Level::Log, "SSL configuration was not reloaded");
             }
         }
     }

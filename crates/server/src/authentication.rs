@@ -13,6 +13,7 @@ use melba_protocol::body::utf8;
 use melba_protocol::frontend::decode_sasl_initial;
 use melba_protocol::password::{are_equal, is_md5, is_stored, md5_answer};
 use melba_protocol::scram::{ChannelBinding, Exchange, Verifier};
+use melba_serverlog::{ConnectionAspects, Entry, Level};
 use melba_sql::session::backends::Addresses;
 use melba_sql::session::client::Client;
 use melba_sql::session::context::Instance;
@@ -22,7 +23,6 @@ use crate::access::Access;
 use crate::connection::Connection;
 use crate::hba::system::{System, account_name, local_account, own_account, peer_account};
 use crate::hba::{Applicant, ClientCert, ClientName, InForce, Method, Rule, check_map, find};
-use crate::log::log;
 use crate::tls::{Channel, TlsConfiguration};
 
 /// A client at the door.
@@ -37,6 +37,21 @@ pub(crate) struct Authentication<'a> {
     pub addresses: Option<Addresses>,
     /// What the connection could have agreed on, whether it has or not.
     pub tls: Option<&'a TlsConfiguration>,
+    pub aspects: ConnectionAspects,
+    /// Writes a message about this client.
+    pub log: &'a dyn Fn(&Entry<'_>),
+}
+
+/// What a client that is not let in is told, and what only the log is.
+pub(crate) struct Refused {
+    pub error: DbError,
+    pub log_detail: Option<String>,
+}
+
+impl From<DbError> for Refused {
+    fn from(error: DbError) -> Refused {
+        Refused { error, log_detail: None }
+    }
 }
 
 /// Why nobody was let in.
@@ -64,34 +79,57 @@ impl Authentication<'_> {
     /// False when the client has left.
     ///
     /// # Errors
-    /// What it is to be told before it is disconnected.
-    pub fn run(&self, connection: &mut Connection) -> Result<bool> {
+    /// What it is to be told before it is disconnected, and what the log is told beside that.
+    pub fn run(&self, connection: &mut Connection) -> std::result::Result<bool, Refused> {
         let in_force = self.access.hosts.in_force();
         let is_encrypted = connection.tls().is_some();
         let Some(rule) = self.find_rule(&in_force, is_encrypted) else {
-            return Err(self.rejection("no pg_hba.conf entry for host", is_encrypted));
+            return Err(self.rejection("no pg_hba.conf entry for host", is_encrypted).into());
         };
         self.check_has_certificate(rule, connection)?;
         if rule.method == Method::Reject {
-            return Err(self.rejection("pg_hba.conf rejects connection for host", is_encrypted));
+            return Err(self.rejection("pg_hba.conf rejects connection for host", is_encrypted).into());
         }
         let proved = self.prove(rule, &in_force, connection).and_then(|()| self.check_certificate(rule, &in_force, connection));
         match proved {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.log_identity(rule, connection);
+                Ok(true)
+            }
             Err(Refusal::Silent) if connection.is_late() => {
-                log(format_args!("canceling authentication of user \"{}\" due to timeout", self.user));
+                let message = format!("canceling authentication of user \"{}\" due to timeout", self.user);
+                (self.log)(&Entry::new(Level::Fatal, &message));
                 Ok(false)
             }
             Err(Refusal::Silent) => Ok(false),
-            Err(Refusal::Error(error)) => Err(error),
+            Err(Refusal::Error(error)) => Err(error.into()),
             Err(Refusal::Failed(reason)) => {
                 let error = self.failure(rule);
-                log(format_args!("{}: {reason} ({})", error.message(), origin(rule)));
                 let delay = self.instance.settings().get("auth_delay.milliseconds").as_integer().max(0) as u64;
                 std::thread::sleep(Duration::from_millis(delay));
-                Err(error)
+                Err(Refused { error, log_detail: Some(format!("{reason}\n{}", origin(rule))) })
             }
         }
+    }
+
+    /// log_connections: who the client is, and by which rule and method that was found out.
+    fn log_identity(&self, rule: &Rule, connection: &Connection) {
+        if !self.aspects.authentication {
+            return;
+        }
+        let by_account = |name: Option<String>| name.unwrap_or_else(|| self.user.to_owned());
+        let (what, identity) = match rule.method {
+            Method::Trust | Method::Reject => ("user", self.user.to_owned()),
+            Method::Peer => ("identity", by_account(peer_account(connection.descriptor()).and_then(account_name))),
+            Method::Owner if self.is_owner(connection) => ("identity", by_account(account_name(own_account()))),
+            _ => ("identity", self.user.to_owned()),
+        };
+        let place = match &rule.file {
+            Some(file) => format!("{}:{}", file.display(), rule.line),
+            None => "built-in rule".to_owned(),
+        };
+        let message = format!("connection authenticated: {what}=\"{identity}\" method={} ({place})", rule.method.name());
+        (self.log)(&Entry::new(Level::Log, &message));
     }
 
     fn find_rule<'r>(&self, in_force: &'r InForce, is_encrypted: bool) -> Option<&'r Rule> {

@@ -97,7 +97,9 @@ impl Served for ClientSession {
     }
 
     fn time_out(&mut self) {
-        self.connection.prepare_end(self.session.idle_timeout_error());
+        let error = self.session.idle_timeout_error();
+        self.session.log_error(&error);
+        self.connection.prepare_end(error);
     }
 
     fn watch(&self) -> Arc<dyn Watch> {
@@ -105,10 +107,12 @@ impl Served for ClientSession {
     }
 
     fn close(&mut self) {
+        self.session.log_disconnection();
         self.session.close_all();
         self.connection.say_end();
         self.session.state().settings.lock().forget_socket();
-        self.backends.remove(self.pid);
+        let now = self.session.state().instance.cluster.clock.now_micros();
+        self.backends.remove(self.pid, now);
     }
 }
 

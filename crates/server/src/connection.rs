@@ -379,12 +379,14 @@ impl Connection {
                     Err(ReadEnd) => {
                         // A session that must end is woken by closing the reading side.
                         if let Some(error) = session.state().interrupt.must_end() {
+                            session.log_error(&error);
                             self.fail(error);
                         }
                         return Turn::Ends;
                     }
                 },
                 Err(error) => {
+                    session.log_error(&error.clone().severity(Severity::Fatal));
                     self.fail(error);
                     return Turn::Ends;
                 }
@@ -421,6 +423,7 @@ impl Connection {
     /// Handles the message in `self.message`; what ends the turn, if it does.
     fn serve(&mut self, session: &mut Session, tag: u8) -> Option<Turn> {
         if let Some(error) = session.state().interrupt.must_end() {
+            session.log_error(&error);
             self.fail(error);
             return Some(Turn::Ends);
         }

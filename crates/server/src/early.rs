@@ -1,7 +1,7 @@
 //! Listening before there is anything to serve: clients that come while the log is replayed are told so, instead of being
 //! refused the connection.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,6 +13,7 @@ use melba_types::{DbError, Result, err};
 use crate::connection::Connection;
 use crate::startup;
 use crate::stream::{Listener, Stream};
+use crate::tcp::{self, Tcp};
 use crate::unix_socket::{self, Owner};
 
 /// Of the Unix epoch's beginning to that of PostgreSQL's.
@@ -29,25 +30,49 @@ pub struct Bound {
     pub(crate) listeners: Vec<Listener>,
     pub(crate) address: SocketAddr,
     pub(crate) warnings: Vec<DbError>,
+    /// The address was given, and listen_addresses does not say it.
+    pub(crate) is_named: bool,
 }
 
 impl Bound {
-    /// Listens on the address and, with its port, in unix_socket_directories. `started`: microseconds since 2000.
-    pub fn new(address: &str, settings: &Settings, started: i64) -> Result<Bound> {
-        let failed = |e: std::io::Error| err!(IO_ERROR, "could not listen on {address}: {e}");
-        let tcp = TcpListener::bind(address).map_err(failed)?;
-        let address = tcp.local_addr().map_err(failed)?;
+    /// Listens on the address, HOST:PORT, or where listen_addresses and port say, and with that port in unix_socket_directories.
+    /// `started`: microseconds since 2000.
+    ///
+    /// # Errors
+    /// The address, or all of listen_addresses, cannot be listened on.
+    pub fn new(address: Option<&str>, settings: &Settings, started: i64) -> Result<Bound> {
+        let is_named = address.is_some();
+        let Tcp { listeners: tcp, address, mut warnings } = match address {
+            Some(address) => tcp::listen_on(address)?,
+            None => tcp::listen(settings)?,
+        };
         let started = started.div_euclid(1_000_000) + SECONDS_TO_2000;
         let owner = Owner { data_directory: settings.get("data_directory").as_text(), started, port: address.port() };
-        let (sockets, warnings) = unix_socket::listen(settings, &owner)?;
-        let mut listeners = vec![Listener::tcp(tcp).map_err(failed)?];
+        let (sockets, of_sockets) = unix_socket::listen(settings, &owner)?;
+        warnings.extend(of_sockets);
+        let mut listeners = tcp;
         listeners.extend(sockets.into_iter().map(Listener::Unix));
-        Ok(Bound { listeners, address, warnings })
+        if listeners.is_empty() {
+            return Err(err!(INVALID_PARAMETER_VALUE, "there is nothing to listen on")
+                .hint("Set \"listen_addresses\" or \"unix_socket_directories\"."));
+        }
+        Ok(Bound { listeners, address, warnings, is_named })
     }
 
     /// Where clients find it.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What it listens on, as the log says it.
+    pub fn descriptions(&self) -> Vec<String> {
+        let tcp = self.listeners.iter().filter_map(Listener::address).map(|address| {
+            let version = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+            format!("{version} address \"{}\", port {}", address.ip(), address.port())
+        });
+        let directories = self.listeners.iter().filter_map(Listener::directory);
+        let unix = directories.map(|d| format!("Unix socket \"{}/.s.PGSQL.{}\"", d.display(), self.address.port()));
+        tcp.chain(unix).collect()
     }
 
     /// A directory in which there is a socket.
@@ -105,7 +130,7 @@ fn refuse(stream: Stream, error: DbError) {
     if connection.set_timeout(Some(PATIENCE)).is_err() {
         return;
     }
-    match startup::read_request(&mut connection, None, |_, _| {}) {
+    match startup::read_request(&mut connection, None, |_, _| {}, &|_| {}) {
         Ok(Some(_)) => connection.fail(error),
         Ok(None) => {}
         Err(error) => connection.fail(error),

@@ -1,7 +1,7 @@
 //! Accepting connections, and stopping.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -9,17 +9,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use melba_serverlog::{Client, Entry, Source, Verbosity};
 use melba_sql::session::STACK_BYTES;
-use melba_sql::session::backends::Wake;
+use melba_sql::session::backends::{Addresses, Wake};
 use melba_sql::session::context::Instance;
 use melba_sql::session::setting_value::Value;
 use melba_types::limits;
 use melba_types::{DbError, Oid, Result, err};
 
 use crate::access::Access;
+use crate::authentication::Refused;
 use crate::client_session::{ClientSession, Machine};
 use crate::connection::Connection;
 use crate::early::Bound;
+use crate::hba::Network;
+use crate::hba::system::System;
 use crate::newcomers::Newcomers;
 use crate::poller::Poller;
 use crate::startup::{self, Start};
@@ -53,8 +57,8 @@ pub struct ServerHandle(Arc<Shared>);
 impl Server {
     /// Listens on the address and, with its port, in unix_socket_directories.
     pub fn bind(address: &str, instance: Arc<Instance>) -> Result<Server> {
-        let access = Access::load(&instance.settings(), false)?;
-        let bound = Bound::new(address, &instance.settings(), instance.started)?;
+        let access = Access::load(&instance.settings(), false, &Arc::default())?;
+        let bound = Bound::new(Some(address), &instance.settings(), instance.started)?;
         Server::new(bound, instance, access)
     }
 
@@ -64,11 +68,15 @@ impl Server {
     /// Nobody could connect, or the system has no more threads or descriptors.
     pub fn new(bound: Bound, instance: Arc<Instance>, access: Access) -> Result<Server> {
         access.check(&instance.cluster.catalog(Oid::INVALID))?;
-        let (host, port) = (bound.address.ip().to_string(), bound.address.port());
+        let hosts: Vec<String> =
+            bound.listeners.iter().filter_map(Listener::address).map(|address| address.ip().to_string()).collect();
+        let (host, port) = (hosts.join(", "), bound.address.port());
         let file =
             |path: &Option<PathBuf>| Value::Text(path.as_ref().map_or_else(String::new, |p| p.display().to_string()).into());
+        if bound.is_named {
+            instance.settle(&[("listen_addresses", Value::Text(host.into()))]);
+        }
         instance.settle(&[
-            ("listen_addresses", Value::Text(host.into())),
             ("port", Value::Integer(port.into())),
             ("hba_file", file(&access.hosts.hba_file)),
             ("ident_file", file(&access.hosts.ident_file)),
@@ -90,7 +98,8 @@ impl Server {
             stopping: AtomicBool::new(false),
             threads: AtomicUsize::new(0),
             newcomers: Newcomers::default(),
-            next_pid: AtomicI32::new(std::process::id() as i32),
+            // The server itself has the first number.
+            next_pid: AtomicI32::new(std::process::id() as i32 + 1),
         };
         Ok(Server { bound, shared: Arc::new(shared) })
     }
@@ -169,7 +178,7 @@ impl Shared {
             in_thread.newcomers.remove(pid);
             match started {
                 Ok(Some(session)) => in_thread.turns.add(session),
-                _ => in_thread.instance.backends.remove(pid),
+                _ => in_thread.instance.backends.remove(pid, in_thread.instance.cluster.clock.now_micros()),
             }
             in_thread.threads.fetch_sub(1, Ordering::SeqCst);
         });
@@ -179,6 +188,25 @@ impl Shared {
             // A few bytes to a fresh socket: nobody waits.
             Connection::new(client).fail(err!(OUT_OF_MEMORY, "could not start a thread for the connection: {e}"));
         }
+    }
+
+    /// A new connection, as the log knows it.
+    fn source(&self, addresses: Option<Addresses>, pid: i32) -> Source {
+        let client = match addresses {
+            Some(Addresses { client, server }) => {
+                let shown = |ip: IpAddr| ip.to_canonical().to_string();
+                Client::new(self.host(client.ip()), Some(client.port()), shown(server.ip()))
+            }
+            None => Client::new("[local]".to_owned(), None, "[local]".to_owned()),
+        };
+        Source::session(pid, self.instance.cluster.clock.now_micros(), client)
+    }
+
+    /// The client's name, if log_hostname wants it and the system knows it.
+    fn host(&self, address: IpAddr) -> String {
+        let name =
+            self.instance.settings().get("log_hostname").as_bool().then(|| System.name_of(address.to_canonical())).flatten();
+        name.unwrap_or_else(|| address.to_canonical().to_string())
     }
 
     /// Clients that are served or start to be.
@@ -191,7 +219,9 @@ impl Shared {
         let addresses = stream.addresses().ok()?;
         stream.send_at_once().ok()?;
         keep_alive(&stream).ok()?;
+        let source = Arc::new(self.source(addresses, pid));
         let start = Start {
+            source: Arc::clone(&source),
             instance: &self.instance,
             access: &self.access,
             newcomers: &self.newcomers,
@@ -208,7 +238,10 @@ impl Shared {
                 connection.say_end();
                 None
             }
-            Err(error) => {
+            Err(Refused { error, log_detail }) => {
+                let mut entry = Entry::of(&error);
+                entry.detail = log_detail.map(Into::into).or(entry.detail);
+                self.instance.log().emit(&source, Verbosity::Default, &entry);
                 connection.fail(error);
                 None
             }

@@ -7,6 +7,7 @@ use melba_catalog::privileges::AclKind;
 use melba_catalog::{Catalog, Role, acl};
 use melba_protocol::startup::{NextStartup, unsupported_version};
 use melba_protocol::{ProtocolVersion, Startup, StartupMessage, next_startup};
+use melba_serverlog::{ConnectionAspects, Entry, Level, Source, Verbosity};
 use melba_sql::session::Session;
 use melba_sql::session::backends::{Addresses, Backend, ClientCertificate, Encryption, Exceeded, Limits, Peer, Wake};
 use melba_sql::session::client::Client;
@@ -17,9 +18,8 @@ use melba_sql::session::socket_options::SocketOptions;
 use melba_types::{DbError, Oid, Result, Severity, SqlState, err};
 
 use crate::access::Access;
-use crate::authentication::Authentication;
+use crate::authentication::{Authentication, Refused};
 use crate::connection::Connection;
-use crate::log::log;
 use crate::newcomers::Newcomers;
 use crate::tls::{Channel, TlsConfiguration};
 
@@ -42,21 +42,33 @@ pub(crate) struct Start<'a> {
     pub pid: i32,
     pub wake: Box<dyn Wake>,
     pub socket: Arc<dyn SocketOptions>,
+    /// The connection as the log knows it.
+    pub source: Arc<Source>,
 }
 
 /// Answers the client's first packets. `None` when there is nothing more to do: it cancelled something, or left.
-pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> Result<Option<Session>> {
-    let Start { instance, access, newcomers, addresses, pid, wake, socket } = start;
+pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> std::result::Result<Option<Session>, Refused> {
+    let Start { instance, access, newcomers, addresses, pid, wake, socket, source } = start;
+    let log = |entry: &Entry<'_>| instance.log().emit(&source, Verbosity::Default, entry);
+    let aspects = ConnectionAspects::of(instance.settings().get("log_connections").as_text());
+    let began = instance.cluster.clock.monotonic();
+    if aspects.receipt {
+        log_receipt(&source, &log);
+    }
     let timeout = instance.settings().get("authentication_timeout").as_integer().max(1) as u64;
     let failed = |e| fatal(err!(IO_ERROR, "could not set the socket's timeout: {e}"));
     connection.set_timeout(Some(Duration::from_secs(timeout))).map_err(failed)?;
     let cancel = |pid, secret: &[u8]| instance.backends.cancel(pid, secret);
     // Bytes between processes of one machine are nobody else's.
     let tls = access.tls().filter(|_| addresses.is_some());
-    let Some(request) = read_request(connection, tls.as_deref(), cancel)? else { return Ok(None) };
+    let Some(request) = read_request(connection, tls.as_deref(), cancel, &|text| log(&Entry::new(Level::Log, text)))? else {
+        return Ok(None);
+    };
     if instance.backends.len() >= connections_max(instance) {
-        return Err(too_many_clients());
+        return Err(too_many_clients().into());
     }
+    let client = source.client.as_ref();
+    client.iter().for_each(|client| client.set_login(&request.user, &request.database));
     // A database that does not exist is reported after authentication; roles are the same in all.
     let database = instance.cluster.catalog_by_name(&request.database);
     let catalog = database.clone().unwrap_or_else(|| instance.cluster.catalog(Oid::INVALID));
@@ -70,15 +82,22 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> Result<Opt
         role: role.as_deref(),
         addresses,
         tls: tls.as_deref(),
+        aspects,
+        log: &log,
     };
+    let asked = instance.cluster.clock.monotonic();
     if !authentication.run(connection)? {
         return Ok(None);
     }
+    let proved = instance.cluster.clock.monotonic();
     newcomers.remove(pid);
     // Who is not let in for another reason than the password hears of it afterwards, as from PostgreSQL.
     connection.output().authentication_ok();
     let (role, catalog) = admit(database, &request, role)?;
-    let state = session_state(instance, &request, &role, &catalog, pid)?;
+    let state = session_state(instance, &request, &role, &catalog, (pid, &source))?;
+    if aspects.authorization {
+        log_authorization(&request, connection, &log);
+    }
     state.settings.lock().set_socket(socket);
     let encryption = connection.tls().map(encryption);
     register(instance, &request, &state, (&role, &catalog), (addresses, encryption), wake)?;
@@ -87,7 +106,35 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> Result<Opt
     let secret = instance.backends.get(pid).map_or_else(Vec::new, |backend| backend.secret.clone());
     session.greet(&secret, connection);
     connection.flush()?;
+    if aspects.setup_durations {
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
+        let total = milliseconds(instance.cluster.clock.monotonic().saturating_sub(began));
+        // No process is forked here.
+        let authentication = milliseconds(proved.saturating_sub(asked));
+        let message =
+            format!("connection ready: setup total={total:.3} ms, fork=0.000 ms, authentication={authentication:.3} ms");
+        log(&Entry::new(Level::Log, &message));
+    }
     Ok(Some(session))
+}
+
+/// log_connections: a client has come.
+fn log_receipt(source: &Source, log: &dyn Fn(&Entry<'_>)) {
+    let Some(client) = &source.client else { return };
+    let port = client.port.map_or_else(String::new, |port| format!(" port={port}"));
+    log(&Entry::new(Level::Log, &format!("connection received: host={}{port}", client.host)));
+}
+
+/// log_connections: a client is let in.
+fn log_authorization(request: &Request, connection: &Connection, log: &dyn Fn(&Entry<'_>)) {
+    let mut message = format!("connection authorized: user={} database={}", request.user, request.database);
+    if let Some((_, name)) = request.settings.iter().find(|(name, _)| name == "application_name") {
+        message.push_str(&format!(" application_name={name}"));
+    }
+    if let Some(Encryption { version, cipher, bits, .. }) = connection.tls().map(encryption).as_deref() {
+        message.push_str(&format!(" SSL enabled (protocol={version}, cipher={cipher}, bits={bits})"));
+    }
+    log(&Entry::new(Level::Log, &message));
 }
 
 /// Reads up to what the client wants; `None` when it has cancelled something, or left. `tls`: what is offered to a client that asks
@@ -96,10 +143,12 @@ pub(crate) fn read_request(
     connection: &mut Connection,
     tls: Option<&TlsConfiguration>,
     cancel: impl Fn(i32, &[u8]),
+    log: &dyn Fn(&str),
 ) -> Result<Option<Request>> {
     let (mut tls_decided, mut gss_decided) = (false, false);
     // The first byte of a TLS handshake is that of no packet: its length would be beyond bounds.
-    if connection.read_until(1).is_err() || connection.data().first() == Some(&TLS_HANDSHAKE) && !start_directly(connection, tls)
+    if connection.read_until(1).is_err()
+        || connection.data().first() == Some(&TLS_HANDSHAKE) && !start_directly(connection, tls, log)
     {
         return Ok(None);
     }
@@ -132,7 +181,7 @@ pub(crate) fn read_request(
                 tls_decided = true;
                 if let Some(tls) = tls.filter(|_| connection.tls().is_none()) {
                     connection.consume(bytes);
-                    if !start_requested(connection, tls)? {
+                    if !start_requested(connection, tls, log)? {
                         return Ok(None);
                     }
                     gss_decided = true;
@@ -175,7 +224,7 @@ const TLS_HANDSHAKE: u8 = 0x16;
 ///
 /// # Errors
 /// Somebody has sent bytes ahead that could be taken for encrypted ones.
-fn start_requested(connection: &mut Connection, tls: &TlsConfiguration) -> Result<bool> {
+fn start_requested(connection: &mut Connection, tls: &TlsConfiguration, log: &dyn Fn(&str)) -> Result<bool> {
     if !connection.data().is_empty() {
         return Err(fatal(
             err!(PROTOCOL_VIOLATION, "received unencrypted data after SSL request")
@@ -183,13 +232,13 @@ fn start_requested(connection: &mut Connection, tls: &TlsConfiguration) -> Resul
         ));
     }
     connection.send_raw(b"S")?;
-    Ok(start_tls(connection, tls))
+    Ok(start_tls(connection, tls, log))
 }
 
 /// TLS from the first byte: only for clients that say by ALPN that they mean this protocol.
-fn start_directly(connection: &mut Connection, tls: Option<&TlsConfiguration>) -> bool {
+fn start_directly(connection: &mut Connection, tls: Option<&TlsConfiguration>, log: &dyn Fn(&str)) -> bool {
     let Some(tls) = tls else { return false };
-    if !start_tls(connection, tls) {
+    if !start_tls(connection, tls, log) {
         return false;
     }
     let has_protocol = connection.tls().is_some_and(Channel::has_protocol);
@@ -199,11 +248,11 @@ fn start_directly(connection: &mut Connection, tls: Option<&TlsConfiguration>) -
     has_protocol
 }
 
-fn start_tls(connection: &mut Connection, tls: &TlsConfiguration) -> bool {
+fn start_tls(connection: &mut Connection, tls: &TlsConfiguration, log: &dyn Fn(&str)) -> bool {
     match connection.start_tls(tls) {
         Ok(()) => true,
         Err(e) => {
-            log(format_args!("could not accept SSL connection: {e}"));
+            log(&format!("could not accept SSL connection: {e}"));
             false
         }
     }
@@ -315,7 +364,7 @@ fn session_state(
     request: &Request,
     role: &Role,
     catalog: &Catalog,
-    pid: i32,
+    (pid, source): (i32, &Arc<Source>),
 ) -> Result<Arc<SessionState>> {
     let mut settings = instance.settings().for_session(role.superuser);
     settings.set_internal("is_superuser", Value::Bool(role.superuser));
@@ -333,7 +382,7 @@ fn session_state(
         database_oid: catalog.database_oid(),
         pid,
     };
-    let state = SessionState::new(instance, login, engine, settings);
+    let state = SessionState::new(instance, login, engine, settings).with_log_source(Arc::clone(source));
     state.engine.set_interrupt(state.interrupt.engine.clone());
     ignored.into_iter().for_each(|e| state.warning(e));
     Ok(Arc::new(state))
@@ -343,12 +392,14 @@ fn session_state(
 /// makes sense is given back, to be warned of.
 fn apply_stored(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<DbError> {
     let database = catalog.database_oid();
-    let of_role = |scope: Oid| role.settings.iter().filter(move |(d, _)| *d == scope).map(|(_, text)| text);
-    let of_database = catalog.database(database).into_iter().flat_map(|d| &d.settings);
+    let of_role = |scope: Oid, source: &'static str| {
+        role.settings.iter().filter(move |(d, _)| *d == scope).map(move |(_, text)| (text, source))
+    };
+    let of_database = catalog.database(database).into_iter().flat_map(|d| &d.settings).map(|text| (text, "database"));
     let mut ignored = Vec::new();
-    for assignment in of_database.chain(of_role(Oid::INVALID)).chain(of_role(database)) {
+    for (assignment, source) in of_database.chain(of_role(Oid::INVALID, "user")).chain(of_role(database, "database user")) {
         if let Some((name, value)) = assignment.split_once('=') {
-            ignored.extend(settings.set_stored(name, value).err());
+            ignored.extend(settings.set_stored(name, value, source).err());
         }
     }
     ignored
@@ -390,12 +441,35 @@ fn register(
         encryption,
         started: instance.cluster.clock.now_micros(),
     };
+    if !role.superuser {
+        check_reserved(instance, catalog, role)?;
+    }
     // Others may have come since it was looked for.
     instance.backends.add(Arc::new(backend), &limits).map_err(|exceeded| match exceeded {
         Exceeded::Server => too_many_clients(),
         Exceeded::Role => fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{}\"", request.user)),
         Exceeded::Database => fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for database \"{}\"", request.database)),
     })
+}
+
+/// Some of max_connections' places are for superusers only, some more for those with pg_use_reserved_connections.
+fn check_reserved(instance: &Instance, catalog: &Catalog, role: &Role) -> Result<()> {
+    const USE_RESERVED: Oid = Oid(4550);
+    let settings = instance.settings();
+    let number = |name| settings.get(name).as_integer().max(0) as usize;
+    let (for_superusers, for_others) = (number("superuser_reserved_connections"), number("reserved_connections"));
+    let free = connections_max(instance).saturating_sub(instance.backends.len());
+    let attribute = if free <= for_superusers && for_superusers > 0 {
+        "roles with the SUPERUSER attribute"
+    } else if free <= for_superusers + for_others
+        && for_others > 0
+        && !catalog.has_role(role.oid, USE_RESERVED, melba_catalog::privileges::RoleUse::Inherit)
+    {
+        "roles with privileges of the \"pg_use_reserved_connections\" role"
+    } else {
+        return Ok(());
+    };
+    Err(fatal(err!(TOO_MANY_CONNECTIONS, "remaining connection slots are reserved for {attribute}")))
 }
 
 fn connections_max(instance: &Instance) -> usize {

@@ -1,7 +1,7 @@
 //! Sockets of both kinds, TCP and Unix-domain: one type for what listens, one for what was accepted.
 
 use std::io::Result;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -78,6 +78,14 @@ impl Listener {
     pub fn tcp(listener: TcpListener) -> Result<Listener> {
         listener.set_nonblocking(true)?;
         Ok(Listener::Tcp(listener))
+    }
+
+    /// The address, of one of TCP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Listener::Tcp(tcp) => tcp.local_addr().ok(),
+            Listener::Unix(_) => None,
+        }
     }
 
     /// Where clients find it, of one with files.

@@ -14,7 +14,7 @@ use running::{Peer, startup};
 fn clients_that_come_early_are_told_so_and_nobody_waits_for_them() {
     let settings = [("unix_socket_directories".to_owned(), String::new())];
     let settings = Settings::server(&settings).expect("settings");
-    let bound = Bound::new("127.0.0.1:0", &settings, 0).expect("a free port");
+    let bound = Bound::new(Some("127.0.0.1:0"), &settings, 0).expect("a free port");
     let address = bound.local_addr();
     // One that never says anything.
     let silent = TcpStream::connect(address).expect("the server listens");

@@ -36,6 +36,8 @@ pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Val
         },
         "client_encoding" => client_encoding(definition, text)?,
         "application_name" | "cluster_name" => printable_ascii(text),
+        "log_destination" => log_destination(definition, text)?,
+        "log_connections" => log_connections(definition, text)?,
         // Nobody can make others.
         "default_table_access_method" => match &**text {
             "heap" | "memory" => return Ok(value),
@@ -179,6 +181,40 @@ fn client_encoding(definition: &Definition, text: &str) -> Result<String> {
         }
         None => Err(invalid(definition, text)),
     }
+}
+
+/// The words of a list that is no list of identifiers: in lower case, without their quotes.
+fn words(definition: &Definition, text: &str) -> Result<Vec<String>> {
+    match is_identifier_list(text) {
+        true => Ok(crate::split_identifiers(text)),
+        false => Err(invalid(definition, text).detail("List syntax is invalid.")),
+    }
+}
+
+/// syslog and eventlog, which other builds of PostgreSQL have, are no destinations here.
+fn log_destination(definition: &Definition, text: &str) -> Result<String> {
+    let unknown = words(definition, text)?.into_iter().find(|word| !matches!(&**word, "stderr" | "csvlog" | "jsonlog"));
+    match unknown {
+        Some(word) => Err(invalid(definition, text).detail(format!("Unrecognized key word: \"{word}\"."))),
+        None => Ok(text.to_owned()),
+    }
+}
+
+/// A Boolean value, as before PostgreSQL 18, or a list of aspects.
+fn log_connections(definition: &Definition, text: &str) -> Result<String> {
+    let is_switch = |word: &str| matches!(word, "on" | "off" | "true" | "false" | "yes" | "no" | "1" | "0");
+    let words = words(definition, text)?;
+    for word in &words {
+        let known = matches!(&**word, "receipt" | "authentication" | "authorization" | "setup_durations" | "all");
+        if is_switch(word) && words.len() > 1 {
+            let detail = format!("Cannot specify log_connections option \"{word}\" in a list with other options.");
+            return Err(invalid(definition, text).detail(detail));
+        }
+        if !known && !is_switch(word) {
+            return Err(invalid(definition, text).detail(format!("Invalid option \"{word}\".")));
+        }
+    }
+    Ok(text.to_owned())
 }
 
 /// What logs and pg_stat_activity may show: other bytes become `\xNN`.

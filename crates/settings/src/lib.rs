@@ -7,6 +7,7 @@
 //!    setting, so that rolling back a level is putting those back.
 
 pub mod check;
+pub mod configuration;
 mod identifiers;
 pub mod socket_options;
 pub mod table;
@@ -15,9 +16,10 @@ pub mod value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use melba_types::{Result, bail, err};
+use melba_types::{DbError, Result, bail, err};
 
-use crate::table::{Context, Definition, REPORTED, table};
+use crate::configuration::{Assignment, Configured, Place};
+use crate::table::{Class, Context, Definition, REPORTED, table};
 use crate::value::Value;
 pub use identifiers::split_identifiers;
 use socket_options::SocketOptions;
@@ -31,14 +33,50 @@ struct Slot {
     session: Value,
     /// What RESET goes back to.
     reset: Value,
-    /// The server's value that the session started from.
+    /// The server's value that the session started from; of the server's own settings, the one that was configured.
     based_on: Value,
+    /// Where `reset` comes from.
+    source: Source,
+    /// The files say something else, which a start will bring.
+    pending_restart: bool,
+}
+
+/// Where a value comes from, as pg_settings has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub name: &'static str,
+    /// File and line.
+    pub file: Option<(Arc<str>, u32)>,
+}
+
+impl Source {
+    const fn named(name: &'static str) -> Source {
+        Source { name, file: None }
+    }
+
+    fn of(place: &Place) -> Source {
+        let file = match place {
+            Place::File(file, line) => Some((Arc::clone(file), *line)),
+            _ => None,
+        };
+        Source { name: place.source(), file }
+    }
 }
 
 impl Slot {
-    fn new(value: Value) -> Slot {
-        Slot { current: value.clone(), session: value.clone(), reset: value.clone(), based_on: value }
+    fn new(value: Value, source: Source) -> Slot {
+        let [current, session, reset] = std::array::from_fn(|_| value.clone());
+        Slot { current, session, reset, based_on: value, source, pending_restart: false }
     }
+}
+
+/// What a reload makes of a server's settings.
+pub struct Reconfigured {
+    pub settings: Settings,
+    /// What has changed, as the log says it.
+    pub changes: Vec<String>,
+    /// Assignments, by their place in the list, that could not be applied.
+    pub problems: Vec<(usize, DbError)>,
 }
 
 /// How long a change lasts.
@@ -72,10 +110,45 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The server's settings: table defaults overridden by `changes` (configuration file, then command line).
+    /// The server's settings: table defaults overridden by `changes`.
+    ///
+    /// # Errors
+    /// The first change that is wrong.
     pub fn server(changes: &[(String, String)]) -> Result<Settings> {
-        let mut settings = Settings {
-            slots: table().defaults.iter().cloned().map(Slot::new).collect(),
+        let (settings, problems) = Settings::configured(&Configured::of(changes, &Place::CommandLine));
+        problems.into_iter().next().map_or(Ok(settings), |(_, problem)| Err(problem))
+    }
+
+    /// The server's settings as they are configured, and the assignments, by their place in the list, that are wrong.
+    pub fn configured(configured: &Configured) -> (Settings, Vec<(usize, DbError)>) {
+        let mut settings = Settings::defaults();
+        let in_force = configured.in_force(|name| settings.find(name));
+        let mut problems = Vec::new();
+        for (at, assignment) in configured.assignments.iter().enumerate() {
+            if let Err(problem) = settings.configure(assignment, in_force[at]) {
+                problems.push((at, problem));
+            }
+        }
+        (settings, problems)
+    }
+
+    /// Takes over an assignment; one that another overrides is only looked at.
+    fn configure(&mut self, assignment: &Assignment, in_force: bool) -> Result<()> {
+        let Assignment { name, value, place } = assignment;
+        let id = self.find_or_create(name)?;
+        if self.definition(id).is_some_and(|d| d.context == Context::Internal || d.class == Class::Fixed) {
+            bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed");
+        }
+        let value = self.check(id, value)?;
+        if in_force {
+            self.slots[id] = Slot::new(value, Source::of(place));
+        }
+        Ok(())
+    }
+
+    fn defaults() -> Settings {
+        Settings {
+            slots: table().defaults.iter().map(|value| Slot::new(value.clone(), Source::named("default"))).collect(),
             custom_names: Vec::new(),
             levels: vec![Level::default()],
             version: Arc::new(AtomicU64::new(1)),
@@ -83,16 +156,7 @@ impl Settings {
             changed: Vec::new(),
             superuser: true,
             socket: None,
-        };
-        for (name, text) in changes {
-            let id = settings.find_or_create(name)?;
-            if settings.context(id) == Context::Internal {
-                bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed");
-            }
-            let value = settings.check(id, text)?;
-            settings.slots[id] = Slot::new(value);
         }
-        Ok(settings)
     }
 
     /// The settings of a new session of this server.
@@ -109,15 +173,42 @@ impl Settings {
         }
     }
 
-    /// The server's settings after the configuration files were read again: what needs a restart stays.
-    pub fn reloaded(&self, changes: &[(String, String)]) -> Result<Settings> {
-        let mut next = Settings::server(changes)?;
-        for id in 0..table().definitions.len() {
-            if matches!(next.context(id), Context::Postmaster | Context::Internal) {
-                next.slots[id] = self.slots[id].clone();
+    /// The server's settings after the configuration files were read again. What needs a restart stays, and so does what is wrong now.
+    pub fn reconfigured(&self, configured: &Configured) -> Reconfigured {
+        let (mut settings, problems) = Settings::configured(configured);
+        let is_wrong = |id| problems.iter().any(|(at, _)| settings_id(configured, *at) == Some(id));
+        let mut changes = Vec::new();
+        for (id, definition) in table().definitions.iter().enumerate() {
+            let (old, new) = (&self.slots[id], &settings.slots[id]);
+            let name = definition.name;
+            let mut kept = old.clone();
+            if matches!(definition.context, Context::Postmaster | Context::Internal) {
+                kept.pending_restart = new.reset != old.based_on;
+                if kept.pending_restart && !old.pending_restart {
+                    changes.push(format!("parameter \"{name}\" cannot be changed without restarting the server"));
+                }
+                settings.slots[id] = kept;
+            } else if is_wrong(id) {
+                settings.slots[id] = kept;
+            } else if new.reset != old.reset {
+                changes.push(match new.source.name {
+                    "default" => format!("parameter \"{name}\" removed from configuration file, reset to default"),
+                    _ => format!("parameter \"{name}\" changed to \"{}\"", value::show(definition, &new.reset)),
+                });
             }
         }
-        Ok(next)
+        Reconfigured { settings, changes, problems }
+    }
+
+    /// Where the value comes from.
+    pub fn source(&self, id: SettingId) -> Source {
+        let slot = &self.slots[id];
+        if slot.current == slot.reset { slot.source.clone() } else { Source::named("session") }
+    }
+
+    /// The files have another value, which needs a restart.
+    pub fn is_pending_restart(&self, id: SettingId) -> bool {
+        self.slots[id].pending_restart
     }
 
     /// Takes over the server's settings as they are now, where the session has not changed them.
@@ -129,6 +220,7 @@ impl Settings {
             );
             let value = server.value(id);
             let slot = &mut self.slots[id];
+            slot.pending_restart = server.slots[id].pending_restart;
             if fixed || slot.based_on == *value {
                 continue;
             }
@@ -136,6 +228,7 @@ impl Settings {
             // A value given at the start of the session stays its default.
             if slot.reset == old {
                 slot.reset = value.clone();
+                slot.source = server.slots[id].source.clone();
                 for held in [&mut slot.current, &mut slot.session] {
                     if *held == old {
                         *held = value.clone();
@@ -171,9 +264,10 @@ impl Settings {
     }
 
     /// A value of ALTER ROLE or ALTER DATABASE ... SET: permission was asked when it was stored.
-    pub fn set_stored(&mut self, name: &str, text: &str) -> Result<()> {
+    /// `source`: `database`, `user` or `database user`.
+    pub fn set_stored(&mut self, name: &str, text: &str, source: &'static str) -> Result<()> {
         let superuser = std::mem::replace(&mut self.superuser, true);
-        let result = self.set_at_start(name, text);
+        let result = self.set_first(name, text, source);
         self.superuser = superuser;
         result
     }
@@ -239,7 +333,7 @@ impl Settings {
                 .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
         }
         self.custom_names.push(name.into());
-        self.slots.push(Slot::new(Value::Text("".into())));
+        self.slots.push(Slot::new(Value::Text("".into()), Source::named("default")));
         Ok(self.slots.len() - 1)
     }
 
@@ -311,7 +405,9 @@ impl Settings {
         match self.definition(id) {
             Some(d) => {
                 let slot = &self.slots[id];
-                check::check(d, value::parse(d, text)?, &slot.current, &slot.reset)
+                let value = check::check(d, value::parse(d, text)?, &slot.current, &slot.reset)?;
+                d.check_supported(&value, &table().defaults[id])?;
+                Ok(value)
             }
             None => Ok(Value::Text(text.into())),
         }
@@ -377,12 +473,16 @@ impl Settings {
 
     /// A value given at connection start: RESET comes back to it.
     pub fn set_at_start(&mut self, name: &str, text: &str) -> Result<()> {
+        self.set_first(name, text, "client")
+    }
+
+    fn set_first(&mut self, name: &str, text: &str, source: &'static str) -> Result<()> {
         let id = self.find_or_create(name)?;
         if !matches!(self.context(id), Context::Backend | Context::SuperuserBackend) {
             self.permit(id)?;
         }
         let value = self.check(id, text)?;
-        self.put(id, value);
+        self.put(id, value, source);
         Ok(())
     }
 
@@ -390,13 +490,14 @@ impl Settings {
     pub fn set_internal(&mut self, name: &str, value: Value) {
         let id = self.find(name).expect("a setting of the table");
         if self.slots[id].current != value {
-            self.put(id, value);
+            self.put(id, value, "override");
         }
     }
 
-    fn put(&mut self, id: SettingId, value: Value) {
-        let based_on = self.slots[id].based_on.clone();
-        self.slots[id] = Slot { based_on, ..Slot::new(value) };
+    fn put(&mut self, id: SettingId, value: Value, source: &'static str) {
+        let Slot { based_on, pending_restart, .. } = &self.slots[id];
+        let (based_on, pending_restart) = (based_on.clone(), *pending_restart);
+        self.slots[id] = Slot { based_on, pending_restart, ..Slot::new(value, Source::named(source)) };
         self.note_change(id);
     }
 
@@ -503,6 +604,11 @@ impl Settings {
         }
         self.reported = reported;
     }
+}
+
+/// The setting that an assignment is about.
+fn settings_id(configured: &Configured, at: usize) -> Option<SettingId> {
+    table().find(&configured.assignments[at].name)
 }
 
 fn valid_custom_name(name: &str) -> bool {

@@ -1,10 +1,12 @@
 //! The table of settings (PostgreSQL's GUC), read once from `settings.tsv`.
 //!
-//! Columns of the file: name, type, context, unit, default, minimum, maximum, options, category, description.
+//! Columns of the file: name, type, context, unit, default, minimum, maximum, options, category, description, class, the values that a
+//! refused setting may have beside its default, and a note for pg_settings.extra_desc.
 
 use std::sync::OnceLock;
 
 use hashbrown::HashMap;
+use melba_types::{Result, err};
 
 use crate::value::{self, Value};
 
@@ -47,6 +49,19 @@ impl Context {
     }
 }
 
+/// What setting a setting does here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// What it does in PostgreSQL.
+    Acts,
+    /// It says what is so; nobody can set it.
+    Fixed,
+    /// Any value is accepted and shown, and changes nothing. The note says why.
+    Inert,
+    /// Values that would ask for what is not there are refused. The note says why.
+    Refused,
+}
+
 #[derive(Debug)]
 pub struct Definition {
     pub name: &'static str,
@@ -60,6 +75,11 @@ pub struct Definition {
     options: &'static str,
     pub category: &'static str,
     pub description: &'static str,
+    pub class: Class,
+    /// Of a refused setting, beside its default.
+    accepted: &'static str,
+    /// Why it is inert or refused; empty otherwise.
+    note: &'static str,
 }
 
 impl Definition {
@@ -67,6 +87,25 @@ impl Definition {
     pub fn options(&self) -> impl Iterator<Item = &'static str> + use<> {
         let options = Some(self.options).filter(|options| !options.is_empty());
         options.into_iter().flat_map(|options| options.split(','))
+    }
+
+    /// pg_settings.extra_desc: what is to be known of the setting here.
+    pub fn extra_description(&self) -> Option<String> {
+        match self.class {
+            Class::Acts | Class::Fixed => None,
+            Class::Inert => Some(format!("Accepted without effect. {}", self.note)),
+            Class::Refused => Some(format!("Other values than the default are not supported. {}", self.note)),
+        }
+    }
+
+    /// Refuses what is not there.
+    pub(crate) fn check_supported(&self, value: &Value, default: &Value) -> Result<()> {
+        let is_listed = || self.accepted.split(',').any(|accepted| accepted.eq_ignore_ascii_case(&value::plain(value)));
+        if self.class != Class::Refused || value == default || !self.accepted.is_empty() && is_listed() {
+            return Ok(());
+        }
+        let shown = value::show(self, value);
+        Err(err!(FEATURE_NOT_SUPPORTED, "parameter \"{}\" cannot be set to \"{shown}\"", self.name).detail(self.note))
     }
 
     /// Changes are reported to the client as ParameterStatus.
@@ -183,6 +222,14 @@ fn definition(line: &'static str) -> Definition {
         options: next(),
         category: next(),
         description: next(),
+        class: match next() {
+            "acts" => Class::Acts,
+            "fixed" => Class::Fixed,
+            "inert" => Class::Inert,
+            _ => Class::Refused,
+        },
+        accepted: next(),
+        note: next(),
     }
 }
 
@@ -205,6 +252,23 @@ mod tests {
         for name in REPORTED {
             assert!(table.find(name).is_some(), "{name}");
         }
+        for line in include_str!("settings.tsv").lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert_eq!(fields.len(), 13, "{line}");
+            assert!(matches!(fields[10], "acts" | "fixed" | "inert" | "refused"), "{line}");
+            let needs_note = matches!(fields[10], "inert" | "refused");
+            assert_eq!(needs_note, !fields[12].is_empty(), "{line}: inert and refused settings say why, others need not");
+        }
         assert_eq!(table.find("SORT_MEM"), table.find("work_mem"));
+    }
+
+    /// PostgreSQL 18.6 lists so many settings that are its own; is_superuser, role, seed and session_authorization are hidden there, four
+    /// are ours.
+    #[test]
+    fn all_settings_of_postgresql_18_are_classified() {
+        const OURS: [&str; 4] = ["auth_delay.milliseconds", "dense_gain_min", "dense_read_budget", "memory"];
+        const HIDDEN: [&str; 4] = ["is_superuser", "role", "seed", "session_authorization"];
+        let names = table().definitions.iter().map(|d| d.name).filter(|name| !OURS.contains(name) && !HIDDEN.contains(name));
+        assert_eq!(names.count(), 399);
     }
 }

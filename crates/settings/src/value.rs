@@ -249,7 +249,7 @@ pub fn setting(definition: &Definition, value: &Value) -> String {
 }
 
 fn is_file_mode(definition: &Definition) -> bool {
-    matches!(definition.name, "data_directory_mode" | "unix_socket_permissions")
+    matches!(definition.name, "data_directory_mode" | "log_file_mode" | "unix_socket_permissions")
 }
 
 /// The value in the setting's unit.

@@ -65,7 +65,7 @@ pub use reserve::{Reserve, with_space_of};
 pub use sequence::{Sequence, SequenceDefinition, SequenceState};
 pub use store::{Folders, Store};
 pub use swap::{Reading, Swap};
-pub use temp::{TempBlock, TempFile, TempFiles, TempUsage};
+pub use temp::{TempBlock, TempFile, TempFiles, TempUsage, TempWatch};
 pub use tree::{Bulk, IndexTree, RowCounts, TableTree, Tree, TreeData};
 pub use trees::TreeRef;
 pub use versions::Keep;

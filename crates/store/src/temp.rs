@@ -5,7 +5,7 @@
 //! 2. Blocks are compressed when that makes them smaller, and checked when they are read: where each is, its owner knows.
 //! 3. Nothing is ever synced: no temporary file is of use after a crash.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use melba_toast::lz4;
 use melba_vfs::{Directory, File};
@@ -20,9 +20,23 @@ pub struct TempFiles {
     written: AtomicU64,
 }
 
-/// Bytes of temporary files that one session has, for temp_file_limit.
-#[derive(Debug, Default)]
-pub struct TempUsage(AtomicU64);
+/// What one session has of temporary files.
+#[derive(Default)]
+pub struct TempUsage {
+    /// For temp_file_limit.
+    bytes: AtomicU64,
+    watch: OnceLock<Box<TempWatch>>,
+}
+
+/// What is told of a file that is removed: its name and how many bytes were written.
+pub type TempWatch = dyn Fn(&str, u64) + Send + Sync;
+
+impl TempUsage {
+    /// The first one stays.
+    pub fn set_watch(&self, watch: Box<TempWatch>) {
+        let _ = self.watch.set(watch);
+    }
+}
 
 /// One temporary file, written in blocks by one thread and read by any.
 pub struct TempFile {
@@ -87,8 +101,8 @@ impl TempFile {
             _ => raw,
         };
         let bytes = stored.len() as u64;
-        if self.usage.0.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
-            self.usage.0.fetch_sub(bytes, Ordering::Relaxed);
+        if self.usage.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
+            self.usage.bytes.fetch_sub(bytes, Ordering::Relaxed);
             return Err(EngineError::TempFileLimit { kilobytes: self.limit >> 10 });
         }
         self.files.written.fetch_add(bytes, Ordering::Relaxed);
@@ -123,7 +137,10 @@ impl TempFile {
 
 impl Drop for TempFile {
     fn drop(&mut self) {
-        self.usage.0.fetch_sub(self.bytes(), Ordering::Relaxed);
+        self.usage.bytes.fetch_sub(self.bytes(), Ordering::Relaxed);
+        if let Some(watch) = self.usage.watch.get() {
+            watch(&self.name, self.bytes());
+        }
         // What cannot be removed now is when the engine opens next.
         let _ = self.files.directory.remove(&self.name);
     }
@@ -167,11 +184,11 @@ mod tests {
         let refused = file.append(&noise, &mut packed);
         assert!(matches!(refused, Err(EngineError::TempFileLimit { kilobytes: 1 })));
         let used = file.bytes();
-        assert_eq!(usage.0.load(Ordering::Relaxed), used);
+        assert_eq!(usage.bytes.load(Ordering::Relaxed), used);
         directory.flip_bit(&file.name, 8 * used - 5).expect("flips");
         assert!(matches!(file.read(blocks[1].0, &mut packed, &mut out), Err(EngineError::Corrupt { .. })));
         drop(file);
-        assert_eq!(usage.0.load(Ordering::Relaxed), 0);
+        assert_eq!(usage.bytes.load(Ordering::Relaxed), 0);
         assert!(directory.list().expect("lists").is_empty());
     }
 }

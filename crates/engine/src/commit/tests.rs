@@ -74,7 +74,8 @@ fn a_synchronous_commit_is_visible_when_it_is_durable_and_gives_its_locks_back_b
     let (key, mode) = (LockKey::Row(TreeId(1), RowId(1)), RowLockMode::ForUpdate.into());
     let interrupt = Interrupt::new();
     let lock = |slot| {
-        let policy = WaitPolicy { block: false, interrupt: &interrupt, lock_timeout: None, deadlock_timeout: Duration::MAX };
+        let policy =
+            WaitPolicy { block: false, interrupt: &interrupt, lock_timeout: None, deadlock_timeout: Duration::MAX, watch: None };
         parts.locks.lock(slot, key, mode, HoldDuration::Transaction, &policy).expect("answers")
     };
     parts.locks.attach(0);

@@ -82,6 +82,7 @@ fn a_lock_in_a_set_excludes_others_until_it_is_released() {
                 interrupt: &interrupt,
                 lock_timeout: None,
                 deadlock_timeout: Duration::from_secs(1000),
+                watch: None,
             };
             let key = LockKey::Row(TreeId(1), RowId(row));
             locks.lock(slot, key, RowLockMode::ForUpdate.into(), HoldDuration::Transaction, &policy).expect("granted in the end")

@@ -27,6 +27,7 @@ use melba_threads::{Mutex, MutexGuard};
 use melba_types::{Csn, RowId, TreeId};
 
 use crate::commit::Log;
+use crate::events::BackgroundEvent;
 use crate::options::EngineOptions;
 use crate::runtime::Runtime;
 use crate::snapshot::Snapshots;
@@ -220,7 +221,16 @@ impl Merger {
             tree.dense_work.note(waiting, before.stored, after.stored, time, self.options.dense_gain_min_bytes);
         }
         self.store.files.sync_names().map_err(|e| self.runtime.poison(e))?;
+        let (inputs, written) = (job.inputs.len(), outputs.len());
         self.install_merge(tree, merges, levels, &job, outputs)?;
+        self.runtime.events.tell(|| BackgroundEvent::Merged {
+            tree: tree.id.0,
+            inputs,
+            outputs: written,
+            bytes_before: before.stored,
+            bytes_after: after.stored,
+            took: self.runtime.clock.monotonic().saturating_sub(start),
+        });
         Ok(Outcome::Rewritten)
     }
 
@@ -383,6 +393,16 @@ impl Bytes {
         let described: Vec<Candidate> = runs.iter().map(|run| run.reader.describe()).collect();
         Bytes { stored: described.iter().map(|c| c.bytes).sum(), waiting: described.iter().map(|c| c.waiting_bytes).sum() }
     }
+}
+
+/// What segments of a table take on disk.
+pub(crate) fn table_bytes(runs: &[Arc<Run<TableSegmentReader>>]) -> u64 {
+    Bytes::of(runs).stored
+}
+
+/// What segments of an index take on disk.
+pub(crate) fn index_bytes(runs: &[Arc<Run<KeySegmentReader>>]) -> u64 {
+    Bytes::of(runs).stored
 }
 
 /// What a step did for a tree.

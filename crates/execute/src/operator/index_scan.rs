@@ -6,6 +6,7 @@ use std::sync::Arc;
 use melba_engine::IndexScan;
 use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
 
+use super::note_scan;
 use super::pending::{Pending, give_scanned};
 use super::table_scan::outputs;
 use crate::{ExecContext, Operator};
@@ -89,9 +90,11 @@ impl IndexScanOp {
         for arm in &self.node.arms {
             for range in ranges(arm, ctx)? {
                 let mut scan = open(arm, &range, false, ctx)?;
+                let before = ids.len();
                 while let Some((_, id)) = scan.next()? {
                     ids.push(id);
                 }
+                note_scan(ctx, arm.tree, 1, ids.len() - before);
             }
         }
         ids.sort_unstable();
@@ -104,6 +107,7 @@ impl IndexScanOp {
     fn advance(&mut self, ctx: &ExecContext) -> Result<bool> {
         if !self.scanning {
             let Some(range) = self.ranges.pop() else { return Ok(false) };
+            note_scan(ctx, self.node.arms[0].tree, 1, 0);
             match &mut self.scan {
                 Some(scan) => scan.restart(range.bounds(), None)?,
                 None => self.scan = Some(open(&self.node.arms[0], &range, self.node.reverse, ctx)?),
@@ -123,6 +127,7 @@ impl IndexScanOp {
             let Some(scan) = &mut self.scan else { return Ok(()) };
             self.scanning = scan.next_rows(limit - self.ids.len(), &mut self.ids)?;
         }
+        note_scan(ctx, self.node.arms[0].tree, 0, self.ids.len());
         Ok(())
     }
 
@@ -145,6 +150,7 @@ impl IndexScanOp {
                 return Err(not_a_key());
             }
         }
+        note_scan(ctx, node.arms[0].tree, 0, self.ids.len());
         Ok(columns)
     }
 

@@ -23,7 +23,8 @@ mod table_scan;
 mod unique_scan;
 mod window;
 
-use melba_types::{Result, limits};
+use melba_engine::ScanCounts;
+use melba_types::{Result, TreeId, limits};
 
 pub(crate) use dedup::KEY_OVERHEAD_BYTES;
 pub(crate) use lock_rows::{Purpose, Relock, lock_and_recheck, replace, still_holds};
@@ -34,6 +35,12 @@ use crate::{ExecContext, Operator};
 use melba_plan::node::{Op, PlanNode};
 
 /// The operator for a plan node.
+/// Counts scans of a tree, and rows that they gave, for pg_stat_user_tables and its kin.
+#[inline]
+fn note_scan(ctx: &ExecContext, tree: TreeId, scans: u64, rows: usize) {
+    ctx.transaction().session().note_scans(tree, ScanCounts { scans, rows: rows as u64 });
+}
+
 pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     limits::check_stack()?;
     let operator: Box<dyn Operator> = match &node.op {

@@ -7,6 +7,7 @@ use melba_expression::Expression;
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
 use super::entries::Conditions;
+use super::note_scan;
 use super::partial::{passing, passing_rows};
 use super::pending::{Pending, give, give_scanned};
 use crate::join_filter::JoinFilter;
@@ -94,6 +95,9 @@ impl TableScanOp {
             zones.extend(zones_of(source.projection[*column], source.kinds[*column], &filter));
             filters.push(ScanFilter { column: *column, filter, tested: 0, passed: 0 });
         }
+        // A team's members scan one table together.
+        let scans = u64::from(part.as_ref().is_none_or(|(number, _)| *number == 0));
+        note_scan(ctx, source.tree, scans, 0);
         let part = part.map(|(_, part)| part);
         Ok(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, part)?)
     }
@@ -186,6 +190,7 @@ impl Operator for TableScanOp {
                 self.done = true;
                 break;
             };
+            note_scan(ctx, self.node.source.tree, 0, piece.batch().rows);
             let (passing, failed) = match &mut self.conditions {
                 Some(conditions) => select(&self.node, conditions, &mut self.filters, top, ctx, piece)?,
                 None => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_types::{Batch, Column, Datum, DbError, Result};
 
 use super::index_scan::{not_a_key, push_key};
+use super::note_scan;
 use super::table_scan::{outputs, source_row};
 use crate::{ExecContext, Operator};
 use melba_expression::filter;
@@ -28,7 +29,9 @@ impl UniqueScanOp {
         let (source, view) = (&self.node.source, ctx.view());
         let arm = &self.node.arms[0];
         let Some(key) = key(arm, ctx)? else { return Ok(None) };
-        let Some(id) = ctx.transaction().index_find(view, arm.tree, &key)? else { return Ok(None) };
+        let found = ctx.transaction().index_find(view, arm.tree, &key)?;
+        note_scan(ctx, arm.tree, 1, found.is_some().into());
+        let Some(id) = found else { return Ok(None) };
         let mut row = Vec::with_capacity(source.projection.len());
         if !ctx.transaction().fetch_values(view, source.tree, id, &source.projection, &source.missing, &mut row)? {
             return Ok(None);
@@ -46,7 +49,9 @@ impl UniqueScanOp {
         let (source, view) = (&self.node.source, ctx.view());
         let arm = &self.node.arms[0];
         let Some(key) = key(arm, ctx)? else { return Ok(None) };
-        let Some(id) = ctx.transaction().index_find(view, arm.tree, &key)? else { return Ok(None) };
+        let found = ctx.transaction().index_find(view, arm.tree, &key)?;
+        note_scan(ctx, arm.tree, 1, found.is_some().into());
+        let Some(id) = found else { return Ok(None) };
         let columns = match &self.node.covered {
             Some(covered) => {
                 let mut columns: Vec<Column> = covered.kinds.iter().map(|kind| Column::with_capacity(*kind, 1)).collect();

@@ -21,15 +21,15 @@ mod tokenizer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use melba_serverlog::{Level, ServerLog};
 use melba_sql::session::settings::Settings;
 use melba_types::{DbError, Result, SqlState, err};
 use parking_lot::RwLock;
 
 pub(crate) use ident::{Mapping, check_map};
-pub(crate) use matching::{Applicant, find};
+pub(crate) use matching::{Applicant, Network, find};
 pub(crate) use rule::{ClientCert, ClientName, Method, Rule};
 
-use crate::log::log;
 use file::FileLine;
 use rule::{Address, Connections, Options};
 use tokenizer::Token;
@@ -53,6 +53,7 @@ pub(crate) struct HostAccess {
     /// Nobody is let in for who they are on this machine.
     require_password: bool,
     in_force: RwLock<Arc<InForce>>,
+    log: Arc<ServerLog>,
 }
 
 /// Where a setting says that its file is; in the data directory by default.
@@ -74,16 +75,16 @@ impl HostAccess {
     ///
     /// # Errors
     /// F0000 when the rules cannot be read. An error in the mappings only means that there are none.
-    pub fn load(settings: &Settings, require_password: bool) -> Result<HostAccess> {
+    pub fn load(settings: &Settings, require_password: bool, log: &Arc<ServerLog>) -> Result<HostAccess> {
         let (hba_file, is_named) = path(settings, "hba_file", "pg_hba.conf");
         let (ident_file, ident_is_named) = path(settings, "ident_file", "pg_ident.conf");
-        let mut access =
-            HostAccess { hba_file, ident_file, is_named, require_password, in_force: RwLock::new(Arc::new(built_in(false))) };
+        let in_force = RwLock::new(Arc::new(built_in(false)));
+        let mut access = HostAccess { hba_file, ident_file, is_named, require_password, in_force, log: Arc::clone(log) };
         let mut first = access.read_rules(settings, false).map_err(|errors| access.load_error(&errors))?;
         if ident_is_named || access.ident_file.as_ref().is_some_and(|file| file.exists()) {
             match access.read_mappings() {
                 Ok(mappings) => first.mappings = mappings,
-                Err(errors) => errors.iter().for_each(log),
+                Err(errors) => errors.iter().for_each(|error| access.say(error)),
             }
         }
         access.in_force = RwLock::new(Arc::new(first));
@@ -101,7 +102,12 @@ impl HostAccess {
             is_named: false,
             require_password: false,
             in_force: RwLock::new(Arc::new(in_force)),
+            log: Arc::default(),
         }
+    }
+
+    fn say(&self, message: &str) {
+        self.log.server(Level::Log, message);
     }
 
     pub fn in_force(&self) -> Arc<InForce> {
@@ -114,9 +120,9 @@ impl HostAccess {
         let mut next = match self.read_rules(settings, !old.is_built_in) {
             Ok(next) => next,
             Err(errors) => {
-                errors.iter().for_each(log);
+                errors.iter().for_each(|error| self.say(error));
                 let file = self.hba_file.as_deref().unwrap_or(Path::new("pg_hba.conf"));
-                log(format_args!("\"{}\" was not reloaded", file.display()));
+                self.say(&format!("\"{}\" was not reloaded", file.display()));
                 InForce { rules: old.rules.clone(), mappings: Vec::new(), is_built_in: old.is_built_in }
             }
         };
@@ -126,8 +132,9 @@ impl HostAccess {
             // There never was one.
             Err(_) if !is_there && old.mappings.is_empty() => Vec::new(),
             Err(errors) => {
-                errors.iter().for_each(log);
-                log(format_args!("\"{}\" was not reloaded", self.ident_file.as_deref().unwrap_or(Path::new("")).display()));
+                errors.iter().for_each(|error| self.say(error));
+                let file = self.ident_file.as_deref().unwrap_or(Path::new(""));
+                self.say(&format!("\"{}\" was not reloaded", file.display()));
                 old.mappings.clone()
             }
         };
@@ -158,7 +165,7 @@ impl HostAccess {
             return Err(vec![format!("configuration file \"{}\" contains no entries", file.display())]);
         }
         for rule in &rules {
-            rule.warning.iter().for_each(|warning| log(in_line(warning, file, rule.line)));
+            rule.warning.iter().for_each(|warning| self.say(&in_line(warning, file, rule.line)));
         }
         Ok(InForce { rules, mappings: Vec::new(), is_built_in: false })
     }

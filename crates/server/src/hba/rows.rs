@@ -1,6 +1,6 @@
 //! Rows of pg_hba_file_rules and pg_ident_file_mappings: the files as they are now, not what is in force.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use melba_sql::session::settings::Settings;
@@ -39,7 +39,9 @@ impl HostAccess {
     /// # Errors
     /// The file cannot be read.
     pub fn mapping_rows(&self) -> Result<Vec<Vec<Datum>>> {
-        let Some(path) = &self.ident_file else { return Ok(Vec::new()) };
+        // A server that never had one has no mappings.
+        let is_there = |path: &&PathBuf| path.exists() || !self.in_force().mappings.is_empty();
+        let Some(path) = self.ident_file.as_ref().filter(is_there) else { return Ok(Vec::new()) };
         let mut number = 0;
         let lines = file::read(path).map_err(unreadable)?;
         let rows = lines.iter().map(|line: &FileLine| {

@@ -17,9 +17,9 @@ fn methods(access: &HostAccess) -> Vec<&'static str> {
 #[test]
 fn without_a_file_the_owner_needs_no_password() {
     let data = tempfile::tempdir().expect("a folder");
-    let access = HostAccess::load(&settings(data.path()), false).expect("built-in rules");
+    let access = HostAccess::load(&settings(data.path()), false, &Arc::default()).expect("built-in rules");
     assert_eq!(methods(&access), ["owner", "owner", "owner", "scram-sha-256"]);
-    let access = HostAccess::load(&settings(data.path()), true).expect("built-in rules");
+    let access = HostAccess::load(&settings(data.path()), true, &Arc::default()).expect("built-in rules");
     assert_eq!(methods(&access), ["scram-sha-256"; 4]);
 }
 
@@ -28,14 +28,14 @@ fn a_file_with_an_error_is_an_error_at_the_start_and_changes_nothing_later() {
     let data = tempfile::tempdir().expect("a folder");
     let settings = settings(data.path());
     write(data.path(), "pg_hba.conf", "local all all nonsense\nhost all\n");
-    let error = HostAccess::load(&settings, false).expect_err("the file is malformed");
+    let error = HostAccess::load(&settings, false, &Arc::default()).expect_err("the file is malformed");
     let detail = error.fields().detail.clone().expect("a detail");
     assert!(detail.contains("invalid authentication method \"nonsense\" (line 1 of configuration file"), "{detail}");
     assert!(detail.contains("end-of-line before role specification (line 2 of"), "{detail}");
 
     write(data.path(), "pg_hba.conf", "local all all peer map=m");
     write(data.path(), "pg_ident.conf", "m root postgres");
-    let access = HostAccess::load(&settings, false).expect("a rule");
+    let access = HostAccess::load(&settings, false, &Arc::default()).expect("a rule");
     for broken in ["local all all nonsense", "# nothing", ""] {
         write(data.path(), "pg_hba.conf", broken);
         write(data.path(), "pg_ident.conf", "m root");
@@ -59,10 +59,10 @@ fn a_named_file_must_be_there() {
     let data = tempfile::tempdir().expect("a folder");
     let named = [("data_directory", data.path().to_str().expect("text")), ("hba_file", "other.conf")];
     let settings = Settings::server(&named.map(|(n, v)| (n.to_owned(), v.to_owned()))).expect("settings");
-    let detail = HostAccess::load(&settings, false).expect_err("it is missing").fields().detail.clone();
+    let detail = HostAccess::load(&settings, false, &Arc::default()).expect_err("it is missing").fields().detail.clone();
     assert!(detail.expect("a detail").contains("No such file or directory"));
     write(data.path(), "other.conf", "local all all reject");
-    assert_eq!(methods(&HostAccess::load(&settings, false).expect("a rule")), ["reject"]);
+    assert_eq!(methods(&HostAccess::load(&settings, false, &Arc::default()).expect("a rule")), ["reject"]);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn trust_and_peer_are_refused_where_passwords_are_required() {
     let data = tempfile::tempdir().expect("a folder");
     for (method, is_good) in [("trust", false), ("peer", false), ("scram-sha-256", true), ("reject", true)] {
         write(data.path(), "pg_hba.conf", &format!("local all all {method}"));
-        assert_eq!(HostAccess::load(&settings(data.path()), true).is_ok(), is_good, "{method}");
+        assert_eq!(HostAccess::load(&settings(data.path()), true, &Arc::default()).is_ok(), is_good, "{method}");
     }
 }
 

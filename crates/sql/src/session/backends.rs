@@ -1,7 +1,5 @@
 //! The sessions of the server: what cancel requests, pg_stat_activity and the shutdown look at.
 
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
@@ -10,6 +8,7 @@ use hashbrown::HashMap;
 use melba_types::Oid;
 use parking_lot::Mutex;
 
+pub use super::activity::{Activity, Addresses, ClientCertificate, Counter, Encryption, Peer, State};
 use super::interrupt::Interrupt;
 
 /// One session as others see it.
@@ -32,93 +31,6 @@ pub trait Wake: Send + Sync + std::fmt::Debug {
     fn wake(&self);
 }
 
-/// What pg_stat_activity shows.
-#[derive(Debug, Default)]
-pub struct Activity {
-    pub peer: Mutex<Peer>,
-    query: Mutex<Arc<str>>,
-    query_start: AtomicI64,
-    active: AtomicBool,
-    /// Transactions that it has committed and rolled back.
-    commits: AtomicU64,
-    rollbacks: AtomicU64,
-}
-
-/// Who a session serves.
-#[derive(Clone, Debug, Default)]
-pub struct Peer {
-    pub user: Arc<str>,
-    pub database: Arc<str>,
-    pub application_name: Arc<str>,
-    /// `None`: the client has come by a Unix-domain socket.
-    pub addresses: Option<Addresses>,
-    pub encryption: Option<Arc<Encryption>>,
-    /// Microseconds since 2000-01-01.
-    pub started: i64,
-}
-
-/// The ends of a TCP connection.
-#[derive(Clone, Copy, Debug)]
-pub struct Addresses {
-    pub client: SocketAddr,
-    pub server: SocketAddr,
-}
-
-/// What a connection's bytes are encrypted by, with the names that OpenSSL has for it.
-#[derive(Clone, Debug)]
-pub struct Encryption {
-    pub version: &'static str,
-    pub cipher: &'static str,
-    /// Of the cipher's key.
-    pub bits: i32,
-    pub client: Option<ClientCertificate>,
-}
-
-/// The certificate that a client has shown.
-#[derive(Clone, Debug)]
-pub struct ClientCertificate {
-    pub subject: String,
-    /// In decimal.
-    pub serial: String,
-    pub issuer: String,
-}
-
-impl Activity {
-    pub fn set_query(&self, query: Arc<str>) {
-        *self.query.lock() = query;
-    }
-
-    /// The query runs, again if it is the same.
-    pub fn start(&self, query_start: i64) {
-        self.query_start.store(query_start, Ordering::Relaxed);
-        self.active.store(true, Ordering::Relaxed);
-    }
-
-    pub fn end(&self) {
-        self.active.store(false, Ordering::Relaxed);
-    }
-
-    /// A transaction has ended.
-    pub fn note_end(&self, is_commit: bool) {
-        let count = if is_commit { &self.commits } else { &self.rollbacks };
-        count.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The text of the query that runs or ran last.
-    pub fn query(&self) -> Arc<str> {
-        self.query.lock().clone()
-    }
-
-    /// Microseconds since 2000-01-01; 0: there was none.
-    pub fn query_start(&self) -> i64 {
-        self.query_start.load(Ordering::Relaxed)
-    }
-
-    pub fn is_active(&self) -> bool {
-        self.active.load(Ordering::Relaxed)
-    }
-}
-
 #[derive(Debug, Default)]
 pub struct Backends {
     by_pid: Mutex<HashMap<i32, Arc<Backend>>>,
@@ -128,19 +40,35 @@ pub struct Backends {
     watchdog: OnceLock<Thread>,
 }
 
-/// What the sessions of a database have done since the server's start.
+/// What the sessions of a database have done since the server's start, or since it was reset.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionCounts {
     pub sessions: u64,
-    pub commits: u64,
-    pub rollbacks: u64,
+    counts: [u64; Counter::COUNT],
+    /// Microseconds that sessions which have ended were connected.
+    pub session_time: u64,
 }
 
 impl SessionCounts {
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counts[counter as usize]
+    }
+
     fn add(&mut self, backend: &Backend) {
         self.sessions += 1;
-        self.commits += backend.activity.commits.load(Ordering::Relaxed);
-        self.rollbacks += backend.activity.rollbacks.load(Ordering::Relaxed);
+        for (sum, counter) in self.counts.iter_mut().zip(Counter::ALL) {
+            *sum += backend.activity.count(counter);
+        }
+    }
+
+    /// What has come since other counts.
+    pub fn since(mut self, before: &SessionCounts) -> SessionCounts {
+        self.sessions = self.sessions.saturating_sub(before.sessions);
+        self.session_time = self.session_time.saturating_sub(before.session_time);
+        for (count, before) in self.counts.iter_mut().zip(before.counts) {
+            *count = count.saturating_sub(before);
+        }
+        self
     }
 }
 
@@ -182,20 +110,28 @@ impl Backends {
         Ok(())
     }
 
-    pub fn remove(&self, pid: i32) {
+    /// The session has ended, at that time.
+    pub fn remove(&self, pid: i32, now: i64) {
         // Both under one lock, or a reader might count it twice or not at all.
         let mut by_pid = self.by_pid.lock();
         if let Some(backend) = by_pid.remove(&pid) {
-            self.ended.lock().entry(backend.database).or_default().add(&backend);
+            let mut ended = self.ended.lock();
+            let counts = ended.entry(backend.database).or_default();
+            counts.add(&backend);
+            counts.session_time += (now - backend.activity.peer.lock().started).max(0) as u64;
         }
     }
 
-    /// How many sessions a database has, and what all its sessions have done.
-    pub fn of_database(&self, database: Oid) -> (usize, SessionCounts) {
+    /// How many sessions a database has, and what all its sessions have done up to now.
+    pub fn of_database(&self, database: Oid, now: i64) -> (usize, SessionCounts) {
         let by_pid = self.by_pid.lock();
         let mut counts = self.ended.lock().get(&database).copied().unwrap_or_default();
-        let now = by_pid.values().filter(|b| b.database == database);
-        (now.inspect(|b| counts.add(b)).count(), counts)
+        let present = by_pid.values().filter(|b| b.database == database);
+        let present = present.inspect(|backend| {
+            counts.add(backend);
+            counts.session_time += (now - backend.activity.peer.lock().started).max(0) as u64;
+        });
+        (present.count(), counts)
     }
 
     pub fn get(&self, pid: i32) -> Option<Arc<Backend>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -29,12 +29,15 @@ use super::names::SearchPath;
 use super::plpgsql::ProgramCache;
 use super::portal::Listed;
 use super::prepared::Prepared;
+use super::resets::Resets;
 use super::routine::BodyCache;
 use super::shown_cache::ShownCache;
 use super::user::User;
-use melba_settings::Settings;
+use melba_serverlog::{Entry, Level, ServerLog, Source};
 use melba_settings::check;
+use melba_settings::configuration::{Assignment, Configured, Place};
 use melba_settings::value::Value;
+use melba_settings::{Reconfigured, Settings};
 
 /// Everything that the sessions of one server share.
 pub struct Instance {
@@ -43,12 +46,16 @@ pub struct Instance {
     settings_version: AtomicU64,
     configuration: OnceLock<Box<dyn Configuration>>,
     gate: OnceLock<Arc<dyn Gate>>,
+    log: Arc<ServerLog>,
     pub backends: Arc<Backends>,
     pub cluster: Arc<Cluster>,
     /// What pg_class says of sizes.
     pub live: Arc<dyn LiveInfo + Send + Sync>,
     /// Microseconds since 2000-01-01.
     pub started: i64,
+    /// When the configuration was read.
+    loaded: AtomicI64,
+    pub(super) resets: Resets,
 }
 
 impl Instance {
@@ -63,11 +70,19 @@ impl Instance {
             settings_version: AtomicU64::new(1),
             configuration: OnceLock::new(),
             gate: OnceLock::new(),
+            log: Arc::new(ServerLog::silent()),
             backends: Arc::default(),
             live: Arc::new(EngineInfo(cluster.engine.clone())),
             cluster,
             started,
+            loaded: AtomicI64::new(started),
+            resets: Resets::default(),
         }
+    }
+
+    /// When the configuration was read last, in microseconds since 2000-01-01.
+    pub fn loaded_at(&self) -> i64 {
+        self.loaded.load(Ordering::Relaxed)
     }
 
     /// The server with files that settings come from: ALTER SYSTEM and pg_reload_conf() work.
@@ -75,6 +90,16 @@ impl Instance {
         // A new instance has none yet.
         let _ = self.configuration.set(configuration);
         self
+    }
+
+    /// The server with a log; without one nothing is logged.
+    pub fn with_log(mut self, log: Arc<ServerLog>) -> Instance {
+        self.log = log;
+        self
+    }
+
+    pub fn log(&self) -> &Arc<ServerLog> {
+        &self.log
     }
 
     pub fn settings(&self) -> Arc<Settings> {
@@ -99,16 +124,48 @@ impl Instance {
         configuration.ok_or_else(|| DbError::unsupported("changing the configuration of a server without configuration files"))
     }
 
-    /// Reads the configuration files again (pg_reload_conf, SIGHUP).
+    /// Reads the configuration files again (pg_reload_conf, SIGHUP). The log is told what has changed, and what is wrong in them: with
+    /// an error of syntax nothing changes, a value that is none leaves its setting as it is.
+    ///
+    /// # Errors
+    /// The server has no files, or the engine is out of order.
     pub fn reload(&self) -> Result<()> {
-        let next = self.settings().reloaded(&self.configuration()?.read()?)?;
+        let configuration = self.configuration()?;
+        let configured = configuration.read();
+        if !configured.errors.is_empty() {
+            configured.errors.iter().for_each(|error| self.log.server(Level::Log, &*error.message));
+            let main = configuration.main_file();
+            self.log.server(Level::Log, format!("configuration file \"{main}\" contains errors; no changes were applied"));
+            return Ok(());
+        }
+        let Reconfigured { settings: next, changes, problems } = self.settings().reconfigured(&configured);
         self.cluster.engine.reconfigure(&engine_options(&next))?;
+        self.loaded.store(self.cluster.clock.now_micros(), Ordering::Relaxed);
         *self.settings.write() = Arc::new(next);
         self.settings_version.fetch_add(1, Ordering::AcqRel);
+        self.log.configure(&self.settings());
+        for (at, problem) in &problems {
+            let message = problem_in_place(problem, &configured.assignments[*at]);
+            self.log.server_entry(&Entry { level: Level::Log, message: message.into(), ..Entry::of(problem) });
+        }
+        changes.into_iter().for_each(|change| self.log.server(Level::Log, change));
+        if !problems.is_empty() {
+            let main = configuration.main_file();
+            self.log
+                .server(Level::Log, format!("configuration file \"{main}\" contains errors; unaffected changes were applied"));
+        }
         if let Some(gate) = self.gate.get() {
             gate.reload(&self.settings());
         }
         Ok(())
+    }
+
+    /// The same, which the log is told of, and of what is wrong.
+    pub fn reload_logged(&self, why: &str) {
+        self.log.server(Level::Log, why);
+        if let Err(e) = self.reload() {
+            self.log.server_entry(&Entry { level: Level::Log, ..Entry::of(&e) });
+        }
     }
 
     /// What lets clients in, which reloads and views ask from now on.
@@ -119,6 +176,14 @@ impl Instance {
 
     pub(super) fn gate(&self) -> Result<&dyn Gate> {
         self.gate.get().map(|gate| &**gate).ok_or_else(|| DbError::unsupported("looking at who may connect, without a server"))
+    }
+}
+
+/// What is wrong with an assignment, and where it stands.
+pub fn problem_in_place(problem: &DbError, assignment: &Assignment) -> String {
+    match &assignment.place {
+        Place::File(file, line) => format!("{} in file \"{file}\" line {line}", problem.message()),
+        _ => problem.message().to_owned(),
     }
 }
 
@@ -134,8 +199,10 @@ pub trait Gate: Send + Sync + std::fmt::Debug {
 
 /// Where a server's settings come from.
 pub trait Configuration: Send + Sync + std::fmt::Debug {
-    /// All assignments, later ones override earlier ones.
-    fn read(&self) -> Result<Vec<(String, String)>>;
+    /// All assignments, later ones override earlier ones, and what is wrong in the files.
+    fn read(&self) -> Configured;
+    /// The file that is read first.
+    fn main_file(&self) -> String;
     /// Those of ALTER SYSTEM.
     fn read_auto(&self) -> Result<Vec<(String, String)>>;
     /// Replaces those of ALTER SYSTEM.
@@ -168,6 +235,10 @@ pub struct SessionState {
     pub pid: i32,
     /// What other sessions tell this one.
     pub listener: Arc<Listener>,
+    /// The session as the log knows it.
+    pub log_source: Arc<Source>,
+    /// Bytes from which on a temporary file is logged; `u64::MAX`: none is.
+    pub(super) log_temp_files: Arc<AtomicU64>,
     /// State of random(), once it was called.
     pub random: Mutex<Option<u64>>,
     pub sequences: Mutex<Sequences>,
@@ -212,6 +283,8 @@ impl SessionState {
             engine,
             pid: login.pid,
             listener: Listener::new(login.pid, login.database_oid),
+            log_temp_files: Arc::new(AtomicU64::new(u64::MAX)),
+            log_source: Arc::new(Source::server("client backend", login.pid, instance.cluster.clock.now_micros())),
             random: Mutex::default(),
             sequences: Mutex::default(),
             activity: Arc::default(),
@@ -223,6 +296,12 @@ impl SessionState {
             domain_checks: Mutex::default(),
             shown: Mutex::default(),
         }
+    }
+
+    /// The session as the log knows it since the client has connected.
+    pub fn with_log_source(mut self, source: Arc<Source>) -> SessionState {
+        self.log_source = source;
+        self
     }
 
     /// Begins a transaction in the session's database.
@@ -251,6 +330,7 @@ impl SessionState {
 
     /// Queues a notice if client_min_messages lets it pass.
     pub fn notice(&self, notice: DbError) {
+        self.log_notice(&notice);
         let threshold = match self.settings.lock().get("client_min_messages").as_text() {
             "notice" => Severity::Notice,
             "warning" => Severity::Warning,

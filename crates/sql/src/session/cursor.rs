@@ -59,6 +59,7 @@ impl Session {
         }
         let format = if option(BINARY) { Format::Binary } else { Format::Text };
         let portal = Portal {
+            bound: None,
             formats: vec![format; columns.len()],
             columns: Some(columns),
             state: PortalState::Open(rows, Tag::Counted("SELECT")),

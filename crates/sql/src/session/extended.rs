@@ -14,12 +14,13 @@ use super::cache::{self, Cached};
 use super::client::Client;
 use super::pipeline::ValueIo;
 use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows};
-use super::prepared::{Bound, Prepared, shape_changed};
+use super::prepared::{Bound, BoundName, Prepared, shape_changed};
 use super::run::ends_failed_block;
 use super::transaction::{Block, aborted};
 
 impl Session {
     pub(super) fn parse(&mut self, name: &str, text: &str, types: Oids<'_>, client: &mut dyn Client) -> Result<()> {
+        self.begin_logging();
         self.set_source(&text.into());
         self.start_command()?;
         if name.is_empty() {
@@ -33,6 +34,7 @@ impl Session {
         self.normalized.key = key;
         result?;
         self.send_notices(client);
+        self.end_logged_parse(name);
         client.output().parse_complete();
         Ok(())
     }
@@ -86,6 +88,7 @@ impl Session {
     }
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>, client: &mut dyn Client) -> Result<()> {
+        self.begin_logging();
         let mut prepared = self.find_prepared(bind.statement)?;
         self.set_source_of(&prepared);
         self.start_command()?;
@@ -134,10 +137,14 @@ impl Session {
                 bind.result_formats.len()
             ),
         };
+        let parameters: Arc<[Datum]> = parameters.into();
+        let bound = BoundName::of(&self.derived.log, bind.statement, &prepared, &parameters);
+        self.end_logged_bind(bind.portal, bound.as_deref());
         let portal = Portal {
+            bound,
             columns,
             formats,
-            state: PortalState::Ready(Bound { prepared, parameters: parameters.into() }),
+            state: PortalState::Ready(Bound { prepared, parameters }),
             hold: false,
             declared: None,
             depth: self.depth(),
@@ -203,6 +210,7 @@ impl Session {
     }
 
     pub(super) fn execute(&mut self, name: &str, max_rows: i32, client: &mut dyn Client) -> Result<()> {
+        self.begin_logging();
         // Out of the map while it runs, so that its statement may use the session.
         let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
         let empty = matches!(&portal.state, PortalState::Ready(bound) if bound.prepared.statement.is_none());
@@ -211,12 +219,12 @@ impl Session {
             self.portals.put_back(name.to_owned(), portal);
             return Ok(());
         }
-        let ends_block = match &portal.state {
+        let (is_fetch, ends_block) = match &portal.state {
             PortalState::Ready(bound) => {
                 self.set_source_of(&bound.prepared);
-                bound.prepared.statement.as_ref().is_some_and(|s| ends_failed_block(&s.node))
+                (false, bound.prepared.statement.as_ref().is_some_and(|s| ends_failed_block(&s.node)))
             }
-            _ => false,
+            _ => (true, false),
         };
         if self.block == Block::Failed && !ends_block {
             self.portals.put_back(name.to_owned(), portal);
@@ -229,7 +237,12 @@ impl Session {
             self.begin_implicit_block();
         }
         self.state.interrupt.check()?;
+        if let Some(bound) = &portal.bound {
+            self.log_execution(name, bound, is_fetch);
+        }
         let result = self.execute_portal(name, &mut portal, max_rows, client);
+        let bound = portal.bound.clone();
+        let result = result.map_err(|error| self.with_parameters(error, name, bound.as_deref()));
         if result.is_err() {
             portal.state = PortalState::Failed;
         }
@@ -240,6 +253,7 @@ impl Session {
             self.portals.unlist(|n| n != name);
         }
         let tag = result?;
+        self.end_logged_execute(name, bound.as_deref(), is_fetch);
         self.executed_in_pipeline = true;
         self.state.interrupt.end_statement();
         self.send_notices(client);

@@ -8,6 +8,7 @@
 //! 2. After an error inside an extended-query sequence, messages are skipped until Sync.
 //! 3. Positions of errors leave the session in characters; inside, they are bytes.
 
+pub mod activity;
 mod arbiter_values;
 pub mod backends;
 mod blocking;
@@ -30,13 +31,18 @@ pub mod interrupt;
 mod large_objects;
 mod listing;
 mod literals;
+mod log_state;
+mod logging;
 mod maintenance;
+mod monitoring;
 pub mod names;
 mod notify;
 pub mod pipeline;
 mod plpgsql;
 pub mod portal;
 mod prepared;
+mod reset;
+mod resets;
 mod routine;
 mod run;
 mod server_files;
@@ -55,6 +61,7 @@ mod utility;
 mod vacuum;
 
 pub use melba_settings::{self as settings, socket_options, value as setting_value};
+pub use system::{set_version, version};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -64,11 +71,13 @@ use melba_engine::Committing;
 use melba_protocol::Frontend;
 use melba_types::{DbError, Result, Severity, SqlState, err, limits};
 
+use activity::Counter;
 use cache::StatementCache;
 
 use client::Client;
 use context::{SessionState, StatementContext};
 use listing::{Portals, PreparedStatements};
+use log_state::Logging;
 use state::{ContextVersions, Derived, OpenTransaction};
 use transaction::Block;
 
@@ -128,12 +137,15 @@ pub struct Session {
     shown_modes: Option<(transaction::Modes, u64)>,
     /// Version of the settings that the client knows.
     reported_settings: u64,
+    /// What the server log is told.
+    logging: Logging,
 }
 
 impl Session {
     pub fn new(state: Arc<SessionState>) -> Session {
         let derived = Derived::new(&state, &state.catalog());
         let (context, context_versions) = state::first_context(&state, &derived);
+        state.watch_temporary_files();
         Session {
             portals: Portals::new(state.clone()),
             prepared: PreparedStatements::new(state.clone()),
@@ -158,6 +170,7 @@ impl Session {
             executed_in_pipeline: false,
             shown_modes: None,
             reported_settings: 0,
+            logging: Logging::default(),
         }
     }
 
@@ -243,7 +256,9 @@ impl Session {
         match message {
             Frontend::Query(text) => {
                 self.executed_in_pipeline = false;
+                self.begin_logging();
                 self.simple_query(text, client)?;
+                self.end_logged_statement();
                 self.ready(client);
                 return Ok(Flow::Flush);
             }
@@ -282,12 +297,17 @@ impl Session {
         self.state.interrupt.end_statement();
         self.state.interrupt.start_work();
         let error = melba_parse::position_in_characters(error, &self.source);
+        self.log_error(&error);
+        if error.sqlstate() == SqlState::T_R_DEADLOCK_DETECTED {
+            self.state.activity.add(Counter::Deadlocks, 1);
+        }
         let error = self.in_client_encoding(error);
         self.send_notices(client);
         client.output().report(&error);
         let lost = "terminating connection because protocol synchronization was lost";
         let error = if std::mem::take(&mut self.lost_sync) {
             let error = err!(PROTOCOL_VIOLATION, "{lost}").severity(Severity::Fatal);
+            self.log_error(&error);
             client.output().report(&error);
             error
         } else {
@@ -301,6 +321,7 @@ impl Session {
             Ok(()) => Ok(()),
             Err(panic) => {
                 let error = panic_error(panic.as_ref()).severity(Severity::Fatal);
+                self.log_error(&error);
                 client.output().report(&error);
                 Err(error)
             }
@@ -328,8 +349,9 @@ impl Session {
         }
         self.report_settings(client);
         client.output().ready_for_query(self.block.status());
-        self.state.activity.end();
+        self.state.activity.end(self.block.activity(), self.state.instance.cluster.clock.now_micros());
         self.state.interrupt.end_statement();
+        self.logging.command = None;
         self.busy = false;
     }
 

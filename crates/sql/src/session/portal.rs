@@ -6,6 +6,7 @@ use melba_catalog::Catalog;
 use melba_protocol::Format;
 use melba_types::{Batch, DbError, Oid, Result, SqlState};
 
+use super::prepared::BoundName;
 use melba_spill::{Place, Resources, Store};
 
 /// A column of a result, as RowDescription needs it.
@@ -317,6 +318,8 @@ pub struct Portal {
     pub declared: Option<Declared>,
     /// Number of savepoints when it was made: rolling back to an earlier one drops it.
     pub depth: usize,
+    /// For the log.
+    pub bound: Option<Arc<BoundName>>,
 }
 
 impl Portal {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use melba_types::{Datum, DbError, Oid, err};
 
 use melba_parse::Statement;
+use melba_serverlog::Policy;
 
 use super::pipeline::Compiled;
 use super::portal::ResultColumn;
@@ -63,4 +64,26 @@ pub(super) fn shape_changed() -> DbError {
 pub struct Bound {
     pub prepared: Arc<Prepared>,
     pub parameters: Arc<[Datum]>,
+}
+
+/// Parameters and name of what Bind has bound, kept while anything about statements is logged.
+#[derive(Debug)]
+pub struct BoundName {
+    pub(super) statement: String,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) parameters: Arc<[Datum]>,
+}
+
+impl BoundName {
+    /// When the log may want it.
+    pub fn of(policy: &Policy, statement: &str, prepared: &Arc<Prepared>, parameters: &Arc<[Datum]>) -> Option<Arc<BoundName>> {
+        let is_wanted = !policy.is_quiet || policy.parameter_max_on_error != Some(0) && !parameters.is_empty();
+        is_wanted.then(|| {
+            Arc::new(BoundName {
+                statement: statement.to_owned(),
+                prepared: Arc::clone(prepared),
+                parameters: Arc::clone(parameters),
+            })
+        })
+    }
 }

@@ -66,6 +66,7 @@ impl Session {
         };
         self.check_block(statement)?;
         bound.prepared.count_execution();
+        self.note_command(statement);
         if is_session_statement(&statement.node) {
             return self.run_utility(statement, &bound.prepared.parameter_types, &bound.parameters);
         }

@@ -7,7 +7,7 @@ use super::Session;
 use super::portal::Outcome;
 use super::set::argument_text;
 use super::transaction::prevent_in_block;
-use melba_settings::table::Context;
+use melba_settings::table::{Class, Context};
 
 impl Session {
     pub(super) fn run_alter_system(&mut self, s: &AlterSystemStmt) -> Result<Outcome> {
@@ -21,6 +21,9 @@ impl Session {
             }
         }
         prevent_in_block(self.block, "ALTER SYSTEM")?;
+        if !self.state.instance.settings().get("allow_alter_system").as_bool() {
+            bail!(FEATURE_NOT_SUPPORTED, "ALTER SYSTEM is not allowed in this environment");
+        }
         let value = self.new_value(set)?;
         let configuration = self.state.instance.configuration()?;
         let mut assignments = configuration.read_auto()?;
@@ -39,7 +42,9 @@ impl Session {
             let settings = self.state.settings.lock();
             settings.definition(settings.get_id(&set.name)?)
         };
-        if definition.is_some_and(|d| d.context == Context::Internal) {
+        let is_of_command_line = matches!(set.name.to_ascii_lowercase().as_str(), "data_directory" | "config_file");
+        let is_fixed = definition.is_some_and(|d| d.context == Context::Internal || d.class == Class::Fixed);
+        if is_fixed || is_of_command_line {
             bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{}\" cannot be changed", set.name);
         }
         if set.kind() != VariableSetKind::VarSetValue {

@@ -195,9 +195,10 @@ fn list_setting(name: &str) -> Option<bool> {
         | "temp_tablespaces"
         | "session_preload_libraries"
         | "local_preload_libraries"
+        | "shared_preload_libraries"
         | "unix_socket_directories" => Some(true),
         "datestyle" | "createrole_self_grant" | "log_connections" | "wal_consistency_checking" => Some(false),
-        "restrict_nonsystem_relation_kind" | "listen_addresses" => Some(false),
+        "restrict_nonsystem_relation_kind" | "listen_addresses" | "log_destination" | "synchronous_standby_names" => Some(false),
         _ => None,
     }
 }

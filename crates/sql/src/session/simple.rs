@@ -23,6 +23,7 @@ impl Session {
         self.warn_of_escapes(text);
         if let Some(bound) = self.bind_literals(text)? {
             self.announce();
+            self.log_text(bound.prepared.statement.iter().map(|s| &s.node));
             self.state.interrupt.check()?;
             let tag = self.run_simple(bound, client)?;
             self.finish_command()?;
@@ -34,6 +35,7 @@ impl Session {
         };
         self.set_source(&parsed.text);
         self.announce();
+        self.log_text(parsed.statements.iter().map(|s| &s.node));
         let last = parsed.statements.len().wrapping_sub(1);
         for (i, statement) in parsed.statements.iter().enumerate() {
             self.check_block(statement)?;

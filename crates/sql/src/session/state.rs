@@ -18,6 +18,7 @@ use super::names::SearchPath;
 use super::prepared::Prepared;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
+use melba_serverlog::Policy;
 use melba_settings::Scope;
 use melba_settings::value::Value;
 
@@ -28,6 +29,7 @@ pub(super) struct Derived {
     pub statement_timeout: Duration,
     /// How texts of the client are to be read.
     pub strings: Strings,
+    pub log: Policy,
     pub default_modes: Modes,
     pub user: Arc<User>,
     durability: Durability,
@@ -48,8 +50,15 @@ impl Derived {
         let lock_timeout = milliseconds("lock_timeout");
         state.engine.set_lock_timeout((!lock_timeout.is_zero()).then_some(lock_timeout));
         state.engine.set_deadlock_timeout(milliseconds("deadlock_timeout"));
+        let log = if state.instance.log().is_silent() { Policy::silent() } else { Policy::of(&settings) };
+        state.follow_policy(&log);
+        if let Some(client) = &state.log_source.client {
+            client.set_application_name(settings.get("application_name").as_text());
+        }
+        state.activity.peer.lock().application_name = settings.get("application_name").as_text().into();
         Derived {
             version: settings.version(),
+            log,
             user: Arc::new(user),
             format: Arc::new(format_settings(&settings)),
             statement_timeout: milliseconds("statement_timeout"),
@@ -276,6 +285,8 @@ impl Session {
             settings_version: self.state.settings_version(),
             tx: Arc::new(tx),
         });
+        self.state.activity.set_transaction_start(self.statement_start);
+        self.sample_transaction();
         if !self.derived.transaction_timeout.is_zero() {
             self.watch_transaction();
         }
@@ -419,6 +430,7 @@ impl Session {
 
     /// The transaction that has ended lives on no longer than its statements.
     fn forget_transaction(&mut self) {
+        self.state.activity.set_transaction_start(0);
         if !self.derived.transaction_timeout.is_zero() {
             self.state.interrupt.end_transaction();
         }
@@ -504,8 +516,16 @@ impl Session {
     /// FATAL: the client was told nothing, and cannot be told any more that a statement of the past has failed.
     pub fn finish_commit(&mut self) -> Result<()> {
         match self.committing.take().map(Committing::wait) {
-            Some(Err(error)) => Err(DbError::from(error).severity(Severity::Fatal)),
-            _ => Ok(()),
+            Some(Err(error)) => {
+                let error = DbError::from(error).severity(Severity::Fatal);
+                self.log_error(&error);
+                Err(error)
+            }
+            Some(Ok(_)) => {
+                self.end_logged_commit();
+                Ok(())
+            }
+            None => Ok(()),
         }
     }
 

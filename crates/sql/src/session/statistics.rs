@@ -1,15 +1,17 @@
 //! The statistics functions behind the pg_stat views.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_catalog::{Relation, Storage};
+use melba_catalog::{Relation, RelationKind, Storage};
 use melba_engine::{DenseStatistics, RowCounts, Written};
 use melba_functions::text::io::truncate_name;
 use melba_toast::Method;
 use melba_types::numeric::Numeric;
-use melba_types::{Datum, Oid, Record, Result, oids};
+use melba_types::{Datum, Oid, Record, Result, TreeId, oids};
 
+use super::backends::{Counter, SessionCounts};
 use super::context::StatementContext;
 
 impl StatementContext {
@@ -22,7 +24,7 @@ impl StatementContext {
             Datum::Int8(0),
             Datum::Numeric(Numeric::from(statistics.bytes as i64)),
             Datum::Int8(0),
-            Datum::Int8(self.session.instance.started),
+            self.reset_time("wal"),
         ];
         let types: [Oid; 5] = [oids::INT8, oids::INT8, oids::NUMERIC, oids::INT8, oids::TIMESTAMPTZ];
         Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
@@ -39,7 +41,7 @@ impl StatementContext {
             row[6] = Datum::Int8(written.writes as i64);
             row[7] = Datum::Numeric(Numeric::from(written.bytes as i64));
             row[17] = Datum::Int8(written.syncs as i64);
-            row[19] = Datum::Int8(self.session.instance.started);
+            row[19] = self.reset_time("io");
             row
         };
         vec![row("client backend", statistics.by_clients), row("walwriter", statistics.in_background)]
@@ -59,10 +61,26 @@ const SLRUS: [&str; 8] = [
 ];
 
 impl StatementContext {
+    /// What is told of the server, reset, or counted; `None`: no such function.
+    pub(super) fn statistics_value(&self, source: &str, result: Oid, args: &[Datum]) -> Option<Result<Datum>> {
+        let value = self.monitoring_value(source, args).or_else(|| self.reset_statistics(source, args));
+        value.or_else(|| self.counter(source, result, args).map(Ok))
+    }
+
     /// The counters behind the pg_stat views, by pg_proc.prosrc; `None`: no such one. Those that nobody keeps are as after a
     /// reset: 0, and no time.
     pub(super) fn counter(&self, source: &str, result: Oid, args: &[Datum]) -> Option<Datum> {
         let name = source.strip_prefix("pg_stat_get_").filter(|name| !name.starts_with("backend_"))?;
+        match name {
+            "db_stat_reset_time" => {
+                let reset = self.session.instance.resets.of_database(Oid(args[0].as_oid()));
+                return Some(reset.map_or(Datum::Null, |(time, _)| Datum::Int8(time)));
+            }
+            "db_session_time" | "db_active_time" | "db_idle_in_transaction_time" => {
+                return Some(Datum::Float8(self.time_of_database(name, Oid(args[0].as_oid()))));
+            }
+            _ => {}
+        }
         let kept = match args.first() {
             Some(of) if name.starts_with("db_") => self.counter_of_database(name, Oid(of.as_oid())),
             Some(of) => self.counter_of_table(name, Oid(of.as_oid())),
@@ -74,7 +92,7 @@ impl StatementContext {
             // No function is tracked.
             _ if name.contains("function_") => Some(Datum::Null),
             _ if matches!(name, "bgwriter_stat_reset_time" | "checkpointer_stat_reset_time") => {
-                Some(Datum::Int8(self.session.instance.started))
+                Some(self.reset_time(name.trim_end_matches("_stat_reset_time")))
             }
             (None, oids::INT4) => Some(Datum::Int4(0)),
             (None, oids::INT8) => Some(Datum::Int8(0)),
@@ -87,9 +105,13 @@ impl StatementContext {
     fn counter_of_table(&self, name: &str, table: Oid) -> Option<i64> {
         let Storage::Tree(tree) = self.catalog.relation(table)?.storage else { return None };
         let engine = &self.session.instance.cluster.engine;
-        let counts = engine.tree_row_counts(tree);
+        let (counts, scans) = self.counts_since_reset(tree);
         // Nothing is ever analyzed or vacuumed.
         Some(match name {
+            "numscans" => scans.scans,
+            "tuples_returned" => scans.rows,
+            // A row for each entry of an index; those of a table's indexes are added by the views.
+            "tuples_fetched" if self.catalog.relation(table)?.kind == RelationKind::Index => scans.rows,
             "live_tuples" => engine.tree_rows_estimate(tree),
             "tuples_inserted" | "ins_since_vacuum" => counts.inserted,
             "tuples_updated" => counts.updated,
@@ -99,9 +121,42 @@ impl StatementContext {
         } as i64)
     }
 
+    /// When statistics of the server were reset; at its start, if not since.
+    fn reset_time(&self, target: &str) -> Datum {
+        let instance = &self.session.instance;
+        Datum::Int8(instance.resets.of_shared(target).unwrap_or(instance.started))
+    }
+
+    /// How many sessions a database has, and what its sessions have done since it was reset.
+    fn sessions_of(&self, database: Oid) -> (usize, SessionCounts) {
+        let instance = &self.session.instance;
+        let (now, counts) = instance.backends.of_database(database, instance.cluster.clock.now_micros());
+        let before = instance.resets.of_database(database).map(|(_, counts)| counts);
+        (now, counts.since(&before.unwrap_or_default()))
+    }
+
+    /// Milliseconds that sessions of a database were connected, worked, or waited within a transaction.
+    fn time_of_database(&self, name: &str, database: Oid) -> f64 {
+        let (_, counts) = self.sessions_of(database);
+        let micros = match name {
+            "db_session_time" => counts.session_time,
+            "db_active_time" => counts.get(Counter::ActiveTime),
+            _ => counts.get(Counter::IdleInTransactionTime),
+        };
+        micros as f64 / 1000.0
+    }
+
     fn counter_of_database(&self, name: &str, database: Oid) -> Option<i64> {
         let instance = &self.session.instance;
-        let (now, counts) = instance.backends.of_database(database);
+        let (now, counts) = self.sessions_of(database);
+        let scans = |of_indexes: bool| {
+            let catalogs = instance.cluster.catalogs();
+            let relations = catalogs.database(database).into_iter().flat_map(|c| c.user_relations());
+            let relations = relations.filter(|r| (r.kind == RelationKind::Index) == of_indexes);
+            let trees: HashSet<TreeId> =
+                relations.filter_map(|r| if let Storage::Tree(tree) = r.storage { Some(tree) } else { None }).collect();
+            instance.cluster.engine.scan_counts(|tree| trees.contains(&tree)).rows
+        };
         let rows = |count: fn(RowCounts) -> u64| {
             let catalogs = instance.cluster.catalogs();
             let tables = catalogs.database(database).into_iter().flat_map(|c| c.user_relations());
@@ -111,8 +166,13 @@ impl StatementContext {
         Some(match name {
             "db_numbackends" => now as u64,
             "db_sessions" => counts.sessions,
-            "db_xact_commit" => counts.commits,
-            "db_xact_rollback" => counts.rollbacks,
+            "db_xact_commit" => counts.get(Counter::Commits),
+            "db_xact_rollback" => counts.get(Counter::Rollbacks),
+            "db_deadlocks" => counts.get(Counter::Deadlocks),
+            "db_temp_files" => counts.get(Counter::TempFiles),
+            "db_temp_bytes" => counts.get(Counter::TempBytes),
+            "db_tuples_returned" => scans(false),
+            "db_tuples_fetched" => scans(true),
             "db_tuples_inserted" => rows(|c| c.inserted),
             "db_tuples_updated" => rows(|c| c.updated),
             "db_tuples_deleted" => rows(|c| c.deleted),
@@ -125,7 +185,7 @@ impl StatementContext {
     pub(super) fn slru_rows(&self) -> Vec<Vec<Datum>> {
         let row = |name: &'static str| {
             let mut row = vec![Datum::Int8(0); 9];
-            (row[0], row[8]) = (Datum::text(name), Datum::Int8(self.session.instance.started));
+            (row[0], row[8]) = (Datum::text(name), self.reset_time("slru"));
             row
         };
         SLRUS.map(row).into()
@@ -135,7 +195,7 @@ impl StatementContext {
     /// last_failed_time, stats_reset. Nothing is archived.
     pub(super) fn archiver_statistics(&self) -> Datum {
         let (none, zero) = (Datum::Null, Datum::Int8(0));
-        let started = Datum::Int8(self.session.instance.started);
+        let started = self.reset_time("archiver");
         let fields = vec![zero.clone(), none.clone(), none.clone(), zero, none.clone(), none, started];
         let (count, text, time) = (oids::INT8, oids::TEXT, oids::TIMESTAMPTZ);
         let types = [count, text, time, count, text, time, time];

@@ -1,6 +1,6 @@
 //! Functions that reach beyond values: the session, its settings and backends, sequences, locks, sizes. By pg_proc.prosrc.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use melba_catalog::privileges::RoleUse;
@@ -29,11 +29,16 @@ impl StatementContext {
             "pg_stat_get_wal" => Ok(self.wal_statistics()),
             "current_user" | "user" => Ok(Datum::text(&*self.user.name)),
             "session_user" => Ok(Datum::text(&*self.user.session_name)),
+            "pg_rotate_logfile" => Ok(self.rotate_log()),
+            "pg_current_logfile" => self.current_log_file(None),
+            "pg_current_logfile_1arg" => {
+                self.current_log_file(args.first().filter(|format| !format.is_null()).map(Datum::as_str))
+            }
             "pg_reload_conf" => self.session.instance.reload().map(|()| Datum::Bool(true)),
             "current_database" => Ok(Datum::text(&*self.session.database)),
             "current_schema" => Ok(self.current_schema()),
             "current_schemas" => Ok(self.current_schemas(args[0].as_bool())),
-            "pgsql_version" => Ok(Datum::text(VERSION)),
+            "pgsql_version" => Ok(Datum::text(version())),
             "getdatabaseencoding" => Ok(Datum::text("UTF8")),
             "pg_client_encoding" => Ok(Datum::text(self.setting("client_encoding").unwrap_or_default())),
             "pg_is_in_recovery" => Ok(Datum::Bool(false)),
@@ -79,9 +84,9 @@ impl StatementContext {
             }
             "pg_stat_file" | "pg_stat_file_1arg" => self.call_server_file(source, args),
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
-            _ if source.contains("_size") => self.call_size(source, args),
-            _ => match self.counter(source, call.return_type, args) {
-                Some(value) => Ok(value),
+            _ if source.contains("_size") && !source.starts_with("pg_tablespace") => self.call_size(source, args),
+            _ => match self.statistics_value(source, call.return_type, args) {
+                Some(value) => value,
                 None => Err(DbError::unsupported(format!("function {source}"))),
             },
         }
@@ -174,8 +179,10 @@ impl StatementContext {
     }
 
     fn sleep(&self, seconds: f64) -> Result<Datum> {
-        self.wait_until(seconds, &|| false)?;
-        Ok(Datum::text(""))
+        self.session.activity.set_sleeping(true);
+        let slept = self.wait_until(seconds, &|| false);
+        self.session.activity.set_sleeping(false);
+        slept.map(|_| Datum::text(""))
     }
 
     /// Waits for a condition, in short pieces, so that a cancel request is not kept waiting. False: the time is over.
@@ -469,4 +476,18 @@ fn name_sequence(mut error: DbError, name: &str) -> DbError {
 }
 
 /// What version() says. Clients look for "PostgreSQL" and a number behind it.
-const VERSION: &str = concat!("PostgreSQL 18.6 (Melba ", env!("CARGO_PKG_VERSION"), "), 64-bit");
+static VERSION: OnceLock<String> = OnceLock::new();
+
+/// The version of the program around, with its commit, for version(): the crate's own unless it is set before it is asked for.
+pub fn set_version(version: &str) {
+    let _ = VERSION.set(version_of(version));
+}
+
+/// What version() gives.
+pub fn version() -> &'static str {
+    VERSION.get_or_init(|| version_of(env!("CARGO_PKG_VERSION")))
+}
+
+fn version_of(version: &str) -> String {
+    format!("PostgreSQL 18.6 (Melba {version}), 64-bit")
+}

@@ -11,8 +11,28 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, TreeId, oids};
 
 use super::backends::Addresses;
 use super::context::StatementContext;
+use melba_settings::Reconfigured;
+use melba_settings::configuration::Place;
 use melba_settings::table::{Context, Type};
 use melba_settings::value;
+
+/// pg_locks.locktype.
+pub(super) fn lock_type(lock: &melba_engine::LockedObject) -> &'static str {
+    match (lock.tag, lock.row, lock.page) {
+        (Some(LockTag::Relation { .. }), ..) => "relation",
+        (Some(LockTag::Object { .. } | LockTag::Name { .. }), ..) => "object",
+        (Some(LockTag::Advisory { .. }), ..) => "advisory",
+        (None, Some(_), _) => "tuple",
+        (None, None, Some(_)) => "page",
+        (None, None, None) => "relation",
+    }
+}
+
+/// The beginning of a text, as long as track_activity_query_size has room for it.
+fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
+}
 
 /// A row for each extension: name, version, comment, and all else, of those that need not be there.
 fn available(row: impl Fn(&str, &str, &str, Option<&ExtensionDefinition>) -> Vec<Datum>) -> Vec<Vec<Datum>> {
@@ -24,6 +44,7 @@ impl StatementContext {
     pub(super) fn rows_of(&self, source: &str, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         match source {
             "show_all_settings" => Ok(self.setting_rows()),
+            "show_all_file_settings" => self.file_setting_rows(),
             "pg_ls_dir" | "pg_ls_dir_1arg" => self.list_directory(args),
             "pg_lock_status" => Ok(self.lock_rows()),
             "pg_hba_file_rules" => self.session.instance.gate()?.rule_rows(&self.session.instance.settings()),
@@ -61,7 +82,10 @@ impl StatementContext {
             // Nothing of what it tells of happens here.
             "pg_stat_get_progress_info" => Ok(Vec::new()),
             "pg_stat_get_activity" => Ok(self.activity_rows(args)),
-            _ => Err(DbError::unsupported(format!("function {source}"))),
+            _ => match self.monitoring_rows(source, args) {
+                Some(rows) => rows,
+                None => Err(DbError::unsupported(format!("function {source}"))),
+            },
         }
     }
 
@@ -70,13 +94,15 @@ impl StatementContext {
     fn setting_rows(&self) -> Vec<Vec<Datum>> {
         let settings = self.session.settings.lock();
         let optional = |s: &'static str| if s.is_empty() { Datum::Null } else { Datum::text(s) };
+        let sees_files = super::user::sees_setting(&self.catalog, self.user.oid, "config_file");
         let mut rows = Vec::new();
         for id in settings.ids() {
             if !super::user::sees_setting(&self.catalog, self.user.oid, settings.name(id)) {
                 continue;
             }
             let (value, reset) = (settings.value(id), settings.reset_value(id));
-            let changed = if value == reset { "default" } else { "session" };
+            let source = settings.source(id);
+            let place = source.file.filter(|_| sees_files);
             let plain = |v| Datum::text(value::plain(v));
             let row = match settings.definition(id) {
                 Some(d) if matches!(d.name, "is_superuser" | "role" | "seed" | "session_authorization") => continue,
@@ -86,18 +112,18 @@ impl StatementContext {
                     optional(d.unit),
                     Datum::text(d.category),
                     Datum::text(d.description),
-                    Datum::Null,
+                    d.extra_description().map_or(Datum::Null, Datum::text),
                     Datum::text(d.context.name()),
                     Datum::text(d.type_name()),
-                    Datum::text(changed),
+                    Datum::text(source.name),
                     optional(d.min),
                     optional(d.max),
                     if d.ty == Type::Enum { text_array(d.options()) } else { Datum::Null },
                     Datum::text(d.default),
                     plain(reset),
-                    Datum::Null,
-                    Datum::Null,
-                    Datum::Bool(false),
+                    place.as_ref().map_or(Datum::Null, |(file, _)| Datum::text(&**file)),
+                    place.map_or(Datum::Null, |(_, line)| Datum::Int4(line as i32)),
+                    Datum::Bool(settings.is_pending_restart(id)),
                 ],
                 None => {
                     let mut row = vec![Datum::Null; 17];
@@ -106,7 +132,7 @@ impl StatementContext {
                     row[3] = Datum::text("Customized Options");
                     row[6] = Datum::text(Context::User.name());
                     row[7] = Datum::text("string");
-                    row[8] = Datum::text(changed);
+                    row[8] = Datum::text(source.name);
                     row[13] = plain(reset);
                     row[16] = Datum::Bool(false);
                     row
@@ -115,6 +141,55 @@ impl StatementContext {
             rows.push(row);
         }
         rows
+    }
+
+    /// sourcefile, sourceline, seqno, name, setting, applied, error
+    fn file_setting_rows(&self) -> Result<Vec<Vec<Datum>>> {
+        let configured = self.session.instance.configuration()?.read();
+        let server = self.session.instance.settings();
+        let Reconfigured { settings, problems, .. } = server.reconfigured(&configured);
+        let in_force = configured.in_force(|name| server.find(name));
+        let has_errors = !configured.errors.is_empty();
+        let mut rows: Vec<Vec<Datum>> = Vec::new();
+        for (at, assignment) in configured.assignments.iter().enumerate() {
+            let Place::File(file, line) = &assignment.place else { continue };
+            let waits = || server.find(&assignment.name).is_some_and(|id| settings.is_pending_restart(id));
+            let problem = problems.iter().find(|(which, _)| *which == at);
+            let error = match problem {
+                Some((_, e)) if e.sqlstate() == melba_types::SqlState::UNDEFINED_OBJECT => {
+                    Some("unrecognized configuration parameter")
+                }
+                Some(_) => Some("setting could not be applied"),
+                None if in_force[at] && waits() => Some("setting could not be applied"),
+                None => None,
+            };
+            let applied = in_force[at] && error.is_none() && !has_errors;
+            rows.push(vec![
+                Datum::text(&**file),
+                Datum::Int4(*line as i32),
+                Datum::Int4(rows.len() as i32 + 1),
+                Datum::text(&*assignment.name),
+                Datum::text(&*assignment.value),
+                Datum::Bool(applied),
+                error.map_or(Datum::Null, Datum::text),
+            ]);
+        }
+        for error in &configured.errors {
+            let (name, value) = error
+                .name
+                .as_ref()
+                .map_or((Datum::Null, Datum::Null), |(name, value)| (Datum::text(&**name), Datum::text(&**value)));
+            rows.push(vec![
+                Datum::text(&*error.file),
+                Datum::Int4(error.line as i32),
+                Datum::Int4(rows.len() as i32 + 1),
+                name,
+                value,
+                Datum::Bool(false),
+                Datum::text(&*error.what),
+            ]);
+        }
+        Ok(rows)
     }
 
     /// locktype, database, relation, page, tuple, virtualxid, transactionid, classid, objid, objsubid, virtualtransaction,
@@ -128,24 +203,21 @@ impl StatementContext {
         let row = |lock: &melba_engine::LockedObject| {
             let mut row = vec![Datum::Null; 16];
             let oid = |v: u32| Datum::Oid(v);
-            row[0] = Datum::text(match lock.tag {
+            row[0] = Datum::text(lock_type(lock));
+            match lock.tag {
                 Some(LockTag::Relation { database, relation }) => {
                     (row[1], row[2]) = (oid(database), oid(relation));
-                    "relation"
                 }
                 Some(LockTag::Object { database, class, object }) => {
                     (row[1], row[7], row[8], row[9]) = (oid(database), oid(class), oid(object), Datum::Int2(0));
-                    "object"
                 }
                 Some(LockTag::Name { database, class, .. }) => {
                     (row[1], row[7]) = (oid(database), oid(class));
-                    "object"
                 }
                 Some(LockTag::Advisory { database, key, two_keys }) => {
                     row[1] = oid(database);
                     (row[7], row[8]) = (oid((key >> 32) as u32), oid(key as u32));
                     row[9] = Datum::Int2(if two_keys { 2 } else { 1 });
-                    "advisory"
                 }
                 None => {
                     if let Some(tree) = lock.tree {
@@ -157,13 +229,8 @@ impl StatementContext {
                     if let Some(id) = lock.row {
                         (row[3], row[4]) = (Datum::Int4((id.0 >> 8) as i32), Datum::Int2((id.0 & 0xff) as i16));
                     }
-                    match (lock.row, lock.page) {
-                        (Some(_), _) => "tuple",
-                        (None, Some(_)) => "page",
-                        (None, None) => "relation",
-                    }
                 }
-            });
+            }
             row[10] = Datum::text(format!("{}/0", lock.pid));
             row[11] = if lock.pid == 0 { Datum::Null } else { Datum::Int4(lock.pid) };
             row[12] = Datum::text(lock.mode);
@@ -175,7 +242,7 @@ impl StatementContext {
     }
 
     /// Whether this user may see what sessions of a role do.
-    fn sees_activity_of(&self, role: Oid) -> bool {
+    pub(super) fn sees_activity_of(&self, role: Oid) -> bool {
         const READ_ALL_STATS: Oid = Oid(3375);
         [role, READ_ALL_STATS].iter().any(|wanted| self.catalog.has_role(self.user.oid, *wanted, RoleUse::Inherit))
     }
@@ -190,6 +257,8 @@ impl StatementContext {
             _ => None,
         };
         let backends = self.session.instance.backends.all();
+        let locks = self.session.instance.cluster.engine.locks();
+        let query_bytes = self.session.instance.settings().get("track_activity_query_size").as_integer().max(1) as usize - 1;
         let row = |backend: &Arc<super::backends::Backend>| {
             let (activity, peer) = (&backend.activity, backend.activity.peer.lock().clone());
             let mut row = vec![Datum::Null; 31];
@@ -202,12 +271,18 @@ impl StatementContext {
                 row[5] = Datum::text("<insufficient privilege>");
                 return row;
             }
-            row[4] = Datum::text(if activity.is_active() { "active" } else { "idle" });
-            row[5] = Datum::text(activity.query());
-            if activity.query_start() != 0 {
-                row[9] = Datum::Int8(activity.query_start());
+            row[4] = Datum::text(activity.state().name());
+            row[5] = Datum::text(cut(&activity.query(), query_bytes));
+            let lock = locks.iter().find(|lock| lock.pid == backend.pid && !lock.granted);
+            let event = lock.map(|lock| ("Lock", lock_type(lock))).or_else(|| activity.wait_event());
+            if let Some((kind, event)) = event {
+                (row[6], row[7]) = (Datum::text(kind), Datum::text(event));
             }
+            let time = |time: i64| if time == 0 { Datum::Null } else { Datum::Int8(time) };
+            row[8] = time(activity.transaction_start());
+            row[9] = time(activity.query_start());
             row[10] = Datum::Int8(peer.started);
+            row[11] = time(activity.state_change());
             match peer.addresses {
                 Some(Addresses { client, .. }) => {
                     row[12] = Datum::bytes(Inet::from(client.ip()).store());
@@ -228,6 +303,10 @@ impl StatementContext {
                     row[24] = Datum::text(client.issuer.clone());
                 }
             }
+            row[30] = match activity.query_id() {
+                0 => Datum::Null,
+                id => Datum::Int8(id),
+            };
             // GSSAPI: neither authenticated nor encrypted, no credentials delegated.
             (row[25], row[27], row[28]) = (Datum::Bool(false), Datum::Bool(false), Datum::Bool(false));
             row

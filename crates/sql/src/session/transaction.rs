@@ -14,6 +14,7 @@
 //! 1. A transaction may be open in `None` (a single statement runs in one of its own) and is open in `Implicit` and `Explicit`.
 //! 2. In `Failed` the transaction is open only if a savepoint remains to which it can be rolled back.
 
+use super::activity::State;
 use melba_protocol::TransactionStatus;
 use melba_types::{DbError, Result, err};
 
@@ -33,6 +34,15 @@ impl Block {
             Block::None | Block::Implicit => TransactionStatus::Idle,
             Block::Explicit => TransactionStatus::InBlock,
             Block::Failed => TransactionStatus::Failed,
+        }
+    }
+
+    /// What a session in this state does while it waits for its client.
+    pub fn activity(self) -> State {
+        match self {
+            Block::None | Block::Implicit => State::Idle,
+            Block::Explicit => State::InTransaction,
+            Block::Failed => State::Aborted,
         }
     }
 }

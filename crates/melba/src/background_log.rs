@@ -1,0 +1,43 @@
+//! What the engine's background work tells the server log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_engine::{BackgroundEvent, Engine};
+use melba_serverlog::{Level, ServerLog};
+use melba_sql::session::context::Instance;
+
+/// Has flushes and merges logged if log_checkpoints wants it, and failures always.
+pub fn watch(engine: &Engine, instance: &Arc<Instance>, log: &Arc<ServerLog>) {
+    let (instance, log) = (Arc::downgrade(instance), Arc::clone(log));
+    engine.set_event_watch(Box::new(move |event| {
+        let is_wanted = || instance.upgrade().is_some_and(|i| i.settings().get("log_checkpoints").as_bool());
+        let seconds = Duration::as_secs_f64;
+        match event {
+            BackgroundEvent::Flushed { trees, segments, bytes, took } if is_wanted() => {
+                let message = format!(
+                    "flush complete: wrote {segments} segments of {trees} trees, {} kB; total={:.3} s",
+                    bytes.div_ceil(1024),
+                    seconds(took)
+                );
+                log.background("flush", Level::Log, &message);
+            }
+            BackgroundEvent::Merged { tree, inputs, outputs, bytes_before, bytes_after, took } if is_wanted() => {
+                let message = format!(
+                    "merge complete: tree {tree}, {inputs} segments of {} kB became {outputs} of {} kB; total={:.3} s",
+                    bytes_before.div_ceil(1024),
+                    bytes_after.div_ceil(1024),
+                    seconds(took)
+                );
+                log.background("merge", Level::Log, &message);
+            }
+            BackgroundEvent::Flushed { .. } | BackgroundEvent::Merged { .. } => {}
+            BackgroundEvent::Failed { step, error } => {
+                log.background("background", Level::Error, &format!("{step} failed and is tried again: {error}"));
+            }
+            BackgroundEvent::Poisoned { cause } => {
+                log.background("background", Level::Panic, &format!("no more work is accepted: {cause}"));
+            }
+        }
+    }));
+}

@@ -1,0 +1,195 @@
+//! The server log: what the server tells whoever runs it, in PostgreSQL's three formats (stderr, csvlog, jsonlog).
+//!
+//! Invariants:
+//! 1. Whoever logs waits for the disk or for a reader of standard error at most `queue::PATIENCE`, and then not again before the writer
+//!    has got on: messages are lost instead, and the log says how many.
+//! 2. A password of CREATE ROLE and its kin never reaches the log (`redaction`).
+//! 3. A server without a log (an embedded one, a test, a simulation) starts no thread and writes nothing.
+//!
+//! Files are opened below log_directory and beside the data directory's own: none of them is a database file.
+
+mod configuration;
+mod csv;
+mod entry;
+mod files;
+mod json;
+mod level;
+mod policy;
+mod prefix;
+mod queue;
+mod redaction;
+mod source;
+mod stderr;
+mod time;
+mod writer;
+
+pub use entry::{Entry, Origin, Transaction};
+pub use level::Level;
+pub use policy::{ConnectionAspects, Policy, Statements, Verbosity};
+pub use redaction::without_passwords;
+pub use source::{Client, Source};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use melba_settings::Settings;
+use melba_vfs::Clock;
+use parking_lot::RwLock;
+
+use configuration::Configuration;
+use queue::Queue;
+use time::Stamp;
+
+/// The log of one server.
+pub struct ServerLog {
+    configuration: RwLock<Arc<Configuration>>,
+    /// `None`: nobody reads it.
+    queue: Option<Arc<Queue>>,
+    clock: Option<Arc<dyn Clock>>,
+    /// The server itself, as opposed to a session.
+    server: Source,
+}
+
+impl std::fmt::Debug for ServerLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerLog").field("silent", &self.queue.is_none()).finish_non_exhaustive()
+    }
+}
+
+impl Default for ServerLog {
+    fn default() -> ServerLog {
+        ServerLog::silent()
+    }
+}
+
+impl ServerLog {
+    /// A log of which nothing is written.
+    pub fn silent() -> ServerLog {
+        ServerLog {
+            configuration: RwLock::default(),
+            queue: None,
+            clock: None,
+            server: Source::server("postmaster", std::process::id() as i32, 0),
+        }
+    }
+
+    /// Starts the log's thread. Files are opened here, so that a log_directory that cannot be used is known.
+    ///
+    /// # Errors
+    /// A log file could not be opened, or the system has no more threads; in the words of PostgreSQL.
+    pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<ServerLog, String> {
+        let configuration = Arc::new(Configuration::of(settings));
+        if configuration.files.is_none() {
+            files::forget_current(std::path::Path::new(settings.get("data_directory").as_text()));
+        }
+        let queue = Arc::new(Queue::default());
+        writer::start(Arc::clone(&queue), Arc::clone(&configuration), Arc::clone(&clock))?;
+        let now = clock.now_micros();
+        Ok(ServerLog {
+            configuration: RwLock::new(configuration),
+            queue: Some(queue),
+            clock: Some(clock),
+            server: Source::server("postmaster", std::process::id() as i32, now),
+        })
+    }
+
+    /// Whether nothing is ever written.
+    pub fn is_silent(&self) -> bool {
+        self.queue.is_none()
+    }
+
+    /// Takes over what the settings say now; automatic rotation that was given up is tried again.
+    pub fn configure(&self, settings: &Settings) {
+        let configuration = Arc::new(Configuration::of(settings));
+        *self.configuration.write() = Arc::clone(&configuration);
+        if let Some(queue) = &self.queue {
+            queue.reconfigure(configuration);
+        }
+    }
+
+    /// Writes what happened to a session, which has decided by its `Policy` that it is to be written.
+    pub fn emit(&self, source: &Source, verbosity: Verbosity, entry: &Entry<'_>) {
+        let (Some(queue), Some(clock)) = (&self.queue, &self.clock) else { return };
+        let configuration = self.configuration.read().clone();
+        let entry = entry.without_passwords();
+        let record = Record {
+            source,
+            entry: &entry,
+            verbosity,
+            stamp: Stamp::at(clock.now_micros(), &configuration.zone),
+            started: Stamp::at(source.started, &configuration.zone),
+        };
+        let number = source.next_record();
+        let destinations = configuration.destinations;
+        let collected = configuration.files.is_some();
+        if destinations.csv && collected {
+            queue.push(queue::Destination::Csv, csv::line(&record, number));
+        }
+        if destinations.json && collected {
+            queue.push(queue::Destination::Json, json::line(&record, number));
+        }
+        // As in PostgreSQL: the structured formats are the collector's.
+        if destinations.stderr || !collected {
+            queue.push(queue::Destination::Stderr, stderr::lines(&record, &configuration.prefix));
+        }
+    }
+
+    /// Writes a message of the server itself, if log_min_messages of the configuration lets it pass.
+    pub fn server(&self, level: Level, message: impl Into<String>) {
+        let message = message.into();
+        self.server_entry(&Entry::new(level, &message));
+    }
+
+    /// The same, of a whole entry.
+    pub fn server_entry(&self, entry: &Entry<'_>) {
+        let (least, verbosity) = {
+            let configuration = self.configuration.read();
+            (configuration.min_messages, configuration.verbosity)
+        };
+        if entry.level >= least {
+            self.emit(&self.server, verbosity, entry);
+        }
+    }
+
+    /// The same as a background worker of the server says it.
+    pub fn background(&self, kind: &'static str, level: Level, message: &str) {
+        if level >= self.configuration.read().min_messages {
+            let source = Source::server(kind, self.server.pid, self.server.started);
+            self.emit(&source, Verbosity::Default, &Entry::new(level, message));
+        }
+    }
+
+    /// Begins new files, as pg_rotate_logfile() and SIGUSR1 have it. False: there is no collector.
+    pub fn rotate(&self) -> bool {
+        let collected = self.configuration.read().files.is_some();
+        match &self.queue {
+            Some(queue) if collected => {
+                queue.request_rotation();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Waits until everything so far is written, but not for ever.
+    pub fn flush(&self, patience: Duration) {
+        if let Some(queue) = &self.queue {
+            queue.flush(patience);
+        }
+    }
+}
+
+/// What a format puts into words.
+struct Record<'a> {
+    source: &'a Source,
+    entry: &'a Entry<'a>,
+    verbosity: Verbosity,
+    stamp: Stamp,
+    started: Stamp,
+}
+
+/// Where the current file of a format (`stderr`, `csvlog`, `jsonlog`, or whichever comes first) is, by the data directory's
+/// current_logfiles.
+pub fn current_file(data_directory: &std::path::Path, format: Option<&str>) -> std::io::Result<Option<String>> {
+    files::current(data_directory, format)
+}

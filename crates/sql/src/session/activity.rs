@@ -1,0 +1,231 @@
+//! What a session does, as others see it: pg_stat_activity, and what pg_stat_database sums up.
+//!
+//! Only the session itself writes; each figure is a word of its own, so that a statement pays some plain stores and nobody waits.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+
+/// pg_stat_activity.state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Idle,
+    Active,
+    InTransaction,
+    /// In a transaction that has failed.
+    Aborted,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Idle => "idle",
+            State::Active => "active",
+            State::InTransaction => "idle in transaction",
+            State::Aborted => "idle in transaction (aborted)",
+        }
+    }
+
+    fn of(number: u8) -> State {
+        [State::Idle, State::Active, State::InTransaction, State::Aborted][usize::from(number) & 3]
+    }
+}
+
+/// See the module. Times are microseconds since 2000-01-01, 0 for none.
+#[derive(Debug, Default)]
+pub struct Activity {
+    pub peer: Mutex<Peer>,
+    query: Mutex<Arc<str>>,
+    query_start: AtomicI64,
+    query_id: AtomicI64,
+    transaction_start: AtomicI64,
+    state: AtomicU8,
+    state_change: AtomicI64,
+    /// It waits in pg_sleep().
+    sleeps: AtomicU8,
+    counters: [AtomicU64; Counter::COUNT],
+}
+
+/// What a session counts.
+#[derive(Clone, Copy, Debug)]
+pub enum Counter {
+    Commits,
+    Rollbacks,
+    Deadlocks,
+    TempFiles,
+    TempBytes,
+    /// Microseconds in which it worked, and in which it kept a transaction open and did not.
+    ActiveTime,
+    IdleInTransactionTime,
+}
+
+impl Counter {
+    pub const COUNT: usize = 7;
+    pub const ALL: [Counter; Counter::COUNT] = [
+        Counter::Commits,
+        Counter::Rollbacks,
+        Counter::Deadlocks,
+        Counter::TempFiles,
+        Counter::TempBytes,
+        Counter::ActiveTime,
+        Counter::IdleInTransactionTime,
+    ];
+}
+
+/// Who a session serves.
+#[derive(Clone, Debug, Default)]
+pub struct Peer {
+    pub user: Arc<str>,
+    pub database: Arc<str>,
+    pub application_name: Arc<str>,
+    /// `None`: the client has come by a Unix-domain socket.
+    pub addresses: Option<Addresses>,
+    pub encryption: Option<Arc<Encryption>>,
+    /// Microseconds since 2000-01-01.
+    pub started: i64,
+}
+
+/// The ends of a TCP connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    pub client: SocketAddr,
+    pub server: SocketAddr,
+}
+
+/// What a connection's bytes are encrypted by, with the names that OpenSSL has for it.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    pub version: &'static str,
+    pub cipher: &'static str,
+    /// Of the cipher's key.
+    pub bits: i32,
+    pub client: Option<ClientCertificate>,
+}
+
+/// The certificate that a client has shown.
+#[derive(Clone, Debug)]
+pub struct ClientCertificate {
+    pub subject: String,
+    /// In decimal.
+    pub serial: String,
+    pub issuer: String,
+}
+
+impl Activity {
+    pub fn set_query(&self, query: Arc<str>) {
+        *self.query.lock() = query;
+    }
+
+    /// The query runs, again if it is the same.
+    pub fn start(&self, query_start: i64) {
+        self.query_start.store(query_start, Relaxed);
+        self.enter(State::Active, query_start);
+    }
+
+    /// The client is waited for.
+    pub fn end(&self, state: State, now: i64) {
+        self.enter(state, now);
+    }
+
+    fn enter(&self, state: State, now: i64) {
+        let before = State::of(self.state.load(Relaxed));
+        let since = now - self.state_change.load(Relaxed);
+        match before {
+            State::Active => self.add(Counter::ActiveTime, since.max(0) as u64),
+            State::InTransaction | State::Aborted => self.add(Counter::IdleInTransactionTime, since.max(0) as u64),
+            State::Idle => {}
+        }
+        if before != state || state != State::Active {
+            self.state.store(state as u8, Relaxed);
+        }
+        self.state_change.store(now, Relaxed);
+    }
+
+    /// A transaction begins; 0: it has ended.
+    pub fn set_transaction_start(&self, start: i64) {
+        self.transaction_start.store(start, Relaxed);
+    }
+
+    pub fn set_query_id(&self, id: i64) {
+        self.query_id.store(id, Relaxed);
+    }
+
+    pub fn set_sleeping(&self, sleeps: bool) {
+        self.sleeps.store(u8::from(sleeps), Relaxed);
+    }
+
+    /// A transaction has ended.
+    pub fn note_end(&self, is_commit: bool) {
+        self.add(if is_commit { Counter::Commits } else { Counter::Rollbacks }, 1);
+    }
+
+    pub fn add(&self, counter: Counter, count: u64) {
+        let counter = &self.counters[counter as usize];
+        // Nobody else writes, but for threads of one statement that drop temporary files.
+        counter.store(counter.load(Relaxed) + count, Relaxed);
+    }
+
+    pub fn count(&self, counter: Counter) -> u64 {
+        self.counters[counter as usize].load(Relaxed)
+    }
+
+    /// The text of the query that runs or ran last.
+    pub fn query(&self) -> Arc<str> {
+        self.query.lock().clone()
+    }
+
+    pub fn query_start(&self) -> i64 {
+        self.query_start.load(Relaxed)
+    }
+
+    pub fn query_id(&self) -> i64 {
+        self.query_id.load(Relaxed)
+    }
+
+    pub fn transaction_start(&self) -> i64 {
+        self.transaction_start.load(Relaxed)
+    }
+
+    pub fn state(&self) -> State {
+        State::of(self.state.load(Relaxed))
+    }
+
+    pub fn state_change(&self) -> i64 {
+        self.state_change.load(Relaxed)
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.state() == State::Active
+    }
+
+    /// pg_stat_activity.wait_event_type and wait_event, but for waits for locks.
+    pub fn wait_event(&self) -> Option<(&'static str, &'static str)> {
+        match self.state() {
+            State::Active if self.sleeps.load(Relaxed) != 0 => Some(("Timeout", "PgSleep")),
+            State::Active => None,
+            _ => Some(("Client", "ClientRead")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_counted_by_what_the_session_did_in_it() {
+        let activity = Activity::default();
+        activity.start(100);
+        assert_eq!((activity.state(), activity.wait_event()), (State::Active, None));
+        activity.end(State::InTransaction, 150);
+        assert_eq!(activity.wait_event(), Some(("Client", "ClientRead")));
+        activity.start(350);
+        activity.end(State::Idle, 360);
+        activity.start(1000);
+        assert_eq!(activity.count(Counter::ActiveTime), 60);
+        assert_eq!(activity.count(Counter::IdleInTransactionTime), 200);
+        assert_eq!((activity.query_start(), activity.state_change()), (1000, 1000));
+    }
+}

@@ -1,0 +1,24 @@
+//! What a session remembers of its statement for the server log.
+
+/// What a session remembers of its statement for the log.
+#[derive(Debug, Default)]
+pub struct Logging {
+    /// When the message came that is worked off, in microseconds since 2000; 0: nobody asked.
+    pub(super) began: i64,
+    /// log_statement has written the text already.
+    pub(super) has_text: bool,
+    /// log_transaction_sample_rate has chosen the transaction.
+    pub(super) is_sampled: bool,
+    /// A statement whose commit waits for the disk: its duration is not over.
+    pub(super) pending: Option<Pending>,
+    /// The tag of the command that runs.
+    pub command: Option<&'static str>,
+}
+
+/// A statement whose duration is not over.
+#[derive(Debug)]
+pub struct Pending {
+    pub(super) began: i64,
+    pub(super) message: String,
+    pub(super) detail: Option<String>,
+}

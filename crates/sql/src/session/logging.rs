@@ -1,0 +1,484 @@
+//! What a session tells the server log: its statements, how long they took, and its errors.
+//!
+//! With the default settings a statement costs one branch here (`Policy::is_quiet`).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use melba_engine::{LongWait, WaitPhase, WaitWatch};
+use melba_serverlog::{Entry, Level, Policy, Source, Statements, Transaction, Verbosity};
+use melba_types::{Datum, DbError, Oid};
+use pg_query::NodeEnum as N;
+use pg_query::protobuf::ExplainStmt;
+
+use melba_parse::Statement;
+use melba_parse::command::{is_query, statement_tag};
+
+use super::Session;
+use super::activity::Counter;
+use super::context::{SessionState, StatementContext};
+use super::log_state::Pending;
+use super::pipeline::ValueIo;
+use super::prepared::BoundName;
+
+/// The step of a statement that took some time.
+enum Step<'a> {
+    Statement,
+    Parse(&'a str),
+    Bind(&'a str, Option<&'a BoundName>),
+    Execute { portal: &'a str, bound: Option<&'a BoundName>, is_fetch: bool },
+}
+
+impl SessionState {
+    /// What the session logs, as its settings are now.
+    pub(super) fn log_policy(&self) -> Policy {
+        match self.instance.log().is_silent() {
+            true => Policy::silent(),
+            false => Policy::of(&self.settings.lock()),
+        }
+    }
+
+    /// Logs a notice on its way to the client, if log_min_messages lets it pass.
+    pub(super) fn log_notice(&self, notice: &DbError) {
+        let level = Level::from(notice.fields().severity);
+        if self.instance.log().is_silent() || level < self.min_messages() {
+            return;
+        }
+        let policy = self.log_policy();
+        let mut entry = Entry::of(notice);
+        let query = self.activity.query();
+        if level >= policy.min_error_statement {
+            entry.statement = Some(query.as_ref().into());
+        }
+        entry.command = "idle";
+        self.instance.log().emit(&self.log_source, policy.verbosity, &entry);
+    }
+
+    fn min_messages(&self) -> Level {
+        Level::by_name(self.settings.lock().get("log_min_messages").as_text()).unwrap_or_default()
+    }
+}
+
+/// A message of level LOG about the statement that runs.
+fn within_statement<'e>(message: &'e str, detail: Option<String>, query: &'e str) -> Entry<'e> {
+    let mut entry = Entry::new(Level::Log, message);
+    entry.detail = detail.map(Into::into);
+    entry.statement = Some(query.into());
+    entry
+}
+
+impl SessionState {
+    /// Has the temporary files of a session counted, and logged as its settings want it (log_temp_files).
+    pub(super) fn watch_temporary_files(&self) {
+        let (log, source) = (Arc::clone(self.instance.log()), Arc::clone(&self.log_source));
+        let (least, activity) = (Arc::clone(&self.log_temp_files), Arc::clone(&self.activity));
+        self.engine.set_temp_watch(Box::new(move |name, bytes| {
+            activity.add(Counter::TempFiles, 1);
+            activity.add(Counter::TempBytes, bytes);
+            if bytes >= least.load(Ordering::Relaxed) && least.load(Ordering::Relaxed) != u64::MAX {
+                let message = format!("temporary file: path \"temp/{name}\", size {bytes}");
+                log.emit(&source, Verbosity::Default, &within_statement(&message, None, &activity.query()));
+            }
+        }));
+    }
+
+    /// Watches waits and temporary files as a changed policy wants it.
+    pub(super) fn follow_policy(&self, policy: &Policy) {
+        self.log_temp_files.store(policy.temp_files.unwrap_or(u64::MAX), Ordering::Relaxed);
+        let watch = policy.lock_waits.then(|| self.lock_watch(policy.verbosity));
+        self.engine.set_wait_watch(watch);
+    }
+
+    /// log_lock_waits.
+    fn lock_watch(&self, verbosity: Verbosity) -> Arc<WaitWatch> {
+        let (log, source) = (Arc::clone(self.instance.log()), Arc::clone(&self.log_source));
+        let activity = Arc::clone(&self.activity);
+        Arc::new(move |wait: &LongWait| {
+            let milliseconds = wait.waited.as_secs_f64() * 1000.0;
+            let what = match wait.phase {
+                WaitPhase::Waiting => "still waiting for",
+                WaitPhase::Acquired => "acquired",
+                WaitPhase::Failed => "failed to acquire",
+            };
+            let message = format!("process {} {what} {} after {milliseconds:.3} ms", wait.pid, wait.lock);
+            let list = |pids: &[i32]| pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
+            let process = if wait.holders.len() == 1 { "Process" } else { "Processes" };
+            let detail = format!("{process} holding the lock: {}. Wait queue: {}.", list(&wait.holders), list(&wait.queue));
+            let detail = (wait.phase == WaitPhase::Waiting).then_some(detail);
+            log.emit(&source, verbosity, &within_statement(&message, detail, &activity.query()));
+        })
+    }
+}
+
+impl Session {
+    /// A message about a statement comes.
+    #[inline]
+    pub(super) fn begin_logging(&mut self) {
+        self.logging.has_text = false;
+        self.logging.began = match self.derived.log.is_quiet {
+            true => 0,
+            false => self.state.instance.cluster.clock.now_micros(),
+        };
+    }
+
+    /// A transaction begins: whether its statements are in the sample.
+    pub(super) fn sample_transaction(&mut self) {
+        let rate = self.derived.log.transaction_sample_rate;
+        self.logging.is_sampled = rate > 0.0 && (rate >= 1.0 || rand::random::<f64>() < rate);
+    }
+
+    /// A statement is started.
+    #[inline]
+    pub(super) fn note_command(&mut self, statement: &Statement) {
+        self.logging.command = Some(tag(&statement.node));
+    }
+
+    /// log_statement, of a text of the simple protocol.
+    #[inline]
+    pub(super) fn log_text<'n>(&mut self, nodes: impl IntoIterator<Item = &'n N>) {
+        let wanted = self.derived.log.statements;
+        if wanted == Statements::None {
+            return;
+        }
+        let is_wanted = |node: &N| self.kind(node) <= wanted;
+        if nodes.into_iter().any(is_wanted) {
+            let message = format!("statement: {}", self.source);
+            self.say(&message, self.prepared_text());
+            self.logging.has_text = true;
+        }
+    }
+
+    /// The same, of a portal that is executed.
+    pub(super) fn log_execution(&mut self, portal: &str, bound: &BoundName, is_fetch: bool) {
+        let wanted = self.derived.log.statements;
+        let Some(statement) = bound.prepared.statement.as_ref().filter(|_| wanted != Statements::None) else { return };
+        if self.kind(&statement.node) <= wanted {
+            let message = self.step_text(&Step::Execute { portal, bound: Some(bound), is_fetch });
+            let detail = self.parameters_text(Some(bound), self.derived.log.parameter_max);
+            self.say(&message, detail);
+            self.logging.has_text = true;
+        }
+    }
+
+    /// A step has ended well: its duration, with its text unless that was logged already. One that commits ends with the commit.
+    #[inline]
+    pub(super) fn end_logged_statement(&mut self) {
+        if !self.derived.log.is_quiet {
+            self.end_timed(&Step::Statement);
+        }
+    }
+
+    /// The same, of Parse.
+    #[inline]
+    pub(super) fn end_logged_parse(&mut self, name: &str) {
+        if !self.derived.log.is_quiet {
+            self.end_timed(&Step::Parse(name));
+        }
+    }
+
+    /// The same, of Bind.
+    #[inline]
+    pub(super) fn end_logged_bind(&mut self, portal: &str, bound: Option<&BoundName>) {
+        if !self.derived.log.is_quiet {
+            self.end_timed(&Step::Bind(portal, bound));
+        }
+    }
+
+    /// The same, of Execute; `is_fetch`: it went on with a portal.
+    #[inline]
+    pub(super) fn end_logged_execute(&mut self, portal: &str, bound: Option<&BoundName>, is_fetch: bool) {
+        if !self.derived.log.is_quiet {
+            self.end_timed(&Step::Execute { portal, bound, is_fetch });
+        }
+    }
+
+    fn end_timed(&mut self, step: &Step<'_>) {
+        // A statement that has switched logging on began with its command.
+        let began = if self.logging.began == 0 { self.statement_start } else { self.logging.began };
+        if self.is_committing() {
+            let message = if self.logging.has_text { String::new() } else { self.step_text(step) };
+            let detail = if self.logging.has_text { None } else { self.step_detail(step) };
+            self.logging.pending = Some(Pending { began, message, detail });
+            return;
+        }
+        let Some(with_text) = self.duration_policy(began) else { return };
+        let with_text = with_text && !self.logging.has_text;
+        let (text, detail) = match with_text {
+            true => (self.step_text(step), self.step_detail(step)),
+            false => (String::new(), None),
+        };
+        self.say_duration(began, &text, detail);
+    }
+
+    /// The commit that a statement waited for is durable.
+    #[inline]
+    pub(super) fn end_logged_commit(&mut self) {
+        if let Some(pending) = self.logging.pending.take()
+            && let Some(with_text) = self.duration_policy(pending.began)
+        {
+            let (text, detail) = if with_text { (pending.message, pending.detail) } else { (String::new(), None) };
+            self.say_duration(pending.began, &text, detail);
+        }
+    }
+
+    fn took(&self, began: i64) -> Duration {
+        Duration::from_micros((self.state.instance.cluster.clock.now_micros() - began).max(0) as u64)
+    }
+
+    fn duration_policy(&self, began: i64) -> Option<bool> {
+        self.derived.log.of_duration(self.took(began), self.logging.is_sampled, rand::random)
+    }
+
+    fn say_duration(&self, began: i64, text: &str, detail: Option<String>) {
+        let took = self.took(began).as_secs_f64() * 1000.0;
+        let space = if text.is_empty() { "" } else { "  " };
+        self.say(&format!("duration: {took:.3} ms{space}{text}"), detail);
+    }
+
+    fn step_text(&self, step: &Step<'_>) -> String {
+        let unnamed = |name: &str| if name.is_empty() { "<unnamed>".to_owned() } else { name.to_owned() };
+        let of_portal = |bound: Option<&BoundName>, portal: &str| {
+            let slash = if portal.is_empty() { "" } else { "/" };
+            format!("{}{slash}{portal}", unnamed(bound.map_or("", |bound| &bound.statement)))
+        };
+        let source = &self.source;
+        match step {
+            Step::Statement => format!("statement: {source}"),
+            Step::Parse(name) => format!("parse {}: {source}", unnamed(name)),
+            Step::Bind(portal, bound) => format!("bind {}: {source}", of_portal(*bound, portal)),
+            Step::Execute { portal, bound, is_fetch } => {
+                let execute = if *is_fetch { "execute fetch from" } else { "execute" };
+                format!("{execute} {}: {source}", of_portal(*bound, portal))
+            }
+        }
+    }
+
+    fn step_detail(&self, step: &Step<'_>) -> Option<String> {
+        match step {
+            Step::Statement => self.prepared_text(),
+            Step::Parse(_) => None,
+            Step::Bind(_, bound) | Step::Execute { bound, .. } => self.parameters_text(*bound, self.derived.log.parameter_max),
+        }
+    }
+
+    /// What EXECUTE runs: the text of PREPARE.
+    fn prepared_text(&self) -> Option<String> {
+        let (first, rest) = self.source.trim_start().split_at_checked("execute".len())?;
+        if !first.eq_ignore_ascii_case("execute") {
+            return None;
+        }
+        let name: String = rest.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let prepared = self.prepared.get(&name).or_else(|| self.prepared.get(&name.to_lowercase()))?;
+        Some(format!("prepare: {}", prepared.source()))
+    }
+
+    fn parameters_text(&self, bound: Option<&BoundName>, max: Option<usize>) -> Option<String> {
+        let bound = bound.filter(|bound| !bound.parameters.is_empty() && max != Some(0))?;
+        Some(format!("Parameters: {}", self.parameter_list(bound, max)))
+    }
+
+    /// `$1 = 'x', $2 = NULL`, each of at most `max` bytes.
+    fn parameter_list(&self, bound: &BoundName, max: Option<usize>) -> String {
+        let io = ValueIo::new(&self.context);
+        let types = bound.prepared.parameter_types.iter().chain(std::iter::repeat(&Oid::INVALID));
+        let shown = bound.parameters.iter().zip(types).enumerate().map(|(i, (value, ty))| {
+            let mut text = Vec::new();
+            match value {
+                Datum::Null => format!("${} = NULL", i + 1),
+                value if io.output(*ty, value, &mut text).is_ok() => {
+                    format!("${} = {}", i + 1, quoted(&String::from_utf8_lossy(&text), max))
+                }
+                _ => format!("${} = ...", i + 1),
+            }
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    }
+
+    fn say(&self, message: &str, detail: Option<String>) {
+        let mut entry = self.entry(Entry::new(Level::Log, message));
+        entry.detail = detail.map(Into::into);
+        self.state.instance.log().emit(&self.state.log_source, self.derived.log.verbosity, &entry);
+    }
+
+    fn entry<'e>(&self, mut entry: Entry<'e>) -> Entry<'e> {
+        entry.command = self.logging.command.unwrap_or("idle");
+        entry.transaction = Transaction {
+            virtual_id: Some((self.state.pid, 0)),
+            xid: self.transaction.as_ref().and_then(|t| t.tx.xid_if_assigned()).unwrap_or(0),
+        };
+        entry
+    }
+
+    /// Logs an error on its way to the client, its position in characters already.
+    pub fn log_error(&self, error: &DbError) {
+        let level = Level::from(error.fields().severity);
+        let policy = &self.derived.log;
+        if level < policy.min_messages || self.state.instance.log().is_silent() {
+            return;
+        }
+        let mut entry = self.entry(Entry::of(error));
+        let source = Arc::clone(&self.source);
+        if level >= policy.min_error_statement && !source.is_empty() && self.busy {
+            entry.statement = Some(source.as_ref().into());
+        } else {
+            entry.position = None;
+        }
+        self.state.instance.log().emit(&self.state.log_source, policy.verbosity, &entry);
+    }
+
+    /// The session ends.
+    pub fn log_disconnection(&self) {
+        if !self.derived.log.disconnections {
+            return;
+        }
+        let source: &Source = &self.state.log_source;
+        let Some(client) = &source.client else { return };
+        let took = self.took(source.started);
+        let seconds = took.as_secs();
+        let port = client.port.map_or_else(String::new, |port| format!(" port={port}"));
+        let message = format!(
+            "disconnection: session time: {}:{:02}:{:02}.{:03} user={} database={} host={}{port}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60,
+            took.subsec_millis(),
+            self.state.user,
+            self.state.database,
+            client.host
+        );
+        self.say(&message, None);
+    }
+
+    /// The error, with the parameters of the portal that failed in its context (log_parameter_max_length_on_error).
+    pub(super) fn with_parameters(&self, error: DbError, portal: &str, bound: Option<&BoundName>) -> DbError {
+        let max = self.derived.log.parameter_max_on_error;
+        let Some(bound) = bound.filter(|bound| max != Some(0) && !bound.parameters.is_empty()) else { return error };
+        let portal = if portal.is_empty() { "unnamed portal".to_owned() } else { format!("portal \"{portal}\"") };
+        error.within(format!("{portal} with parameters: {}", self.parameter_list(bound, max)))
+    }
+
+    /// Which value of log_statement a statement is logged by.
+    fn kind(&self, node: &N) -> Statements {
+        match node {
+            N::ExecuteStmt(execute) => {
+                let statement = self.prepared.get(&execute.name).and_then(|p| p.statement.clone());
+                statement.map_or(Statements::All, |s| self.kind(&s.node))
+            }
+            N::PrepareStmt(prepare) => inner(prepare.query.as_deref()).map_or(Statements::All, |node| self.kind(node)),
+            N::ExplainStmt(explain) if analyzes(explain) => {
+                inner(explain.query.as_deref()).map_or(Statements::All, |node| self.kind(node))
+            }
+            node => kind_of(node),
+        }
+    }
+}
+
+fn inner(node: Option<&pg_query::protobuf::Node>) -> Option<&N> {
+    node.and_then(|node| node.node.as_ref())
+}
+
+fn analyzes(explain: &ExplainStmt) -> bool {
+    let named = |node: &pg_query::protobuf::Node| matches!(&node.node, Some(N::DefElem(d)) if d.defname == "analyze");
+    explain.options.iter().any(named)
+}
+
+fn kind_of(node: &N) -> Statements {
+    match node {
+        N::SelectStmt(select) if select.into_clause.is_some() => Statements::Ddl,
+        N::InsertStmt(_) | N::UpdateStmt(_) | N::DeleteStmt(_) | N::MergeStmt(_) | N::TruncateStmt(_) => Statements::Mod,
+        N::CopyStmt(copy) if copy.is_from => Statements::Mod,
+        N::SelectStmt(_)
+        | N::CopyStmt(_)
+        | N::TransactionStmt(_)
+        | N::DeclareCursorStmt(_)
+        | N::ClosePortalStmt(_)
+        | N::FetchStmt(_)
+        | N::PrepareStmt(_)
+        | N::ExecuteStmt(_)
+        | N::DeallocateStmt(_)
+        | N::DoStmt(_)
+        | N::CallStmt(_)
+        | N::VacuumStmt(_)
+        | N::ExplainStmt(_)
+        | N::VariableSetStmt(_)
+        | N::VariableShowStmt(_)
+        | N::DiscardStmt(_)
+        | N::LoadStmt(_)
+        | N::LockStmt(_)
+        | N::ConstraintsSetStmt(_)
+        | N::CheckPointStmt(_)
+        | N::ReindexStmt(_)
+        | N::NotifyStmt(_)
+        | N::ListenStmt(_)
+        | N::UnlistenStmt(_) => Statements::All,
+        _ => Statements::Ddl,
+    }
+}
+
+/// What a session that runs the statement is said to do.
+fn tag(node: &N) -> &'static str {
+    match node {
+        N::SelectStmt(select) if is_query(node) && select.locking_clause.is_empty() => "SELECT",
+        N::ExplainStmt(_) => "EXPLAIN",
+        N::VacuumStmt(vacuum) => {
+            if vacuum.is_vacuumcmd {
+                "VACUUM"
+            } else {
+                "ANALYZE"
+            }
+        }
+        N::VariableShowStmt(_) => "SHOW",
+        N::PrepareStmt(_) => "PREPARE",
+        N::ExecuteStmt(_) => "EXECUTE",
+        N::DeallocateStmt(_) => "DEALLOCATE",
+        N::DeclareCursorStmt(_) => "DECLARE CURSOR",
+        N::FetchStmt(_) => "FETCH",
+        N::ClosePortalStmt(_) => "CLOSE CURSOR",
+        N::DoStmt(_) => "DO",
+        N::LockStmt(_) => "LOCK TABLE",
+        N::DiscardStmt(_) => "DISCARD",
+        N::CheckPointStmt(_) => "CHECKPOINT",
+        N::ReindexStmt(_) => "REINDEX",
+        N::AlterSystemStmt(_) => "ALTER SYSTEM",
+        node => statement_tag(node),
+    }
+}
+
+/// In quotes; what is behind so many bytes is three points.
+fn quoted(text: &str, max: Option<usize>) -> String {
+    let cut = max.filter(|max| text.len() > *max).map(|max| (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
+    let shown = &text[..cut.unwrap_or(text.len())];
+    let dots = if cut.is_some() { "..." } else { "" };
+    format!("'{}{dots}'", shown.replace('\'', "''"))
+}
+
+impl StatementContext {
+    /// pg_rotate_logfile().
+    pub(super) fn rotate_log(&self) -> Datum {
+        let rotates = self.session.instance.log().rotate();
+        if !rotates {
+            let warning =
+                melba_types::err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "rotation not possible because log collection not active");
+            self.session.warning(warning);
+        }
+        Datum::Bool(rotates)
+    }
+
+    /// pg_current_logfile(), of whichever format or the one that is named.
+    pub(super) fn current_log_file(&self, format: Option<&str>) -> melba_types::Result<Datum> {
+        if let Some(format) = format
+            && !matches!(format, "stderr" | "csvlog" | "jsonlog")
+        {
+            let error = melba_types::err!(INVALID_PARAMETER_VALUE, "log format \"{format}\" is not supported");
+            return Err(error.hint("The supported log formats are \"stderr\", \"csvlog\", and \"jsonlog\"."));
+        }
+        let directory = self.session.settings.lock().get("data_directory").as_text().to_owned();
+        if directory.is_empty() {
+            return Ok(Datum::Null);
+        }
+        let found = melba_serverlog::current_file(std::path::Path::new(&directory), format);
+        let found = found.map_err(|e| melba_types::err!(IO_ERROR, "could not read file \"current_logfiles\": {e}"))?;
+        Ok(found.map_or(Datum::Null, Datum::text))
+    }
+}

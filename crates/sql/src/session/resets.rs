@@ -1,0 +1,39 @@
+//! What pg_stat_reset and its kin have set to zero: the counts as they were then, which are taken off.
+
+use std::collections::HashMap;
+
+use melba_engine::{RowCounts, ScanCounts};
+use melba_types::{Oid, TreeId};
+use parking_lot::Mutex;
+
+use super::backends::SessionCounts;
+
+/// Those of a server. Times are microseconds since 2000-01-01.
+#[derive(Debug, Default)]
+pub struct Resets(pub(super) Mutex<Kept>);
+
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub databases: HashMap<Oid, (i64, SessionCounts)>,
+    pub trees: HashMap<TreeId, (RowCounts, ScanCounts)>,
+    /// By the target's name.
+    pub shared: HashMap<&'static str, i64>,
+}
+
+/// Targets of pg_stat_reset_shared.
+pub(super) const SHARED: [&str; 7] = ["archiver", "bgwriter", "checkpointer", "io", "recovery_prefetch", "slru", "wal"];
+
+impl Resets {
+    /// When a database was reset last, and its counts then.
+    pub fn of_database(&self, database: Oid) -> Option<(i64, SessionCounts)> {
+        self.0.lock().databases.get(&database).copied()
+    }
+
+    pub fn of_tree(&self, tree: TreeId) -> (RowCounts, ScanCounts) {
+        self.0.lock().trees.get(&tree).copied().unwrap_or_default()
+    }
+
+    pub fn of_shared(&self, target: &str) -> Option<i64> {
+        self.0.lock().shared.get(target).copied()
+    }
+}
