@@ -125,5 +125,5 @@ fn segments_of_version_4_are_read() {
     let segment = TableSegmentReader::open(&directory, "t", &BlockCache::new(1 << 20)).unwrap();
     segment.verify().unwrap();
     let column = segment.read_group(0, &[0]).unwrap().columns[0].clone().expect("the column is there");
-    assert_eq!((0..3).map(|i| column.get(i).as_i64()).collect::<Vec<_>>(), [7, 9, 8]);
+    assert_eq!((0..3).map(|i| column.get(i).as_i32()).collect::<Vec<_>>(), [7, 9, 8]);
 }
