@@ -28,7 +28,7 @@ mod tests {
     /// pgp_ needs a key format and a packet format of their own; COMPATIBILITY.md says that they are refused.
     #[test]
     fn functions_of_extensions_are_implemented() {
-        static ALL: &[&melba_fmgr::Tables] = &[&melba_functions::TABLES, &super::TABLES];
+        static ALL: &[&melba_fmgr::Tables] = &[&melba_functions::TABLES, &melba_json::TABLES, &super::TABLES];
         melba_fmgr::registry::install(ALL);
         for object in available_extensions().iter().flat_map(|e| &e.objects) {
             let Object::Function(f) = object else { continue };

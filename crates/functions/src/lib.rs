@@ -18,8 +18,6 @@ pub mod format;
 pub mod hash;
 pub mod inet;
 pub mod int;
-pub mod json;
-pub mod jsonpath;
 pub mod math;
 pub mod money;
 pub mod numeric;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use melba_fmgr::ScalarFn;
-use melba_functions::json;
 use melba_types::json::{Kind, parse, write_string};
 use melba_types::jsonb::Value;
 use melba_types::{Array, ArrayDim, Datum, DbError, Result, err, hstore, oids};
@@ -109,5 +108,5 @@ fn to_json(value: &Datum, write: impl Fn(&str, &mut Vec<u8>)) -> Result<Datum> {
 fn to_jsonb(value: &Datum, convert: impl Fn(&str) -> Result<Value>) -> Result<Datum> {
     let field = |(key, value): (&str, Option<&str>)| Ok((key.to_owned(), value.map_or(Ok(Value::Null), &convert)?));
     let fields = hstore::pairs(value.as_bytes()).map(field).collect::<Result<_>>()?;
-    json::datum(&Value::object(fields)?)
+    melba_json::datum(&Value::object(fields)?)
 }

@@ -1,4 +1,4 @@
-//! json and jsonb: input and output, operators, construction, modification, conversion.
+//! json and jsonb: input and output, operators, construction, modification, conversion; jsonpath.
 
 mod access;
 mod aggregates;
@@ -6,34 +6,25 @@ mod build;
 mod cast;
 mod edit;
 mod expand;
+pub mod jsonpath;
 mod populate;
 mod subscript;
+mod tables;
+#[cfg(test)]
+mod testing;
 mod text;
 
-pub use aggregates::AGGREGATES;
 pub use build::{append_json, to_value};
-pub use expand::SETS;
-pub use populate::SETS as RECORD_SETS;
+pub use tables::TABLES;
 
 use std::sync::Arc;
 
+use melba_fmgr::TypeIo;
 use melba_fmgr::type_io::{received, send_text};
-use melba_fmgr::{ScalarFn, TypeIo};
 use melba_types::jsonb::{Json, Value, write};
 use melba_types::{Datum, Oid, Result, err, oids};
 
-pub const TABLES: &[&[(&str, ScalarFn)]] = &[
-    access::FUNCTIONS,
-    access::COMPARISONS,
-    build::FUNCTIONS,
-    cast::FUNCTIONS,
-    edit::FUNCTIONS,
-    populate::FUNCTIONS,
-    subscript::FUNCTIONS,
-    text::FUNCTIONS,
-];
-
-pub const TYPES: &[(Oid, TypeIo)] = &[
+const TYPES: &[(Oid, TypeIo)] = &[
     (
         oids::JSON,
         TypeIo {

@@ -18,13 +18,13 @@ pub use parser::parse;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use melba_encoding::utf8;
 use melba_fmgr::type_io::{received, send_text};
 use melba_fmgr::{CallContext, ScalarFn, SetFn, TypeIo};
 use melba_types::jsonb::{Value, View};
 use melba_types::{Datum, Oid, Result, err, oids};
 
-use crate::json::{datum, root};
-use crate::text::io::utf8;
+use crate::{datum, root};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
     oids::JSONPATH,

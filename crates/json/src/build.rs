@@ -5,14 +5,14 @@ use std::sync::Arc;
 use melba_catalog::TypeKind;
 use melba_catalog::classes::FIRST_USER_OID;
 use melba_fmgr::{CallContext, ScalarFn, Session, io, lookup, registry};
+use melba_functions::datetime::session_zone;
+use melba_functions::record::field_names;
 use melba_types::datetime::{DateOrder, DateStyle, format};
 use melba_types::json::write_string;
 use melba_types::jsonb::{Value, write};
 use melba_types::{Datum, DbError, Numeric, Oid, Record, Result, err, oids};
 
 use super::{datum, root};
-use crate::datetime::session_zone;
-use crate::record::field_names;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("to_json", |c, a| json_datum(c, &a[0], false)),
@@ -256,7 +256,7 @@ fn append_dimension(
 
 fn append_record(session: &dyn Session, record: &Record, pretty: bool, out: &mut Vec<u8>) -> Result<()> {
     out.push(b'{');
-    let record = &*crate::record::complete(session, record);
+    let record = &*melba_functions::record::complete(session, record);
     let names = field_names(session, record);
     for (i, (name, value)) in names.iter().zip(&record.fields).enumerate() {
         if i > 0 {

@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 
 use melba_fmgr::{CallContext, Session};
+use melba_functions::datetime::{round_timestamp, session_zone, timestamp_out_of_range};
+use melba_functions::format::{DateTimeFields, Standard, parse_standard};
 use melba_types::datetime::{MICROS_PER_SECOND, unix_seconds};
 use melba_types::timezone::Zone;
 use melba_types::{Datum, DbError, Oid, Result, Severity, TimeTz, err, oids};
 
 use super::ast::Expr;
 use super::item::{DateTime, Item};
-use crate::datetime::{round_timestamp, session_zone, timestamp_out_of_range};
-use crate::format::{DateTimeFields, Standard, parse_standard};
 
 /// The forms of ISO 8601 that are read without a template, the first that fits.
 const TEMPLATES: [&str; 13] = [
@@ -143,7 +143,7 @@ fn of_standard(read: &Standard) -> Result<DateTime> {
             DateTime { ty: oids::TIMESTAMP, value: Datum::Int8(round_timestamp(local, digits)), offset: 0 }
         }
         (true, false, false) => {
-            let date = crate::datetime::date_of_civil(&civil).ok_or_else(|| out_of_range("date"))?;
+            let date = melba_functions::datetime::date_of_civil(&civil).ok_or_else(|| out_of_range("date"))?;
             DateTime { ty: oids::DATE, value: Datum::Int4(date), offset: 0 }
         }
         (false, true, true) => {

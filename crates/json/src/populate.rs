@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_fmgr::{CallContext, RowColumn, ScalarFn, Session, SetFn, io, lookup};
+use melba_functions::record::columns;
 use melba_types::json::{Kind, Node, parse, unescape};
 use melba_types::jsonb::{Value, write};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, err, oids};
@@ -10,7 +11,6 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, err, oid
 use super::access::not_applicable;
 use super::expand::{Rows, rows};
 use super::{datum, root};
-use crate::record::columns;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("json_populate_record", |c, a| record(c, a, "json_populate_record")),

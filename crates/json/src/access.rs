@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use melba_fmgr::{ScalarFn, comparison_table};
+use melba_functions::hash::{hash_bytes, hash_bytes_extended};
 use melba_types::jsonb::{Json, View, contains, sort_key, write_pretty};
 use melba_types::{Datum, DbError, Result, err, limits};
 
 use super::{index_of, part, part_text, root, strings};
-use crate::hash::{hash_bytes, hash_bytes_extended};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_object_field", |_, a| Ok(optional(root(&a[0]).field(a[1].as_str())))),
