@@ -4,13 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use melba_expression::{Evaluation, SubPlan, SubPlans};
-use melba_types::{Datum, Result};
+use melba_expression::Evaluation;
+use melba_types::{DbError, Result};
 
+use super::operator::Operator;
 use super::runtime::Runtime;
-use super::subplan;
 use super::team::{Part, Team};
 use melba_plan::NodeTiming;
+use melba_plan::node::PlanNode;
 use melba_table::Events;
 use melba_transaction::Tx;
 
@@ -52,7 +53,12 @@ pub struct ExecutionState {
     team: Option<Arc<Team>>,
     part: Cell<Option<Part>>,
     pub(super) runtime: Runtime,
+    build: Option<Build>,
 }
+
+/// Makes the operator of a plan node. The execution gives it, so that operators, sub-plans and WITH queries, which are made when
+/// they are first asked for rows, need not know what makes them.
+pub(crate) type Build = fn(&PlanNode, &ExecContext) -> Result<Box<dyn Operator>>;
 
 impl ExecutionState {
     pub fn new(tx: Arc<Tx>) -> ExecutionState {
@@ -66,7 +72,13 @@ impl ExecutionState {
             team: None,
             part: Cell::new(None),
             runtime: Runtime::default(),
+            build: None,
         }
+    }
+
+    /// For an execution that begins.
+    pub(crate) fn start(&mut self, runtime: Runtime, build: Build) {
+        (self.runtime, self.build) = (runtime, Some(build));
     }
 
     /// Measures every operator (EXPLAIN ANALYZE).
@@ -84,13 +96,18 @@ impl ExecutionState {
     }
 }
 
-impl SubPlans for ExecutionState {
-    fn eval(&self, evaluation: &Evaluation, plan: &SubPlan, row: &[Datum]) -> Result<Datum> {
-        subplan::eval(plan, &ExecContext { evaluation, state: self }, row)
-    }
-}
-
 impl<'a> ExecContext<'a> {
+    /// A context of the same execution, over its evaluation.
+    pub(super) fn over(evaluation: &'a Evaluation, state: &'a ExecutionState) -> ExecContext<'a> {
+        ExecContext { evaluation, state }
+    }
+
+    /// The operator of a plan node.
+    pub(crate) fn build(&self, node: &PlanNode) -> Result<Box<dyn Operator>> {
+        let build = self.state.build.ok_or_else(|| DbError::internal("a plan node outside an execution"))?;
+        build(node, self)
+    }
+
     pub(super) fn runtime(&self) -> &'a Runtime {
         &self.state.runtime
     }
@@ -148,6 +165,7 @@ impl<'a> ExecContext<'a> {
         state.timings = self.state.timings.is_some().then(RefCell::default);
         state.team = Some(team.clone());
         state.runtime = self.state.runtime.member();
+        state.build = self.state.build;
         self.evaluation.member(state)
     }
 

@@ -9,6 +9,7 @@
 pub mod context;
 mod instrument;
 mod join_filter;
+mod key_overhead;
 pub(crate) mod modify;
 mod operator;
 mod parallel;
@@ -20,31 +21,14 @@ mod top_filter;
 use std::sync::Arc;
 
 use melba_expression::Evaluation;
-use melba_types::{Batch, Datum, Result};
+use melba_types::{Batch, Result};
 
 pub use context::{ExecContext, ExecutionState};
 
 use self::operator::Pending;
 use self::runtime::Runtime;
-use self::team::BuiltTables;
 use melba_plan::{Plan, PlanCommand};
-
-/// A running plan node.
-pub(crate) trait Operator: Send {
-    /// The next rows: at least one and at most `limit`, `None` when there are no more.
-    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>>;
-    /// The next row by itself, from operators that find one row rather than many; `None`: ask for batches.
-    fn next_row(&mut self, _ctx: &ExecContext) -> Option<Result<Option<Vec<Datum>>>> {
-        None
-    }
-    /// Builds the tables of the hash joins between this and the scan whose table a team divides, and adds them; false when the
-    /// team cannot use them, or there can be none.
-    fn share(&mut self, _ctx: &ExecContext, _tables: &mut BuiltTables) -> Result<bool> {
-        Ok(false)
-    }
-    /// Starts over, with the parameters as they are now. Also called before the first `next` of a sub-plan.
-    fn rescan(&mut self, ctx: &ExecContext) -> Result<()>;
-}
+pub(crate) use operator::Operator;
 
 /// One execution of a plan.
 pub struct Execution {
@@ -62,7 +46,7 @@ pub struct Execution {
 impl Execution {
     pub fn new(plan: Arc<Plan>, mut evaluation: Evaluation<ExecutionState>) -> Result<Execution> {
         plan.check_constants()?;
-        evaluation.subplans.runtime = Runtime::of(&plan);
+        evaluation.subplans.start(Runtime::of(&plan), operator::build);
         let root = operator::build(&plan.root, &ExecContext::of(&evaluation))?;
         Ok(Execution { plan, evaluation, root, returned: 0, done: false, keep_stored: false, pending: Pending::default() })
     }

@@ -18,7 +18,7 @@ use melba_tree::MergeMatch;
 use melba_types::BATCH_ROWS;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
-    let input = node.input.as_ref().map(|i| super::operator::build(i, ctx)).transpose()?;
+    let input = node.input.as_ref().map(|i| ctx.build(i)).transpose()?;
     let writer = TableWriter::new(node.target.clone(), ctx.transaction().clone());
     let batch_rows_min = batch_rows_min(&node);
     let members = node.family.iter().flat_map(|f| &f.members);

@@ -22,7 +22,6 @@ use melba_types::{BATCH_ROWS, Batch, DbError, Result, limits};
 use parking_lot::Mutex;
 
 use crate::context::ExecutionState;
-use crate::operator::build;
 use crate::team::{BuiltTables, Team};
 use crate::{ExecContext, Operator};
 
@@ -84,7 +83,7 @@ pub(crate) fn form(
 /// Hands on what `node` gives to a member of a team.
 pub(crate) fn each_batch(ctx: &ExecContext, node: &PlanNode, mut take: impl FnMut(Batch) -> Result<()>) -> Result<()> {
     let Some(team) = ctx.team() else { return Err(DbError::internal("a part of a plan without a team")) };
-    let mut input = build(node, ctx)?;
+    let mut input = ctx.build(node)?;
     while let Some(part) = team.next_part() {
         input.rescan(ctx)?;
         ctx.set_part(Some(part));

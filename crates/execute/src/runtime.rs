@@ -8,10 +8,11 @@ use melba_engine::Held;
 use melba_types::{Batch, Datum, DbError, Kind, Result};
 use parking_lot::Mutex;
 
+use super::context::ExecContext;
 use super::join_filter::{JoinFilter, JoinFilters};
-use super::operator::{KEY_OVERHEAD_BYTES, build};
+use super::key_overhead::KEY_OVERHEAD_BYTES;
+use super::operator::Operator;
 use super::top_filter::TopFilter;
-use super::{ExecContext, Operator};
 use melba_expression::key::KeyPart;
 use melba_plan::Plan;
 use melba_spill::{Place, Store};
@@ -136,7 +137,7 @@ impl ExecContext<'_> {
         let taken = self.runtime().subplans[index].borrow_mut().operator.take();
         let mut operator = match taken {
             Some(operator) => operator,
-            None => build(&plan.subplans[index].node, self)?,
+            None => self.build(&plan.subplans[index].node)?,
         };
         let result = f(&mut *operator);
         self.runtime().subplans[index].borrow_mut().operator = Some(operator);
@@ -215,7 +216,7 @@ impl ExecContext<'_> {
         };
         let mut operator = match taken {
             Some(operator) => operator,
-            None => build(&node.node, self)?,
+            None => self.build(&node.node)?,
         };
         if !started {
             operator.rescan(self)?;

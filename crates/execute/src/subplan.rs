@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use melba_expression::{SubPlan, SubPlanKind, array_of};
+use melba_expression::{Evaluation, SubPlan, SubPlanKind, SubPlans, array_of};
 use melba_types::{BATCH_ROWS, Batch, Datum, Record, Result, bail};
 
-use super::{ExecContext, Operator};
+use super::{ExecContext, ExecutionState, Operator};
+
+impl SubPlans for ExecutionState {
+    fn eval(&self, evaluation: &Evaluation, plan: &SubPlan, row: &[Datum]) -> Result<Datum> {
+        eval(plan, &ExecContext::over(evaluation, self), row)
+    }
+}
 
 /// The value for one input row.
-pub(super) fn eval(plan: &SubPlan, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
+fn eval(plan: &SubPlan, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
     for (parameter, arg) in &plan.args {
         // Expanded where it is looked at, which may be nowhere.
         ctx.set_executor_parameter(*parameter, arg.eval_stored(ctx, row)?);

@@ -4,7 +4,8 @@ use melba_catalog::{Catalog, Column, Constraint, Relation, acl};
 use melba_fmgr::{Session, io};
 use melba_types::{Datum, DbError, Oid, err};
 
-use super::target::{IndexTarget, PartSource, TableTarget};
+use super::part_source::PartSource;
+use super::target::{IndexTarget, TableTarget};
 
 /// Longest value shown in a detail, in bytes.
 const SHOWN_BYTES_MAX: usize = 64;

@@ -10,7 +10,8 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
 
 use super::error;
 use super::events::{Events, Runner};
-use super::target::{PartSource, TableTarget};
+use super::part_source::PartSource;
+use super::target::TableTarget;
 use super::writer::TableWriter;
 use melba_expression::key::KeyPart;
 use melba_types::BATCH_ROWS;

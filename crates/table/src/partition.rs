@@ -15,7 +15,7 @@ use melba_fmgr::{CallContext, ScalarFn, Session, registry};
 use melba_types::{Datum, DbError, Oid, Result};
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 
-use super::target::PartSource;
+use super::part_source::PartSource;
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
 

@@ -1,18 +1,16 @@
-//! Rows on their way to the partitions of a table.
+//! What leads from a partitioned table to the partition of a row.
 
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use melba_catalog::{PartitionKey, Relation};
-use melba_engine::{Held, Transaction};
 use melba_fmgr::io;
-use melba_types::{Batch, Datum, DbError, Oid, Result, RowId, err};
+use melba_types::{Batch, Datum, DbError, Oid, Result, err};
 
-use super::batch::RowError;
 use super::error;
+use super::part_source::PartSource;
 use super::partition::{PartitionMap, key_values};
-use super::target::{PartSource, TableTarget, TargetBuilder};
-use super::writer::{Above, TableWriter};
+use super::target::{TableTarget, TargetBuilder};
 use melba_expression::Evaluation;
 use melba_expression::repeat;
 
@@ -20,16 +18,16 @@ use melba_expression::repeat;
 #[derive(Debug)]
 pub struct Routing {
     /// The root first.
-    tables: Vec<RoutedTable>,
-    leaves: Vec<Leaf>,
+    pub(super) tables: Vec<RoutedTable>,
+    pub(super) leaves: Vec<Leaf>,
     /// By OID.
     places: HashMap<Oid, Place>,
 }
 
 /// A partitioned table of the hierarchy.
 #[derive(Debug)]
-struct RoutedTable {
-    relation: Arc<Relation>,
+pub(super) struct RoutedTable {
+    pub(super) relation: Arc<Relation>,
     map: Arc<PartitionMap>,
     /// Over the root's columns.
     key: Vec<PartSource>,
@@ -43,9 +41,9 @@ enum Place {
 
 /// A partition that has rows.
 #[derive(Debug)]
-struct Leaf {
-    relation: Arc<Relation>,
-    columns: ColumnMap,
+pub(super) struct Leaf {
+    pub(super) relation: Arc<Relation>,
+    pub(super) columns: ColumnMap,
     target: OnceLock<Arc<TableTarget>>,
 }
 
@@ -104,7 +102,7 @@ impl ColumnMap {
         out
     }
 
-    fn batch_down(&self, batch: Batch, below: &Relation) -> Batch {
+    pub(super) fn batch_down(&self, batch: Batch, below: &Relation) -> Batch {
         let Some(places) = &self.places else { return batch };
         let column = |(place, described): (&Option<usize>, &melba_catalog::Column)| match place {
             Some(at) => batch.columns[*at].clone(),
@@ -136,7 +134,7 @@ impl Routing {
     }
 
     /// The leaf that a row of the root belongs to.
-    fn route(&self, ctx: &Evaluation, row: &[Datum]) -> Result<usize> {
+    pub(super) fn route(&self, ctx: &Evaluation, row: &[Datum]) -> Result<usize> {
         let mut at = 0;
         loop {
             let table = &self.tables[at];
@@ -150,7 +148,7 @@ impl Routing {
         }
     }
 
-    fn target(&self, ctx: &Evaluation, leaf: usize) -> Result<Arc<TableTarget>> {
+    pub(super) fn target(&self, ctx: &Evaluation, leaf: usize) -> Result<Arc<TableTarget>> {
         let leaf = &self.leaves[leaf];
         if let Some(target) = leaf.target.get() {
             return Ok(target.clone());
@@ -192,127 +190,4 @@ fn no_partition(ctx: &Evaluation, table: &Relation, map: &PartitionMap, values: 
         false => error,
     };
     error.schema(schema).table(&*table.name)
-}
-
-/// One statement's writers of the partitions that it has met.
-pub(super) struct Router {
-    pub routing: Arc<Routing>,
-    txn: Arc<Transaction>,
-    /// As `TableTarget::written`, of the root.
-    written: Vec<i16>,
-    writers: Vec<Option<TableWriter>>,
-    /// Numbers, among the rows of the statement, of the rows that each leaf was given in batches.
-    numbers: Vec<Vec<u64>>,
-    /// The account of them.
-    held: Option<Held>,
-    /// Rows that came in batches.
-    pub count: u64,
-}
-
-/// A row that has been inserted, as the root's columns.
-pub struct Routed {
-    pub row: Vec<Datum>,
-    pub id: RowId,
-    pub table: Oid,
-}
-
-impl Router {
-    pub fn new(routing: Arc<Routing>, txn: Arc<Transaction>, written: Vec<i16>) -> Router {
-        let leaves = routing.leaves.len();
-        let writers = (0..leaves).map(|_| None).collect();
-        Router { routing, txn, written, writers, numbers: vec![vec![]; leaves], held: None, count: 0 }
-    }
-
-    fn writer(&mut self, ctx: &Evaluation, leaf: usize) -> Result<&mut TableWriter> {
-        if self.writers[leaf].is_none() {
-            let mut writer = TableWriter::new(self.routing.target(ctx, leaf)?, self.txn.clone());
-            let root = self.routing.tables[0].relation.clone();
-            writer.routed = true;
-            let columns = self.routing.leaves[leaf].columns.clone();
-            writer.above = Some(Above { relation: root, columns, written: self.written.clone() });
-            self.writers[leaf] = Some(writer);
-        }
-        self.writers[leaf].as_mut().ok_or_else(|| DbError::internal("a partition without its writer"))
-    }
-
-    pub fn insert(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Routed> {
-        let routing = self.routing.clone();
-        let at = routing.route(ctx, &row)?;
-        let leaf = &routing.leaves[at];
-        let mut row = leaf.columns.down(row);
-        let writer = self.writer(ctx, at)?;
-        let id = writer.insert(ctx, &mut row)?;
-        let target = writer.target.clone();
-        target.compute_virtuals(ctx, &mut row)?;
-        Ok(Routed { row: leaf.columns.up(row), id, table: leaf.relation.oid })
-    }
-
-    /// The writer of the partition that a row goes to, and its columns.
-    pub fn site(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
-        let routing = self.routing.clone();
-        let leaf = routing.route(ctx, row)?;
-        Ok((self.writer(ctx, leaf)?, routing.leaves[leaf].columns.clone()))
-    }
-
-    pub fn has_rows(&self) -> bool {
-        self.writers.iter().flatten().any(TableWriter::has_rows)
-    }
-
-    pub fn insert_batch(&mut self, ctx: &Evaluation, batch: Batch) -> Result<(), RowError> {
-        let routing = self.routing.clone();
-        let first = self.count;
-        let mut by_leaf: Vec<(usize, Vec<u32>)> = Vec::new();
-        let mut failed = None;
-        for i in 0..batch.rows {
-            let leaf = match routing.route(ctx, &batch.row(i)) {
-                Ok(leaf) => leaf,
-                Err(e) => {
-                    failed = Some((first + i as u64, e));
-                    break;
-                }
-            };
-            match by_leaf.iter_mut().find(|(l, _)| *l == leaf) {
-                Some((_, rows)) => rows.push(i as u32),
-                None => by_leaf.push((leaf, vec![i as u32])),
-            }
-        }
-        self.count += batch.rows as u64;
-        let held = self.held.get_or_insert_with(|| ctx.resources().held());
-        held.set(self.count as usize * size_of::<u64>()).map_err(|e| (first, e.into()))?;
-        for (at, rows) in by_leaf {
-            self.numbers[at].extend(rows.iter().map(|i| first + u64::from(*i)));
-            let leaf = &routing.leaves[at];
-            let part = leaf.columns.batch_down(batch.take(&rows), &leaf.relation);
-            let writer = self.writer(ctx, at).map_err(|e| (first, e))?;
-            let result = writer.insert_batch(ctx, part);
-            result.map_err(|e| self.at_root(at, e))?;
-        }
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// An error with the number that its row has among all.
-    fn at_root(&self, leaf: usize, (number, error): RowError) -> RowError {
-        let known = usize::try_from(number).ok().and_then(|n| self.numbers[leaf].get(n));
-        (known.copied().unwrap_or(number), error)
-    }
-
-    /// The first error that a leaf has left to say, if one has.
-    pub fn finish(&mut self, ctx: &Evaluation) -> Result<(), RowError> {
-        let mut first: Option<RowError> = None;
-        for leaf in 0..self.writers.len() {
-            let Some(writer) = &mut self.writers[leaf] else { continue };
-            if let Err(error) = writer.finish(ctx) {
-                let error = self.at_root(leaf, error);
-                if first.as_ref().is_none_or(|f| error.0 < f.0) {
-                    first = Some(error);
-                }
-            }
-        }
-        first.map_or(Ok(()), Err)
-    }
-
-    /// What the leaves have left to check.
-    pub fn take_events(&mut self) -> Vec<super::Events> {
-        self.writers.iter_mut().flatten().map(|w| std::mem::take(&mut w.events)).collect()
-    }
 }

@@ -8,6 +8,7 @@ use melba_fmgr::Session;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
+use super::part_source::PartSource;
 use super::partition::PartitionCheck;
 use super::routing::Routing;
 use super::toast::ToastTarget;
@@ -87,13 +88,6 @@ pub struct IndexTarget {
 pub struct IndexPart {
     pub source: PartSource,
     pub key: KeyPart,
-}
-
-#[derive(Debug)]
-pub enum PartSource {
-    /// Position in the row.
-    Column(usize),
-    Expression(Expression),
 }
 
 impl TableTarget {

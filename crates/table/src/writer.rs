@@ -10,8 +10,10 @@ use melba_types::{Batch, Datum, DbError, Result, RowId};
 use super::batch::Rows;
 use super::error;
 use super::events::Events;
-use super::routing::{ColumnMap, Routed, Router};
-use super::target::{IndexTarget, PartSource, PlainParts, TableTarget};
+use super::part_source::PartSource;
+use super::router::{Routed, Router};
+use super::routing::ColumnMap;
+use super::target::{IndexTarget, PlainParts, TableTarget};
 use super::toast::{RowFormer, forget};
 use melba_expression::Evaluation;
 

@@ -18,7 +18,6 @@ use melba_fmgr::{Aggregate, GroupedAggregate};
 use melba_types::{Batch, Column, ColumnData, Kind, Result};
 
 use self::pass::{Done, Pass, Work};
-use super::build;
 use super::pending::Pending;
 use crate::{ExecContext, Operator, parallel};
 use melba_expression::filter;
@@ -98,7 +97,7 @@ struct Used {
 
 impl AggregateOp {
     pub fn new(id: usize, node: Arc<AggregateNode>, kinds: Arc<[Kind]>, ctx: &ExecContext) -> Result<AggregateOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         Ok(AggregateOp {
             id,
             node,

@@ -6,9 +6,9 @@ use hashbrown::HashSet;
 use melba_engine::Held;
 use melba_types::{Batch, Datum, Result};
 
-use super::build;
-use super::dedup::{KEY_OVERHEAD_BYTES, row_keys};
+use super::dedup::row_keys;
 use super::pending::{Pending, give};
+use crate::key_overhead::KEY_OVERHEAD_BYTES;
 use crate::{ExecContext, Operator};
 use melba_plan::Storage;
 use melba_plan::node::RecursiveUnionNode;
@@ -83,8 +83,8 @@ pub(super) struct RecursiveUnionOp {
 
 impl RecursiveUnionOp {
     pub fn new(node: Arc<RecursiveUnionNode>, ctx: &ExecContext) -> Result<RecursiveUnionOp> {
-        let base = build(&node.base, ctx)?;
-        let recursive = build(&node.recursive, ctx)?;
+        let base = ctx.build(&node.base)?;
+        let recursive = ctx.build(&node.recursive)?;
         Ok(RecursiveUnionOp {
             node,
             base,

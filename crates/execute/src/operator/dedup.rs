@@ -6,12 +6,10 @@ use melba_engine::Held;
 use melba_types::{Batch, ByteStrings, Result};
 
 use crate::ExecContext;
+use crate::key_overhead::KEY_OVERHEAD_BYTES;
 use melba_expression::key::KeyPart;
 use melba_plan::Storage;
 use melba_spill::{Partitions, Run, RunReader};
-
-/// About what a set or map of keys takes for each, beside the key's bytes.
-pub(crate) const KEY_OVERHEAD_BYTES: usize = 56;
 
 #[derive(Default)]
 pub(super) struct Dedup {

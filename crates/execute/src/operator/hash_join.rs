@@ -16,7 +16,6 @@ use melba_types::{Batch, Bitmap, Result};
 use self::probe::{Marks, Probe, built_rows, left_alone};
 use self::shared::Shared;
 use self::table::{Built, Keys};
-use super::build;
 use super::pending::{Pending, give, nulls};
 use crate::team::BuiltTables;
 use crate::{ExecContext, Operator, parallel};
@@ -89,8 +88,8 @@ enum Stage {
 
 impl HashJoinOp {
     pub fn new(id: usize, node: Arc<HashJoinNode>, ctx: &ExecContext) -> Result<HashJoinOp> {
-        let left = build(&node.left, ctx)?;
-        let right = build(&node.right, ctx)?;
+        let left = ctx.build(&node.left)?;
+        let right = ctx.build(&node.right)?;
         let mut read = Vec::new();
         node.residual.iter().for_each(|condition| condition.columns(&mut read));
         Ok(HashJoinOp {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use melba_types::{Batch, Result};
 
-use super::build;
 use super::sort::{encode_keys, row_count};
 use crate::{ExecContext, Operator};
 use melba_plan::node::LimitNode;
@@ -24,7 +23,7 @@ pub(super) struct LimitOp {
 
 impl LimitOp {
     pub fn new(node: Arc<LimitNode>, ctx: &ExecContext) -> Result<LimitOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         Ok(LimitOp { node, input, started: false, skip: 0, left: None, last: None, done: false })
     }
 

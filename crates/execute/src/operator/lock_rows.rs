@@ -5,7 +5,6 @@ use std::sync::Arc;
 use melba_engine::{Isolation, RowLockMode, RowLockResult, Wait};
 use melba_types::{Batch, Datum, Result, RowId, bail};
 
-use super::build;
 use super::pending::{Pending, batch_of, give};
 use super::table_scan::source_row;
 use crate::{ExecContext, Operator};
@@ -161,7 +160,7 @@ pub(super) struct LockRowsOp {
 
 impl LockRowsOp {
     pub fn new(node: Arc<LockRowsNode>, ctx: &ExecContext) -> Result<LockRowsOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         Ok(LockRowsOp { node, input, pending: Pending::default() })
     }
 

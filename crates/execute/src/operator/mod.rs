@@ -1,6 +1,7 @@
-//! The operators, one module a family.
+//! What an operator is; the operators, one module a family.
 
 mod aggregate;
+mod build;
 mod cte;
 mod dedup;
 mod entries;
@@ -24,56 +25,34 @@ mod unique_scan;
 mod window;
 
 use melba_engine::ScanCounts;
-use melba_types::{Result, TreeId, limits};
+use melba_types::{Batch, Datum, Result, TreeId};
 
-pub(crate) use dedup::KEY_OVERHEAD_BYTES;
+pub(crate) use build::build;
 pub(crate) use lock_rows::{Purpose, Relock, lock_and_recheck, replace, still_holds};
-use melba_plan::Synthesized;
 pub(crate) use pending::{Pending, give};
 
-use crate::{ExecContext, Operator};
-use melba_plan::node::{Op, PlanNode};
+use crate::ExecContext;
+use crate::team::BuiltTables;
 
-/// The operator for a plan node.
 /// Counts scans of a tree, and rows that they gave, for pg_stat_user_tables and its kin.
 #[inline]
 fn note_scan(ctx: &ExecContext, tree: TreeId, scans: u64, rows: usize) {
     ctx.transaction().session().note_scans(tree, ScanCounts { scans, rows: rows as u64 });
 }
 
-pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
-    limits::check_stack()?;
-    let operator: Box<dyn Operator> = match &node.op {
-        Op::Result(n) => Box::new(simple::ResultOp::new(n.clone(), ctx)?),
-        Op::Values(n) => Box::new(simple::ValuesOp::new(n.clone(), node.kinds.clone())),
-        Op::TableScan(n) => Box::new(table_scan::TableScanOp::new(n.clone())),
-        Op::IndexScan(n) if matches!(&n.arms[..], [arm] if arm.unique) => Box::new(unique_scan::UniqueScanOp::new(n.clone())),
-        Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone())),
-        Op::SystemScan(n) => match Synthesized::of(n.relation) {
-            Some(rows) => Box::new(synthesized_scan::SynthesizedScanOp::new(rows, n.clone(), node.kinds.clone())),
-            None => Box::new(system_scan::SystemScanOp::new(n.clone(), node.kinds.clone())),
-        },
-        Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),
-        Op::CteScan { cte } => Box::new(cte::CteScanOp::new(node.id, *cte)),
-        Op::WorkTableScan { table } => Box::new(cte::WorkTableScanOp::new(*table)),
-        Op::Filter(n) => Box::new(simple::FilterOp::new(n.clone(), ctx)?),
-        Op::Project(n) => Box::new(project::ProjectOp::new(n.clone(), ctx)?),
-        Op::ProjectSet(n) => Box::new(project::ProjectSetOp::new(n.clone(), node.kinds.clone(), ctx)?),
-        Op::HashJoin(n) => Box::new(hash_join::HashJoinOp::new(node.id, n.clone(), ctx)?),
-        Op::NestedLoop(n) => Box::new(nested_loop::NestedLoopOp::new(n.clone(), ctx)?),
-        Op::Aggregate(n) => Box::new(aggregate::AggregateOp::new(node.id, n.clone(), node.kinds.clone(), ctx)?),
-        Op::Window(n) => Box::new(window::WindowOp::new(node.id, n.clone(), ctx)?),
-        Op::Sort(n) => Box::new(sort::SortOp::new(node.id, n.clone(), ctx)?),
-        Op::Distinct(n) => Box::new(set_op::DistinctOp::new(node.id, n.clone(), ctx)?),
-        Op::Limit(n) => Box::new(limit::LimitOp::new(n.clone(), ctx)?),
-        Op::SetOp(n) => Box::new(set_op::SetOpOp::new(n.clone(), ctx)?),
-        Op::Append(n) => Box::new(set_op::AppendOp::new(n.clone(), ctx)?),
-        Op::RecursiveUnion(n) => Box::new(cte::RecursiveUnionOp::new(n.clone(), ctx)?),
-        Op::LockRows(n) => Box::new(lock_rows::LockRowsOp::new(n.clone(), ctx)?),
-        Op::Modify(n) => return crate::modify::build(n.clone(), ctx),
-    };
-    Ok(match ctx.instrumented() {
-        true => Box::new(super::instrument::InstrumentOp::new(node.id, operator)),
-        false => operator,
-    })
+/// A running plan node.
+pub(crate) trait Operator: Send {
+    /// The next rows: at least one and at most `limit`, `None` when there are no more.
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>>;
+    /// The next row by itself, from operators that find one row rather than many; `None`: ask for batches.
+    fn next_row(&mut self, _ctx: &ExecContext) -> Option<Result<Option<Vec<Datum>>>> {
+        None
+    }
+    /// Builds the tables of the hash joins between this and the scan whose table a team divides, and adds them; false when the
+    /// team cannot use them, or there can be none.
+    fn share(&mut self, _ctx: &ExecContext, _tables: &mut BuiltTables) -> Result<bool> {
+        Ok(false)
+    }
+    /// Starts over, with the parameters as they are now. Also called before the first `next` of a sub-plan.
+    fn rescan(&mut self, ctx: &ExecContext) -> Result<()>;
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use melba_types::{Batch, Column, ColumnData, DbError, Result};
 
-use super::build;
 use super::hash_join::join_rows;
 use super::pending::{Pending, give, nulls};
 use crate::team::BuiltTables;
@@ -36,8 +35,8 @@ pub(super) struct NestedLoopOp {
 
 impl NestedLoopOp {
     pub fn new(node: Arc<NestedLoopNode>, ctx: &ExecContext) -> Result<NestedLoopOp> {
-        let left = build(&node.left, ctx)?;
-        let right = build(&node.right, ctx)?;
+        let left = ctx.build(&node.left)?;
+        let right = ctx.build(&node.right)?;
         let mut read = Vec::new();
         node.conditions.iter().for_each(|c| c.columns(&mut read));
         Ok(NestedLoopOp {

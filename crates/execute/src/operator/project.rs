@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use melba_types::{Batch, Column, Datum, DbError, Kind, Result};
 
-use super::build;
 use super::function_scan::RowIter;
 use super::partial::{indices, rows_before};
 use crate::team::BuiltTables;
@@ -28,7 +27,7 @@ pub(super) struct ProjectOp {
 
 impl ProjectOp {
     pub fn new(node: Arc<ProjectNode>, ctx: &ExecContext) -> Result<ProjectOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         let pieces = node.expressions.iter().any(Expression::makes_values).then(Pieces::default);
         Ok(ProjectOp { node, input, pieces, left: Batch::default(), at: 0, failed: None })
     }
@@ -147,7 +146,7 @@ pub(super) struct ProjectSetOp {
 
 impl ProjectSetOp {
     pub fn new(node: Arc<ProjectSetNode>, kinds: Arc<[Kind]>, ctx: &ExecContext) -> Result<ProjectSetOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         let mut read = Vec::new();
         node.functions.iter().for_each(|function| function.columns(&mut read));
         read.sort_unstable();

@@ -6,9 +6,9 @@ use hashbrown::HashMap;
 use melba_engine::Held;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Result};
 
-use super::build;
-use super::dedup::{Dedup, KEY_OVERHEAD_BYTES, row_keys};
+use super::dedup::{Dedup, row_keys};
 use super::pending::{Pending, give};
+use crate::key_overhead::KEY_OVERHEAD_BYTES;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{AppendNode, DistinctNode, SetOpNode};
 use melba_spill::{Partitions, Run, RunReader};
@@ -28,7 +28,7 @@ pub(super) struct DistinctOp {
 
 impl DistinctOp {
     pub fn new(id: usize, node: Arc<DistinctNode>, ctx: &ExecContext) -> Result<DistinctOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         Ok(DistinctOp { id, node, input, dedup: Dedup::default(), run: None, last: None, pending: Pending::default() })
     }
 
@@ -106,7 +106,7 @@ pub(super) struct AppendOp {
 
 impl AppendOp {
     pub fn new(node: Arc<AppendNode>, ctx: &ExecContext) -> Result<AppendOp> {
-        let inputs = node.inputs.iter().map(|n| build(n, ctx)).collect::<Result<_>>()?;
+        let inputs = node.inputs.iter().map(|n| ctx.build(n)).collect::<Result<_>>()?;
         Ok(AppendOp { node, inputs, active: None, at: 0 })
     }
 }
@@ -161,8 +161,8 @@ struct Work {
 
 impl SetOpOp {
     pub fn new(node: Arc<SetOpNode>, ctx: &ExecContext) -> Result<SetOpOp> {
-        let left = build(&node.left, ctx)?;
-        let right = build(&node.right, ctx)?;
+        let left = ctx.build(&node.left)?;
+        let right = ctx.build(&node.right)?;
         Ok(SetOpOp {
             node,
             left,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use melba_types::{Batch, Column, DbError, Kind, Result};
 
-use super::build;
 use super::partial::passing;
 use crate::team::BuiltTables;
 use crate::{ExecContext, Operator};
@@ -22,7 +21,7 @@ pub(super) struct ResultOp {
 
 impl ResultOp {
     pub fn new(node: Arc<ResultNode>, ctx: &ExecContext) -> Result<ResultOp> {
-        let input = node.input.as_ref().map(|i| build(i, ctx)).transpose()?;
+        let input = node.input.as_ref().map(|i| ctx.build(i)).transpose()?;
         Ok(ResultOp { node, input, checked: false, done: false })
     }
 }
@@ -125,7 +124,7 @@ pub(super) struct FilterOp {
 
 impl FilterOp {
     pub fn new(node: Arc<FilterNode>, ctx: &ExecContext) -> Result<FilterOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         Ok(FilterOp { node, input, failed: None })
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use melba_types::{Batch, ByteStrings, Datum, Result, bail};
 
-use super::build;
 use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator, parallel};
 use melba_expression::Expression;
@@ -45,7 +44,7 @@ pub(super) fn encode_keys(keys: &[(Expression, KeyPart)], ctx: &ExecContext, bat
 
 impl SortOp {
     pub fn new(id: usize, node: Arc<SortNode>, ctx: &ExecContext) -> Result<SortOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         Ok(SortOp { id, node, input, sorted: None })
     }
 

@@ -16,7 +16,6 @@ use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Result
 
 use self::frame::Frames;
 use self::pages::Pages;
-use super::build;
 use super::pending::{Pending, give};
 use super::sort::encode_keys;
 use crate::{ExecContext, Operator};
@@ -102,7 +101,7 @@ impl Layout {
 
 impl WindowOp {
     pub fn new(id: usize, node: Arc<WindowNode>, ctx: &ExecContext) -> Result<WindowOp> {
-        let input = build(&node.input, ctx)?;
+        let input = ctx.build(&node.input)?;
         let layout = Layout::new(&node);
         Ok(WindowOp {
             id,

@@ -1,0 +1,49 @@
+//! From plan nodes to operators: the one place that knows them all.
+
+use melba_types::{Result, limits};
+
+use super::{
+    aggregate, cte, function_scan, hash_join, index_scan, limit, lock_rows, nested_loop, project, set_op, simple, sort,
+    synthesized_scan, system_scan, table_scan, unique_scan, window,
+};
+use crate::{ExecContext, Operator};
+use melba_plan::Synthesized;
+use melba_plan::node::{Op, PlanNode};
+
+/// The operator for a plan node.
+pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
+    limits::check_stack()?;
+    let operator: Box<dyn Operator> = match &node.op {
+        Op::Result(n) => Box::new(simple::ResultOp::new(n.clone(), ctx)?),
+        Op::Values(n) => Box::new(simple::ValuesOp::new(n.clone(), node.kinds.clone())),
+        Op::TableScan(n) => Box::new(table_scan::TableScanOp::new(n.clone())),
+        Op::IndexScan(n) if matches!(&n.arms[..], [arm] if arm.unique) => Box::new(unique_scan::UniqueScanOp::new(n.clone())),
+        Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone())),
+        Op::SystemScan(n) => match Synthesized::of(n.relation) {
+            Some(rows) => Box::new(synthesized_scan::SynthesizedScanOp::new(rows, n.clone(), node.kinds.clone())),
+            None => Box::new(system_scan::SystemScanOp::new(n.clone(), node.kinds.clone())),
+        },
+        Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),
+        Op::CteScan { cte } => Box::new(cte::CteScanOp::new(node.id, *cte)),
+        Op::WorkTableScan { table } => Box::new(cte::WorkTableScanOp::new(*table)),
+        Op::Filter(n) => Box::new(simple::FilterOp::new(n.clone(), ctx)?),
+        Op::Project(n) => Box::new(project::ProjectOp::new(n.clone(), ctx)?),
+        Op::ProjectSet(n) => Box::new(project::ProjectSetOp::new(n.clone(), node.kinds.clone(), ctx)?),
+        Op::HashJoin(n) => Box::new(hash_join::HashJoinOp::new(node.id, n.clone(), ctx)?),
+        Op::NestedLoop(n) => Box::new(nested_loop::NestedLoopOp::new(n.clone(), ctx)?),
+        Op::Aggregate(n) => Box::new(aggregate::AggregateOp::new(node.id, n.clone(), node.kinds.clone(), ctx)?),
+        Op::Window(n) => Box::new(window::WindowOp::new(node.id, n.clone(), ctx)?),
+        Op::Sort(n) => Box::new(sort::SortOp::new(node.id, n.clone(), ctx)?),
+        Op::Distinct(n) => Box::new(set_op::DistinctOp::new(node.id, n.clone(), ctx)?),
+        Op::Limit(n) => Box::new(limit::LimitOp::new(n.clone(), ctx)?),
+        Op::SetOp(n) => Box::new(set_op::SetOpOp::new(n.clone(), ctx)?),
+        Op::Append(n) => Box::new(set_op::AppendOp::new(n.clone(), ctx)?),
+        Op::RecursiveUnion(n) => Box::new(cte::RecursiveUnionOp::new(n.clone(), ctx)?),
+        Op::LockRows(n) => Box::new(lock_rows::LockRowsOp::new(n.clone(), ctx)?),
+        Op::Modify(n) => return crate::modify::build(n.clone(), ctx),
+    };
+    Ok(match ctx.instrumented() {
+        true => Box::new(crate::instrument::InstrumentOp::new(node.id, operator)),
+        false => operator,
+    })
+}
