@@ -111,6 +111,8 @@ execute by_column(4);
 insert into partly values (1, 'z', 2) on conflict (a) where b = 'z' do update set v = 0 returning *;
 insert into partly values (1, 'z', 2) on conflict (a) where b::text = 'z'::text do nothing returning *;
 insert into partly values (1, 'z', 2) on conflict (a) where b::bpchar = 'z' do nothing returning *;
+create unique index on partly (lower(b), v);
+insert into partly values (7, 'Y', 9) on conflict (lower(b), v) do update set a = 8 returning *;
 select * from partly order by a;
 deallocate by_value;
 deallocate by_column;

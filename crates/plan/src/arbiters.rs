@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_analyze::{Context, analyze_stored_expression};
 use melba_catalog::{IndexInfo, Relation};
-use melba_tree::{Expr, OnConflict, equal};
+use melba_tree::{CoercionForm, Expr, OnConflict, equal};
 use melba_types::{Oid, Result, err};
 
 use super::planner::Planner;
@@ -60,7 +60,7 @@ impl Planner<'_> {
         let wanted: Vec<&Expr> = conflict.inference.iter().filter(|e| column(e).is_none()).collect();
         let texts = index.keys.iter().filter_map(|k| k.expression.as_ref());
         let own = texts.map(|text| self.index_expression(text, relation, entry)).collect::<Result<Vec<Expr>>>()?;
-        if own.len() != wanted.len() || !own.iter().all(|o| wanted.iter().any(|e| equal(o, e))) {
+        if own.len() != wanted.len() || !own.iter().all(|o| wanted.iter().any(|e| is_same(o, e))) {
             return Ok(false);
         }
         let Some(text) = &index.predicate else { return Ok(true) };
@@ -98,5 +98,27 @@ fn implies(condition: &Expr, predicate: &Expr) -> bool {
         other => vec![other.clone()],
     };
     let given = parts(condition);
-    parts(predicate).iter().all(|p| given.iter().any(|g| equal(g, p)))
+    parts(predicate).iter().all(|p| given.iter().any(|g| is_same(g, p)))
+}
+
+/// Whether two expressions are equal, written out or not as their casts may be: in the text of what is stored they are.
+fn is_same(a: &Expr, b: &Expr) -> bool {
+    equal(&with_casts_alike(a), &with_casts_alike(b))
+}
+
+fn with_casts_alike(e: &Expr) -> Expr {
+    let mut copy = e.clone();
+    copy.visit_mut(0, &mut |e, _| {
+        match e {
+            Expr::Relabel { form, .. }
+            | Expr::CoerceViaIo { form, .. }
+            | Expr::ArrayCoerce { form, .. }
+            | Expr::ConvertRowtype { form, .. }
+            | Expr::CoerceToDomain { form, .. } => *form = CoercionForm::ImplicitCast,
+            Expr::Function(f) => f.form = CoercionForm::Call,
+            _ => {}
+        }
+        true
+    });
+    copy
 }

@@ -2,9 +2,9 @@
 
 use melba_types::Datum;
 
-use crate::{CoercionForm, Expr};
+use crate::Expr;
 
-/// Whether two expressions are the same, apart from their places in the text and from whether casts are written out.
+/// Whether two expressions are the same, their places in the text apart.
 pub fn equal(a: &Expr, b: &Expr) -> bool {
     match (a, b) {
         (Expr::Var(x), Expr::Var(y)) => {
@@ -33,7 +33,6 @@ pub fn shape(e: &Expr) -> String {
             Expr::Param(p) => p.location = -1,
             Expr::Function(f) => {
                 f.location = -1;
-                f.form = CoercionForm::Call;
                 f.collation = Default::default();
                 f.input_collation = Default::default();
             }
@@ -58,15 +57,12 @@ pub fn shape(e: &Expr) -> String {
             }
             Expr::Sublink(s) => s.location = -1,
             Expr::Json(j) => j.location = -1,
-            Expr::Relabel { collation, form, .. }
-            | Expr::CoerceViaIo { collation, form, .. }
-            | Expr::ArrayCoerce { collation, form, .. }
-            | Expr::CoerceToDomain { collation, form, .. } => {
-                *collation = Default::default();
-                *form = CoercionForm::ImplicitCast;
-            }
-            Expr::ConvertRowtype { form, .. } => *form = CoercionForm::ImplicitCast,
-            Expr::MinMax { collation, .. } | Expr::CaseTest { collation, .. } => *collation = Default::default(),
+            Expr::Relabel { collation, .. }
+            | Expr::CoerceViaIo { collation, .. }
+            | Expr::MinMax { collation, .. }
+            | Expr::ArrayCoerce { collation, .. }
+            | Expr::CaseTest { collation, .. }
+            | Expr::CoerceToDomain { collation, .. } => *collation = Default::default(),
             Expr::Case(c) => {
                 c.location = -1;
                 c.collation = Default::default();
