@@ -237,6 +237,7 @@ impl<'p> Analyzer<'_, 'p> {
         let ty = match &entry.kind {
             RangeKind::Relation { oid, .. } => cx.relation(*oid)?.row_type,
             RangeKind::Subquery { view, .. } if view.is_valid() => cx.relation(*view)?.row_type,
+            RangeKind::Transition { table, .. } => cx.relation(*table)?.row_type,
             RangeKind::Function { functions, ordinality } => match &functions[..] {
                 [one] if !*ordinality => {
                     let ty = one.expr.ty();

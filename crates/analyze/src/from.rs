@@ -56,9 +56,34 @@ impl<'p> Analyzer<'_, 'p> {
         {
             return Ok(item);
         }
+        if n.schemaname.is_empty()
+            && let Some(rows) = self.cx.session.transition_table(&n.relname)
+        {
+            return self.transition_entry(rows.table(), n);
+        }
         let relation = self.open_relation(n)?;
         let entry = self.relation_entry(&relation, n)?;
         Ok(NsItem::new(entry, self.level().range_table[entry].name.clone()))
+    }
+
+    /// Adds a range entry for the rows that a trigger's statement has changed.
+    fn transition_entry(&mut self, table: &Relation, n: &'p pb::RangeVar) -> Result<NsItem> {
+        let mut columns: Vec<OutputColumn> = relation_columns(table).into_iter().filter(|c| c.ty.is_valid()).collect();
+        let alias = n.alias.as_ref();
+        let name: Arc<str> = alias.map_or(n.relname.as_str(), |a| &a.aliasname).into();
+        if let Some(alias) = alias {
+            apply_aliases(&mut columns, &alias.colnames, &name)?;
+        }
+        let entry = self.add_entry(RangeEntry {
+            kind: RangeKind::Transition { name: n.relname.as_str().into(), table: table.oid },
+            alias: alias.map(|_| name.clone()),
+            name: name.clone(),
+            columns,
+            lateral: false,
+            in_from: true,
+            required: Privileges::default(),
+        });
+        Ok(NsItem::new(entry, name))
     }
 
     /// The relation a name means; 42P01 with CTE hints, 42809 for what cannot be read.

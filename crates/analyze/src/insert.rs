@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Relation, RelationKind};
+use melba_catalog::{Relation, RelationKind, trigger_events};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
@@ -19,6 +19,16 @@ pub struct Assigned<'p> {
     pub index: usize,
     pub indirection: &'p [pb::Node],
     pub location: i32,
+}
+
+/// As triggers know a command; MERGE may be several.
+fn event_of(command: Command) -> i16 {
+    match command {
+        Command::Insert => trigger_events::INSERT,
+        Command::Update => trigger_events::UPDATE,
+        Command::Delete => trigger_events::DELETE,
+        Command::Merge | Command::Select => 0,
+    }
 }
 
 impl<'p> Analyzer<'_, 'p> {
@@ -128,6 +138,12 @@ impl<'p> Analyzer<'_, 'p> {
                     .at(name.location));
             }
         }
+        if name.schemaname.is_empty() && self.cx.session.transition_table(&name.relname).is_some() {
+            let shown = &name.relname;
+            return Err(
+                err!(WRONG_OBJECT_TYPE, "relation \"{shown}\" cannot be the target of a modifying statement").at(name.location)
+            );
+        }
         let relation = self.open_relation(name)?;
         let shown = &relation.name;
         match relation.kind {
@@ -136,6 +152,11 @@ impl<'p> Analyzer<'_, 'p> {
                 return Err(err!(WRONG_OBJECT_TYPE, "cannot change materialized view \"{shown}\""));
             }
             RelationKind::Toast => return Err(err!(WRONG_OBJECT_TYPE, "cannot change TOAST relation \"{shown}\"")),
+            RelationKind::View if self.cx.catalog.has_instead_trigger(&relation, event_of(command)) => {
+                self.triggered_view(&relation, name, command)?;
+                self.require(command);
+                return Ok(relation);
+            }
             RelationKind::View => {
                 let table = self.view_target(&relation, name, command)?;
                 self.require(command);
@@ -150,6 +171,19 @@ impl<'p> Analyzer<'_, 'p> {
         self.level_mut().target = Some(item);
         self.require(command);
         Ok(relation)
+    }
+
+    /// Makes a view the target whose triggers do what is asked for. Of what is there, they are shown the view's rows.
+    fn triggered_view(&mut self, view: &Arc<Relation>, name: &'p pb::RangeVar, command: Command) -> Result<()> {
+        let entry = self.relation_entry(view, name)?;
+        let range = &mut self.level_mut().range_table[entry];
+        if command == Command::Insert {
+            range.kind = RangeKind::Relation { oid: view.oid, inherit: true, sample: None };
+        }
+        range.required.select = false;
+        let item = NsItem::new(entry, range.name.clone());
+        self.level_mut().target = Some(item);
+        Ok(())
     }
 
     /// Notes the privilege that a command needs on its target.

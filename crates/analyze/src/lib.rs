@@ -49,6 +49,7 @@ mod set_operation;
 mod sublink;
 mod subscript;
 mod targets;
+mod trigger;
 mod type_names;
 mod update;
 mod values;
@@ -82,6 +83,7 @@ pub use routine::{
 };
 pub use routine_scope::{RoutineScope, input_names};
 pub use scope::ExprKind;
+pub use trigger::{NEW_ENTRY, OLD_ENTRY, TABLE_OID, analyze_trigger_condition, stored_trigger_condition, trigger_entries};
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
 pub use variables::{NameConflict, Variable, VariableField, Variables};
 pub use volatility::is_mutable;

@@ -71,6 +71,7 @@ impl<'p> Analyzer<'_, 'p> {
                 RangeKind::TableFunction(_) => Some("a table function"),
                 RangeKind::Values { .. } => Some("VALUES"),
                 RangeKind::Cte { .. } => Some("a WITH query"),
+                RangeKind::Transition { .. } => Some("a named tuplestore"),
                 RangeKind::Result => Some("a join"),
             };
             if let Some(what) = what {

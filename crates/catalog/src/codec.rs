@@ -18,11 +18,15 @@ use crate::builtin::BUILTINS;
 use crate::classes;
 use crate::objects::*;
 use crate::snapshot::ObjectChange;
+use crate::triggers::FIRES_ON_ORIGIN;
 
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
+/// Constraints did not say whether they are suspended.
+const VERSION_5: u8 = 5;
 /// Types had no list of what they depend on at their end.
 const VERSION_4: u8 = 4;
 const TAG_TYPE: u8 = 2;
+const TAG_CONSTRAINT: u8 = 6;
 const TAG_DROPPED: u8 = 255;
 const NULL_KIND: u8 = 255;
 /// Bytes of a key.
@@ -58,7 +62,7 @@ pub fn decode_change(key: &[u8], value: &[u8]) -> Option<(Oid, ObjectChange)> {
     let key: &[u8; KEY_BYTES] = key.try_into().ok()?;
     let number = |at: usize| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]);
     let database = Oid(number(0));
-    if let [VERSION | VERSION_4, TAG_DROPPED] = value {
+    if let [VERSION | VERSION_5 | VERSION_4, TAG_DROPPED] = value {
         let address = ObjectAddress { class: Oid(number(5)), object: Oid(number(9)), sub: number(13) as i32 };
         return Some((database, ObjectChange::Remove(address)));
     }
@@ -98,7 +102,11 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
             completed = [rest, &[0]].concat();
             (TAG_TYPE, &completed[..])
         }
-        [VERSION | VERSION_4, tag, rest @ ..] => (*tag, rest),
+        [VERSION_4 | VERSION_5, TAG_CONSTRAINT, rest @ ..] => {
+            completed = [rest, &[FIRES_ON_ORIGIN; 2]].concat();
+            (TAG_CONSTRAINT, &completed[..])
+        }
+        [VERSION | VERSION_5 | VERSION_4, tag, rest @ ..] => (*tag, rest),
         _ => return None,
     };
     let mut reader = ByteReader::new(rest);
@@ -455,14 +463,14 @@ code_struct! {
     Cast { oid source target function context method }
     Constraint {
         oid name namespace kind deferrable initially_deferred enforced validated relation domain index columns foreign_key
-        expression operators local inherited no_inherit parent depends_on
+        expression operators local inherited no_inherit parent depends_on check_enabled action_enabled
     }
     ForeignKeyInfo {
         referenced_table referenced_columns on_update on_delete match_type delete_set_columns operators
     }
     Trigger {
         oid name table function events enabled columns arguments when old_table new_table deferrable initially_deferred
-        constraint
+        constraint constraint_table parent depends_on
     }
     Collation { oid name namespace owner provider deterministic locale }
     Extension { oid name owner namespace version members }

@@ -146,13 +146,16 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
         }
         Object::Constraint(o) => constraint(o, &mut list),
         Object::Trigger(o) => {
-            let kind = if o.constraint.is_valid() { DependencyKind::Internal } else { DependencyKind::Auto };
-            if o.constraint.is_valid() {
-                list.push(address(classes::PG_CONSTRAINT, o.constraint, 0), kind);
-            } else {
-                list.push(address(classes::PG_CLASS, o.table, 0), kind);
-            }
+            list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
+            list.push(address(classes::PG_CLASS, o.constraint_table, 0), DependencyKind::Auto);
+            list.push(address(classes::PG_TRIGGER, o.parent, 0), DependencyKind::Auto);
             list.normal(classes::PG_PROC, o.function);
+            o.columns.iter().for_each(|c| list.push(address(classes::PG_CLASS, o.table, i32::from(*c)), DependencyKind::Normal));
+            list.normals(&o.depends_on);
+            if o.constraint.is_valid() {
+                let itself = address(classes::PG_TRIGGER, o.oid, 0);
+                list.of(address(classes::PG_CONSTRAINT, o.constraint, 0), |list| list.push(itself, DependencyKind::Internal));
+            }
         }
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::Extension(o) => {

@@ -35,6 +35,7 @@ pub mod role_uses;
 mod seed;
 mod snapshot;
 mod toast;
+mod triggers;
 mod views;
 
 pub use builtin::{
@@ -49,3 +50,4 @@ pub use objects::*;
 pub use operators::TypeOperators;
 pub use regs::{NameScope, parse_qualified_name, truncate};
 pub use snapshot::{Catalog, ObjectChange};
+pub use triggers::{FIRES_ON_ORIGIN, fires, trigger_events};

@@ -657,6 +657,9 @@ pub struct Constraint {
     /// Constraint of the parent this one was inherited from, or 0.
     pub parent: Oid,
     pub depends_on: Vec<ObjectAddress>,
+    /// Of a foreign key, as pg_trigger.tgenabled of PostgreSQL's triggers on its table, and on the one that it refers to.
+    pub check_enabled: u8,
+    pub action_enabled: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -691,7 +694,14 @@ pub struct Trigger {
     pub new_table: Option<Arc<str>>,
     pub deferrable: bool,
     pub initially_deferred: bool,
+    /// The row of pg_constraint of a CONSTRAINT TRIGGER, which is a part of it.
     pub constraint: Oid,
+    /// FROM of a constraint trigger, or 0.
+    pub constraint_table: Oid,
+    /// The trigger of the partitioned table that this one was made for, or 0.
+    pub parent: Oid,
+    /// What the condition mentions.
+    pub depends_on: Vec<ObjectAddress>,
 }
 
 #[derive(Clone, Debug)]

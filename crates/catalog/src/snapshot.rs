@@ -14,6 +14,7 @@ use crate::families::{Families, Family};
 use crate::layered::{Layered, Named};
 use crate::objects::*;
 use crate::radix::RadixMap;
+use crate::triggers::trigger_events;
 
 /// A snapshot of one database's catalog. Cloning is cheap.
 #[derive(Clone, Debug)]
@@ -679,6 +680,18 @@ impl Catalog {
 
     pub fn child_count(&self, relation: Oid) -> usize {
         self.children.count(relation)
+    }
+
+    /// The constraints of a schema that have a name: tables do not share names of theirs.
+    pub fn constraints_named(&self, namespace: Oid, name: &str) -> Vec<&Arc<Constraint>> {
+        let oids: Vec<Oid> = self.constraints.named(namespace, name).map(|c| c.oid()).collect();
+        oids.into_iter().filter_map(|oid| self.constraints.get(oid)).collect()
+    }
+
+    /// Whether a view has an INSTEAD OF trigger for one of `trigger_events`.
+    pub fn has_instead_trigger(&self, view: &Relation, event: i16) -> bool {
+        let does = |t: &Oid| self.trigger(*t).is_some_and(|t| t.has(trigger_events::INSTEAD | event));
+        event != 0 && view.triggers.iter().any(does)
     }
 
     pub fn has_children(&self, relation: Oid) -> bool {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use melba_catalog::trigger_events::INSERT;
 use melba_encoding::{Encoding, utf8};
 use melba_engine::Transaction;
 use melba_fmgr::{Session, io};
@@ -130,6 +131,11 @@ impl CopyFrom {
         }
     }
 
+    /// Fires the triggers before the statement. To be called before anything is fed.
+    pub fn begin(&mut self) -> Result<()> {
+        self.writer.begin(&self.ctx, INSERT)
+    }
+
     /// Takes a piece of input; pieces end anywhere.
     pub fn feed(&mut self, data: &[u8]) -> Result<()> {
         if self.done {
@@ -194,6 +200,7 @@ impl CopyFrom {
     /// The input has ended: writes what is left and checks what waits for the end of the statement.
     pub fn finish(&mut self) -> Result<u64> {
         self.end_rows().map_err(|e| self.earlier(e))?;
+        self.writer.end(&self.ctx, INSERT)?;
         let txn: &Arc<Transaction> = &self.tx.engine;
         self.writer.events.finish(&self.ctx, txn, &self.tx.deferred)?;
         if self.skipped > 0 && !self.options.silent {
@@ -202,7 +209,7 @@ impl CopyFrom {
             let notice = DbError::new(SqlState::SUCCESSFUL_COMPLETION, message);
             self.ctx.session.notice(notice.severity(melba_types::Severity::Notice));
         }
-        Ok(self.rows)
+        Ok(self.rows - self.writer.skipped)
     }
 
     fn end_rows(&mut self) -> Result<()> {

@@ -265,12 +265,16 @@ impl Ddl<'_> {
                 classes::PG_PROC => {
                     ("function or procedure", format!("{} depends on column \"{name}\"", self.describe(dependent)))
                 }
+                classes::PG_TRIGGER => {
+                    ("trigger definition", format!("{} depends on column \"{name}\"", self.describe(dependent)))
+                }
                 classes::PG_CLASS if catalog.relation(dependent.object).is_some_and(|r| r.rule.is_valid()) => {
                     ("view or rule", format!("rule _RETURN on {} depends on column \"{name}\"", self.describe(dependent)))
                 }
                 _ => continue,
             };
-            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a {what}").detail(detail));
+            let used = if dependent.class == classes::PG_TRIGGER { "in" } else { "by" };
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used {used} a {what}").detail(detail));
         }
         Ok(())
     }

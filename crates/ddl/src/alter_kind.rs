@@ -42,6 +42,14 @@ fn form(form: At) -> Option<(&'static str, &'static [Kind])> {
         At::AtReplicaIdentity => ("REPLICA IDENTITY", TABLES_AND_COPIES),
         At::AtSetRelOptions => ("SET", WITH_OPTIONS),
         At::AtResetRelOptions => ("RESET", WITH_OPTIONS),
+        At::AtEnableTrig => ("ENABLE TRIGGER", TABLES),
+        At::AtEnableTrigAll => ("ENABLE TRIGGER ALL", TABLES),
+        At::AtEnableTrigUser => ("ENABLE TRIGGER USER", TABLES),
+        At::AtEnableAlwaysTrig => ("ENABLE ALWAYS TRIGGER", TABLES),
+        At::AtEnableReplicaTrig => ("ENABLE REPLICA TRIGGER", TABLES),
+        At::AtDisableTrig => ("DISABLE TRIGGER", TABLES),
+        At::AtDisableTrigAll => ("DISABLE TRIGGER ALL", TABLES),
+        At::AtDisableTrigUser => ("DISABLE TRIGGER USER", TABLES),
         _ => return None,
     })
 }

@@ -97,7 +97,7 @@ impl Ddl<'_> {
             (At::AtReplicaIdentity, Some(N::ReplicaIdentityStmt(s))) => self.set_replica_identity(&relation, s),
             (At::AtSetTableSpace, _) if c.name == "pg_default" => Ok(()),
             (At::AtSetAccessMethod, _) => self.set_access_method(&relation, &c.name),
-            (At::AtEnableTrigAll | At::AtEnableTrigUser | At::AtDisableTrigUser, _) => Ok(()),
+            (_, _) if self.enable_triggers(&relation, c, recurse)? => Ok(()),
             (_, _) if self.alter_column_command(&relation, c, def, recurse)? => Ok(()),
             (other, _) => Err(DbError::unsupported(format!("ALTER TABLE {}", other.as_str_name().replace('_', " ")))),
         }
@@ -398,6 +398,17 @@ fn lock_mode(c: &AlterTableCmd) -> RelationLockMode {
     let def = c.def.as_deref().and_then(|d| d.node.as_ref());
     match (c.subtype(), def) {
         (At::AtValidateConstraint | At::AtSetStatistics, _) => RelationLockMode::ShareUpdateExclusive,
+        (
+            At::AtEnableTrig
+            | At::AtEnableTrigAll
+            | At::AtEnableTrigUser
+            | At::AtEnableAlwaysTrig
+            | At::AtEnableReplicaTrig
+            | At::AtDisableTrig
+            | At::AtDisableTrigAll
+            | At::AtDisableTrigUser,
+            _,
+        ) => RelationLockMode::ShareRowExclusive,
         (At::AtAddConstraint, Some(N::Constraint(c))) if c.contype() == ConstrType::ConstrForeign => {
             RelationLockMode::ShareRowExclusive
         }

@@ -218,7 +218,8 @@ impl Ddl<'_> {
         if !self.all_rows_in_partition(child.oid)? {
             bail!(CHECK_VIOLATION, "partition constraint of relation \"{}\" is violated by some row", child.name);
         }
-        self.add_parent_indexes(child.oid)
+        self.add_parent_indexes(child.oid)?;
+        self.add_parent_triggers(child.oid)
     }
 
     fn check_attachable(&self, parent: &Relation, child: &Relation) -> Result<()> {
@@ -241,6 +242,7 @@ impl Ddl<'_> {
             bail!(WRONG_OBJECT_TYPE, "cannot attach inheritance parent as partition");
         }
         self.check_acyclic(parent, child)?;
+        self.check_triggers_of_partition(child)?;
         match (parent.persistence, child.persistence) {
             (Persistence::Temporary, Persistence::Temporary) => {}
             (Persistence::Temporary, _) => bail!(
@@ -290,6 +292,7 @@ impl Ddl<'_> {
         self.remove_parent(child.oid, parent)?;
         let relation = self.relation(child.oid)?;
         self.put_relation(Relation { partition_bound: None, ..(*relation).clone() });
+        self.drop_parent_triggers(child.oid)?;
         self.detach_indexes(&*self.relation(child.oid)?)
     }
 }

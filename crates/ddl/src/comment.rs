@@ -51,6 +51,7 @@ impl Ddl<'_> {
                 let number = self.column_numbers(&relation, &[column], false)?[0];
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
             }
+            ObjectType::ObjectTrigger => self.commented_trigger(&names),
             ObjectType::ObjectLargeobject => self.commented_large_object(object),
             ObjectType::ObjectSchema => {
                 let namespace = self.namespace(names.first().unwrap_or(&""))?;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use melba_catalog::{
-    Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, ObjectAddress, Relation, RelationKind, acl, classes,
+    Column, Constraint as Row, ConstraintKind, FIRES_ON_ORIGIN, ForeignKeyInfo, Object, ObjectAddress, Relation, RelationKind,
+    acl, classes,
 };
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
@@ -243,6 +244,8 @@ impl Ddl<'_> {
             no_inherit: false,
             parent: Oid::INVALID,
             depends_on: vec![],
+            check_enabled: FIRES_ON_ORIGIN,
+            action_enabled: FIRES_ON_ORIGIN,
         })
     }
 

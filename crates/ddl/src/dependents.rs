@@ -6,7 +6,7 @@
 
 use hashbrown::HashMap;
 use melba_catalog::{
-    Catalog, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_cast, is_range_constructor,
+    Catalog, ConstraintKind, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_cast, is_range_constructor,
 };
 use melba_types::{DbError, Oid, Result, SqlState, err};
 
@@ -159,6 +159,11 @@ fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddr
         classes::PG_PROC => {
             let f = catalog.function(address.object).filter(|f| is_range_constructor(f))?;
             Some(at(classes::PG_TYPE, f.return_type, 0))
+        }
+        classes::PG_CONSTRAINT => {
+            let constraint = catalog.constraint(address.object).filter(|c| c.kind == ConstraintKind::Trigger)?;
+            let triggers = catalog.relation(constraint.relation)?.triggers.iter().filter_map(|t| catalog.trigger(*t));
+            triggers.into_iter().find(|t| t.constraint == constraint.oid).map(|t| at(classes::PG_TRIGGER, t.oid, 0))
         }
         classes::PG_CAST => {
             let cast = catalog.cast_by_oid(address.object).filter(|c| is_range_cast(c))?;

@@ -92,6 +92,7 @@ impl Ddl<'_> {
                 self.require_owner(namespace.owner, "schema", name)?;
                 Ok(Some(ObjectAddress { class: classes::PG_NAMESPACE, object: namespace.oid, sub: 0 }))
             }
+            ObjectType::ObjectTrigger => self.dropped_trigger(&names, missing_ok),
             ObjectType::ObjectExtension => self.dropped_extension(names.first().unwrap_or(&""), missing_ok),
             ObjectType::ObjectType | ObjectType::ObjectDomain => match self.named_type(Some(object)) {
                 Ok(ty) => {
@@ -177,6 +178,7 @@ impl Ddl<'_> {
                     self.remove_from_domain(&catalog, constraint);
                 }
             }
+            classes::PG_TRIGGER => return self.remove_trigger(address.object),
             classes::PG_ATTRDEF => return self.remove_default(&catalog, address.object),
             classes::PG_TYPE => {
                 self.remove_type(&catalog, address.object);
@@ -240,6 +242,13 @@ impl Ddl<'_> {
                     None => format!("constraint {}", c.name),
                 },
                 None => format!("constraint {}", address.object),
+            },
+            classes::PG_TRIGGER => match catalog.trigger(address.object) {
+                Some(t) => {
+                    let table = ObjectAddress { class: classes::PG_CLASS, object: t.table, sub: 0 };
+                    format!("trigger {} on {}", t.name, self.describe(table))
+                }
+                None => format!("trigger {}", address.object),
             },
             classes::PG_TYPE => format!("type {}", catalog.type_name(address.object, self.path)),
             classes::PG_NAMESPACE => format!("schema {}", catalog.namespace(address.object).map_or("?", |n| &n.name)),

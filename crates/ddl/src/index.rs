@@ -87,6 +87,7 @@ impl Ddl<'_> {
                 .detail(format!("This operation is not supported for {}.", plural(relation.kind))));
         }
         self.require_own_relation(&relation)?;
+        self.refuse_pending_events(&relation, "CREATE INDEX")?;
         self.check_access_method(&s.access_method)?;
         if !s.table_space.is_empty() && s.table_space != "pg_default" {
             bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.table_space);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{
-    Column, Constraint, DomainInfo, Function, IndexInfo, IndexKey, Object, ObjectAddress, Relation, Type, classes,
+    Column, Constraint, DomainInfo, Function, IndexInfo, IndexKey, Object, ObjectAddress, Relation, Trigger, Type, classes,
 };
 use melba_types::{DbError, Oid, Result};
 
@@ -20,6 +20,7 @@ pub enum Kept {
     IndexKey { index: Oid, key: usize, expr: Expr },
     Predicate { index: Oid, expr: Expr },
     PartitionKey { relation: Oid, column: usize, expr: Expr },
+    Condition { trigger: Oid, condition: Expr },
     Body { function: Oid, queries: Vec<Query>, scope: RoutineScope },
     ArgumentDefault { function: Oid, argument: usize, expr: Expr },
 }
@@ -51,6 +52,7 @@ impl Ddl<'_> {
         for relation in relations {
             let own = self.relation(relation)?;
             self.keep_checks(&own, &mut kept)?;
+            own.triggers.iter().try_for_each(|t| self.keep_condition(*t, &mut kept))?;
             for index in &own.indexes {
                 self.keep_index(*index, &mut kept)?;
             }
@@ -127,6 +129,17 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    fn keep_condition(&self, trigger: Oid, kept: &mut Vec<Kept>) -> Result<()> {
+        let known = |k: &Kept| matches!(k, Kept::Condition { trigger: known, .. } if *known == trigger);
+        let catalog = self.catalog();
+        if let Some(row) = catalog.trigger(trigger).filter(|_| !kept.iter().any(known))
+            && let Some(condition) = self.condition_of(row)?
+        {
+            kept.push(Kept::Condition { trigger, condition });
+        }
+        Ok(())
+    }
+
     fn keep_default(&self, relation: &Arc<Relation>, at: usize, column: &Column, kept: &mut Vec<Kept>) -> Result<()> {
         if let Some(text) = &column.default {
             let expr = self.stored(text, relation, Some(column))?;
@@ -175,6 +188,7 @@ impl Ddl<'_> {
                         self.keep_default(relation, at, &relation.columns[at], kept)?;
                     }
                 }
+                classes::PG_TRIGGER => self.keep_condition(user.object, kept)?,
                 classes::PG_TYPE => self.keep_domain_default(user.object, of, kept)?,
                 _ => self.keep_relation(user.object, of, kept)?,
             }
@@ -233,6 +247,12 @@ impl Ddl<'_> {
                 let row = catalog.constraint(constraint).ok_or_else(|| DbError::internal("missing constraint"))?;
                 let text = print(&expr, catalog.relation(row.relation).map(|r| &**r))?;
                 self.tx.put(Object::Constraint(Arc::new(Constraint { expression: Some(text), ..(**row).clone() })));
+            }
+            Kept::Condition { trigger, condition } => {
+                let catalog = self.catalog();
+                let row = catalog.trigger(trigger).ok_or_else(|| DbError::internal("missing trigger"))?;
+                let when = Some(self.trigger_condition_text(&condition, &*self.relation(row.table)?)?);
+                self.tx.put(Object::Trigger(Arc::new(Trigger { when, ..(**row).clone() })));
             }
             Kept::Default { relation, column, expr } => {
                 let relation = self.relation(relation)?;

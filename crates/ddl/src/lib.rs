@@ -42,6 +42,8 @@ mod routine;
 mod schema;
 mod sequence;
 mod storage_parameters;
+mod transition;
+mod trigger;
 mod truncate;
 mod types;
 mod view;
@@ -103,6 +105,7 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::CreateSchemaStmt(s) => done(ddl.create_schema(s), "CREATE SCHEMA"),
         N::CreateSeqStmt(s) => done(ddl.create_sequence_statement(s), "CREATE SEQUENCE"),
         N::AlterSeqStmt(s) => done(ddl.alter_sequence(s), "ALTER SEQUENCE"),
+        N::CreateTrigStmt(s) => done(ddl.create_trigger(s), "CREATE TRIGGER"),
         N::ViewStmt(s) => done(ddl.create_view(s), "CREATE VIEW"),
         N::TruncateStmt(s) => done(ddl.truncate(s), "TRUNCATE TABLE"),
         N::CommentStmt(s) => done(ddl.comment(s), "COMMENT"),

@@ -39,6 +39,10 @@ impl Ddl<'_> {
                 }
                 Ok("ALTER TABLE".into())
             }
+            ObjectType::ObjectTrigger => {
+                self.rename_trigger(s)?;
+                Ok("ALTER TRIGGER".into())
+            }
             ObjectType::ObjectSchema => {
                 self.rename_schema(&s.subname, &s.newname)?;
                 Ok("ALTER SCHEMA".into())

@@ -205,6 +205,7 @@ pub fn object_word(kind: ObjectType) -> &'static str {
         ObjectType::ObjectMatview => "MATERIALIZED VIEW",
         ObjectType::ObjectSequence => "SEQUENCE",
         ObjectType::ObjectIndex => "INDEX",
+        ObjectType::ObjectTrigger => "TRIGGER",
         ObjectType::ObjectSchema => "SCHEMA",
         ObjectType::ObjectDomain => "DOMAIN",
         ObjectType::ObjectType => "TYPE",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use melba_catalog::trigger_events::TRUNCATE;
 use melba_catalog::{ConstraintKind, Relation, RelationKind, Storage};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Kind, Oid, Result, bail, err};
@@ -12,6 +13,7 @@ use super::Ddl;
 use super::persistence::engine_persistence;
 use super::sequence::SequenceOptions;
 use melba_parse::nodes::inner;
+use melba_table::TableWriter;
 
 impl Ddl<'_> {
     fn check_may_truncate(&self, table: &Relation) -> Result<()> {
@@ -56,10 +58,11 @@ impl Ddl<'_> {
             }
         }
         self.add_referencing(&mut tables, s.behavior() == DropBehavior::DropCascade)?;
+        for table in tables.iter().filter(|table| !children.contains(&table.oid)) {
+            self.check_may_truncate(table)?;
+        }
+        let triggered = self.begin_truncation(&tables)?;
         for table in &tables {
-            if !children.contains(&table.oid) {
-                self.check_may_truncate(table)?;
-            }
             self.refuse_pending_events(table, "TRUNCATE")?;
             if !table.is_partitioned() {
                 self.empty_table(table.oid)?;
@@ -72,6 +75,26 @@ impl Ddl<'_> {
                     }
                 }
             }
+        }
+        self.end_truncation(triggered)
+    }
+
+    /// Fires the triggers before TRUNCATE; what fires those after it.
+    fn begin_truncation(&self, tables: &[Arc<Relation>]) -> Result<Vec<TableWriter>> {
+        let mut writers = Vec::new();
+        for table in tables.iter().filter(|table| !table.triggers.is_empty()) {
+            let mut writer = TableWriter::new(Arc::new(self.target(table.oid)?), self.tx.engine.clone());
+            writer.begin(&self.exec_context(), TRUNCATE)?;
+            writers.push(writer);
+        }
+        Ok(writers)
+    }
+
+    fn end_truncation(&self, writers: Vec<TableWriter>) -> Result<()> {
+        for mut writer in writers {
+            let ctx = self.exec_context();
+            writer.end(&ctx, TRUNCATE)?;
+            writer.events.finish(&ctx, &self.tx.engine, &self.tx.deferred)?;
         }
         Ok(())
     }
@@ -105,8 +128,13 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// 55006 for a table with checks that wait for the end of the transaction.
+    /// 55006 for a table with checks that wait for the end of the transaction, and for one that a statement changes whose trigger
+    /// asks for this.
     pub fn refuse_pending_events(&self, table: &Relation, what: &str) -> Result<()> {
+        if self.session.is_in_use(table.oid) {
+            let name = &table.name;
+            bail!(OBJECT_IN_USE, "cannot {what} \"{name}\" because it is being used by active queries in this session");
+        }
         if self.tx.deferred.mentions(table.oid)? {
             bail!(OBJECT_IN_USE, "cannot {what} \"{}\" because it has pending trigger events", table.name);
         }

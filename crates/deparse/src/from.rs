@@ -159,6 +159,11 @@ impl<'a> Printer<'a> {
                 show_alias = entry.alias.is_some() || *name != **cte;
                 show_columns = false;
             }
+            RangeKind::Transition { name: own, .. } => {
+                self.ident(own);
+                show_alias = entry.alias.is_some() || *name != **own;
+                show_columns = false;
+            }
             RangeKind::TableFunction(_) | RangeKind::Join { .. } | RangeKind::Result => {}
         }
         self.alias(&name, entry, show_alias, show_columns);

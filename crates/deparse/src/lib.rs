@@ -103,6 +103,25 @@ pub fn shown_expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relatio
     printer.out
 }
 
+/// The condition of a trigger for the catalog: `over` has the table's old and new rows as its entries.
+pub fn trigger_condition(cx: &Context<'_>, condition: &Expr, over: &Query) -> String {
+    let path = [classes::PG_CATALOG];
+    condition_over(Printer::stored(cx, &path), condition, over)
+}
+
+/// The condition of a trigger for clients.
+pub fn shown_trigger_condition(cx: &Context<'_>, condition: &Expr, over: &Query, pretty: bool) -> String {
+    condition_over(Printer::shown(cx, pretty), condition, over)
+}
+
+fn condition_over<'a>(mut printer: Printer<'a>, condition: &'a Expr, over: &'a Query) -> String {
+    let names = over.range_table.iter().map(|e| e.name.clone()).collect();
+    printer.levels.push(Level { query: over, names, hide_names: false });
+    printer.qualify = true;
+    printer.expr(condition, false);
+    printer.out
+}
+
 /// An expression of a plan: `levels` are the queries around it, outermost first, of which only the range tables matter.
 pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query], expr: &Expr) -> String {
     let path = [classes::PG_CATALOG];

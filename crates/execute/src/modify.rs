@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::trigger_events::{DELETE, INSERT, UPDATE};
 use melba_engine::{Isolation, RowLockMode};
 use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId, TreeId, bail};
 
@@ -13,7 +14,7 @@ use melba_plan::modify_node::{
     Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
 };
 use melba_plan::node::TableSource;
-use melba_table::{Above, Routed, TableTarget, TableWriter};
+use melba_table::{Above, Before, Routed, TableTarget, TableWriter};
 use melba_tree::MergeMatch;
 use melba_types::BATCH_ROWS;
 
@@ -25,11 +26,22 @@ pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn 
     let members = members.map(|m| {
         let mut writer = TableWriter::new(m.target.clone(), ctx.transaction().clone());
         let (relation, written) = (node.target.relation.clone(), node.target.written.clone());
+        let below = |above: &i16| m.columns.below(*above as usize - 1).map(|at| at as i16 + 1);
+        writer.updated = node.target.updated.iter().filter_map(below).collect();
         writer.above = Some(Above { relation, columns: m.columns.clone(), written });
         writer
     });
     let members = members.collect();
-    Ok(Box::new(ModifyOp { node, input, writer, members, batch_rows_min, done: false, pending: Pending::default() }))
+    Ok(Box::new(ModifyOp {
+        node,
+        input,
+        writer,
+        members,
+        batch_rows_min,
+        begun: false,
+        done: false,
+        pending: Pending::default(),
+    }))
 }
 
 struct ModifyOp {
@@ -40,6 +52,7 @@ struct ModifyOp {
     members: Vec<TableWriter>,
     /// Rows are only inserted, and so many are computed column by column.
     batch_rows_min: Option<usize>,
+    begun: bool,
     done: bool,
     pending: Pending,
 }
@@ -83,6 +96,10 @@ impl ModifyOp {
     /// Changes rows, all or as many as fill a batch of RETURNING.
     fn run(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         let node = self.node.clone();
+        if !std::mem::replace(&mut self.begun, true) {
+            self.writer.begin(ctx, events(&node.action))?;
+            self.members.iter_mut().for_each(|member| member.transitions = self.writer.transitions.clone());
+        }
         while !self.done {
             let mut out: Vec<Column> = match &node.returning {
                 Some(r) => r.expressions.iter().map(|e| Column::with_capacity(e.kind, 1)).collect(),
@@ -117,6 +134,7 @@ impl ModifyOp {
             }
             if self.done {
                 self.writer.finish(ctx).map_err(|(_, e)| e)?;
+                self.writer.end(ctx, events(&node.action))?;
                 for writer in self.members.iter_mut().chain([&mut self.writer]) {
                     ctx.add_events(std::mem::take(&mut writer.events));
                 }
@@ -126,6 +144,25 @@ impl ModifyOp {
             }
         }
         Ok(None)
+    }
+}
+
+/// What a statement may do to rows, as triggers know it.
+fn events(action: &Action) -> i16 {
+    match action {
+        Action::Insert { on_conflict: Some(ConflictNode { update: Some(_), .. }), .. } => INSERT | UPDATE,
+        Action::Insert { .. } => INSERT,
+        Action::Update(_) => UPDATE,
+        Action::Delete => DELETE,
+        Action::Merge { actions, .. } => {
+            let event = |action: &MergeNode| match action.command {
+                MergeActionNode::Insert(_) => INSERT,
+                MergeActionNode::Update(_) => UPDATE,
+                MergeActionNode::Delete => DELETE,
+                MergeActionNode::Nothing => 0,
+            };
+            actions.iter().fold(0, |events, action| events | event(action))
+        }
     }
 }
 
@@ -193,11 +230,20 @@ fn refuse_second_change(ctx: &ExecContext, source: &TableSource, id: RowId) -> R
     Ok(())
 }
 
+/// What errors say was to become of a row.
+fn doing(action: &Action) -> &'static str {
+    match action {
+        Action::Update(_) => "updated",
+        Action::Delete => "deleted",
+        _ => "updated or deleted",
+    }
+}
+
 /// Locks MERGE's target row. Once it is locked it cannot change any more, but another action than the one it was locked for
 /// may need the stronger lock.
 fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMode, locked: bool) -> Result<Relock> {
     if !locked {
-        return lock_and_recheck(ctx, source, id, mode, Purpose::Change);
+        return lock_and_recheck(ctx, source, id, mode, Purpose::Change("updated or deleted"));
     }
     ctx.transaction().lock_row_to_change(source.tree, id, mode)?;
     Ok(Relock::Unchanged)
@@ -247,7 +293,7 @@ fn is_part(ctx: &ExecContext, index: Oid, whole: Oid) -> bool {
 impl ModifyOp {
     /// Whether rows are inserted as a batch: many, and those that come after others.
     fn takes(&self, batch: &Batch) -> bool {
-        self.batch_rows_min.is_some_and(|min| batch.rows >= min || self.writer.has_rows())
+        self.batch_rows_min.is_some_and(|min| batch.rows >= min || self.writer.has_rows()) && !self.writer.takes_rows_one_by_one()
     }
 
     /// Inserts many rows.
@@ -286,9 +332,20 @@ impl ModifyOp {
             (Action::Insert { values, on_conflict }, _) => {
                 let new = new_row(values, ctx, row)?;
                 match on_conflict {
-                    None => self.insert(ctx, new).map(Some),
+                    None => self.insert(ctx, new),
                     Some(conflict) => self.insert_or(ctx, conflict, new),
                 }
+            }
+            (Action::Update(assignments), Some(existing)) if self.writer.is_view() => {
+                let old = self.view_row(existing, row);
+                let mut new = assign(assignments, ctx, &old, row)?;
+                let changed = self.writer.instead(ctx, UPDATE, Some(&old), Some(&mut new))?;
+                Ok(changed.then(|| Changed { old: self.of_view(old), new: self.of_view(new) }))
+            }
+            (Action::Delete, Some(existing)) if self.writer.is_view() => {
+                let old = self.view_row(existing, row);
+                let changed = self.writer.instead(ctx, DELETE, Some(&old), None)?;
+                Ok(changed.then(|| Changed { old: self.of_view(old), new: None }))
             }
             (Action::Update(assignments), Some(existing)) => {
                 if row_id(row, existing).is_none() {
@@ -304,7 +361,7 @@ impl ModifyOp {
                 let place = place_of(node, existing, row)?;
                 let Some((id, _)) = self.lock(ctx, existing, &place, RowLockMode::ForUpdate, row)? else { return Ok(None) };
                 let old = self.old_row(ctx, existing, &place, id, row)?;
-                self.delete(ctx, &place, id, old).map(Some)
+                self.delete(ctx, &place, id, old)
             }
             (Action::Merge { actions, condition, source_marker }, Some(existing)) => {
                 self.merge(ctx, existing, actions, condition, *source_marker, row)
@@ -313,13 +370,35 @@ impl ModifyOp {
         }
     }
 
-    fn insert(&mut self, ctx: &ExecContext, mut new: Vec<Datum>) -> Result<Changed> {
+    fn insert(&mut self, ctx: &ExecContext, mut new: Vec<Datum>) -> Result<Option<Changed>> {
         if self.node.target.routing.is_some() {
-            let Routed { row: values, id, table } = self.writer.insert_routed(ctx, new)?;
-            return Ok(Changed { old: None, new: Some(Version { values, id, table }) });
+            let Some(Routed { row: values, id, table }) = self.writer.insert_routed(ctx, new)? else { return Ok(None) };
+            return Ok(Some(Changed { old: None, new: Some(Version { values, id, table }) }));
         }
-        let id = self.writer.insert(ctx, &mut new)?;
-        Ok(Changed { old: None, new: Some(Version { values: new, id, table: self.node.target.relation.oid }) })
+        let Some(id) = self.writer.insert(ctx, &mut new)? else { return Ok(None) };
+        Ok(Some(Changed { old: None, new: Some(Version { values: new, id, table: self.node.target.relation.oid }) }))
+    }
+
+    /// Events that a member has left for triggers go to the statement's: of all members they come in the order of the rows.
+    fn gather_events(&mut self, ctx: &ExecContext, place: &Place<'_>) -> Result<()> {
+        match place.member.map(|at| &mut self.members[at]) {
+            Some(member) if member.target.triggers.is_some() => self.writer.gather_events(ctx, member),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is deleted and inserted is the move of a row, for triggers that read all rows of the statement.
+    fn set_moving(&self, moving: bool) {
+        self.writer.transitions.iter().for_each(|transitions| transitions.set_moving(moving));
+    }
+
+    /// A row of the view that triggers change.
+    fn view_row(&self, existing: &Existing, row: &[Datum]) -> Vec<Datum> {
+        existing.columns.iter().map(|c| c.map_or(Datum::Null, |c| row[c].clone())).collect()
+    }
+
+    fn of_view(&self, values: Vec<Datum>) -> Option<Version> {
+        Some(Version { values, id: RowId(0), table: self.node.target.relation.oid })
     }
 
     fn writer(&mut self, place: &Place<'_>) -> &mut TableWriter {
@@ -337,28 +416,46 @@ impl ModifyOp {
         id: RowId,
         old: Vec<Datum>,
         mut new: Vec<Datum>,
-    ) -> Result<Changed> {
+    ) -> Result<Option<Changed>> {
         let version = |values| Some(Version { values, id, table: place.source.relation });
+        let writer = self.writer(place);
+        match writer.before_update(ctx, id, &old, &mut new)? {
+            Before::Skip => return Ok(None),
+            Before::Ran => writer.lock_for_changed_key(ctx, id, &old, &new)?,
+            Before::Same => {}
+        }
         if self.node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
             let node = self.node.clone();
             // It goes to another partition.
             let shown = self.shown(ctx, place, old.clone())?;
-            self.writer(place).delete(ctx, id, &old)?;
+            self.set_moving(true);
+            if self.delete(ctx, place, id, old)?.is_none() {
+                self.set_moving(false);
+                return Ok(None);
+            }
             let new = match (place.member, &node.family) {
                 (Some(at), Some(family)) => family.members[at].columns.up(new),
                 _ => new,
             };
-            return Ok(Changed { old: version(shown), ..self.insert(ctx, new)? });
+            let inserted = self.insert(ctx, new)?;
+            self.set_moving(false);
+            return Ok(inserted.map(|changed| Changed { old: version(shown), ..changed }));
         }
         self.writer(place).update(ctx, id, &old, &mut new)?;
+        self.gather_events(ctx, place)?;
         let (old, new) = (self.shown(ctx, place, old)?, self.shown(ctx, place, new)?);
-        Ok(Changed { old: version(old), new: version(new) })
+        Ok(Some(Changed { old: version(old), new: version(new) }))
     }
 
-    fn delete(&mut self, ctx: &ExecContext, place: &Place<'_>, id: RowId, old: Vec<Datum>) -> Result<Changed> {
-        self.writer(place).delete(ctx, id, &old)?;
+    fn delete(&mut self, ctx: &ExecContext, place: &Place<'_>, id: RowId, old: Vec<Datum>) -> Result<Option<Changed>> {
+        let writer = self.writer(place);
+        if writer.before_delete(ctx, id, &old)? == Before::Skip {
+            return Ok(None);
+        }
+        writer.delete(ctx, id, &old)?;
+        self.gather_events(ctx, place)?;
         let values = self.shown(ctx, place, old)?;
-        Ok(Changed { old: Some(Version { values, id, table: place.source.relation }), new: None })
+        Ok(Some(Changed { old: Some(Version { values, id, table: place.source.relation }), new: None }))
     }
 
     /// A row of a member with the target's columns, virtual ones computed.
@@ -412,7 +509,7 @@ impl ModifyOp {
         row: &mut [Datum],
     ) -> Result<Option<(RowId, bool)>> {
         let Some(id) = row_id(row, existing) else { return Ok(None) };
-        match lock_and_recheck(ctx, place.source, id, mode, Purpose::Change)? {
+        match lock_and_recheck(ctx, place.source, id, mode, Purpose::Change(doing(&self.node.action)))? {
             Relock::Unchanged => Ok(Some((id, false))),
             Relock::Skip => Ok(None),
             Relock::Changed(outputs) => {
@@ -444,7 +541,7 @@ impl ModifyOp {
                 mode = RowLockMode::ForUpdate;
                 continue;
             }
-            return self.update(ctx, place, id, old, new).map(Some);
+            return self.update(ctx, place, id, old, new);
         }
     }
 
@@ -485,13 +582,18 @@ impl ModifyOp {
             Ok(columns.up(row))
         };
         let mut new = columns.down(new);
+        if !writer.before_insert(ctx, &mut new)? {
+            return Ok(None);
+        }
         // As in PostgreSQL (ExecInsert): a row that breaks a constraint of its own is an error, also where another row is in its way.
         writer.check_new(ctx, &mut new)?;
         loop {
             let is_arbiter = |i: Oid| arbiters.is_empty() || arbiters.iter().any(|a| is_part(ctx, i, *a));
             let Some(found) = writer.find_conflict(ctx, &new, |i| is_arbiter(i.oid))? else {
                 let id = writer.insert_checked(ctx, &new)?;
-                return Ok(Some(Changed { old: None, new: Some(Version { values: up(new)?, id, table }) }));
+                let values = up(new)?;
+                self.writer.gather_routed(ctx, table)?;
+                return Ok(Some(Changed { old: None, new: Some(Version { values, id, table }) }));
             };
             let Some((assignments, filter)) = &conflict.update else {
                 check_conflict_visible(ctx, target.tree, found.row)?;
@@ -514,13 +616,20 @@ impl ModifyOp {
                 return Ok(None);
             }
             let mut updated = columns.down(assign(assignments, ctx, &columns.up(old.clone()), &both)?);
+            match writer.before_update(ctx, found.row, &old, &mut updated)? {
+                Before::Skip => return Ok(None),
+                Before::Ran => writer.lock_for_changed_key(ctx, found.row, &old, &updated)?,
+                Before::Same => {}
+            }
             if is_routed && !writer.accepts(ctx, &mut updated)? {
                 return Err(melba_types::err!(FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
                     .detail("The result tuple would appear in a different partition than the original tuple."));
             }
             writer.update(ctx, found.row, &old, &mut updated)?;
             let version = |row| -> Result<_> { Ok(Some(Version { values: up(row)?, id: found.row, table })) };
-            return Ok(Some(Changed { old: version(old)?, new: version(updated)? }));
+            let changed = Changed { old: version(old)?, new: version(updated)? };
+            self.writer.gather_routed(ctx, table)?;
+            return Ok(Some(changed));
         }
     }
 
@@ -553,7 +662,7 @@ impl ModifyOp {
                 if let MergeActionNode::Insert(values) = &action.command {
                     ctx.set_merge_action(Some("INSERT"));
                     let new = new_row(values, ctx, row)?;
-                    return self.insert(ctx, new).map(Some);
+                    return self.insert(ctx, new);
                 }
                 let Some(id) = row_id(row, existing).filter(|_| !matches!(action.command, MergeActionNode::Nothing)) else {
                     return Ok(None);
@@ -586,14 +695,14 @@ impl ModifyOp {
                 let old = self.old_row(ctx, existing, &place, id, row)?;
                 let MergeActionNode::Update(assignments) = &action.command else {
                     ctx.set_merge_action(Some("DELETE"));
-                    return self.delete(ctx, &place, id, old).map(Some);
+                    return self.delete(ctx, &place, id, old);
                 };
                 ctx.set_merge_action(Some("UPDATE"));
                 let new = match computed {
                     Some(new) => new,
                     None => self.assign(ctx, &place, assignments, &old, row)?,
                 };
-                return self.update(ctx, &place, id, old, new).map(Some);
+                return self.update(ctx, &place, id, old, new);
             }
             return Ok(None);
         }

@@ -46,6 +46,8 @@ pub struct Evaluation<S: ?Sized = dyn SubPlans> {
     /// Values of enclosing CASEs, array casts and domain checks, innermost last.
     locals: RefCell<Vec<Datum>>,
     merge_action: Cell<Option<&'static str>>,
+    /// Commands of this transaction that ran within the statement, each from the first to the last of several, ascending.
+    nested: RefCell<Vec<(u32, u32)>>,
     /// Made when the first rows are kept.
     resources: OnceCell<Arc<Resources>>,
     pub subplans: S,
@@ -84,6 +86,7 @@ impl<S> Evaluation<S> {
             executor: RefCell::default(),
             locals: RefCell::default(),
             merge_action: Cell::new(None),
+            nested: RefCell::default(),
             resources: OnceCell::new(),
             subplans,
         }
@@ -105,6 +108,7 @@ impl<S: ?Sized> Evaluation<S> {
             executor: RefCell::new(executor),
             locals: self.locals.clone(),
             merge_action: self.merge_action.clone(),
+            nested: RefCell::default(),
             resources: OnceCell::from(self.resources().clone()),
             subplans,
         }
@@ -131,6 +135,29 @@ impl<S: ?Sized> Evaluation<S> {
     /// Keeps the view usable to the end of the statement, whatever views are taken meanwhile.
     pub fn keep_view(&self) {
         self.kept_view.get_or_init(|| self.transaction().pin_view(self.view()));
+    }
+
+    /// Runs a function whose statements may change rows, and notes their commands; whether there were any.
+    ///
+    /// What this statement writes afterwards is of a command of its own again.
+    pub fn nesting<T>(&self, f: impl FnOnce() -> T) -> (T, bool) {
+        // Its statements take views of their own, and this one goes on with its own.
+        self.keep_view();
+        let before = self.transaction.command();
+        let result = f();
+        let after = self.transaction.command();
+        if after > before {
+            self.transaction.current_view(self.view());
+            self.nested.borrow_mut().push((before + 1, after));
+        }
+        (result, after > before)
+    }
+
+    /// Whether a command of this transaction ran within the statement (`nesting`).
+    pub fn is_nested(&self, command: u32) -> bool {
+        let nested = self.nested.borrow();
+        let at = nested.partition_point(|(_, last)| *last < command);
+        nested.get(at).is_some_and(|(first, _)| *first <= command)
     }
 
     pub fn check_interrupt(&self) -> Result<()> {

@@ -8,6 +8,8 @@ use melba_encoding::Encoding;
 use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 use melba_types::{Batch, Csn, Datum, Oid, Result};
 
+use super::trigger::{TransitionTable, TriggerCall};
+
 /// What a function may ask of its surroundings.
 pub struct CallContext<'a> {
     pub session: &'a dyn Session,
@@ -104,6 +106,22 @@ pub trait Session: Send + Sync {
     /// The rows of a set-returning function that a user wrote, each computed when it is asked for.
     fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
         Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
+    }
+    /// Runs a trigger's function: the row that it gives, or NULL.
+    fn call_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
+        Err(melba_types::DbError::unsupported(format!("trigger {} here", call.trigger.name)))
+    }
+    /// The rows that the statement of the trigger has changed whose function runs, by the name that it gives them.
+    fn transition_table(&self, _name: &str) -> Option<Arc<dyn TransitionTable>> {
+        None
+    }
+    /// Whether a trigger runs that a statement on the relation, or on a partition of it, has fired.
+    fn is_in_use(&self, _relation: Oid) -> bool {
+        false
+    }
+    /// Whether session_replication_role is replica.
+    fn is_replica(&self) -> bool {
+        false
     }
     /// A function's SQL-standard body as it is shown.
     fn shown_body(&self, function: &melba_catalog::Function) -> Result<String> {

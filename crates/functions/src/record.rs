@@ -264,7 +264,11 @@ fn field_key(call: &CallContext<'_>, value: &Datum, ty: Oid) -> Result<KeyType> 
 
 /// Comparison of the values' bytes: `record_image_*`. Differences that comparison overlooks count.
 fn compare_image(_: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
-    let (x, y) = (a[0].as_record(), a[1].as_record());
+    image_order(a[0].as_record(), a[1].as_record())
+}
+
+/// The same of two records; equal only if nothing tells them apart.
+pub fn image_order(x: &Record, y: &Record) -> Result<Ordering> {
     if x.fields.len() != y.fields.len() {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare record types with different numbers of columns"));
     }

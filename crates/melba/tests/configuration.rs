@@ -98,7 +98,7 @@ fn settings_that_do_nothing_say_so_and_what_is_not_there_is_refused() {
     let mut client = server.connect("postgres", None).expect("postgres may");
     let note = row(&mut client, "select extra_desc from pg_settings where name = 'jit'");
     assert!(texts(&note)[0].starts_with("Accepted without effect. "), "{note:?}");
-    let error = client.batch_execute("set session_replication_role = replica").expect_err("there is no such thing");
+    let error = client.batch_execute("set session_preload_libraries = 'x'").expect_err("there is no such thing");
     assert_eq!(error.code().map(|code| code.code().to_owned()).as_deref(), Some("0A000"));
     client.batch_execute("set session_replication_role = local; set array_nulls = on").expect("these are so");
 }

@@ -36,6 +36,8 @@ const ROW_STORE_ROWS: f64 = 10_000.0;
 /// 10^4 tables.
 const SYSTEM_ROW: f64 = 0.025;
 const SYSTEM_LOOKUP: f64 = 0.5;
+/// A plan serves statements that change few rows and those that change many; it is made once.
+const TRANSITION_ROWS: f64 = 100.0;
 /// Calling a function for its rows takes about as long as such a lookup.
 const FUNCTION_SCAN: f64 = 0.5;
 
@@ -67,6 +69,9 @@ impl Planner<'_> {
             RangeKind::Cte { name, levels, .. } => {
                 let binding = self.cte_binding(name, *levels)?;
                 Ok(vec![self.simple_path(entry, Access::Cte, own, own_params, binding.rows)])
+            }
+            RangeKind::Transition { .. } => {
+                Ok(vec![self.simple_path(entry, Access::Transition, own, own_params, TRANSITION_ROWS)])
             }
             RangeKind::Result => Ok(vec![self.simple_path(entry, Access::Result, own, own_params, 1.0)]),
             RangeKind::Join { .. } => Err(DbError::internal("a join is no relation")),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Relation, Storage};
+use melba_catalog::{Relation, RelationKind, Storage};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Kind, Oid, Result};
 
@@ -25,15 +25,18 @@ impl Planner<'_> {
         let Some(entry) = query.result else {
             return Err(DbError::internal("a data-modifying statement without a target"));
         };
-        let RangeKind::Relation { oid, .. } = query.range_table[entry].kind else {
-            return Err(DbError::unsupported("changing data through a view"));
+        let oid = match query.range_table[entry].kind {
+            RangeKind::Relation { oid, .. } => oid,
+            // Its triggers change what it shows.
+            RangeKind::Subquery { view, .. } if view.is_valid() => view,
+            _ => return Err(DbError::internal("a target that is no relation")),
         };
         let Some(relation) = self.catalog().relation(oid).cloned() else {
             return Err(DbError::internal(format!("relation {oid} does not exist")));
         };
         match relation.storage {
             Storage::Tree(_) => {}
-            Storage::None if relation.is_partitioned() => {}
+            Storage::None if relation.is_partitioned() || relation.kind == RelationKind::View => {}
             // PostgreSQL lets superusers do it; here the rows are computed.
             Storage::System(_) => {
                 return Err(DbError::unsupported(format!("changing system catalog \"{}\" by its rows", relation.name)));
@@ -48,6 +51,7 @@ impl Planner<'_> {
         let mut target = builder.table(oid)?;
         let required = &query.range_table[entry].required;
         target.written = required.inserted.iter().chain(&required.updated).copied().collect();
+        target.updated = required.updated.clone();
         let target = Arc::new(target);
         let counts = self.levels.len() == 1;
         if query.command == Command::Insert {
@@ -143,7 +147,8 @@ impl Planner<'_> {
         let mut tree = self.prepare(query)?;
         tree.keep_partners();
         self.level_mut().entries = std::mem::take(&mut query.range_table);
-        let mut needed: Vec<(usize, i16)> = vec![(entry, -1)];
+        let is_view = relation.kind == RelationKind::View;
+        let mut needed: Vec<(usize, i16)> = if is_view { vec![] } else { vec![(entry, -1)] };
         // Virtual columns are computed only where they are read.
         let is_stored = |c: &usize| !relation.columns[*c].dropped && relation.columns[*c].generated != b'v';
         needed.extend((0..relation.columns.len()).filter(is_stored).map(|c| (entry, c as i16 + 1)));
@@ -161,16 +166,19 @@ impl Planner<'_> {
             stage = Stage { node: self.node(op, kinds, estimate), layout: stage.layout };
         }
         let layout = stage.layout;
-        let family = self.family(entry, relation, &layout)?;
+        let family = if is_view { None } else { self.family(entry, relation, &layout)? };
         let (source, scan) = match &family {
+            None if is_view => (None, Layout::default()),
             None => {
                 let (source, scan) = self.table_source(entry, relation, &[])?;
                 (Some(source), scan)
             }
             Some(_) => (None, Layout(self.needed(entry, &[]).iter().map(|c| (entry, *c)).collect())),
         };
-        let Some(row_id) = layout.position(entry, -1) else {
-            return Err(DbError::internal("the target's row id is not in the row"));
+        let row_id = match layout.position(entry, -1) {
+            Some(place) => place,
+            None if is_view => 0,
+            None => return Err(DbError::internal("the target's row id is not in the row")),
         };
         let existing = Existing {
             source,
@@ -179,7 +187,7 @@ impl Planner<'_> {
                 .map(|c| layout.position(entry, c as i16 + 1).filter(|_| is_stored(&c)))
                 .collect(),
             replace: row_columns(&layout, &scan),
-            recheck: self.compile_rechecks(rechecks(&tree), &layout)?,
+            recheck: if is_view { vec![] } else { self.compile_rechecks(rechecks(&tree), &layout)? },
         };
         let action = match query.command {
             Command::Update => Action::Update(self.assignments(&query.targets.clone(), relation, &layout)?),

@@ -323,6 +323,7 @@ impl SetCall {
         match &self.source {
             SetSource::Set { call, .. } | SetSource::System { call } => call.args.iter().for_each(|arg| arg.columns(out)),
             SetSource::Routine(routine) => routine.args.iter().for_each(|arg| arg.columns(out)),
+            SetSource::Transition(_) => {}
             SetSource::Scalar(expression) => expression.columns(out),
         }
     }
@@ -348,6 +349,8 @@ pub enum SetSource {
     },
     /// A function that a user wrote.
     Routine(Box<Routine>),
+    /// The rows that a trigger's statement has changed, by name.
+    Transition(Arc<str>),
     /// One value, one row.
     Scalar(Expression),
 }
@@ -358,6 +361,7 @@ impl std::fmt::Debug for SetSource {
             SetSource::Set { .. } => "Set",
             SetSource::System { .. } => "System",
             SetSource::Routine(_) => "Routine",
+            SetSource::Transition(_) => "Transition",
             SetSource::Scalar(_) => "Scalar",
         })
     }

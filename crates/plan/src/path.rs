@@ -83,6 +83,7 @@ pub(super) enum Access {
         any_of: Vec<(usize, Expr)>,
     },
     Function,
+    Transition,
     Values,
     Cte,
     Result,

@@ -77,6 +77,8 @@ pub(super) struct Builder<'p, 'a> {
     whole_rows: HashSet<usize>,
     /// Rows may be looked at again when they have changed meanwhile: subqueries in conditions stay there.
     rechecks: bool,
+    /// The entry that is changed.
+    target: Option<usize>,
 }
 
 impl Planner<'_> {
@@ -87,7 +89,8 @@ impl Planner<'_> {
         let from = std::mem::take(&mut query.from);
         let filter = query.filter.take();
         let rechecks = query.command != Command::Select || !query.locking.is_empty();
-        let mut builder = Builder { planner: self, entries: Vec::new(), replaced: HashMap::new(), whole_rows, rechecks };
+        let target = query.result;
+        let mut builder = Builder { planner: self, entries: Vec::new(), replaced: HashMap::new(), whole_rows, rechecks, target };
         builder.entries = std::mem::take(&mut query.range_table);
         let mut items = Vec::new();
         for item in from {
@@ -317,7 +320,8 @@ impl Builder<'_, '_> {
     /// A range entry, or what a simple subquery is made of.
     fn leaf(&mut self, entry: usize, nullable: bool) -> Result<Tree> {
         let RangeKind::Subquery { query, view } = &self.entries[entry].kind else { return Ok(Tree::Leaf(entry)) };
-        if !self.is_simple(query) || self.planner.is_barrier(*view) {
+        // Triggers are shown a view's rows as they are.
+        if !self.is_simple(query) || self.planner.is_barrier(*view) || self.target == Some(entry) {
             return Ok(Tree::Leaf(entry));
         }
         // A computed column of a null-extended side must become NULL, which an expression in its place would not.

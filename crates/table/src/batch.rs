@@ -9,11 +9,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use melba_catalog::trigger_events::INSERT;
 use melba_engine::{Duplicate, IndexLoad};
 use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
 
 use super::error;
 use super::target::{IndexTarget, PlainParts, TableTarget, plain_parts};
+use super::trigger::{Moment, Triggers};
 use super::writer::TableWriter;
 use melba_expression::repeat;
 use melba_expression::{Evaluation, Expression};
@@ -66,6 +68,9 @@ impl TableWriter {
     /// # Errors
     /// Those of `insert`; about keys they may come with a later batch, or with `finish`.
     pub fn insert_batch(&mut self, ctx: &Evaluation, mut batch: Batch) -> Result<(), RowError> {
+        if self.takes_rows_one_by_one() {
+            return self.insert_one_by_one(ctx, &batch);
+        }
         if let Some(router) = self.router.as_ref().filter(|_| !self.target.partition.is_empty()) {
             let first = router.count;
             let check = |i: usize| self.check_in_partition(ctx, &batch.row(i)).map_err(|e| (first + i as u64, e));
@@ -83,6 +88,30 @@ impl TableWriter {
             return Err((number, error));
         }
         self.take_batch(ctx, &target, batch)
+    }
+
+    /// Whether a trigger has to look at each row before the next one comes.
+    pub fn takes_rows_one_by_one(&self) -> bool {
+        let has_triggers =
+            |triggers: &Arc<Triggers>| triggers.has(Moment::BeforeRow, INSERT) || triggers.has(Moment::InsteadOf, INSERT);
+        self.target.triggers.as_ref().is_some_and(has_triggers)
+            || self.target.routing.as_ref().is_some_and(|routing| routing.has_triggers)
+    }
+
+    fn insert_one_by_one(&mut self, ctx: &Evaluation, batch: &Batch) -> Result<(), RowError> {
+        for i in 0..batch.rows {
+            let number = self.rows.count;
+            self.rows.count += 1;
+            let mut row = batch.row(i);
+            let inserted = match self.target.routing.is_some() {
+                true => self.insert_routed(ctx, row).map(|routed| routed.is_some()),
+                false => self.insert(ctx, &mut row).map(|id| id.is_some()),
+            };
+            let inserted = inserted.map_err(|e| (number, e))?;
+            // Rows of a view count whatever its triggers say.
+            self.skipped += u64::from(!inserted && !self.is_view());
+        }
+        Ok(())
     }
 
     /// Takes rows that are as they should be, but for their keys.
@@ -176,7 +205,7 @@ impl TableWriter {
     ) -> Result<(), (usize, DbError)> {
         let formed = self.former.form_batch(ctx, &target.toast, batch)?;
         let ids = self.txn.insert_batch(target.tree, formed.as_ref().unwrap_or(batch)).map_err(|e| (0, e.into()))?;
-        if target.indexes.is_empty() && target.references.is_empty() {
+        if target.indexes.is_empty() && target.references.is_empty() && target.triggers.is_none() && self.transitions.is_none() {
             return Ok(());
         }
         self.rows.note_ids(ids.start, first);
@@ -210,7 +239,8 @@ impl TableWriter {
                 self.enter_row(ctx, target, &by_row, batch, i, RowId(first.0 + i as u64)).map_err(|e| (i, e))?;
             }
         }
-        self.events.inserted_batch(ctx, target, batch, first).map_err(|e| (0, e))
+        self.events.inserted_batch(ctx, target, batch, first).map_err(|e| (0, e))?;
+        self.after_batch(ctx, batch).map_err(|e| (0, e))
     }
 
     /// Enters a row into some indexes.

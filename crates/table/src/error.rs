@@ -31,6 +31,13 @@ pub fn sees(session: &dyn Session, relation: &Relation, column: &Column) -> bool
     session.catalog().has_column_privileges(session.user(), relation, column, acl::SELECT)
 }
 
+/// 27000: a trigger before the change of a row has changed it. `done`: what was to be done to it.
+pub fn changed_by_trigger(done: &str) -> DbError {
+    let message = format!("tuple to be {done} was already modified by an operation triggered by the current command");
+    err!(TRIGGERED_DATA_CHANGE_VIOLATION, "{message}")
+        .hint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")
+}
+
 /// `Failing row contains (1, null, abc).`, long values cut. Columns that the user may neither read nor has written (`written`) are
 /// left out, and the others named; `None`: there is none to show.
 pub fn failing_row(session: &dyn Session, relation: &Relation, written: &[i16], row: &[Datum]) -> Option<String> {

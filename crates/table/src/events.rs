@@ -12,8 +12,8 @@ use melba_engine::Transaction;
 use melba_types::{Batch, Datum, Result, RowId};
 
 pub use deferred::{DeferredEvents, DeferredPosition};
-pub(super) use log::Rows;
 use log::{EventLog, Subject, What};
+pub(super) use log::{Fired, Rows};
 pub(super) use runner::Runner;
 
 use super::target::{IndexTarget, TableTarget};
@@ -123,6 +123,14 @@ impl Events {
         id: RowId,
     ) -> Result<()> {
         self.log.push(ctx, &Subject::Unique(target.clone(), index.oid), What::row(id))
+    }
+
+    /// Triggers fire later, for a row or the whole statement.
+    pub(super) fn triggered(&mut self, ctx: &Evaluation, fired: Fired, old: Option<Datum>, new: Option<Datum>) -> Result<()> {
+        if fired.which.is_empty() {
+            return Ok(());
+        }
+        self.log.push(ctx, &Subject::Triggers(fired), What::Change { old, new })
     }
 
     fn referenced(

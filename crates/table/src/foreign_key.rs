@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use melba_catalog::trigger_events::{DELETE, UPDATE};
 use melba_catalog::{Constraint, ForeignKeyInfo};
 use melba_engine::{Held, Isolation, RowLockMode, Wait};
 use melba_fmgr::io;
@@ -11,6 +12,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
 use super::error;
 use super::events::{Events, Runner};
 use super::part_source::PartSource;
+use super::steps::Before;
 use super::target::TableTarget;
 use super::writer::TableWriter;
 use melba_expression::key::KeyPart;
@@ -145,6 +147,10 @@ pub(super) fn follow(
     if action == Action::Check && still_there(runner, referenced, constraint, &key, old)? {
         return Ok(Events::default());
     }
+    let event = if deleted && action == Action::Cascade { DELETE } else { UPDATE };
+    if !matches!(action, Action::Check | Action::Restrict) {
+        runner.begin(&child, event, &constraint.columns)?;
+    }
     let (rows, _held) = referencing_rows(runner, &child, referenced, constraint, old)?;
     if rows.is_empty() {
         return Ok(Events::default());
@@ -167,6 +173,8 @@ pub(super) fn follow(
         None => None,
     };
     let mut writer = TableWriter::new(child.clone(), runner.txn.clone());
+    writer.updated = constraint.columns.clone();
+    writer.transitions = runner.transitions(&child, event);
     for row in rows {
         change_referencing(runner, &mut writer, constraint, (&key, action, deleted), new.as_deref(), row)?;
     }
@@ -289,7 +297,10 @@ fn change_referencing(
     let Some(bytes) = latest.row else { return Ok(()) };
     let old = child.decode(&bytes);
     if deleted && action == Action::Cascade {
-        return writer.delete(runner.ctx, row, &old);
+        return match writer.before_delete(runner.ctx, row, &old)? {
+            Before::Skip => Ok(()),
+            Before::Same | Before::Ran => writer.delete(runner.ctx, row, &old),
+        };
     }
     let mut changed = old.clone();
     for (at, column) in constraint.columns.iter().enumerate() {
@@ -301,6 +312,11 @@ fn change_referencing(
             Action::Cascade => new.map_or(Datum::Null, |new| new[at].clone()),
             _ => continue,
         };
+    }
+    match writer.before_update(runner.ctx, row, &old, &mut changed)? {
+        Before::Skip => return Ok(()),
+        Before::Ran => writer.lock_for_changed_key(runner.ctx, row, &old, &changed)?,
+        Before::Same => {}
     }
     writer.update(runner.ctx, row, &old, &mut changed)
 }

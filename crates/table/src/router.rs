@@ -6,7 +6,10 @@ use melba_engine::{Held, Transaction};
 use melba_types::{Batch, Datum, DbError, Oid, Result, RowId};
 
 use super::batch::RowError;
+use super::events::Events;
 use super::routing::{ColumnMap, Routing};
+use super::target::TableTarget;
+use super::transition::Transitions;
 use super::writer::{Above, TableWriter};
 use melba_expression::Evaluation;
 
@@ -16,6 +19,10 @@ pub(super) struct Router {
     txn: Arc<Transaction>,
     /// As `TableTarget::written`, of the root.
     written: Vec<i16>,
+    /// As `TableTarget::updated`.
+    updated: Vec<i16>,
+    /// Where the rows go that triggers of the root read.
+    pub transitions: Option<Arc<Transitions>>,
     writers: Vec<Option<TableWriter>>,
     /// Numbers, among the rows of the statement, of the rows that each leaf was given in batches.
     numbers: Vec<Vec<u64>>,
@@ -33,10 +40,11 @@ pub struct Routed {
 }
 
 impl Router {
-    pub fn new(routing: Arc<Routing>, txn: Arc<Transaction>, written: Vec<i16>) -> Router {
+    pub fn new(routing: Arc<Routing>, txn: Arc<Transaction>, target: &TableTarget) -> Router {
         let leaves = routing.leaves.len();
+        let (written, updated) = (target.written.clone(), target.updated.clone());
         let writers = (0..leaves).map(|_| None).collect();
-        Router { routing, txn, written, writers, numbers: vec![vec![]; leaves], held: None, count: 0 }
+        Router { routing, txn, written, updated, transitions: None, writers, numbers: vec![vec![]; leaves], held: None, count: 0 }
     }
 
     fn writer(&mut self, ctx: &Evaluation, leaf: usize) -> Result<&mut TableWriter> {
@@ -44,23 +52,30 @@ impl Router {
             let mut writer = TableWriter::new(self.routing.target(ctx, leaf)?, self.txn.clone());
             let root = self.routing.tables[0].relation.clone();
             writer.routed = true;
+            writer.transitions = self.transitions.clone();
             let columns = self.routing.leaves[leaf].columns.clone();
+            let below = |above: &i16| columns.below(*above as usize - 1).map(|at| at as i16 + 1);
+            writer.updated = self.updated.iter().filter_map(below).collect();
             writer.above = Some(Above { relation: root, columns, written: self.written.clone() });
             self.writers[leaf] = Some(writer);
         }
         self.writers[leaf].as_mut().ok_or_else(|| DbError::internal("a partition without its writer"))
     }
 
-    pub fn insert(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Routed> {
+    /// Events that triggers wait for go to `events`: of all partitions they come in the order of the rows.
+    pub fn insert(&mut self, ctx: &Evaluation, row: Vec<Datum>, events: &mut Events) -> Result<Option<Routed>> {
         let routing = self.routing.clone();
         let at = routing.route(ctx, &row)?;
         let leaf = &routing.leaves[at];
         let mut row = leaf.columns.down(row);
         let writer = self.writer(ctx, at)?;
-        let id = writer.insert(ctx, &mut row)?;
+        let Some(id) = writer.insert(ctx, &mut row)? else { return Ok(None) };
         let target = writer.target.clone();
+        if target.triggers.is_some() {
+            events.append(ctx, std::mem::take(&mut writer.events))?;
+        }
         target.compute_virtuals(ctx, &mut row)?;
-        Ok(Routed { row: leaf.columns.up(row), id, table: leaf.relation.oid })
+        Ok(Some(Routed { row: leaf.columns.up(row), id, table: leaf.relation.oid }))
     }
 
     /// The writer of the partition that a row goes to, and its columns.
@@ -127,8 +142,15 @@ impl Router {
         first.map_or(Ok(()), Err)
     }
 
+    /// Events that a partition has left for triggers.
+    pub fn take_triggered(&mut self, partition: Oid) -> Option<Events> {
+        let mut writers = self.writers.iter_mut().flatten();
+        let writer = writers.find(|w| w.target.relation.oid == partition && w.target.triggers.is_some())?;
+        Some(std::mem::take(&mut writer.events))
+    }
+
     /// What the leaves have left to check.
-    pub fn take_events(&mut self) -> Vec<super::Events> {
+    pub fn take_events(&mut self) -> Vec<Events> {
         self.writers.iter_mut().flatten().map(|w| std::mem::take(&mut w.events)).collect()
     }
 }

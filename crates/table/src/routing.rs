@@ -22,6 +22,8 @@ pub struct Routing {
     pub(super) leaves: Vec<Leaf>,
     /// By OID.
     places: HashMap<Oid, Place>,
+    /// A partition has triggers.
+    pub has_triggers: bool,
 }
 
 /// A partitioned table of the hierarchy.
@@ -115,7 +117,7 @@ impl ColumnMap {
 impl Routing {
     pub(super) fn new(builder: &TargetBuilder<'_>, root: &Arc<Relation>) -> Result<Routing> {
         let catalog = builder.catalog;
-        let mut routing = Routing { tables: vec![], leaves: vec![], places: HashMap::new() };
+        let mut routing = Routing { tables: vec![], leaves: vec![], places: HashMap::new(), has_triggers: false };
         for oid in catalog.descendants(root.oid) {
             let Some(relation) = catalog.relation(oid) else { continue };
             let place = if relation.is_partitioned() {
@@ -125,6 +127,7 @@ impl Routing {
                 Place::Table(routing.tables.len() - 1)
             } else {
                 let columns = ColumnMap::new(root, relation);
+                routing.has_triggers |= !relation.triggers.is_empty();
                 routing.leaves.push(Leaf { relation: relation.clone(), columns, target: OnceLock::new() });
                 Place::Leaf(routing.leaves.len() - 1)
             };

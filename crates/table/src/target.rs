@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, Storage};
+use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, RelationKind, Storage};
 use melba_fmgr::Session;
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
@@ -12,13 +12,14 @@ use super::part_source::PartSource;
 use super::partition::PartitionCheck;
 use super::routing::Routing;
 use super::toast::ToastTarget;
-use melba_analyze::{Context, Expected, analyze_stored_expression};
+use super::trigger::{Triggers, compile_condition};
+use melba_analyze::{Context, Expected, analyze_stored_expression, stored_trigger_condition};
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
 use melba_expression::{Expression, compile_for_table};
 use melba_tree::Expr;
 
-/// The tree of a table whose rows are in its partitions.
+/// The tree of a table whose rows are in its partitions, and of a view, whose triggers know where they are.
 const NO_TREE: TreeId = TreeId(0);
 
 /// A table to write to.
@@ -48,8 +49,11 @@ pub struct TableTarget {
     pub partition: Vec<PartitionCheck>,
     /// Of a partitioned table, whose own tree is none: where its rows go.
     pub routing: Option<Arc<Routing>>,
+    pub triggers: Option<Arc<Triggers>>,
     /// Attribute numbers of columns that the statement writes, whose values its user knows.
     pub written: Vec<i16>,
+    /// Those that an UPDATE assigns, with the generated ones that are computed from them.
+    pub updated: Vec<i16>,
 }
 
 #[derive(Debug)]
@@ -97,6 +101,16 @@ impl TableTarget {
             row[v.column] = v.expression.eval_row(ctx, row)?;
         }
         Ok(())
+    }
+
+    /// A row as it is stored with its virtual columns.
+    pub fn with_virtuals<'a>(&self, ctx: &Evaluation, row: &'a [Datum]) -> Result<Cow<'a, [Datum]>> {
+        if self.virtuals.is_empty() {
+            return Ok(Cow::Borrowed(row));
+        }
+        let mut row = row.to_vec();
+        self.compute_virtuals(ctx, &mut row)?;
+        Ok(Cow::Owned(row))
     }
 
     /// Decodes a stored row.
@@ -237,7 +251,7 @@ impl TargetBuilder<'_> {
             .ok_or_else(|| DbError::internal(format!("could not open relation with OID {oid}")))?;
         let tree = match relation.storage {
             Storage::Tree(tree) => tree,
-            Storage::None if relation.is_partitioned() => NO_TREE,
+            Storage::None if relation.is_partitioned() || relation.kind == RelationKind::View => NO_TREE,
             _ => return Err(DbError::internal(format!("relation \"{}\" has no storage", relation.name))),
         };
         let kinds: Vec<Kind> = relation.columns.iter().map(|c| c.kind).collect();
@@ -274,7 +288,9 @@ impl TargetBuilder<'_> {
         Ok(TableTarget {
             partition: self.partition_checks(&relation)?,
             routing,
+            triggers: self.triggers(&relation)?,
             written: Vec::new(),
+            updated: Vec::new(),
             tree,
             layout: RowLayout::new(kinds),
             key_columns: key_columns(self.catalog, &relation, &constraints),
@@ -293,6 +309,19 @@ impl TargetBuilder<'_> {
             referenced_by: self.catalog.referencing_constraints(oid).into_iter().filter(|c| c.enforced).cloned().collect(),
             relation: relation.clone(),
         })
+    }
+
+    fn triggers(&self, relation: &Arc<Relation>) -> Result<Option<Arc<Triggers>>> {
+        if relation.triggers.is_empty() {
+            return Ok(None);
+        }
+        let mut all = Vec::with_capacity(relation.triggers.len());
+        for trigger in relation.triggers.iter().filter_map(|t| self.catalog.trigger(*t)) {
+            let when = self.with_context(relation, |cx| stored_trigger_condition(cx, trigger, relation))?;
+            let when = when.map(|e| compile_condition(self.catalog, self.session, e, relation)).transpose()?;
+            all.push((trigger.clone(), when));
+        }
+        Ok(Some(Arc::new(Triggers::new(relation, all))))
     }
 
     /// What the rows of a partition satisfy, its own bound first.
@@ -377,18 +406,22 @@ impl TargetBuilder<'_> {
     }
 
     fn analyze(&self, text: &str, relation: &Arc<Relation>, column: Option<usize>) -> Result<Expr> {
-        let context = Context {
+        let expected = column.map(|at| {
+            let c = &relation.columns[at];
+            Expected { ty: c.ty, typmod: c.typmod, column: &c.name }
+        });
+        self.with_context(relation, |context| analyze_stored_expression(context, text, Some(relation), expected))
+    }
+
+    /// What analyzes the texts that the catalog keeps of a table.
+    fn with_context<T>(&self, relation: &Relation, f: impl FnOnce(&Context<'_>) -> Result<T>) -> Result<T> {
+        f(&Context {
             catalog: self.catalog,
             session: self.session,
             search_path: &[],
             temp_namespace: Oid::INVALID,
             database: "",
             user: relation.owner,
-        };
-        let expected = column.map(|at| {
-            let c = &relation.columns[at];
-            Expected { ty: c.ty, typmod: c.typmod, column: &c.name }
-        });
-        analyze_stored_expression(&context, text, Some(relation), expected)
+        })
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_catalog::Relation;
+use melba_catalog::trigger_events::{DELETE, INSERT, UPDATE};
 use melba_engine::Transaction;
 use melba_types::{Batch, Datum, DbError, Result, RowId};
 
@@ -15,6 +16,7 @@ use super::router::{Routed, Router};
 use super::routing::ColumnMap;
 use super::target::{IndexTarget, PlainParts, TableTarget};
 use super::toast::{RowFormer, forget};
+use super::transition::Transitions;
 use melba_expression::Evaluation;
 
 /// A row that ON CONFLICT found in the way.
@@ -42,6 +44,14 @@ pub struct TableWriter {
     pub above: Option<Above>,
     /// Of a partitioned table.
     pub(super) router: Option<Box<Router>>,
+    /// `TableTarget::updated` of the statement's table, by this table's columns.
+    pub updated: Vec<i16>,
+    /// Rows that a trigger has kept from being inserted, of those handed in.
+    pub skipped: u64,
+    /// Where the rows go that triggers of the statement's table read.
+    pub transitions: Option<Arc<Transitions>>,
+    /// `Session::is_replica`, once it was asked for.
+    pub(super) replica: Option<bool>,
 }
 
 /// The table that a statement names, of one below it that it writes to.
@@ -55,9 +65,12 @@ pub struct Above {
 
 impl TableWriter {
     pub fn new(target: Arc<TableTarget>, txn: Arc<Transaction>) -> TableWriter {
-        let router =
-            target.routing.as_ref().map(|routing| Box::new(Router::new(routing.clone(), txn.clone(), target.written.clone())));
+        let router = target.routing.as_ref().map(|routing| Box::new(Router::new(routing.clone(), txn.clone(), &target)));
         TableWriter {
+            updated: target.updated.clone(),
+            skipped: 0,
+            transitions: None,
+            replica: None,
             target,
             txn,
             routed: false,
@@ -72,16 +85,23 @@ impl TableWriter {
         }
     }
 
-    /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in.
+    /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in. `None`: a trigger has kept
+    /// it from being inserted.
     ///
     /// # Errors
     /// 23502, 23514, 23505 as PostgreSQL raises them. Foreign keys are checked by `finish`.
-    pub fn insert(&mut self, ctx: &Evaluation, row: &mut [Datum]) -> Result<RowId> {
+    pub fn insert(&mut self, ctx: &Evaluation, row: &mut [Datum]) -> Result<Option<RowId>> {
+        if self.is_view() {
+            return Ok(self.instead(ctx, INSERT, None, Some(row))?.then_some(RowId(0)));
+        }
+        if !self.before_insert(ctx, row)? {
+            return Ok(None);
+        }
         self.check_new(ctx, row)?;
-        self.insert_checked(ctx, row)
+        self.insert_checked(ctx, row).map(Some)
     }
 
-    /// Fills in the generated columns of a row to be inserted, and checks the row by itself.
+    /// Fills in the generated columns of a row that comes after `before_insert`, and checks the row by itself.
     ///
     /// # Errors
     /// 23502, 23514.
@@ -101,11 +121,11 @@ impl TableWriter {
         Ok(id)
     }
 
-    /// The same for a partitioned table: the row as it is in the partition that it has gone to.
-    pub fn insert_routed(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Routed> {
+    /// `insert` of a partitioned table: the row as it is in the partition that it has gone to.
+    pub fn insert_routed(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Option<Routed>> {
         self.check_in_partition(ctx, &row)?;
         match &mut self.router {
-            Some(router) => router.insert(ctx, row),
+            Some(router) => router.insert(ctx, row, &mut self.events),
             None => Err(DbError::internal("a table without partitions")),
         }
     }
@@ -156,7 +176,8 @@ impl TableWriter {
         for index in &target.indexes {
             self.enter(ctx, index, row, id)?;
         }
-        self.events.inserted(ctx, target, row, id)
+        self.events.inserted(ctx, target, row, id)?;
+        self.after_row(ctx, INSERT, None, Some(row))
     }
 
     /// Enters a new row into an index.
@@ -194,7 +215,7 @@ impl TableWriter {
         has_null
     }
 
-    /// Replaces a row whose lock the caller holds.
+    /// Replaces a row whose lock the caller holds, and which comes after `before_update`.
     pub fn update(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<()> {
         let target = self.target.clone();
         self.prepare(ctx, &target, new)?;
@@ -216,10 +237,11 @@ impl TableWriter {
                 self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(new), id)?;
             }
         }
-        self.events.updated(ctx, &target, old, new, id)
+        self.events.updated(ctx, &target, old, new, id)?;
+        self.after_row(ctx, UPDATE, Some(old), Some(new))
     }
 
-    /// Deletes a row whose lock the caller holds.
+    /// Deletes a row whose lock the caller holds, and which comes after `before_delete`.
     pub fn delete(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
         let target = self.target.clone();
         forget(&self.txn, &target.toast, old)?;
@@ -230,7 +252,8 @@ impl TableWriter {
                 self.txn.index_delete(index.tree, &self.key, id)?;
             }
         }
-        self.events.deleted(ctx, &target, old)
+        self.events.deleted(ctx, &target, old)?;
+        self.after_row(ctx, DELETE, Some(old), None)
     }
 
     /// The first row in the way of `row` in the indexes `arbiters` accepts (by position). The keys stay locked, so a row

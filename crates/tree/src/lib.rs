@@ -189,8 +189,9 @@ pub enum RangeKind {
     Values { rows: Vec<Vec<Expr>> },
     /// Reference to a CTE `levels` queries outwards; `self_reference` inside its own recursive term.
     Cte { name: Arc<str>, levels: usize, self_reference: bool },
-    /// A join as seen by names: for each column the merged expression (a Var, or COALESCE for FULL JOIN USING). Also the
-    /// columns of a view through which its table is changed; that entry is in no FROM.
+    /// The rows of `table` that a statement has changed, by the name that the trigger gives them whose function reads them.
+    Transition { name: Arc<str>, table: Oid },
+    /// A join as seen by names, for each column its merged expression; also a view whose table is changed, which is in no FROM.
     Join { kind: JoinKind, merged: Vec<Expr>, using_columns: usize, using_alias: Option<Arc<str>> },
     /// JSON_TABLE, XMLTABLE.
     TableFunction(Box<TableFunction>),
@@ -586,8 +587,7 @@ pub struct Const {
     pub location: i32,
 }
 
-/// A column of a range entry. Attribute numbers are 1-based; 0 is the whole row; system columns are negative
-/// (`tableoid` -6, `cmax` -5, `xmax` -4, `cmin` -3, `xmin` -2, `ctid` -1).
+/// A column of a range entry, from 1; 0: the whole row; tableoid is -6, cmax -5, xmax -4, cmin -3, xmin -2, ctid -1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
     pub entry: usize,

@@ -202,6 +202,7 @@ macro_rules! from_expressions {
                 RangeKind::Relation { sample: None, .. }
                 | RangeKind::Subquery { .. }
                 | RangeKind::Cte { .. }
+                | RangeKind::Transition { .. }
                 | RangeKind::Result => {}
             }
         }

@@ -11,6 +11,7 @@ use super::relations::bare_relation;
 use crate::classes;
 use crate::objects::*;
 use crate::seed::{Row, seed};
+use crate::triggers::FIRES_ON_ORIGIN;
 
 pub(super) fn constraints() -> Vec<Arc<Constraint>> {
     let constraint = |r: Row<'_>| Constraint {
@@ -39,6 +40,8 @@ pub(super) fn constraints() -> Vec<Arc<Constraint>> {
         no_inherit: false,
         parent: Oid::INVALID,
         depends_on: Vec::new(),
+        check_enabled: FIRES_ON_ORIGIN,
+        action_enabled: FIRES_ON_ORIGIN,
     };
     seed!("pg_constraint").rows().map(|r| Arc::new(constraint(r))).collect()
 }

@@ -168,3 +168,15 @@ fn types_of_version_4_depend_on_nothing() {
     old[0] = VERSION;
     assert!(decode_change(&stored.key, &old).is_none());
 }
+
+#[test]
+fn constraints_of_version_5_are_enabled() {
+    let constraint = samples().into_iter().find(|o| matches!(o, Object::Constraint(_))).expect("a constraint");
+    let stored = encode_change(Oid(5), &ObjectChange::Put(constraint));
+    let value = stored.value.expect("a value");
+    let mut old = value[..value.len() - 2].to_vec();
+    old[0] = VERSION_5;
+    let (_, change) = decode_change(&stored.key, &old).expect("reads back");
+    let ObjectChange::Put(Object::Constraint(read)) = change else { panic!("not a constraint") };
+    assert_eq!((read.check_enabled, read.action_enabled), (FIRES_ON_ORIGIN, FIRES_ON_ORIGIN));
+}

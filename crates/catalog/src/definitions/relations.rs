@@ -9,15 +9,7 @@ use super::{Style, literal, options};
 use crate::naming::quote_ident;
 use crate::objects::*;
 use crate::snapshot::Catalog;
-
-/// Bits of pg_trigger.tgtype.
-const ROW: i16 = 1 << 0;
-const BEFORE: i16 = 1 << 1;
-const INSERT: i16 = 1 << 2;
-const DELETE: i16 = 1 << 3;
-const UPDATE: i16 = 1 << 4;
-const TRUNCATE: i16 = 1 << 5;
-const INSTEAD: i16 = 1 << 6;
+use crate::triggers::trigger_events::{BEFORE, DELETE, INSERT, INSTEAD, ROW, TRUNCATE, UPDATE};
 
 impl Catalog {
     /// pg_get_indexdef: the whole CREATE INDEX.
@@ -233,6 +225,9 @@ impl Catalog {
             self.table_name(table, style),
         );
         if constraint {
+            if let Some(from) = self.relation(t.constraint_table) {
+                let _ = write!(out, "FROM {} ", self.relation_name(from, style.path));
+            }
             out.push_str(if t.deferrable { "DEFERRABLE " } else { "NOT DEFERRABLE " });
             out.push_str(if t.initially_deferred { "INITIALLY DEFERRED " } else { "INITIALLY IMMEDIATE " });
         }
@@ -246,7 +241,7 @@ impl Catalog {
         }
         out.push_str(if is(ROW) { "FOR EACH ROW " } else { "FOR EACH STATEMENT " });
         if let Some(when) = &t.when {
-            let _ = write!(out, "WHEN ({}) ", (style.expression)(when, t.table));
+            let _ = write!(out, "WHEN ({}) ", (style.expression)(when, t.oid));
         }
         let arguments: Vec<_> = t.arguments.iter().map(|a| literal(a)).collect();
         let function = self.function(t.function)?;

@@ -266,6 +266,11 @@ impl Transaction {
         ReadView { csn: view.csn, command: state.command }
     }
 
+    /// The number of the running command.
+    pub fn command(&self) -> u32 {
+        self.state.lock().command
+    }
+
     /// Tells that no statement runs: a READ COMMITTED transaction that idles must not keep old versions alive.
     pub fn end_statement(&self) {
         if self.isolation == Isolation::ReadCommitted {

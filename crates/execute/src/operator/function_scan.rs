@@ -47,6 +47,11 @@ impl RowIter {
                 }
             }
             SetSource::Routine(routine) => Box::new(routine.rows(ctx, row)?.map(|value| Ok(vec![value?]))),
+            SetSource::Transition(name) => {
+                let rows = ctx.session.transition_table(name);
+                let rows = rows.ok_or_else(|| DbError::internal(format!("the rows of \"{name}\" are not there")))?;
+                Box::new(rows.rows()?.map(|value| Ok(vec![value?])))
+            }
             SetSource::Scalar(e) => {
                 let value = e.eval_row(ctx, row)?;
                 Box::new(std::iter::once(Ok(vec![value])))

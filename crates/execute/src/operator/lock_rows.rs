@@ -35,8 +35,8 @@ pub(crate) fn mode_of(strength: LockStrength) -> RowLockMode {
 /// What to lock rows for.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'a> {
-    /// They will be changed.
-    Change,
+    /// They will be changed: what errors say was to become of them.
+    Change(&'static str),
     /// FOR UPDATE and its kin: how to wait, and the columns of the table's unique keys.
     Lock(LockWait, &'a [usize]),
 }
@@ -51,7 +51,7 @@ pub(crate) fn lock_and_recheck(
 ) -> Result<Relock> {
     let transaction = ctx.transaction();
     let keys = match purpose {
-        Purpose::Change => {
+        Purpose::Change(_) => {
             transaction.lock_row_to_change(source.tree, id, mode)?;
             &[][..]
         }
@@ -68,6 +68,11 @@ pub(crate) fn lock_and_recheck(
     }
     let latest = transaction.get_latest(source.tree, id)?;
     if let Some(command) = latest.own_command {
+        if let Purpose::Change(done) = purpose
+            && ctx.is_nested(command)
+        {
+            return Err(melba_table::error::changed_by_trigger(done));
+        }
         // Our own earlier change, which the view shows, or one of this statement, which it does not.
         return Ok(if command >= view.command { Relock::Skip } else { Relock::Unchanged });
     }
@@ -83,7 +88,7 @@ pub(crate) fn lock_and_recheck(
         return Ok(Relock::Unchanged);
     }
     if transaction.isolation() != Isolation::ReadCommitted {
-        let deleted = latest.row.is_none() && matches!(purpose, Purpose::Change);
+        let deleted = latest.row.is_none() && matches!(purpose, Purpose::Change(_));
         let what = if deleted { "delete" } else { "update" };
         bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}");
     }

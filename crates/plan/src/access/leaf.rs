@@ -41,6 +41,10 @@ impl Planner<'_> {
                 let stage = self.create_function_scan(entry, estimate)?;
                 self.finish_leaf(entry, stage, &leaf.filter)
             }
+            Access::Transition => {
+                let stage = self.create_transition_scan(entry, estimate)?;
+                self.finish_leaf(entry, stage, &leaf.filter)
+            }
             Access::Values => {
                 let RangeKind::Values { rows } = self.level().entries[entry].kind.clone() else {
                     return Err(DbError::internal("VALUES entry expected"));
@@ -314,6 +318,31 @@ impl Planner<'_> {
             outputs: (0..width).collect(),
         };
         let mut node = self.node(Op::FunctionScan(Arc::new(node)), kinds.into(), estimate);
+        self.detail(&mut node, "on", || shown);
+        Ok(Stage { node, layout: Layout::of(entry, width) })
+    }
+
+    /// The rows that a trigger's statement has changed are given out like those of a function.
+    fn create_transition_scan(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
+        let described = self.level().entries[entry].clone();
+        let RangeKind::Transition { name, .. } = described.kind else {
+            return Err(DbError::internal("an entry of changed rows expected"));
+        };
+        let kinds = self.kinds_of(&described.columns);
+        let types = described.columns.iter().map(|c| c.ty).collect();
+        let source = SetSource::Transition(name.clone());
+        let call = SetCall { source, kinds: kinds.to_vec(), types, spread: true, row: None };
+        let width = kinds.len();
+        let shown = explain::named(&name, &described.name);
+        let node = FunctionScanNode {
+            name: name.to_string(),
+            alias: described.name,
+            functions: vec![call],
+            ordinality: false,
+            filter: vec![],
+            outputs: (0..width).collect(),
+        };
+        let mut node = self.node(Op::FunctionScan(Arc::new(node)), kinds, estimate);
         self.detail(&mut node, "on", || shown);
         Ok(Stage { node, layout: Layout::of(entry, width) })
     }

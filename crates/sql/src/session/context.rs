@@ -12,7 +12,7 @@ use melba_catalog::{Catalog, Function};
 use melba_encoding::{Encoding, UTF8};
 use melba_engine::Isolation;
 use melba_expression::Expression;
-use melba_fmgr::{CallContext, FormatSettings, IntervalStyle, RoutineCall, RoutineRows};
+use melba_fmgr::{CallContext, FormatSettings, IntervalStyle, RoutineCall, RoutineRows, TransitionTable, TriggerCall};
 use melba_types::{Batch, Datum, DbError, Oid, Result, Severity};
 use parking_lot::{Mutex, RwLock};
 
@@ -251,6 +251,8 @@ pub struct SessionState {
     pub(super) cursors: Mutex<Vec<Listed>>,
     pub(super) routines: BodyCache,
     pub(super) programs: ProgramCache,
+    /// The tables of triggers that run, within each other.
+    pub(super) running_triggers: Arc<Mutex<Vec<Oid>>>,
     pub(super) domain_checks: Mutex<DomainChecks>,
     pub(super) shown: Mutex<ShownCache>,
 }
@@ -293,6 +295,7 @@ impl SessionState {
             cursors: Mutex::default(),
             routines: BodyCache::default(),
             programs: ProgramCache::default(),
+            running_triggers: Arc::default(),
             domain_checks: Mutex::default(),
             shown: Mutex::default(),
         }
@@ -386,7 +389,12 @@ pub struct StatementContext {
     pub user: Arc<User>,
     pub transaction_start: i64,
     pub statement_start: i64,
+    /// Rows that the statement of the trigger has changed whose function these are the surroundings of.
+    pub transitions: Transitions,
 }
+
+/// By name.
+pub(super) type Transitions = Option<Arc<[(Arc<str>, Arc<dyn TransitionTable>)]>>;
 
 impl melba_fmgr::Session for StatementContext {
     fn catalog(&self) -> &Arc<Catalog> {
@@ -491,6 +499,24 @@ impl melba_fmgr::Session for StatementContext {
 
     fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
         self.rows_of_routine(call)
+    }
+
+    fn call_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
+        self.run_trigger(call)
+    }
+
+    fn transition_table(&self, name: &str) -> Option<Arc<dyn TransitionTable>> {
+        let mut all = self.transitions.iter().flat_map(|all| all.iter());
+        all.find(|(known, _)| **known == *name).map(|(_, rows)| rows.clone())
+    }
+
+    fn is_in_use(&self, relation: Oid) -> bool {
+        let running = self.session.running_triggers.lock();
+        running.iter().any(|table| *table == relation || self.catalog.descendants(relation).contains(table))
+    }
+
+    fn is_replica(&self) -> bool {
+        self.session.settings.lock().get("session_replication_role").as_text() == "replica"
     }
 
     fn shown_body(&self, function: &Function) -> Result<String> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufWriter, Read, Write};
 use std::sync::Arc;
 
-use melba_catalog::{Relation, RelationKind, Storage, quote_ident};
+use melba_catalog::{Relation, RelationKind, Storage, quote_ident, trigger_events};
 use melba_engine::RelationLockMode;
 use melba_protocol::Format;
 use melba_types::{DbError, Result, bail, err};
@@ -141,7 +141,8 @@ fn check_freezable(cx: &CopyContext<'_>, relation: &Relation) -> Result<()> {
 fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("COPY FROM without a table"))?;
     let relation = cx.ddl.open_relation(name, RelationLockMode::RowExclusive)?;
-    if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
+    let by_trigger = cx.ddl.catalog().has_instead_trigger(&relation, trigger_events::INSERT);
+    if !by_trigger && !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
         let what = match relation.kind {
             RelationKind::View => "view",
             RelationKind::MaterializedView => "materialized view",
@@ -183,6 +184,7 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     let format = wire_format(&options);
     let writer = TableWriter::new(target, cx.tx.engine.clone());
     let mut copy = CopyFrom::new(exec, cx.tx.clone(), writer, columns, defaults, filter, options);
+    copy.begin()?;
     if s.filename.is_empty() {
         return Ok(Outcome::CopyIn { format, columns: width, copy: Box::new(copy) });
     }

@@ -432,12 +432,12 @@ fn set_constraints(ddl: &Ddl<'_>, context: &StatementContext, s: &ConstraintsSet
             "" => ddl.path.to_vec(),
             schema => vec![ddl.namespace(schema)?.oid],
         };
-        let found = schemas.iter().find_map(|ns| catalog.constraint_by_name(*ns, &name.relname));
-        let found = found.ok_or_else(|| err!(UNDEFINED_OBJECT, "constraint \"{}\" does not exist", name.relname))?;
-        if !found.deferrable {
+        let all = schemas.iter().map(|ns| catalog.constraints_named(*ns, &name.relname)).find(|all| !all.is_empty());
+        let all = all.ok_or_else(|| err!(UNDEFINED_OBJECT, "constraint \"{}\" does not exist", name.relname))?;
+        if s.deferred && all.iter().any(|c| !c.deferrable) {
             bail!(WRONG_OBJECT_TYPE, "constraint \"{}\" is not deferrable", name.relname);
         }
-        constraints.push(found.oid);
+        constraints.extend(all.iter().filter(|c| c.deferrable).map(|c| c.oid));
     }
     ddl.tx.deferred.set(&constraints, s.deferred);
     if !s.deferred {

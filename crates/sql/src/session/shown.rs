@@ -1,22 +1,32 @@
 //! Stored expressions and queries as clients see them: analyzed, and printed for the session's search path.
 
 use melba_catalog::{Function, Relation};
+use melba_tree::{Command, Query};
 use melba_types::{Oid, Result};
 
 use super::context::StatementContext;
 use super::pipeline::analysis;
 use melba_analyze::{
     RoutineScope, analyze_in_routine, analyze_stored_domain_check, analyze_stored_expression, analyze_view, routine_statements,
+    stored_trigger_condition, trigger_entries,
 };
 
 impl StatementContext {
-    /// `of` is the relation whose columns the expression mentions, the domain whose VALUE it does, or 0.
+    /// `of` is the relation whose columns the expression mentions, the domain whose VALUE it does, the trigger whose condition it
+    /// is, or 0.
     pub(super) fn print_expression(&self, text: &str, of: Oid, pretty: bool) -> Result<String> {
         let surroundings = (self.catalog.clone(), self.session.settings_version(), self.path.path.clone());
         if let Some(shown) = self.session.shown.lock().get(&surroundings, text, pretty) {
             return Ok(shown);
         }
         let cx = analysis(self);
+        if let Some(trigger) = self.catalog.trigger(of)
+            && let Some(table) = self.catalog.relation(trigger.table)
+            && let Some(condition) = stored_trigger_condition(&cx, trigger, table)?
+        {
+            let over = Query { range_table: trigger_entries(table), ..Query::new(Command::Select) };
+            return Ok(melba_deparse::shown_trigger_condition(&cx, &condition, &over, pretty));
+        }
         let relation = self.catalog.relation(of);
         if relation.is_none()
             && let Some(domain) = self.catalog.type_(of).and_then(|t| t.domain.as_ref())

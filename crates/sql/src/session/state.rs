@@ -129,6 +129,7 @@ pub(super) fn first_context(state: &Arc<SessionState>, derived: &Derived) -> (St
         format: derived.format.clone(),
         transaction_start: 0,
         statement_start: 0,
+        transitions: None,
     };
     (context, versions)
 }
@@ -424,6 +425,7 @@ impl Session {
             format: self.derived.format.clone(),
             transaction_start: self.transaction.as_ref().map_or(self.statement_start, |t| t.start),
             statement_start: self.statement_start,
+            transitions: None,
         });
         self.context_versions = versions;
     }

@@ -56,6 +56,7 @@ impl StatementContext {
                 None => Err(DbError::internal("a statement without a transaction")),
             },
             "pg_notification_queue_usage" => Ok(Datum::Float8(self.session.instance.cluster.notifications.usage())),
+            "pg_trigger_depth" => Ok(Datum::Int4(self.session.running_triggers.lock().len() as i32)),
             "pg_sleep" => self.sleep(args[0].as_f64()),
             "current_query" => Ok(Datum::text(self.session.activity.query())),
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {

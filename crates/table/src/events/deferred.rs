@@ -93,14 +93,18 @@ impl DeferredEvents {
 
     /// Runs what is no longer deferred: at commit (`all`) and after SET CONSTRAINTS IMMEDIATE.
     pub fn run(&self, ctx: &Evaluation, txn: &Arc<Transaction>, all: bool) -> Result<()> {
-        let mut log = std::mem::take(&mut self.state.lock().log);
-        if log.is_empty() {
-            return Ok(());
+        loop {
+            let mut log = std::mem::take(&mut self.state.lock().log);
+            if log.is_empty() {
+                return Ok(());
+            }
+            let result = runner::run(ctx, txn, &mut log, if all { None } else { Some(self) });
+            if !all {
+                self.state.lock().past.push(log);
+                return result;
+            }
+            // Statements of triggers may have left events of their own.
+            result?;
         }
-        let result = runner::run(ctx, txn, &mut log, if all { None } else { Some(self) });
-        if !all {
-            self.state.lock().past.push(log);
-        }
-        result
     }
 }

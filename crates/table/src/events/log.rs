@@ -9,6 +9,8 @@ use melba_catalog::Constraint;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
 use super::super::target::TableTarget;
+use super::super::transition::Transitions;
+use super::super::trigger::Triggers;
 
 use melba_expression::Evaluation;
 use melba_spill::Store;
@@ -26,6 +28,29 @@ pub enum Subject {
     Unique(Arc<TableTarget>, Oid),
     /// Keys of a referenced table were deleted or changed.
     Referenced(Arc<TableTarget>, Arc<Constraint>),
+    /// Triggers fire for an event, by their places.
+    Triggers(Fired),
+}
+
+#[derive(Clone)]
+pub struct Fired {
+    pub triggers: Arc<Triggers>,
+    pub event: i16,
+    /// By place.
+    pub which: Vec<usize>,
+    /// Of the statement.
+    pub transitions: Option<Arc<Transitions>>,
+}
+
+impl Fired {
+    fn is(&self, other: &Fired) -> bool {
+        let same_rows = match (&self.transitions, &other.transitions) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        same_rows && Arc::ptr_eq(&self.triggers, &other.triggers) && self.event == other.event && self.which == other.which
+    }
 }
 
 /// Rows with ids that follow each other.
@@ -42,6 +67,11 @@ pub enum What {
     Key {
         old: Vec<Datum>,
         new: Option<Vec<Datum>>,
+    },
+    /// A row before and after its change, as values of its table's row type; neither: the change of a whole statement.
+    Change {
+        old: Option<Datum>,
+        new: Option<Datum>,
     },
 }
 
@@ -70,6 +100,7 @@ impl Subject {
             (Subject::References(a, x), Subject::References(b, y)) => is_same(a, b) && x == y,
             (Subject::Unique(a, x), Subject::Unique(b, y)) => is_same(a, b) && x == y,
             (Subject::Referenced(a, x), Subject::Referenced(b, y)) => is_same(a, b) && x.oid == y.oid,
+            (Subject::Triggers(a), Subject::Triggers(b)) => a.is(b),
             _ => false,
         }
     }
@@ -77,6 +108,7 @@ impl Subject {
     fn table(&self) -> Oid {
         match self {
             Subject::References(target, _) | Subject::Unique(target, _) | Subject::Referenced(target, _) => target.relation.oid,
+            Subject::Triggers(fired) => fired.triggers.table.oid,
         }
     }
 }
@@ -90,6 +122,7 @@ impl What {
         let values = match self {
             What::Rows(_) => 0,
             What::Key { old, new } => old.iter().chain(new.iter().flatten()).map(|v| size_of::<Datum>() + v.heap_bytes()).sum(),
+            What::Change { old, new } => old.iter().chain(new).map(Datum::heap_bytes).sum(),
         };
         size_of::<Event>() + values
     }
@@ -161,10 +194,9 @@ impl EventLog {
     /// Events from a place on, and the place after them; none at the end.
     pub fn read(&mut self, at: &mut u64) -> Result<Vec<Event>> {
         let older = self.older_rows();
-        if let Some(store) = &mut self.older
-            && let Some(batch) = store.read(at, BATCH_ROWS)?
-        {
-            return (0..batch.rows).map(|i| decode(&batch, i)).collect();
+        let batch = self.older.as_mut().map(|store| store.read(at, BATCH_ROWS)).transpose()?.flatten();
+        if let Some(batch) = batch {
+            return (0..batch.rows).map(|i| self.decode(&batch, i)).collect();
         }
         let events = self.recent[(*at - older) as usize..].to_vec();
         *at += events.len() as u64;
@@ -208,6 +240,9 @@ impl EventLog {
     }
 }
 
+/// In place of a number of rows: the change of a row or statement.
+const CHANGE: u64 = u64::MAX;
+
 /// Columns: subject, first row, number of rows, old key, new key.
 const KINDS: [Kind; 5] = [Kind::Int8, Kind::Int8, Kind::Int8, Kind::Record, Kind::Record];
 
@@ -218,6 +253,9 @@ fn encode(events: Vec<Event>) -> Batch {
         let (range, old, new) = match event.what {
             What::Rows(rows) => (rows, Datum::Null, Datum::Null),
             What::Key { old, new } => (Rows { first: RowId(0), count: 0 }, record(old), new.map_or(Datum::Null, record)),
+            What::Change { old, new } => {
+                (Rows { first: RowId(0), count: CHANGE }, old.unwrap_or_default(), new.unwrap_or_default())
+            }
         };
         let numbers = [event.subject as i64, range.first.0 as i64, range.count as i64];
         let values = numbers.map(Datum::Int8).into_iter().chain([old, new]);
@@ -231,18 +269,27 @@ fn record(fields: Vec<Datum>) -> Datum {
     Datum::Record(Arc::new(Record { type_oid: Oid::INVALID, field_types, field_names: None, fields }))
 }
 
-fn decode(batch: &Batch, i: usize) -> Result<Event> {
-    let number = |at: usize| match batch.columns[at].get(i) {
-        Datum::Int8(n) => Ok(n as u64),
-        _ => Err(DbError::internal("an event without its numbers")),
-    };
-    let key = |at: usize| match batch.columns[at].get(i) {
-        Datum::Record(record) => Some(record.fields.clone()),
-        _ => None,
-    };
-    let what = match key(3) {
-        Some(old) => What::Key { old, new: key(4) },
-        None => What::Rows(Rows { first: RowId(number(1)?), count: number(2)? }),
-    };
-    Ok(Event { subject: number(0)? as usize, what })
+impl EventLog {
+    fn decode(&self, batch: &Batch, i: usize) -> Result<Event> {
+        let number = |at: usize| match batch.columns[at].get(i) {
+            Datum::Int8(n) => Ok(n as u64),
+            _ => Err(DbError::internal("an event without its numbers")),
+        };
+        let key = |at: usize| match batch.columns[at].get(i) {
+            Datum::Record(record) => Some(record.fields.clone()),
+            _ => None,
+        };
+        let subject = number(0)? as usize;
+        let what = match (number(2)?, &self.subjects[subject]) {
+            (CHANGE, Subject::Triggers(fired)) => {
+                let row = |at| key(at).map(|fields| fired.triggers.record_of(fields));
+                What::Change { old: row(3), new: row(4) }
+            }
+            (count, _) => match key(3) {
+                Some(old) => What::Key { old, new: key(4) },
+                None => What::Rows(Rows { first: RowId(number(1)?), count }),
+            },
+        };
+        Ok(Event { subject, what })
+    }
 }

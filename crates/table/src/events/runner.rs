@@ -5,14 +5,16 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use melba_catalog::Constraint;
 use melba_engine::Transaction;
-use melba_types::{Oid, Result, RowId};
+use melba_types::{Datum, Oid, Result, RowId};
 
 use super::super::error;
 use super::super::foreign_key::{self, Action};
 use super::super::reference::{self, CheckedKeys};
 use super::super::target::{TableTarget, TargetBuilder};
+use super::super::transition::Transitions;
+use super::super::writer::TableWriter;
 use super::deferred::DeferredEvents;
-use super::log::{EventLog, Rows, Subject, What};
+use super::log::{EventLog, Fired, Rows, Subject, What};
 use melba_expression::Evaluation;
 
 /// Runs the events of a log; those of deferred constraints move to the transaction.
@@ -23,6 +25,8 @@ pub fn run(ctx: &Evaluation, txn: &Arc<Transaction>, log: &mut EventLog, deferre
     // What the command has written becomes readable, and long values of it.
     let view = ctx.view();
     ctx.set_view(txn.current_view(view));
+    // Functions of triggers take views of their own.
+    let _pin = txn.pin_view(ctx.view());
     let result = Runner::new(ctx, txn).run(log, deferred);
     ctx.set_view(view);
     result
@@ -34,11 +38,62 @@ pub struct Runner<'a> {
     targets: HashMap<Oid, Arc<TableTarget>>,
     /// References found present in this run.
     pub present: CheckedKeys,
+    /// Tables that actions change, with what they do to them, as one statement each: its triggers fire once.
+    begun: Vec<Begun>,
+    replica: Option<bool>,
+}
+
+/// The statement that all actions of one kind on a table are.
+struct Begun {
+    target: Arc<TableTarget>,
+    event: i16,
+    columns: Vec<i16>,
+    transitions: Option<Arc<Transitions>>,
 }
 
 impl<'a> Runner<'a> {
     fn new(ctx: &'a Evaluation, txn: &'a Arc<Transaction>) -> Runner<'a> {
-        Runner { ctx, txn, targets: HashMap::new(), present: CheckedKeys::default() }
+        Runner { ctx, txn, targets: HashMap::new(), present: CheckedKeys::default(), begun: Vec::new(), replica: None }
+    }
+
+    /// An action is to change a table: fires the triggers before the statement that all of them are.
+    pub fn begin(&mut self, target: &Arc<TableTarget>, event: i16, columns: &[i16]) -> Result<()> {
+        if target.triggers.is_none() || self.begun(target, event).is_some() {
+            return Ok(());
+        }
+        let mut writer = TableWriter::new(target.clone(), self.txn.clone());
+        writer.updated = columns.to_vec();
+        writer.begin(self.ctx, event)?;
+        let (columns, transitions) = (columns.to_vec(), writer.transitions);
+        self.begun.push(Begun { target: target.clone(), event, columns, transitions });
+        Ok(())
+    }
+
+    fn begun(&self, target: &TableTarget, event: i16) -> Option<&Begun> {
+        self.begun.iter().find(|b| b.target.relation.oid == target.relation.oid && b.event == event)
+    }
+
+    /// What triggers want of the rows that actions change.
+    pub fn transitions(&self, target: &TableTarget, event: i16) -> Option<Arc<Transitions>> {
+        self.begun(target, event).and_then(|begun| begun.transitions.clone())
+    }
+
+    /// The triggers after the statements that actions were.
+    fn end(&mut self) -> Result<EventLog> {
+        let mut log = EventLog::default();
+        for Begun { target, event, columns, transitions } in std::mem::take(&mut self.begun) {
+            let mut writer = TableWriter::new(target, self.txn.clone());
+            (writer.updated, writer.transitions) = (columns, transitions);
+            writer.end(self.ctx, event)?;
+            log.append(self.ctx, std::mem::take(&mut writer.events).log)?;
+        }
+        Ok(log)
+    }
+
+    /// Whether a constraint is checked or followed, which ALTER TABLE ... DISABLE TRIGGER ALL and session_replication_role say.
+    fn fires(&mut self, enabled: u8) -> bool {
+        let ctx = self.ctx;
+        melba_catalog::fires(enabled, *self.replica.get_or_insert_with(|| ctx.session.is_replica()))
     }
 
     /// The target for a table, compiled once a run.
@@ -56,6 +111,13 @@ impl<'a> Runner<'a> {
         let mut made = self.run_once(log, deferred)?;
         while !made.is_empty() {
             made = self.run_once(&mut made, deferred)?;
+            if made.is_empty() {
+                made = self.end()?;
+            }
+        }
+        if !self.begun.is_empty() {
+            let mut ended = self.end()?;
+            return self.run(&mut ended, deferred);
         }
         Ok(())
     }
@@ -80,6 +142,10 @@ impl<'a> Runner<'a> {
                         }
                         self.check(&log.subject(&event).clone(), &all, deferred)?;
                     }
+                    What::Change { ref old, ref new } => {
+                        let Subject::Triggers(fired) = log.subject(&event).clone() else { continue };
+                        self.fire(&fired, (old.as_ref(), new.as_ref()), deferred)?;
+                    }
                     What::Key { .. } => {
                         let Subject::Referenced(target, constraint) = log.subject(&event) else { continue };
                         self.referenced(target, constraint, event.what, deferred, &mut made)?;
@@ -91,15 +157,19 @@ impl<'a> Runner<'a> {
 
     /// Checks rows that were written.
     fn check(&mut self, subject: &Subject, rows: &[Rows], deferred: Option<&DeferredEvents>) -> Result<()> {
+        let ctx = self.ctx;
         let defers = |constraint: &Constraint| deferred.is_some_and(|deferred| deferred.defers(constraint));
         let defer = |subject: &Subject| match deferred {
-            Some(deferred) => rows.iter().try_for_each(|rows| deferred.push(self.ctx, subject, What::Rows(*rows))),
+            Some(deferred) => rows.iter().try_for_each(|rows| deferred.push(ctx, subject, What::Rows(*rows))),
             None => Ok(()),
         };
         match subject {
             Subject::References(target, which) => {
                 let mut which = which.clone().unwrap_or_else(|| (0..target.references.len()).collect());
                 which.retain(|at| self.is_there(&target.references[*at]));
+                if deferred.is_some() {
+                    which.retain(|at| self.fires(target.references[*at].check_enabled));
+                }
                 let (later, now): (Vec<usize>, Vec<usize>) = which.into_iter().partition(|at| defers(&target.references[*at]));
                 if !later.is_empty() {
                     defer(&Subject::References(target.clone(), Some(later)))?;
@@ -119,8 +189,32 @@ impl<'a> Runner<'a> {
                 let ids = rows.iter().flat_map(|rows| (0..rows.count).map(|i| RowId(rows.first.0 + i)));
                 ids.into_iter().try_for_each(|id| self.check_unique(target, *index, id))
             }
-            Subject::Referenced(..) => Ok(()),
+            Subject::Referenced(..) | Subject::Triggers(..) => Ok(()),
         }
+    }
+
+    /// Fires triggers after a change; those of deferred constraints later.
+    fn fire(
+        &mut self,
+        fired: &Fired,
+        (old, new): (Option<&Datum>, Option<&Datum>),
+        deferred: Option<&DeferredEvents>,
+    ) -> Result<()> {
+        let Fired { triggers, event, which, transitions } = fired;
+        for &at in which {
+            let constraint = self.ctx.catalog().constraint(triggers.trigger(at).constraint);
+            if let (Some(deferred), Some(constraint)) = (deferred, constraint)
+                && deferred.defers(constraint)
+            {
+                let what = What::Change { old: old.cloned(), new: new.cloned() };
+                deferred.push(self.ctx, &Subject::Triggers(Fired { which: vec![at], ..fired.clone() }), what)?;
+                continue;
+            }
+            // What it changes may be a key that was found.
+            self.present.clear();
+            triggers.call(self.ctx, at, *event, (old, new), transitions.as_deref())?;
+        }
+        Ok(())
     }
 
     /// Follows a key that was deleted or changed.
@@ -133,7 +227,7 @@ impl<'a> Runner<'a> {
         made: &mut EventLog,
     ) -> Result<()> {
         let What::Key { old, new } = &what else { return Ok(()) };
-        if !self.is_there(constraint) {
+        if !self.is_there(constraint) || deferred.is_some() && !self.fires(constraint.action_enabled) {
             return Ok(());
         }
         // Actions other than NO ACTION are never deferred.

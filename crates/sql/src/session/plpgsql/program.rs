@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use melba_analyze::{Context, RoutineResult, RoutineScope};
 use melba_catalog::{Catalog, Function, FunctionKind, TypeKind};
 use melba_expression::Expression;
-use melba_fmgr::RoutineCall;
+use melba_fmgr::{RoutineCall, TriggerCall};
 use melba_parse::{Statement, Strings};
 use melba_plpgsql::tree::{self, Target, VariableType};
 use melba_plpgsql::{Parameter, Returns, Signature, Types};
@@ -19,11 +19,12 @@ use pg_query::{Node, NodeEnum};
 
 use super::super::context::StatementContext;
 use super::super::pipeline::{Planned, analysis};
+use super::trigger;
 
 /// Functions that are kept; beyond them the cache starts anew.
 const PROGRAMS_MAX: usize = 1000;
 
-/// By function and types of arguments and result.
+/// By function and types of arguments and result; of a trigger function, by function and trigger.
 pub(in crate::session) type ProgramCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Program>>>;
 
 /// A value's type with its modifier, and the same of what it is to become.
@@ -183,13 +184,30 @@ impl Program {
             return Program::new(context, function, call).map(Arc::new);
         }
         let key = (function.oid, Box::from(call.arg_types), call.return_type);
+        Program::cached(context, key, || Program::new(context, function, call))
+    }
+
+    /// The function that a trigger runs.
+    pub fn of_trigger(context: &StatementContext, function: &Arc<Function>, call: &TriggerCall<'_>) -> Result<Arc<Program>> {
+        let key = (function.oid, Box::from([call.trigger.oid]), oids::TRIGGER);
+        Program::cached(context, key, || {
+            let scope = RoutineScope::of(function, &[], Oid::INVALID);
+            Program::parse(context, function, &scope, trigger_result(context, call), call.table.row_type)
+        })
+    }
+
+    fn cached(
+        context: &StatementContext,
+        key: (Oid, Box<[Oid]>, Oid),
+        make: impl FnOnce() -> Result<Program>,
+    ) -> Result<Arc<Program>> {
         if let Some(known) = context.session.programs.lock().get(&key)
             && Arc::ptr_eq(&known.catalog, &context.catalog)
             && known.path == context.path.path
         {
             return Ok(known.clone());
         }
-        let program = Arc::new(Program::new(context, function, call)?);
+        let program = Arc::new(make()?);
         let mut cache = context.session.programs.lock();
         if cache.len() >= PROGRAMS_MAX {
             cache.clear();
@@ -199,6 +217,7 @@ impl Program {
     }
 
     fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Program> {
+        trigger::refuse_call(function)?;
         let cx = analysis(context);
         let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
         let column = |c: &melba_fmgr::RowColumn| OutputColumn {
@@ -209,17 +228,26 @@ impl Program {
         };
         let columns = call.columns.map(|columns| columns.iter().map(column).collect());
         let result = cx.routine_result(function, &scope.arg_types, call.return_type, columns)?;
-        Program::parse(context, function, &scope, result)
+        Program::parse(context, function, &scope, result, oids::RECORD)
     }
 
+    /// `row`: of a trigger function, the type of the table's rows; `record` while there is no table.
     fn parse(
         context: &StatementContext,
         function: &Arc<Function>,
         scope: &RoutineScope,
         result: RoutineResult,
+        row: Oid,
     ) -> Result<Program> {
         let types = CatalogTypes { cx: analysis(context) };
-        let (parameters, inputs, output) = parameters(&types, function, scope, &result);
+        let (parameters, inputs, output) = match result.ty {
+            oids::TRIGGER if !function.arg_types.is_empty() => {
+                return Err(err!(INVALID_FUNCTION_DEFINITION, "trigger functions cannot have declared arguments")
+                    .hint("The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead."));
+            }
+            oids::TRIGGER => (trigger::parameters(&types, row), Vec::new(), None),
+            _ => parameters(&types, function, scope, &result),
+        };
         let is_procedure = function.kind == FunctionKind::Procedure;
         let returns = match result.ty {
             _ if function.returns_set => Returns::Set,
@@ -312,6 +340,19 @@ fn parameters(
     (all, inputs, output)
 }
 
+/// What a trigger function gives: the columns of the trigger's table.
+fn trigger_result(context: &StatementContext, call: &TriggerCall<'_>) -> RoutineResult {
+    let cx = analysis(context);
+    let column = |c: &melba_catalog::Column| OutputColumn {
+        name: c.name.clone(),
+        ty: c.ty,
+        typmod: c.typmod,
+        collation: cx.collation_of_type(c.ty),
+    };
+    let columns = call.table.columns.iter().filter(|c| !c.dropped).map(column).collect();
+    RoutineResult { ty: oids::TRIGGER, columns: Some(columns), always_row: false }
+}
+
 /// The check of a new function's body.
 ///
 /// # Errors
@@ -331,7 +372,7 @@ pub(in crate::session) fn validate(context: &StatementContext, function: &Arc<Fu
     plain.return_type = stand_in(&plain.return_type);
     let scope = RoutineScope::of(&plain, &plain.arg_types, Oid::INVALID);
     let result = analysis(context).routine_result(&plain, &plain.arg_types, plain.return_type, None)?;
-    Program::parse(context, &Arc::new(plain), &scope, result).map(drop)
+    Program::parse(context, &Arc::new(plain), &scope, result, oids::RECORD).map(drop)
 }
 
 /// An error in a function's text: where the text is not what the client sent, it is shown with the position.

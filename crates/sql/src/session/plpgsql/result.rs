@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use melba_catalog::Function;
+use melba_catalog::trigger_events::ROW;
 use melba_engine::ReadView;
-use melba_fmgr::{RoutineCall, RoutineRows};
+use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall};
 use melba_parse::Statement;
 use melba_plpgsql::Returns;
 use melba_plpgsql::tree::{Target, VariableType};
@@ -15,6 +16,7 @@ use super::super::context::StatementContext;
 use super::super::routine::LocalSettings;
 use super::frame::{Frame, Typed};
 use super::program::{Program, compile_error};
+use super::trigger;
 
 /// What a function has returned so far.
 pub(super) struct Returned {
@@ -93,6 +95,31 @@ pub(in crate::session) fn call_rows(
     Ok(Box::new(Rows { rows, place: 0, batch: None }))
 }
 
+/// Runs a trigger's function: the row that it gives, or NULL.
+pub(in crate::session) fn call_trigger(
+    context: Arc<StatementContext>,
+    function: &Arc<Function>,
+    call: &TriggerCall<'_>,
+    settings: Option<LocalSettings>,
+) -> Result<Datum> {
+    let program = Program::of_trigger(&context, function, call);
+    let program = program.map_err(|e| compile_error(e, &function.name, &function.source))?;
+    let view = program.shares_view.then_some(ReadView { csn: call.view.0, command: call.view.1 });
+    let mut frame = Frame::new(program, context, view)?;
+    let schema = frame.context.catalog.namespace(call.table.namespace).map_or_else(|| "".into(), |n| n.name.clone());
+    for (variable, value) in trigger::values(call, schema).into_iter().enumerate() {
+        frame.values[variable] = value;
+    }
+    frame.run()?;
+    drop(settings);
+    let Some(value) = frame.returned.value.take() else {
+        let e = err!(S_R_E_FUNCTION_EXECUTED_NO_RETURN_STATEMENT, "control reached end of trigger procedure without RETURN");
+        return Err(e.within(format!("PL/pgSQL function {}", frame.program.name)));
+    };
+    let row = frame.trigger_row(call, value.value);
+    row.map_err(|e| e.within(format!("PL/pgSQL function {} during function exit", frame.program.name)))
+}
+
 /// DO.
 pub(in crate::session) fn run_do(context: Arc<StatementContext>, text: &str, statement: &Statement) -> Result<()> {
     let program = Program::of_block(&context, text).map_err(|mut e| {
@@ -156,6 +183,23 @@ impl Frame {
                 Err(e.within(format!("PL/pgSQL function {}", self.program.name)))
             }
         }
+    }
+
+    /// What was returned, as a row of the trigger's table.
+    fn trigger_row(&self, call: &TriggerCall<'_>, value: Datum) -> Result<Datum> {
+        let record = match value {
+            _ if !call.trigger.has(ROW) => return Ok(Datum::Null),
+            Datum::Null => return Ok(Datum::Null),
+            Datum::Record(record) => record,
+            _ => bail!(DATATYPE_MISMATCH, "cannot return non-composite value from function returning composite type"),
+        };
+        if record.type_oid == call.table.row_type {
+            return Ok(Datum::Record(record));
+        }
+        let fields = self.record_fields(&record);
+        let given: Vec<_> = fields.iter().map(|(_, ty)| *ty).collect();
+        self.check_shape(&given, "returned row structure does not match the structure of the triggering table")?;
+        Ok(Datum::Record(Arc::new(Record { type_oid: call.table.row_type, ..(*record).clone() })))
     }
 
     /// The output parameters as they are.
@@ -246,7 +290,7 @@ impl Frame {
         })
     }
 
-    fn check_shape(&self, given: &[(Oid, i32)], message: &str) -> Result<()> {
+    pub fn check_shape(&self, given: &[(Oid, i32)], message: &str) -> Result<()> {
         let Some(expected) = &self.program.result.columns else { return Ok(()) };
         match given.iter().zip(expected).position(|(given, expected)| given.0 != expected.ty) {
             Some(at) => Err(self.wrong_type(message, given[at].0, expected[at].ty, at)),

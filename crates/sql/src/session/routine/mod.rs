@@ -9,11 +9,12 @@
 mod body;
 mod procedure;
 mod run;
+mod trigger;
 
 use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
-use melba_fmgr::{RoutineCall, RoutineRows};
+use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall};
 use melba_parse::Statement;
 use melba_parse::nodes::{option_text, options};
 use melba_types::{Datum, DbError, Oid, Result, err, limits};
@@ -28,6 +29,7 @@ use super::plpgsql;
 use super::user::User;
 use melba_settings::Scope;
 use run::Run;
+use trigger::RunningTrigger;
 
 impl StatementContext {
     /// The value of a function.
@@ -44,6 +46,23 @@ impl StatementContext {
             Some((context, function, settings)) => plpgsql::call_rows(context, &function, call, settings),
             None => Run::start(self, call)?.rows(),
         }
+    }
+
+    /// Runs a trigger's function: the row that it gives, or NULL.
+    pub(super) fn run_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let catalog = tx.catalog();
+        let function = catalog.function(call.trigger.function);
+        let function = function.ok_or_else(|| DbError::internal(format!("function {} is missing", call.trigger.function)))?;
+        let _running = RunningTrigger::begin(&self.session.running_triggers, call.table.oid);
+        if function.language == classes::INTERNAL_LANGUAGE {
+            return trigger::run_builtin(&function.source, call);
+        }
+        let (mut context, settings) = self.within_routine(function)?;
+        if let Some(transitions) = trigger::transitions(call) {
+            Arc::make_mut(&mut context).transitions = Some(transitions);
+        }
+        plpgsql::call_trigger(context, function, call, settings)
     }
 
     /// The function of a call LANGUAGE plpgsql, with its surroundings.
@@ -64,7 +83,8 @@ impl StatementContext {
         limits::check_stack()?;
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog_version = tx.cluster().catalog_version();
-        let mut inner = StatementContext { catalog: tx.catalog(), catalog_version, ..self.clone() };
+        // Only the trigger's own function sees the rows by their names.
+        let mut inner = StatementContext { catalog: tx.catalog(), catalog_version, transitions: None, ..self.clone() };
         if function.security_definer {
             inner.user = Arc::new(self.user.acting_as(&inner.catalog, function.owner));
         }

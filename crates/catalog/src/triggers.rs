@@ -1,0 +1,38 @@
+//! What pg_trigger's letters and bits mean.
+
+use crate::objects::Trigger;
+
+/// Bits of pg_trigger.tgtype.
+pub mod trigger_events {
+    pub const ROW: i16 = 1;
+    pub const BEFORE: i16 = 2;
+    pub const INSERT: i16 = 4;
+    pub const DELETE: i16 = 8;
+    pub const UPDATE: i16 = 16;
+    pub const TRUNCATE: i16 = 32;
+    pub const INSTEAD: i16 = 64;
+}
+
+/// pg_trigger.tgenabled of a trigger that fires unless session_replication_role is replica.
+pub const FIRES_ON_ORIGIN: u8 = b'O';
+
+/// Whether a trigger fires: by its pg_trigger.tgenabled, and whether session_replication_role is replica.
+pub fn fires(enabled: u8, replica: bool) -> bool {
+    match enabled {
+        b'A' => true,
+        b'R' => replica,
+        b'O' => !replica,
+        _ => false,
+    }
+}
+
+impl Trigger {
+    pub fn has(&self, bits: i16) -> bool {
+        self.events & bits == bits
+    }
+
+    /// Neither BEFORE nor INSTEAD OF.
+    pub fn is_after(&self) -> bool {
+        self.events & (trigger_events::BEFORE | trigger_events::INSTEAD) == 0
+    }
+}

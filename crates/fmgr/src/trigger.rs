@@ -1,0 +1,32 @@
+//! Calls of trigger functions.
+
+use std::sync::Arc;
+
+use melba_catalog::{Relation, Trigger};
+use melba_types::{Csn, Datum, Result};
+
+use super::call::RoutineRows;
+
+/// A trigger that fires.
+pub struct TriggerCall<'a> {
+    pub trigger: &'a Arc<Trigger>,
+    pub table: &'a Arc<Relation>,
+    /// Which of `melba_catalog::trigger_events` has happened.
+    pub event: i16,
+    /// The row before and after, as values of the table's row type.
+    pub old: Option<&'a Datum>,
+    pub new: Option<&'a Datum>,
+    /// All rows of the statement before and after their changes, where the trigger has names for them.
+    pub old_table: Option<Arc<dyn TransitionTable>>,
+    pub new_table: Option<Arc<dyn TransitionTable>>,
+    /// As `RoutineCall::view`.
+    pub view: (Csn, u32),
+}
+
+/// Rows that a statement has changed, as a trigger's function reads them.
+pub trait TransitionTable: Send + Sync {
+    /// The table whose columns they have.
+    fn table(&self) -> &Arc<Relation>;
+    /// The rows, each as one value.
+    fn rows(self: Arc<Self>) -> Result<RoutineRows>;
+}

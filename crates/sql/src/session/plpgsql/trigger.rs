@@ -1,0 +1,82 @@
+//! The variables that trigger functions begin with.
+
+use std::sync::Arc;
+
+use melba_catalog::trigger_events::{BEFORE, DELETE, INSERT, INSTEAD, ROW, UPDATE};
+use melba_catalog::{Function, Trigger};
+use melba_fmgr::TriggerCall;
+use melba_plpgsql::{Parameter, Types};
+use melba_types::{Array, ArrayDim, Datum, Oid, Result, err, oids};
+
+/// The variables of every trigger function, in the order of `values`. `row`: the type of the table's rows.
+pub(super) fn parameters(types: &dyn Types, row: Oid) -> Vec<Parameter> {
+    let variable = |(name, ty): (&str, _)| Parameter { names: vec![name.into()], ty: types.by_oid(ty, -1), constant: false };
+    let all = [
+        ("new", row),
+        ("old", row),
+        ("tg_name", oids::NAME),
+        ("tg_when", oids::TEXT),
+        ("tg_level", oids::TEXT),
+        ("tg_op", oids::TEXT),
+        ("tg_relid", oids::OID),
+        ("tg_relname", oids::NAME),
+        ("tg_table_name", oids::NAME),
+        ("tg_table_schema", oids::NAME),
+        ("tg_nargs", oids::INT4),
+        ("tg_argv", oids::TEXT_ARRAY),
+    ];
+    all.into_iter().map(variable).collect()
+}
+
+/// `schema`: the name of the table's.
+pub(super) fn values(call: &TriggerCall<'_>, schema: Arc<str>) -> [Datum; 12] {
+    let trigger = call.trigger;
+    let row = |row: Option<&Datum>| row.cloned().unwrap_or_default();
+    let name = || Datum::Text(call.table.name.clone());
+    [
+        row(call.new),
+        row(call.old),
+        Datum::Text(trigger.name.clone()),
+        Datum::text(match () {
+            () if trigger.has(BEFORE) => "BEFORE",
+            () if trigger.has(INSTEAD) => "INSTEAD OF",
+            () => "AFTER",
+        }),
+        Datum::text(if trigger.has(ROW) { "ROW" } else { "STATEMENT" }),
+        Datum::text(match call.event {
+            INSERT => "INSERT",
+            UPDATE => "UPDATE",
+            DELETE => "DELETE",
+            _ => "TRUNCATE",
+        }),
+        Datum::Oid(call.table.oid.0),
+        name(),
+        name(),
+        Datum::Text(schema),
+        Datum::Int4(trigger.arguments.len() as i32),
+        arguments(trigger),
+    ]
+}
+
+/// TG_ARGV, which counts from 0.
+fn arguments(trigger: &Trigger) -> Datum {
+    if trigger.arguments.is_empty() {
+        return Datum::Null;
+    }
+    Datum::Array(Arc::new(Array {
+        element_type: oids::TEXT,
+        dims: vec![ArrayDim { length: trigger.arguments.len() as i32, lower_bound: 0 }],
+        elements: trigger.arguments.iter().map(|a| Datum::Text(a.clone())).collect(),
+    }))
+}
+
+/// # Errors
+/// 0A000 for a trigger function that is called like any other.
+pub(super) fn refuse_call(function: &Function) -> Result<()> {
+    match function.return_type {
+        oids::TRIGGER | oids::EVENT_TRIGGER => {
+            Err(err!(FEATURE_NOT_SUPPORTED, "trigger functions can only be called as triggers"))
+        }
+        _ => Ok(()),
+    }
+}
