@@ -69,6 +69,7 @@ pub struct CopyFrom {
     line: u64,
     header_pending: bool,
     done: bool,
+    begun: bool,
     rows: u64,
     skipped: u64,
     /// Of input as text, and the start of a character that the last piece ended in.
@@ -124,6 +125,7 @@ impl CopyFrom {
             row_lines: RowLines::default(),
             line: 0,
             done: false,
+            begun: false,
             rows: 0,
             skipped: 0,
             encoding,
@@ -131,13 +133,17 @@ impl CopyFrom {
         }
     }
 
-    /// Fires the triggers before the statement. To be called before anything is fed.
-    pub fn begin(&mut self) -> Result<()> {
-        self.writer.begin(&self.ctx, INSERT)
+    /// Fires the triggers before the statement, once: the client knows by then that its rows are awaited.
+    fn begin(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.begun, true) {
+            true => Ok(()),
+            false => self.writer.begin(&self.ctx, INSERT),
+        }
     }
 
     /// Takes a piece of input; pieces end anywhere.
     pub fn feed(&mut self, data: &[u8]) -> Result<()> {
+        self.begin()?;
         if self.done {
             return Ok(());
         }
@@ -199,6 +205,7 @@ impl CopyFrom {
 
     /// The input has ended: writes what is left and checks what waits for the end of the statement.
     pub fn finish(&mut self) -> Result<u64> {
+        self.begin()?;
         self.end_rows().map_err(|e| self.earlier(e))?;
         self.writer.end(&self.ctx, INSERT)?;
         let txn: &Arc<Transaction> = &self.tx.engine;

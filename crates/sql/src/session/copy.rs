@@ -184,7 +184,6 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     let format = wire_format(&options);
     let writer = TableWriter::new(target, cx.tx.engine.clone());
     let mut copy = CopyFrom::new(exec, cx.tx.clone(), writer, columns, defaults, filter, options);
-    copy.begin()?;
     if s.filename.is_empty() {
         return Ok(Outcome::CopyIn { format, columns: width, copy: Box::new(copy) });
     }
