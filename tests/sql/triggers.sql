@@ -145,10 +145,13 @@ create trigger bad before insert on t for each row execute function bad('no retu
 insert into t values (100);
 create or replace trigger bad before insert on t for each row execute function bad('raise');
 insert into t values (100);
+-- PostgreSQL 18 names the column in the detail.
+\set VERBOSITY terse
 create or replace trigger bad before insert on t for each row execute function bad('other');
 insert into t values (100);
 create or replace trigger bad before insert on t for each row execute function bad('types');
 insert into t values (100);
+\set VERBOSITY default
 drop trigger bad on t;
 
 -- What a trigger sees, and what it must not do.

@@ -379,12 +379,9 @@ impl<'p> Analyzer<'_, 'p> {
         let mut names = Vec::with_capacity(columns.len());
         let mut given = row.fields.into_iter();
         let mut place = 0;
-        for column in columns.iter() {
+        // Values have no places for dropped columns.
+        for column in columns.iter().filter(|c| !c.dropped) {
             names.push(column.name.clone());
-            if column.dropped {
-                fields.push(Expr::null(oids::INT4, -1, Oid::INVALID));
-                continue;
-            }
             let Some(field) = given.next() else {
                 return Err(cannot(self, -1).detail("Input has too few columns."));
             };

@@ -20,6 +20,20 @@ pub const SYSTEM_COLUMNS: [(&str, i16, Oid); 6] = [
     ("ctid", -1, oids::TID),
 ];
 
+/// A system column of a range entry.
+pub fn system_var(entry: usize, column: i16, ty: Oid) -> Expr {
+    Expr::Var(Var {
+        entry,
+        column,
+        levels_up: 0,
+        ty,
+        typmod: -1,
+        collation: Oid::INVALID,
+        version: RowVersion::Default,
+        location: -1,
+    })
+}
+
 impl<'p> Analyzer<'_, 'p> {
     pub fn column_reference(&mut self, node: &'p pb::ColumnRef) -> Result<Expr> {
         self.check_column_place(node)?;

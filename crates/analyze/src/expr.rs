@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use melba_types::{Datum, DbError, Oid, Result, err, limits, oids};
+use melba_types::{Datum, DbError, Oid, Result, bail, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
 use super::coerce::{CoercionContext, How, common_typmod};
+use super::columns::system_var;
 use super::operators::OperatorName;
 use super::scope::ExprKind;
 use super::{Analyzer, nodes};
@@ -59,8 +60,14 @@ impl<'p> Analyzer<'_, 'p> {
             NodeEnum::BooleanTest(n) => self.boolean_test(n),
             NodeEnum::GroupingFunc(n) => self.grouping_function(n),
             NodeEnum::CurrentOfExpr(n) => {
+                if self.level().view_target.is_some() {
+                    bail!(FEATURE_NOT_SUPPORTED, "WHERE CURRENT OF on a view is not implemented");
+                }
                 let entry = self.target_entry().unwrap_or(0);
-                Ok(Expr::CurrentOf { cursor: n.cursor_name.as_str().into(), entry })
+                let variable = self.variable_reference(&[&n.cursor_name], -1)?.filter(|v| v.ty() == oids::REFCURSOR);
+                let name = || Expr::text(&n.cursor_name);
+                let cursor = variable.unwrap_or_else(name);
+                Ok(Expr::CurrentOf { args: vec![cursor, system_var(entry, -1, oids::TID), system_var(entry, -6, oids::OID)] })
             }
             NodeEnum::SetToDefault(n) => Err(err!(SYNTAX_ERROR, "DEFAULT is not allowed in this context").at(n.location)),
             NodeEnum::MergeSupportFunc(n) => self.merge_support(n),

@@ -416,6 +416,12 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(column_var(entry, index, &range.columns[index]))
     }
 
+    /// What messages call a field that is assigned into: PL/pgSQL's name the variable, whose field is a variable to it.
+    fn name_of_part<'n>(&self, name: &'n str, field: &'n str, rest: &[pb::Node]) -> &'n str {
+        let is_field = matches!(rest.first(), Some(pb::Node { node: Some(NodeEnum::String(_)) }));
+        if self.assigns_through_text && is_field { name } else { field }
+    }
+
     /// `container.path := value`: the container with the part replaced.
     #[allow(clippy::too_many_arguments)]
     pub fn assign_into(
@@ -430,8 +436,7 @@ impl<'p> Analyzer<'_, 'p> {
     ) -> Result<Expr> {
         let Some(first) = path.first() else {
             let from = value.ty();
-            let coerced = self.coerce_to_target(value, ty, typmod, How::assignment())?;
-            return coerced.ok_or_else(|| {
+            return self.coerce_assigned(value, ty, typmod)?.ok_or_else(|| {
                 let (to, from) = (self.cx.type_name(ty), self.cx.type_name(from));
                 err!(DATATYPE_MISMATCH, "subfield \"{name}\" is of type {to} but expression is of type {from}")
                     .hint("You will need to rewrite or cast the expression.")
@@ -482,7 +487,8 @@ impl<'p> Analyzer<'_, 'p> {
                 } else {
                     Expr::null(c.ty, c.typmod, c.collation)
                 };
-                let new = self.assign_into(inner, c.ty, c.typmod, &path[1..], value, &field.sval, location)?;
+                let name = self.name_of_part(name, &field.sval, &path[1..]);
+                let new = self.assign_into(inner, c.ty, c.typmod, &path[1..], value, name, location)?;
                 // Several fields of one value become one store.
                 if let Expr::FieldStore { arg, mut values, ty } = container {
                     values.push((index as i16 + 1, new));
@@ -512,7 +518,7 @@ impl<'p> Analyzer<'_, 'p> {
         let part = if subscript.slice { base } else { subscript.ty };
         let assigned = if rest.is_empty() {
             let from = value.ty();
-            let coerced = self.coerce_to_target(value, part, subscript.typmod, How::assignment())?;
+            let coerced = self.coerce_assigned(value, part, subscript.typmod)?;
             coerced.ok_or_else(|| {
                 let (to, from) = (self.cx.type_name(part), self.cx.type_name(from));
                 err!(

@@ -66,6 +66,7 @@ use melba_tree::*;
 pub use call::function_columns;
 pub use coerce::CoercionContext;
 pub use collate::assign as assign_collations;
+pub use columns::system_var;
 pub use context::Context;
 pub use expression::{
     Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
@@ -139,11 +140,21 @@ pub(crate) struct Analyzer<'a, 'p> {
     routine: Option<&'a RoutineScope>,
     /// Of the procedural function that the statement stands in.
     variables: Option<&'a dyn Variables>,
+    /// What is assigned to a part of a variable becomes its type through its text, where there is no cast.
+    assigns_through_text: bool,
 }
 
 impl<'a, 'p> Analyzer<'a, 'p> {
     fn new(cx: &'a Context<'a>, params: Params) -> Self {
-        Analyzer { cx, params, levels: Vec::new(), literals: Literals::default(), routine: None, variables: None }
+        Analyzer {
+            cx,
+            params,
+            levels: Vec::new(),
+            literals: Literals::default(),
+            routine: None,
+            variables: None,
+            assigns_through_text: false,
+        }
     }
 
     /// The innermost query level.

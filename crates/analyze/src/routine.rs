@@ -371,6 +371,7 @@ pub fn analyze_part_assignment(
     let mut query = analyzer.statement(value)?;
     let Some(target) = query.targets.iter().position(|t| !t.junk) else { return Ok(query) };
     let value = query.targets[target].expr.clone();
+    analyzer.assigns_through_text = true;
     let mut whole = analyzer.with_level(|a| {
         let container = parameter(variable, -1);
         a.assign_into(container, variable.ty, variable.typmod, path, value, name, -1)
@@ -383,13 +384,30 @@ pub fn analyze_part_assignment(
 /// How a value of one type becomes a variable's of another: by assignment, or else through its text.
 pub fn coerce_for_variable(cx: &Context<'_>, e: Expr, ty: Oid, typmod: i32) -> Result<Expr> {
     let mut analyzer = Analyzer::new(cx, Params::none());
-    if let Some(coerced) = analyzer.coerce_to_target(e.clone(), ty, typmod, How::assignment())? {
+    // Of what is of no type yet, and of rows of no named one, only the text says what they are.
+    let has_type = !matches!(e, Expr::Param(_) | Expr::Var(_)) || !matches!(e.ty(), oids::UNKNOWN | oids::RECORD);
+    if has_type && let Some(coerced) = analyzer.coerce_to_target(e.clone(), ty, typmod, How::assignment())? {
         return Ok(coerced);
     }
-    let through =
-        Expr::CoerceViaIo { arg: Box::new(e), ty, collation: cx.collation_of_type(ty), form: CoercionForm::ImplicitCast };
-    let coerced = analyzer.coerce_to_target(through.clone(), ty, typmod, How::assignment())?;
-    Ok(coerced.unwrap_or(through))
+    analyzer.through_text(e, ty, typmod)
+}
+
+impl Analyzer<'_, '_> {
+    fn through_text(&mut self, e: Expr, ty: Oid, typmod: i32) -> Result<Expr> {
+        let collation = self.cx.collation_of_type(ty);
+        let through = Expr::CoerceViaIo { arg: Box::new(e), ty, collation, form: CoercionForm::ImplicitCast };
+        let coerced = self.coerce_to_target(through.clone(), ty, typmod, How::assignment())?;
+        Ok(coerced.unwrap_or(through))
+    }
+
+    /// What is assigned to a part of a column or variable.
+    pub fn coerce_assigned(&mut self, value: Expr, ty: Oid, typmod: i32) -> Result<Option<Expr>> {
+        let coerced = self.coerce_to_target(value.clone(), ty, typmod, How::assignment())?;
+        match coerced {
+            None if self.assigns_through_text => self.through_text(value, ty, typmod).map(Some),
+            coerced => Ok(coerced),
+        }
+    }
 }
 
 impl Analyzer<'_, '_> {

@@ -63,9 +63,11 @@ impl<'a> Printer<'a> {
             Expr::SqlValue { function, typmod, .. } => self.sql_value(*function, *typmod),
             Expr::Default { .. } => self.put("DEFAULT"),
             Expr::CaseTest { .. } => self.put("CASE_TEST_EXPR"),
-            Expr::CurrentOf { cursor, .. } => {
+            Expr::CurrentOf { args } => {
                 self.put("CURRENT OF ");
-                self.ident(cursor);
+                if let Some(Expr::Const(Const { value: melba_types::Datum::Text(cursor), .. })) = args.first() {
+                    self.ident(cursor);
+                }
             }
             Expr::MergeAction => self.put("MERGE_ACTION()"),
             Expr::Json(j) => self.json(j),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, RowColumn, ScalarFn, VectorFn};
+use melba_fmgr::{CallContext, QuickFn, RowColumn, ScalarFn, VectorFn};
 use melba_types::{Datum, Oid, Result, limits};
 
-use super::Expression;
 use super::stored::StoredFunction;
+use super::{Expression, Node};
 use crate::Evaluation;
 
 /// What a call runs.
@@ -23,6 +23,8 @@ pub enum Target {
 pub struct Call {
     pub target: Target,
     pub vector: Option<VectorFn>,
+    /// Of two numbers, tried first.
+    pub quick: Option<QuickFn>,
     /// What it asks of a column whose values are in stored form.
     pub stored: Option<StoredFunction>,
     /// A NULL operand makes the result NULL without a call.
@@ -84,6 +86,9 @@ impl Call {
         if let Some(function) = self.stored {
             return self.eval_of_stored(function, ctx, row);
         }
+        if let (Some(quick), [a, b]) = (self.quick, &self.args[..]) {
+            return self.eval_quick(quick, (a, b), ctx, row);
+        }
         let context = self.context(ctx);
         match &self.args[..] {
             [a] => {
@@ -108,11 +113,38 @@ impl Call {
         }
     }
 
+    #[inline]
+    fn eval_quick(&self, quick: QuickFn, (a, b): (&Expression, &Expression), ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
+        let (mut of_a, mut of_b) = (Datum::Null, Datum::Null);
+        let a = operand(a, ctx, row, &mut of_a)?;
+        if a.is_null() {
+            return Ok(Datum::Null);
+        }
+        let b = operand(b, ctx, row, &mut of_b)?;
+        match quick(a, b) {
+            Some(value) => Ok(value),
+            None => self.invoke(&self.context(ctx), &[a.clone(), b.clone()]),
+        }
+    }
+
     /// A comparison of two values: true, false or NULL.
     pub fn compare(&self, ctx: &Evaluation, a: Datum, b: Datum) -> Result<Option<bool>> {
         Ok(match self.invoke(&self.context(ctx), &[a, b])? {
             Datum::Bool(v) => Some(v),
             _ => None,
         })
+    }
+}
+
+/// A number's value where it is, or computed into `place`. Numbers have no stored form.
+#[inline]
+fn operand<'a>(e: &'a Expression, ctx: &Evaluation, row: &'a [Datum], place: &'a mut Datum) -> Result<&'a Datum> {
+    match &e.node {
+        Node::Column(i) => Ok(&row[*i]),
+        Node::Const(value) => Ok(value),
+        _ => {
+            *place = e.eval_row(ctx, row)?;
+            Ok(place)
+        }
     }
 }

@@ -250,7 +250,7 @@ impl<'a> Compiler<'a> {
                 return Err(DbError::internal("aggregate or window function outside its operator"));
             }
             Expr::Default { .. } => return Err(DbError::internal("DEFAULT was not replaced before planning")),
-            Expr::CurrentOf { .. } => return Err(DbError::unsupported("WHERE CURRENT OF")),
+            Expr::CurrentOf { args } => (Node::CurrentOf(self.compile_all(args)?), oids::BOOL),
             Expr::Json(_) => return Err(DbError::unsupported("SQL/JSON query functions")),
             _ => return Err(DbError::internal("expression kind not compiled")),
         };
@@ -618,8 +618,10 @@ pub fn call_of(
     };
     let vector = if f.language == LANGUAGE_INTERNAL { registry::vector(&f.source) } else { None };
     let stored = if f.language == LANGUAGE_INTERNAL { StoredFunction::of(&f.source, &args) } else { None };
+    let quick = if f.language == LANGUAGE_INTERNAL && args.len() == 2 { registry::quick(&f.source) } else { None };
     Ok(Call {
         target: target_of(f),
+        quick,
         vector,
         stored,
         strict: f.strict,

@@ -160,6 +160,11 @@ impl<S: ?Sized> Evaluation<S> {
         nested.get(at).is_some_and(|(first, _)| *first <= command)
     }
 
+    /// A view that was kept is given back: the next one is another statement's.
+    pub fn release_view(&mut self) {
+        self.kept_view.take();
+    }
+
     pub fn check_interrupt(&self) -> Result<()> {
         self.session.check_interrupt()
     }

@@ -128,6 +128,13 @@ pub enum Node {
     SubPlan(Box<SubPlan>),
     /// MERGE_ACTION().
     MergeAction,
+    /// The ctid of the table's row that a cursor stands on.
+    CursorRow {
+        cursor: Box<Expression>,
+        table: Oid,
+    },
+    /// Whether the cursor of a name stands on the row of that ctid and tableoid.
+    CurrentOf(Vec<Expression>),
 }
 
 #[derive(Clone, Debug)]
@@ -269,6 +276,7 @@ impl Expression {
             Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile || !call.parallel_safe,
             Node::ScalarArray(s) => !s.call.parallel_safe,
             Node::Routine(_) | Node::NextValue { .. } | Node::SubPlan(_) | Node::MergeAction => true,
+            Node::CurrentOf(_) | Node::CursorRow { .. } => true,
             _ => false,
         })
     }
@@ -283,9 +291,10 @@ impl Expression {
             | Node::SqlValue { .. }
             | Node::NextValue { .. }
             | Node::MergeAction => {}
+            Node::CursorRow { cursor, .. } => f(cursor),
             Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.args.iter().for_each(f),
             Node::Routine(routine) => routine.args.iter().for_each(f),
-            Node::And(args) | Node::Or(args) | Node::Coalesce(args) => args.iter().for_each(f),
+            Node::And(args) | Node::Or(args) | Node::Coalesce(args) | Node::CurrentOf(args) => args.iter().for_each(f),
             Node::Not(arg)
             | Node::Relabel(arg)
             | Node::CoerceIo(arg)

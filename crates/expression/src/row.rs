@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_fmgr::{Session, io};
-use melba_types::{Datum, Kind, Oid, Record, Result, limits};
+use melba_types::{Datum, Kind, Oid, Record, Result, err, limits};
 
 use super::{Expression, Node, RowCompare, array, condition, scalar_array, sqlvalue};
 use crate::Evaluation;
@@ -75,7 +75,26 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
         Node::SqlValue { function, typmod } => return sqlvalue::eval(*function, expression.ty, *typmod, ctx),
         Node::NextValue { sequence } => return sqlvalue::next_value(*sequence, expression.ty, ctx),
         Node::MergeAction => ctx.merge_action(),
+        Node::CursorRow { cursor, table } => cursor_row(cursor, *table, ctx, row)?.map_or(Datum::Null, Datum::Int8),
+        Node::CurrentOf(args) => Datum::Bool(is_current(args, ctx, row)?),
     })
+}
+
+/// Whether a cursor stands on a row: the cursor's name, the row's ctid and tableoid.
+fn is_current(args: &[Expression], ctx: &Evaluation, row: &[Datum]) -> Result<bool> {
+    let [cursor, id, table] = args else { return Ok(false) };
+    match (eval(id, ctx, row)?, eval(table, ctx, row)?) {
+        (Datum::Int8(id), Datum::Oid(table)) => Ok(cursor_row(cursor, Oid(table), ctx, row)? == Some(id)),
+        _ => Ok(false),
+    }
+}
+
+/// The ctid of the table's row that a cursor stands on.
+fn cursor_row(cursor: &Expression, table: Oid, ctx: &Evaluation, row: &[Datum]) -> Result<Option<i64>> {
+    match eval(cursor, ctx, row)? {
+        Datum::Text(name) => ctx.session.cursor_row(&name, table),
+        _ => Err(err!(UNDEFINED_CURSOR, "cursor \"\" does not exist")),
+    }
 }
 
 fn record(expression: &Expression, types: &Arc<[Oid]>, names: Option<Arc<[Arc<str>]>>, fields: Vec<Datum>) -> Result<Datum> {

@@ -55,6 +55,10 @@ pub trait Session: Send + Sync {
     fn live_info(&self) -> &dyn LiveInfo {
         &NoLiveInfo
     }
+    /// The ctid of a table's row on which a cursor stands; `None` when it stands on another table's of its family.
+    fn cursor_row(&self, _cursor: &str, _table: Oid) -> Result<Option<i64>> {
+        Err(melba_types::DbError::internal("WHERE CURRENT OF without a session"))
+    }
     /// current_user, whose privileges count. Without a session, the superuser that every cluster starts with.
     fn user(&self) -> Oid {
         melba_catalog::classes::POSTGRES_ROLE

@@ -27,6 +27,6 @@ pub mod varlena;
 pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate};
 pub use call::{CallContext, FormatSettings, RoutineCall, RoutineRows, RowColumn, Session};
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
-pub use table::{AggregateEntry, Operand, Partition, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};
+pub use table::{AggregateEntry, Operand, Partition, QuickFn, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};
 pub use trigger::{TransitionTable, TriggerCall};
 pub use type_io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use melba_types::Oid;
 
-use crate::{AggregateFn, ScalarFn, SetFn, Tables, TypeIo, VectorFn, WindowFn, type_functions};
+use crate::{AggregateFn, QuickFn, ScalarFn, SetFn, Tables, TypeIo, VectorFn, WindowFn, type_functions};
 
 static INSTALLED: OnceLock<&'static [&'static Tables]> = OnceLock::new();
 
@@ -50,6 +50,12 @@ pub fn scalar(source: &str) -> Option<ScalarFn> {
 pub fn vector(source: &str) -> Option<VectorFn> {
     static MAP: OnceLock<HashMap<&str, VectorFn>> = OnceLock::new();
     MAP.get_or_init(|| by_name(|tables| tables.vectors.iter().copied().flatten())).get(source).copied()
+}
+
+/// The form of a function of two numbers that needs no call's surroundings, when it has one.
+pub fn quick(source: &str) -> Option<QuickFn> {
+    static MAP: OnceLock<HashMap<&str, QuickFn>> = OnceLock::new();
+    MAP.get_or_init(|| by_name(|tables| tables.quick.iter())).get(source).copied()
 }
 
 /// The set-returning function that pg_proc.prosrc names.

@@ -21,6 +21,9 @@ pub enum Operand<'a> {
 /// One call, `rows` values. Strict: rows where an operand is null yield null. Must give exactly what the scalar function gives.
 pub type VectorFn = fn(&CallContext<'_>, &[Operand<'_>], usize) -> Result<Column>;
 
+/// The value of two operands of fixed width, if they are plain ones: where it gives one, the function of its name gives the same.
+pub type QuickFn = fn(&Datum, &Datum) -> Option<Datum>;
+
 /// A set-returning function: all its rows, each row's columns in order.
 pub type SetFn = fn(&CallContext<'_>, &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
 
@@ -51,6 +54,8 @@ pub struct Tables {
     pub scalars: &'static [&'static [&'static [(&'static str, ScalarFn)]]],
     /// Keyed like the scalar function that each equals.
     pub vectors: &'static [&'static [&'static [(&'static str, VectorFn)]]],
+    /// Keyed the same way.
+    pub quick: &'static [&'static [(&'static str, QuickFn)]],
     pub sets: &'static [&'static [(&'static str, SetFn)]],
     pub windows: &'static [&'static [(&'static str, WindowFn)]],
     pub aggregates: &'static [&'static [&'static [AggregateEntry]]],
@@ -59,5 +64,6 @@ pub struct Tables {
 }
 
 impl Tables {
-    pub const NONE: Tables = Tables { scalars: &[], vectors: &[], sets: &[], windows: &[], aggregates: &[], types: &[] };
+    pub const NONE: Tables =
+        Tables { scalars: &[], vectors: &[], quick: &[], sets: &[], windows: &[], aggregates: &[], types: &[] };
 }

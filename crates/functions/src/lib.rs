@@ -22,6 +22,7 @@ pub mod math;
 pub mod money;
 pub mod numeric;
 pub mod oid;
+pub mod quick;
 pub mod range;
 pub mod record;
 pub mod regs;

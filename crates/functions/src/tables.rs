@@ -26,6 +26,7 @@ pub static TABLES: Tables = Tables {
         &[crate::type_functions::FUNCTIONS, crate::column_size::FUNCTIONS],
     ],
     vectors: &[&[crate::datetime::VECTORS], crate::vector::TABLES],
+    quick: crate::quick::TABLES,
     sets: &[
         crate::oid::SETS,
         crate::catalog::SETS,

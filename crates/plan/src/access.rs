@@ -25,6 +25,13 @@ use melba_largeobject::Trees;
 use melba_table::TargetBuilder;
 use melba_tree::{Const, Expr, RangeKind, ScalarArray, Var};
 
+/// A row that is read by its ctid.
+enum WantedRow {
+    /// What a cursor stands on.
+    Cursor(Expr),
+    Value(Expr),
+}
+
 /// More than finding a row by an index: a plan that is made while a table is empty stays good when it grows.
 const SCAN_START: f64 = 2.0;
 const SEQUENTIAL_ROW: f64 = 0.0125;
@@ -200,7 +207,7 @@ impl Planner<'_> {
             }
             _ => return Err(DbError::unsupported(format!("reading relation \"{}\"", relation.name))),
         }
-        let raw = self.table_rows(&relation);
+        let raw = if own.iter().any(|c| self.wanted_row(entry, c).is_some()) { 1.0 } else { self.table_rows(&relation) };
         let sel = self.conjunction(own);
         let rows = (raw * sel).max(1.0);
         let read = raw * SEQUENTIAL_ROW + raw.min(ROW_STORE_ROWS) * (ROW_STORE_ROW - SEQUENTIAL_ROW);
@@ -216,6 +223,20 @@ impl Planner<'_> {
         })];
         out.extend(self.index_paths(entry, &relation, raw, own, across, goal)?);
         Ok(out)
+    }
+
+    /// The one row that a condition lets through.
+    fn wanted_row(&self, entry: usize, condition: &Expr) -> Option<WantedRow> {
+        let op = match condition {
+            Expr::CurrentOf { args } => return args.first().cloned().map(WantedRow::Cursor),
+            Expr::Operator(op) if self.catalog().is_equality(op.operator) => op,
+            _ => return None,
+        };
+        let [a, b] = &op.args[..] else { return None };
+        let is_row = |e: &Expr| matches!(e, Expr::Var(v) if v.entry == entry && v.levels_up == 0 && v.column == -1);
+        let other = if is_row(a) { b } else { Some(a).filter(|_| is_row(b))? };
+        let is_fixed = is_parameter(other) || matches!(other, Expr::Const(_));
+        is_fixed.then(|| WantedRow::Value(other.clone()))
     }
 
     pub fn table_rows(&self, relation: &Relation) -> f64 {

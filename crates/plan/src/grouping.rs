@@ -196,6 +196,7 @@ impl Planner<'_> {
             call: Call {
                 target: CallTarget::System(function.name.clone()),
                 vector: None,
+                quick: None,
                 stored: None,
                 strict,
                 volatile: false,

@@ -95,7 +95,7 @@ impl PlanNode {
     /// sides of joins that need to know nothing of all left rows: hash joins, and loops that find each row's partners by an index.
     pub fn driving_scan(&self) -> Option<&Arc<TableScanNode>> {
         match &self.op {
-            Op::TableScan(scan) => Some(scan),
+            Op::TableScan(scan) => Some(scan).filter(|scan| scan.row.is_none()),
             Op::Filter(n) => n.input.driving_scan(),
             Op::Project(n) => n.input.driving_scan(),
             Op::HashJoin(n) => n.left.driving_scan(),
@@ -211,6 +211,8 @@ pub struct TableScanNode {
     pub source: TableSource,
     pub zones: Vec<Zone>,
     pub filter: Vec<Expression>,
+    /// The ctid of the only row that is wanted.
+    pub row: Option<Expression>,
     /// Which columns of the projection joins above have filters for, and their numbers.
     pub join_filters: Vec<(usize, usize)>,
     /// The same for a sort above that keeps its first rows.

@@ -162,6 +162,7 @@ impl<'a> Planner<'a> {
             call: Call {
                 target: CallTarget::System(function.name.clone()),
                 vector: None,
+                quick: None,
                 stored: None,
                 strict: false,
                 volatile: false,

@@ -53,6 +53,7 @@ impl Parser<'_> {
             }
             ty.collation = self.types.collation(&names)?;
         }
+        let not = self.token();
         let not_null = self.take_word("not") && {
             self.expect_word("null")?;
             true
@@ -71,11 +72,13 @@ impl Parser<'_> {
         self.expect_symbol(";")?;
         if not_null && default.is_none() {
             let message = format!("variable \"{name}\" must have a default value, since it's declared NOT NULL");
-            return Err(err!(NULL_VALUE_NOT_ALLOWED, "{message}").at(at.start as i32));
+            return Err(err!(NULL_VALUE_NOT_ALLOWED, "{message}").at(not.start as i32));
         }
+        let line = self.line_of(at);
         let number = self.add_named(&name, ty);
         let variable = &mut self.variables[number];
         (variable.constant, variable.not_null, variable.default) = (constant, not_null, default);
+        variable.line = line;
         declared.push(number);
         Ok(())
     }
@@ -187,11 +190,10 @@ impl Parser<'_> {
         if names.is_empty() || !self.is_symbol(self.peek(tokens), "%") || !(is_type || is_row) {
             return Ok(None);
         }
-        let start = self.token();
         self.skip(tokens + 2);
         let parts: Vec<&str> = names.iter().map(|n| &**n).collect();
         if is_row {
-            return self.types.of_row(&parts).map(Some).map_err(|e| self.at_type(e, start));
+            return self.types.of_row(&parts).map(Some);
         }
         if let Some(found) = self.resolve(&names) {
             let ty = self.variables[found.variable].ty;
@@ -204,7 +206,7 @@ impl Parser<'_> {
                 }
             }
         }
-        self.types.of_column(&parts).map(Some).map_err(|e| self.at_type(e, start))
+        self.types.of_column(&parts).map(Some)
     }
 
     /// `[]`, `[3]`, `ARRAY`, `ARRAY[3]` behind `%TYPE`.
@@ -281,15 +283,18 @@ impl Parser<'_> {
                 return Err(err!(SYNTAX_ERROR, "{message}").at(at.start as i32));
             }
             let value = self.expression_until(&[",", ")"])?;
-            values[place] = Some(value.text.to_string());
+            values[place] = Some(match is_named {
+                true => format!("{} AS {}", value.text, self.variables[bound[place]].name),
+                false => value.text.to_string(),
+            });
             if !self.take_symbol(",") {
                 break;
             }
         }
-        self.expect_symbol(")")?;
         if values.iter().any(Option::is_none) {
             return Err(err!(SYNTAX_ERROR, "not enough arguments for cursor \"{name}\"").at(self.token().start as i32));
         }
+        self.expect_symbol(")")?;
         let list: Vec<String> = values.into_iter().flatten().collect();
         Ok(Some(self.made_expression(&list.join(", "))))
     }

@@ -260,7 +260,7 @@ impl<'a> Parser<'a> {
     /// A variable that no name is for yet.
     pub fn add_variable(&mut self, name: &str, ty: VariableType) -> usize {
         let name = name.into();
-        self.variables.push(Variable { name, ty, constant: false, not_null: false, default: None, cursor: None });
+        self.variables.push(Variable { name, ty, constant: false, not_null: false, default: None, cursor: None, line: 0 });
         self.variables.len() - 1
     }
 

@@ -559,6 +559,7 @@ impl Parser<'_> {
     }
 
     fn fetch(&mut self, is_fetch: bool) -> Result<StatementKind> {
+        let at = self.token();
         self.advance();
         let (direction, count) = self.fetch_direction()?;
         let is_single = match &count {
@@ -568,7 +569,7 @@ impl Parser<'_> {
         };
         if is_fetch && !is_single {
             let message = "FETCH statement cannot return multiple rows";
-            return Err(err!(FEATURE_NOT_SUPPORTED, "{message}").at(self.token().start as i32));
+            return Err(err!(FEATURE_NOT_SUPPORTED, "{message}").at(at.start as i32));
         }
         let cursor = self.cursor_variable()?;
         let target = match is_fetch {

@@ -23,6 +23,8 @@ pub struct Variable {
     pub not_null: bool,
     pub default: Option<Expression>,
     pub cursor: Option<Box<BoundCursor>>,
+    /// Of its declaration, counted from 1; 0 when it has none.
+    pub line: u32,
 }
 
 /// `CURSOR FOR query`, with what its arguments are called.

@@ -562,10 +562,9 @@ pub enum Expr {
         typmod: i32,
         collation: Oid,
     },
-    /// WHERE CURRENT OF cursor; `entry` is the target's range entry.
+    /// WHERE CURRENT OF: the cursor's name (a constant or variable), and the target's ctid and tableoid.
     CurrentOf {
-        cursor: Arc<str>,
-        entry: usize,
+        args: Vec<Expr>,
     },
     /// MERGE_ACTION().
     MergeAction,

@@ -147,6 +147,12 @@ impl Expr {
         Expr::Const(Const { value: melba_types::Datum::Null, ty, typmod, collation, location: -1 })
     }
 
+    /// A constant text.
+    pub fn text(value: &str) -> Expr {
+        let value = melba_types::Datum::text(value);
+        Expr::Const(Const { value, ty: oids::TEXT, typmod: -1, collation: DEFAULT_COLLATION, location: -1 })
+    }
+
     pub fn is_null_const(&self) -> bool {
         matches!(self, Expr::Const(c) if c.value.is_null())
     }

@@ -18,7 +18,6 @@ macro_rules! expr_children {
                 | Expr::SqlValue { .. }
                 | Expr::Default { .. }
                 | Expr::CaseTest { .. }
-                | Expr::CurrentOf { .. }
                 | Expr::MergeAction
                 | Expr::NextValue { .. } => {}
                 Expr::Function(c) => c.args.$iter().for_each(f),
@@ -28,9 +27,10 @@ macro_rules! expr_children {
                     f(&$($mut)? s.array);
                 }
                 Expr::And(args) | Expr::Or(args) => args.$iter().for_each(f),
-                Expr::Coalesce { args, .. } | Expr::MinMax { args, .. } | Expr::Grouping { args, .. } => {
-                    args.$iter().for_each(f)
-                }
+                Expr::Coalesce { args, .. }
+                | Expr::MinMax { args, .. }
+                | Expr::Grouping { args, .. }
+                | Expr::CurrentOf { args } => args.$iter().for_each(f),
                 Expr::Not(arg)
                 | Expr::NullTest { arg, .. }
                 | Expr::BooleanTest { arg, .. }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_engine::{ScanPiece, TableScan, ZoneOp, ZonePredicate};
+use melba_engine::{Morsel, ScanPiece, TableScan, ZoneOp, ZonePredicate};
 use melba_expression::Expression;
 use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
@@ -98,7 +98,13 @@ impl TableScanOp {
         // A team's members scan one table together.
         let scans = u64::from(part.as_ref().is_none_or(|(number, _)| *number == 0));
         note_scan(ctx, source.tree, scans, 0);
-        let part = part.map(|(_, part)| part);
+        let part = match &node.row {
+            Some(row) => Some(match row.eval_row(ctx, &[])? {
+                Datum::Int8(id) => Morsel::range(RowId(id as u64), RowId((id as u64).saturating_add(1))),
+                _ => Morsel::range(RowId(0), RowId(0)),
+            }),
+            None => part.map(|(_, part)| part),
+        };
         Ok(ctx.transaction().scan(ctx.view(), source.tree, &source.projection, &source.missing, &zones, part)?)
     }
 }

@@ -6,7 +6,7 @@ use melba_catalog::Relation;
 use melba_fmgr::{RowColumn, registry};
 use melba_types::{DbError, Kind, Result};
 
-use super::ScanColumns;
+use super::{ScanColumns, WantedRow};
 use crate::Synthesized;
 use crate::explain;
 use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
@@ -137,6 +137,16 @@ impl Planner<'_> {
     ) -> Result<Stage> {
         let (source, layout) = self.table_source(entry, relation, &[])?;
         let zones = self.zones(entry, relation, filter)?;
+        let wanted = filter.iter().find_map(|condition| self.wanted_row(entry, condition));
+        let row = match wanted {
+            Some(WantedRow::Cursor(cursor)) => {
+                let cursor = Box::new(self.compile(&cursor, &Layout::default())?);
+                let node = Node::CursorRow { cursor, table: relation.oid };
+                Some(Expression::new(node, melba_types::oids::TID, Kind::Int8))
+            }
+            Some(WantedRow::Value(value)) => Some(self.compile(&value, &Layout::default())?),
+            None => None,
+        };
         let compiled = self.compile_all(filter, &layout)?;
         let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
         let mut node = self.node(
@@ -144,6 +154,7 @@ impl Planner<'_> {
                 source,
                 zones,
                 filter: compiled,
+                row,
                 join_filters: vec![],
                 top_filter: None,
                 extremes: false,

@@ -8,7 +8,7 @@ use melba_tree::{Const, Expr, ParamKind, Query};
 use melba_types::{Datum, Result};
 
 use super::context::StatementContext;
-use super::pipeline::{Planned, analysis, plan_analyzed};
+use super::pipeline::{Planned, Purpose, analysis, plan_analyzed};
 use melba_parse::Statement;
 
 /// The arbiters cannot be known before the parameters are.
@@ -37,7 +37,7 @@ pub(super) fn plan(
     {
         give(filter, values);
     }
-    plan_analyzed(context, Analyzed { query, params }, Vec::new(), false)
+    plan_analyzed(context, Analyzed { query, params }, Vec::new(), Purpose::Run)
 }
 
 fn is_parameter(expr: &Expr) -> bool {

@@ -1,7 +1,7 @@
 //! Whether a read-only transaction or a transaction block may run a statement.
 
 use melba_parse::command::writing_command;
-use melba_types::{Result, bail};
+use melba_types::{Result, bail, err};
 use pg_query::NodeEnum as N;
 use pg_query::protobuf::{ClusterStmt, ReindexObjectType, VacuumStmt};
 
@@ -13,25 +13,42 @@ pub fn check(node: &N, block: Block, read_only: bool) -> Result<()> {
     if read_only && let Some(command) = writing_command(node) {
         bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction");
     }
-    match node {
-        N::VacuumStmt(VacuumStmt { is_vacuumcmd: true, .. }) => prevent_in_block(block, "VACUUM"),
-        N::ReindexStmt(s) if is_concurrent(s)? => prevent_in_block(block, "REINDEX CONCURRENTLY"),
-        N::ReindexStmt(s) => match s.kind() {
-            ReindexObjectType::ReindexObjectSchema => prevent_in_block(block, "REINDEX SCHEMA"),
-            ReindexObjectType::ReindexObjectSystem => prevent_in_block(block, "REINDEX SYSTEM"),
-            ReindexObjectType::ReindexObjectDatabase => prevent_in_block(block, "REINDEX DATABASE"),
-            _ => Ok(()),
-        },
-        N::ClusterStmt(ClusterStmt { relation: None, .. }) => prevent_in_block(block, "CLUSTER"),
-        N::CreatedbStmt(_) => prevent_in_block(block, "CREATE DATABASE"),
-        N::DropdbStmt(_) => prevent_in_block(block, "DROP DATABASE"),
-        N::AlterSystemStmt(_) => prevent_in_block(block, "ALTER SYSTEM"),
-        N::CreateTableSpaceStmt(_) => prevent_in_block(block, "CREATE TABLESPACE"),
-        N::IndexStmt(s) if s.concurrent => prevent_in_block(block, "CREATE INDEX CONCURRENTLY"),
-        N::DropStmt(s) if s.concurrent => prevent_in_block(block, "DROP INDEX CONCURRENTLY"),
-        N::LockStmt(_) if block == Block::None => {
+    match only_outside_block(node)? {
+        Some(command) => prevent_in_block(block, command),
+        None if matches!(node, N::LockStmt(_)) && block == Block::None => {
             bail!(NO_ACTIVE_SQL_TRANSACTION, "LOCK TABLE can only be used in transaction blocks")
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
+}
+
+/// # Errors
+/// 25001 for a command that a function cannot run.
+pub fn check_in_routine(node: &N) -> Result<()> {
+    match only_outside_block(node)? {
+        Some(command) => Err(err!(ACTIVE_SQL_TRANSACTION, "{command} cannot be executed from a function")),
+        None => Ok(()),
+    }
+}
+
+/// What a command that needs a transaction of its own is called.
+fn only_outside_block(node: &N) -> Result<Option<&'static str>> {
+    Ok(match node {
+        N::VacuumStmt(VacuumStmt { is_vacuumcmd: true, .. }) => Some("VACUUM"),
+        N::ReindexStmt(s) if is_concurrent(s)? => Some("REINDEX CONCURRENTLY"),
+        N::ReindexStmt(s) => match s.kind() {
+            ReindexObjectType::ReindexObjectSchema => Some("REINDEX SCHEMA"),
+            ReindexObjectType::ReindexObjectSystem => Some("REINDEX SYSTEM"),
+            ReindexObjectType::ReindexObjectDatabase => Some("REINDEX DATABASE"),
+            _ => None,
+        },
+        N::ClusterStmt(ClusterStmt { relation: None, .. }) => Some("CLUSTER"),
+        N::CreatedbStmt(_) => Some("CREATE DATABASE"),
+        N::DropdbStmt(_) => Some("DROP DATABASE"),
+        N::AlterSystemStmt(_) => Some("ALTER SYSTEM"),
+        N::CreateTableSpaceStmt(_) => Some("CREATE TABLESPACE"),
+        N::IndexStmt(s) if s.concurrent => Some("CREATE INDEX CONCURRENTLY"),
+        N::DropStmt(s) if s.concurrent => Some("DROP INDEX CONCURRENTLY"),
+        _ => None,
+    })
 }

@@ -26,8 +26,8 @@ use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
 use super::interrupt::Interrupt;
 use super::names::SearchPath;
-use super::plpgsql::ProgramCache;
-use super::portal::Listed;
+use super::plpgsql::{ProgramCache, SpareFrames};
+use super::portals::Portals;
 use super::prepared::Prepared;
 use super::resets::Resets;
 use super::routine::BodyCache;
@@ -248,11 +248,12 @@ pub struct SessionState {
     pub temporary_namespace: Mutex<Oid>,
     /// The named ones.
     pub(super) prepared: Mutex<HashMap<String, Arc<Prepared>>>,
-    pub(super) cursors: Mutex<Vec<Listed>>,
+    pub(super) portals: Portals,
     pub(super) routines: BodyCache,
     pub(super) programs: ProgramCache,
     /// The tables of triggers that run, within each other.
     pub(super) running_triggers: Arc<Mutex<Vec<Oid>>>,
+    pub(super) spare_frames: SpareFrames,
     pub(super) domain_checks: Mutex<DomainChecks>,
     pub(super) shown: Mutex<ShownCache>,
 }
@@ -292,10 +293,11 @@ impl SessionState {
             activity: Arc::default(),
             temporary_namespace: Mutex::default(),
             prepared: Mutex::default(),
-            cursors: Mutex::default(),
+            portals: Portals::default(),
             routines: BodyCache::default(),
             programs: ProgramCache::default(),
             running_triggers: Arc::default(),
+            spare_frames: SpareFrames::default(),
             domain_checks: Mutex::default(),
             shown: Mutex::default(),
         }
@@ -407,6 +409,10 @@ impl melba_fmgr::Session for StatementContext {
 
     fn user(&self) -> Oid {
         self.user.oid
+    }
+
+    fn cursor_row(&self, cursor: &str, table: Oid) -> Result<Option<i64>> {
+        self.current_row(cursor, table)
     }
 
     fn search_path(&self) -> Vec<Oid> {

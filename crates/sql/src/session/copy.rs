@@ -10,8 +10,8 @@ use melba_protocol::Format;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{CopyStmt, node::Node as N};
 
-use crate::session::created_file;
-use crate::session::portal::{CopyIn, CopyOut, Outcome};
+use super::created_file;
+use super::portal::{CopyIn, CopyOut, Outcome};
 use melba_analyze::ExprKind;
 use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
 use melba_ddl::Ddl;

@@ -3,47 +3,42 @@
 use std::sync::Arc;
 
 use melba_protocol::Format;
-use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
+use melba_types::{Batch, Datum, DbError, Oid, Result, SqlState, bail};
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
 use melba_parse::Statement;
 use melba_spill::Resources;
 
-use super::Session;
-use super::portal::{Declared, Outcome, Portal, PortalState, Rewind, Rows, StoredRows, Tag};
-use super::prepared::Bound;
-use super::transaction::Block;
-use super::utility::nested;
+use super::context::{SessionState, StatementContext};
+use super::pipeline;
+use super::portal::{Declared, Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows, Tag};
+use super::portals::no_cursor;
+use super::prepared::nested;
 
 const BINARY: i32 = 1;
 const SCROLL: i32 = 2;
 const NO_SCROLL: i32 = 4;
-const HOLD: i32 = 32;
+pub(super) const HOLD: i32 = 32;
 
-impl Session {
-    /// `types` and `parameters` of its query, which keeps them as long as it is open.
-    pub(super) fn run_declare(
-        &mut self,
+impl StatementContext {
+    /// DECLARE.
+    pub(super) fn declare_cursor(
+        self: &Arc<Self>,
         declare: &DeclareCursorStmt,
         statement: &Statement,
         types: &[Oid],
         parameters: &Arc<[Datum]>,
     ) -> Result<Outcome> {
         let option = |bit: i32| declare.options & bit != 0;
-        if !option(HOLD) && self.block == Block::None {
-            bail!(NO_ACTIVE_SQL_TRANSACTION, "DECLARE CURSOR can only be used in transaction blocks");
-        }
-        if declare.portalname.is_empty() {
+        let name = &declare.portalname;
+        if name.is_empty() {
             bail!(INVALID_CURSOR_NAME, "invalid cursor name: must not be empty");
         }
-        if self.portals.contains_key(&declare.portalname) {
-            bail!(DUPLICATE_CURSOR, "cursor \"{}\" already exists", declare.portalname);
+        if self.session.portals.contains(name) {
+            bail!(DUPLICATE_CURSOR, "cursor \"{name}\" already exists");
         }
         let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
-        let prepared = Arc::new(self.prepare(Some(inner), types)?);
-        let Outcome::Rows { columns, source, .. } = self.start(Bound { prepared, parameters: parameters.clone() })? else {
-            bail!(INVALID_CURSOR_DEFINITION, "cannot open multi-query plan as cursor");
-        };
+        let (columns, source, positions) = pipeline::open_cursor(self, &inner, types, parameters.clone())?;
         let rewind = if option(SCROLL) {
             Rewind::Always
         } else if option(NO_SCROLL) {
@@ -51,11 +46,9 @@ impl Session {
         } else {
             Rewind::WhileSmall
         };
-        self.renew_context();
-        let resources = Arc::new(Resources::new(&*self.context, &self.state.engine));
         let mut rows = Rows::new(source, rewind);
         if option(HOLD) || rewind == Rewind::Always {
-            rows = rows.keeping(&resources);
+            rows = rows.keeping(&Arc::new(Resources::new(&**self, &self.session.engine)));
         }
         let format = if option(BINARY) { Format::Binary } else { Format::Text };
         let portal = Portal {
@@ -70,62 +63,72 @@ impl Session {
                 binary: option(BINARY),
                 created: self.statement_start,
             }),
-            depth: self.depth(),
+            held: false,
+            positions,
+            pinned: false,
+            number: 0,
         };
-        self.portals.insert(declare.portalname.clone(), portal);
+        self.session.portals.insert(name.clone(), portal);
         Ok(Outcome::Done { tag: "DECLARE CURSOR".to_owned() })
     }
+}
 
-    pub(super) fn run_close(&mut self, name: &str) -> Result<Outcome> {
-        if name.is_empty() {
-            self.portals.clear_named();
-            return Ok(Outcome::Done { tag: "CLOSE CURSOR ALL".to_owned() });
+/// What a FETCH has passed: the rows, if they are wanted, and their number.
+pub(super) struct Fetched {
+    pub batches: Vec<Batch>,
+    pub count: u64,
+    pub columns: Arc<[ResultColumn]>,
+    formats: Vec<Format>,
+}
+
+impl SessionState {
+    /// FETCH gives the rows it passes, MOVE only their number.
+    pub(super) fn run_fetch(&self, fetch: &FetchStmt) -> Result<Outcome> {
+        let direction = FetchDirection::try_from(fetch.direction).unwrap_or_default();
+        let fetched = self.fetch(&fetch.portalname, direction, fetch.how_many, !fetch.ismove)?;
+        if fetch.ismove {
+            return Ok(Outcome::Done { tag: format!("MOVE {}", fetched.count) });
         }
-        match self.portals.remove(name) {
-            Some(_) => Ok(Outcome::Done { tag: "CLOSE CURSOR".to_owned() }),
-            None => Err(no_cursor(name)),
-        }
+        let source = Box::new(StoredRows(fetched.batches.into_iter()));
+        Ok(Outcome::Rows { columns: fetched.columns, source, tag: Tag::Counted("FETCH"), formats: fetched.formats })
     }
 
-    /// FETCH gives the rows it passes, MOVE only their number.
-    pub(super) fn run_fetch(&mut self, fetch: &FetchStmt) -> Result<Outcome> {
-        let mut portal = self.portals.take(&fetch.portalname).ok_or_else(|| no_cursor(&fetch.portalname))?;
-        let result = self.fetch_from(&mut portal, fetch);
-        if result.is_err()
-            && !matches!(&result, Err(e) if e.sqlstate() == melba_types::SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE)
-        {
+    /// Moves a cursor.
+    pub(super) fn fetch(&self, name: &str, direction: FetchDirection, how_many: i64, wants_rows: bool) -> Result<Fetched> {
+        let mut portal = self.portals.take(name).ok_or_else(|| no_cursor(name))?;
+        let result = fetch_from(&mut portal, name, direction, how_many, wants_rows);
+        if matches!(&result, Err(e) if e.sqlstate() != SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE) {
             portal.state = PortalState::Failed;
         }
-        self.portals.put_back(fetch.portalname.clone(), portal);
+        self.portals.put_back(name.to_owned(), portal);
         result
     }
 
-    fn fetch_from(&mut self, portal: &mut Portal, fetch: &FetchStmt) -> Result<Outcome> {
-        if let PortalState::Ready(bound) = &portal.state {
-            let Outcome::Rows { source, tag, .. } = self.start(bound.clone())? else {
-                bail!(INVALID_CURSOR_STATE, "portal \"{}\" does not return rows", fetch.portalname);
-            };
-            portal.state = PortalState::Open(Rows::new(source, Rewind::Never), tag);
+    pub(super) fn run_close(&self, name: &str) -> Result<Outcome> {
+        if name.is_empty() {
+            self.portals.close_named();
+            return Ok(Outcome::Done { tag: "CLOSE CURSOR ALL".to_owned() });
         }
-        let PortalState::Open(rows, _) = &mut portal.state else {
-            bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal \"{}\" cannot be run", fetch.portalname);
-        };
-        let mut batches = Vec::new();
-        let direction = FetchDirection::try_from(fetch.direction).unwrap_or_default();
-        let count = step(rows, direction, fetch.how_many, |batch, range| {
-            if !fetch.ismove {
-                let indices: Vec<u32> = range.map(|i| i as u32).collect();
-                batches.push(batch.take(&indices));
-            }
-            Ok(())
-        })?;
-        if fetch.ismove {
-            return Ok(Outcome::Done { tag: format!("MOVE {count}") });
+        match self.portals.close(name)? {
+            true => Ok(Outcome::Done { tag: "CLOSE CURSOR".to_owned() }),
+            false => Err(no_cursor(name)),
         }
-        let columns = portal.columns.clone().unwrap_or_else(|| std::sync::Arc::new([]));
-        let source = Box::new(StoredRows(batches.into_iter()));
-        Ok(Outcome::Rows { columns, source, tag: Tag::Counted("FETCH"), formats: portal.formats.clone() })
     }
+}
+
+fn fetch_from(portal: &mut Portal, name: &str, direction: FetchDirection, how_many: i64, wants_rows: bool) -> Result<Fetched> {
+    let PortalState::Open(rows, _) = &mut portal.state else {
+        bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal \"{name}\" cannot be run");
+    };
+    let mut batches = Vec::new();
+    let count = step(rows, direction, how_many, |batch, range| {
+        if wants_rows {
+            batches.push(batch.slice(range, None));
+        }
+        Ok(())
+    })?;
+    let columns = portal.columns.clone().unwrap_or_else(|| Arc::new([]));
+    Ok(Fetched { batches, count, columns, formats: portal.formats.clone() })
 }
 
 /// Moves by PostgreSQL's rules and gives the rows passed; their number is the command tag's.
@@ -166,8 +169,4 @@ fn single(rows: &mut Rows, target: i64, mut take: impl FnMut(&Batch, std::ops::R
     let (batch, row) = rows.current()?.ok_or_else(|| DbError::internal("the cursor lost its row"))?;
     take(&batch, row..row + 1)?;
     Ok(1)
-}
-
-fn no_cursor(name: &str) -> DbError {
-    err!(UNDEFINED_CURSOR, "cursor \"{name}\" does not exist")
 }

@@ -198,7 +198,7 @@ fn copy(
     query: Query<'_>,
 ) -> Result<Outcome> {
     // The statement's own portal may be among them, without a name.
-    let has_portals = context.session.cursors.lock().iter().any(|c| !c.name.is_empty());
+    let has_portals = context.session.portals.has_named();
     copy::run(&CopyContext { ddl, tx, exec, query, has_portals }, s)
 }
 

@@ -77,7 +77,7 @@ impl Session {
 
     pub(super) fn find_prepared(&self, name: &str) -> Result<Arc<Prepared>> {
         match self.prepared.get(name) {
-            Some(prepared) => Ok(prepared.clone()),
+            Some(prepared) => Ok(prepared),
             None if name.is_empty() => Err(err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist")),
             None => {
                 let error = err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist");
@@ -113,7 +113,7 @@ impl Session {
         if self.block == Block::Failed && !(ends_block && prepared.parameter_types.is_empty()) {
             return Err(aborted());
         }
-        if !bind.portal.is_empty() && self.portals.contains_key(bind.portal) {
+        if !bind.portal.is_empty() && self.state.portals.contains(bind.portal) {
             bail!(DUPLICATE_CURSOR, "cursor \"{}\" already exists", bind.portal);
         }
         // Domains look at the transaction, and 'now' at its start.
@@ -147,9 +147,12 @@ impl Session {
             state: PortalState::Ready(Bound { prepared, parameters }),
             hold: false,
             declared: None,
-            depth: self.depth(),
+            held: false,
+            positions: Arc::from([]),
+            pinned: false,
+            number: 0,
         };
-        self.portals.insert(bind.portal.to_owned(), portal);
+        self.state.portals.insert(bind.portal.to_owned(), portal);
         client.output().bind_complete();
         Ok(())
     }
@@ -189,9 +192,9 @@ impl Session {
                 self.describe_columns(prepared.columns.as_deref(), &[], client)
             }
             Target::Portal(name) => {
-                let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
-                self.check_describable(portal.columns.as_deref())?;
-                self.describe_columns(portal.columns.as_deref(), &portal.formats, client)
+                let (columns, formats) = self.state.portals.shape(name).ok_or_else(|| no_portal(name))?;
+                self.check_describable(columns.as_deref())?;
+                self.describe_columns(columns.as_deref(), &formats, client)
             }
         }
     }
@@ -212,11 +215,11 @@ impl Session {
     pub(super) fn execute(&mut self, name: &str, max_rows: i32, client: &mut dyn Client) -> Result<()> {
         self.begin_logging();
         // Out of the map while it runs, so that its statement may use the session.
-        let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
+        let mut portal = self.state.portals.take(name).ok_or_else(|| no_portal(name))?;
         let empty = matches!(&portal.state, PortalState::Ready(bound) if bound.prepared.statement.is_none());
         if empty {
             client.output().empty_query_response();
-            self.portals.put_back(name.to_owned(), portal);
+            self.state.portals.put_back(name.to_owned(), portal);
             return Ok(());
         }
         let (is_fetch, ends_block) = match &portal.state {
@@ -227,7 +230,7 @@ impl Session {
             _ => (true, false),
         };
         if self.block == Block::Failed && !ends_block {
-            self.portals.put_back(name.to_owned(), portal);
+            self.state.portals.put_back(name.to_owned(), portal);
             return Err(aborted());
         }
         let transaction_before = self.transaction.is_some();
@@ -248,9 +251,9 @@ impl Session {
         }
         // A transaction statement ended the transaction, and its portals with it.
         if self.transaction.is_some() || portal.hold {
-            self.portals.put_back(name.to_owned(), portal);
+            self.state.portals.put_back(name.to_owned(), portal);
         } else if !name.is_empty() {
-            self.portals.unlist(|n| n != name);
+            self.state.portals.remove(name);
         }
         let tag = result?;
         self.end_logged_execute(name, bound.as_deref(), is_fetch);
@@ -329,7 +332,7 @@ impl Session {
                 self.prepared.remove(name);
             }
             Target::Portal(name) => {
-                self.portals.remove(name);
+                self.state.portals.remove(name);
             }
         }
         client.output().close_complete();

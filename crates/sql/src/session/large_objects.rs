@@ -8,8 +8,8 @@ use melba_catalog::{ObjectAddress, ObjectChange, acl, classes};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use super::context::StatementContext;
+use super::created_file;
 use super::server_files;
-use crate::session::created_file;
 use melba_largeobject::{Access, Descriptor, EXTENT_BYTES, Sight, Trees, method_of_setting};
 
 /// Bits of a mode.

@@ -18,6 +18,7 @@ mod command;
 pub mod context;
 mod copy;
 mod created_file;
+mod current_row;
 mod cursor;
 mod define;
 mod domain;
@@ -36,11 +37,15 @@ mod logging;
 mod maintenance;
 mod monitoring;
 pub mod names;
+mod notifications;
 mod notify;
 pub mod pipeline;
 mod plpgsql;
 pub mod portal;
+mod portals;
+mod positioned;
 mod prepared;
+mod procedure_transactions;
 mod reset;
 mod resets;
 mod routine;
@@ -76,12 +81,12 @@ use cache::StatementCache;
 
 use client::Client;
 use context::{SessionState, StatementContext};
-use listing::{Portals, PreparedStatements};
 use log_state::Logging;
 use state::{ContextVersions, Derived, OpenTransaction};
 use transaction::Block;
 
 use melba_parse::literals::Normalized;
+use prepared::PreparedStatements;
 
 /// Stack that a thread running sessions must have: the deepest tree the grammar lets through must fit, decoded and analyzed.
 pub const STACK_BYTES: usize = melba_types::limits::SESSION_STACK_BYTES;
@@ -105,7 +110,6 @@ pub struct Session {
     /// Modes of the transaction that failed in this block, for AND CHAIN.
     failed_modes: Option<transaction::Modes>,
     derived: Derived,
-    portals: Portals,
     prepared: PreparedStatements,
     /// The caller calls `finish_commit` before it sends what was written.
     defers_commits: bool,
@@ -147,7 +151,6 @@ impl Session {
         let (context, context_versions) = state::first_context(&state, &derived);
         state.watch_temporary_files();
         Session {
-            portals: Portals::new(state.clone()),
             prepared: PreparedStatements::new(state.clone()),
             context: Arc::new(context),
             context_versions,
@@ -373,7 +376,7 @@ impl Session {
 
     /// The connection is gone or must go: undo what is open.
     pub fn close_all(&mut self) {
-        self.portals.clear();
+        self.state.portals.clear();
         self.state.instance.cluster.notifications.forget(&self.state.listener);
         // The client has gone: nobody is left to be told of an error.
         let _ = self.finish_commit();
@@ -386,6 +389,14 @@ impl Session {
                 self.roll_back_transaction();
             }
         }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Their queries, and functions, hold the state in which they are.
+        self.state.portals.clear();
+        self.state.spare_frames.clear();
     }
 }
 

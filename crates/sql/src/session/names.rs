@@ -69,7 +69,15 @@ mod tests {
     fn implied_schemas_come_first() {
         let catalog = Catalog::new(classes::POSTGRES_DATABASE);
         let (oid, name) = (classes::POSTGRES_ROLE, Arc::<str>::from("postgres"));
-        let user = User { oid, name: name.clone(), session_oid: oid, session_name: name, superuser: true, restricted: false };
+        let user = User {
+            oid,
+            name: name.clone(),
+            session_oid: oid,
+            session_name: name,
+            superuser: true,
+            restricted: false,
+            acting: false,
+        };
         let path = SearchPath::new("\"$user\", public, nowhere", &catalog, &user, Oid::INVALID);
         assert_eq!(*path.path, [classes::PG_CATALOG, classes::PUBLIC]);
         assert_eq!((path.creation, &*path.explicit), (Some(classes::PUBLIC), &[classes::PUBLIC][..]));

@@ -1,45 +1,11 @@
-//! LISTEN, NOTIFY and UNLISTEN, and what a session tells its client of other sessions.
-//!
-//! A client hears of notifications between transactions only: before ReadyForQuery when some have come, and without being asked while
-//! its session waits for it.
+//! LISTEN, NOTIFY and UNLISTEN.
 
 use melba_types::{Datum, Result, bail};
 use pg_query::protobuf::node::Node as N;
 
-use super::Session;
-use super::client::Client;
 use super::context::StatementContext;
 use super::portal::Outcome;
-use super::transaction::Block;
 use melba_transaction::Tx;
-
-/// Output that gathers as long as it must not be sent.
-const HELD_BYTES_MAX: usize = 64 << 10;
-
-impl Session {
-    /// The client is to be told something that it has not asked for.
-    #[inline]
-    pub fn has_notifications(&self) -> bool {
-        self.state.listener.has_queued() && self.block == Block::None && !self.busy && !self.skip_to_sync && !self.is_committing()
-    }
-
-    /// Tells the client. While a commit waits for the log what does not fit into a small output is left for later.
-    pub fn send_notifications(&mut self, client: &mut dyn Client) {
-        if !self.state.listener.has_queued() {
-            return;
-        }
-        client.output().set_encoding(self.client_encoding());
-        while !(self.is_committing() && client.output().len() >= HELD_BYTES_MAX) {
-            let Some(delivery) = self.state.listener.take() else { return };
-            let notification = delivery.notification();
-            client.output().notification(delivery.pid(), &notification.channel, &notification.payload);
-            // A connection that is gone shows at the next attempt to use it.
-            if !self.is_committing() && client.flush_when_large().is_err() {
-                return;
-            }
-        }
-    }
-}
 
 /// Runs LISTEN, NOTIFY or UNLISTEN; `None`: it is another statement.
 pub(super) fn run(context: &StatementContext, tx: &Tx, node: &N) -> Option<Result<Outcome>> {

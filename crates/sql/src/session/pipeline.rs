@@ -7,7 +7,7 @@ use melba_catalog::{Catalog, Function};
 use melba_engine::{LockTag, ReadView, Wait};
 use melba_fmgr::Session as _;
 use melba_fmgr::{FormatSettings, io};
-use melba_parse::command::is_query;
+use melba_parse::command::{is_query, statement_tag};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
 use pg_query::protobuf::{AConst, DiscardMode, ExecuteStmt, ResTarget, SelectStmt};
 use pg_query::{Node, NodeEnum};
@@ -28,6 +28,7 @@ use super::define;
 use super::explain;
 use super::names::SearchPath;
 use super::portal::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
+use super::positioned::{Position, add_positions, is_simple_scan};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
 use melba_tree::permissions::Permissions;
@@ -52,6 +53,8 @@ pub(super) struct Planned {
     literals: Vec<LiteralUse>,
     /// `Statement::row_literals`.
     row_literals: usize,
+    /// Where a cursor's rows come from.
+    pub positions: Arc<[Position]>,
 }
 
 impl std::fmt::Debug for Compiled {
@@ -184,7 +187,27 @@ pub(super) fn analysis<'a>(context: &'a StatementContext) -> melba_analyze::Cont
 /// `explain`: with the texts that EXPLAIN prints.
 pub(super) fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid], explain: bool) -> Result<Planned> {
     let analyzed = melba_analyze::analyze(&analysis(context), node, Some(parameter_types))?;
-    plan_analyzed(context, analyzed, Vec::new(), explain)
+    plan_analyzed(context, analyzed, Vec::new(), if explain { Purpose::Explain } else { Purpose::Run })
+}
+
+/// Plans a cursor's query.
+pub(super) fn plan_cursor(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid]) -> Result<Planned> {
+    let analyzed = melba_analyze::analyze(&analysis(context), node, Some(parameter_types))?;
+    plan_analyzed(context, analyzed, Vec::new(), Purpose::Cursor)
+}
+
+/// The same in a function's body.
+pub(super) fn plan_cursor_in_routine(context: &StatementContext, query: Query) -> Result<Planned> {
+    plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), Purpose::Cursor)
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Run,
+    Explain,
+    /// Its rows tell of which rows of tables they are made.
+    Cursor,
 }
 
 /// Plans a statement, with its literals as parameters if it has any marked.
@@ -195,7 +218,7 @@ fn plan_statement(context: &StatementContext, statement: &Statement, parameter_t
     match melba_analyze::analyze_with_literals(&analysis(context), &statement.node, &statement.literals) {
         Some((analyzed, literals)) => {
             let row_literals = statement.row_literals;
-            plan_analyzed(context, analyzed, literals, false).map(|planned| Planned { row_literals, ..planned })
+            plan_analyzed(context, analyzed, literals, Purpose::Run).map(|planned| Planned { row_literals, ..planned })
         }
         None => Err(shape_changed()),
     }
@@ -203,31 +226,40 @@ fn plan_statement(context: &StatementContext, statement: &Statement, parameter_t
 
 /// Plans a query of a function's body.
 pub(super) fn plan_in_routine(context: &StatementContext, query: Query) -> Result<Planned> {
-    plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), false)
+    plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), Purpose::Run)
 }
 
 pub(super) fn plan_analyzed(
     context: &StatementContext,
     mut analyzed: melba_analyze::Analyzed,
     literals: Vec<LiteralUse>,
-    explain: bool,
+    purpose: Purpose,
 ) -> Result<Planned> {
     let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
     // Whoever may call a function needs the privileges for what is in it as well, but for those of its definer.
     if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
         permissions.add(Permissions::of(&analyzed.query, &context.catalog));
     }
-    let plan = melba_plan::plan(&analyzed.query, &plan_context(context, explain))?;
+    let columns = result_columns(&analyzed.query, &context.catalog);
+    let mut positions = match purpose {
+        Purpose::Cursor => add_positions(&mut analyzed.query, &context.catalog),
+        Purpose::Run | Purpose::Explain => Vec::new(),
+    };
+    let plan = melba_plan::plan(&analyzed.query, &plan_context(context, purpose == Purpose::Explain))?;
+    if !is_simple_scan(&plan.root) {
+        positions.retain(|p| p.locked);
+    }
     Ok(Planned {
         literals,
         row_literals: 0,
+        positions: positions.into(),
         plan,
         permissions,
         catalog: context.catalog.clone(),
         path: context.path.clone(),
         user: context.user.oid,
         parameter_types: analyzed.params,
-        columns: result_columns(&analyzed.query, &context.catalog),
+        columns,
     })
 }
 
@@ -260,8 +292,6 @@ pub fn execute(
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     match (&prepared.compiled.planned, &statement.node) {
         (Some(planned), _) => execute_planned(context, tx, statement, planned, parameters),
-        (None, NodeEnum::CallStmt(s)) => routine::run_call(context, s, None, &prepared.parameter_types, &parameters),
-        (None, NodeEnum::DoStmt(s)) => routine::run_do(context, s, statement).map(|()| Outcome::Done { tag: "DO".into() }),
         (None, NodeEnum::ExplainStmt(s)) => explain::run(context, tx, s, &prepared.parameter_types, &parameters),
         (None, node) if is_query(node) => {
             let planned = arbiter_values::plan(context, statement, &prepared.parameter_types, &parameters)?;
@@ -310,16 +340,65 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// A cursor's columns, its rows, and where they come from.
+type CursorRows = (Arc<[ResultColumn]>, Box<dyn RowSource>, Arc<[Position]>);
+
+/// Plans a cursor's query and begins it.
+pub(super) fn open_cursor(
+    context: &Arc<StatementContext>,
+    statement: &Statement,
+    types: &[Oid],
+    parameters: Arc<[Datum]>,
+) -> Result<CursorRows> {
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    let mut context = context.clone();
+    let mut planned = plan_cursor(&context, &statement.node, types)?;
+    lock_relations(tx, &planned.plan)?;
+    let now = tx.catalog();
+    if !Arc::ptr_eq(&now, &context.catalog) {
+        // Changed while we waited for a lock.
+        context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(&context) });
+        planned = plan_cursor(&context, &statement.node, types)?;
+    }
+    match begin(&context, tx, &planned, parameters, None)? {
+        Outcome::Rows { columns, source, .. } => Ok((columns, source, planned.positions)),
+        _ => Err(err!(INVALID_CURSOR_DEFINITION, "cannot open {} query as cursor", statement_tag(&statement.node))),
+    }
+}
+
+/// Begins a query that was planned for the catalog as it is: what gives rows without changing any is read later.
+pub(super) fn begin(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: Arc<[Datum]>,
+    view: Option<ReadView>,
+) -> Result<Outcome> {
+    lock_relations(tx, &planned.plan)?;
+    start_with(context, tx, planned, parameters, view)
+}
+
 fn start(context: &Arc<StatementContext>, tx: &Arc<Tx>, planned: &Planned, parameters: Arc<[Datum]>) -> Result<Outcome> {
+    start_with(context, tx, planned, parameters, None)
+}
+
+fn start_with(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: Arc<[Datum]>,
+    view: Option<ReadView>,
+) -> Result<Outcome> {
     planned.permissions.check(&context.catalog, context.user.oid)?;
-    let mut evaluation = evaluation(context, tx, parameters)?;
+    let mut evaluation = match view {
+        None => evaluation(context, tx, parameters)?,
+        Some(view) => evaluation_of(context, tx, view, parameters),
+    };
     evaluation.subplans.row_parameters = planned.row_literals;
-    let view = evaluation.view();
     let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
     if planned.plan.command == PlanCommand::Select {
         let columns = planned.columns.clone().unwrap_or_default();
-        let pin = tx.engine.pin_view(view);
-        let source = Box::new(PlanRows { execution, _pin: pin });
+        let source = running(tx, execution);
         return Ok(Outcome::Rows { columns, source, tag: Tag::Counted("SELECT"), formats: Vec::new() });
     }
     let mut first = None;
@@ -437,6 +516,12 @@ struct PlanRows {
     _pin: melba_engine::ViewPin,
 }
 
+/// The rows of what was begun, as they come.
+pub(super) fn running(tx: &Tx, execution: Execution) -> Box<dyn RowSource> {
+    let pin = tx.engine.pin_view(execution.evaluation().view());
+    Box::new(PlanRows { execution, _pin: pin })
+}
+
 impl RowSource for PlanRows {
     fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
         self.execution.next_batch(limit)
@@ -468,8 +553,28 @@ fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Resul
     start(&context, tx, &planned, Arc::from([]))
 }
 
-/// Runs a prepared query that CREATE TABLE AS names.
+/// Runs a prepared query that CREATE TABLE AS names, which gives nothing if it is no SELECT.
 pub(super) fn run_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> Result<Outcome> {
+    match plan_prepared(context, tx, s)? {
+        Some((context, planned, values)) if planned.plan.command == PlanCommand::Select => {
+            begin(&context, tx, &planned, values.into(), None)
+        }
+        _ => Ok(Outcome::Done { tag: String::new() }),
+    }
+}
+
+/// EXECUTE in a function.
+pub(super) fn execute_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> Result<Outcome> {
+    let planned = plan_prepared(context, tx, s)?;
+    let (context, planned, values) =
+        planned.ok_or_else(|| DbError::unsupported("EXECUTE of a statement that is no query in a function"))?;
+    begin(&context, tx, &planned, values.into(), None)
+}
+
+/// A prepared query with the context that it was planned in, and its parameters.
+type PlannedExecute = (Arc<StatementContext>, Planned, Vec<Datum>);
+
+fn plan_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> Result<Option<PlannedExecute>> {
     let prepared = context.session.prepared.lock().get(&s.name).cloned();
     let prepared = prepared.ok_or_else(|| err!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", s.name))?;
     let (expected, given) = (prepared.parameter_types.len(), s.params.len());
@@ -479,15 +584,11 @@ pub(super) fn run_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &Execute
     }
     let values = evaluate(context, &s.params, &prepared.parameter_types)?;
     let Some(statement) = prepared.statement.as_ref().filter(|s| is_query(&s.node)) else {
-        return Ok(Outcome::Done { tag: String::new() });
+        return Ok(None);
     };
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
     let planned = plan_query(&context, &statement.node, &prepared.parameter_types, false)?;
-    if planned.plan.command != PlanCommand::Select {
-        return Ok(Outcome::Done { tag: String::new() });
-    }
-    lock_relations(tx, &planned.plan)?;
-    start(&context, tx, &planned, values.into())
+    Ok(Some((context, planned, values)))
 }
 
 /// Input and output of values for the wire.
@@ -621,6 +722,7 @@ fn first_value(context: &StatementContext, query: &Query, parameters: &Arc<[Datu
         columns: result_columns(query, &context.catalog),
         literals: Vec::new(),
         row_literals: 0,
+        positions: Arc::from([]),
     };
     let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, parameters.clone())? else {
         return Err(DbError::internal("the expression gave no row"));

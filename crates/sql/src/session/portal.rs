@@ -9,6 +9,8 @@ use melba_types::{Batch, DbError, Oid, Result, SqlState};
 use super::prepared::BoundName;
 use melba_spill::{Place, Resources, Store};
 
+use super::positioned::Position;
+
 /// A column of a result, as RowDescription needs it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultColumn {
@@ -234,9 +236,36 @@ impl Rows {
         self.starts.drain(..drop);
     }
 
-    /// Reads everything that is left (cursors WITH HOLD outlive what their source reads from).
-    pub fn load_all(&mut self) -> Result<()> {
+    /// Reads everything that is left.
+    fn load_all(&mut self) -> Result<()> {
         self.load(u64::MAX, u64::MAX).map(drop)
+    }
+
+    /// Keeps everything that is left, so that nothing of the transaction is needed any more.
+    pub(crate) fn hold(&mut self, resources: &Arc<Resources>) -> Result<()> {
+        if self.source.is_some() && self.kept.is_none() {
+            let mut kept = Box::new(Store::new(resources));
+            // Rows that were dropped are counted no more.
+            let dropped = self.starts.first().copied().unwrap_or(self.loaded);
+            (self.position, self.loaded) = (self.position.saturating_sub(dropped), self.loaded - dropped);
+            self.starts.clear();
+            self.batches.drain(..).try_for_each(|batch| kept.push(batch))?;
+            self.kept = Some(kept);
+        }
+        self.load_all()
+    }
+
+    /// The next rows, at most `limit`; `None` at the end.
+    pub fn next_batch(&mut self, limit: u64) -> Result<Option<Batch>> {
+        if !self.load(self.position + 1, self.position.saturating_add(limit))? {
+            self.position = self.loaded + 1;
+            return Ok(None);
+        }
+        let found = self.locate(self.position + 1)?.ok_or_else(|| DbError::internal("the rows read are gone"))?;
+        let run = ((found.0.rows - found.1) as u64).min(limit);
+        let batch = found.0.slice(found.1..found.1 + run as usize, None);
+        self.position += run;
+        Ok(Some(batch))
     }
 
     /// Reads forward: calls `take` with runs of rows until `count` were taken or the result ends. True when rows may be left.
@@ -316,10 +345,16 @@ pub struct Portal {
     pub hold: bool,
     /// Synthesized by DECLARE, for pg_cursors.
     pub declared: Option<Declared>,
-    /// Number of savepoints when it was made: rolling back to an earlier one drops it.
-    pub depth: usize,
     /// For the log.
     pub bound: Option<Arc<BoundName>>,
+    /// Its transaction has ended.
+    pub held: bool,
+    /// Where its rows come from, for WHERE CURRENT OF.
+    pub positions: Arc<[Position]>,
+    /// A loop of a function goes through it: it stays for as long.
+    pub pinned: bool,
+    /// How many were made before it.
+    pub number: u64,
 }
 
 impl Portal {
@@ -328,9 +363,18 @@ impl Portal {
         matches!(&self.state, PortalState::Open(rows, _) if rows.source.is_none())
     }
 
-    pub fn load_all(&mut self) -> Result<()> {
+    /// Makes it outlive its transaction.
+    ///
+    /// # Errors
+    /// 2D000 for a loop over what changes rows: it can only go on in the same transaction.
+    pub(crate) fn hold(&mut self, resources: &Arc<Resources>) -> Result<()> {
+        self.held = true;
         match &mut self.state {
-            PortalState::Open(rows, _) => rows.load_all(),
+            PortalState::Open(rows, tag) if *tag == Tag::Counted("SELECT") || !self.pinned => rows.hold(resources),
+            PortalState::Open(..) => {
+                let message = "cannot perform transaction commands inside a cursor loop that is not read-only";
+                Err(DbError::new(SqlState::INVALID_TRANSACTION_TERMINATION, message))
+            }
             _ => Ok(()),
         }
     }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use melba_types::{Datum, DbError, Oid, err};
+use melba_types::{Datum, DbError, Oid, Result, err};
 
 use melba_parse::Statement;
 use melba_serverlog::Policy;
+use pg_query::NodeEnum;
 
-use super::pipeline::Compiled;
+use super::context::SessionState;
+use super::pipeline::{Analyzed, Compiled};
 use super::portal::ResultColumn;
 
 /// A statement that was parsed and analyzed: by Parse, by PREPARE, or as part of a query string.
@@ -28,6 +30,19 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// A statement that the session does not run itself, analyzed.
+    pub fn new(statement: Arc<Statement>, analyzed: Analyzed, prepared_at: i64) -> Prepared {
+        Prepared {
+            statement: Some(statement),
+            parameter_types: analyzed.parameter_types,
+            columns: analyzed.columns,
+            compiled: analyzed.compiled,
+            from_sql: false,
+            prepared_at,
+            executions: AtomicI64::default(),
+        }
+    }
+
     /// The text positions of errors refer to.
     pub fn source(&self) -> &str {
         self.statement.as_ref().map_or("", |s| &s.source)
@@ -85,5 +100,45 @@ impl BoundName {
                 parameters: Arc::clone(parameters),
             })
         })
+    }
+}
+
+/// A statement inside another one (PREPARE, DECLARE): same text, same locations.
+pub(super) fn nested(node: Option<&NodeEnum>, outer: &Statement) -> Result<Arc<Statement>> {
+    let node = node.ok_or_else(|| DbError::internal("the statement has no query"))?.clone();
+    Ok(Arc::new(Statement { node, literals: Vec::new(), row_literals: 0, ..Statement::clone(outer) }))
+}
+
+/// Prepared statements by name. Named ones are in the session's shared state, where functions find them.
+pub(super) struct PreparedStatements {
+    unnamed: Option<Arc<Prepared>>,
+    state: Arc<SessionState>,
+}
+
+impl PreparedStatements {
+    pub fn new(state: Arc<SessionState>) -> PreparedStatements {
+        PreparedStatements { unnamed: None, state }
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<Prepared>> {
+        if name.is_empty() { self.unnamed.clone() } else { self.state.prepared.lock().get(name).cloned() }
+    }
+
+    /// Adds a statement, or replaces it.
+    pub fn insert(&mut self, name: &str, prepared: Arc<Prepared>) {
+        if name.is_empty() {
+            self.unnamed = Some(prepared);
+        } else {
+            self.state.prepared.lock().insert(name.to_owned(), prepared);
+        }
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Arc<Prepared>> {
+        if name.is_empty() { self.unnamed.take() } else { self.state.prepared.lock().remove(name) }
+    }
+
+    pub fn clear(&mut self) {
+        self.unnamed = None;
+        self.state.prepared.lock().clear();
     }
 }

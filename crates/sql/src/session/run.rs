@@ -16,7 +16,8 @@ use super::command;
 use super::encode::RowEncoder;
 use super::pipeline::{self, ValueIo};
 use super::portal::{CopyIn, CopyOut, Outcome, ResultColumn, Rewind, RowSource, Rows, Tag};
-use super::prepared::{Bound, Prepared};
+use super::prepared::{Bound, Prepared, nested};
+use super::routine;
 use super::transaction::{Block, aborted};
 use super::utility;
 use melba_parse::command::is_session_statement;
@@ -41,7 +42,7 @@ impl Session {
         let Some(statement) = statement else { return Ok(prepared) };
         if let NodeEnum::DeclareCursorStmt(declare) = &statement.node {
             // Its parameters are those of its query.
-            let query = utility::nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), &statement)?;
+            let query = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), &statement)?;
             prepared.parameter_types = self.prepare(Some(query), parameter_types)?.parameter_types;
         } else if is_session_statement(&statement.node) {
             utility::refuse_parameters(&statement)?;
@@ -75,7 +76,18 @@ impl Session {
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }
-        pipeline::execute(self.context(), statement, &bound.prepared, bound.parameters)
+        let context = self.context().clone();
+        match &statement.node {
+            NodeEnum::CallStmt(s) => {
+                let types = &bound.prepared.parameter_types;
+                routine::run_call(&context, s, None, (types, &bound.parameters), self.transaction_control())
+            }
+            NodeEnum::DoStmt(s) => {
+                routine::run_do(&context, s, statement, self.transaction_control())?;
+                Ok(Outcome::Done { tag: "DO".into() })
+            }
+            _ => pipeline::execute(&context, statement, &bound.prepared, bound.parameters),
+        }
     }
 
     /// With the context renewed.

@@ -17,20 +17,28 @@ use melba_settings::value::Value;
 
 impl Session {
     pub(super) fn run_set(&mut self, set: &VariableSetStmt) -> Result<()> {
-        let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
-        if set.is_local && self.block == Block::None {
-            self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "SET LOCAL can only be used in transaction blocks"));
+        let what = match (set.is_local, set.kind == VariableSetKind::VarSetMulti as i32, set.name.as_str()) {
+            (true, ..) => Some("SET LOCAL"),
+            (false, true, "SESSION CHARACTERISTICS") | (false, false, _) => None,
+            (false, true, _) => Some("SET TRANSACTION"),
+        };
+        if let Some(what) = what.filter(|_| self.block == Block::None) {
+            self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "{what} can only be used in transaction blocks"));
         }
+        self.apply_set(set)
+    }
+
+    /// The same, whatever the block.
+    pub(super) fn apply_set(&mut self, set: &VariableSetStmt) -> Result<()> {
+        let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
         let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
         match (kind, set.name.as_str()) {
             (VariableSetKind::VarSetMulti, "TRANSACTION") => {
-                self.warn_outside_block();
                 let change = modes_of(&set.args)?;
                 self.set_modes(change)?;
             }
             (VariableSetKind::VarSetMulti, "SESSION CHARACTERISTICS") => self.set_characteristics(&set.args)?,
             (VariableSetKind::VarSetMulti, _) => {
-                self.warn_outside_block();
                 let name = set.args.first().and_then(|a| constant_text(a.node.as_ref()?)).unwrap_or_default();
                 self.adopt_snapshot(&name)?;
             }
@@ -58,41 +66,22 @@ impl Session {
         Ok(())
     }
 
-    fn warn_outside_block(&self) {
-        if self.block == Block::None {
-            self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "SET TRANSACTION can only be used in transaction blocks"));
-        }
-    }
-
     fn set_text(&mut self, name: &str, text: &str, scope: Scope) -> Result<()> {
-        match name.to_ascii_lowercase().as_str() {
-            "role" | "session_authorization" => self.set_user_setting(&name.to_ascii_lowercase(), Some(text), scope),
-            lower @ ("transaction_isolation" | "transaction_read_only" | "transaction_deferrable") => {
-                let settings = self.state.settings.lock();
-                let value = settings.check(settings.get_id(lower)?, text)?;
-                drop(settings);
-                let change = mode_change(lower, &value);
-                self.set_modes(change)
-            }
-            "seed" => {
-                let mut settings = self.state.settings.lock();
-                settings.set(name, text, scope)?;
-                *self.state.random.lock() = Some(settings.get("seed").as_real().to_bits());
-                Ok(())
-            }
-            _ => self.state.settings.lock().set(name, text, scope),
+        let lower = name.to_ascii_lowercase();
+        if !MODES.contains(&&*lower) {
+            self.refresh();
+            return self.context().set_text(name, text, scope);
         }
+        let settings = self.state.settings.lock();
+        let value = settings.check(settings.get_id(&lower)?, text)?;
+        drop(settings);
+        let change = mode_change(&lower, &value);
+        self.set_modes(change)
     }
 
-    /// SET ROLE, SET SESSION AUTHORIZATION; without a role, back to the session's or to the one that logged in.
     pub(super) fn set_user_setting(&mut self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
         self.refresh();
-        let role = role.filter(|r| !(name == "role" && *r == "none"));
-        if let Some(role) = role {
-            let session_user = self.derived.user.session_oid;
-            user::check_switch(self.state.user_oid, &self.current_catalog(), session_user, name, role)?;
-        }
-        self.state.settings.lock().set_user(name, role, scope)
+        self.context().set_user_setting(name, role, scope)
     }
 
     fn set_characteristics(&mut self, args: &[Node]) -> Result<()> {
@@ -102,45 +91,100 @@ impl Session {
         }
         Ok(())
     }
+}
 
+impl StatementContext {
     /// The lines of SHOW: name, value, description; one of them unless ALL was asked for.
-    pub(super) fn show_lines(&mut self, name: &str) -> Result<Vec<(String, String, &'static str)>> {
-        let context = self.context().clone();
-        let settings = self.state.settings.lock();
+    pub(super) fn show_lines(&self, name: &str) -> Result<Vec<(String, String, &'static str)>> {
+        let settings = self.session.settings.lock();
         if !name.eq_ignore_ascii_case("all") {
             let id = settings.get_id(name)?;
-            user::check_sees_setting(&context.catalog, context.user.oid, settings.name(id))?;
+            user::check_sees_setting(&self.catalog, self.user.oid, settings.name(id))?;
             return Ok(vec![(settings.name(id).to_owned(), settings.show(id), "")]);
         }
         let hidden = ["is_superuser", "role", "seed", "session_authorization"];
-        let is_shown = |name| !hidden.contains(&name) && user::sees_setting(&context.catalog, context.user.oid, name);
+        let is_shown = |name| !hidden.contains(&name) && user::sees_setting(&self.catalog, self.user.oid, name);
         let lines = settings.ids().filter(|id| is_shown(settings.name(*id))).map(|id| {
             let description = settings.definition(id).map_or("", |d| d.description);
             (settings.name(id).to_owned(), settings.show(id), description)
         });
         Ok(lines.collect())
     }
-}
 
-impl StatementContext {
-    /// SET and RESET in the body of a function. Who the session acts as, and the transaction's modes, are not for functions.
+    fn set_text(&self, name: &str, text: &str, scope: Scope) -> Result<()> {
+        match name.to_ascii_lowercase().as_str() {
+            lower @ ("role" | "session_authorization") => self.set_user_setting(lower, Some(text), scope),
+            "seed" => {
+                let mut settings = self.session.settings.lock();
+                settings.set(name, text, scope)?;
+                *self.session.random.lock() = Some(settings.get("seed").as_real().to_bits());
+                Ok(())
+            }
+            _ => self.session.settings.lock().set(name, text, scope),
+        }
+    }
+
+    /// SET ROLE, SET SESSION AUTHORIZATION; without a role, back to the session's or to the one that logged in.
+    fn set_user_setting(&self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+        if self.user.restricted || self.user.acting {
+            let place = if self.user.restricted { "security-restricted operation" } else { "security-definer function" };
+            bail!(INSUFFICIENT_PRIVILEGE, "cannot set parameter \"{name}\" within {place}");
+        }
+        let role = role.filter(|r| !(name == "role" && *r == "none"));
+        if let Some(role) = role {
+            user::check_switch(self.session.user_oid, &self.catalog, self.user.session_oid, name, role)?;
+        }
+        self.session.settings.lock().set_user(name, role, scope)
+    }
+
+    /// SET and RESET in the body of a function.
     pub(super) fn set_in_routine(&self, set: &VariableSetStmt) -> Result<()> {
         let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
         let name = set.name.to_ascii_lowercase();
         let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
-        if matches!(name.as_str(), "role" | "session_authorization" | "seed") || name.starts_with("transaction_") {
-            return Err(DbError::unsupported(format!("SET {name} in a function")));
-        }
-        match kind {
-            VariableSetKind::VarSetValue => {
-                let text = argument_text(&self.session, &set.name, &set.args)?;
-                self.session.settings.lock().set(&set.name, &text, scope)
+        let resets = matches!(kind, VariableSetKind::VarSetDefault | VariableSetKind::VarReset);
+        match name.as_str() {
+            "transaction" if kind == VariableSetKind::VarSetMulti => {
+                mode_arguments(&set.args).iter().try_for_each(|(name, text)| self.set_mode_in_routine(name, text))
             }
-            VariableSetKind::VarSetDefault | VariableSetKind::VarReset => self.session.settings.lock().reset(&set.name, scope),
+            mode if MODES.contains(&mode) && kind == VariableSetKind::VarSetValue => {
+                self.set_mode_in_routine(mode, &argument_text(&self.session, mode, &set.args)?)
+            }
+            "role" | "session_authorization" if resets => self.set_user_setting(&name, None, scope),
+            _ if kind == VariableSetKind::VarSetValue => {
+                let text = argument_text(&self.session, &set.name, &set.args)?;
+                self.set_text(&set.name, &text, scope)
+            }
+            _ if resets => self.session.settings.lock().reset(&set.name, scope),
+            _ if kind == VariableSetKind::VarResetAll => {
+                self.session.settings.lock().reset_all();
+                Ok(())
+            }
             _ => Err(DbError::unsupported("this form of SET in a function")),
         }
     }
+
+    /// A function runs in a query, after which no mode changes any more, but that the transaction may become read-only.
+    fn set_mode_in_routine(&self, name: &str, text: &str) -> Result<()> {
+        let settings = self.session.settings.lock();
+        let value = settings.check(settings.get_id(name)?, text)?;
+        if *settings.get(name) == value {
+            return Ok(());
+        }
+        let message = match name {
+            "transaction_isolation" => "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+            "transaction_read_only" if value.as_bool() => {
+                return Err(DbError::unsupported("SET TRANSACTION READ ONLY in a function"));
+            }
+            "transaction_read_only" => "transaction read-write mode must be set before any query",
+            _ => "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
+        };
+        Err(err!(ACTIVE_SQL_TRANSACTION, "{message}"))
+    }
 }
+
+/// Settings that are the transaction's modes.
+const MODES: [&str; 3] = ["transaction_isolation", "transaction_read_only", "transaction_deferrable"];
 
 /// The modes that BEGIN, START TRANSACTION and SET TRANSACTION name, as pairs of setting and value.
 fn mode_arguments(args: &[Node]) -> Vec<(String, String)> {

@@ -17,7 +17,7 @@ impl Session {
     pub(super) fn simple_query(&mut self, text: &str, client: &mut dyn Client) -> Result<()> {
         // The unnamed statement and portal last until the next Query message.
         self.prepared.remove("");
-        self.portals.remove("");
+        self.state.portals.remove("");
         self.set_source(&text.into());
         self.start_command()?;
         self.warn_of_escapes(text);
@@ -39,7 +39,8 @@ impl Session {
         let last = parsed.statements.len().wrapping_sub(1);
         for (i, statement) in parsed.statements.iter().enumerate() {
             self.check_block(statement)?;
-            self.start_command()?;
+            // All statements of a message have its time.
+            self.join_command()?;
             if parsed.statements.len() > 1 {
                 self.begin_implicit_block();
             }

@@ -9,6 +9,7 @@ use melba_fmgr::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
 
 use melba_parse::{Parsed, Strings, parse_as, warnings};
+use melba_spill::Resources;
 use melba_transaction::{Tx, TxSavepoint};
 
 use super::Session;
@@ -140,6 +141,8 @@ pub(super) struct Savepoint {
     mark: TxSavepoint,
     /// The transaction's modes when it was made, to which its end goes back.
     modes: Modes,
+    /// Number of the next portal when it was made.
+    portals: u64,
 }
 
 /// A transaction that was started and neither committed nor rolled back.
@@ -173,7 +176,7 @@ impl Session {
         if self.transaction.is_none() { self.start_command() } else { self.join_command() }
     }
 
-    fn join_command(&mut self) -> Result<()> {
+    pub(super) fn join_command(&mut self) -> Result<()> {
         let server_settings = self.state.instance.settings_version();
         if std::mem::replace(&mut self.server_settings, server_settings) != server_settings {
             self.state.settings.lock().rebase(&self.state.instance.settings());
@@ -433,6 +436,7 @@ impl Session {
     /// The transaction that has ended lives on no longer than its statements.
     fn forget_transaction(&mut self) {
         self.state.activity.set_transaction_start(0);
+        self.state.spare_frames.clear();
         if !self.derived.transaction_timeout.is_zero() {
             self.state.interrupt.end_transaction();
         }
@@ -443,6 +447,7 @@ impl Session {
 
     /// The end of a statement: commits when it had the transaction to itself.
     pub(super) fn finish_command(&mut self) -> Result<()> {
+        self.state.spare_frames.clear();
         match &self.transaction {
             Some(_) if self.block == Block::None => self.commit_transaction(),
             Some(transaction) => {
@@ -478,10 +483,8 @@ impl Session {
     /// Commits. On an error the caller aborts.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
         self.run_deferred_checks()?;
-        for portal in self.portals.values_mut().filter(|p| p.hold) {
-            portal.load_all()?;
-        }
-        self.portals.retain(|p| p.hold);
+        self.hold_portals()?;
+        self.state.portals.retain(|p| p.hold || p.pinned);
         let Some(transaction) = &self.transaction else { return Ok(()) };
         // Who has changed the catalog reads it next, who has written much waits for what the background has to do about it, and what
         // a transaction tells is told before its client hears of the commit.
@@ -504,6 +507,16 @@ impl Session {
             self.state.settings.lock().commit();
         }
         Ok(())
+    }
+
+    /// What outlives the transaction reads the rest of its rows.
+    pub(super) fn hold_portals(&mut self) -> Result<()> {
+        if !self.state.portals.has_named() {
+            return Ok(());
+        }
+        let context = self.context().clone();
+        let resources = Arc::new(Resources::new(&*context, &self.state.engine));
+        self.state.portals.each(|p| p.hold || p.pinned, |portal| portal.hold(&resources))
     }
 
     /// Whether the last commit waits for the log: what the session has written must not reach its client before
@@ -542,7 +555,7 @@ impl Session {
     /// Undoes the open transaction, if any. Cursors held over from earlier transactions stay.
     pub(super) fn roll_back_transaction(&mut self) {
         self.undo_transaction();
-        self.portals.retain(|p| p.hold && p.is_stored());
+        self.state.portals.retain(|p| (p.hold || p.pinned) && p.is_stored());
     }
 
     fn undo_transaction(&mut self) {
@@ -567,10 +580,11 @@ impl Session {
                 self.block = Block::Failed;
                 self.failed_modes = self.transaction.as_ref().map(|t| t.modes).or(self.failed_modes);
                 let depth = self.depth();
+                let since = self.transaction.as_ref().and_then(|t| t.savepoints.last()).map_or(0, |s| s.portals);
                 // Portals go with the block, or with the savepoint; until then they exist and cannot be run.
-                self.portals.fail(|p| p.depth >= depth && !(p.hold && p.is_stored()));
+                self.state.portals.fail(|p| p.number >= since && !(p.hold && p.is_stored()));
                 if depth == 0 || self.undo_work(depth).is_err() {
-                    self.portals.fail(|p| !(p.hold && p.is_stored()));
+                    self.state.portals.fail(|p| !(p.hold && p.is_stored()));
                     self.undo_transaction();
                 }
             }
@@ -585,7 +599,8 @@ impl Session {
     pub(super) fn define_savepoint(&mut self, name: &str) -> Result<()> {
         let Some(transaction) = &mut self.transaction else { return Err(DbError::internal("no transaction is open")) };
         let mark = transaction.tx.savepoint()?;
-        transaction.savepoints.push(Savepoint { name: name.to_owned(), mark, modes: transaction.modes });
+        let portals = self.state.portals.next_number();
+        transaction.savepoints.push(Savepoint { name: name.to_owned(), mark, modes: transaction.modes, portals });
         self.state.settings.lock().push_level();
         Ok(())
     }
@@ -611,9 +626,6 @@ impl Session {
             transaction.tx.release(savepoint.mark)?;
         }
         self.go_back_to(modes);
-        for portal in self.portals.values_mut() {
-            portal.depth = portal.depth.min(depth - 1);
-        }
         Ok(())
     }
 
@@ -629,7 +641,8 @@ impl Session {
     /// Undoes everything after the `depth`-th savepoint (counted from 1), which stays.
     pub(super) fn undo_to_savepoint(&mut self, depth: usize) -> Result<()> {
         self.undo_work(depth)?;
-        self.portals.retain(|p| p.depth < depth || (p.hold && p.is_stored()));
+        let since = self.transaction.as_ref().and_then(|t| t.savepoints.last()).map_or(0, |s| s.portals);
+        self.state.portals.retain(|p| p.number < since || (p.hold && p.is_stored()));
         Ok(())
     }
 

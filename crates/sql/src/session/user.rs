@@ -20,13 +20,15 @@ pub struct User {
     pub superuser: bool,
     /// What runs belongs to somebody else than who made it run: it may not change roles or leave temporary objects.
     pub restricted: bool,
+    /// It is not the session's: a function runs with its owner's privileges.
+    pub acting: bool,
 }
 
 impl User {
     /// `role` as the current user, if there is such a role.
     pub fn acting_as(&self, catalog: &Catalog, role: Oid) -> User {
         let Some(role) = catalog.role(role) else { return self.clone() };
-        User { oid: role.oid, name: role.name.clone(), superuser: role.superuser, ..self.clone() }
+        User { oid: role.oid, name: role.name.clone(), superuser: role.superuser, acting: true, ..self.clone() }
     }
 
     /// The roles that SET SESSION AUTHORIZATION and SET ROLE have left. A role that was dropped meanwhile counts as never set.
@@ -35,7 +37,7 @@ impl User {
         let find = |setting: &str| catalog.role_by_name(settings.get(setting).as_text()).map(|r| (r.oid, r.name.clone()));
         let (session_oid, session_name) = find("session_authorization").unwrap_or((login.0, login.1.clone()));
         let (oid, name) = find("role").unwrap_or((session_oid, session_name.clone()));
-        User { superuser: catalog.is_superuser(oid), oid, name, session_oid, session_name, restricted: false }
+        User { superuser: catalog.is_superuser(oid), oid, name, session_oid, session_name, restricted: false, acting: false }
     }
 }
 

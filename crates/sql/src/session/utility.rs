@@ -5,17 +5,22 @@ use std::sync::Arc;
 use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{
-    DeallocateStmt, DiscardMode, ExecuteStmt, PrepareStmt, TransactionStmt, TransactionStmtKind, VariableShowStmt,
+    DeallocateStmt, DeclareCursorStmt, DiscardMode, ExecuteStmt, FetchStmt, PrepareStmt, TransactionStmt, TransactionStmtKind,
+    VariableShowStmt,
 };
 
 use melba_parse::Statement;
+use melba_parse::command::is_session_statement;
 
 use super::Session;
-use super::pipeline;
-use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
-use super::prepared::Bound;
+use super::context::{SessionState, StatementContext};
+use super::cursor::HOLD;
+use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows, Tag};
+use super::portals::no_cursor;
+use super::prepared::{Bound, Prepared, nested};
 use super::set::modes_of;
 use super::transaction::{Block, prevent_in_block, require_block};
+use super::{command, pipeline};
 
 fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })
@@ -25,11 +30,11 @@ impl Session {
     /// Columns of a session statement's result.
     pub(super) fn utility_columns(&self, statement: &Statement) -> Result<Option<Arc<[ResultColumn]>>> {
         match &statement.node {
-            NodeEnum::VariableShowStmt(show) => self.show_columns(show).map(Some),
+            NodeEnum::VariableShowStmt(show) => self.context.show_columns(show).map(Some),
             // What does not exist yet is reported when the statement runs.
             NodeEnum::ExecuteStmt(execute) => Ok(self.prepared.get(&execute.name).and_then(|p| p.columns.clone())),
             NodeEnum::FetchStmt(fetch) if !fetch.ismove => {
-                Ok(self.portals.get(&fetch.portalname).and_then(|p| p.columns.clone()))
+                Ok(self.state.portals.shape(&fetch.portalname).and_then(|(columns, _)| columns))
             }
             _ => Ok(None),
         }
@@ -42,15 +47,15 @@ impl Session {
                 self.run_set(set)?;
                 done(if set.kind >= pg_query::protobuf::VariableSetKind::VarReset as i32 { "RESET" } else { "SET" })
             }
-            NodeEnum::VariableShowStmt(show) => self.run_show(show),
+            NodeEnum::VariableShowStmt(show) => self.context().run_show(show),
             NodeEnum::AlterSystemStmt(s) => self.run_alter_system(s),
             NodeEnum::PrepareStmt(prepare) => self.run_prepare(prepare, statement),
             NodeEnum::ExecuteStmt(execute) => self.run_execute(execute),
-            NodeEnum::DeallocateStmt(deallocate) => self.run_deallocate(deallocate),
+            NodeEnum::DeallocateStmt(deallocate) => self.state.run_deallocate(deallocate),
             NodeEnum::DiscardStmt(discard) => self.run_discard(DiscardMode::try_from(discard.target).unwrap_or_default()),
             NodeEnum::DeclareCursorStmt(declare) => self.run_declare(declare, statement, types, parameters),
             NodeEnum::FetchStmt(fetch) => self.run_fetch(fetch),
-            NodeEnum::ClosePortalStmt(close) => self.run_close(&close.portalname),
+            NodeEnum::ClosePortalStmt(close) => self.state.run_close(&close.portalname),
             _ => Err(DbError::internal("not a session statement")),
         }
     }
@@ -179,43 +184,8 @@ impl Session {
         Ok(())
     }
 
-    fn show_columns(&self, show: &VariableShowStmt) -> Result<Arc<[ResultColumn]>> {
-        let catalog = self.state.catalog();
-        let text = |name: &str| ResultColumn::new(name, oids::TEXT, &catalog);
-        if show.name.eq_ignore_ascii_case("all") {
-            return Ok(Arc::new([text("name"), text("setting"), text("description")]));
-        }
-        let settings = self.state.settings.lock();
-        let id = settings.get_id(&show.name)?;
-        Ok(Arc::new([text(settings.name(id))]))
-    }
-
-    fn run_show(&mut self, show: &VariableShowStmt) -> Result<Outcome> {
-        let columns = self.show_columns(show)?;
-        let lines = self.show_lines(&show.name)?;
-        let batch = if columns.len() == 1 {
-            pipeline::text_rows(vec![lines.into_iter().map(|(_, value, _)| value).collect()])
-        } else {
-            let mut table = vec![Vec::new(), Vec::new(), Vec::new()];
-            for (name, value, description) in lines {
-                table[0].push(name);
-                table[1].push(value);
-                table[2].push(description.to_owned());
-            }
-            pipeline::text_rows(table)
-        };
-        let source = Box::new(StoredRows(vec![batch].into_iter()));
-        Ok(Outcome::Rows { columns, source, tag: Tag::Fixed("SHOW".to_owned()), formats: Vec::new() })
-    }
-
     fn run_prepare(&mut self, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
-        let inner = nested(prepare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
-        if prepare.name.is_empty() {
-            bail!(INVALID_PSTATEMENT_DEFINITION, "invalid statement name: must not be empty");
-        }
-        if self.prepared.get(&prepare.name).is_some() {
-            bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{}\" already exists", prepare.name);
-        }
+        let inner = self.context().check_prepare(prepare, statement)?;
         let context = self.context();
         let types = prepare.argtypes.iter().map(|t| pipeline::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
         let mut prepared = self.prepare(Some(inner), &types)?;
@@ -238,22 +208,11 @@ impl Session {
         self.start(Bound { prepared, parameters: parameters.into() })
     }
 
-    fn run_deallocate(&mut self, deallocate: &DeallocateStmt) -> Result<Outcome> {
-        if deallocate.isall {
-            self.prepared.clear();
-            return done("DEALLOCATE ALL");
-        }
-        match self.prepared.remove(&deallocate.name) {
-            Some(_) => done("DEALLOCATE"),
-            None => bail!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", deallocate.name),
-        }
-    }
-
     fn run_discard(&mut self, mode: DiscardMode) -> Result<Outcome> {
         match mode {
             DiscardMode::DiscardAll => {
                 prevent_in_block(self.block, "DISCARD ALL")?;
-                self.portals.clear();
+                self.state.portals.clear();
                 self.set_user_setting_to_default()?;
                 self.state.settings.lock().reset_all();
                 self.prepared.clear();
@@ -280,6 +239,82 @@ impl Session {
     }
 }
 
+impl SessionState {
+    pub(super) fn run_deallocate(&self, deallocate: &DeallocateStmt) -> Result<Outcome> {
+        if deallocate.isall {
+            self.prepared.lock().clear();
+            return done("DEALLOCATE ALL");
+        }
+        match self.prepared.lock().remove(&deallocate.name) {
+            Some(_) => done("DEALLOCATE"),
+            None => bail!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", deallocate.name),
+        }
+    }
+}
+
+impl StatementContext {
+    /// The statement that PREPARE names.
+    fn check_prepare(&self, prepare: &PrepareStmt, statement: &Statement) -> Result<Arc<Statement>> {
+        if prepare.name.is_empty() {
+            bail!(INVALID_PSTATEMENT_DEFINITION, "invalid statement name: must not be empty");
+        }
+        if self.session.prepared.lock().contains_key(&prepare.name) {
+            bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{}\" already exists", prepare.name);
+        }
+        nested(prepare.query.as_deref().and_then(|q| q.node.as_ref()), statement)
+    }
+
+    /// PREPARE in a function.
+    pub(super) fn prepare_in_routine(&self, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
+        let inner = self.check_prepare(prepare, statement)?;
+        if is_session_statement(&inner.node) {
+            return Err(DbError::unsupported("PREPARE of a statement about the session in a function"));
+        }
+        let types = prepare.argtypes.iter().map(|t| pipeline::resolve_type(self, t)).collect::<Result<Vec<Oid>>>()?;
+        let analyzed = pipeline::analyze(self, &inner, &types)?;
+        let prepared = Prepared::new(inner, analyzed, self.statement_start);
+        self.session.prepared.lock().insert(prepare.name.clone(), Arc::new(Prepared { from_sql: true, ..prepared }));
+        done("PREPARE")
+    }
+
+    /// DISCARD in a function.
+    pub(super) fn discard_in_routine(&self, mode: DiscardMode) -> Result<Outcome> {
+        if mode == DiscardMode::DiscardAll {
+            bail!(ACTIVE_SQL_TRANSACTION, "DISCARD ALL cannot be executed from a function");
+        }
+        pipeline::discard(self, mode)?;
+        done("DISCARD")
+    }
+
+    fn show_columns(&self, show: &VariableShowStmt) -> Result<Arc<[ResultColumn]>> {
+        let text = |name: &str| ResultColumn::new(name, oids::TEXT, &self.catalog);
+        if show.name.eq_ignore_ascii_case("all") {
+            return Ok(Arc::new([text("name"), text("setting"), text("description")]));
+        }
+        let settings = self.session.settings.lock();
+        let id = settings.get_id(&show.name)?;
+        Ok(Arc::new([text(settings.name(id))]))
+    }
+
+    pub(super) fn run_show(&self, show: &VariableShowStmt) -> Result<Outcome> {
+        let columns = self.show_columns(show)?;
+        let lines = self.show_lines(&show.name)?;
+        let batch = if columns.len() == 1 {
+            pipeline::text_rows(vec![lines.into_iter().map(|(_, value, _)| value).collect()])
+        } else {
+            let mut table = vec![Vec::new(), Vec::new(), Vec::new()];
+            for (name, value, description) in lines {
+                table[0].push(name);
+                table[1].push(value);
+                table[2].push(description.to_owned());
+            }
+            pipeline::text_rows(table)
+        };
+        let source = Box::new(StoredRows(vec![batch].into_iter()));
+        Ok(Outcome::Rows { columns, source, tag: Tag::Fixed("SHOW".to_owned()), formats: Vec::new() })
+    }
+}
+
 /// The grammar takes a parameter where PostgreSQL's does not.
 pub(super) fn refuse_parameters(statement: &Statement) -> Result<()> {
     let NodeEnum::VariableSetStmt(set) = &statement.node else { return Ok(()) };
@@ -289,8 +324,51 @@ pub(super) fn refuse_parameters(statement: &Statement) -> Result<()> {
     }
 }
 
-/// A statement inside another one (PREPARE, DECLARE): same text, same locations.
-pub(super) fn nested(node: Option<&NodeEnum>, outer: &Statement) -> Result<Arc<Statement>> {
-    let node = node.ok_or_else(|| DbError::internal("the statement has no query"))?.clone();
-    Ok(Arc::new(Statement { node, literals: Vec::new(), row_literals: 0, ..Statement::clone(outer) }))
+impl Session {
+    /// `types` and `parameters` of its query, which keeps them as long as it is open.
+    pub(super) fn run_declare(
+        &mut self,
+        declare: &DeclareCursorStmt,
+        statement: &Statement,
+        types: &[Oid],
+        parameters: &Arc<[Datum]>,
+    ) -> Result<Outcome> {
+        if declare.options & HOLD == 0 && self.block == Block::None {
+            bail!(NO_ACTIVE_SQL_TRANSACTION, "DECLARE CURSOR can only be used in transaction blocks");
+        }
+        let read_only = match &mut self.transaction {
+            Some(transaction) => {
+                transaction.used = true;
+                transaction.modes.read_only
+            }
+            None => false,
+        };
+        if let Some(query) = declare.query.as_deref().and_then(|q| q.node.as_ref()) {
+            command::check(query, self.block, read_only)?;
+        }
+        self.context().clone().declare_cursor(declare, statement, types, parameters)
+    }
+
+    /// FETCH and MOVE, from a portal that was only bound too.
+    pub(super) fn run_fetch(&mut self, fetch: &FetchStmt) -> Result<Outcome> {
+        let name = &fetch.portalname;
+        let mut portal = self.state.portals.take(name).ok_or_else(|| no_cursor(name))?;
+        let begun = self.begin_bound(&mut portal, name);
+        if begun.is_err() {
+            portal.state = PortalState::Failed;
+        }
+        self.state.portals.put_back(name.clone(), portal);
+        begun?;
+        self.state.run_fetch(fetch)
+    }
+
+    fn begin_bound(&mut self, portal: &mut Portal, name: &str) -> Result<()> {
+        if let PortalState::Ready(bound) = &portal.state {
+            let Outcome::Rows { source, tag, .. } = self.start(bound.clone())? else {
+                bail!(INVALID_CURSOR_STATE, "portal \"{name}\" does not return rows");
+            };
+            portal.state = PortalState::Open(Rows::new(source, Rewind::Never), tag);
+        }
+        Ok(())
+    }
 }

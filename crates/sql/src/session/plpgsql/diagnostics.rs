@@ -5,7 +5,7 @@ use melba_types::{Datum, DbError, Result, SqlState, oids};
 
 use super::frame::{Frame, Typed};
 
-impl Frame {
+impl Frame<'_> {
     pub fn diagnostics(&mut self, stacked: bool, items: &[(Target, Diagnostic)]) -> Result<()> {
         if stacked && self.handled.is_none() {
             let message = "GET STACKED DIAGNOSTICS cannot be used outside an exception handler";

@@ -5,12 +5,16 @@ use melba_types::{Datum, DbError, Result, Severity, SqlState};
 
 use super::frame::{Flow, Frame};
 
-impl Frame {
+impl Frame<'_> {
     /// Runs a block's body in a subtransaction, and a handler when it fails.
     pub fn guarded(&mut self, block: &Block, exceptions: &Exceptions) -> Result<Flow> {
         let mark = self.tx.savepoint()?;
         self.context.session.settings.lock().push_level();
-        let error = match self.statements(&block.body) {
+        let portals = self.context.session.portals.next_number();
+        self.control.subtransactions += 1;
+        let result = self.statements(&block.body);
+        self.control.subtransactions -= 1;
+        let error = match result {
             Ok(flow) => {
                 self.context.session.settings.lock().commit_level();
                 self.tx.release(mark)?;
@@ -19,12 +23,13 @@ impl Frame {
             Err(error) => error,
         };
         self.context.session.settings.lock().rollback_level();
+        self.context.session.portals.retain(|p| p.number < portals || p.hold && p.is_stored());
         self.tx.rollback_to(&mark)?;
         self.tx.release(mark)?;
         self.refresh();
         let state = error.sqlstate();
         let handler = exceptions.handlers.iter().find(|h| h.conditions.iter().any(|c| catches(c, state)));
-        let Some(handler) = handler.filter(|_| is_catchable(&error)) else { return Err(error) };
+        let Some(handler) = handler.filter(|_| self.is_catchable(&error)) else { return Err(error) };
         self.located = false;
         self.values[exceptions.state] = Datum::text(state.to_string());
         self.values[exceptions.message] = Datum::text(error.message().to_owned());
@@ -35,9 +40,18 @@ impl Frame {
     }
 }
 
-/// What ends the statement, or the session, nobody may catch.
-fn is_catchable(error: &DbError) -> bool {
-    error.fields().severity == Severity::Error && melba_types::limits::check_interrupt().is_ok()
+impl Frame<'_> {
+    /// What ends the session nobody may catch. A cancel request that is caught was heard.
+    fn is_catchable(&self, error: &DbError) -> bool {
+        let interrupt = &self.context.session.interrupt;
+        let raised = interrupt.check().err().map(|e| e.sqlstate());
+        match raised {
+            Some(SqlState::QUERY_CANCELED) if error.sqlstate() == SqlState::QUERY_CANCELED => interrupt.start_work(),
+            Some(_) => return false,
+            None => {}
+        }
+        error.fields().severity == Severity::Error
+    }
 }
 
 fn catches(condition: &Condition, state: SqlState) -> bool {

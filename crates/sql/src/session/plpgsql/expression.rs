@@ -14,26 +14,27 @@ use melba_parse::command::{is_query, writing_command};
 use melba_plpgsql::tree::{self, Conflict, Expression, Form, Target, VariableType};
 use melba_tree::permissions::Permissions;
 use melba_tree::{Command, Distinct, Expr, ParamKind, Query, Var};
-use melba_types::{Datum, DbError, Oid, Record, Result, bail, err, oids};
+use melba_types::{Datum, DbError, Oid, Record, Result, SqlState, bail, err, oids};
 use pg_query::NodeEnum;
 
 use super::super::pipeline::{self, Planned, analysis};
 use super::frame::{Frame, Typed};
 use super::program::{Prepared, Shape, Simple, Source, What};
+use super::sql::{is_misuse, misuse};
 
 /// A field's name, type and modifier.
 pub(super) type Field = (Arc<str>, (Oid, i32));
 
 /// The frame's variables as names of a piece of SQL.
 pub(super) struct Names<'a> {
-    frame: &'a Frame,
+    frame: &'a Frame<'a>,
     scope: Option<usize>,
     sources: RefCell<Vec<Source>>,
     shapes: RefCell<Vec<usize>>,
 }
 
 impl<'a> Names<'a> {
-    pub fn at(frame: &'a Frame, piece: &Expression) -> Names<'a> {
+    pub fn at(frame: &'a Frame<'a>, piece: &Expression) -> Names<'a> {
         Names { frame, scope: piece.scope, sources: RefCell::default(), shapes: RefCell::default() }
     }
 
@@ -58,9 +59,13 @@ impl<'a> Names<'a> {
     }
 
     fn whole(&self, variable: usize) -> Variable {
-        let ty = self.frame.types[variable];
+        let mut ty = self.frame.types[variable];
         if ty.oid == oids::RECORD {
             self.note_shape(variable);
+            // What it holds is of a named type, perhaps.
+            if let Datum::Record(record) = &self.frame.values[variable] {
+                ty.oid = record.type_oid;
+            }
         }
         Variable { number: self.number(Source::Variable(variable)), ty: ty.oid, typmod: ty.typmod, collation: ty.collation }
     }
@@ -155,13 +160,15 @@ const HEAD: &str = "SELECT ";
 pub(super) enum Wanted<'a> {
     /// As it is.
     Any,
+    /// A query whose rows statements may mean by WHERE CURRENT OF.
+    Cursor,
     /// As a value of the type.
     Type(VariableType),
     /// As the whole new value of a variable of which a part is assigned to.
     Part { variable: usize, path: &'a str },
 }
 
-impl Frame {
+impl Frame<'_> {
     /// The fields of a record variable, as it is now.
     pub fn fields_of(&self, variable: usize) -> Result<Vec<Field>> {
         let declared = self.types[variable];
@@ -198,7 +205,7 @@ impl Frame {
 
     fn shape(&self, variable: usize) -> Option<Shape> {
         match &self.values[variable] {
-            Datum::Record(record) => Some((record.field_types.clone(), record.field_names.clone())),
+            Datum::Record(record) => Some((record.type_oid, record.field_types.clone(), record.field_names.clone())),
             _ => None,
         }
     }
@@ -208,8 +215,8 @@ impl Frame {
             && (Arc::ptr_eq(&prepared.path, &self.context.path.path) || prepared.path == self.context.path.path)
             && prepared.shapes.iter().all(|(variable, shape)| match &self.values[*variable] {
                 Datum::Record(record) => {
-                    let same_types = Arc::ptr_eq(&record.field_types, &shape.0) || record.field_types == shape.0;
-                    same_types && record.field_names == shape.1
+                    let same_types = Arc::ptr_eq(&record.field_types, &shape.1) || record.field_types == shape.1;
+                    record.type_oid == shape.0 && same_types && record.field_names == shape.2
                 }
                 _ => false,
             })
@@ -247,7 +254,7 @@ impl Frame {
         let names = Names::at(self, e);
         let what = match is_query(&statement.node) {
             false => What::Utility(statement),
-            true => self.analyzed(&statement.node, &names, wanted)?,
+            true => self.analyzed(e, &statement.node, &names, wanted)?,
         };
         let mut shapes = Vec::new();
         for variable in names.shapes.into_inner() {
@@ -264,17 +271,27 @@ impl Frame {
         })
     }
 
-    fn analyzed(&self, node: &NodeEnum, names: &Names<'_>, wanted: Wanted<'_>) -> Result<What> {
+    fn analyzed(&self, e: &Expression, node: &NodeEnum, names: &Names<'_>, wanted: Wanted<'_>) -> Result<What> {
         let cx = analysis(&self.context);
         let mut query = match wanted {
             Wanted::Part { variable, path } => {
-                let name = self.program.tree.variables[variable].name.clone();
                 let path = part_of(path)?;
+                if let (true, Some(NodeEnum::String(field))) =
+                    (self.types[variable].is_record, path.first().and_then(|n| n.node.as_ref()))
+                {
+                    self.place_of_field(variable, &field.sval)?;
+                }
+                let name = e.shown.split(['.', '[', ' ', ':']).next().unwrap_or_default();
                 // The path's own expressions live as long as the analysis.
-                analyze_part_assignment(&cx, node, (names.whole(variable), &name), &path, names)?
+                analyze_part_assignment(&cx, node, (names.whole(variable), name), &path, names).map_err(at_target)?
             }
-            Wanted::Any | Wanted::Type(_) => analyze_with_variables(&cx, node, names)?,
+            Wanted::Any | Wanted::Cursor | Wanted::Type(_) => analyze_with_variables(&cx, node, names)?,
         };
+        let columns = query.output().iter().filter(|t| !t.junk).count();
+        if e.form == Form::Assignment && columns != 1 {
+            let plural = if columns == 1 { "" } else { "s" };
+            bail!(SYNTAX_ERROR, "assignment source returned {columns} column{plural}");
+        }
         if let (Wanted::Type(ty), Some(_)) = (&wanted, simple_target(&query)) {
             let target = query.targets.remove(0);
             let from = target.expr.ty();
@@ -293,7 +310,11 @@ impl Frame {
         if simple_target(&query).is_some() {
             return self.simple(query, names);
         }
-        Ok(What::Query(Box::new(pipeline::plan_in_routine(&self.context, query)?)))
+        let planned = match wanted {
+            Wanted::Cursor => pipeline::plan_cursor_in_routine(&self.context, query)?,
+            _ => pipeline::plan_in_routine(&self.context, query)?,
+        };
+        Ok(What::Query(Box::new(planned)))
     }
 
     fn simple(&self, mut query: Query, names: &Names<'_>) -> Result<What> {
@@ -334,8 +355,32 @@ impl Frame {
         simple.expression.eval_row(&self.evaluation, &self.values)
     }
 
+    /// The value of a piece that this call has met before as one expression; `None` when it must be prepared.
+    #[inline]
+    pub fn known(&mut self, e: &Expression) -> Option<Result<Typed>> {
+        // Out of its place meanwhile: cheaper than a count of references.
+        let prepared = self.prepared[e.number].take()?;
+        let mut value = None;
+        let mut reads = false;
+        if let What::Simple(simple) = &prepared.what
+            && self.is_current(&prepared)
+        {
+            reads = simple.reads;
+            let typed = |value| Typed { value, ty: simple.expression.ty, typmod: simple.typmod };
+            value = Some(self.eval_simple(simple).map(typed));
+        }
+        self.prepared[e.number] = Some(prepared);
+        if reads {
+            self.refresh();
+        }
+        value
+    }
+
     /// An expression's value, with its type.
     pub fn evaluate(&mut self, e: &Expression, wanted: Wanted<'_>) -> Result<Typed> {
+        if let Some(value) = self.known(e) {
+            return value;
+        }
         let prepared = self.prepare(e, wanted)?;
         match &prepared.what {
             What::Simple(simple) => {
@@ -345,28 +390,27 @@ impl Frame {
                 }
                 Ok(Typed { value, ty: simple.expression.ty, typmod: simple.typmod })
             }
-            What::Query(planned) => self.only_value(e, &prepared, planned).map_err(|error| self.of_piece(e, error)),
+            What::Query(planned) => self.only_value(e, &prepared, planned),
             What::Utility(_) => Err(DbError::internal("an expression that is no query")),
         }
     }
 
     /// The value of a query of one column and at most one row.
     fn only_value(&mut self, e: &Expression, prepared: &Prepared, planned: &Planned) -> Result<Typed> {
-        let mut execution = self.execution(prepared, planned)?;
+        let of_query = |error: DbError| error.context(format!("query: {}", self.shown(e)));
+        let mut execution = self.execution(prepared, planned).map_err(|error| self.of_piece(e, error))?;
         let columns = execution.plan().columns.clone();
         let [column] = &columns[..] else {
             let plural = if columns.len() == 1 { "" } else { "s" };
-            return Err(
-                err!(SYNTAX_ERROR, "query returned {} column{plural}", columns.len()).context(format!("query: {}", e.text))
-            );
+            return Err(of_query(err!(SYNTAX_ERROR, "query returned {} column{plural}", columns.len())));
         };
         let mut value = None;
-        while let Some(batch) = execution.next_batch(2)? {
+        while let Some(batch) = execution.next_batch(2).map_err(|error| self.of_piece(e, error))? {
             if batch.rows == 0 {
                 continue;
             }
             if value.is_some() || batch.rows > 1 {
-                return Err(err!(CARDINALITY_VIOLATION, "query returned more than one row").context(format!("query: {}", e.text)));
+                return Err(of_query(err!(CARDINALITY_VIOLATION, "query returned more than one row")));
             }
             value = Some(batch.columns[0].get(0));
         }
@@ -377,8 +421,12 @@ impl Frame {
 
     /// A query over the variables as they are now, begun.
     pub fn execution(&self, prepared: &Prepared, planned: &Planned) -> Result<Execution> {
-        let parameters: Arc<[Datum]> = prepared.sources.iter().map(|s| self.source_value(*s)).collect();
-        pipeline::execution(&self.context, &self.tx, planned, &parameters, self.view)
+        pipeline::execution(&self.context, &self.tx, planned, &self.parameters(prepared), self.view)
+    }
+
+    /// The values of a piece's parameters as they are now.
+    pub fn parameters(&self, prepared: &Prepared) -> Arc<[Datum]> {
+        prepared.sources.iter().map(|s| self.source_value(*s)).collect()
     }
 
     pub fn source_value(&self, source: Source) -> Datum {
@@ -392,24 +440,44 @@ impl Frame {
     }
 
     /// The variable or field that a parameter stands for, to be assigned to.
-    pub fn target_of(&self, source: Source) -> Option<Target> {
-        match source {
-            Source::Variable(variable) if self.program.tree.variables[variable].constant => None,
+    ///
+    /// # Errors
+    /// 22005 for a constant.
+    pub fn target_of(&self, source: Source) -> Result<Option<Target>> {
+        let (Source::Variable(variable) | Source::Field { record: variable, .. }) = source;
+        let declared = &self.program.tree.variables[variable];
+        if declared.constant {
+            return Err(misuse(err!(ERROR_IN_ASSIGNMENT, "variable \"{}\" is declared CONSTANT", declared.name)));
+        }
+        Ok(match source {
             Source::Variable(variable) => Some(Target::Variable(variable)),
             Source::Field { record, field } => {
-                let name = self.fields_of(record).ok()?.get(field)?.0.clone();
-                Some(Target::Field { record, name })
+                let fields = self.fields_of(record)?;
+                fields.get(field).map(|(name, _)| Target::Field { record, name: name.clone() })
             }
+        })
+    }
+
+    /// A piece as messages show it.
+    fn shown<'a>(&self, e: &'a Expression) -> &'a Arc<str> {
+        match e.form {
+            Form::Assignment if !e.shown.is_empty() => &e.shown,
+            _ => &e.text,
         }
     }
 
     /// An error of a piece of SQL with the piece.
     pub fn of_piece(&self, e: &Expression, error: DbError) -> DbError {
-        let shown = match e.form {
-            Form::Assignment if !e.shown.is_empty() => &e.shown,
-            _ => &e.text,
-        };
+        if is_misuse(&error) {
+            return error;
+        }
+        let shown = self.shown(e);
         match error.fields().position {
+            Some(AT_TARGET) => {
+                let mut error = error;
+                error.fields_mut().position = Some(1);
+                error.in_query(shown)
+            }
             Some(position) => {
                 let head = if e.form == Form::Statement { 0 } else { HEAD.len() };
                 let offset = (position as usize - 1).saturating_sub(head) + (shown.len() - e.text.len());
@@ -446,6 +514,17 @@ impl Frame {
             Target::Field { .. } | Target::Row(_) => Wanted::Any,
         }
     }
+}
+
+/// The position of an error of an assignment's target, which is no part of the text that is analyzed.
+const AT_TARGET: u32 = u32::MAX;
+
+fn at_target(mut e: DbError) -> DbError {
+    let about_target = matches!(e.sqlstate(), SqlState::DATATYPE_MISMATCH | SqlState::UNDEFINED_COLUMN);
+    if about_target && e.fields().position.is_none() {
+        e.fields_mut().position = Some(AT_TARGET);
+    }
+    e
 }
 
 /// The subscripts and fields of an assignment's target.

@@ -1,4 +1,5 @@
-//! One call of a function: its variables, and what its statements run in.
+//! One call of a function: its variables, and what its statements run in. Where nothing above it needs the transaction, it may ask the
+//! session to end that.
 
 use std::sync::Arc;
 
@@ -6,7 +7,8 @@ use melba_engine::ReadView;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_plpgsql::tree::{Expression, Statement, VariableType};
 use melba_transaction::Tx;
-use melba_types::{Datum, DbError, Oid, Result};
+use melba_types::{Datum, DbError, Oid, Result, SqlState};
+use pg_query::protobuf::VariableSetStmt;
 
 use super::super::context::StatementContext;
 use super::program::{Prepared, Program};
@@ -27,7 +29,7 @@ pub(super) struct Typed {
     pub typmod: i32,
 }
 
-pub(super) struct Frame {
+pub(super) struct Frame<'a> {
     pub program: Arc<Program>,
     pub context: Arc<StatementContext>,
     pub tx: Arc<Tx>,
@@ -47,15 +49,23 @@ pub(super) struct Frame {
     pub handled: Option<DbError>,
     /// The error on its way out has its line of context.
     pub located: bool,
-    settings_version: u64,
-    /// Variables that nobody has named a cursor for yet are given names by this.
+    pub settings_version: u64,
+    /// Of the statement that runs.
     pub line: u32,
+    /// What it may do with the transaction.
+    pub control: Control<'a>,
 }
 
-impl Frame {
-    pub fn new(program: Arc<Program>, context: Arc<StatementContext>, view: Option<ReadView>) -> Result<Frame> {
+impl<'a> Frame<'a> {
+    pub fn new(
+        program: Arc<Program>,
+        context: Arc<StatementContext>,
+        view: Option<ReadView>,
+        control: Control<'a>,
+    ) -> Result<Frame<'a>> {
         let tx = context.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let at = view.unwrap_or_else(|| tx.engine.statement_view());
+        // What reads tables takes a view of its own, unless the function sees what its caller sees.
+        let at = view.unwrap_or_else(|| tx.engine.active_view());
         let variables = &program.tree.variables;
         let mut frame = Frame {
             values: vec![Datum::Null; variables.len()],
@@ -72,12 +82,15 @@ impl Frame {
             program,
             context,
             tx,
+            control,
         };
         let found = frame.program.tree.found;
         frame.values[found] = Datum::Bool(false);
         Ok(frame)
     }
+}
 
+impl Frame<'_> {
     pub fn set_found(&mut self, found: bool) {
         let variable = self.program.tree.found;
         self.values[variable] = Datum::Bool(found);
@@ -96,6 +109,36 @@ impl Frame {
         self.context = Arc::new(context);
         let view = self.evaluation.view();
         self.evaluation = Evaluation::new(self.context.clone(), self.tx.engine.clone(), view, Arc::from([]), NoSubPlans);
+    }
+
+    /// COMMIT and ROLLBACK.
+    pub fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<()> {
+        let context = self.control.end_transaction(commit, chain)?;
+        self.go_on_in(context)
+    }
+
+    /// Who was called may have ended the transaction.
+    pub fn follow_transaction(&mut self) -> Result<()> {
+        let Some(session) = self.control.session() else {
+            self.refresh();
+            return Ok(());
+        };
+        let context = session.surroundings();
+        let is_same = context.tx.as_ref().is_some_and(|tx| Arc::ptr_eq(tx, &self.tx));
+        if is_same {
+            self.refresh();
+            return Ok(());
+        }
+        self.go_on_in(context)
+    }
+
+    fn go_on_in(&mut self, context: Arc<StatementContext>) -> Result<()> {
+        self.tx = context.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        self.settings_version = context.session.settings_version();
+        self.context = context;
+        let view = self.tx.engine.statement_view();
+        self.evaluation = Evaluation::new(self.context.clone(), self.tx.engine.clone(), view, Arc::from([]), NoSubPlans);
+        Ok(())
     }
 
     /// The expression is to be analyzed again.
@@ -121,5 +164,64 @@ impl Frame {
 
     pub fn place(&self, line: u32, what: &str) -> String {
         format!("PL/pgSQL function {} line {line} at {what}", self.program.name)
+    }
+}
+
+/// What a procedure may ask of its session.
+pub trait TransactionControl: Send {
+    /// Ends the transaction and begins the next one, with the same modes if it is chained.
+    fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<()>;
+    /// The surroundings of the next statement.
+    fn surroundings(&mut self) -> Arc<StatementContext>;
+    /// SET and RESET.
+    fn set(&mut self, set: &VariableSetStmt) -> Result<()>;
+    /// A statement has run: the transaction's modes are fixed.
+    fn note_use(&mut self);
+}
+
+/// What lets a procedure end the transaction; nothing where its caller is in one that must go on.
+pub struct Control<'a> {
+    session: Option<&'a mut (dyn TransactionControl + 'static)>,
+    /// Blocks with EXCEPTION that are open.
+    pub subtransactions: usize,
+}
+
+impl<'a> Control<'a> {
+    /// For who runs in a transaction that must go on.
+    pub const NONE: Control<'static> = Control { session: None, subtransactions: 0 };
+
+    pub fn of(session: &'a mut (dyn TransactionControl + 'static)) -> Control<'a> {
+        Control { session: Some(session), subtransactions: 0 }
+    }
+
+    /// Nobody may end the transaction.
+    pub fn is_none(&self) -> bool {
+        self.session.is_none()
+    }
+
+    /// The same, for who is called from here.
+    pub fn lent(&mut self) -> Control<'_> {
+        let subtransactions = self.subtransactions;
+        match &mut self.session {
+            Some(session) => Control { session: Some(&mut **session), subtransactions },
+            None => Control { session: None, subtransactions },
+        }
+    }
+
+    pub fn session(&mut self) -> Option<&mut (dyn TransactionControl + 'static)> {
+        self.session.as_deref_mut()
+    }
+
+    /// # Errors
+    /// 2D000 where the transaction may not end.
+    pub fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<Arc<StatementContext>> {
+        let refused = |message: &str| Err(DbError::new(SqlState::INVALID_TRANSACTION_TERMINATION, message));
+        let Some(session) = &mut self.session else { return refused("invalid transaction termination") };
+        if self.subtransactions > 0 {
+            let what = if commit { "commit" } else { "roll back" };
+            return refused(&format!("cannot {what} while a subtransaction is active"));
+        }
+        session.end_transaction(commit, chain)?;
+        Ok(session.surroundings())
     }
 }

@@ -1,16 +1,17 @@
 //! Loops.
 
-use melba_plpgsql::tree::{Expression, Loop, RowSource, Target, VariableType};
+use melba_plpgsql::tree::{Expression, Loop, RowSource, Scroll, Target, VariableType};
 use melba_types::{Array, Datum, DbError, Oid, Result, bail, err, oids};
 
 use super::super::pipeline::analysis;
 use super::expression::Wanted;
 use super::frame::{Flow, Frame, Typed};
+use super::value::RowShape;
 
 /// Rows that a loop over a query reads ahead.
-const ROWS_AHEAD: usize = 64;
+const ROWS_AHEAD: u64 = 64;
 
-impl Frame {
+impl Frame<'_> {
     pub fn endless_loop(&mut self, body: &Loop) -> Result<Flow> {
         loop {
             self.context.session.interrupt.check()?;
@@ -32,12 +33,17 @@ impl Frame {
         Ok(Flow::Next)
     }
 
-    fn bound(&mut self, e: &Expression, what: &str) -> Result<i32> {
+    /// The value as an integer, `None` for NULL.
+    pub fn integer(&mut self, e: &Expression) -> Result<Option<i32>> {
         let integer = VariableType { oid: oids::INT4, typmod: -1, collation: Oid::INVALID, is_record: false };
-        match self.value_as(e, integer)? {
-            Datum::Int4(value) => Ok(value),
-            _ => bail!(NULL_VALUE_NOT_ALLOWED, "{what} of FOR loop cannot be null"),
-        }
+        Ok(match self.value_as(e, integer)? {
+            Datum::Int4(value) => Some(value),
+            _ => None,
+        })
+    }
+
+    fn bound(&mut self, e: &Expression, what: &str) -> Result<i32> {
+        self.integer(e)?.ok_or_else(|| err!(NULL_VALUE_NOT_ALLOWED, "{what} of FOR loop cannot be null"))
     }
 
     pub fn integer_loop(
@@ -79,28 +85,10 @@ impl Frame {
         if let RowSource::Cursor { cursor, arguments } = source {
             return self.cursor_loop(target, *cursor, arguments.as_ref(), body);
         }
-        let (mut rows, shape, source) = self.begin_rows(source)?;
-        let mut found = false;
-        let mut last = Flow::Next;
-        'rows: loop {
-            let batch = rows.next(ROWS_AHEAD).map_err(|e| self.of_source(&source, e))?;
-            let Some(batch) = batch else { break };
-            for row in 0..batch.rows {
-                self.context.session.interrupt.check()?;
-                found = true;
-                self.assign_row(target, &shape, &batch, row)?;
-                let flow = self.statements(&body.body)?;
-                if let Some(flow) = Frame::after_round(flow, body) {
-                    last = flow;
-                    break 'rows;
-                }
-            }
-        }
-        if !found {
-            self.assign_no_row(target, &shape)?;
-        }
-        self.set_found(found);
-        Ok(last)
+        let begun = self.begin_rows(source)?;
+        let (shape, origin) = (RowShape::of_result(&begun.columns), begun.origin.clone());
+        let name = self.add_portal(None, begun, Scroll::No, true);
+        self.portal_loop(&name, (target, &shape, &origin), ROWS_AHEAD, body)
     }
 
     pub fn array_loop(&mut self, target: &Target, slice: i32, array: &Expression, body: &Loop) -> Result<Flow> {

@@ -19,7 +19,9 @@ mod result;
 mod sql;
 mod statement;
 mod trigger;
+mod utility;
 mod value;
 
+pub(super) use frame::{Control, TransactionControl};
 pub(super) use program::{ProgramCache, validate};
-pub(super) use result::{call_rows, call_trigger, call_value, run_do};
+pub(super) use result::{SpareFrames, call_again, call_rows, call_trigger, call_value, run_do};

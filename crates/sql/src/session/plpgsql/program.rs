@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use melba_analyze::{Context, RoutineResult, RoutineScope};
-use melba_catalog::{Catalog, Function, FunctionKind, TypeKind};
+use melba_catalog::{Catalog, Function, FunctionKind, Relation, TypeKind};
 use melba_expression::Expression;
 use melba_fmgr::{RoutineCall, TriggerCall};
 use melba_parse::{Statement, Strings};
@@ -14,8 +14,6 @@ use melba_tree::OutputColumn;
 use melba_tree::permissions::Permissions;
 use melba_types::{DbError, Oid, Result, bail, err, oids};
 use parking_lot::Mutex;
-use pg_query::protobuf::TypeName;
-use pg_query::{Node, NodeEnum};
 
 use super::super::context::StatementContext;
 use super::super::pipeline::{Planned, analysis};
@@ -25,16 +23,19 @@ use super::trigger;
 const PROGRAMS_MAX: usize = 1000;
 
 /// By function and types of arguments and result; of a trigger function, by function and trigger.
-pub(in crate::session) type ProgramCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Program>>>;
+pub type ProgramCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Program>>>;
 
 /// A value's type with its modifier, and the same of what it is to become.
 type Cast = (Oid, i32, Oid, i32);
 
-pub(in crate::session) struct Program {
+pub struct Program {
     /// What messages call it.
     pub name: String,
     pub oid: Oid,
     pub tree: tree::Function,
+    /// The types that it was called with, and of what is wanted of it.
+    pub arg_types: Box<[Oid]>,
+    pub return_type: Oid,
     pub result: RoutineResult,
     pub returns: Returns,
     pub returns_set: bool,
@@ -53,7 +54,7 @@ pub(in crate::session) struct Program {
 
 /// Where a parameter's value is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::session) enum Source {
+pub enum Source {
     Variable(usize),
     /// A field, by its place in the record's values.
     Field {
@@ -63,7 +64,7 @@ pub(in crate::session) enum Source {
 }
 
 /// A piece of SQL, analyzed.
-pub(in crate::session) struct Prepared {
+pub struct Prepared {
     pub catalog: Arc<Catalog>,
     pub path: Arc<[Oid]>,
     /// The records whose fields it reads, with the shape that they had.
@@ -73,10 +74,10 @@ pub(in crate::session) struct Prepared {
     pub what: What,
 }
 
-/// Types and names of a record's fields.
-pub(in crate::session) type Shape = (Arc<[Oid]>, Option<Arc<[Arc<str>]>>);
+/// A record's type, and types and names of its fields.
+pub type Shape = (Oid, Arc<[Oid]>, Option<Arc<[Arc<str>]>>);
 
-pub(in crate::session) enum What {
+pub enum What {
     /// One value, over the frame's variables as the input row.
     Simple(Simple),
     Query(Box<Planned>),
@@ -84,7 +85,7 @@ pub(in crate::session) enum What {
     Utility(Arc<Statement>),
 }
 
-pub(in crate::session) struct Simple {
+pub struct Simple {
     pub expression: Expression,
     /// Of the column.
     pub name: Arc<str>,
@@ -99,7 +100,26 @@ pub(super) struct CatalogTypes<'a> {
     pub cx: Context<'a>,
 }
 
-impl CatalogTypes<'_> {
+impl<'a> CatalogTypes<'a> {
+    fn relation(&self, names: &[&str]) -> Result<&'a Arc<Relation>> {
+        let (schema, name) = match names {
+            [name] => (None, *name),
+            [schema, name] => (Some(*schema), *name),
+            [database, schema, name] if *database == self.cx.database => (Some(*schema), *name),
+            [_, _, _] => {
+                bail!(FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: \"{}\"", names.join("."))
+            }
+            _ => bail!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {}", names.join(".")),
+        };
+        if let Some(schema) = schema
+            && self.cx.catalog.namespace_by_name(schema).is_none()
+        {
+            bail!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist");
+        }
+        let relation = self.cx.find_relation(schema, name);
+        relation.ok_or_else(|| err!(UNDEFINED_TABLE, "relation \"{}\" does not exist", names.join(".")))
+    }
+
     fn of(&self, oid: Oid, typmod: i32) -> VariableType {
         let base = self.cx.catalog.base_type(oid);
         let is_composite = self.cx.catalog.type_(base).is_some_and(|t| t.type_kind == TypeKind::Composite);
@@ -123,22 +143,21 @@ impl Types for CatalogTypes<'_> {
     }
 
     fn of_column(&self, names: &[&str]) -> Result<VariableType> {
-        let name = |n: &&str| Node { node: Some(NodeEnum::String(pg_query::protobuf::String { sval: (*n).to_owned() })) };
-        let name = TypeName { names: names.iter().map(name).collect(), pct_type: true, typemod: -1, ..TypeName::default() };
-        let (oid, typmod) = self.cx.transform_type_name(&name)?;
-        Ok(self.of(oid, typmod))
+        let [table @ .., column] = names else { return Err(DbError::internal("%TYPE without a name")) };
+        if table.is_empty() {
+            bail!(UNDEFINED_OBJECT, "variable \"{column}\" does not exist");
+        }
+        let relation = self.relation(table)?;
+        let found = relation.columns.iter().find(|c| !c.dropped && *c.name == **column);
+        let found = found
+            .ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", relation.name))?;
+        Ok(VariableType { collation: found.collation, ..self.of(found.ty, found.typmod) })
     }
 
     fn of_row(&self, names: &[&str]) -> Result<VariableType> {
-        let (schema, name) = match names {
-            [name] => (None, *name),
-            [schema, name] => (Some(*schema), *name),
-            _ => bail!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {}", names.join(".")),
-        };
-        let relation = self.cx.find_relation(schema, name);
-        let relation = relation.ok_or_else(|| err!(UNDEFINED_TABLE, "relation \"{}\" does not exist", names.join(".")))?;
+        let relation = self.relation(names)?;
         if !relation.row_type.is_valid() {
-            bail!(WRONG_OBJECT_TYPE, "relation \"{name}\" does not have a composite type");
+            bail!(WRONG_OBJECT_TYPE, "relation \"{}\" does not have a composite type", relation.name);
         }
         Ok(self.of(relation.row_type, -1))
     }
@@ -228,7 +247,9 @@ impl Program {
         };
         let columns = call.columns.map(|columns| columns.iter().map(column).collect());
         let result = cx.routine_result(function, &scope.arg_types, call.return_type, columns)?;
-        Program::parse(context, function, &scope, result, oids::RECORD)
+        let mut program = Program::parse(context, function, &scope, result, oids::RECORD)?;
+        (program.arg_types, program.return_type) = (Box::from(call.arg_types), call.return_type);
+        Ok(program)
     }
 
     /// `row`: of a trigger function, the type of the table's rows; `record` while there is no table.
@@ -265,6 +286,8 @@ impl Program {
             prepared: Mutex::new(vec![None; tree.expressions]),
             casts: Mutex::default(),
             tree,
+            arg_types: Box::default(),
+            return_type: result.ty,
             result,
             returns,
             returns_set: function.returns_set,
@@ -290,6 +313,8 @@ impl Program {
             prepared: Mutex::new(vec![None; tree.expressions]),
             casts: Mutex::default(),
             tree,
+            arg_types: Box::default(),
+            return_type: oids::VOID,
             result: RoutineResult { ty: oids::VOID, columns: None, always_row: false },
             returns: Returns::Void,
             returns_set: false,
@@ -321,7 +346,8 @@ fn parameters(
         if matches!(mode, b'o' | b'b' | b't') {
             // What a polymorphic one stands for.
             let column = results.next().map(|c| c.ty);
-            ty = if outputs == 1 { result.ty } else { column.unwrap_or(ty) };
+            let is_value = outputs == 1 && function.kind == FunctionKind::Function;
+            ty = if is_value { result.ty } else { column.unwrap_or(ty) };
             output.push((i, function.arg_names.get(i).cloned().unwrap_or_default()));
         }
         if matches!(mode, b'i' | b'b' | b'v') {
@@ -357,7 +383,7 @@ fn trigger_result(context: &StatementContext, call: &TriggerCall<'_>) -> Routine
 ///
 /// # Errors
 /// Those of the parser, with a position in the body.
-pub(in crate::session) fn validate(context: &StatementContext, function: &Arc<Function>) -> Result<()> {
+pub fn validate(context: &StatementContext, function: &Arc<Function>) -> Result<()> {
     // Polymorphic types are checked as if integers were given.
     let stand_in = |ty: &Oid| match *ty {
         oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY => oids::INT4_ARRAY,

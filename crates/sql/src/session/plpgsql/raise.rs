@@ -9,7 +9,7 @@ use melba_types::{Datum, DbError, Result, Severity, SqlState, bail, err};
 use super::expression::Wanted;
 use super::frame::Frame;
 
-impl Frame {
+impl Frame<'_> {
     pub fn raise(&mut self, raise: &Raise) -> Result<()> {
         if raise.condition.is_none() && raise.message.is_none() && raise.options.is_empty() {
             return Err(self.handled.clone().map_or_else(

@@ -1,20 +1,26 @@
 //! Calls from outside, and what they give.
+//!
+//! Frames of functions that have returned are kept for the statement's next call of the same function:
+//! 1. A spare frame runs again only in the surroundings that it was made in: the same catalog, user, search path, settings and
+//!    transaction.
+//! 2. Frames are dropped when their statement ends.
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use melba_catalog::Function;
 use melba_catalog::trigger_events::ROW;
 use melba_engine::ReadView;
-use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall};
+use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall, io};
 use melba_parse::Statement;
 use melba_plpgsql::Returns;
 use melba_plpgsql::tree::{Target, VariableType};
 use melba_spill::{Place, Resources, Store};
-use melba_types::{BATCH_ROWS, Batch, Column, Datum, DbError, Kind, Oid, Record, Result, bail, err, oids};
+use melba_types::{BATCH_ROWS, Batch, Column, Datum, DbError, Kind, Oid, Record, Result, Seldom, bail, err, oids};
 
 use super::super::context::StatementContext;
 use super::super::routine::LocalSettings;
-use super::frame::{Frame, Typed};
+use super::frame::{Control, Frame, Typed};
 use super::program::{Program, compile_error};
 use super::trigger;
 
@@ -52,10 +58,15 @@ impl Returned {
     }
 }
 
-fn start(context: Arc<StatementContext>, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Frame> {
+fn start<'a>(
+    context: Arc<StatementContext>,
+    function: &Arc<Function>,
+    call: &RoutineCall<'_>,
+    control: Control<'a>,
+) -> Result<Frame<'a>> {
     let program = Program::of(&context, function, call).map_err(|e| compile_error(e, &function.name, &function.source))?;
     let view = program.shares_view.then_some(ReadView { csn: call.view.0, command: call.view.1 });
-    let mut frame = Frame::new(program, context, view)?;
+    let mut frame = Frame::new(program, context, view, control)?;
     for (input, value) in call.args.iter().enumerate() {
         let variable = frame.program.inputs[input];
         frame.values[variable] = value.clone();
@@ -64,26 +75,35 @@ fn start(context: Arc<StatementContext>, function: &Arc<Function>, call: &Routin
 }
 
 /// The value of a function, or a procedure's output arguments.
-pub(in crate::session) fn call_value(
+pub fn call_value(
     context: Arc<StatementContext>,
     function: &Arc<Function>,
     call: &RoutineCall<'_>,
     settings: Option<LocalSettings>,
+    control: Control<'_>,
 ) -> Result<Datum> {
-    let mut frame = start(context, function, call)?;
-    frame.run()?;
-    drop(settings);
-    frame.result()
+    let is_atomic = control.is_none();
+    let has_own_surroundings = settings.is_some() || function.security_definer || call.columns.is_some();
+    if !is_atomic || has_own_surroundings {
+        let mut frame = start(context, function, call, control)?;
+        frame.run()?;
+        drop(settings);
+        return frame.result();
+    }
+    let mut frame = start(context.clone(), function, call, Control::NONE)?;
+    let value = frame.value()?;
+    context.session.spare_frames.give_back(function.oid, frame);
+    Ok(value)
 }
 
 /// The rows of a set-returning function.
-pub(in crate::session) fn call_rows(
+pub fn call_rows(
     context: Arc<StatementContext>,
     function: &Arc<Function>,
     call: &RoutineCall<'_>,
     settings: Option<LocalSettings>,
 ) -> Result<RoutineRows> {
-    let mut frame = start(context, function, call)?;
+    let mut frame = start(context, function, call, Control::NONE)?;
     frame.run()?;
     drop(settings);
     if !frame.program.returns_set {
@@ -96,7 +116,7 @@ pub(in crate::session) fn call_rows(
 }
 
 /// Runs a trigger's function: the row that it gives, or NULL.
-pub(in crate::session) fn call_trigger(
+pub fn call_trigger(
     context: Arc<StatementContext>,
     function: &Arc<Function>,
     call: &TriggerCall<'_>,
@@ -105,7 +125,7 @@ pub(in crate::session) fn call_trigger(
     let program = Program::of_trigger(&context, function, call);
     let program = program.map_err(|e| compile_error(e, &function.name, &function.source))?;
     let view = program.shares_view.then_some(ReadView { csn: call.view.0, command: call.view.1 });
-    let mut frame = Frame::new(program, context, view)?;
+    let mut frame = Frame::new(program, context, view, Control::NONE)?;
     let schema = frame.context.catalog.namespace(call.table.namespace).map_or_else(|| "".into(), |n| n.name.clone());
     for (variable, value) in trigger::values(call, schema).into_iter().enumerate() {
         frame.values[variable] = value;
@@ -121,7 +141,7 @@ pub(in crate::session) fn call_trigger(
 }
 
 /// DO.
-pub(in crate::session) fn run_do(context: Arc<StatementContext>, text: &str, statement: &Statement) -> Result<()> {
+pub fn run_do(context: Arc<StatementContext>, text: &str, statement: &Statement, control: Control<'_>) -> Result<()> {
     let program = Program::of_block(&context, text).map_err(|mut e| {
         let Some(position) = e.fields().position else { return e };
         let source = &statement.source[statement.start..statement.end];
@@ -133,7 +153,7 @@ pub(in crate::session) fn run_do(context: Arc<StatementContext>, text: &str, sta
             None => compile_error(e, "inline_code_block", text),
         }
     })?;
-    Frame::new(Arc::new(program), context, None)?.run()
+    Frame::new(Arc::new(program), context, None, control)?.run()
 }
 
 struct Rows {
@@ -162,7 +182,13 @@ impl Iterator for Rows {
     }
 }
 
-impl Frame {
+impl Frame<'_> {
+    /// Runs the function: what it gives.
+    pub fn value(&mut self) -> Result<Datum> {
+        self.run()?;
+        self.result()
+    }
+
     /// What the function gives, after its end.
     fn result(&mut self) -> Result<Datum> {
         if let Some(value) = self.returned.value.take() {
@@ -249,7 +275,11 @@ impl Frame {
                 let fields = self.record_fields(&record);
                 let columns: Vec<(Oid, i32)> = fields.iter().map(|(_, ty)| *ty).collect();
                 self.check_shape(&columns, "returned record type does not match expected record type")?;
-                Ok(Datum::Record(self.named_record(&record.fields, record.clone())))
+                let value = Datum::Record(self.named_record(&record.fields, record.clone()));
+                match self.is_domain(result) {
+                    true => io::check_domain(&*self.context, result.oid, value),
+                    false => Ok(value),
+                }
             }
             _ => bail!(DATATYPE_MISMATCH, "cannot return non-composite value from function returning composite type"),
         }
@@ -314,4 +344,79 @@ impl Frame {
 fn wrong_count(message: &str, given: usize, expected: usize) -> DbError {
     err!(DATATYPE_MISMATCH, "{message}")
         .detail(format!("Number of returned columns ({given}) does not match expected column count ({expected})."))
+}
+
+/// Frames that are kept for a function: as deep as most recursions go.
+const SPARE_MAX: usize = 50;
+
+#[derive(Default)]
+pub struct SpareFrames(Seldom<HashMap<Oid, Vec<Frame<'static>>>>);
+
+impl SpareFrames {
+    /// The statement has ended.
+    pub fn clear(&self) {
+        self.0.take();
+    }
+
+    fn take(&self, function: Oid) -> Option<Frame<'static>> {
+        self.0.used()?.get_mut(&function)?.pop()
+    }
+
+    pub(super) fn give_back(&self, function: Oid, frame: Frame<'static>) {
+        let mut frames = self.0.lock();
+        let spare = frames.entry(function).or_default();
+        if spare.len() < SPARE_MAX {
+            spare.push(frame);
+        }
+    }
+}
+
+/// Calls a function with a spare frame, if there is one that fits.
+pub fn call_again(caller: &StatementContext, call: &RoutineCall<'_>) -> Option<Result<Datum>> {
+    let mut frame = caller.session.spare_frames.take(call.function)?;
+    if !frame.fits(caller, call) {
+        return None;
+    }
+    frame.begin_again(call);
+    let result = frame.value();
+    if result.is_ok() {
+        caller.session.spare_frames.give_back(call.function, frame);
+    }
+    Some(result)
+}
+
+impl Frame<'_> {
+    fn fits(&self, caller: &StatementContext, call: &RoutineCall<'_>) -> bool {
+        let own = &self.context;
+        call.columns.is_none()
+            && Arc::ptr_eq(&own.path, &caller.path)
+            && Arc::ptr_eq(&own.user, &caller.user)
+            && Arc::ptr_eq(&own.format, &caller.format)
+            && caller.tx.as_ref().is_some_and(|tx| Arc::ptr_eq(tx, &self.tx))
+            && self.tx.sees_catalog_version(own.catalog_version)
+            && (own.transaction_start, own.statement_start) == (caller.transaction_start, caller.statement_start)
+            && self.settings_version == caller.session.settings_version()
+            && *self.program.arg_types == *call.arg_types
+            && self.program.return_type == call.return_type
+    }
+
+    fn begin_again(&mut self, call: &RoutineCall<'_>) {
+        let program = self.program.clone();
+        self.values.fill(Datum::Null);
+        for (ty, variable) in self.types.iter_mut().zip(&program.tree.variables) {
+            *ty = variable.ty;
+        }
+        self.values[program.tree.found] = Datum::Bool(false);
+        for (variable, value) in program.inputs.iter().zip(call.args) {
+            self.values[*variable] = value.clone();
+        }
+        let view = ReadView { csn: call.view.0, command: call.view.1 };
+        self.view = program.shares_view.then_some(view);
+        self.evaluation.release_view();
+        self.evaluation.set_view(view);
+        self.returned.value = None;
+        self.row_count = 0;
+        self.handled = None;
+        self.located = false;
+    }
 }

@@ -3,44 +3,59 @@
 use std::sync::Arc;
 
 use melba_analyze::CallPlace;
-use melba_engine::ViewPin;
 use melba_execute::Execution;
 use melba_parse::Statement;
-use melba_parse::command::{is_query, is_session_statement, transaction_command};
+use melba_parse::command::is_query;
 use melba_plan::PlanCommand;
-use melba_plpgsql::tree::{Expression, Into, RowSource, Target};
-use melba_tree::OutputColumn;
+use melba_plpgsql::tree::{Expression, Into, RowSource};
 use melba_types::{BATCH_ROWS, Batch, Datum, DbError, Oid, Result, SqlState, bail, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::CallStmt;
 
 use super::super::pipeline;
-use super::super::portal::{Outcome, ResultColumn, RowSource as Source};
-use super::super::{explain, routine};
+use super::super::portal::{Outcome, ResultColumn, RowSource as Source, StoredRows, Tag};
+use super::super::positioned::Position;
+use super::super::routine;
 use super::expression::{Names, Wanted};
 use super::frame::{Frame, Typed};
-use super::program::{Prepared, What};
+use super::program::{Prepared, Source as Place, What};
 use super::value::RowShape;
 
-/// A query's rows as they come.
-pub(super) enum Rows {
-    Running(Box<Execution>, ViewPin),
-    Given(Box<dyn Source>),
+/// A query that was begun.
+pub(super) struct Begun {
+    pub source: Box<dyn Source>,
+    pub columns: Arc<[ResultColumn]>,
+    pub tag: Tag,
+    pub origin: Origin,
+    pub positions: Arc<[Position]>,
 }
 
-impl Rows {
-    pub fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+/// Whose error it is when rows cannot be read.
+#[derive(Clone)]
+pub(super) enum Origin {
+    Piece(Expression),
+    Text(Arc<str>),
+}
+
+impl Origin {
+    pub fn text(&self) -> &str {
         match self {
-            Rows::Running(execution, _pin) => execution.next_batch(limit),
-            Rows::Given(source) => source.next(limit),
+            Origin::Piece(piece) => &piece.text,
+            Origin::Text(text) => text,
         }
     }
 }
 
-/// Whose error it is when rows cannot be read.
-pub(super) enum Origin {
-    Piece(Expression),
-    Text(Arc<str>),
+/// Rows with their columns.
+type RowsOf = (Box<dyn Source>, Arc<[ResultColumn]>, Tag, Arc<[Position]>);
+
+/// How INTO takes the rows of a statement.
+#[derive(Clone, Copy, Default)]
+struct IntoRule {
+    /// It changes rows, all of which it must come to.
+    changes: bool,
+    /// It stands in the text, where a change of several rows is an error even without STRICT.
+    is_static: bool,
 }
 
 /// What a statement has done.
@@ -51,7 +66,7 @@ struct Done {
     is_query: bool,
 }
 
-impl Frame {
+impl Frame<'_> {
     /// An error while a query's rows are read.
     pub fn of_source(&self, origin: &Origin, e: DbError) -> DbError {
         match origin {
@@ -61,77 +76,78 @@ impl Frame {
     }
 
     /// A query whose rows are gone through.
-    pub fn begin_rows(&mut self, source: &RowSource) -> Result<(Rows, RowShape, Origin)> {
-        match source {
+    pub fn begin_rows(&mut self, source: &RowSource) -> Result<Begun> {
+        self.begin_source(source, Wanted::Any)
+    }
+
+    /// The same, where statements may mean the row that was read last.
+    pub fn begin_cursor(&mut self, source: &RowSource) -> Result<Begun> {
+        self.begin_source(source, Wanted::Cursor)
+    }
+
+    fn begin_source(&mut self, source: &RowSource, wanted: Wanted<'_>) -> Result<Begun> {
+        let (result, origin) = match source {
             RowSource::Query(query) => {
-                let prepared = self.prepare(query, Wanted::Any)?;
-                let (rows, shape) = self.begin_prepared(&prepared).map_err(|e| self.of_piece(query, e))?;
-                Ok((rows, shape, Origin::Piece(query.clone())))
+                let prepared = self.prepare(query, wanted)?;
+                (self.begin_prepared(&prepared), Origin::Piece(query.clone()))
             }
             RowSource::Execute { query, using } => {
                 let text = self.dynamic_text(query)?;
                 let (types, values) = self.using(using)?;
-                let (rows, shape) = self.begin_text(&text, &types, values).map_err(|e| of_text(&text, e))?;
-                Ok((rows, shape, Origin::Text(text)))
+                (self.begin_text(&text, &types, values), Origin::Text(text))
             }
-            RowSource::Cursor { .. } => Err(Frame::internal("a cursor's rows are fetched")),
-        }
+            RowSource::Cursor { .. } => return Err(Frame::internal("a cursor's rows are fetched")),
+        };
+        let (source, columns, tag, positions) = result.map_err(|e| self.of_source(&origin, e))?;
+        Ok(Begun { source, columns, tag, origin, positions })
     }
 
-    pub fn begin_prepared(&mut self, prepared: &Prepared) -> Result<(Rows, RowShape)> {
-        match &prepared.what {
+    fn begin_prepared(&mut self, prepared: &Prepared) -> Result<RowsOf> {
+        let outcome = match &prepared.what {
             What::Query(planned) => {
-                let execution = self.execution(prepared, planned)?;
-                Ok(self.running(execution))
+                self.check_command(planned.plan.command)?;
+                self.note_use();
+                let parameters = self.parameters(prepared);
+                let outcome = pipeline::begin(&self.context, &self.tx, planned, parameters, self.view)?;
+                return rows_of(outcome, planned.positions.clone());
             }
             What::Simple(simple) => {
                 let value = self.eval_simple(simple)?;
-                let column = OutputColumn {
-                    name: simple.name.clone(),
-                    ty: simple.expression.ty,
-                    typmod: simple.typmod,
-                    collation: Oid::INVALID,
-                };
-                Ok((one_row(simple.expression.kind, value), RowShape::of(&[column])))
+                let mut column = ResultColumn::new(&simple.name, simple.expression.ty, &self.context.catalog);
+                column.typmod = simple.typmod;
+                return Ok((one_row(simple.expression.kind, value), Arc::from([column]), Tag::Counted("SELECT"), Arc::from([])));
             }
-            What::Utility(statement) => match self.utility(&statement.clone())? {
-                Outcome::Rows { columns, source, .. } => Ok((Rows::Given(source), shape_of(&columns))),
-                _ => Err(err!(
-                    SYNTAX_ERROR,
-                    "cannot open {} query as cursor",
-                    melba_parse::command::statement_tag(&statement.node)
-                )),
-            },
-        }
+            What::Utility(statement) => self.utility(&statement.clone())?,
+        };
+        rows_of(outcome, Arc::from([]))
     }
 
-    fn running(&self, execution: Execution) -> (Rows, RowShape) {
-        let shape = RowShape::of(&execution.plan().columns);
-        let pin = self.tx.engine.pin_view(execution.evaluation().view());
-        (Rows::Running(Box::new(execution), pin), shape)
-    }
-
-    fn begin_text(&mut self, text: &Arc<str>, types: &[Oid], values: Arc<[Datum]>) -> Result<(Rows, RowShape)> {
+    fn begin_text(&mut self, text: &Arc<str>, types: &[Oid], values: Arc<[Datum]>) -> Result<RowsOf> {
         let mut statements = melba_parse::parse_as(text, self.program.strings)?.statements;
         let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
-            bail!(INVALID_CURSOR_DEFINITION, "cannot open multi-query plan as cursor");
+            return Err(misuse(err!(INVALID_CURSOR_DEFINITION, "cannot open multi-query plan as cursor")));
         };
-        if is_query(&statement.node) {
-            let execution = self.dynamic_execution(&statement, types, &values)?;
-            return Ok(self.running(execution));
+        if !is_query(&statement.node) {
+            let outcome = self.utility(&statement)?;
+            return rows_of(outcome, Arc::from([]));
         }
-        match self.utility(&statement)? {
-            Outcome::Rows { columns, source, .. } => Ok((Rows::Given(source), shape_of(&columns))),
-            _ => Err(err!(
-                INVALID_CURSOR_DEFINITION,
-                "cannot open {} query as cursor",
-                melba_parse::command::statement_tag(&statement.node)
-            )),
+        self.check_may_run(&statement.node)?;
+        self.note_use();
+        let planned = pipeline::plan_cursor(&self.context, &statement.node, types)?;
+        let outcome = pipeline::begin(&self.context, &self.tx, &planned, values, self.view)?;
+        rows_of(outcome, planned.positions)
+    }
+
+    /// The transaction's modes are fixed from now on.
+    pub fn note_use(&mut self) {
+        if let Some(session) = self.control.session() {
+            session.note_use();
         }
     }
 
-    fn dynamic_execution(&self, statement: &Statement, types: &[Oid], values: &Arc<[Datum]>) -> Result<Execution> {
+    fn dynamic_execution(&mut self, statement: &Statement, types: &[Oid], values: &Arc<[Datum]>) -> Result<Execution> {
         self.check_may_run(&statement.node)?;
+        self.note_use();
         let planned = pipeline::plan_query(&self.context, &statement.node, types, false)?;
         pipeline::execution(&self.context, &self.tx, &planned, values, self.view)
     }
@@ -160,16 +176,49 @@ impl Frame {
     /// A statement of the function's text.
     pub fn sql(&mut self, query: &Expression, into: Option<&Into>) -> Result<()> {
         let prepared = self.prepare(query, Wanted::Any)?;
-        let done = self.run_prepared(&prepared, into).map_err(|e| self.of_statement(query, e))?;
+        let result = self.run_prepared(&prepared, into);
+        let done = result.map_err(|e| self.with_parameters(e, &prepared)).map_err(|e| self.of_piece(query, e))?;
         self.finish(&done);
         Ok(())
     }
 
-    /// What is wrong with how the statement is used is no error of the statement.
-    fn of_statement(&self, query: &Expression, e: DbError) -> DbError {
-        let is_own = matches!(e.sqlstate(), SqlState::NO_DATA_FOUND | SqlState::TOO_MANY_ROWS);
-        let is_misused = e.message() == NO_DESTINATION;
-        if is_own || is_misused { e } else { self.of_piece(query, e) }
+    /// The parameters of a statement whose INTO STRICT failed, where they are asked for.
+    fn with_parameters(&self, e: DbError, prepared: &Prepared) -> DbError {
+        let parameter = |source: &Place| match *source {
+            Place::Variable(variable) => (self.program.tree.variables[variable].name.to_string(), self.types[variable].oid),
+            Place::Field { record, field } => {
+                let fields = self.fields_of(record).unwrap_or_default();
+                let (name, ty) = fields.get(field).map_or(("", Oid::INVALID), |(name, ty)| (&**name, ty.0));
+                (format!("{}.{name}", self.program.tree.variables[record].name), ty)
+            }
+        };
+        let parameters = prepared.sources.iter().map(|s| (parameter(s), self.source_value(*s)));
+        self.detailed(e, parameters.collect())
+    }
+
+    fn with_values(&self, mut e: DbError, types: &[Oid], values: &[Datum]) -> DbError {
+        if is_misuse(&e) && e.sqlstate() == SqlState::TOO_MANY_ROWS {
+            e.fields_mut().hint = None;
+        }
+        let parameters = types.iter().zip(values).enumerate().map(|(i, (ty, v))| ((format!("${}", i + 1), *ty), v.clone()));
+        self.detailed(e, parameters.collect())
+    }
+
+    fn detailed(&self, e: DbError, parameters: Vec<((String, Oid), Datum)>) -> DbError {
+        let is_strict = is_misuse(&e) && matches!(e.sqlstate(), SqlState::NO_DATA_FOUND | SqlState::TOO_MANY_ROWS);
+        let setting = || melba_fmgr::Session::setting(&*self.context, "plpgsql.print_strict_params");
+        let is_asked_for = || self.program.tree.print_strict_params.unwrap_or_else(|| setting().as_deref() == Some("on"));
+        if !is_strict || parameters.is_empty() || !is_asked_for() {
+            return e;
+        }
+        let shown = parameters.into_iter().map(|((name, ty), value)| match value.is_null() {
+            true => format!("{name} = NULL"),
+            false => {
+                let text = self.text_of(&Typed { value, ty, typmod: -1 }).unwrap_or_default();
+                format!("{name} = '{}'", text.replace('\'', "''"))
+            }
+        });
+        e.detail(format!("parameters: {}", shown.collect::<Vec<_>>().join(", ")))
     }
 
     fn finish(&mut self, done: &Done) {
@@ -189,13 +238,14 @@ impl Frame {
             }
             What::Query(planned) => {
                 self.check_command(planned.plan.command)?;
+                self.note_use();
                 let execution = self.execution(prepared, planned)?;
                 self.run_query(execution, into, true)
             }
             What::Simple(_) => {
-                let (rows, shape) = self.begin_prepared(prepared)?;
+                let (rows, columns, ..) = self.begin_prepared(prepared)?;
                 let Some(into) = into else { return Err(no_destination(true)) };
-                self.store_rows(rows, &shape, into, false)
+                self.store_rows(rows, &RowShape::of_result(&columns), into, IntoRule::default())
             }
         }
     }
@@ -222,10 +272,12 @@ impl Frame {
         let is_select = execution.plan().command == PlanCommand::Select;
         if let Some(into) = into {
             if execution.plan().columns.is_empty() && !is_select {
-                bail!(SYNTAX_ERROR, "INTO used with a command that cannot return data");
+                return Err(misuse(err!(SYNTAX_ERROR, "INTO used with a command that cannot return data")));
             }
-            let (rows, shape) = self.running(execution);
-            return self.store_rows(rows, &shape, into, !is_select);
+            let shape = RowShape::of(&execution.plan().columns);
+            let rows = pipeline::running(&self.tx, execution);
+            let rule = IntoRule { changes: !is_select, is_static: must_go_somewhere };
+            return self.store_rows(rows, &shape, into, rule);
         }
         if must_go_somewhere && (is_select || !execution.plan().columns.is_empty()) {
             return Err(no_destination(is_select));
@@ -237,7 +289,8 @@ impl Frame {
     }
 
     /// The first row goes into the target.
-    fn store_rows(&mut self, mut rows: Rows, shape: &RowShape, into: &Into, changes: bool) -> Result<Done> {
+    fn store_rows(&mut self, mut rows: Box<dyn Source>, shape: &RowShape, into: &Into, rule: IntoRule) -> Result<Done> {
+        let changes = rule.changes;
         let wanted = if into.strict || changes { 2 } else { 1 };
         let mut first: Option<Batch> = None;
         let mut count = 0u64;
@@ -249,13 +302,13 @@ impl Frame {
             }
         }
         drop(rows);
-        if count > 1 && (into.strict || changes) {
-            return Err(DbError::new(SqlState::TOO_MANY_ROWS, "query returned more than one row")
-                .hint("Make sure the query returns a single row, or use LIMIT 1."));
+        if count > 1 && (into.strict || changes && rule.is_static) {
+            let e = DbError::new(SqlState::TOO_MANY_ROWS, "query returned more than one row");
+            return Err(misuse(e.hint("Make sure the query returns a single row, or use LIMIT 1.")));
         }
         match first {
             Some(batch) => self.assign_row(&into.target, shape, &batch, 0)?,
-            None if into.strict => return Err(DbError::new(SqlState::NO_DATA_FOUND, "query returned no rows")),
+            None if into.strict => return Err(misuse(DbError::new(SqlState::NO_DATA_FOUND, "query returned no rows"))),
             None => self.assign_no_row(&into.target, shape)?,
         }
         Ok(Done { rows: count.min(wanted), is_query: true })
@@ -264,44 +317,15 @@ impl Frame {
     fn utility_rows(&mut self, outcome: Outcome, into: Option<&Into>) -> Result<Done> {
         match (outcome, into) {
             (Outcome::Rows { columns, source, .. }, Some(into)) => {
-                self.store_rows(Rows::Given(source), &shape_of(&columns), into, false)
+                self.store_rows(source, &RowShape::of_result(&columns), into, IntoRule::default())
             }
             (Outcome::Rows { .. }, None) => Err(no_destination(false)),
-            (_, Some(_)) => bail!(SYNTAX_ERROR, "INTO used with a command that cannot return data"),
+            (_, Some(_)) => Err(misuse(err!(SYNTAX_ERROR, "INTO used with a command that cannot return data"))),
             (Outcome::Done { tag }, None) => {
                 let rows = tag.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
                 Ok(Done { rows, is_query: false })
             }
-            _ => bail!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in PL/pgSQL"),
-        }
-    }
-
-    /// A statement that is no query.
-    fn utility(&mut self, statement: &Arc<Statement>) -> Result<Outcome> {
-        self.check_may_run(&statement.node)?;
-        match &statement.node {
-            NodeEnum::TransactionStmt(s) => {
-                let name = transaction_command(s);
-                Err(err!(FEATURE_NOT_SUPPORTED, "unsupported transaction command in PL/pgSQL").detail(format!("{name} is one.")))
-            }
-            NodeEnum::CopyStmt(s) if s.filename.is_empty() => {
-                Err(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in PL/pgSQL"))
-            }
-            NodeEnum::VariableSetStmt(set) => {
-                self.context.set_in_routine(set)?;
-                Ok(Outcome::Done { tag: "SET".into() })
-            }
-            NodeEnum::CallStmt(call) => routine::run_call(&self.context, call, None, &[], &Arc::from([])),
-            NodeEnum::ExplainStmt(s) => explain::run(&self.context, &self.tx, s, &[], &Arc::from([])),
-            NodeEnum::DoStmt(block) => {
-                routine::run_do(&self.context, block, statement)?;
-                Ok(Outcome::Done { tag: "DO".into() })
-            }
-            node if is_session_statement(node) => Err(DbError::unsupported("a statement about the session in a function")),
-            _ => {
-                self.refresh();
-                pipeline::execute_utility(&self.context, &self.tx, statement)
-            }
+            _ => Err(misuse(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in PL/pgSQL"))),
         }
     }
 
@@ -309,11 +333,11 @@ impl Frame {
         let prepared = self.prepare(query, Wanted::Any)?;
         let rows = match &prepared.what {
             What::Simple(simple) => {
-                self.eval_simple(simple)?;
+                self.eval_simple(simple).map_err(|e| self.of_piece(query, e))?;
                 1
             }
             _ => {
-                let (mut rows, _) = self.begin_prepared(&prepared).map_err(|e| self.of_piece(query, e))?;
+                let (mut rows, ..) = self.begin_prepared(&prepared).map_err(|e| self.of_piece(query, e))?;
                 let mut count = 0;
                 while let Some(batch) = rows.next(BATCH_ROWS).map_err(|e| self.of_piece(query, e))? {
                     self.context.session.interrupt.check()?;
@@ -334,10 +358,8 @@ impl Frame {
         let mut rows = 0;
         for (i, statement) in statements.iter().enumerate() {
             let into = into.filter(|_| i + 1 == statements.len());
-            let done = self.execute_one(statement, into, &types, &values).map_err(|e| match e.sqlstate() {
-                SqlState::NO_DATA_FOUND | SqlState::TOO_MANY_ROWS => e,
-                _ => of_text(&text, e),
-            })?;
+            let result = self.execute_one(statement, into, &types, &values);
+            let done = result.map_err(|e| self.with_values(e, &types, &values)).map_err(|e| of_text(&text, e))?;
             rows = done.rows;
             self.refresh();
         }
@@ -355,9 +377,11 @@ impl Frame {
         match &statement.node {
             NodeEnum::SelectStmt(s) if s.into_clause.is_some() => {
                 let hint = "You might want to use EXECUTE ... INTO or EXECUTE CREATE TABLE ... AS instead.";
-                Err(err!(FEATURE_NOT_SUPPORTED, "EXECUTE of SELECT ... INTO is not implemented").hint(hint))
+                Err(misuse(err!(FEATURE_NOT_SUPPORTED, "EXECUTE of SELECT ... INTO is not implemented").hint(hint)))
             }
-            NodeEnum::TransactionStmt(_) => bail!(FEATURE_NOT_SUPPORTED, "EXECUTE of transaction commands is not implemented"),
+            NodeEnum::TransactionStmt(_) => {
+                Err(misuse(err!(FEATURE_NOT_SUPPORTED, "EXECUTE of transaction commands is not implemented")))
+            }
             node if is_query(node) => {
                 let execution = self.dynamic_execution(statement, types, values)?;
                 self.run_query(execution, into, false)
@@ -370,9 +394,10 @@ impl Frame {
     }
 
     pub fn return_query(&mut self, source: &RowSource) -> Result<()> {
-        let (mut rows, shape, origin) = self.begin_rows(source)?;
+        let Begun { source: mut rows, columns, origin, .. } = self.begin_rows(source)?;
+        let shape = RowShape::of_result(&columns);
         let mut count = 0;
-        self.row_to_result(&shape.columns, vec![Datum::Null; shape.columns.len()])?;
+        self.row_to_result(&shape.columns, vec![Datum::Null; shape.columns.len()]).map_err(|e| self.of_source(&origin, e))?;
         while let Some(batch) = rows.next(BATCH_ROWS).map_err(|e| self.of_source(&origin, e))? {
             self.context.session.interrupt.check()?;
             for row in 0..batch.rows {
@@ -393,11 +418,13 @@ impl Frame {
         let Some(statement) = statements.pop() else { return Err(Frame::internal("CALL without a call")) };
         let result = match &statement.node {
             NodeEnum::CallStmt(s) => self.call_procedure(call, s),
-            _ => self.utility(&statement).map(drop),
+            NodeEnum::DoStmt(block) => {
+                let result = routine::run_do(&self.context, block, &statement, self.control.lent());
+                result.and_then(|()| self.follow_transaction())
+            }
+            _ => Err(Frame::internal("a call of something else")),
         };
-        result.map_err(|e| self.of_piece(call, e))?;
-        self.refresh();
-        Ok(())
+        result.map_err(|e| self.of_piece(call, e))
     }
 
     fn call_procedure(&mut self, piece: &Expression, s: &CallStmt) -> Result<()> {
@@ -405,17 +432,22 @@ impl Frame {
         let called = routine::analyzed(&self.context, s, CallPlace::Variables(&names))?;
         let sources = names.into_sources();
         let values: Arc<[Datum]> = sources.iter().map(|s| self.source_value(*s)).collect();
-        let targets: Vec<Option<Target>> = called.outputs.iter().map(|number| self.target_of(sources[(*number)? - 1])).collect();
-        let Some((value, columns)) = routine::run_called(&self.context, called.call, &values)? else { return Ok(()) };
+        let mut targets = Vec::with_capacity(called.outputs.len());
+        let names = routine::output(&self.context, &called.call)?.unwrap_or_default();
+        for (i, number) in called.outputs.iter().enumerate() {
+            let target = number.map(|number| self.target_of(sources[number - 1])).transpose()?.flatten();
+            targets.push(target.ok_or_else(|| {
+                let name = names.get(i).map_or("", |c| &*c.name);
+                let message =
+                    format!("procedure parameter \"{name}\" is an output parameter but corresponding argument is not writable");
+                misuse(err!(SYNTAX_ERROR, "{message}"))
+            })?);
+        }
+        let result = routine::run_called(&self.context, called.call, &values, self.control.lent())?;
+        self.follow_transaction()?;
+        let Some((value, columns)) = result else { return Ok(()) };
         let Datum::Record(record) = value else { return Ok(()) };
         for (i, target) in targets.into_iter().enumerate() {
-            let Some(target) = target else {
-                let name = columns[i].name.clone();
-                bail!(
-                    SYNTAX_ERROR,
-                    "procedure parameter \"{name}\" is an output parameter but corresponding argument is not writable"
-                );
-            };
             let value =
                 Typed { value: record.fields.get(i).cloned().unwrap_or_default(), ty: columns[i].ty, typmod: columns[i].typmod };
             self.assign(&target, value)?;
@@ -424,28 +456,48 @@ impl Frame {
     }
 }
 
-const NO_DESTINATION: &str = "query has no destination for result data";
+/// What is wrong with how a statement is used is no error of the statement: its context does not show it.
+pub(super) fn misuse(e: DbError) -> DbError {
+    e.routine(MISUSE)
+}
+
+pub(super) fn is_misuse(e: &DbError) -> bool {
+    e.fields().origin.routine() == MISUSE && e.fields().context.is_none()
+}
+
+/// PostgreSQL's function that raises most of these.
+const MISUSE: &str = "exec_stmt_execsql";
 
 fn no_destination(is_select: bool) -> DbError {
-    let e = err!(SYNTAX_ERROR, "{NO_DESTINATION}");
+    let e = misuse(err!(SYNTAX_ERROR, "query has no destination for result data"));
     if is_select { e.hint("If you want to discard the results of a SELECT, use PERFORM instead.") } else { e }
 }
 
 /// An error of a statement that EXECUTE runs.
 pub(super) fn of_text(text: &str, e: DbError) -> DbError {
+    if is_misuse(&e) {
+        return e;
+    }
     match e.fields().position {
         Some(_) => e.in_query(text),
         None => e.within(format!("SQL statement \"{text}\"")),
     }
 }
 
-fn shape_of(columns: &[ResultColumn]) -> RowShape {
-    let column = |c: &ResultColumn| OutputColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod, collation: Oid::INVALID };
-    RowShape::of(&columns.iter().map(column).collect::<Vec<_>>())
+/// The rows of what a cursor is opened for.
+fn rows_of(outcome: Outcome, positions: Arc<[Position]>) -> Result<RowsOf> {
+    match outcome {
+        Outcome::Rows { columns, source, tag, .. } => Ok((source, columns, tag, positions)),
+        Outcome::Done { tag } => {
+            let word = tag.trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ');
+            Err(misuse(err!(INVALID_CURSOR_DEFINITION, "cannot open {word} query as cursor")))
+        }
+        _ => Err(misuse(err!(INVALID_CURSOR_DEFINITION, "cannot open COPY query as cursor"))),
+    }
 }
 
-fn one_row(kind: melba_types::Kind, value: Datum) -> Rows {
+fn one_row(kind: melba_types::Kind, value: Datum) -> Box<dyn Source> {
     let mut column = melba_types::Column::with_capacity(kind, 1);
     column.push(value);
-    Rows::Given(Box::new(super::super::portal::StoredRows(vec![Batch::new(vec![column], 1)].into_iter())))
+    Box::new(StoredRows(vec![Batch::new(vec![column], 1)].into_iter()))
 }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use melba_plpgsql::tree::{Block, Expression, Loop, Statement, StatementKind, VariableType};
 use melba_plpgsql::tree::{Returned as Given, Target};
-use melba_types::{Datum, DbError, Result, bail, err, limits, oids};
+use melba_types::{Datum, DbError, Result, err, limits, oids};
 
 use super::expression::Wanted;
 use super::frame::{Flow, Frame, Typed};
-use super::program::What;
 
-impl Frame {
+impl Frame<'_> {
     /// Runs the function to its end.
     pub fn run(&mut self) -> Result<()> {
         limits::check_stack()?;
@@ -73,9 +72,8 @@ impl Frame {
             StatementKind::Execute { query, into, using } => self.execute(query, into.as_ref(), using)?,
             StatementKind::Perform(query) => self.perform(query)?,
             StatementKind::Call { call, .. } => self.call(call)?,
-            StatementKind::Commit { .. } | StatementKind::Rollback { .. } => {
-                bail!(INVALID_TRANSACTION_TERMINATION, "invalid transaction termination")
-            }
+            StatementKind::Commit { chain } => self.end_transaction(true, *chain)?,
+            StatementKind::Rollback { chain } => self.end_transaction(false, *chain)?,
             StatementKind::GetDiagnostics { stacked, items } => self.diagnostics(*stacked, items)?,
             StatementKind::Open { cursor, opened, scroll } => self.open(*cursor, opened, *scroll)?,
             StatementKind::Fetch(fetch) => self.fetch(fetch)?,
@@ -94,10 +92,6 @@ impl Frame {
 
     /// An expression's value as one of a type.
     pub fn value_as(&mut self, e: &Expression, ty: VariableType) -> Result<Datum> {
-        let prepared = self.prepare(e, Wanted::Type(ty))?;
-        if let What::Simple(simple) = &prepared.what {
-            return self.eval_simple(simple);
-        }
         let value = self.evaluate(e, Wanted::Type(ty))?;
         self.cast(value, ty.oid, ty.typmod)
     }
@@ -123,10 +117,6 @@ impl Frame {
             self.values[*variable] = Datum::Null;
             let result = match &declared.default {
                 Some(default) => self.assign_default(*variable, default),
-                None if declared.cursor.is_some() => {
-                    self.values[*variable] = Datum::Text(declared.name.clone());
-                    Ok(())
-                }
                 // A domain may refuse NULL.
                 None if self.is_domain(declared.ty) => {
                     self.assign(&Target::Variable(*variable), Typed { value: Datum::Null, ty: oids::UNKNOWN, typmod: -1 })
@@ -137,7 +127,8 @@ impl Frame {
                 if std::mem::replace(&mut self.located, true) {
                     return e;
                 }
-                let place = format!("PL/pgSQL function {} line {}", self.program.name, statement.line);
+                let line = if declared.line > 0 { declared.line } else { statement.line };
+                let place = format!("PL/pgSQL function {} line {line}", self.program.name);
                 e.within(format!("{place} during statement block local variable initialization"))
             })?;
         }
@@ -148,7 +139,7 @@ impl Frame {
         self.assign_expression(&Target::Variable(variable), default)
     }
 
-    fn is_domain(&self, ty: VariableType) -> bool {
+    pub fn is_domain(&self, ty: VariableType) -> bool {
         self.context.catalog.base_type(ty.oid) != ty.oid
     }
 
@@ -209,10 +200,16 @@ impl Frame {
             }
             Given::Variable(variable) => {
                 let ty = self.types[*variable];
-                if ty.oid == oids::RECORD && self.values[*variable].is_null() {
-                    self.fields_of(*variable)?;
-                }
-                self.to_result(Typed { value: self.values[*variable].clone(), ty: ty.oid, typmod: ty.typmod })?
+                let value = match &self.values[*variable] {
+                    Datum::Null if ty.oid == oids::RECORD => {
+                        self.fields_of(*variable)?;
+                        Datum::Null
+                    }
+                    // A row of NULLs.
+                    Datum::Null if ty.is_record => Datum::Record(self.record_of(ty, &[], &[])?),
+                    value => value.clone(),
+                };
+                self.to_result(Typed { value, ty: ty.oid, typmod: ty.typmod })?
             }
             Given::Value(e) => {
                 let value = self.evaluate(e, Wanted::Type(self.result_type()))?;

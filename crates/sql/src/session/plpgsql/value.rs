@@ -10,9 +10,9 @@ use melba_tree::{Expr, OutputColumn, Var};
 use melba_types::{Batch, Datum, DbError, Oid, Record, Result, bail, err, oids};
 
 use super::super::pipeline::analysis;
+use super::super::portal::ResultColumn;
 use super::expression::Wanted;
 use super::frame::{Frame, Typed};
-use super::program::What;
 
 /// What the columns of a query's rows are, for records made of them.
 pub(super) struct RowShape {
@@ -22,6 +22,14 @@ pub(super) struct RowShape {
 }
 
 impl RowShape {
+    pub fn of_result(columns: &[ResultColumn]) -> RowShape {
+        RowShape {
+            columns: columns.iter().map(|c| (c.ty, c.typmod)).collect(),
+            types: columns.iter().map(|c| c.ty).collect(),
+            names: columns.iter().map(|c| c.name.clone()).collect(),
+        }
+    }
+
     pub fn of(columns: &[OutputColumn]) -> RowShape {
         RowShape {
             columns: columns.iter().map(|c| (c.ty, c.typmod)).collect(),
@@ -31,11 +39,11 @@ impl RowShape {
     }
 }
 
-impl Frame {
+impl Frame<'_> {
     /// The value as one of another type, by assignment or through its text.
     pub fn cast(&self, from: Typed, ty: Oid, typmod: i32) -> Result<Datum> {
         if from.ty == ty && (typmod < 0 || from.typmod == typmod) {
-            return Ok(from.value);
+            return if from.value.is_null() { self.check_null(ty) } else { Ok(from.value) };
         }
         let key = (from.ty, from.typmod, ty, typmod);
         let known = self.program.casts.lock().get(&key).cloned();
@@ -47,7 +55,16 @@ impl Frame {
                 made
             }
         };
-        cast.eval_row(&self.evaluation, &[from.value])
+        let value = cast.eval_row(&self.evaluation, &[from.value])?;
+        if value.is_null() { self.check_null(ty) } else { Ok(value) }
+    }
+
+    /// NULL as a value of a type, which a domain may refuse.
+    fn check_null(&self, ty: Oid) -> Result<Datum> {
+        if self.context.catalog.base_type(ty) == ty {
+            return Ok(Datum::Null);
+        }
+        io::check_domain(&*self.context, ty, Datum::Null)
     }
 
     fn compile_cast(&self, from: &Typed, ty: Oid, typmod: i32) -> Result<Compiled> {
@@ -70,21 +87,20 @@ impl Frame {
     /// `target := expression`
     pub fn assign_expression(&mut self, target: &Target, e: &Expression) -> Result<()> {
         let Target::Variable(variable) = target else {
+            if let Target::Field { record, name } = target {
+                self.place_of_field(*record, name).map_err(|error| self.of_piece(e, error))?;
+            }
             let value = self.evaluate(e, self.wanted_by(target))?;
             return self.assign(target, value);
         };
         let variable = *variable;
         let ty = self.types[variable];
+        let value = self.evaluate(e, Wanted::Type(ty))?;
         // The most frequent statement: a value that has the variable's type already.
-        let prepared = self.prepare(e, Wanted::Type(ty))?;
-        if let What::Simple(simple) = &prepared.what
-            && !ty.is_record
-            && !self.program.tree.variables[variable].not_null
-        {
-            self.values[variable] = self.eval_simple(simple)?;
+        if value.ty == ty.oid && ty.typmod < 0 && !ty.is_record && !self.program.tree.variables[variable].not_null {
+            self.values[variable] = if value.value.is_null() { self.check_null(ty.oid)? } else { value.value };
             return Ok(());
         }
-        let value = self.evaluate(e, Wanted::Type(ty))?;
         self.assign(target, value)
     }
 
@@ -123,7 +139,10 @@ impl Frame {
     fn assign_record(&mut self, variable: usize, value: Typed) -> Result<()> {
         let ty = self.types[variable];
         match value.value {
-            Datum::Null => self.set(variable, Datum::Null),
+            Datum::Null => {
+                let null = self.check_null(ty.oid)?;
+                self.set(variable, null)
+            }
             Datum::Record(record) => {
                 let record = match ty.oid == oids::RECORD || record.type_oid == ty.oid {
                     true => record,
@@ -140,17 +159,20 @@ impl Frame {
     }
 
     /// Values as a record of a declared type: column by column, NULL where there is none.
-    fn record_of(&self, ty: VariableType, columns: &[(Oid, i32)], values: &[Datum]) -> Result<Arc<Record>> {
+    pub fn record_of(&self, ty: VariableType, columns: &[(Oid, i32)], values: &[Datum]) -> Result<Arc<Record>> {
         let cx = analysis(&self.context);
         let relation = cx.row_relation(ty.oid).ok_or_else(|| DbError::internal("a record of an unknown type"))?.clone();
         let live: Vec<_> = relation.columns.iter().filter(|c| !c.dropped).collect();
         let mut fields = Vec::with_capacity(live.len());
         for (i, column) in live.iter().enumerate() {
-            let from = match (columns.get(i), values.get(i)) {
-                (Some((ty, typmod)), Some(value)) => Typed { value: value.clone(), ty: *ty, typmod: *typmod },
-                _ => Typed { value: Datum::Null, ty: column.ty, typmod: column.typmod },
-            };
-            fields.push(self.cast(from, column.ty, column.typmod)?);
+            fields.push(match (columns.get(i), values.get(i)) {
+                (Some((ty, typmod)), Some(value)) => {
+                    let from = Typed { value: value.clone(), ty: *ty, typmod: *typmod };
+                    self.cast(from, column.ty, column.typmod)?
+                }
+                // A field without a value is NULL, whatever its domain says.
+                _ => Datum::Null,
+            });
         }
         let record = Record {
             type_oid: self.context.catalog.base_type(ty.oid),
@@ -169,22 +191,35 @@ impl Frame {
         if self.values[variable].is_null() && self.types[variable].oid != oids::RECORD {
             self.values[variable] = Datum::Record(self.record_of(self.types[variable], &[], &[])?);
         }
-        let fields = self.fields_of(variable)?;
-        let place = fields.iter().position(|(n, _)| **n == *name).ok_or_else(|| {
-            let record = &self.program.tree.variables[variable].name;
-            err!(UNDEFINED_COLUMN, "record \"{record}\" has no field \"{name}\"")
-        })?;
-        let (ty, typmod) = fields[place].1;
+        let (place, (ty, typmod)) = self.place_of_field(variable, name)?;
+        let count = self.fields_of(variable)?.len();
         let value = self.cast(value, ty, typmod)?;
         let Datum::Record(record) = &mut self.values[variable] else {
             return Err(DbError::internal("a record variable without a record"));
         };
         let record = Arc::make_mut(record);
         if record.fields.len() <= place {
-            record.fields.resize(fields.len(), Datum::Null);
+            record.fields.resize(count, Datum::Null);
         }
         record.fields[place] = value;
+        let declared = self.types[variable].oid;
+        if self.is_domain(self.types[variable]) {
+            io::check_domain(&*self.context, declared, self.values[variable].clone())?;
+        }
         Ok(())
+    }
+
+    /// Where a record's field is, and its type with its modifier.
+    ///
+    /// # Errors
+    /// 42703 when there is no such field.
+    pub fn place_of_field(&self, variable: usize, name: &str) -> Result<(usize, (Oid, i32))> {
+        let fields = self.fields_of(variable)?;
+        let place = fields.iter().position(|(n, _)| **n == *name).ok_or_else(|| {
+            let record = &self.program.tree.variables[variable].name;
+            err!(UNDEFINED_COLUMN, "record \"{record}\" has no field \"{name}\"")
+        })?;
+        Ok((place, fields[place].1))
     }
 
     /// A query's row goes into a target.

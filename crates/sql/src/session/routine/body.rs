@@ -20,10 +20,10 @@ use melba_tree::OutputColumn;
 const BODIES_MAX: usize = 256;
 
 /// By function and types of arguments and result.
-pub(in crate::session) type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Body>>>;
+pub type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Body>>>;
 
 /// A function's body for arguments of certain types.
-pub(in crate::session) struct Body {
+pub struct Body {
     pub function: Arc<Function>,
     pub scope: RoutineScope,
     pub result: RoutineResult,

@@ -21,11 +21,12 @@ use melba_types::{Datum, DbError, Oid, Result, err, limits};
 use pg_query::protobuf::DoStmt;
 
 pub(super) use body::BodyCache;
-pub(super) use procedure::{analyzed, call_columns, run_call, run_called};
+pub(super) use procedure::{analyzed, call_columns, output, run_call, run_called};
 
 use super::context::{StatementContext, format_settings};
 use super::names::SearchPath;
 use super::plpgsql;
+use super::plpgsql::Control;
 use super::user::User;
 use melba_settings::Scope;
 use run::Run;
@@ -34,8 +35,21 @@ use trigger::RunningTrigger;
 impl StatementContext {
     /// The value of a function.
     pub(super) fn routine_value(&self, call: &RoutineCall<'_>) -> Result<Datum> {
+        match plpgsql::call_again(self, call) {
+            Some(value) => value,
+            None => self.procedure_value(call, Control::NONE),
+        }
+    }
+
+    /// The output arguments of a procedure, which may end the transaction where `control` lets it.
+    fn procedure_value(&self, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {
         match self.called_program(call)? {
-            Some((context, function, settings)) => plpgsql::call_value(context, &function, call, settings),
+            Some((context, function, settings)) => {
+                // Settings and privileges of the procedure's own would have to outlast the transaction.
+                let is_plain = settings.is_none() && !function.security_definer;
+                let control = if is_plain { control } else { Control::NONE };
+                plpgsql::call_value(context, &function, call, settings, control)
+            }
             None => Run::start(self, call)?.value(),
         }
     }
@@ -111,6 +125,9 @@ impl StatementContext {
     pub(super) fn look_at_settings(&mut self) {
         let temporary = *self.session.temporary_namespace.lock();
         let settings = self.session.settings.lock();
+        if !self.user.acting {
+            self.user = Arc::new(User::of((self.session.user_oid, &self.session.user), &settings, &self.catalog));
+        }
         self.path = Arc::new(SearchPath::new(settings.get("search_path").as_text(), &self.catalog, &self.user, temporary));
         self.format = Arc::new(format_settings(&settings));
     }
@@ -143,7 +160,7 @@ impl Drop for LocalSettings {
 }
 
 /// Runs a DO block. Errors of its syntax point into the statement.
-pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt, statement: &Statement) -> Result<()> {
+pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt, statement: &Statement, control: Control<'_>) -> Result<()> {
     let mut text = None;
     let mut language = "plpgsql".to_owned();
     for option in options(&s.args) {
@@ -155,7 +172,7 @@ pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt, statement: &St
     }
     let Some(text) = text else { return Err(err!(SYNTAX_ERROR, "no inline code specified")) };
     match language.as_str() {
-        "plpgsql" => plpgsql::run_do(context.clone(), &text, statement),
+        "plpgsql" => plpgsql::run_do(context.clone(), &text, statement, control),
         name if context.catalog.language_by_name(name).is_some() => {
             Err(err!(FEATURE_NOT_SUPPORTED, "language \"{name}\" does not support inline code execution"))
         }

@@ -10,6 +10,7 @@ use pg_query::protobuf::CallStmt;
 
 use super::super::context::StatementContext;
 use super::super::pipeline::{self, analysis};
+use super::super::plpgsql::Control;
 use super::super::portal::{Outcome, ResultColumn, StoredRows, Tag};
 use melba_analyze::{AnalyzedCall, CallPlace, RoutineScope, analyze_call};
 use melba_tree::FunctionCall;
@@ -18,18 +19,19 @@ use melba_tree::FunctionCall;
 type CallShape = (Vec<Oid>, Option<Arc<[ResultColumn]>>);
 
 /// What is known of CALL before it runs: what it gives are the procedure's output arguments.
-pub(in crate::session) fn call_columns(context: &StatementContext, s: &CallStmt, parameters: &[Oid]) -> Result<CallShape> {
+pub fn call_columns(context: &StatementContext, s: &CallStmt, parameters: &[Oid]) -> Result<CallShape> {
     let called = analyzed(context, s, CallPlace::Client(parameters))?;
     Ok((called.parameter_types, output(context, &called.call)?.map(|columns| columns.into())))
 }
 
 /// CALL's call, analyzed where it stands.
-pub(in crate::session) fn analyzed(context: &StatementContext, s: &CallStmt, place: CallPlace<'_>) -> Result<AnalyzedCall> {
+pub fn analyzed(context: &StatementContext, s: &CallStmt, place: CallPlace<'_>) -> Result<AnalyzedCall> {
     let node = s.funccall.as_deref().ok_or_else(|| DbError::internal("CALL without a call"))?;
     analyze_call(&analysis(context), node, place)
 }
 
-fn output(context: &StatementContext, call: &FunctionCall) -> Result<Option<Vec<ResultColumn>>> {
+/// The columns of a procedure's output arguments.
+pub fn output(context: &StatementContext, call: &FunctionCall) -> Result<Option<Vec<ResultColumn>>> {
     if call.ty == oids::VOID {
         return Ok(None);
     }
@@ -41,18 +43,20 @@ fn output(context: &StatementContext, call: &FunctionCall) -> Result<Option<Vec<
 }
 
 /// Runs CALL. `scope`: the function in whose body it stands.
-pub(in crate::session) fn run_call(
+pub fn run_call(
     context: &Arc<StatementContext>,
     s: &CallStmt,
     scope: Option<&RoutineScope>,
-    types: &[Oid],
-    parameters: &Arc<[Datum]>,
+    (types, parameters): (&[Oid], &Arc<[Datum]>),
+    control: Control<'_>,
 ) -> Result<Outcome> {
     let call = analyzed(context, s, scope.map_or(CallPlace::Client(types), CallPlace::Body))?.call;
     if scope.is_some() && call.ty != oids::VOID {
         return Err(err!(FEATURE_NOT_SUPPORTED, "calling procedures with output arguments is not supported in SQL functions"));
     }
-    let Some((value, columns)) = run_called(context, call, parameters)? else { return Ok(Outcome::Done { tag: "CALL".into() }) };
+    let Some((value, columns)) = run_called(context, call, parameters, control)? else {
+        return Ok(Outcome::Done { tag: "CALL".into() });
+    };
     let fields = match value {
         Datum::Record(record) => record.fields.clone(),
         _ => vec![Datum::Null; columns.len()],
@@ -73,10 +77,11 @@ pub(in crate::session) fn run_call(
 }
 
 /// Runs a procedure: its output arguments as a row, and what they are; `None` when it has none.
-pub(in crate::session) fn run_called(
+pub fn run_called(
     context: &Arc<StatementContext>,
     call: FunctionCall,
     parameters: &Arc<[Datum]>,
+    control: Control<'_>,
 ) -> Result<Option<(Datum, Vec<ResultColumn>)>> {
     let catalog = &context.catalog;
     let procedure = analysis(context).function(call.function)?.clone();
@@ -88,14 +93,14 @@ pub(in crate::session) fn run_called(
     let args = call.args.into_iter().map(|arg| pipeline::value_of(context, arg, parameters)).collect::<Result<Vec<_>>>()?;
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     let view = tx.engine.active_view();
-    let _pin = tx.engine.pin_view(view);
-    let value = context.routine_value(&RoutineCall {
+    let call = RoutineCall {
         function: procedure.oid,
         args: &args,
         arg_types: &arg_types,
         return_type: call.ty,
         columns: None,
         view: (view.csn, view.command),
-    })?;
+    };
+    let value = context.procedure_value(&call, control)?;
     Ok(columns.map(|columns| (value, columns)))
 }

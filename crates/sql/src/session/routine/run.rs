@@ -10,6 +10,7 @@ use pg_query::NodeEnum;
 
 use super::super::context::StatementContext;
 use super::super::pipeline;
+use super::super::plpgsql::Control;
 use super::super::portal::Outcome;
 use super::body::Body;
 use super::{LocalSettings, run_call, shares_view};
@@ -125,7 +126,9 @@ impl Run {
             return Ok(Some(Last { execution, shape }));
         }
         let outcome = match &statement.node {
-            NodeEnum::CallStmt(call) => run_call(&self.context, call, Some(&self.body.scope), &[], &self.parameters)?,
+            NodeEnum::CallStmt(call) => {
+                run_call(&self.context, call, Some(&self.body.scope), (&[], &self.parameters), Control::NONE)?
+            }
             NodeEnum::VariableSetStmt(set) => {
                 self.context.set_in_routine(set)?;
                 return Ok(None);

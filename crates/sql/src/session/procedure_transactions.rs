@@ -1,0 +1,55 @@
+//! The session ends its transaction for a procedure, and begins the next one.
+
+use std::sync::Arc;
+
+use melba_types::Result;
+use pg_query::protobuf::VariableSetStmt;
+
+use super::Session;
+use super::context::StatementContext;
+use super::plpgsql::{Control, TransactionControl};
+use super::transaction::{Block, Modes};
+
+impl TransactionControl for Session {
+    fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<()> {
+        let modes = self.transaction.as_ref().map(|t| t.modes).filter(|_| chain);
+        match commit {
+            true => self.commit_transaction()?,
+            false => {
+                self.hold_portals()?;
+                self.roll_back_transaction();
+            }
+        }
+        self.go_on(modes)
+    }
+
+    fn surroundings(&mut self) -> Arc<StatementContext> {
+        self.context().clone()
+    }
+
+    fn set(&mut self, set: &VariableSetStmt) -> Result<()> {
+        self.apply_set(set)
+    }
+
+    fn note_use(&mut self) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.used = true;
+        }
+    }
+}
+
+impl Session {
+    /// What a procedure that is called now may do with the transaction.
+    pub(super) fn transaction_control(&mut self) -> Control<'_> {
+        if self.block == Block::None { Control::of(self) } else { Control::NONE }
+    }
+
+    fn go_on(&mut self, modes: Option<Modes>) -> Result<()> {
+        self.refresh();
+        self.begin_transaction(modes.unwrap_or(self.derived.default_modes))?;
+        if let Some(transaction) = &mut self.transaction {
+            transaction.start = self.state.instance.cluster.clock.now_micros();
+        }
+        Ok(())
+    }
+}
