@@ -194,7 +194,7 @@ select conname, contype, condeferrable, condeferred, conrelid::regclass, pg_get_
 select pg_get_triggerdef(oid), tgdeferrable, tginitdeferred from pg_trigger where tgrelid = 't'::regclass order by tgname;
 alter table t drop constraint c1;
 -- PostgreSQL 18 says where.
-\set VERBOSITY terse
+\set VERBOSITY sqlstate
 create or replace constraint trigger c1 after insert on t for each row execute function check_sum();
 \set VERBOSITY default
 create constraint trigger c3 after insert on t from pg_class deferrable for each row execute function check_sum();
