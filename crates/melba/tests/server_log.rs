@@ -196,11 +196,9 @@ fn pgbadger_reads_all_three_formats() {
     server.stop();
     for (extension, format) in [("log", "stderr"), ("csv", "csv"), ("json", "jsonlog")] {
         let report = pgbadger(&log_file(data.path(), extension), format, PREFIX);
-        for part in ["select ? as answer", "select ?::int4 + ? as bound", "relation \\\"...\\\" does not exist"] {
-            assert!(
-                report.contains(part) || report.contains(&part.replace("?::int4", "$1::int4")),
-                "{format}: no {part} in {report}"
-            );
+        // What pgbadger puts in the place of $1 depends on its version.
+        for part in ["select ? as answer", "::int4 + ? as bound", "relation \\\"...\\\" does not exist"] {
+            assert!(report.contains(part), "{format}: no {part} in {report}");
         }
         for part in ["\"connection_info\":{}", "\"tempfile_info\":{}", "\"error_info\":{}"] {
             assert!(!report.contains(part), "{format}: {part} in {report}");

@@ -61,7 +61,7 @@ fn a_server_that_is_to_encrypt_and_cannot_does_not_start() {
     write(data.path(), "server.key", &signed.key);
     for (setting, expected) in [
         ("ssl_ciphers=HIGH", "\"HIGH\" in ssl_ciphers is not supported"),
-        ("ssl_crl_dir=crls", "ssl_crl_dir is not supported"),
+        ("ssl_crl_dir=crls", "parameter \"ssl_crl_dir\" cannot be set to \"crls\""),
         ("ssl_max_protocol_version=TLSv1.1", "\"ssl_max_protocol_version\" setting \"TLSv1.1\" is not supported"),
         ("ssl_ca_file=none.crt", "could not load root certificate file"),
     ] {
