@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_store::{EngineError, Result, Store, giving_way};
+use melba_store::{EngineError, Hurry, Result, Store, giving_way};
 use melba_threads::planted::{Plant, is_planted};
 use melba_threads::{Mutex, WaitQueue};
 use melba_wal::WrittenBy;
@@ -125,12 +125,17 @@ impl Background {
             return self.repeat_until_stopped(step);
         }
         let background = Arc::clone(self);
-        let hurries = move || {
-            let row_store_max = background.options.row_store_bytes();
-            background.merger.is_awaited() || background.runtime.is_stopping() || merges_lag(&background.store, row_store_max)
+        let hurry = move || {
+            if background.runtime.is_stopping() || merges_lag(&background.store, background.options.row_store_bytes()) {
+                Hurry::Late
+            } else if background.merger.is_awaited() {
+                Hurry::Awaited
+            } else {
+                Hurry::No
+            }
         };
         let Runtime { clock, scheduler, .. } = &*self.runtime;
-        giving_way(Arc::clone(clock), Arc::clone(scheduler), hurries, || self.repeat_until_stopped(step));
+        giving_way(Arc::clone(clock), Arc::clone(scheduler), hurry, || self.repeat_until_stopped(step));
     }
 
     fn repeat_until_stopped(&self, step: BackgroundStep) {

@@ -43,8 +43,8 @@ const MERGE_PIECE_BYTES: (usize, usize) = (32 << 10, 1 << 20);
 
 /// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/design/dense.md took.
 const DENSE_BYTES_A_MICROSECOND: usize = 1280;
-/// With less memory the tables of the slower compressors would take too much of it.
-const DENSE_MEMORY_MIN: usize = 512 << 20;
+/// Of the memory so many bytes are there for a chunk of a section that is planned: a chunk takes an eighth of that.
+const DENSE_MEMORY_A_CHUNK: usize = 400;
 /// Frames of a dense segment, compressed by lz4: several hundred megabytes of values.
 const DENSE_SPOOL_BYTES_MAX: usize = 64 << 20;
 
@@ -118,15 +118,15 @@ impl EngineOptions {
         (self.memory_bytes / 2).min(512 << 20).max(4 * self.wal_file_bytes)
     }
 
-    /// How merges make frames dense, where memory allows the effort.
+    /// How merges make values dense, as far as memory allows.
     pub(crate) fn density(&self, effort: Effort) -> Density {
         let memory = self.memory_bytes as usize;
-        let effort = if memory < DENSE_MEMORY_MIN { Effort::Low } else { effort };
         // A sixth of what a shard of the cache holds: references of several segments are there.
         let reference_bytes_max = (self.cache_bytes() / 96).min(DenseOptions::default().reference_bytes_max);
         let budget = (self.dense_read_budget.as_micros() as usize).clamp(1, 10_000);
         let block_bytes = budget * DENSE_BYTES_A_MICROSECOND;
-        let options = DenseOptions { reference_bytes_max, block_bytes, effort };
+        let chunks_max = (memory / DENSE_MEMORY_A_CHUNK).clamp(1, DenseOptions::default().chunks_max);
+        let options = DenseOptions { reference_bytes_max, block_bytes, chunks_max, effort };
         Density { options, spool_bytes: (memory / 16).clamp(1, DENSE_SPOOL_BYTES_MAX) }
     }
 }

@@ -29,7 +29,7 @@ mod key;
 mod statistics;
 mod table;
 
-pub use melba_toast::dense::{DenseOptions, Effort};
+pub use melba_toast::dense::{DenseOptions, Effort, Pace};
 
 pub use cache::{BlockCache, CacheStatistics};
 pub use error::{BlockName, Result, SegmentError};

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use melba_segment::Pace;
 use melba_threads::Scheduler;
 use melba_vfs::Clock;
 
@@ -25,12 +26,23 @@ thread_local! {
     static GIVING_WAY: RefCell<Option<GivingWay>> = const { RefCell::new(None) };
 }
 
+/// Whether somebody waits for what a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hurry {
+    No,
+    /// Its result is waited for: it does not pause.
+    Awaited,
+    /// Its end is: it takes the fast way, too.
+    Late,
+}
+
 /// A thread that gives way.
 struct GivingWay {
     clock: Arc<dyn Clock>,
     scheduler: Arc<dyn Scheduler>,
-    /// Whether somebody waits for what it does.
-    hurries: Box<dyn Fn() -> bool>,
+    hurry: Box<dyn Fn() -> Hurry>,
+    /// What the last look said.
+    pace: Pace,
     /// The time at the last look, and what the thread had had of a processor by then.
     looked: (Duration, Duration),
 }
@@ -48,31 +60,39 @@ impl GivingWay {
             return;
         }
         let mut pause = pause(passed, worked);
-        while !pause.is_zero() && !(self.hurries)() {
+        while !pause.is_zero() && (self.hurry)() == Hurry::No {
             let nap = pause.min(NAP);
             self.scheduler.pause(nap);
             pause -= nap;
         }
         self.looked = GivingWay::look(&*self.clock).unwrap_or(now);
+        self.pace = if (self.hurry)() == Hurry::Late { Pace::Fast } else { Pace::Thorough };
     }
 }
 
-/// Runs a thread's work, which gives way where `give_way` is called, but for when it hurries.
+/// Runs a thread's work, which gives way where `give_way` is called, unless `hurry` says that somebody waits for it.
 pub fn giving_way(
     clock: Arc<dyn Clock>,
     scheduler: Arc<dyn Scheduler>,
-    hurries: impl Fn() -> bool + 'static,
+    hurry: impl Fn() -> Hurry + 'static,
     body: impl FnOnce(),
 ) {
     let looked = GivingWay::look(&*clock);
-    GIVING_WAY.set(looked.map(|looked| GivingWay { clock, scheduler, hurries: Box::new(hurries), looked }));
+    let pace = Pace::Thorough;
+    GIVING_WAY.set(looked.map(|looked| GivingWay { clock, scheduler, hurry: Box::new(hurry), pace, looked }));
     body();
     GIVING_WAY.set(None);
 }
 
 /// Pauses where others want the processors; called between pieces of work. Nothing happens in threads that do not give way.
-pub fn give_way() {
-    GIVING_WAY.with_borrow_mut(|giving| giving.iter_mut().for_each(GivingWay::give_way));
+pub fn give_way() -> Pace {
+    GIVING_WAY.with_borrow_mut(|giving| match giving {
+        Some(giving) => {
+            giving.give_way();
+            giving.pace
+        }
+        None => Pace::Thorough,
+    })
 }
 
 /// How long a thread pauses that has worked for a part of the time that has passed.

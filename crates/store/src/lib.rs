@@ -48,7 +48,7 @@ pub use entry_merge::EntryMerge;
 pub use entry_sort::{Piece, PiecePart};
 pub use error::{EngineError, InterruptReason, Result};
 pub use files::{Files, IndexRun, Run, SegmentFile, Sizes, TableRun, segment_name, segment_number};
-pub use give_way::giving_way;
+pub use give_way::{Hurry, giving_way};
 pub use ids::SequenceId;
 pub use interrupt::{Interrupt, NEVER};
 pub use key::{KeyBytes, split_entry};

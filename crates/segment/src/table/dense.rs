@@ -1,7 +1,7 @@
 //! Writing the dense section of a column: all of its values in a segment, in blocks of similar ones that share a reference
 //! (`melba_toast::dense`, docs/design/dense.md). Values wait in memory until the segment ends.
 
-use melba_toast::dense::{BlockEncoder, DenseOptions, Plan, PlannedBlock, Spool, Treatment};
+use melba_toast::dense::{DenseOptions, Pace, Plan, PlannedBlock, Spool, Treatment};
 use melba_toast::frame::{Density, densify, density};
 use melba_toast::is_incompressible;
 use melba_types::{Bitmap, ByteStrings, Kind};
@@ -83,20 +83,23 @@ impl DenseColumn {
     }
 
     /// Writes the section.
-    fn finish(mut self, frames: &mut FrameWriter, options: &DenseOptions, give_way: fn()) -> Result<Section> {
+    fn finish(mut self, frames: &mut FrameWriter, options: &DenseOptions, give_way: fn() -> Pace) -> Result<Section> {
         self.spool.close();
-        let plan = Plan::of(&self.spool, options, give_way)
+        let mut plan = Plan::of(&self.spool, options, give_way)
             .map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?;
         let mut reference = BlockList::new(frames.buffer());
         if !plan.reference.is_empty() {
             reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?);
         }
         let ordinals = self.write_ordinals(&plan, frames)?;
-        let mut encoder = BlockEncoder::new(&plan.reference, plan.level);
+        let mut encoder = plan.encoder();
         let mut list = BlockList::new(frames.buffer());
         let mut firsts = vec![0];
-        for block in &plan.blocks {
-            give_way();
+        for at in 0..plan.blocks.len() {
+            if give_way() == Pace::Fast && plan.hasten() {
+                encoder = plan.encoder();
+            }
+            let block = &plan.blocks[at];
             let content = self.content(block, frames)?;
             let length = match block.treatment {
                 Treatment::Dense => frames.dense_block(&content, &mut encoder)?,
@@ -163,7 +166,7 @@ impl DenseColumn {
 /// What a writer makes dense, and how.
 pub(super) struct DenseColumns {
     options: DenseOptions,
-    give_way: fn(),
+    give_way: fn() -> Pace,
     columns: Vec<DenseColumn>,
     /// Columns of which nothing is known yet.
     undecided: Vec<usize>,

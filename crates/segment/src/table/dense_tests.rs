@@ -57,7 +57,7 @@ fn write(directory: &OsDirectory, rows: u64, dense: Option<DenseOptions>) -> Seg
 }
 
 fn options() -> Option<DenseOptions> {
-    Some(DenseOptions { reference_bytes_max: 64 << 10, block_bytes: 32 << 10, effort: Effort::Normal })
+    Some(DenseOptions { reference_bytes_max: 64 << 10, block_bytes: 32 << 10, chunks_max: 1 << 20, effort: Effort::Normal })
 }
 
 fn open(directory: &OsDirectory) -> crate::Result<Arc<TableSegmentReader>> {

@@ -22,7 +22,7 @@ mod reader;
 mod section;
 mod writer;
 
-use melba_toast::dense::DenseOptions;
+use melba_toast::dense::{DenseOptions, Pace};
 use melba_types::{Bitmap, Column, Csn, RowId};
 
 pub use group::{Coded, GroupReader};
@@ -53,7 +53,7 @@ pub struct TableOptions {
     /// Which of the first 64 columns are dense, as bits; of frames each says so itself.
     pub dense_columns: u64,
     /// Called between pieces of work of some milliseconds while values are made dense, which may take minutes.
-    pub give_way: fn(),
+    pub give_way: fn() -> Pace,
 }
 
 impl Default for TableOptions {
@@ -65,7 +65,7 @@ impl Default for TableOptions {
             block_bytes: 32 << 10,
             dense: None,
             dense_columns: 0,
-            give_way: || {},
+            give_way: || Pace::Thorough,
         }
     }
 }

@@ -79,7 +79,7 @@ fn write(directory: &OsDirectory, versions: &[Version], dice: &mut Dice) {
         group_rows: dice.roll(900) as usize + 1,
         group_bytes: 1 << (dice.roll(10) + 8),
         block_bytes: 1 << (dice.roll(8) + 5),
-        give_way: || {},
+        give_way: || melba_toast::dense::Pace::Thorough,
     };
     let mut writer = TableSegmentWriter::create(directory, "t", &KINDS, &options).unwrap();
     let mut rest = versions;

@@ -2,10 +2,11 @@
 //! whatever lies before it. The rolling hash is Gear (Xia et al., "Ddelta: A deduplication-inspired fast delta compression approach",
 //! 2014): one shift, one addition and one look-up a byte.
 
-/// A piece of content: where it ends in its value, and the hash of its bytes.
+/// A piece of content: where it ends in its value, how long it is, and the hash of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     pub end: u32,
+    pub bytes: u32,
     pub hash: u64,
 }
 
@@ -42,12 +43,12 @@ pub fn cut(value: &[u8], bits: u32, out: &mut Vec<Chunk>) {
         content = content.wrapping_add(random).wrapping_mul(0x0100_0000_01B3);
         let bytes = at + 1 - start;
         if (bytes >= least && rolling & mask == 0) || bytes == most {
-            out.push(Chunk { end: at as u32 + 1, hash: mix(content) });
+            out.push(Chunk { end: at as u32 + 1, bytes: bytes as u32, hash: mix(content) });
             (content, start) = (0, at + 1);
         }
     }
     if start < value.len() {
-        out.push(Chunk { end: value.len() as u32, hash: mix(content) });
+        out.push(Chunk { end: value.len() as u32, bytes: (value.len() - start) as u32, hash: mix(content) });
     }
 }
 

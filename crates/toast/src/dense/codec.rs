@@ -5,23 +5,26 @@
 
 use std::cell::RefCell;
 
-use zstd_safe::{CCtx, CDict, DCtx};
+use zstd_safe::{CCtx, CParameter, DCtx, DictAttachPref};
 
 use crate::zstd::with_room;
 use crate::{CodecError, room};
 
 /// The least reference that zstd takes for one.
 pub const REFERENCE_BYTES_MIN: usize = 8;
+/// From this level on zstd keeps the positions of the reference in a binary tree, whose size it does not fit to the reference.
+const LEVEL_TREES: i32 = 13;
+/// A tree takes two links a position; more than so many positions are not looked at.
+const TREE_LOG_MAX: u32 = 25;
 
 thread_local! {
     // Of its own: a context keeps the size of what it was used for.
     static DECOMPRESSION: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
 
-/// Compresses blocks against a reference, whose tables are built once.
+/// Compresses blocks against a reference, whose tables are built once, with the first block.
 pub struct BlockEncoder {
     context: CCtx<'static>,
-    dictionary: Option<CDict<'static>>,
     level: i32,
 }
 
@@ -31,25 +34,31 @@ impl BlockEncoder {
     /// # Panics
     /// When the reference does not begin with 0: a bug of ours.
     pub fn new(reference: &[u8], level: i32) -> BlockEncoder {
-        let dictionary = (reference.len() >= REFERENCE_BYTES_MIN).then(|| {
+        let mut context = CCtx::create();
+        let mut set = |parameter| context.set_parameter(parameter).expect("parameters are within their bounds");
+        set(CParameter::CompressionLevel(level));
+        if reference.len() >= REFERENCE_BYTES_MIN {
             assert!(reference[0] == 0, "a reference begins with 0");
-            CDict::create(reference, level)
-        });
-        BlockEncoder { context: CCtx::create(), dictionary, level }
+            // Else its tables, of tens of megabytes, would be copied for each block.
+            set(CParameter::ForceAttachDict(DictAttachPref::ForceAttach));
+            if level >= LEVEL_TREES {
+                set(CParameter::ChainLog((reference.len().ilog2() + 2).min(TREE_LOG_MAX)));
+            }
+            context.load_dictionary(reference).expect("memory for a reference");
+        }
+        BlockEncoder { context, level }
+    }
+
+    /// zstd's level.
+    pub fn level(&self) -> i32 {
+        self.level
     }
 
     /// Appends the compressed content; false, with `out` as it was, when that would not be at most `most` bytes.
     #[must_use]
     pub fn encode(&mut self, content: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
         // SAFETY: the library returns how many bytes it has written.
-        let written = unsafe {
-            room::append(out, most, |room| {
-                with_room(room, |room| match &self.dictionary {
-                    Some(dictionary) => self.context.compress_using_cdict(room, content, dictionary),
-                    None => self.context.compress(room, content, self.level),
-                })
-            })
-        };
+        let written = unsafe { room::append(out, most, |room| with_room(room, |room| self.context.compress2(room, content))) };
         written.is_ok()
     }
 }

@@ -22,7 +22,7 @@ mod spool;
 
 pub use codec::{BlockEncoder, REFERENCE_BYTES_MIN, decode_block};
 pub use plan::{Plan, PlannedBlock};
-pub use spool::{Spool, Treatment};
+pub use spool::{Spool, SpoolReader, Treatment};
 
 /// How a section is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,26 +31,34 @@ pub struct DenseOptions {
     pub reference_bytes_max: usize,
     /// Raw bytes of a block of several values: what reading one of them decodes.
     pub block_bytes: usize,
+    /// Chunks that are in memory while a section is planned, some 50 bytes each; of more, a sample is.
+    pub chunks_max: usize,
     /// How much time is spent.
     pub effort: Effort,
 }
 
 impl Default for DenseOptions {
     fn default() -> DenseOptions {
-        DenseOptions { reference_bytes_max: 8 << 20, block_bytes: 256 << 10, effort: Effort::High }
+        DenseOptions { reference_bytes_max: 8 << 20, block_bytes: 256 << 10, chunks_max: 2 << 20, effort: Effort::High }
     }
 }
 
 /// How much time compression may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Little memory: tables of some 20 MB instead of 100 MB for the largest references.
-    Low,
     /// About 30 MB/s of raw bytes a core.
     Normal,
-    /// As `Normal`, but a tenth of that, for up to 64 MB, where a sample of the blocks becomes smaller by a fiftieth; of short values
-    /// half of it.
+    /// As `Normal`, but a fifth of that where a sample of the blocks becomes smaller by a fiftieth; of short values half of it.
     High,
+}
+
+/// What whoever lets others go first is told when it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Nobody waits for it.
+    Thorough,
+    /// Writers are slowed until it has ended: the fast level will do.
+    Fast,
 }
 
 #[cfg(test)]

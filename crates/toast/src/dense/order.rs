@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn similar_values_are_neighbours() {
         // Three families that come in turns; a member shares nine tenths of its chunks with its family.
-        let chunk = |hash: u64| Chunk { end: 0, hash: mix(hash) };
+        let chunk = |hash: u64| Chunk { end: 0, bytes: 0, hash: mix(hash) };
         let value = |n: u64| (0..100).map(|i| chunk(if i < 90 { n % 3 * 1000 + i } else { n * 10_000 + i })).collect::<Vec<_>>();
         let sketches: Vec<Sketch> = (0..60).map(|n| sketch(&value(n))).collect();
         let order = by_similarity(&sketches);

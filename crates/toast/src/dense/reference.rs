@@ -12,6 +12,8 @@ use super::chunks::Chunk;
 const WORTH_MIN: u64 = 300;
 /// Bytes of a piece, at least: shorter ones are not worth the distances that lead to them.
 const PIECE_BYTES_MIN: u32 = 512;
+/// Pieces grow with samples of less than one chunk in `1 << PIECE_SAMPLED`.
+const PIECE_SAMPLED: u32 = 1;
 /// The same for sections of short values, in shares of a value's average.
 const VALUE_SHARE: u32 = 8;
 
@@ -25,15 +27,25 @@ pub struct Piece {
     first: u32,
 }
 
-/// The chunks of all values, end to end.
+/// Chunks of all values, end to end: all that there are, or a sample of them. A chunk is in the sample by its hash, so wherever its
+/// content occurs.
 #[derive(Default)]
 pub struct AllChunks {
     pub chunks: Vec<Chunk>,
     /// Where each value's end.
     pub ends: Vec<u32>,
+    /// One chunk in `1 << sampled` is in the sample.
+    pub sampled: u32,
 }
 
 impl AllChunks {
+    /// Takes the chunks of the next value.
+    pub fn append(&mut self, chunks: &[Chunk]) {
+        let mask = (1 << self.sampled) - 1;
+        self.chunks.extend(chunks.iter().filter(|chunk| chunk.hash & mask == 0));
+        self.ends.push(self.chunks.len() as u32);
+    }
+
     pub fn of(&self, value: usize) -> &[Chunk] {
         let start = if value == 0 { 0 } else { self.ends[value - 1] as usize };
         &self.chunks[start..self.ends[value] as usize]
@@ -56,7 +68,8 @@ impl AllChunks {
     fn pieces(&self) -> Vec<Piece> {
         let bytes: u64 = (0..self.ends.len()).filter_map(|v| self.of(v).last()).map(|c| u64::from(c.end)).sum();
         let average = (bytes / self.ends.len().max(1) as u64) as u32;
-        let least = PIECE_BYTES_MIN.min(average / VALUE_SHARE);
+        // A few chunks say what a piece is worth.
+        let least = (PIECE_BYTES_MIN << self.sampled.saturating_sub(PIECE_SAMPLED)).min(average / VALUE_SHARE);
         let mut pieces = Vec::new();
         let mut first = 0;
         for value in 0..self.ends.len() {
@@ -80,17 +93,17 @@ pub fn choose(all: &AllChunks, bytes_max: usize) -> Vec<Piece> {
     let pieces = all.pieces();
     let mut taken: HashSet<u64> = HashSet::new();
     let worth = |piece: &Piece, taken: &HashSet<u64>| -> u64 {
-        let (mut start, mut saved) = (piece.from, 0);
+        let (mut looked_at, mut saved) = (0, 0);
         for chunk in &all.chunks[piece.first as usize..] {
             if !taken.contains(&chunk.hash) {
-                saved += u64::from(occurrences[&chunk.hash] - 1) * u64::from(chunk.end - start);
+                saved += u64::from(occurrences[&chunk.hash] - 1) * u64::from(chunk.bytes);
             }
-            start = chunk.end;
-            if start >= piece.to {
+            looked_at += u64::from(chunk.bytes);
+            if chunk.end >= piece.to {
                 break;
             }
         }
-        saved * 1000 / u64::from((piece.to - piece.from).max(1))
+        saved * 1000 / looked_at.max(1)
     };
     let mut heap: BinaryHeap<(u64, std::cmp::Reverse<u32>)> =
         pieces.iter().enumerate().map(|(at, piece)| (worth(piece, &taken), std::cmp::Reverse(at as u32))).collect();

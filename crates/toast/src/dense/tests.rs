@@ -21,7 +21,7 @@ fn spooled(values: &[Vec<u8>]) -> Spool {
 
 /// Bytes of a section's blocks and of its reference; checks that every value comes back.
 fn stored_bytes(values: &[Vec<u8>], spool: &Spool, options: &DenseOptions) -> (usize, usize) {
-    let plan = Plan::of(spool, options, || {}).unwrap();
+    let plan = Plan::of(spool, options, || Pace::Thorough).unwrap();
     let mut seen = vec![false; values.len()];
     let mut encoder = BlockEncoder::new(&plan.reference, plan.level);
     let (mut bytes, mut reader) = (0, spool.reader());
@@ -51,13 +51,13 @@ fn stored_bytes(values: &[Vec<u8>], spool: &Spool, options: &DenseOptions) -> (u
 fn what_values_share_is_stored_once() {
     let values = pages(300);
     for effort in [Effort::Normal, Effort::High] {
-        let options = DenseOptions { reference_bytes_max: 1 << 20, block_bytes: 16 << 10, effort };
+        let options = DenseOptions { reference_bytes_max: 1 << 20, block_bytes: 16 << 10, chunks_max: 1 << 20, effort };
         let (bytes, reference) = stored_bytes(&values, &spooled(&values), &options);
         assert!((18_000..40_000).contains(&reference), "three templates in {reference} bytes");
         // What is left are the pages' own bytes, which are random.
         assert!((90_000..110_000).contains(&bytes), "{bytes}");
     }
-    let options = DenseOptions { reference_bytes_max: 5000, block_bytes: 16 << 10, effort: Effort::Normal };
+    let options = DenseOptions { reference_bytes_max: 5000, block_bytes: 16 << 10, chunks_max: 1 << 20, effort: Effort::Normal };
     let (bytes, reference) = stored_bytes(&values, &spooled(&values), &options);
     assert!(reference <= 5001 && bytes > 300_000, "{bytes} bytes with a reference of {reference}");
 }
@@ -86,7 +86,7 @@ fn what_is_stored_as_it_is_lies_apart() {
         spool.push(value, if n % 2 == 0 { Treatment::Dense } else { Treatment::AsIs });
     }
     spool.close();
-    let plan = Plan::of(&spool, &DenseOptions::default(), || {}).unwrap();
+    let plan = Plan::of(&spool, &DenseOptions::default(), || Pace::Thorough).unwrap();
     for block in &plan.blocks {
         assert!(block.values.iter().all(|v| (v % 2 == 0) == (block.treatment == Treatment::Dense)));
     }
@@ -97,7 +97,7 @@ fn what_is_stored_as_it_is_lies_apart() {
 fn damaged_blocks_are_errors_or_other_bytes() {
     let values = pages(30);
     let options = DenseOptions { block_bytes: 8 << 10, ..DenseOptions::default() };
-    let plan = Plan::of(&spooled(&values), &options, || {}).unwrap();
+    let plan = Plan::of(&spooled(&values), &options, || Pace::Thorough).unwrap();
     let mut out = Vec::new();
     assert!(BlockEncoder::new(&plan.reference, plan.level).encode(&values[4], values[4].len(), &mut out));
     let mut target = vec![0; values[4].len()];
