@@ -260,6 +260,14 @@ impl FrameWriter {
         Ok(length)
     }
 
+    /// Writes a block as another file has it, whose frame was checked, and returns its length in the file.
+    pub fn copied_block(&mut self, frame: &[u8]) -> Result<u32> {
+        self.buffer.bytes.extend_from_slice(frame);
+        self.buffer.blocks += 1;
+        self.flush_full()?;
+        Ok(frame.len() as u32)
+    }
+
     /// Writes a block of uncompressed content that comes in parts, long ones without collecting them; returns its length in the
     /// file.
     pub fn plain_block(&mut self, parts: &[&[u8]]) -> Result<u32> {
@@ -408,6 +416,13 @@ impl FrameReader {
         let read = self.file.read_at(&mut bytes, offset);
         read.map_err(|error| SegmentError::Io { file: Arc::clone(&self.name), error })?;
         Ok(bytes)
+    }
+
+    /// The frame of a block, verified.
+    pub fn frame(&self, offset: u64, length: usize, number: u32) -> Result<Vec<u8>> {
+        let frame = self.bytes(offset, length)?;
+        open_frame(&frame).map_err(|reason| self.corrupt(BlockName::Data(number), reason))?;
+        Ok(frame)
     }
 
     /// The verified content of one frame that is not needed any more.

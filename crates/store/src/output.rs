@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use melba_segment::{
-    Codec, DenseOptions, EncoderPool, Finishing, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter,
+    Codec, DenseOptions, EncoderPool, Finishing, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentReader,
+    TableSegmentWriter,
 };
 use melba_threads::Scheduler;
 use melba_types::row::{Field, RowLayout};
@@ -43,6 +44,8 @@ pub struct TableOutput {
     /// Raw bytes after which another segment is begun.
     segment_bytes: usize,
     dense: Option<Density>,
+    /// What most dense values come from.
+    reused: Option<Arc<TableSegmentReader>>,
     /// As in `TableOptions`.
     dense_columns: u64,
     writers: BTreeMap<usize, Writer>,
@@ -80,6 +83,7 @@ impl TableOutput {
             layout,
             segment_bytes,
             dense: None,
+            reused: None,
             dense_columns: 0,
             writers: BTreeMap::new(),
             done: Vec::new(),
@@ -90,6 +94,12 @@ impl TableOutput {
     /// Makes values of dense columns dense: as many together as `density` allows.
     pub fn dense(mut self, density: Density) -> TableOutput {
         self.dense = Some(density);
+        self
+    }
+
+    /// Lets blocks of an input that most dense values come from go on as they are.
+    pub fn reuse(mut self, source: Arc<TableSegmentReader>) -> TableOutput {
+        self.reused = Some(source);
         self
     }
 
@@ -137,7 +147,8 @@ impl TableOutput {
         }
         if !self.writers.contains_key(&columns) {
             let pool = self.pool.as_ref().map(|p| &p.pool);
-            let writer = Writer::new(&self.files, self.synced, self.kinds(columns), pool, &self.options())?;
+            let mut writer = Writer::new(&self.files, self.synced, self.kinds(columns), pool, &self.options())?;
+            self.reused.iter().for_each(|source| writer.segment.reuse(Arc::clone(source)));
             self.writers.insert(columns, writer);
         }
         self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))

@@ -313,6 +313,10 @@ impl Merger {
         output = output.dense_columns(job.inputs.iter().fold(0, |columns, run| columns | run.reader.meta().dense_columns));
         if job.inputs.iter().any(|run| has_dense(run.reader.meta())) {
             output = output.dense(self.options.density(effort));
+            let dense = job.inputs.iter().filter(|run| run.reader.meta().dense_bytes > 0);
+            if let Some(most) = dense.max_by_key(|run| run.reader.meta().dense_bytes) {
+                output = output.reuse(Arc::clone(&most.reader));
+            }
         }
         let readers = job.inputs.iter().map(|r| Arc::clone(&r.reader));
         let mut inputs: Inputs<TableCursor> = Inputs::new(readers, &job.from, self.options.merge_piece_bytes());

@@ -1,14 +1,17 @@
 //! Writing the dense section of a column: all of its values in a segment, in blocks of similar ones that share a reference
 //! (`melba_toast::dense`, docs/design/dense.md). Values wait in memory until the segment ends.
 
+use std::sync::Arc;
+
 use melba_toast::dense::{DenseOptions, Pace, Plan, PlannedBlock, Spool, Treatment};
 use melba_toast::frame::{Density, densify, density};
 use melba_toast::is_incompressible;
 use melba_types::{Bitmap, ByteStrings, Kind};
 
-use super::TableOptions;
 use super::chunk::{BlockList, ChunkBuffer, is_word};
 use super::directory::{Blocks, Section};
+use super::reuse::Reused;
+use super::{TableOptions, TableSegmentReader};
 use crate::encoding::{strings, words};
 use crate::error::{BlockName, Result};
 use crate::frame::{Codec, FrameWriter};
@@ -82,19 +85,57 @@ impl DenseColumn {
         }
     }
 
-    /// Writes the section.
-    fn finish(mut self, frames: &mut FrameWriter, options: &DenseOptions, give_way: fn() -> Pace) -> Result<Section> {
+    /// Writes the section; blocks of the same column of an input may go on in it.
+    fn finish(mut self, frames: &mut FrameWriter, how: &How) -> Result<Section> {
         self.spool.close();
-        let mut plan = Plan::of(&self.spool, options, give_way)
-            .map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?;
+        let reused = match &how.source {
+            Some(source) => Reused::of(source, self.column, &self.spool, &self.plain, how.give_way)?,
+            None => None,
+        };
+        let plan = match &reused {
+            Some(reused) => {
+                let is_left = |value| !reused.has(value);
+                Plan::against(&self.spool, is_left, reused.reference()?, &how.options, how.give_way)
+            }
+            None => Plan::of(&self.spool, &how.options, how.give_way),
+        };
+        let plan = plan.map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?;
         let mut reference = BlockList::new(frames.buffer());
-        if !plan.reference.is_empty() {
-            reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?);
+        match &reused {
+            Some(reused) => reused.write_reference(frames, &mut reference)?,
+            None if plan.reference.is_empty() => {}
+            None => reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?),
         }
-        let ordinals = self.write_ordinals(&plan, frames)?;
-        let mut encoder = plan.encoder();
+        let ordinals = self.write_ordinals(reused.as_ref(), &plan, frames)?;
         let mut list = BlockList::new(frames.buffer());
         let mut firsts = vec![0];
+        if let Some(reused) = &reused {
+            for (at, block) in reused.blocks().iter().enumerate() {
+                reused.write_block(at, frames, &mut list)?;
+                firsts.push(firsts[firsts.len() - 1] + block.values.len() as u32);
+            }
+        }
+        self.write_blocks(plan, frames, how.give_way, &mut list, &mut firsts)?;
+        Ok(Section {
+            column: self.column,
+            raw_bytes: self.spool.raw_bytes(),
+            reference: reference.finish(0),
+            ordinals,
+            blocks: list.finish(0),
+            firsts,
+        })
+    }
+
+    /// Writes the blocks of a plan.
+    fn write_blocks(
+        &self,
+        mut plan: Plan,
+        frames: &mut FrameWriter,
+        give_way: fn() -> Pace,
+        list: &mut BlockList,
+        firsts: &mut Vec<u32>,
+    ) -> Result<()> {
+        let mut encoder = plan.encoder();
         for at in 0..plan.blocks.len() {
             if give_way() == Pace::Fast && plan.hasten() {
                 encoder = plan.encoder();
@@ -109,21 +150,18 @@ impl DenseColumn {
             list.note(length);
             firsts.push(firsts[firsts.len() - 1] + block.values.len() as u32);
         }
-        Ok(Section {
-            column: self.column,
-            raw_bytes: self.spool.raw_bytes(),
-            reference: reference.finish(0),
-            ordinals,
-            blocks: list.finish(0),
-            firsts,
-        })
+        Ok(())
     }
 
     /// Writes for every row which of the section's values is its own.
-    fn write_ordinals(&self, plan: &Plan, frames: &mut FrameWriter) -> Result<Blocks> {
+    fn write_ordinals(&self, reused: Option<&Reused>, plan: &Plan, frames: &mut FrameWriter) -> Result<Blocks> {
         let mut of_value = vec![0; self.spool.len()];
-        for (ordinal, value) in plan.blocks.iter().flat_map(|block| &block.values).enumerate() {
-            of_value[*value as usize] = ordinal as i64;
+        let first = reused.iter().flat_map(|reused| reused.blocks()).flat_map(|block| block.values.iter().copied());
+        let then = plan.blocks.iter().flat_map(|block| block.values.iter().copied().map(Some));
+        for (ordinal, value) in first.chain(then).enumerate() {
+            if let Some(value) = value {
+                of_value[value as usize] = ordinal as i64;
+            }
         }
         let mut value = 0;
         let mut previous = 0;
@@ -163,10 +201,17 @@ impl DenseColumn {
     }
 }
 
-/// What a writer makes dense, and how.
-pub(super) struct DenseColumns {
+/// How a writer makes values dense.
+struct How {
     options: DenseOptions,
     give_way: fn() -> Pace,
+    /// An input that most values come from.
+    source: Option<Arc<TableSegmentReader>>,
+}
+
+/// What a writer makes dense, and how.
+pub(super) struct DenseColumns {
+    how: How,
     columns: Vec<DenseColumn>,
     /// Columns of which nothing is known yet.
     undecided: Vec<usize>,
@@ -179,7 +224,13 @@ impl DenseColumns {
             |(at, kind): &(usize, &Kind)| **kind == Kind::Frame || is_bit(options.dense_columns, *at) && !is_word(**kind);
         let undecided: Vec<usize> = kinds.iter().enumerate().filter(is_dense).map(|(at, _)| at).collect();
         let (columns, give_way) = (Vec::new(), options.give_way);
-        options.dense.filter(|_| !undecided.is_empty()).map(|options| DenseColumns { options, give_way, columns, undecided })
+        let how = |options| How { options, give_way, source: None };
+        options.dense.filter(|_| !undecided.is_empty()).map(|options| DenseColumns { how: how(options), columns, undecided })
+    }
+
+    /// Says from which input most values come.
+    pub fn reuse(&mut self, source: Arc<TableSegmentReader>) {
+        self.how.source = Some(source);
     }
 
     /// The section of a column, of which `group` has the first or the next row group; `None`: it is not dense. What the first row group
@@ -201,7 +252,7 @@ impl DenseColumns {
 
     /// Writes the sections.
     pub fn finish(self, frames: &mut FrameWriter) -> Result<Vec<Section>> {
-        self.columns.into_iter().map(|column| column.finish(frames, &self.options, self.give_way)).collect()
+        self.columns.into_iter().map(|column| column.finish(frames, &self.how)).collect()
     }
 }
 

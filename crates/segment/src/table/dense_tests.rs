@@ -244,3 +244,88 @@ fn very_short_values_are_left_alone() {
     let meta = writer.finish().unwrap();
     assert_eq!((meta.waiting_bytes, meta.dense_bytes, meta.dense_columns), (0, 0, 0));
 }
+
+/// Writes a segment of the frames of some pages, which may reuse blocks of another.
+fn write_pages(
+    directory: &OsDirectory,
+    name: &str,
+    pages: &[u64],
+    source: Option<&Arc<TableSegmentReader>>,
+) -> crate::Result<()> {
+    let options = TableOptions { group_rows: 64, dense: options(), ..TableOptions::default() };
+    let mut writer = TableSegmentWriter::create(directory, name, &[Kind::Frame], &options)?;
+    source.iter().for_each(|source| writer.reuse(Arc::clone(source)));
+    for (at, n) in pages.iter().enumerate() {
+        let mut bytes = Vec::new();
+        frame::encode(Some(Method::Dense), 3, &page(*n), &mut bytes);
+        writer.append_bytes(RowId(at as u64), Csn(1), Some(&[&bytes]))?;
+    }
+    writer.finish().map(drop)
+}
+
+/// Reads the pages again, and returns how many blocks of values two segments have in common, and how many the first one has.
+fn pages_and_common_blocks(segment: &Arc<TableSegmentReader>, pages: &[u64], other: &TableSegmentReader) -> (usize, usize) {
+    segment.verify().unwrap();
+    for (at, n) in pages.iter().enumerate() {
+        let found = segment.find(RowId(at as u64), Csn(1)).unwrap().expect("the row is there");
+        let same = segment.with_bytes(found.position, 0, |bytes| {
+            let mut raw = Vec::new();
+            frame::decode(bytes, &mut raw).is_ok() && raw == page(*n)
+        });
+        assert_eq!(same.unwrap(), Some(true), "page {n} of row {at}");
+    }
+    let blocks = |segment: &TableSegmentReader| -> Vec<Vec<u8>> {
+        let blocks = &segment.sections[0].blocks;
+        (0..blocks.ends.len()).map(|at| segment.frame(blocks, at).unwrap()).collect()
+    };
+    let (ours, theirs) = (blocks(segment), blocks(other));
+    (ours.iter().filter(|block| theirs.contains(block)).count(), ours.len())
+}
+
+#[test]
+fn blocks_that_live_move_as_bytes_with_their_reference() {
+    let (_folder, directory) = folder();
+    let cache = BlockCache::new(8 << 20);
+    let open = |name: &str| TableSegmentReader::open(&directory, name, &cache).unwrap();
+    let pages: Vec<u64> = (0..300).collect();
+    write_pages(&directory, "a", &pages, None).unwrap();
+    let first = open("a");
+    // The same in another order, with one twice.
+    let mut turned: Vec<u64> = pages.iter().rev().copied().collect();
+    turned.push(7);
+    write_pages(&directory, "b", &turned, Some(&first)).unwrap();
+    let (common, all) = pages_and_common_blocks(&open("b"), &turned, &first);
+    assert_eq!(all, common + 1, "all blocks, and one for the page that came twice");
+    // A twelfth is gone, some are new: blocks of which nothing is gone stay.
+    let changed: Vec<u64> = pages.iter().filter(|n| **n % 12 != 0).copied().chain(1000..1010).collect();
+    write_pages(&directory, "c", &changed, Some(&first)).unwrap();
+    let (common, all) = pages_and_common_blocks(&open("c"), &changed, &first);
+    assert!(common * 2 >= all && common < all, "{common} of {all} blocks");
+    // Another merge drops more.
+    let fewer: Vec<u64> = changed.iter().filter(|n| **n % 12 != 5).copied().collect();
+    write_pages(&directory, "d", &fewer, Some(&open("c"))).unwrap();
+    pages_and_common_blocks(&open("d"), &fewer, &first);
+    // Most are new.
+    let others: Vec<u64> = (0..200).chain(500..600).collect();
+    write_pages(&directory, "e", &others, Some(&first)).unwrap();
+    assert_eq!(pages_and_common_blocks(&open("e"), &others, &first).0, 0);
+    // Sizes are near those of a section that is made from nothing.
+    write_pages(&directory, "f", &changed, None).unwrap();
+    let bytes = |name: &str| open(name).meta().stored_bytes;
+    assert!(bytes("c") * 10 <= bytes("f") * 13, "{} bytes instead of {}", bytes("c"), bytes("f"));
+}
+
+#[test]
+fn a_damaged_input_is_an_error_for_whoever_reuses_it() {
+    let (folder, directory) = folder();
+    let pages: Vec<u64> = (0..60).collect();
+    write_pages(&directory, "a", &pages, None).unwrap();
+    let path = folder.path().join("a");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let blocks = TableSegmentReader::open(&directory, "a", &BlockCache::new(8 << 20)).unwrap().sections[0].blocks.clone();
+    bytes[blocks.extent(0).0 as usize + 40] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let source = TableSegmentReader::open(&directory, "a", &BlockCache::new(8 << 20)).unwrap();
+    let error = write_pages(&directory, "b", &pages, Some(&source)).expect_err("a block is damaged");
+    assert!(matches!(error, SegmentError::Corrupt { block: BlockName::Data(at), .. } if at == blocks.first), "{error}");
+}

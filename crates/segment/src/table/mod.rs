@@ -19,6 +19,7 @@ mod lookup;
 mod mantissas;
 mod pool;
 mod reader;
+mod reuse;
 mod section;
 mod writer;
 

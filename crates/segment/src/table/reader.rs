@@ -508,6 +508,12 @@ impl TableSegmentReader {
         Ok(i64::from_le_bytes(bytes))
     }
 
+    /// A block as the file has it, verified.
+    pub(super) fn frame(&self, blocks: &Blocks, index: usize) -> Result<Vec<u8>> {
+        let (offset, length) = blocks.extent(index);
+        self.frames.frame(offset, length, blocks.first + index as u32)
+    }
+
     pub(super) fn damaged(&self, number: u32, reason: &'static str) -> SegmentError {
         self.frames.corrupt(BlockName::Data(number), reason)
     }

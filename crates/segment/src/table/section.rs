@@ -44,6 +44,7 @@ impl Section {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionSummary {
     pub column: usize,
+    /// With those that blocks have kept, and no row has any more.
     pub values: u64,
     /// Bytes of the values.
     pub raw_bytes: u64,
@@ -152,7 +153,7 @@ impl TableSegmentReader {
         section.place(ordinal).ok_or_else(|| self.damaged(section.ordinals.first, "ordinal beyond the section"))
     }
 
-    fn strings_of<'a>(&self, section: &Section, block: usize, content: &'a Block) -> Result<&'a StringBlock> {
+    pub(super) fn strings_of<'a>(&self, section: &Section, block: usize, content: &'a Block) -> Result<&'a StringBlock> {
         match content {
             Block::Strings(strings) if strings.rows() == section.values(block) => Ok(strings),
             _ => Err(self.damaged(section.blocks.first + block as u32, "values differ from the directory")),
@@ -160,7 +161,7 @@ impl TableSegmentReader {
     }
 
     /// Reads a block of a section, and leaves it in the cache if `keep`.
-    fn dense_block(&self, section: &Section, block: usize, keep: bool) -> Result<Arc<Block>> {
+    pub(super) fn dense_block(&self, section: &Section, block: usize, keep: bool) -> Result<Arc<Block>> {
         let reference = match section.reference.ends.is_empty() {
             true => None,
             // Kept whatever happens to the block: all others need it, too.

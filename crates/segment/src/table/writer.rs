@@ -13,7 +13,7 @@ use super::directory::{Group, Section, TableDirectory};
 use super::encoder::RawGroup;
 use super::long::LongChunk;
 use super::pool::{EncoderPool, PooledFile};
-use super::{SegmentMeta, TABLE_MAGIC, TableOptions};
+use super::{SegmentMeta, TABLE_MAGIC, TableOptions, TableSegmentReader};
 use crate::error::Result;
 use crate::frame::FrameWriter;
 
@@ -166,6 +166,13 @@ impl TableSegmentWriter {
         }
         self.group.columns[0].append_bytes(parts);
         Ok(())
+    }
+
+    /// Says from which input most dense values come: blocks of it that have little else may go on as they are.
+    pub fn reuse(&mut self, source: Arc<TableSegmentReader>) {
+        if let Sink::Here { dense: Some(dense), .. } = &mut self.sink {
+            dense.reuse(source);
+        }
     }
 
     /// Bytes of values that wait in memory for the segment's end.

@@ -46,8 +46,34 @@ impl Plan {
     /// # Errors
     /// `Malformed` when the spool's memory has changed: a bug of ours.
     pub fn of(spool: &Spool, options: &DenseOptions, give_way: fn() -> Pace) -> Result<Plan, CodecError> {
-        let with =
-            |treatment| -> Vec<u32> { (0..spool.len() as u32).filter(|v| spool.treatment(*v as usize) == treatment).collect() };
+        Plan::over(spool, |_| true, None, options, give_way)
+    }
+
+    /// Plans blocks of some of the values against a reference that there is.
+    ///
+    /// # Errors
+    /// As `of`.
+    pub fn against(
+        spool: &Spool,
+        is_wanted: impl Fn(u32) -> bool,
+        reference: Vec<u8>,
+        options: &DenseOptions,
+        give_way: fn() -> Pace,
+    ) -> Result<Plan, CodecError> {
+        Plan::over(spool, is_wanted, Some(reference), options, give_way)
+    }
+
+    fn over(
+        spool: &Spool,
+        is_wanted: impl Fn(u32) -> bool,
+        given: Option<Vec<u8>>,
+        options: &DenseOptions,
+        give_way: fn() -> Pace,
+    ) -> Result<Plan, CodecError> {
+        let with = |treatment| -> Vec<u32> {
+            let is_with = |v: &u32| is_wanted(*v) && spool.treatment(*v as usize) == treatment;
+            (0..spool.len() as u32).filter(is_with).collect()
+        };
         let dense = with(Treatment::Dense);
         let dense_bytes: u64 = dense.iter().map(|v| spool.value_bytes(*v as usize) as u64).sum();
         let is_short = dense_bytes < SHORT_BYTES * dense.len() as u64;
@@ -71,11 +97,14 @@ impl Plan {
             if !is_short {
                 sketches.push(sketch(&cut));
             }
-            all.append(&cut);
+            if given.is_none() {
+                all.append(&cut);
+            }
         }
         let order: Vec<u32> =
             if is_short { dense.clone() } else { by_similarity(&sketches).iter().map(|at| dense[*at as usize]).collect() };
-        let mut reference = vec![0];
+        let may_drop = given.is_none();
+        let mut reference = given.unwrap_or_else(|| vec![0]);
         for piece in choose(&all, reference_bytes) {
             let value = reader.get(looked_at[piece.value as usize] as usize)?;
             reference.extend_from_slice(&value[piece.from as usize..piece.to as usize]);
@@ -88,7 +117,7 @@ impl Plan {
             Effort::High => Some(LEVEL_HIGH),
         };
         let mut plan = Plan { reference, blocks: Vec::new(), level: LEVEL_NORMAL };
-        plan.decide(spool, &blocks, higher, give_way)?;
+        plan.decide(spool, &blocks, may_drop, higher, give_way)?;
         // Copied as they are, they need not be read with others.
         blocks.extend(in_blocks(spool, &with(Treatment::AsIs), options.block_bytes / 8, Treatment::AsIs));
         plan.blocks = blocks;
@@ -105,11 +134,12 @@ impl Plan {
         std::mem::replace(&mut self.level, LEVEL_NORMAL) > LEVEL_NORMAL
     }
 
-    /// Drops the reference, or takes the higher level, where a sample of the blocks says that it pays.
+    /// Drops the reference, if that may be, or takes the higher level, where a sample of the blocks says that it pays.
     fn decide(
         &mut self,
         spool: &Spool,
         blocks: &[PlannedBlock],
+        may_drop: bool,
         higher: Option<i32>,
         give_way: fn() -> Pace,
     ) -> Result<(), CodecError> {
@@ -128,11 +158,13 @@ impl Plan {
             out.len()
         };
         let mut bytes = measure(&self.reference, self.level);
-        let without = measure(&[], self.level);
-        let saved = without.saturating_sub(bytes) * blocks.len() / samples.len().max(1);
-        if !BlockEncoder::new(&[], self.level).encode(&self.reference, saved, &mut Vec::new()) {
-            self.reference.clear();
-            bytes = without;
+        if may_drop {
+            let without = measure(&[], self.level);
+            let saved = without.saturating_sub(bytes) * blocks.len() / samples.len().max(1);
+            if !BlockEncoder::new(&[], self.level).encode(&self.reference, saved, &mut Vec::new()) {
+                self.reference.clear();
+                bytes = without;
+            }
         }
         if let Some(higher) = higher
             && give_way() == Pace::Thorough

@@ -1,0 +1,176 @@
+//! Blocks of an input's dense section that go into an output as they are, with the reference that they are compressed against: a merge that
+//! changes few of a section's values compresses those alone.
+//!
+//! Which values are the same is told by their bytes, so that merges need not say where a value comes from. A block may keep some values
+//! that no row has any more.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use melba_toast::dense::{Pace, Spool, SpoolReader};
+use melba_types::Bitmap;
+
+use super::TableSegmentReader;
+use super::chunk::BlockList;
+use super::directory::Section;
+use crate::block::{Block, BlockKind};
+use crate::error::Result;
+use crate::frame::FrameWriter;
+
+/// Of the bytes of a block's values at least so many percent must live, for the block to go on.
+const BLOCK_LIVE_PERCENT: usize = 80;
+/// Of the bytes of all values so many percent must be in such blocks; else the section is planned anew, with a reference of its own.
+const SECTION_REUSED_PERCENT: u64 = 50;
+/// So many percent must be the input's, in whatever blocks: the reference was chosen for its values, not for others.
+const SECTION_KNOWN_PERCENT: u64 = 75;
+
+/// What goes on of an input's section.
+pub(super) struct Reused {
+    source: Arc<TableSegmentReader>,
+    /// Which of its sections.
+    section: usize,
+    blocks: Vec<ReusedBlock>,
+    /// Of the spool's values, those that are in these blocks.
+    placed: Bitmap,
+}
+
+/// A block that goes on.
+pub(super) struct ReusedBlock {
+    /// Its number within the section.
+    block: usize,
+    /// For each of its values, which of the spool's it is, if any.
+    pub values: Vec<Option<u32>>,
+}
+
+impl Reused {
+    /// What of an input's section of a column has the values of a closed spool, of which some are `plain`; `None` when that is too little.
+    ///
+    /// # Errors
+    /// Those of reading the input.
+    pub fn of(
+        source: &Arc<TableSegmentReader>,
+        column: usize,
+        spool: &Spool,
+        plain: &Bitmap,
+        give_way: fn() -> Pace,
+    ) -> Result<Option<Reused>> {
+        let Some(section) = source.sections.iter().position(|section| section.column == column) else { return Ok(None) };
+        if source.sections[section].raw_bytes * 100 < spool.raw_bytes() * SECTION_KNOWN_PERCENT {
+            return Ok(None);
+        }
+        let mut reused =
+            Reused { source: Arc::clone(source), section, blocks: Vec::new(), placed: Bitmap::filled(spool.len(), false) };
+        let mut left = Left::of(spool, plain).map_err(|()| reused.changed())?;
+        let (mut known, mut bytes) = (0, 0);
+        for block in 0..reused.section().blocks.ends.len() {
+            give_way();
+            let content = source.dense_block(reused.section(), block, false)?;
+            let strings = source.strings_of(reused.section(), block, &content)?;
+            let mut values = Vec::with_capacity(strings.rows());
+            let (mut all, mut live) = (0, 0);
+            for at in 0..strings.rows() {
+                let value = strings.get(at);
+                let same = left.take(value, strings.is_plain(at)).map_err(|()| reused.changed())?;
+                all += value.len();
+                live += if same.is_some() { value.len() } else { 0 };
+                values.push(same);
+            }
+            known += live as u64;
+            if values.iter().any(Option::is_some) && live * 100 >= all * BLOCK_LIVE_PERCENT {
+                values.iter().flatten().for_each(|value| reused.placed.set(*value as usize, true));
+                reused.blocks.push(ReusedBlock { block, values });
+                bytes += live as u64;
+            } else {
+                (0..values.len()).for_each(|at| left.give_back(values[at], strings.get(at), strings.is_plain(at)));
+            }
+        }
+        let is_share = |bytes: u64, percent: u64| bytes * 100 >= spool.raw_bytes() * percent;
+        Ok((is_share(bytes, SECTION_REUSED_PERCENT) && is_share(known, SECTION_KNOWN_PERCENT)).then_some(reused))
+    }
+
+    fn section(&self) -> &Section {
+        &self.source.sections[self.section]
+    }
+
+    fn changed(&self) -> crate::SegmentError {
+        self.source.damaged(self.section().blocks.first, "values changed in memory")
+    }
+
+    pub fn blocks(&self) -> &[ReusedBlock] {
+        &self.blocks
+    }
+
+    /// Whether one of the spool's values is in a block that goes on.
+    pub fn has(&self, value: u32) -> bool {
+        self.placed.get(value as usize)
+    }
+
+    /// The reference's content; empty when there is none.
+    pub fn reference(&self) -> Result<Vec<u8>> {
+        if self.section().reference.ends.is_empty() {
+            return Ok(Vec::new());
+        }
+        let block = self.source.block(&self.section().reference, 0, BlockKind::Reference)?.into_arc();
+        Ok(match &*block {
+            Block::Reference(bytes) => bytes.to_vec(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// Writes the reference as it is.
+    pub fn write_reference(&self, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
+        for at in 0..self.section().reference.ends.len() {
+            list.note(frames.copied_block(&self.source.frame(&self.section().reference, at)?)?);
+        }
+        Ok(())
+    }
+
+    /// Writes one of the blocks as it is.
+    pub fn write_block(&self, at: usize, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
+        list.note(frames.copied_block(&self.source.frame(&self.section().blocks, self.blocks[at].block)?)?);
+        Ok(())
+    }
+}
+
+/// Values of a spool that no block has yet, by a hash of their bytes.
+struct Left<'a> {
+    by_hash: HashMap<u64, Vec<u32>>,
+    reader: SpoolReader<'a>,
+    plain: &'a Bitmap,
+}
+
+impl Left<'_> {
+    fn of<'a>(spool: &'a Spool, plain: &'a Bitmap) -> std::result::Result<Left<'a>, ()> {
+        let mut by_hash: HashMap<u64, Vec<u32>> = HashMap::with_capacity(spool.len());
+        let mut reader = spool.reader();
+        for value in (0..spool.len()).rev() {
+            let hash = hash_of(reader.get(value).map_err(drop)?, plain.get(value));
+            by_hash.entry(hash).or_default().push(value as u32);
+        }
+        Ok(Left { by_hash, reader, plain })
+    }
+
+    /// Takes a value with some bytes, if there is one.
+    fn take(&mut self, bytes: &[u8], is_plain: bool) -> std::result::Result<Option<u32>, ()> {
+        let Some(alike) = self.by_hash.get_mut(&hash_of(bytes, is_plain)) else { return Ok(None) };
+        let Some(value) = alike.last().copied() else { return Ok(None) };
+        if self.plain.get(value as usize) != is_plain || self.reader.get(value as usize).map_err(drop)? != bytes {
+            return Ok(None);
+        }
+        alike.pop();
+        Ok(Some(value))
+    }
+
+    fn give_back(&mut self, value: Option<u32>, bytes: &[u8], is_plain: bool) {
+        if let Some(value) = value {
+            self.by_hash.entry(hash_of(bytes, is_plain)).or_default().push(value);
+        }
+    }
+}
+
+fn hash_of(bytes: &[u8], is_plain: bool) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (bytes, is_plain).hash(&mut hasher);
+    hasher.finish()
+}
