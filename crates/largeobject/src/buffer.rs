@@ -12,7 +12,7 @@ use melba_toast::Method;
 use melba_types::row::RowLayout;
 use melba_types::{Batch, Column, Datum, Kind, Oid, Result, RowId, TreeId};
 
-use super::extent::Extent;
+use super::extent::{Extent, STORED_COLUMN};
 use super::metadata::Metadata;
 use super::{DATA_KINDS, EXTENT_BYTES, METADATA_KINDS, Trees, data_row, metadata_row};
 
@@ -129,6 +129,9 @@ impl Buffer {
         let removed = std::mem::take(&mut self.removed);
         self.bytes = 0;
         remove(engine, trees, &removed)?;
+        if method == Method::Dense {
+            engine.note_dense_columns(trees.data, 1 << STORED_COLUMN)?;
+        }
         write(engine, trees.data, &DATA_KINDS, extents, |extent, columns| extent.push_to(method, columns))?;
         write(engine, trees.metadata, &METADATA_KINDS, objects, |metadata, columns| {
             for (column, value) in columns.iter_mut().zip(metadata.row()) {

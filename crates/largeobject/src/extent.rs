@@ -14,9 +14,12 @@ pub const PAGES: usize = EXTENT_BYTES / PAGE_BYTES;
 
 /// Extents below this are left to the codecs of the segments, which compress many of them together.
 const COMPRESSED_BYTES_MIN: usize = 2048;
-/// The method that a value of `default_toast_compression` asks for; dense values are not extents of an object.
+/// The column that has the bytes, among those of the data tree.
+pub const STORED_COLUMN: usize = 2;
+
+/// The method that a value of `default_toast_compression` asks for.
 pub fn method_of_setting(name: &str) -> Method {
-    Method::from_name(name).unwrap_or(if name == "dense" { Method::Zstd } else { Method::Lz4 })
+    Method::from_name(name).unwrap_or(Method::Lz4)
 }
 
 /// How many bytes of each page pg_largeobject shows; `ABSENT`: it has no row for the page.
@@ -84,10 +87,11 @@ impl Extent {
         let lengths = || Datum::bytes(self.lengths.iter().flat_map(|l| l.to_le_bytes()).collect::<Vec<u8>>());
         columns[0].push(if plain { Datum::Null } else { lengths() });
         columns[1].push(Datum::Int4(self.bytes.len() as i32));
-        let method = Some(method).filter(|_| self.bytes.len() >= COMPRESSED_BYTES_MIN);
+        // Merges find what is dense as it is, and its segments compress it until then.
+        let method = Some(method).filter(|method| self.bytes.len() >= COMPRESSED_BYTES_MIN && *method != Method::Dense);
         let mut stored = Vec::with_capacity(self.bytes.len() / 2);
         frame::encode(method, ZSTD_LEVEL, &self.bytes, &mut stored);
-        columns[2].push(Datum::bytes(stored));
+        columns[STORED_COLUMN].push(Datum::bytes(stored));
     }
 
     /// The extent in row `row` of the data tree's columns.
@@ -97,7 +101,7 @@ impl Extent {
     pub fn of_row(columns: &[Column], row: usize) -> Result<Extent> {
         let lengths = lengths_of_row(columns, row)?;
         let mut bytes = Vec::with_capacity(length_of_row(columns, row));
-        let Datum::Bytes(stored) = columns[2].get(row) else { return Err(corrupt()) };
+        let Datum::Bytes(stored) = columns[STORED_COLUMN].get(row) else { return Err(corrupt()) };
         frame::decode(&stored, &mut bytes).map_err(|_| corrupt())?;
         if bytes.len() != length_of_row(columns, row) {
             return Err(corrupt());

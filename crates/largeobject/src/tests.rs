@@ -195,6 +195,46 @@ fn very_many_objects_take_few_locks() {
     other.commit();
 }
 
+/// Near-copies: a text that all share, and some bytes of an object's own.
+fn near_copy(n: u64) -> Vec<u8> {
+    let noise = |seed: u64, bytes: u64| {
+        (0..bytes)
+            .map(move |i| ((i + seed * 7919).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(31) >> 40) as u8)
+    };
+    noise(1, 50_000).chain(noise(100 + n, 500)).chain(noise(2, 20_000)).collect()
+}
+
+#[test]
+fn dense_objects_are_stored_against_each_other() {
+    let disk = MemoryDirectory::new();
+    let (engine, trees) = with_object(&disk);
+    let objects = 40;
+    for n in 0..objects {
+        let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
+        let write = |lo: &mut Access<'_>| {
+            lo.create(Oid(9000 + n), Oid(10), None, || Oid(0))?;
+            lo.write(Oid(9000 + n), 0, &near_copy(n.into()))
+        };
+        let access = &mut Access::new(&mut client.objects, &client.transaction, client.trees, Method::Dense);
+        write(access).expect("writes");
+        client.commit();
+    }
+    engine.checkpoint().expect("flushes");
+    let before = engine.tree_bytes(trees.data);
+    engine.merge_all().expect("merges");
+    let after = engine.tree_bytes(trees.data);
+    assert!(after * 8 < before, "{before} bytes became {after}");
+    let reopened = open(&disk);
+    let mut client = Client::new(&reopened, trees, Isolation::ReadCommitted);
+    for n in 0..objects {
+        let read = |lo: &mut Access<'_>| {
+            let size = lo.existing(Sight::Newest, Oid(9000 + n))?.size;
+            lo.read(Sight::Newest, Oid(9000 + n), size, 0, 100_000)
+        };
+        assert_eq!(client.run(read).expect("reads"), near_copy(n.into()), "object {n}");
+    }
+}
+
 #[test]
 fn the_document_says_how_rows_look() {
     let document = include_str!("../../../docs/design/largeobject.md");
