@@ -21,7 +21,7 @@ pub struct Options {
     /// Only this table of a database; may be given several times
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
-    /// Bytes of each table that are looked at. Below 64 MB, dense is tried at a level that larger tables do not get
+    /// Bytes of each table that are looked at
     #[arg(long, value_name = "SIZE", default_value = "192MB", value_parser = units::parse_bytes)]
     sample: u64,
     /// The room that rows are counted for
