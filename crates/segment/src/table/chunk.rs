@@ -7,7 +7,7 @@ use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Datum, Kind, codec, k
 
 use super::TableOptions;
 use super::dense::DenseColumn;
-use super::directory::{Blocks, Chunk, Form};
+use super::directory::{Blocks, Chunk, Form, is_word};
 use super::filter::{ChunkFilter, PART_BLOCKS};
 use super::mantissas::MantissaBuffer;
 use crate::encoding::symbols::SymbolEncoder;
@@ -39,11 +39,6 @@ const FILTER_ROWS_A_KEY_MAX: u64 = 2;
 const FILTER_GAP_MIN: u64 = 64;
 /// Rows a block at most: a row group's usual size.
 const SHIFT_MAX: u8 = 16;
-
-/// Whether values of `kind` are kept as 64-bit words; the others are byte strings in storage format.
-pub(crate) fn is_word(kind: Kind) -> bool {
-    matches!(kind, Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Oid | Kind::Char)
-}
 
 /// The values of one column of the row group being collected.
 pub(crate) struct ChunkBuffer {

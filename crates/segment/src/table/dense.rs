@@ -8,8 +8,8 @@ use melba_toast::frame::{Density, densify, density};
 use melba_toast::is_incompressible;
 use melba_types::{Bitmap, ByteStrings, Kind};
 
-use super::chunk::{BlockList, ChunkBuffer, is_word};
-use super::directory::{Blocks, Section};
+use super::chunk::{BlockList, ChunkBuffer};
+use super::directory::{Blocks, Section, is_word};
 use super::reuse::Reused;
 use super::{TableOptions, TableSegmentReader};
 use crate::encoding::{strings, words};

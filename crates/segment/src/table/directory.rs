@@ -241,6 +241,11 @@ fn encode_lengths(blocks: &Blocks, out: &mut Vec<u8>, before: impl Fn(usize, &mu
     }
 }
 
+/// Whether values of `kind` are kept as 64-bit words; the others are byte strings in storage format.
+pub(crate) fn is_word(kind: Kind) -> bool {
+    matches!(kind, Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Oid | Kind::Char)
+}
+
 pub(crate) fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
     chunk.statistics.encode(out);
     if let Some(scale) = chunk.scale {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, Kind, Mantissas, RowId, codec};
 
-use super::chunk::is_word;
-use super::directory::{Blocks, Form};
+use super::directory::{Blocks, Form, is_word};
 use super::reader::TableSegmentReader;
 use super::section::HeldSection;
 use super::{Csns, GroupData};

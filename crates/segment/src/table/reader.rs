@@ -6,8 +6,7 @@ use std::sync::Arc;
 use melba_types::{Column, Csn, Datum, Kind, Numeric, RowId};
 use melba_vfs::Directory;
 
-use super::chunk::is_word;
-use super::directory::{Blocks, Chunk, Form, Group, Section, TableDirectory};
+use super::directory::{Blocks, Chunk, Form, Group, Section, TableDirectory, is_word};
 use super::group::{block_rows, read_range};
 use super::{GroupData, GroupReader, Position, RowGroup, RowVersion, SegmentMeta, TABLE_MAGIC};
 use crate::block::{Block, BlockKind};
