@@ -33,11 +33,11 @@ impl ScanCounts {
 const TREES_MAX: usize = 32;
 
 /// Those of one session. The tree that was scanned last is last.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct SessionScans(Mutex<Vec<(TreeId, ScanCounts)>>);
 
 /// Those of all sessions.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct AllScans {
     live: Mutex<Vec<Weak<SessionScans>>>,
     /// What sessions have handed on.
