@@ -189,3 +189,16 @@ insert into o values (1, 1, 'q'), (2, 150, 'A'), (3, 1000, 'z');
 insert into h select g, 'b' from generate_series(1, 100) g;
 comment on table o1 is 'part';
 reset search_path;
+
+-- policies
+create table app.secured (id integer primary key, who name default current_user, level integer, note text);
+insert into app.secured values (1, 'dump_owner', 1, 'one'), (2, 'dump_reader', 2, 'two');
+alter table app.secured enable row level security;
+alter table app.secured force row level security;
+create policy "of, all" on app.secured using (who = current_user) with check (level < 10);
+create policy reads on app.secured for select to dump_reader, dump_owner
+    using (level <= (select max(s.level) from app.secured s where s.id <> secured.id) or exists (select from app.orders));
+create policy writes on app.secured as restrictive for insert to public with check (note is not null);
+create policy changes on app.secured as restrictive for update using (true);
+create policy goes on app.secured for delete to dump_owner using (id > 1);
+comment on policy reads on app.secured is 'who reads';

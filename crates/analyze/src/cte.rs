@@ -194,9 +194,7 @@ impl<'p> Analyzer<'_, 'p> {
                 alias: alias.map(|_| name.clone()),
                 name: name.clone(),
                 columns,
-                lateral: false,
-                in_from: true,
-                required: Privileges::default(),
+                ..RangeEntry::default()
             });
             return Ok(Some(NsItem::new(entry, name)));
         }

@@ -176,9 +176,7 @@ impl Analyzer<'_, '_> {
             alias: None,
             name: relation.name.clone(),
             columns: super::range_columns::relation_columns(relation),
-            lateral: false,
-            in_from: true,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         let item = NsItem::new(entry, relation.name.clone());
         self.level_mut().namespace.push(item);

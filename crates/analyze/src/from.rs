@@ -79,9 +79,7 @@ impl<'p> Analyzer<'_, 'p> {
             alias: alias.map(|_| name.clone()),
             name: name.clone(),
             columns,
-            lateral: false,
-            in_from: true,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         Ok(NsItem::new(entry, name))
     }
@@ -143,9 +141,8 @@ impl<'p> Analyzer<'_, 'p> {
             alias: alias.map(|_| name.clone()),
             name,
             columns,
-            lateral: false,
-            in_from: true,
             required: Privileges { select: true, ..Privileges::default() },
+            ..RangeEntry::default()
         }))
     }
 
@@ -172,8 +169,7 @@ impl<'p> Analyzer<'_, 'p> {
             name: name.clone(),
             columns,
             lateral: n.lateral,
-            in_from: true,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         let mut item = NsItem::new(entry, name);
         item.relation_visible = alias.is_some();

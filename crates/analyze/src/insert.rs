@@ -115,9 +115,8 @@ impl<'p> Analyzer<'_, 'p> {
             alias: None,
             name: "*SELECT*".into(),
             columns: columns.clone(),
-            lateral: false,
             in_from: false,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         let var = |(i, c): (usize, &OutputColumn)| {
             let mut var = column_var(entry, i, c);
@@ -354,9 +353,8 @@ impl<'p> Analyzer<'_, 'p> {
             alias: None,
             name: "*VALUES*".into(),
             columns: shape.clone(),
-            lateral: false,
             in_from: false,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         let vars: Vec<Expr> = shape.iter().enumerate().map(|(i, c)| column_var(entry, i, c)).collect();
         let targets = self.insert_row(vars, relation, columns, s, &[])?;

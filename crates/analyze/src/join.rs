@@ -209,9 +209,7 @@ impl<'p> Analyzer<'_, 'p> {
             alias: alias.clone(),
             name: name.clone(),
             columns,
-            lateral: false,
-            in_from: true,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         let ns_columns: Arc<[NsColumn]> = ns_columns.into();
         if alias.is_some() {

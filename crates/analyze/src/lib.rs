@@ -43,6 +43,7 @@ mod record;
 mod returning;
 mod routine;
 mod routine_scope;
+mod row_security;
 mod scope;
 mod select;
 mod set_operation;
@@ -83,6 +84,7 @@ pub use routine::{
     analyze_with_variables, check_routine_statement, coerce_for_variable, routine_statements,
 };
 pub use routine_scope::{RoutineScope, input_names};
+pub use row_security::{Secured, apply_row_security, is_restricted};
 pub use scope::ExprKind;
 pub use trigger::{NEW_ENTRY, OLD_ENTRY, TABLE_OID, analyze_trigger_condition, stored_trigger_condition, trigger_entries};
 pub use type_names::{is_pseudo, missing_relation, typmod_from};

@@ -46,9 +46,7 @@ impl<'p> Analyzer<'_, 'p> {
             alias: Some("excluded".into()),
             name: "excluded".into(),
             columns: super::range_columns::relation_columns(relation),
-            lateral: false,
-            in_from: true,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         if let Some(entry) = self.target_entry() {
             self.level_mut().range_table[entry].required.update = true;

@@ -42,6 +42,7 @@ impl<'p> Analyzer<'_, 'p> {
             lateral,
             in_from: true,
             required: Privileges::default(),
+            security: Vec::new(),
         });
         Ok(NsItem::new(entry, name))
     }

@@ -225,9 +225,7 @@ fn wrap_query(query: &mut Query) {
         alias: None,
         name: "*SELECT*".into(),
         columns,
-        lateral: false,
-        in_from: true,
-        required: Privileges::default(),
+        ..RangeEntry::default()
     }];
 }
 

@@ -309,9 +309,8 @@ impl<'p> Analyzer<'_, 'p> {
             alias: None,
             name: format!("*SELECT* {number}").into(),
             columns: columns.clone(),
-            lateral: false,
             in_from: false,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         Ok(Side { input: SetInput::Leaf(entry), columns, locations })
     }
@@ -329,9 +328,7 @@ fn wrapped(mut inner: Query) -> Query {
         alias: None,
         name: "unnamed_subquery".into(),
         columns,
-        lateral: false,
-        in_from: true,
-        required: Privileges::default(),
+        ..RangeEntry::default()
     });
     outer.from.push(FromItem::Range(0));
     outer

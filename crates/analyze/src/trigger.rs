@@ -26,9 +26,7 @@ pub fn trigger_entries(table: &Relation) -> Vec<RangeEntry> {
         alias: Some(name.into()),
         name: name.into(),
         columns: super::range_columns::relation_columns(table),
-        lateral: false,
-        in_from: true,
-        required: Privileges::default(),
+        ..RangeEntry::default()
     };
     vec![entry("old"), entry("new")]
 }

@@ -42,9 +42,7 @@ impl<'p> Analyzer<'_, 'p> {
             alias: None,
             name: "*VALUES*".into(),
             columns: columns.clone(),
-            lateral: false,
-            in_from: true,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         let item = NsItem::new(entry, "*VALUES*".into());
         self.level_mut().namespace.push(item);

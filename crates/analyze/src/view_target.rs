@@ -36,9 +36,7 @@ impl<'p> Analyzer<'_, 'p> {
             alias: Some(shown.clone()),
             name: shown.clone(),
             columns: relation_columns(&table),
-            lateral: false,
-            in_from: true,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         let filter = query.filter.clone().map(|e| moved(e, inner, entry));
         let merged: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| moved(t.expr.clone(), inner, entry)).collect();
@@ -72,9 +70,8 @@ impl<'p> Analyzer<'_, 'p> {
             alias: Some(shown.clone()),
             name: shown.clone(),
             columns,
-            lateral: false,
             in_from: false,
-            required: Privileges::default(),
+            ..RangeEntry::default()
         });
         let mut item = NsItem::new(entry, shown);
         item.columns = Some(ns_columns);
@@ -143,14 +140,14 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// Adds the view's condition to that of an UPDATE or DELETE.
-    ///
-    /// # Errors
-    /// 0A000 when the statement's own condition might be asked of rows that a security barrier hides.
     pub fn add_view_filter(&mut self, q: &mut Query) -> Result<()> {
         let Some(target) = &self.level().view_target else { return Ok(()) };
         let Some(filter) = target.filter.clone() else { return Ok(()) };
-        if target.view.has_option("security_barrier") && q.filter.as_ref().is_some_and(|own| own.may_leak(self.cx.catalog)) {
-            return Err(DbError::unsupported("changing a security barrier view by a condition that is not leakproof"));
+        if target.view.has_option("security_barrier") {
+            if let Some(entry) = self.target_entry() {
+                self.level_mut().range_table[entry].security.push(filter);
+            }
+            return Ok(());
         }
         q.filter = Some(match q.filter.take() {
             Some(own) => Expr::And(vec![filter, own]),

@@ -23,6 +23,7 @@ pub const PG_OPCLASS: Oid = Oid(2616);
 pub const PG_OPERATOR: Oid = Oid(2617);
 pub const PG_REWRITE: Oid = Oid(2618);
 pub const PG_TRIGGER: Oid = Oid(2620);
+pub const PG_POLICY: Oid = Oid(3256);
 pub const PG_OPFAMILY: Oid = Oid(2753);
 pub const PG_EXTENSION: Oid = Oid(3079);
 pub const PG_LARGEOBJECT_METADATA: Oid = Oid(2995);

@@ -90,7 +90,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     }
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
-        10 Role 11 Database 12 DefaultAcl 13 Extension
+        10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy
     }
     out
 }
@@ -117,7 +117,7 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
     }
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
-        10 Role 11 Database 12 DefaultAcl 13 Extension
+        10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -472,6 +472,7 @@ code_struct! {
         oid name table function events enabled columns arguments when old_table new_table deferrable initially_deferred
         constraint constraint_table parent depends_on
     }
+    Policy { oid name table permissive command roles using check depends_on }
     Collation { oid name namespace owner provider deterministic locale }
     Extension { oid name owner namespace version members }
     Description { address text }

@@ -157,6 +157,10 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
                 list.of(address(classes::PG_CONSTRAINT, o.constraint, 0), |list| list.push(itself, DependencyKind::Internal));
             }
         }
+        Object::Policy(o) => {
+            list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
+            list.normals(&o.depends_on);
+        }
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::Extension(o) => {
             list.normal(classes::PG_NAMESPACE, o.namespace);

@@ -8,7 +8,7 @@ use melba_types::Oid;
 use crate::objects::*;
 use crate::radix::RadixMap;
 
-/// An object that has an OID and a name within something (a namespace, or a table for triggers).
+/// An object that has an OID and a name within something (a namespace, or a table for triggers and policies).
 pub trait Named {
     fn oid(&self) -> Oid;
     /// What the name is unique (or overloaded) in, and the name.
@@ -37,6 +37,7 @@ named! {
     Cast, self, self.source, "";
     Constraint, self, self.namespace, &self.name;
     Trigger, self, self.table, &self.name;
+    Policy, self, self.table, &self.name;
     Collation, self, self.namespace, &self.name;
     Extension, self, Oid::INVALID, &self.name;
     DefaultAcl, self, self.role, "";

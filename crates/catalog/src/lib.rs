@@ -32,6 +32,7 @@ mod radix;
 mod regs;
 pub mod relations;
 pub mod role_uses;
+mod row_security;
 mod seed;
 mod snapshot;
 mod toast;
@@ -49,5 +50,6 @@ pub use naming::{KeywordClass, format_type_modifier, keyword_class, keywords, qu
 pub use objects::*;
 pub use operators::TypeOperators;
 pub use regs::{NameScope, parse_qualified_name, truncate};
+pub use row_security::{RowSecurity, policy_commands};
 pub use snapshot::{Catalog, ObjectChange};
 pub use triggers::{FIRES_ON_ORIGIN, fires, trigger_events};

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 
+pub use crate::row_security::Policy;
+
 /// A privilege list in PostgreSQL's aclitem text form; `None`: the owner's defaults.
 pub type Acl = Option<Arc<[AclItem]>>;
 
@@ -32,6 +34,7 @@ pub enum Object {
     Cast(Arc<Cast>),
     Constraint(Arc<Constraint>),
     Trigger(Arc<Trigger>),
+    Policy(Arc<Policy>),
     Collation(Arc<Collation>),
     Extension(Arc<Extension>),
     /// ALTER DEFAULT PRIVILEGES.

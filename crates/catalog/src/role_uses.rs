@@ -11,8 +11,23 @@ use crate::snapshot::Catalog;
 pub struct RoleUse {
     pub object: ObjectAddress,
     pub role: Oid,
-    /// As its owner, else in its privileges.
-    pub is_owner: bool,
+    pub how: RoleUseKind,
+}
+
+/// pg_shdepend.deptype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoleUseKind {
+    Owner,
+    /// In its privileges.
+    Acl,
+    /// A policy is for the role.
+    Policy,
+}
+
+impl RoleUse {
+    pub fn is_owner(&self) -> bool {
+        self.how == RoleUseKind::Owner
+    }
 }
 
 impl Catalog {
@@ -42,6 +57,10 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
         Object::Extension(o) => (o.owner, &none),
         Object::Database(o) => (o.owner, &o.acl),
         Object::DefaultAcl(o) => return of_list(object.address(), o.role, &o.acl),
+        Object::Policy(o) => {
+            let of = |role: &Oid| RoleUse { object: object.address(), role: *role, how: RoleUseKind::Policy };
+            return o.roles.iter().map(of).collect();
+        }
         _ => return Vec::new(),
     };
     let mut uses = of_list(object.address(), owner, acl.as_deref().unwrap_or(&[]));
@@ -49,7 +68,7 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
         for (number, column) in (1..).zip(relation.columns.iter()) {
             let address = ObjectAddress { sub: number, ..object.address() };
             let of_column = of_list(address, owner, column.acl.as_deref().unwrap_or(&[]));
-            uses.extend(of_column.into_iter().filter(|u| !u.is_owner));
+            uses.extend(of_column.into_iter().filter(|u| !u.is_owner()));
         }
     }
     uses
@@ -57,10 +76,10 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
 
 /// The owner, then everybody else in a list, each once.
 fn of_list(object: ObjectAddress, owner: Oid, acl: &[AclItem]) -> Vec<RoleUse> {
-    let mut uses = vec![RoleUse { object, role: owner, is_owner: true }];
+    let mut uses = vec![RoleUse { object, role: owner, how: RoleUseKind::Owner }];
     for role in acl.iter().flat_map(|i| [i.grantee, i.grantor]) {
         if !uses.iter().any(|u| u.role == role) {
-            uses.push(RoleUse { object, role, is_owner: false });
+            uses.push(RoleUse { object, role, how: RoleUseKind::Acl });
         }
     }
     uses

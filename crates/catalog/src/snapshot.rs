@@ -14,7 +14,6 @@ use crate::families::{Families, Family};
 use crate::layered::{Layered, Named};
 use crate::objects::*;
 use crate::radix::RadixMap;
-use crate::triggers::trigger_events;
 
 /// A snapshot of one database's catalog. Cloning is cheap.
 #[derive(Clone, Debug)]
@@ -29,6 +28,7 @@ pub struct Catalog {
     casts: Layered<Cast>,
     constraints: Layered<Constraint>,
     triggers: Layered<Trigger>,
+    pub(crate) policies: Layered<Policy>,
     collations: Layered<Collation>,
     extensions: Layered<Extension>,
     default_acls: Layered<DefaultAcl>,
@@ -85,6 +85,7 @@ impl Object {
             Object::Cast(o) => at(classes::PG_CAST, o.oid),
             Object::Constraint(o) => at(classes::PG_CONSTRAINT, o.oid),
             Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
+            Object::Policy(o) => at(classes::PG_POLICY, o.oid),
             Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
             Object::Extension(o) => at(classes::PG_EXTENSION, o.oid),
             Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
@@ -149,6 +150,7 @@ impl Catalog {
             casts: Layered::new(&b.casts),
             constraints: Layered::new(&b.constraints),
             triggers: Layered::new(&b.triggers),
+            policies: Layered::new(&b.policies),
             collations: Layered::new(&b.collations),
             extensions: Layered::new(&b.extensions),
             default_acls: Layered::new(&b.default_acls),
@@ -230,6 +232,7 @@ impl Catalog {
             Object::Cast(o) => self.casts.put(o.clone()).map(Object::Cast),
             Object::Constraint(o) => self.constraints.put(o.clone()).map(Object::Constraint),
             Object::Trigger(o) => self.triggers.put(o.clone()).map(Object::Trigger),
+            Object::Policy(o) => self.policies.put(o.clone()).map(Object::Policy),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
             Object::Extension(o) => self.extensions.put(o.clone()).map(Object::Extension),
             Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
@@ -286,6 +289,7 @@ impl Catalog {
             classes::PG_CAST => self.casts.remove(oid).map(Object::Cast),
             classes::PG_CONSTRAINT => self.constraints.remove(oid).map(Object::Constraint),
             classes::PG_TRIGGER => self.triggers.remove(oid).map(Object::Trigger),
+            classes::PG_POLICY => self.policies.remove(oid).map(Object::Policy),
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
             classes::PG_EXTENSION => self.extensions.remove(oid).map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
@@ -355,6 +359,7 @@ impl Catalog {
             || self.casts.get(oid).is_some()
             || self.constraints.get(oid).is_some()
             || self.triggers.get(oid).is_some()
+            || self.policies.get(oid).is_some()
             || self.collations.get(oid).is_some()
             || self.extensions.get(oid).is_some()
             || self.roles.get(oid).is_some()
@@ -409,6 +414,7 @@ lookups! {
     types, Type, type_, type_by_name(namespace);
     constraints, Constraint, constraint, constraint_by_name(namespace);
     triggers, Trigger, trigger, trigger_by_name(table);
+    policies, Policy, policy, policy_by_name(table);
     collations, Collation, collation, collation_by_name(namespace);
 }
 
@@ -688,12 +694,6 @@ impl Catalog {
         oids.into_iter().filter_map(|oid| self.constraints.get(oid)).collect()
     }
 
-    /// Whether a view has an INSTEAD OF trigger for one of `trigger_events`.
-    pub fn has_instead_trigger(&self, view: &Relation, event: i16) -> bool {
-        let does = |t: &Oid| self.trigger(*t).is_some_and(|t| t.has(trigger_events::INSTEAD | event));
-        event != 0 && view.triggers.iter().any(does)
-    }
-
     pub fn has_children(&self, relation: Oid) -> bool {
         self.children.of(relation).next().is_some()
     }
@@ -758,6 +758,7 @@ impl Catalog {
             classes::PG_CAST => self.cast_by_oid(oid).cloned().map(Object::Cast),
             classes::PG_CONSTRAINT => self.constraint(oid).cloned().map(Object::Constraint),
             classes::PG_TRIGGER => self.trigger(oid).cloned().map(Object::Trigger),
+            classes::PG_POLICY => self.policy(oid).cloned().map(Object::Policy),
             classes::PG_COLLATION => self.collation(oid).cloned().map(Object::Collation),
             classes::PG_EXTENSION => self.extension(oid).cloned().map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl),
@@ -783,6 +784,7 @@ impl Catalog {
         all.extend(self.default_acls.user_objects().cloned().map(Object::DefaultAcl));
         all.extend(self.constraints.user_objects().cloned().map(Object::Constraint));
         all.extend(self.triggers.user_objects().cloned().map(Object::Trigger));
+        all.extend(self.policies.user_objects().cloned().map(Object::Policy));
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));
         all
     }

@@ -1,6 +1,9 @@
 //! What pg_trigger's letters and bits mean.
 
-use crate::objects::Trigger;
+use melba_types::Oid;
+
+use crate::objects::{Relation, Trigger};
+use crate::snapshot::Catalog;
 
 /// Bits of pg_trigger.tgtype.
 pub mod trigger_events {
@@ -34,5 +37,13 @@ impl Trigger {
     /// Neither BEFORE nor INSTEAD OF.
     pub fn is_after(&self) -> bool {
         self.events & (trigger_events::BEFORE | trigger_events::INSTEAD) == 0
+    }
+}
+
+impl Catalog {
+    /// Whether a view has an INSTEAD OF trigger for one of `trigger_events`.
+    pub fn has_instead_trigger(&self, view: &Relation, event: i16) -> bool {
+        let does = |t: &Oid| self.trigger(*t).is_some_and(|t| t.has(trigger_events::INSTEAD | event));
+        event != 0 && view.triggers.iter().any(does)
     }
 }

@@ -268,12 +268,13 @@ impl Ddl<'_> {
                 classes::PG_TRIGGER => {
                     ("trigger definition", format!("{} depends on column \"{name}\"", self.describe(dependent)))
                 }
+                classes::PG_POLICY => ("policy definition", format!("{} depends on column \"{name}\"", self.describe(dependent))),
                 classes::PG_CLASS if catalog.relation(dependent.object).is_some_and(|r| r.rule.is_valid()) => {
                     ("view or rule", format!("rule _RETURN on {} depends on column \"{name}\"", self.describe(dependent)))
                 }
                 _ => continue,
             };
-            let used = if dependent.class == classes::PG_TRIGGER { "in" } else { "by" };
+            let used = if matches!(dependent.class, classes::PG_TRIGGER | classes::PG_POLICY) { "in" } else { "by" };
             return Err(err!(FEATURE_NOT_SUPPORTED, "cannot alter type of a column used {used} a {what}").detail(detail));
         }
         Ok(())

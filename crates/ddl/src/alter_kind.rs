@@ -50,6 +50,10 @@ fn form(form: At) -> Option<(&'static str, &'static [Kind])> {
         At::AtDisableTrig => ("DISABLE TRIGGER", TABLES),
         At::AtDisableTrigAll => ("DISABLE TRIGGER ALL", TABLES),
         At::AtDisableTrigUser => ("DISABLE TRIGGER USER", TABLES),
+        At::AtEnableRowSecurity => ("ENABLE ROW SECURITY", TABLES),
+        At::AtDisableRowSecurity => ("DISABLE ROW SECURITY", TABLES),
+        At::AtForceRowSecurity => ("FORCE ROW SECURITY", TABLES),
+        At::AtNoForceRowSecurity => ("NO FORCE ROW SECURITY", TABLES),
         _ => return None,
     })
 }

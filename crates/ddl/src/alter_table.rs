@@ -97,6 +97,7 @@ impl Ddl<'_> {
             (At::AtReplicaIdentity, Some(N::ReplicaIdentityStmt(s))) => self.set_replica_identity(&relation, s),
             (At::AtSetTableSpace, _) if c.name == "pg_default" => Ok(()),
             (At::AtSetAccessMethod, _) => self.set_access_method(&relation, &c.name),
+            (_, _) if self.set_row_security(&relation, c)? => Ok(()),
             (_, _) if self.enable_triggers(&relation, c, recurse)? => Ok(()),
             (_, _) if self.alter_column_command(&relation, c, def, recurse)? => Ok(()),
             (other, _) => Err(DbError::unsupported(format!("ALTER TABLE {}", other.as_str_name().replace('_', " ")))),

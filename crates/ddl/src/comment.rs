@@ -52,6 +52,7 @@ impl Ddl<'_> {
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
             }
             ObjectType::ObjectTrigger => self.commented_trigger(&names),
+            ObjectType::ObjectPolicy => self.commented_policy(&names),
             ObjectType::ObjectLargeobject => self.commented_large_object(object),
             ObjectType::ObjectSchema => {
                 let namespace = self.namespace(names.first().unwrap_or(&""))?;

@@ -84,8 +84,7 @@ impl Ddl<'_> {
                 Ok(Some(ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: 0 }))
             }
             ObjectType::ObjectSchema => {
-                let name = names.first().copied().unwrap_or_default();
-                let catalog = self.catalog();
+                let (name, catalog) = (names.first().copied().unwrap_or_default(), self.catalog());
                 let Some(namespace) = catalog.namespace_by_name(name) else {
                     return skip(err!(INVALID_SCHEMA_NAME, "schema \"{name}\" does not exist"), "schema");
                 };
@@ -93,6 +92,7 @@ impl Ddl<'_> {
                 Ok(Some(ObjectAddress { class: classes::PG_NAMESPACE, object: namespace.oid, sub: 0 }))
             }
             ObjectType::ObjectTrigger => self.dropped_trigger(&names, missing_ok),
+            ObjectType::ObjectPolicy => self.find_policy(&names, missing_ok),
             ObjectType::ObjectExtension => self.dropped_extension(names.first().unwrap_or(&""), missing_ok),
             ObjectType::ObjectType | ObjectType::ObjectDomain => match self.named_type(Some(object)) {
                 Ok(ty) => {
@@ -243,13 +243,7 @@ impl Ddl<'_> {
                 },
                 None => format!("constraint {}", address.object),
             },
-            classes::PG_TRIGGER => match catalog.trigger(address.object) {
-                Some(t) => {
-                    let table = ObjectAddress { class: classes::PG_CLASS, object: t.table, sub: 0 };
-                    format!("trigger {} on {}", t.name, self.describe(table))
-                }
-                None => format!("trigger {}", address.object),
-            },
+            classes::PG_TRIGGER | classes::PG_POLICY => self.describe_on_table(address),
             classes::PG_TYPE => format!("type {}", catalog.type_name(address.object, self.path)),
             classes::PG_NAMESPACE => format!("schema {}", catalog.namespace(address.object).map_or("?", |n| &n.name)),
             classes::PG_PROC => match catalog.function(address.object) {
@@ -286,6 +280,21 @@ impl Ddl<'_> {
                 None => format!("default ACL {}", address.object),
             },
             _ => format!("object {}", address.object),
+        }
+    }
+
+    /// What is named within its table.
+    fn describe_on_table(&self, address: ObjectAddress) -> String {
+        let (word, found) = match self.catalog().object(address) {
+            Some(Object::Trigger(t)) => ("trigger", Some((t.name.clone(), t.table))),
+            Some(Object::Policy(p)) => ("policy", Some((p.name.clone(), p.table))),
+            _ => (if address.class == classes::PG_TRIGGER { "trigger" } else { "policy" }, None),
+        };
+        match found {
+            Some((name, table)) => {
+                format!("{word} {name} on {}", self.describe(ObjectAddress { class: classes::PG_CLASS, object: table, sub: 0 }))
+            }
+            None => format!("{word} {}", address.object),
         }
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use melba_catalog::{
-    Column, Constraint, DomainInfo, Function, IndexInfo, IndexKey, Object, ObjectAddress, Relation, Trigger, Type, classes,
+    Column, Constraint, DomainInfo, Function, IndexInfo, IndexKey, Object, ObjectAddress, Policy, Relation, Trigger, Type,
+    classes,
 };
 use melba_types::{DbError, Oid, Result};
 
@@ -21,6 +22,7 @@ pub enum Kept {
     Predicate { index: Oid, expr: Expr },
     PartitionKey { relation: Oid, column: usize, expr: Expr },
     Condition { trigger: Oid, condition: Expr },
+    Policy { policy: Oid, using: Option<Expr>, check: Option<Expr> },
     Body { function: Oid, queries: Vec<Query>, scope: RoutineScope },
     ArgumentDefault { function: Oid, argument: usize, expr: Expr },
 }
@@ -53,6 +55,9 @@ impl Ddl<'_> {
             let own = self.relation(relation)?;
             self.keep_checks(&own, &mut kept)?;
             own.triggers.iter().try_for_each(|t| self.keep_condition(*t, &mut kept))?;
+            for policy in self.catalog().policies_of(relation) {
+                self.keep_policy(policy, &mut kept)?;
+            }
             for index in &own.indexes {
                 self.keep_index(*index, &mut kept)?;
             }
@@ -140,6 +145,18 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    fn keep_policy(&self, policy: &Policy, kept: &mut Vec<Kept>) -> Result<()> {
+        let known = |k: &Kept| matches!(k, Kept::Policy { policy: known, .. } if *known == policy.oid);
+        if kept.iter().any(known) {
+            return Ok(());
+        }
+        let table = self.relation(policy.table)?;
+        let using = self.stored_policy_condition(&policy.using, &table)?;
+        let check = self.stored_policy_condition(&policy.check, &table)?;
+        kept.push(Kept::Policy { policy: policy.oid, using, check });
+        Ok(())
+    }
+
     fn keep_default(&self, relation: &Arc<Relation>, at: usize, column: &Column, kept: &mut Vec<Kept>) -> Result<()> {
         if let Some(text) = &column.default {
             let expr = self.stored(text, relation, Some(column))?;
@@ -189,6 +206,11 @@ impl Ddl<'_> {
                     }
                 }
                 classes::PG_TRIGGER => self.keep_condition(user.object, kept)?,
+                classes::PG_POLICY => {
+                    if let Some(policy) = catalog.policy(user.object) {
+                        self.keep_policy(policy, kept)?;
+                    }
+                }
                 classes::PG_TYPE => self.keep_domain_default(user.object, of, kept)?,
                 _ => self.keep_relation(user.object, of, kept)?,
             }
@@ -254,6 +276,7 @@ impl Ddl<'_> {
                 let when = Some(self.trigger_condition_text(&condition, &*self.relation(row.table)?)?);
                 self.tx.put(Object::Trigger(Arc::new(Trigger { when, ..(**row).clone() })));
             }
+            Kept::Policy { policy, using, check } => self.print_policy(policy, using, check)?,
             Kept::Default { relation, column, expr } => {
                 let relation = self.relation(relation)?;
                 let text = print(&expr, Some(&relation))?;

@@ -2,7 +2,7 @@
 
 use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::role_uses::RoleUse;
+use melba_catalog::role_uses::{RoleUse, RoleUseKind};
 use melba_catalog::{ObjectAddress, ObjectChange, classes};
 use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::{GrantStmt, Node, node::Node as N};
@@ -92,7 +92,8 @@ impl Ddl<'_> {
                 let is_owner = metadata.owner == role;
                 if is_owner || metadata.acl.iter().flat_map(|items| items.iter()).any(|i| i.grantee == role) {
                     let object = ObjectAddress { class: classes::PG_LARGEOBJECT, object: oid, sub: 0 };
-                    out.push(RoleUse { object, role, is_owner });
+                    let how = if is_owner { RoleUseKind::Owner } else { RoleUseKind::Acl };
+                    out.push(RoleUse { object, role, how });
                 }
             })
         })?;

@@ -32,6 +32,7 @@ mod owned;
 mod partition;
 mod partition_index;
 mod persistence;
+mod policy;
 mod range;
 mod recurse;
 mod rename;
@@ -105,6 +106,8 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::CreateSchemaStmt(s) => done(ddl.create_schema(s), "CREATE SCHEMA"),
         N::CreateSeqStmt(s) => done(ddl.create_sequence_statement(s), "CREATE SEQUENCE"),
         N::AlterSeqStmt(s) => done(ddl.alter_sequence(s), "ALTER SEQUENCE"),
+        N::CreatePolicyStmt(s) => done(ddl.create_policy(s), "CREATE POLICY"),
+        N::AlterPolicyStmt(s) => done(ddl.alter_policy(s), "ALTER POLICY"),
         N::CreateTrigStmt(s) => done(ddl.create_trigger(s), "CREATE TRIGGER"),
         N::ViewStmt(s) => done(ddl.create_view(s), "CREATE VIEW"),
         N::TruncateStmt(s) => done(ddl.truncate(s), "TRUNCATE TABLE"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
-use melba_catalog::role_uses::RoleUse;
+use melba_catalog::role_uses::{RoleUse, RoleUseKind};
 use melba_catalog::{Collation, Extension, Object, ObjectAddress, Operator, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
@@ -22,9 +22,14 @@ impl Ddl<'_> {
             self.refuse_pinned_role(role, "drop objects owned by")?;
             for used in self.objects_of_role(role)? {
                 self.lock_used(used.object)?;
-                match used.is_owner {
-                    true => owned.push(used.object),
-                    false => self.revoke_from(role, used.object)?,
+                match used.how {
+                    RoleUseKind::Owner => owned.push(used.object),
+                    RoleUseKind::Acl => self.revoke_from(role, used.object)?,
+                    RoleUseKind::Policy => {
+                        if let Some(policy) = self.catalog().policy(used.object.object).cloned() {
+                            self.take_role_from_policy(role, &policy)?;
+                        }
+                    }
                 }
             }
             self.end_memberships_granted_by(role)?;
@@ -46,7 +51,7 @@ impl Ddl<'_> {
         self.require_privileges_of(new, "reassign", "reassign objects to it")?;
         for role in roles {
             self.refuse_pinned_role(role, "reassign ownership of objects owned by")?;
-            for RoleUse { object, .. } in self.objects_of_role(role)?.into_iter().filter(|u| u.is_owner) {
+            for RoleUse { object, .. } in self.objects_of_role(role)?.into_iter().filter(RoleUse::is_owner) {
                 self.lock_used(object)?;
                 self.give_object(object, new)?;
             }

@@ -39,10 +39,8 @@ impl Ddl<'_> {
                 }
                 Ok("ALTER TABLE".into())
             }
-            ObjectType::ObjectTrigger => {
-                self.rename_trigger(s)?;
-                Ok("ALTER TRIGGER".into())
-            }
+            ObjectType::ObjectTrigger => self.rename_trigger(s).map(|()| "ALTER TRIGGER".into()),
+            ObjectType::ObjectPolicy => self.rename_policy(s).map(|()| "ALTER POLICY".into()),
             ObjectType::ObjectSchema => {
                 self.rename_schema(&s.subname, &s.newname)?;
                 Ok("ALTER SCHEMA".into())

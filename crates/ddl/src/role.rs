@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::memberships::GrantOptions;
-use melba_catalog::role_uses::RoleUse;
+use melba_catalog::role_uses::{RoleUse, RoleUseKind};
 use melba_catalog::{Membership, Object, ObjectAddress, Role, classes};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{
@@ -408,9 +408,10 @@ impl Ddl<'_> {
     /// What keeps a role from being dropped, a line each: objects of this database, how many there are in others.
     fn uses_of_role(&self, role: Oid) -> Result<Vec<String>> {
         let catalog = self.catalog();
-        let told = |u: RoleUse| match u.is_owner {
-            true => format!("owner of {}", self.describe(u.object)),
-            false => format!("privileges for {}", self.describe(u.object)),
+        let told = |u: RoleUse| match u.how {
+            RoleUseKind::Owner => format!("owner of {}", self.describe(u.object)),
+            RoleUseKind::Acl => format!("privileges for {}", self.describe(u.object)),
+            RoleUseKind::Policy => format!("target of {}", self.describe(u.object)),
         };
         let mut lines: Vec<String> = self.objects_of_role(role)?.into_iter().map(told).collect();
         for member in catalog.roles() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use melba_catalog::trigger_events::{BEFORE, INSTEAD, ROW, TRUNCATE};
 use melba_catalog::{
-    Constraint, ConstraintKind, FIRES_ON_ORIGIN, Object, ObjectAddress, Relation, RelationKind, Trigger, acl, classes,
+    Catalog, Constraint, ConstraintKind, FIRES_ON_ORIGIN, Object, ObjectAddress, Relation, RelationKind, Trigger, acl, classes,
 };
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err, oids};
@@ -251,7 +251,21 @@ impl Ddl<'_> {
 
     /// The trigger that DROP TRIGGER or COMMENT ON TRIGGER names: its table's names, then its own.
     fn find_trigger(&self, names: &[&str], missing_ok: bool) -> Result<Option<Arc<Trigger>>> {
-        let [table @ .., name] = names else { bail!(SYNTAX_ERROR, "trigger name must be qualified") };
+        let found = self.find_on_table("trigger", names, missing_ok, |catalog, table, name| {
+            catalog.trigger_by_name(table, name).map(|t| t.oid)
+        })?;
+        Ok(found.and_then(|oid| self.catalog().trigger(oid).cloned()))
+    }
+
+    /// What a statement names by a table's names and its own. `kind`: the word for it.
+    pub(super) fn find_on_table(
+        &self,
+        kind: &str,
+        names: &[&str],
+        missing_ok: bool,
+        find: impl Fn(&Catalog, Oid, &str) -> Option<Oid>,
+    ) -> Result<Option<Oid>> {
+        let [table @ .., name] = names else { bail!(SYNTAX_ERROR, "{kind} name must be qualified") };
         let range = range_var(table);
         let shown = table.join(".");
         if missing_ok && !range.schemaname.is_empty() && self.catalog().namespace_by_name(&range.schemaname).is_none() {
@@ -263,15 +277,15 @@ impl Ddl<'_> {
             return Ok(None);
         }
         let relation = self.open_relation(&range, RelationLockMode::AccessExclusive)?;
-        if let Some(trigger) = self.catalog().trigger_by_name(relation.oid, name) {
+        if let Some(found) = find(&self.catalog(), relation.oid, name) {
             self.require_owner(relation.owner, "relation", &relation.name)?;
-            return Ok(Some(trigger.clone()));
+            return Ok(Some(found));
         }
         if missing_ok {
-            self.notice(format!("trigger \"{name}\" for relation \"{shown}\" does not exist, skipping"));
+            self.notice(format!("{kind} \"{name}\" for relation \"{shown}\" does not exist, skipping"));
             return Ok(None);
         }
-        bail!(UNDEFINED_OBJECT, "trigger \"{name}\" for table \"{}\" does not exist", relation.name)
+        bail!(UNDEFINED_OBJECT, "{kind} \"{name}\" for table \"{}\" does not exist", relation.name)
     }
 
     /// The trigger that COMMENT ON TRIGGER names.

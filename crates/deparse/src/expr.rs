@@ -505,7 +505,7 @@ impl<'a> Printer<'a> {
     fn sublink(&mut self, s: &'a Sublink) {
         match s.kind {
             SublinkKind::Array => self.put("ARRAY"),
-            SublinkKind::Exists => self.put("EXISTS "),
+            SublinkKind::Exists => self.put("(EXISTS "),
             SublinkKind::Any | SublinkKind::All | SublinkKind::RowCompare => {
                 self.put("(");
                 self.sublink_test(s);
@@ -515,7 +515,7 @@ impl<'a> Printer<'a> {
         self.put("(");
         self.query(&s.query);
         self.put(")");
-        if matches!(s.kind, SublinkKind::Any | SublinkKind::All | SublinkKind::RowCompare) {
+        if !matches!(s.kind, SublinkKind::Array | SublinkKind::Expr | SublinkKind::MultiExpr) {
             self.put(")");
         }
     }

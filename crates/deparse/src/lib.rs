@@ -16,8 +16,8 @@ use melba_catalog::{Catalog, Relation, classes};
 use melba_fmgr::Session;
 use melba_types::Oid;
 
-use melba_analyze::{Context, RoutineScope};
-use melba_tree::{Expr, Query};
+use melba_analyze::{Context, RoutineScope, relation_columns};
+use melba_tree::{Command, Expr, Query, RangeEntry, RangeKind};
 
 pub use modify::unprintable;
 
@@ -81,10 +81,34 @@ struct Level<'a> {
 /// What the catalog keeps of an expression over a table's columns.
 pub fn expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relation>) -> String {
     let path = [classes::PG_CATALOG];
-    let mut printer = Printer::stored(cx, &path);
-    printer.relation = relation;
-    printer.expr(expr, false);
-    printer.out
+    expression_of(Printer::stored(cx, &path), expr, relation)
+}
+
+fn expression_of<'a>(mut printer: Printer<'a>, expr: &'a Expr, relation: Option<&'a Relation>) -> String {
+    let has_query = expr.any(&mut |e| matches!(e, Expr::Sublink(_)));
+    match relation {
+        // Queries in it name the table's columns with its name, and take names beside that.
+        Some(table) if has_query => {
+            let entry = RangeEntry {
+                kind: RangeKind::Relation { oid: table.oid, inherit: true, sample: None },
+                alias: None,
+                name: table.name.clone(),
+                columns: relation_columns(table),
+                ..RangeEntry::default()
+            };
+            let over = Query { range_table: vec![entry], ..Query::new(Command::Select) };
+            let names = vec![table.name.clone()];
+            let mut within =
+                Printer { out: String::new(), levels: vec![Level { query: &over, names, hide_names: false }], ..printer };
+            within.expr(expr, false);
+            within.out
+        }
+        _ => {
+            printer.relation = relation;
+            printer.expr(expr, false);
+            printer.out
+        }
+    }
 }
 
 /// The default of a domain, which clients are shown as it is kept: with every name.
@@ -97,10 +121,7 @@ pub fn domain_default(cx: &Context<'_>, expr: &Expr) -> String {
 
 /// An expression over a table's columns for clients: names qualified by need.
 pub fn shown_expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relation>, pretty: bool) -> String {
-    let mut printer = Printer::shown(cx, pretty);
-    printer.relation = relation;
-    printer.expr(expr, false);
-    printer.out
+    expression_of(Printer::shown(cx, pretty), expr, relation)
 }
 
 /// The condition of a trigger for the catalog: `over` has the table's old and new rows as its entries.

@@ -15,16 +15,17 @@ use melba_plan::modify_node::{
 };
 use melba_plan::node::TableSource;
 use melba_table::{Above, Before, Routed, TableTarget, TableWriter};
-use melba_tree::MergeMatch;
+use melba_tree::{MergeMatch, RowCheckKind};
 use melba_types::BATCH_ROWS;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| ctx.build(i)).transpose()?;
-    let writer = TableWriter::new(node.target.clone(), ctx.transaction().clone());
+    let new_writer = |target| TableWriter::new(target, ctx.transaction().clone()).with_checks(node.row_checks.clone());
+    let writer = new_writer(node.target.clone());
     let batch_rows_min = batch_rows_min(&node);
     let members = node.family.iter().flat_map(|f| &f.members);
     let members = members.map(|m| {
-        let mut writer = TableWriter::new(m.target.clone(), ctx.transaction().clone());
+        let mut writer = new_writer(m.target.clone());
         let (relation, written) = (node.target.relation.clone(), node.target.written.clone());
         let below = |above: &i16| m.columns.below(*above as usize - 1).map(|at| at as i16 + 1);
         writer.updated = node.target.updated.iter().filter_map(below).collect();
@@ -437,7 +438,10 @@ impl ModifyOp {
                 (Some(at), Some(family)) => family.members[at].columns.up(new),
                 _ => new,
             };
-            let inserted = self.insert(ctx, new)?;
+            self.writer.new_rows = RowCheckKind::Update;
+            let inserted = self.insert(ctx, new);
+            self.writer.new_rows = RowCheckKind::Insert;
+            let inserted = inserted?;
             self.set_moving(false);
             return Ok(inserted.map(|changed| Changed { old: version(shown), ..changed }));
         }
@@ -615,6 +619,7 @@ impl ModifyOp {
                 check_conflict_visible(ctx, target.tree, found.row)?;
                 return Ok(None);
             }
+            writer.check_row(ctx, RowCheckKind::Conflict, &old)?;
             let mut updated = columns.down(assign(assignments, ctx, &columns.up(old.clone()), &both)?);
             match writer.before_update(ctx, found.row, &old, &mut updated)? {
                 Before::Skip => return Ok(None),
@@ -693,11 +698,10 @@ impl ModifyOp {
                     }
                 }
                 let old = self.old_row(ctx, existing, &place, id, row)?;
+                self.begin_merged(ctx, &place, &action.command, &old)?;
                 let MergeActionNode::Update(assignments) = &action.command else {
-                    ctx.set_merge_action(Some("DELETE"));
                     return self.delete(ctx, &place, id, old);
                 };
-                ctx.set_merge_action(Some("UPDATE"));
                 let new = match computed {
                     Some(new) => new,
                     None => self.assign(ctx, &place, assignments, &old, row)?,
@@ -706,6 +710,17 @@ impl ModifyOp {
             }
             return Ok(None);
         }
+    }
+
+    /// MERGE is about to update or delete a row that it has locked.
+    fn begin_merged(&mut self, ctx: &ExecContext, place: &Place<'_>, command: &MergeActionNode, old: &[Datum]) -> Result<()> {
+        let (kind, action) = match command {
+            MergeActionNode::Update(_) => (RowCheckKind::MergeUpdate, "UPDATE"),
+            _ => (RowCheckKind::MergeDelete, "DELETE"),
+        };
+        self.writer(place).check_row(ctx, kind, old)?;
+        ctx.set_merge_action(Some(action));
+        Ok(())
     }
 
     /// Computes RETURNING.

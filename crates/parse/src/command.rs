@@ -68,6 +68,8 @@ pub fn writing_command(node: &N) -> Option<&'static str> {
         N::CreateFunctionStmt(_) => "CREATE FUNCTION",
         N::AlterFunctionStmt(_) => "ALTER FUNCTION",
         N::CreateTrigStmt(_) => "CREATE TRIGGER",
+        N::CreatePolicyStmt(_) => "CREATE POLICY",
+        N::AlterPolicyStmt(_) => "ALTER POLICY",
         N::AlterTableStmt(_) => "ALTER TABLE",
         N::RenameStmt(s) => rename_command(s.rename_type()),
         N::AlterOwnerStmt(_) | N::AlterObjectSchemaStmt(_) => "ALTER",
@@ -98,6 +100,8 @@ fn rename_command(ty: ObjectType) -> &'static str {
         ObjectType::ObjectView => "ALTER VIEW",
         ObjectType::ObjectSequence => "ALTER SEQUENCE",
         ObjectType::ObjectSchema => "ALTER SCHEMA",
+        ObjectType::ObjectTrigger => "ALTER TRIGGER",
+        ObjectType::ObjectPolicy => "ALTER POLICY",
         _ => "ALTER TABLE",
     }
 }
@@ -116,6 +120,7 @@ fn drop_command(ty: ObjectType) -> &'static str {
         ObjectType::ObjectProcedure => "DROP PROCEDURE",
         ObjectType::ObjectRoutine => "DROP ROUTINE",
         ObjectType::ObjectTrigger => "DROP TRIGGER",
+        ObjectType::ObjectPolicy => "DROP POLICY",
         _ => "DROP TABLE",
     }
 }

@@ -52,6 +52,23 @@ impl Planner<'_> {
     /// Paths for a range table entry. `own` are conditions on it alone (or with parameters), `across` may be satisfied by an
     /// index with parameters.
     pub fn leaf_paths(&mut self, entry: usize, own: &[Expr], across: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
+        let security = self.level().entries[entry].security.clone();
+        if security.is_empty() {
+            return self.plain_leaf_paths(entry, own, across, goal);
+        }
+        // Conditions that may leak are asked of the rows that are left; by none of them rows are found.
+        let catalog = self.catalog();
+        let (above, below): (Vec<Expr>, Vec<Expr>) = own.iter().cloned().partition(|c| c.may_leak(catalog));
+        let own: Vec<Expr> = security.into_iter().chain(below).collect();
+        let across: Vec<Rc<Expr>> = across.iter().filter(|c| !c.may_leak(catalog)).cloned().collect();
+        let paths = self.plain_leaf_paths(entry, &own, &across, goal)?;
+        if above.is_empty() {
+            return Ok(paths);
+        }
+        Ok(paths.into_iter().map(|path| self.filter_path(path, above.clone())).collect())
+    }
+
+    fn plain_leaf_paths(&mut self, entry: usize, own: &[Expr], across: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
         let own_params = self.parameters_of(own, entry);
         match &self.level().entries[entry].kind {
             RangeKind::Relation { oid, inherit, sample } => {

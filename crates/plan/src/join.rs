@@ -179,7 +179,7 @@ impl Planner<'_> {
         Ok(prune(out, goal))
     }
 
-    fn filter_path(&self, input: Rc<Path>, conditions: Vec<Expr>) -> Rc<Path> {
+    pub(super) fn filter_path(&self, input: Rc<Path>, conditions: Vec<Expr>) -> Rc<Path> {
         let sel = self.conjunction(&conditions);
         // Of a lateral subquery they may be about relations that are joined above.
         let refers = conditions.iter().fold(0, |all, c| all | rels_of(c));

@@ -15,7 +15,7 @@ use super::prepare::{Tree, entry_names, joined_columns, substitute};
 use super::query::{rechecks, row_columns};
 use super::rels::conjuncts;
 use melba_expression::Expression;
-use melba_table::{ColumnMap, TableTarget, TargetBuilder};
+use melba_table::{ColumnMap, RowCheckTarget, RowChecks, TableTarget, TargetBuilder};
 use melba_tree::{
     Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowExpr, RowVersion, Target, Var,
 };
@@ -187,7 +187,7 @@ impl Planner<'_> {
                 .map(|c| layout.position(entry, c as i16 + 1).filter(|_| is_stored(&c)))
                 .collect(),
             replace: row_columns(&layout, &scan),
-            recheck: if is_view { vec![] } else { self.compile_rechecks(rechecks(&tree), &layout)? },
+            recheck: if is_view { vec![] } else { self.compile_rechecks(rechecks(&tree, &self.level().entries), &layout)? },
         };
         let action = match query.command {
             Command::Update => Action::Update(self.assignments(&query.targets.clone(), relation, &layout)?),
@@ -317,13 +317,28 @@ impl Planner<'_> {
             Command::Delete => PlanCommand::Delete,
             _ => PlanCommand::Merge,
         };
+        let row_checks = Arc::new(self.row_checks(query, entry, relation)?);
         let returning = if query.returning.is_empty() { None } else { Some(self.returning(query, entry, relation, layout)?) };
         let kinds: Arc<[Kind]> =
             returning.as_ref().map(|r| r.expressions.iter().map(|e| e.kind).collect()).unwrap_or_else(|| Arc::from([]));
         let estimate = input.as_ref().map(|i| i.estimate).unwrap_or(Estimate { rows: 1.0, total: 0.01, ..Default::default() });
-        let node = ModifyNode { command, target, counts, input, existing, family, action, returning };
+        let node = ModifyNode { command, target, counts, input, existing, family, action, returning, row_checks };
         let layout = Layout::of(super::layout::TARGET, kinds.len());
         Ok(Stage { node: self.node(Op::Modify(Arc::new(node)), kinds, estimate), layout })
+    }
+
+    /// The checks over a row of the target, followed by the OID of the table that it is in.
+    fn row_checks(&mut self, query: &Query, entry: usize, relation: &Relation) -> Result<RowChecks> {
+        let mut checks = RowChecks::default();
+        let mut layout = table_layout(entry, relation.columns.len());
+        layout.0.push((entry, -6));
+        for check in &query.row_checks {
+            let mut condition = check.condition.clone();
+            condition.visit_mut(0, &mut |e, level| spell_out(e, level, [entry, entry], relation));
+            let condition = self.compile(&condition, &layout)?;
+            checks.add(check.kind, RowCheckTarget { condition, name: check.name.clone(), policy: check.policy.clone() });
+        }
+        Ok(checks)
     }
 
     fn returning(&mut self, query: &Query, entry: usize, relation: &Arc<Relation>, mut layout: Layout) -> Result<Returning> {

@@ -6,7 +6,7 @@ use melba_types::Oid;
 
 use super::node::{PlanCommand, PlanNode, Recheck, TableSource};
 use melba_expression::Expression;
-use melba_table::{ColumnMap, TableTarget};
+use melba_table::{ColumnMap, RowChecks, TableTarget};
 use melba_tree::MergeMatch;
 
 /// Changes rows of one table.
@@ -24,6 +24,7 @@ pub struct ModifyNode {
     pub family: Option<Family>,
     pub action: Action,
     pub returning: Option<Returning>,
+    pub row_checks: Arc<RowChecks>,
 }
 
 /// The target's row within the input's rows.

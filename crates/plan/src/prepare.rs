@@ -512,9 +512,8 @@ impl Builder<'_, '_> {
                 alias: None,
                 name: "ANY_subquery".into(),
                 columns: columns.clone(),
-                lateral: false,
                 in_from: false,
-                required: Default::default(),
+                ..RangeEntry::default()
             });
             let vars =
                 columns.iter().enumerate().map(|(i, c)| column(entry, i as i16 + 1, c.ty, c.typmod, c.collation)).collect();

@@ -12,7 +12,7 @@ use super::path::{Goal, OrderKey};
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
 use melba_expression::key::KeyPart;
-use melba_tree::{Command, Cte, Distinct, Expr, Query, RangeKind, SortGroup, Target};
+use melba_tree::{Command, Cte, Distinct, Expr, Query, RangeEntry, RangeKind, SortGroup, Target};
 
 /// Where a query's rows go when it is no ordinary SELECT: an INSERT's source keeps junk columns away already.
 pub(super) struct Purpose {
@@ -197,7 +197,8 @@ impl<'a> Planner<'a> {
         if query.has_windows {
             stage = self.windows(query, stage)?;
         }
-        self.finish(query, stage, ordered, rechecks(&tree))
+        let recheck = rechecks(&tree, &self.level().entries);
+        self.finish(query, stage, ordered, recheck)
     }
 
     /// Which columns of which entries anything in the query reads.
@@ -216,6 +217,7 @@ impl<'a> Planner<'a> {
         visit_tree(tree, &mut |e| e.visit(0, &mut note));
         // Subqueries and functions in FROM may refer to their siblings.
         for entry in &self.level().entries {
+            entry.security.iter().for_each(|e| e.visit(0, &mut note));
             match &entry.kind {
                 RangeKind::Subquery { query, .. } => query.visit(1, &mut note),
                 RangeKind::Function { functions, .. } => functions.iter().for_each(|f| f.expr.visit(0, &mut note)),
@@ -572,14 +574,16 @@ pub(super) enum RecheckExpr {
 }
 
 /// How to look again at a joined row of which a part has changed, innermost joins first.
-pub(super) fn rechecks(tree: &super::prepare::Tree) -> Vec<RecheckExpr> {
+pub(super) fn rechecks(tree: &super::prepare::Tree, entries: &[RangeEntry]) -> Vec<RecheckExpr> {
     use super::prepare::{Tree, TreeJoin};
     let must = |conditions: &[Expr]| conditions.iter().cloned().map(RecheckExpr::Condition).collect::<Vec<_>>();
     match tree {
-        Tree::Leaf(_) => vec![],
-        Tree::Inner { items, conditions } => items.iter().flat_map(rechecks).chain(must(conditions)).collect(),
+        Tree::Leaf(entry) => must(&entries[*entry].security),
+        Tree::Inner { items, conditions } => {
+            items.iter().flat_map(|item| rechecks(item, entries)).chain(must(conditions)).collect()
+        }
         Tree::Join { join, left, right, conditions } => {
-            let mut steps = rechecks(left);
+            let mut steps = rechecks(left, entries);
             match join {
                 TreeJoin::SemiPair => steps.extend(must(conditions)),
                 TreeJoin::Left => steps.push(RecheckExpr::Outer { conditions: conditions.clone(), rels: right.rels() }),

@@ -135,9 +135,8 @@ impl Builder<'_, '_> {
             alias: None,
             name: "expr_subquery".into(),
             columns,
-            lateral: false,
             in_from: false,
-            required: Default::default(),
+            ..RangeEntry::default()
         });
         let found = column(entry, place, sublink.ty, sublink.typmod, sublink.collation);
         let is_group = column(entry, place + 1, oids::BOOL, -1, Oid::INVALID);

@@ -19,6 +19,7 @@ use super::trigger::{Moment, Triggers};
 use super::writer::TableWriter;
 use melba_expression::repeat;
 use melba_expression::{Evaluation, Expression};
+use melba_tree::RowCheckKind;
 
 /// Bytes of rows that are many, however few rows they are.
 const WAITING_BYTES_MAX: usize = 4 << 20;
@@ -90,12 +91,14 @@ impl TableWriter {
         self.take_batch(ctx, &target, batch)
     }
 
-    /// Whether a trigger has to look at each row before the next one comes.
+    /// Whether each row has to be looked at before the next one comes: by a trigger, or by a check that follows its constraints.
     pub fn takes_rows_one_by_one(&self) -> bool {
         let has_triggers =
             |triggers: &Arc<Triggers>| triggers.has(Moment::BeforeRow, INSERT) || triggers.has(Moment::InsteadOf, INSERT);
         self.target.triggers.as_ref().is_some_and(has_triggers)
             || self.target.routing.as_ref().is_some_and(|routing| routing.has_triggers)
+            || !self.row_checks.of(RowCheckKind::View).is_empty()
+            || self.target.routing.is_some() && !self.row_checks.of(RowCheckKind::Insert).is_empty()
     }
 
     fn insert_one_by_one(&mut self, ctx: &Evaluation, batch: &Batch) -> Result<(), RowError> {
@@ -329,9 +332,10 @@ impl TableWriter {
 
     fn check_batch(&mut self, ctx: &Evaluation, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
         let expressions = target.generated.iter().map(|(_, e)| e).chain(target.checks.iter().map(|check| &check.condition));
-        let is_volatile = expressions.into_iter().any(Expression::is_volatile);
+        let is_volatile = expressions.into_iter().any(Expression::is_volatile) || self.has_volatile_policies();
         let is_routed = self.routed || target.partition.is_empty();
-        if !is_volatile && is_routed && matches!(is_accepted(ctx, target, batch), Ok(true)) {
+        let is_accepted = |batch: &mut Batch| Ok(is_accepted(ctx, target, batch)? && self.passes_policies(ctx, batch)?);
+        if !is_volatile && is_routed && matches!(is_accepted(batch), Ok::<bool, DbError>(true)) {
             return Ok(());
         }
         // Which row is refused, and why, if any is.
@@ -339,7 +343,7 @@ impl TableWriter {
         let mut generated: Vec<Column> = kinds.map(|kind| Column::with_capacity(kind, batch.rows)).collect();
         for i in 0..batch.rows {
             let mut row = batch.row(i);
-            self.prepare(ctx, target, &mut row).map_err(|e| (i, e))?;
+            self.prepare(ctx, target, &mut row, RowCheckKind::Insert).map_err(|e| (i, e))?;
             for (column, (at, _)) in generated.iter_mut().zip(&target.generated) {
                 column.push(std::mem::replace(&mut row[*at], Datum::Null));
             }

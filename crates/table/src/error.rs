@@ -24,11 +24,14 @@ fn shown(session: &dyn Session, ty: Oid, value: &Datum) -> String {
 
 /// Whether the session's user may see all of a relation's values.
 pub fn sees_all(session: &dyn Session, relation: &Relation) -> bool {
-    session.catalog().has_relation_privileges(session.user(), relation, acl::SELECT)
+    let (catalog, user) = (session.catalog(), session.user());
+    !catalog.hides_rows(relation, user) && catalog.has_relation_privileges(user, relation, acl::SELECT)
 }
 
+/// Whether the user may see the values of a column in every row: in none, where policies hide rows.
 pub fn sees(session: &dyn Session, relation: &Relation, column: &Column) -> bool {
-    session.catalog().has_column_privileges(session.user(), relation, column, acl::SELECT)
+    let (catalog, user) = (session.catalog(), session.user());
+    !catalog.hides_rows(relation, user) && catalog.has_column_privileges(user, relation, column, acl::SELECT)
 }
 
 /// 27000: a trigger before the change of a row has changed it. `done`: what was to be done to it.
@@ -41,6 +44,9 @@ pub fn changed_by_trigger(done: &str) -> DbError {
 /// `Failing row contains (1, null, abc).`, long values cut. Columns that the user may neither read nor has written (`written`) are
 /// left out, and the others named; `None`: there is none to show.
 pub fn failing_row(session: &dyn Session, relation: &Relation, written: &[i16], row: &[Datum]) -> Option<String> {
+    if session.catalog().hides_rows(relation, session.user()) {
+        return None;
+    }
     let all = sees_all(session, relation);
     let (mut names, mut parts) = (Vec::new(), Vec::new());
     for (at, (column, value)) in relation.columns.iter().zip(row).enumerate() {
@@ -72,7 +78,7 @@ pub fn failing_row(session: &dyn Session, relation: &Relation, written: &[i16], 
 }
 
 /// An error with a detail, if there is one.
-fn with_detail(error: DbError, detail: Option<String>) -> DbError {
+pub(super) fn with_detail(error: DbError, detail: Option<String>) -> DbError {
     match detail {
         Some(detail) => error.detail(detail),
         None => error,

@@ -8,10 +8,12 @@ use melba_types::{Batch, Datum, DbError, Oid, Result, RowId};
 use super::batch::RowError;
 use super::events::Events;
 use super::routing::{ColumnMap, Routing};
+use super::row_check::RowChecks;
 use super::target::TableTarget;
 use super::transition::Transitions;
 use super::writer::{Above, TableWriter};
 use melba_expression::Evaluation;
+use melba_tree::RowCheckKind;
 
 /// One statement's writers of the partitions that it has met.
 pub(super) struct Router {
@@ -23,6 +25,9 @@ pub(super) struct Router {
     updated: Vec<i16>,
     /// Where the rows go that triggers of the root read.
     pub transitions: Option<Arc<Transitions>>,
+    /// As `TableWriter`'s.
+    pub row_checks: Arc<RowChecks>,
+    pub new_rows: RowCheckKind,
     writers: Vec<Option<TableWriter>>,
     /// Numbers, among the rows of the statement, of the rows that each leaf was given in batches.
     numbers: Vec<Vec<u64>>,
@@ -44,7 +49,19 @@ impl Router {
         let leaves = routing.leaves.len();
         let (written, updated) = (target.written.clone(), target.updated.clone());
         let writers = (0..leaves).map(|_| None).collect();
-        Router { routing, txn, written, updated, transitions: None, writers, numbers: vec![vec![]; leaves], held: None, count: 0 }
+        Router {
+            routing,
+            txn,
+            written,
+            updated,
+            transitions: None,
+            row_checks: Arc::default(),
+            new_rows: RowCheckKind::Insert,
+            writers,
+            numbers: vec![vec![]; leaves],
+            held: None,
+            count: 0,
+        }
     }
 
     fn writer(&mut self, ctx: &Evaluation, leaf: usize) -> Result<&mut TableWriter> {
@@ -52,6 +69,7 @@ impl Router {
             let mut writer = TableWriter::new(self.routing.target(ctx, leaf)?, self.txn.clone());
             let root = self.routing.tables[0].relation.clone();
             writer.routed = true;
+            writer.row_checks = self.row_checks.clone();
             writer.transitions = self.transitions.clone();
             let columns = self.routing.leaves[leaf].columns.clone();
             let below = |above: &i16| columns.below(*above as usize - 1).map(|at| at as i16 + 1);
@@ -59,7 +77,10 @@ impl Router {
             writer.above = Some(Above { relation: root, columns, written: self.written.clone() });
             self.writers[leaf] = Some(writer);
         }
-        self.writers[leaf].as_mut().ok_or_else(|| DbError::internal("a partition without its writer"))
+        let new_rows = self.new_rows;
+        let writer = self.writers[leaf].as_mut().ok_or_else(|| DbError::internal("a partition without its writer"))?;
+        writer.new_rows = new_rows;
+        Ok(writer)
     }
 
     /// Events that triggers wait for go to `events`: of all partitions they come in the order of the rows.

@@ -14,10 +14,12 @@ use super::events::Events;
 use super::part_source::PartSource;
 use super::router::{Routed, Router};
 use super::routing::ColumnMap;
+use super::row_check::RowChecks;
 use super::target::{IndexTarget, PlainParts, TableTarget};
 use super::toast::{RowFormer, forget};
 use super::transition::Transitions;
 use melba_expression::Evaluation;
+use melba_tree::RowCheckKind;
 
 /// A row that ON CONFLICT found in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,10 @@ pub struct TableWriter {
     pub skipped: u64,
     /// Where the rows go that triggers of the statement's table read.
     pub transitions: Option<Arc<Transitions>>,
+    /// What the statement demands of rows.
+    pub row_checks: Arc<RowChecks>,
+    /// As what new rows are checked: an UPDATE moves rows between partitions.
+    pub new_rows: RowCheckKind,
     /// `Session::is_replica`, once it was asked for.
     pub(super) replica: Option<bool>,
 }
@@ -69,6 +75,8 @@ impl TableWriter {
         TableWriter {
             updated: target.updated.clone(),
             skipped: 0,
+            row_checks: Arc::default(),
+            new_rows: RowCheckKind::Insert,
             transitions: None,
             replica: None,
             target,
@@ -83,6 +91,15 @@ impl TableWriter {
             rows: Rows::default(),
             events: Events::default(),
         }
+    }
+
+    /// Demands more of rows than the constraints of the table.
+    pub fn with_checks(mut self, checks: Arc<RowChecks>) -> TableWriter {
+        if let Some(router) = &mut self.router {
+            router.row_checks = checks.clone();
+        }
+        self.row_checks = checks;
+        self
     }
 
     /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in. `None`: a trigger has kept
@@ -106,7 +123,7 @@ impl TableWriter {
     /// # Errors
     /// 23502, 23514.
     pub fn check_new(&self, ctx: &Evaluation, row: &mut [Datum]) -> Result<()> {
-        self.prepare(ctx, &self.target.clone(), row)
+        self.prepare(ctx, &self.target.clone(), row, self.new_rows)
     }
 
     /// Inserts a row that `check_new` has looked at.
@@ -125,7 +142,10 @@ impl TableWriter {
     pub fn insert_routed(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Option<Routed>> {
         self.check_in_partition(ctx, &row)?;
         match &mut self.router {
-            Some(router) => router.insert(ctx, row, &mut self.events),
+            Some(router) => {
+                router.new_rows = self.new_rows;
+                router.insert(ctx, row, &mut self.events)
+            }
             None => Err(DbError::internal("a table without partitions")),
         }
     }
@@ -177,7 +197,8 @@ impl TableWriter {
             self.enter(ctx, index, row, id)?;
         }
         self.events.inserted(ctx, target, row, id)?;
-        self.after_row(ctx, INSERT, None, Some(row))
+        self.after_row(ctx, INSERT, None, Some(row))?;
+        self.check_row(ctx, RowCheckKind::View, row)
     }
 
     /// Enters a new row into an index.
@@ -218,7 +239,7 @@ impl TableWriter {
     /// Replaces a row whose lock the caller holds, and which comes after `before_update`.
     pub fn update(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<()> {
         let target = self.target.clone();
-        self.prepare(ctx, &target, new)?;
+        self.prepare(ctx, &target, new, RowCheckKind::Update)?;
         self.encode(ctx, &target, new, Some(old))?;
         self.txn.update(target.tree, id, &self.row)?;
         let (old, new) = (&*target.with_plain_keys(ctx, old)?, &*target.with_plain_keys(ctx, new)?);
@@ -238,7 +259,8 @@ impl TableWriter {
             }
         }
         self.events.updated(ctx, &target, old, new, id)?;
-        self.after_row(ctx, UPDATE, Some(old), Some(new))
+        self.after_row(ctx, UPDATE, Some(old), Some(new))?;
+        self.check_row(ctx, RowCheckKind::View, new)
     }
 
     /// Deletes a row whose lock the caller holds, and which comes after `before_delete`.
@@ -314,8 +336,9 @@ impl TableWriter {
     }
 
     /// Fills in stored generated columns and checks the row by itself. Virtual columns are null afterwards.
-    pub(super) fn prepare(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
+    pub(super) fn prepare(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum], kind: RowCheckKind) -> Result<()> {
         self.generate(ctx, target, row)?;
+        self.check_row(ctx, kind, row)?;
         for v in target.virtuals.iter().filter(|v| v.checked) {
             row[v.column] = v.expression.eval_row(ctx, row)?;
         }
@@ -339,7 +362,7 @@ impl TableWriter {
     }
 
     /// The row of an error, as one of the table that the statement names.
-    fn row_detail(&self, ctx: &Evaluation, target: &TableTarget, row: &[Datum]) -> Result<Option<String>> {
+    pub(super) fn row_detail(&self, ctx: &Evaluation, target: &TableTarget, row: &[Datum]) -> Result<Option<String>> {
         let row = self.shown(ctx, target, row)?;
         Ok(match &self.above {
             Some(above) => error::failing_row(&*ctx.session, &above.relation, &above.written, &above.columns.up(row)),

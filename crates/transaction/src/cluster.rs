@@ -205,6 +205,11 @@ impl Cluster {
                         temporary_oids.contains(&t.table)
                             || catalog.relation(t.table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids)),
                     ),
+                    Object::Policy(p) => (
+                        p.oid,
+                        temporary_oids.contains(&p.table)
+                            || catalog.relation(p.table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids)),
+                    ),
                     Object::Description(d) => (d.address.object, temporary_oids.contains(&d.address.object)),
                     _ => (Oid::INVALID, false),
                 };

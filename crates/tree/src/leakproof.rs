@@ -1,5 +1,5 @@
 //! Which expressions tell nobody but their caller what they were computed from: conditions on a view with security_barrier that are
-//! not of them see only the rows that the view's own conditions leave.
+//! not of them see only the rows that the view's own conditions leave, and those on a table with policies only the rows that these leave.
 
 use melba_catalog::Catalog;
 
@@ -11,6 +11,7 @@ impl Expr {
     pub fn may_leak(&self, catalog: &Catalog) -> bool {
         let function = match self {
             Expr::Const(_) | Expr::Var(_) | Expr::Param(_) | Expr::SqlValue { .. } | Expr::CaseTest { .. } => return false,
+            Expr::CurrentOf { .. } => return false,
             Expr::And(_)
             | Expr::Or(_)
             | Expr::Not(_)

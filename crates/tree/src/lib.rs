@@ -10,7 +10,9 @@ mod leakproof;
 pub mod permissions;
 mod privileges;
 mod props;
+mod row_check;
 mod walk;
+mod window;
 
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ use melba_types::{Datum, Oid};
 
 pub use privileges::Privileges;
 pub use props::{C_COLLATION, DEFAULT_COLLATION, equal, shape};
+pub use row_check::{RowCheck, RowCheckKind};
+pub use window::{Frame, FrameBound, FrameExclusion, FrameMode, Window};
 
 /// What a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,8 @@ pub struct Query {
     /// MERGE's ON.
     pub merge_condition: Option<Expr>,
     pub returning: Vec<Target>,
+    /// What rows that are written must satisfy, besides the constraints of their table.
+    pub row_checks: Vec<RowCheck>,
     /// RETURNING WITH (OLD AS o, NEW AS n): aliases.
     pub returning_old_alias: Option<Arc<str>>,
     pub returning_new_alias: Option<Arc<str>>,
@@ -175,6 +181,8 @@ pub struct RangeEntry {
     pub in_from: bool,
     /// Column privileges to check: relation entries only.
     pub required: Privileges,
+    /// Of a relation: conditions on its rows by which others are hidden. Whatever may leak sees only the rows that they leave.
+    pub security: Vec<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -286,51 +294,6 @@ pub enum SetOperation {
     Union,
     Intersect,
     Except,
-}
-
-#[derive(Clone, Debug)]
-pub struct Window {
-    pub name: Option<Arc<str>>,
-    pub references: Option<Arc<str>>,
-    pub partition_by: Vec<SortGroup>,
-    pub order_by: Vec<SortGroup>,
-    pub frame: Frame,
-}
-
-#[derive(Clone, Debug)]
-pub struct Frame {
-    pub mode: FrameMode,
-    pub start: FrameBound,
-    pub end: FrameBound,
-    pub exclude: FrameExclusion,
-    /// The frame was written, not defaulted.
-    pub explicit: bool,
-    /// RANGE with offsets: the in_range functions (start, end).
-    pub in_range: (Oid, Oid),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameMode {
-    Range,
-    Rows,
-    Groups,
-}
-
-#[derive(Clone, Debug)]
-pub enum FrameBound {
-    UnboundedPreceding,
-    Preceding(Box<Expr>),
-    CurrentRow,
-    Following(Box<Expr>),
-    UnboundedFollowing,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameExclusion {
-    None,
-    CurrentRow,
-    Group,
-    Ties,
 }
 
 /// FOR UPDATE and its kin.

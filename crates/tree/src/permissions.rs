@@ -38,6 +38,18 @@ impl Permissions {
         collector.found
     }
 
+    /// Those of an expression that stands for `role`, or whoever runs the query.
+    pub fn of_expression(e: &Expr, role: Option<Oid>, catalog: &Catalog) -> Permissions {
+        let mut collector = Collector { catalog, found: Permissions::default() };
+        collector.expression(e, role);
+        collector.found
+    }
+
+    /// The relations that are used.
+    pub fn relations(&self) -> impl Iterator<Item = Oid> {
+        self.uses.iter().map(|u| u.relation)
+    }
+
     /// Asks for what others ask for, too.
     pub fn add(&mut self, more: Permissions) {
         self.uses.extend(more.uses);

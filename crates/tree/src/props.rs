@@ -205,6 +205,7 @@ impl Query {
             merge_condition: None,
             returning: Vec::new(),
             returning_old_alias: None,
+            row_checks: Vec::new(),
             returning_new_alias: None,
             group_by: Vec::new(),
             grouping_sets: None,
@@ -241,5 +242,21 @@ impl Query {
                 collation: t.expr.collation(),
             })
             .collect()
+    }
+}
+
+impl Default for RangeEntry {
+    /// An entry of FROM without columns and alias, of which nothing is required.
+    fn default() -> RangeEntry {
+        RangeEntry {
+            kind: RangeKind::Result,
+            alias: None,
+            name: "".into(),
+            columns: Vec::new(),
+            lateral: false,
+            in_from: true,
+            required: Privileges::default(),
+            security: Vec::new(),
+        }
     }
 }

@@ -142,6 +142,7 @@ macro_rules! query_expressions {
                 action.targets.$iter().for_each(|t| f(&$($mut)? t.expr));
             }
             self.returning.$iter().for_each(|t| f(&$($mut)? t.expr));
+            self.row_checks.$iter().for_each(|c| f(&$($mut)? c.condition));
             if let Some(having) = &$($mut)? self.having {
                 f(having);
             }
@@ -185,6 +186,7 @@ macro_rules! from_expressions {
         }
 
         fn $entry<'a>(entry: &'a $($mut)? RangeEntry, f: &mut dyn FnMut(&'a $($mut)? Expr)) {
+            entry.security.$iter().for_each(&mut *f);
             match &$($mut)? entry.kind {
                 RangeKind::Relation { sample: Some(sample), .. } => {
                     sample.args.$iter().for_each(&mut *f);

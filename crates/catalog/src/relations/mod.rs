@@ -28,6 +28,7 @@ mod pg_init_privs;
 mod pg_namespace;
 mod pg_operator;
 mod pg_partitioned_table;
+mod pg_policy;
 mod pg_proc;
 mod pg_range;
 mod pg_rewrite;
@@ -238,6 +239,7 @@ const LOOKUPS: &[(&str, &[(usize, Values)])] = {
         ("pg_namespace", &[(0, Rows(1.0)), (1, Rows(1.0))]),
         ("pg_operator", &[(0, Rows(1.0))]),
         ("pg_partitioned_table", &[(0, Rows(1.0))]),
+        ("pg_policy", &[(0, Rows(1.0)), (2, Rows(2.0))]),
         ("pg_proc", &[(0, Rows(1.0)), (1, Rows(2.0)), (2, Schemas)]),
         ("pg_range", &[(0, Rows(1.0))]),
         ("pg_rewrite", &[(0, Rows(1.0)), (2, Rows(1.0))]),
@@ -312,7 +314,7 @@ pub fn rows_estimate(relation: &Relation, catalog: &Catalog) -> f64 {
         "pg_operator" => 800,
         "pg_am" | "pg_database" | "pg_language" | "pg_tablespace" => 4,
         "pg_amop" | "pg_amproc" => 800,
-        "pg_rewrite" | "pg_trigger" => catalog.relation_count() / 10,
+        "pg_rewrite" | "pg_trigger" | "pg_policy" => catalog.relation_count() / 10,
         _ => 100,
     };
     count.max(1) as f64
@@ -350,6 +352,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_namespace", pg_namespace::rows),
     ("pg_operator", pg_operator::rows),
     ("pg_partitioned_table", pg_partitioned_table::rows),
+    ("pg_policy", pg_policy::rows),
     ("pg_proc", pg_proc::rows),
     ("pg_range", pg_range::rows),
     ("pg_rewrite", pg_rewrite::rows),
@@ -369,7 +372,6 @@ const EMPTY: &[&str] = &[
     "pg_largeobject",
     "pg_largeobject_metadata",
     "pg_parameter_acl",
-    "pg_policy",
     "pg_publication",
     "pg_publication_namespace",
     "pg_publication_rel",

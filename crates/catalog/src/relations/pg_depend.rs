@@ -29,13 +29,14 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
 }
 
 /// What depends on others.
-const CLASSES: [Oid; 10] = [
+const CLASSES: [Oid; 11] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
     classes::PG_PROC,
     classes::PG_OPERATOR,
     classes::PG_CONSTRAINT,
     classes::PG_TRIGGER,
+    classes::PG_POLICY,
     classes::PG_DEFAULT_ACL,
     classes::PG_COLLATION,
     classes::PG_CAST,

@@ -4,6 +4,7 @@ use melba_types::{Datum, Oid};
 
 use super::{Rows, Source, push, values::*};
 use crate::classes;
+use crate::role_uses::RoleUseKind;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     for found in s.catalog.role_uses() {
@@ -17,7 +18,11 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
                 Datum::Int4(found.object.sub),
                 oid(classes::PG_AUTHID),
                 oid(found.role),
-                char(if found.is_owner { b'o' } else { b'a' }),
+                char(match found.how {
+                    RoleUseKind::Owner => b'o',
+                    RoleUseKind::Acl => b'a',
+                    RoleUseKind::Policy => b'r',
+                }),
             ]
         );
     }

@@ -5,6 +5,7 @@
 
 mod functions;
 mod order;
+mod policies;
 mod properties;
 mod relations;
 mod types;
@@ -83,6 +84,7 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     all.extend(refreshes);
     all.extend(views::after(reader)?);
     all.extend(relations::after(reader)?);
+    all.extend(policies::entries(reader)?);
     all.extend(properties::entries(reader)?);
     all.sort_by_key(|e| e.section);
     Ok(all)

@@ -186,10 +186,7 @@ fn has_role(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 fn row_security_active(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let Some(relation) = catalog.relation(object(call, oids::REGCLASS, &args[0])?) else { return Ok(Datum::Bool(false)) };
-    let role = current_role(call)?;
-    let bypasses = catalog.role(role).is_some_and(|r| r.superuser || r.bypass_rls);
-    let owner = !relation.force_row_security && catalog.has_role(role, relation.owner, RoleUse::Inherit);
-    Ok(Datum::Bool(relation.row_security && !bypasses && !owner))
+    Ok(Datum::Bool(catalog.hides_rows(relation, current_role(call)?)))
 }
 
 /// acldefault(): the list that stands for "nothing granted or revoked".

@@ -109,6 +109,7 @@ impl Planner<'_> {
             kind: RangeKind::Relation { oid: member.relation.oid, inherit: false, sample: None },
             name: member.alias.clone().unwrap_or_else(|| old.name.clone()),
             columns: relation_columns(&member.relation),
+            security: Vec::new(),
             ..old.clone()
         };
         let needed = level.needed[entry].iter().map(|(c, places)| (member.number(*c), *places)).collect();

@@ -168,6 +168,11 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     let inserted: Vec<i16> = columns.iter().map(|at| *at as i16 + 1).collect();
     let required = Privileges { insert: true, inserted: inserted.clone(), ..Privileges::default() };
     permissions::require(&cx.ddl.catalog(), cx.ddl.user, &relation, &required)?;
+    if cx.ddl.with_context(|c| melba_analyze::is_restricted(c, &relation, cx.ddl.user))? {
+        return Err(
+            err!(FEATURE_NOT_SUPPORTED, "COPY FROM not supported with row-level security").hint("Use INSERT statements instead.")
+        );
+    }
     let exec = (cx.exec)();
     let catalog = exec.catalog().clone();
     let builder = TargetBuilder { catalog: &catalog, session: &*exec.session };

@@ -47,6 +47,8 @@ pub(super) struct Planned {
     path: Arc<SearchPath>,
     /// Whose privileges on schemas it was analyzed with.
     user: Oid,
+    /// Policies hold for this user, with row_security as it was.
+    row_security: Option<bool>,
     parameter_types: Vec<Oid>,
     columns: Option<Arc<[ResultColumn]>>,
     /// Of a statement whose literals are its parameters.
@@ -67,7 +69,17 @@ impl Planned {
     pub(super) fn is_current(&self, context: &StatementContext) -> bool {
         Arc::ptr_eq(&self.catalog, &context.catalog)
             && (Arc::ptr_eq(&self.path, &context.path) || self.path.path == context.path.path)
+            && self.is_of_user(context)
     }
+
+    /// The policies in it are those that hold for the user.
+    pub(super) fn is_of_user(&self, context: &StatementContext) -> bool {
+        self.row_security.is_none_or(|on| self.user == context.user.oid && on == row_security(context))
+    }
+}
+
+fn row_security(context: &StatementContext) -> bool {
+    context.setting("row_security").as_deref() != Some("off")
 }
 
 impl Compiled {
@@ -240,6 +252,7 @@ pub(super) fn plan_analyzed(
     if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
         permissions.add(Permissions::of(&analyzed.query, &context.catalog));
     }
+    let secured = secure(context, &mut analyzed.query, &mut permissions)?;
     let columns = result_columns(&analyzed.query, &context.catalog);
     let mut positions = match purpose {
         Purpose::Cursor => add_positions(&mut analyzed.query, &context.catalog),
@@ -258,9 +271,22 @@ pub(super) fn plan_analyzed(
         catalog: context.catalog.clone(),
         path: context.path.clone(),
         user: context.user.oid,
+        row_security: secured,
         parameter_types: analyzed.params,
         columns,
     })
+}
+
+/// Adds the policies of its tables to a query; with what setting of row_security, if the query is another one without it or for
+/// another user.
+pub(super) fn secure(context: &StatementContext, query: &mut Query, permissions: &mut Permissions) -> Result<Option<bool>> {
+    let is_secured = |oid| context.catalog.relation(oid).is_some_and(|r| r.row_security);
+    if !permissions.relations().any(is_secured) {
+        return Ok(None);
+    }
+    let secured = melba_analyze::apply_row_security(&analysis(context), query)?;
+    permissions.add(secured.permissions);
+    Ok(secured.depends_on_user.then(|| row_security(context)))
 }
 
 fn plan_context(context: &StatementContext, explain: bool) -> PlanContext<'_> {
@@ -712,14 +738,18 @@ fn select_one(context: &StatementContext, value: Expr) -> Result<Query> {
 /// Runs a query of one column and one row.
 fn first_value(context: &StatementContext, query: &Query, parameters: &Arc<[Datum]>) -> Result<Datum> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    let mut query = query.clone();
+    let mut permissions = Permissions::of(&query, &context.catalog);
+    let row_security = secure(context, &mut query, &mut permissions)?;
     let planned = Planned {
-        plan: melba_plan::plan(query, &plan_context(context, false))?,
-        permissions: Permissions::of(query, &context.catalog),
+        plan: melba_plan::plan(&query, &plan_context(context, false))?,
+        row_security,
+        permissions,
         catalog: context.catalog.clone(),
         path: context.path.clone(),
         user: context.user.oid,
         parameter_types: Vec::new(),
-        columns: result_columns(query, &context.catalog),
+        columns: result_columns(&query, &context.catalog),
         literals: Vec::new(),
         row_literals: 0,
         positions: Arc::from([]),

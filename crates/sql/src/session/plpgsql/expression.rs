@@ -213,6 +213,7 @@ impl Frame<'_> {
     fn is_current(&self, prepared: &Prepared) -> bool {
         Arc::ptr_eq(&prepared.catalog, &self.context.catalog)
             && (Arc::ptr_eq(&prepared.path, &self.context.path.path) || prepared.path == self.context.path.path)
+            && !matches!(&prepared.what, What::Query(planned) if !planned.is_of_user(&self.context))
             && prepared.shapes.iter().all(|(variable, shape)| match &self.values[*variable] {
                 Datum::Record(record) => {
                     let same_types = Arc::ptr_eq(&record.field_types, &shape.1) || record.field_types == shape.1;

@@ -1,0 +1,31 @@
+//! pg_policy: policies of row-level security.
+
+use super::{Rows, Source, push, values::*};
+use crate::objects::*;
+
+pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+    let policies: Vec<_> = match (s.oid(0), s.oid(2)) {
+        (Some(oid), _) => s.catalog.policy(oid).into_iter().collect(),
+        (None, Some(table)) => s.catalog.policies_of(table),
+        _ => s.catalog.policies().collect(),
+    };
+    for policy in policies {
+        push(policy, out);
+    }
+}
+
+fn push(p: &Policy, out: &mut Rows<'_>) {
+    push!(
+        out,
+        [
+            oid(p.oid),
+            text(&p.name),
+            oid(p.table),
+            char(p.command),
+            bool(p.permissive),
+            oids_or_null(&p.roles),
+            text_or_null(&p.using),
+            text_or_null(&p.check),
+        ]
+    );
+}
