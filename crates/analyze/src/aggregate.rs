@@ -71,33 +71,12 @@ impl<'p> Analyzer<'_, 'p> {
                 order_by.push(self.aggregate_order(arg.clone(), node)?);
             }
         } else {
-            for node in &n.agg_order {
-                let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
-                let Some(expr) = sort.node.as_deref() else { continue };
-                let e = self.order_argument(expr, &args, n.agg_distinct)?;
-                order_by.push(self.aggregate_order(e, node)?);
-            }
+            order_by = self.aggregate_order_by(&n.agg_order, &args, n.agg_distinct)?;
         }
         if n.agg_distinct {
-            for arg in &mut args {
-                *arg = self.resolve_unknown(arg.clone())?;
-                if !self.cx.catalog.type_operators(arg.ty()).equal.is_valid() {
-                    let ty = self.cx.type_name(arg.ty());
-                    return Err(
-                        err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {ty}").at(arg.location())
-                    );
-                }
-            }
-            for order in &order_by {
-                if !args.iter().any(|a| equal(a, &order.expr)) {
-                    return Err(not_in_arguments(order.expr.location()));
-                }
-            }
+            self.check_distinct(&mut args, &order_by)?;
         }
-        let levels_up = self.aggregate_level(&args, &direct_args, &order_by, filter.as_ref(), location)?;
-        self.check_aggregate_place(levels_up, location, "aggregate functions")?;
-        self.level_up(levels_up).has_aggregates = true;
-        Ok(Expr::Aggregate(Box::new(AggregateCall {
+        self.finish_aggregate(AggregateCall {
             function: function.oid,
             args,
             direct_args,
@@ -110,9 +89,47 @@ impl<'p> Analyzer<'_, 'p> {
             ty: call.ty,
             collation: Oid::INVALID,
             input_collation: Oid::INVALID,
-            levels_up,
+            levels_up: 0,
             location,
-        })))
+        })
+    }
+
+    /// Finds the query level of an aggregate whose parts are known, and whether it may stand there.
+    pub fn finish_aggregate(&mut self, mut call: AggregateCall) -> Result<Expr> {
+        let (filter, location) = (call.filter.as_ref(), call.location);
+        call.levels_up = self.aggregate_level(&call.args, &call.direct_args, &call.order_by, filter, location)?;
+        self.check_aggregate_place(call.levels_up, location, "aggregate functions")?;
+        self.level_up(call.levels_up).has_aggregates = true;
+        Ok(Expr::Aggregate(Box::new(call)))
+    }
+
+    /// ORDER BY among an aggregate's arguments.
+    pub fn aggregate_order_by(&mut self, nodes: &'p [pb::Node], args: &[Expr], distinct: bool) -> Result<Vec<AggregateOrder>> {
+        let mut order_by = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
+            let Some(expr) = sort.node.as_deref() else { continue };
+            let e = self.order_argument(expr, args, distinct)?;
+            order_by.push(self.aggregate_order(e, node)?);
+        }
+        Ok(order_by)
+    }
+
+    /// The arguments of DISTINCT must have an equality, and those of ORDER BY be among them.
+    fn check_distinct(&mut self, args: &mut [Expr], order_by: &[AggregateOrder]) -> Result<()> {
+        for arg in args.iter_mut() {
+            *arg = self.resolve_unknown(arg.clone())?;
+            if !self.cx.catalog.type_operators(arg.ty()).equal.is_valid() {
+                let ty = self.cx.type_name(arg.ty());
+                return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {ty}").at(arg.location()));
+            }
+        }
+        for order in order_by {
+            if !args.iter().any(|a| equal(a, &order.expr)) {
+                return Err(not_in_arguments(order.expr.location()));
+            }
+        }
+        Ok(())
     }
 
     /// An expression of an aggregate's ORDER BY: an argument, if it is the same.

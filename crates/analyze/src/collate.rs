@@ -60,6 +60,16 @@ pub fn common(cx: &Context<'_>, exprs: &[Expr]) -> Result<Oid> {
     Ok(if state.strength == Strength::Conflict { Oid::INVALID } else { state.collation })
 }
 
+fn assign_children(cx: &Context<'_>, e: &mut Expr) -> Result<()> {
+    let mut result = Ok(());
+    e.children_mut(&mut |child| {
+        if result.is_ok() {
+            result = assign(cx, child);
+        }
+    });
+    result
+}
+
 /// Derives expressions that do not influence each other.
 pub fn assign_list(cx: &Context<'_>, exprs: &mut [Expr]) -> Result<()> {
     exprs.iter_mut().try_for_each(|e| assign(cx, e))
@@ -132,10 +142,8 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
             derive(cx, arg)?;
             return Ok(State { collation: *collation, strength: Strength::Explicit, location: arg.location() });
         }
-        Expr::FieldSelect { arg, .. } => {
-            derive(cx, arg)?;
-            return Ok(own(e));
-        }
+        // That of its type, whatever its inputs have.
+        Expr::FieldSelect { .. } | Expr::Json(_) => return assign_children(cx, e).map(|()| own(e)),
         Expr::Row(row) => {
             assign_list(cx, &mut row.fields)?;
             return Ok(NOTHING);
@@ -244,7 +252,7 @@ fn store(e: &mut Expr, own: Oid, input: Oid) {
         Expr::Subscript(s) => s.collation = own,
         Expr::Aggregate(a) => (a.collation, a.input_collation) = (own, input),
         Expr::Window(w) => (w.collation, w.input_collation) = (own, input),
-        Expr::Json(j) => j.collation = own,
+        Expr::JsonConstructor(c) => c.collation = own,
         Expr::Coalesce { collation, .. }
         | Expr::MinMax { collation, .. }
         | Expr::Relabel { collation, .. }

@@ -1,222 +1,403 @@
-//! SQL/JSON: constructors, query functions, IS JSON.
+//! SQL/JSON: values with FORMAT, RETURNING, constructors, IS JSON.
 
-use std::sync::Arc;
-
-use melba_types::{DbError, Oid, Result, err, oids};
+use melba_catalog::TypeKind;
+use melba_types::{Datum, DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
 use super::coerce::How;
-use super::scope::NsItem;
-use super::{Analyzer, CoercionContext, nodes};
+use super::{Analyzer, CoercionContext};
 use melba_tree::*;
+
+/// What a value with an optional FORMAT is wanted for.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// The format of a value without one.
+    pub format: JsonFormatKind,
+    /// The type that it must become, by a cast.
+    pub ty: Option<Oid>,
+    /// In PASSING: paths take values of most types as they are.
+    pub passing: bool,
+}
+
+impl Wanted {
+    /// An argument of a constructor: any value.
+    pub const ARGUMENT: Wanted = Wanted { format: JsonFormatKind::Default, ty: None, passing: false };
+}
 
 impl<'p> Analyzer<'_, 'p> {
     pub fn json_expression(&mut self, node: &'p NodeEnum) -> Result<Expr> {
         match node {
             NodeEnum::JsonIsPredicate(n) => self.is_json(n),
-            NodeEnum::JsonParseExpr(n) => {
-                let arg = self.json_value(n.expr.as_deref())?;
-                let arg = self.json_text_argument(arg, "JSON()")?;
-                let (ty, typmod) = self.json_output(n.output.as_ref(), oids::JSON)?;
-                Ok(json(JsonOperation::Parse, vec![arg], ty, typmod, n.location, |j| j.unique_keys = n.unique_keys))
-            }
+            NodeEnum::JsonParseExpr(n) => self.json_parse(n),
             NodeEnum::JsonScalarExpr(n) => {
                 let arg = self.boxed(&n.expr)?;
+                let returning = self.json_or_jsonb(n.output.as_ref(), "JSON_SCALAR()")?;
                 let arg = self.resolve_unknown(arg)?;
-                let (ty, typmod) = self.json_output(n.output.as_ref(), oids::JSON)?;
-                Ok(json(JsonOperation::Scalar, vec![arg], ty, typmod, n.location, |_| {}))
+                self.json_constructor(JsonConstructorKind::Scalar, vec![arg], returning, n.location)
             }
-            NodeEnum::JsonSerializeExpr(n) => {
-                let arg = self.json_value(n.expr.as_deref())?;
-                let arg = self.json_text_argument(arg, "JSON_SERIALIZE()")?;
-                let (ty, typmod) = self.json_output(n.output.as_ref(), oids::TEXT)?;
-                if self.cx.category(ty).0 != b'S' && ty != oids::BYTEA {
-                    let name = self.cx.type_name(ty);
-                    return Err(err!(DATATYPE_MISMATCH, "cannot use type {name} in RETURNING clause of JSON_SERIALIZE()")
-                        .hint("Try returning a string type or bytea."));
-                }
-                Ok(json(JsonOperation::Serialize, vec![arg], ty, typmod, n.location, |_| {}))
-            }
+            NodeEnum::JsonSerializeExpr(n) => self.json_serialize(n),
             NodeEnum::JsonObjectConstructor(n) => self.json_object(n),
             NodeEnum::JsonArrayConstructor(n) => {
                 let mut args = Vec::with_capacity(n.exprs.len());
                 for e in &n.exprs {
                     let Some(NodeEnum::JsonValueExpr(v)) = &e.node else { continue };
-                    args.push(self.json_value(Some(v))?);
+                    args.push(self.json_value(Some(v), Wanted::ARGUMENT)?);
                 }
-                let (ty, typmod) = self.json_output(n.output.as_ref(), oids::JSON)?;
-                Ok(json(JsonOperation::Array, args, ty, typmod, n.location, |j| j.absent_on_null = n.absent_on_null))
+                let returning = self.constructor_returning(n.output.as_ref(), &args)?;
+                let mut made = self.constructor(JsonConstructorKind::Array, args, None, returning, n.location)?;
+                made.absent_on_null = n.absent_on_null;
+                Ok(Expr::JsonConstructor(Box::new(made)))
             }
+            NodeEnum::JsonArrayQueryConstructor(n) => self.json_array_of_query(n),
+            NodeEnum::JsonObjectAgg(n) => self.json_object_aggregate(n),
+            NodeEnum::JsonArrayAgg(n) => self.json_array_aggregate(n),
             NodeEnum::JsonFuncExpr(n) => self.json_function(n),
-            NodeEnum::JsonArrayQueryConstructor(n) => Err(DbError::unsupported("JSON_ARRAY over a query").at(n.location)),
-            other => Err(DbError::unsupported("SQL/JSON aggregate").at(nodes::location_of(other))),
+            _ => Err(DbError::internal("unrecognized SQL/JSON expression")),
         }
     }
 
-    /// A value with an optional FORMAT JSON.
-    fn json_value(&mut self, v: Option<&'p pb::JsonValueExpr>) -> Result<Expr> {
+    /// A value with an optional FORMAT JSON, as JSON where that is wanted.
+    pub fn json_value(&mut self, v: Option<&'p pb::JsonValueExpr>, wanted: Wanted) -> Result<Expr> {
         let v = v.ok_or_else(|| DbError::internal("JSON value missing"))?;
         let e = self.boxed(&v.raw_expr)?;
+        self.formatted_value(e, v.format.as_ref(), wanted)
+    }
+
+    pub fn formatted_value(&mut self, e: Expr, written: Option<&pb::JsonFormat>, wanted: Wanted) -> Result<Expr> {
         let e = self.resolve_unknown(e)?;
-        let is_json = v.format.as_ref().is_some_and(|f| f.format_type == pb::JsonFormatType::JsFormatJson as i32);
-        if is_json && e.ty() != oids::JSON && e.ty() != oids::JSONB {
-            let how = How { context: CoercionContext::Explicit, form: CoercionForm::ImplicitCast, location: -1 };
+        let (ty, location) = (e.ty(), e.location());
+        let format = json_format(written);
+        let at = written.map_or(-1, |f| f.location);
+        let is_string = self.cx.category(ty).0 == b'S';
+        let is_json = matches!(ty, oids::JSON | oids::JSONB);
+        if format.kind != JsonFormatKind::Default && format.encoding != JsonEncoding::Default && ty != oids::BYTEA {
+            return Err(err!(DATATYPE_MISMATCH, "JSON ENCODING clause is only allowed for bytea input type").at(at));
+        }
+        let kind = match format.kind {
+            JsonFormatKind::Default if wanted.passing && (is_string || is_path_value(ty)) => return Ok(e),
+            JsonFormatKind::Default if wanted.passing => wanted.format,
+            _ if is_json => JsonFormatKind::Default,
+            JsonFormatKind::Default => wanted.format,
+            written => written,
+        };
+        let target = match wanted.ty {
+            Some(target) => target,
+            None if kind == JsonFormatKind::Default => return Ok(e),
+            None if kind == JsonFormatKind::Jsonb => oids::JSONB,
+            None => oids::JSON,
+        };
+        if ty == target {
+            return Ok(e);
+        }
+        if !wanted.passing && wanted.ty.is_none() && ty != oids::BYTEA && !is_string {
+            let how = if format.kind == JsonFormatKind::Default { "implicit" } else { "explicit" };
+            let error = err!(DATATYPE_MISMATCH, "cannot use non-string types with {how} FORMAT JSON clause");
+            return Err(error.at(if at >= 0 { at } else { location }));
+        }
+        let mut formatting = case_test(&e);
+        if kind == JsonFormatKind::Json && ty == oids::BYTEA {
+            formatting = self.decode_json(formatting, format, location)?;
+        }
+        let formatting = self.to_json_type(formatting, target, wanted.ty.is_some(), location)?;
+        Ok(Expr::JsonValue(Box::new(JsonValue { arg: e, formatting, format })))
+    }
+
+    /// A cast, or what to_json and to_jsonb make of a value that there is no cast of.
+    fn to_json_type(&mut self, e: Expr, target: Oid, only_cast: bool, location: i32) -> Result<Expr> {
+        let from = e.ty();
+        let how = How { context: CoercionContext::Explicit, form: CoercionForm::ExplicitCast, location };
+        if let Some(cast) = self.coerce_to_target(e.clone(), target, -1, how)? {
+            return Ok(cast);
+        }
+        if only_cast {
+            let (from, to) = (self.cx.type_name(from), self.cx.type_name(target));
+            return Err(err!(CANNOT_COERCE, "cannot cast type {from} to {to}").at(location));
+        }
+        let name = if target == oids::JSON { "to_json" } else { "to_jsonb" };
+        self.built_in_call(name, &[oids::ANYELEMENT], vec![e], location)
+    }
+
+    /// bytea in the encoding of its FORMAT to text.
+    fn decode_json(&mut self, e: Expr, format: JsonFormat, location: i32) -> Result<Expr> {
+        let encoding = encoding_name(format);
+        self.built_in_call("convert_from", &[oids::BYTEA, oids::NAME], vec![e, encoding], location)
+    }
+
+    /// A call of a built-in function of exactly these types.
+    fn built_in_call(&mut self, name: &str, types: &[Oid], args: Vec<Expr>, location: i32) -> Result<Expr> {
+        let function = self.cx.function_with(name, types).ok_or_else(|| DbError::internal(format!("no function {name}")))?;
+        Ok(Expr::Function(Box::new(FunctionCall {
+            function: function.oid,
+            args,
+            defaulted: 0,
+            ty: function.return_type,
+            collation: Oid::INVALID,
+            input_collation: Oid::INVALID,
+            returns_set: false,
+            variadic: false,
+            form: CoercionForm::Call,
+            typmod: -1,
+            location,
+        })))
+    }
+
+    /// RETURNING as it was written; `None` without it.
+    pub fn json_returning(&mut self, output: Option<&'p pb::JsonOutput>, any_type: bool) -> Result<Option<JsonReturning>> {
+        let Some(output) = output else { return Ok(None) };
+        let Some(name) = output.type_name.as_ref() else { return Ok(None) };
+        self.returning_of(name, output.returning.as_ref().and_then(|r| r.format.as_ref()), any_type).map(Some)
+    }
+
+    /// A type and its FORMAT; `any_type`: FORMAT may be written for types that are no strings.
+    pub fn returning_of(
+        &mut self,
+        name: &'p pb::TypeName,
+        written: Option<&pb::JsonFormat>,
+        any_type: bool,
+    ) -> Result<JsonReturning> {
+        let (ty, typmod) = self.cx.transform_type_name(name)?;
+        if name.setof {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "returning SETOF types is not supported in SQL/JSON functions"));
+        }
+        if self.cx.ty(ty)?.type_kind == TypeKind::Pseudo {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "returning pseudo-types is not supported in SQL/JSON functions"));
+        }
+        let mut format = json_format(written);
+        match format.kind {
+            JsonFormatKind::Default if ty == oids::JSONB => format.kind = JsonFormatKind::Jsonb,
+            JsonFormatKind::Default => format.kind = JsonFormatKind::Json,
+            _ => self.check_output_format(format, written.map_or(-1, |f| f.location), ty, any_type)?,
+        }
+        Ok(JsonReturning { ty, typmod, format })
+    }
+
+    fn check_output_format(&self, format: JsonFormat, at: i32, ty: Oid, any_type: bool) -> Result<()> {
+        let of_json = matches!(ty, oids::BYTEA | oids::JSON | oids::JSONB) || self.cx.category(ty).0 == b'S';
+        if !any_type && !of_json {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot use JSON format with non-string output types").at(at));
+        }
+        if format.kind != JsonFormatKind::Json {
+            return Ok(());
+        }
+        if ty != oids::BYTEA && format.encoding != JsonEncoding::Default {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot set JSON encoding for non-bytea output types").at(at));
+        }
+        if matches!(format.encoding, JsonEncoding::Utf16 | JsonEncoding::Utf32) {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "unsupported JSON encoding")
+                .hint("Only UTF8 JSON encoding is supported.")
+                .at(at));
+        }
+        Ok(())
+    }
+
+    /// RETURNING of a constructor: by default jsonb when an argument is, else json.
+    pub fn constructor_returning(&mut self, output: Option<&'p pb::JsonOutput>, args: &[Expr]) -> Result<JsonReturning> {
+        if let Some(returning) = self.json_returning(output, true)? {
+            return Ok(returning);
+        }
+        let jsonb = args.iter().any(|a| a.ty() == oids::JSONB);
+        Ok(plain_returning(if jsonb { oids::JSONB } else { oids::JSON }))
+    }
+
+    /// RETURNING where it can only be json or jsonb.
+    fn json_or_jsonb(&mut self, output: Option<&'p pb::JsonOutput>, construct: &str) -> Result<JsonReturning> {
+        let Some(returning) = self.json_returning(output, false)? else { return Ok(plain_returning(oids::JSON)) };
+        if !matches!(returning.ty, oids::JSON | oids::JSONB) {
+            let name = self.cx.type_name(returning.ty);
+            let at = output.and_then(|o| o.type_name.as_ref()).map_or(-1, |n| n.location);
+            return Err(err!(DATATYPE_MISMATCH, "cannot use type {name} in RETURNING clause of {construct}")
+                .hint("Try returning json or jsonb.")
+                .at(at));
+        }
+        Ok(returning)
+    }
+
+    /// A constructor whose value becomes one of the RETURNING type.
+    pub fn constructor(
+        &mut self,
+        kind: JsonConstructorKind,
+        args: Vec<Expr>,
+        function: Option<Expr>,
+        returning: JsonReturning,
+        location: i32,
+    ) -> Result<JsonConstructor> {
+        let mut made = JsonConstructor {
+            kind,
+            args,
+            function,
+            coercion: None,
+            returning,
+            collation: Oid::INVALID,
+            absent_on_null: false,
+            unique_keys: false,
+            location,
+        };
+        let from = made.made_type();
+        if from != returning.ty {
+            let value = Expr::CaseTest { ty: from, typmod: -1, collation: Oid::INVALID };
+            made.coercion = Some(self.coerce_made(value, returning)?);
+        }
+        Ok(made)
+    }
+
+    fn json_constructor(
+        &mut self,
+        kind: JsonConstructorKind,
+        args: Vec<Expr>,
+        returning: JsonReturning,
+        location: i32,
+    ) -> Result<Expr> {
+        Ok(Expr::JsonConstructor(Box::new(self.constructor(kind, args, None, returning, location)?)))
+    }
+
+    /// json or jsonb that a constructor made to its RETURNING type.
+    fn coerce_made(&mut self, value: Expr, returning: JsonReturning) -> Result<Expr> {
+        if returning.format.kind == JsonFormatKind::Json && returning.ty == oids::BYTEA {
+            let text = self.coerce_to_specific(value, oids::TEXT, "JSON_FUNCTION")?;
+            let encoding = encoding_name(returning.format);
+            return self.built_in_call("convert_to", &[oids::TEXT, oids::NAME], vec![text, encoding], -1);
+        }
+        let from = value.ty();
+        let coerced = self.coerce_to_target(value, returning.ty, returning.typmod, How::assignment())?;
+        coerced.ok_or_else(|| {
+            let (from, to) = (self.cx.type_name(from), self.cx.type_name(returning.ty));
+            err!(CANNOT_COERCE, "cannot cast type {from} to {to}")
+        })
+    }
+
+    fn json_parse(&mut self, n: &'p pb::JsonParseExpr) -> Result<Expr> {
+        let returning = self.json_or_jsonb(n.output.as_ref(), "JSON()")?;
+        let v = n.expr.as_deref();
+        let arg = if n.unique_keys {
+            let raw = v.map(|v| &v.raw_expr).ok_or_else(|| DbError::internal("JSON value missing"))?;
+            let arg = self.json_text(raw, v.and_then(|v| v.format.as_ref()))?;
+            if arg.ty() != oids::TEXT {
+                return Err(err!(DATATYPE_MISMATCH, "cannot use non-string types with WITH UNIQUE KEYS clause").at(n.location));
+            }
+            arg
+        } else {
+            self.json_value(v, Wanted { format: JsonFormatKind::Json, ty: Some(returning.ty), passing: false })?
+        };
+        let mut made = self.constructor(JsonConstructorKind::Parse, vec![arg], None, returning, n.location)?;
+        made.unique_keys = n.unique_keys;
+        Ok(Expr::JsonConstructor(Box::new(made)))
+    }
+
+    fn json_serialize(&mut self, n: &'p pb::JsonSerializeExpr) -> Result<Expr> {
+        let arg = self.json_value(n.expr.as_deref(), Wanted { format: JsonFormatKind::Json, ty: None, passing: false })?;
+        let text = JsonReturning {
+            format: JsonFormat { kind: JsonFormatKind::Json, ..JsonFormat::default() },
+            ty: oids::TEXT,
+            typmod: -1,
+        };
+        let returning = self.json_returning(n.output.as_ref(), true)?.unwrap_or(text);
+        if returning.ty != oids::BYTEA && self.cx.category(returning.ty).0 != b'S' {
+            let name = self.cx.type_name(returning.ty);
+            return Err(err!(DATATYPE_MISMATCH, "cannot use type {name} in RETURNING clause of JSON_SERIALIZE()")
+                .hint("Try returning a string type or bytea."));
+        }
+        let value = case_test(&arg);
+        let mut made = self.constructor(JsonConstructorKind::Serialize, vec![arg], None, returning, n.location)?;
+        made.coercion = Some(self.coerce_made(value, returning)?);
+        Ok(Expr::JsonConstructor(Box::new(made)))
+    }
+
+    /// Text that is to be JSON: a string, or bytea in the encoding of its FORMAT. Other types come back as they are.
+    fn json_text(&mut self, node: &'p Option<Box<pb::Node>>, written: Option<&pb::JsonFormat>) -> Result<Expr> {
+        let e = self.boxed(node)?;
+        let format = json_format(written);
+        let ty = e.ty();
+        if ty == oids::BYTEA {
+            let formatting = self.decode_json(case_test(&e), format, e.location())?;
+            return Ok(Expr::JsonValue(Box::new(JsonValue { arg: e, formatting, format })));
+        }
+        let mut e = e;
+        if ty == oids::UNKNOWN || self.cx.category(ty).0 == b'S' {
             let location = e.location();
-            return self.coerce_to_target(e, oids::JSON, -1, how)?.ok_or_else(|| {
-                err!(DATATYPE_MISMATCH, "cannot use non-string types with explicit FORMAT JSON clause").at(location)
-            });
+            let coerced = self.coerce_to_target(e, oids::TEXT, -1, How::implicit())?;
+            e = coerced.ok_or_else(|| {
+                let (from, to) = (self.cx.type_name(ty), self.cx.type_name(oids::TEXT));
+                err!(CANNOT_COERCE, "cannot cast type {from} to {to}").at(location)
+            })?;
+        }
+        if format.encoding != JsonEncoding::Default {
+            let at = written.map_or(-1, |f| f.location);
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot use JSON FORMAT ENCODING clause for non-bytea input types").at(at));
         }
         Ok(e)
     }
 
-    fn json_text_argument(&mut self, e: Expr, construct: &str) -> Result<Expr> {
-        let ty = self.cx.base_type(e.ty());
-        let fits = matches!(ty, oids::JSON | oids::JSONB | oids::BYTEA) || self.cx.category(ty).0 == b'S';
-        if fits {
-            return Ok(e);
-        }
-        let name = self.cx.type_name(e.ty());
-        Err(err!(DATATYPE_MISMATCH, "cannot cast type {name} to json in {construct}").at(e.location()))
-    }
-
-    fn json_output(&mut self, output: Option<&'p pb::JsonOutput>, default: Oid) -> Result<(Oid, i32)> {
-        match output.and_then(|o| o.type_name.as_ref()) {
-            Some(name) => self.cx.transform_type_name(name),
-            None => Ok((default, -1)),
-        }
-    }
-
     fn is_json(&mut self, n: &'p pb::JsonIsPredicate) -> Result<Expr> {
-        let e = self.boxed(&n.expr)?;
-        let e = self.resolve_unknown(e)?;
-        let ty = self.cx.base_type(e.ty());
-        if !matches!(ty, oids::JSON | oids::JSONB | oids::BYTEA) && self.cx.category(ty).0 != b'S' {
-            let name = self.cx.type_name(e.ty());
+        let arg = self.json_text(&n.expr, n.format.as_ref())?;
+        let ty = arg.ty();
+        if !matches!(ty, oids::TEXT | oids::JSON | oids::JSONB) {
+            let name = self.cx.type_name(ty);
             return Err(err!(DATATYPE_MISMATCH, "cannot use type {name} in IS JSON predicate"));
         }
-        let operation = match pb::JsonValueType::try_from(n.item_type) {
-            Ok(pb::JsonValueType::JsTypeObject) => JsonOperation::IsJsonObject,
-            Ok(pb::JsonValueType::JsTypeArray) => JsonOperation::IsJsonArray,
-            Ok(pb::JsonValueType::JsTypeScalar) => JsonOperation::IsJsonScalar,
-            _ => JsonOperation::IsJson,
+        let item = match pb::JsonValueType::try_from(n.item_type) {
+            Ok(pb::JsonValueType::JsTypeObject) => JsonItemType::Object,
+            Ok(pb::JsonValueType::JsTypeArray) => JsonItemType::Array,
+            Ok(pb::JsonValueType::JsTypeScalar) => JsonItemType::Scalar,
+            _ => JsonItemType::Any,
         };
-        Ok(json(operation, vec![e], oids::BOOL, -1, n.location, |j| j.unique_keys = n.unique_keys))
+        Ok(Expr::IsJson(Box::new(IsJson { arg, item, unique_keys: n.unique_keys, location: n.location })))
     }
 
     fn json_object(&mut self, n: &'p pb::JsonObjectConstructor) -> Result<Expr> {
         let mut args = Vec::with_capacity(n.exprs.len() * 2);
         for e in &n.exprs {
             let Some(NodeEnum::JsonKeyValue(pair)) = &e.node else { continue };
-            let key = self.boxed(&pair.key)?;
-            args.push(self.resolve_unknown(key)?);
-            args.push(self.json_value(pair.value.as_deref())?);
+            args.push(self.boxed(&pair.key)?);
+            args.push(self.json_value(pair.value.as_deref(), Wanted::ARGUMENT)?);
         }
-        let (ty, typmod) = self.json_output(n.output.as_ref(), oids::JSON)?;
-        Ok(json(JsonOperation::Object, args, ty, typmod, n.location, |j| {
-            j.absent_on_null = n.absent_on_null;
-            j.unique_keys = n.unique;
-        }))
-    }
-
-    fn json_function(&mut self, n: &'p pb::JsonFuncExpr) -> Result<Expr> {
-        let (operation, name, default) = match pb::JsonExprOp::try_from(n.op) {
-            Ok(pb::JsonExprOp::JsonExistsOp) => (JsonOperation::Exists, "JSON_EXISTS()", oids::BOOL),
-            Ok(pb::JsonExprOp::JsonQueryOp) => (JsonOperation::Query, "JSON_QUERY()", oids::JSONB),
-            Ok(pb::JsonExprOp::JsonValueOp) => (JsonOperation::Value, "JSON_VALUE()", oids::TEXT),
-            _ => return Err(DbError::internal("unrecognized JSON function")),
-        };
-        let item = self.json_value(n.context_item.as_deref())?;
-        let (from, at) = (item.ty(), item.location());
-        let how = How { context: CoercionContext::Explicit, form: CoercionForm::ImplicitCast, location: -1 };
-        let item = self.coerce_to_target(item, oids::JSONB, -1, how)?.ok_or_else(|| {
-            let from = self.cx.type_name(from);
-            err!(DATATYPE_MISMATCH, "cannot cast type {from} to jsonb in {name}").at(at)
-        })?;
-        let path = self.boxed(&n.pathspec)?;
-        let (from, at) = (path.ty(), path.location());
-        let path =
-            self.coerce_to_target(path, oids::JSONPATH, -1, How { context: CoercionContext::Explicit, ..How::implicit() })?;
-        let path = path.ok_or_else(|| {
-            let from = self.cx.type_name(from);
-            err!(DATATYPE_MISMATCH, "JSON path expression must be of type jsonpath, not of type {from}").at(at)
-        })?;
-        let mut passing: Vec<(Arc<str>, Expr)> = Vec::with_capacity(n.passing.len());
-        for arg in &n.passing {
-            let Some(NodeEnum::JsonArgument(arg)) = &arg.node else { continue };
-            passing.push((arg.name.as_str().into(), self.json_value(arg.val.as_deref())?));
-        }
-        let (ty, typmod) = self.json_output(n.output.as_ref(), default)?;
-        let on_empty = self.json_behavior(n.on_empty.as_deref(), ty, typmod)?;
-        let on_error = self.json_behavior(n.on_error.as_deref(), ty, typmod)?;
-        Ok(json(operation, vec![item], ty, typmod, n.location, |j| {
-            j.path = Some(path);
-            j.passing = passing;
-            j.on_empty = on_empty;
-            j.on_error = on_error;
-            j.wrapper = match pb::JsonWrapper::try_from(n.wrapper) {
-                Ok(pb::JsonWrapper::JswConditional) => 1,
-                Ok(pb::JsonWrapper::JswUnconditional) => 2,
-                _ => 0,
-            };
-            j.omit_quotes = n.quotes == pb::JsonQuotes::JsQuotesOmit as i32;
-        }))
-    }
-
-    fn json_behavior(&mut self, b: Option<&'p pb::JsonBehavior>, ty: Oid, typmod: i32) -> Result<Option<JsonBehavior>> {
-        use pb::JsonBehaviorType as T;
-        let Some(b) = b else { return Ok(None) };
-        Ok(Some(match T::try_from(b.btype).unwrap_or(T::Undefined) {
-            T::JsonBehaviorNull | T::Undefined => JsonBehavior::Null,
-            T::JsonBehaviorError => JsonBehavior::Error,
-            T::JsonBehaviorEmpty => JsonBehavior::Empty,
-            T::JsonBehaviorTrue => JsonBehavior::True,
-            T::JsonBehaviorFalse => JsonBehavior::False,
-            T::JsonBehaviorUnknown => JsonBehavior::Unknown,
-            T::JsonBehaviorEmptyArray => JsonBehavior::EmptyArray,
-            T::JsonBehaviorEmptyObject => JsonBehavior::EmptyObject,
-            T::JsonBehaviorDefault => {
-                let e = self.boxed(&b.expr)?;
-                let (from, location) = (e.ty(), e.location());
-                let how = How { context: CoercionContext::Assignment, form: CoercionForm::ImplicitCast, location };
-                let coerced = self.coerce_to_target(e, ty, typmod, how)?;
-                JsonBehavior::Default(Box::new(coerced.ok_or_else(|| {
-                    let (from, to) = (self.cx.type_name(from), self.cx.type_name(ty));
-                    err!(CANNOT_COERCE, "cannot cast behavior expression of type {from} to {to}").at(location)
-                })?))
-            }
-        }))
-    }
-
-    pub fn json_table(&mut self, n: &'p pb::JsonTable) -> Result<NsItem> {
-        Err(DbError::unsupported("JSON_TABLE").at(n.location))
+        let returning = self.constructor_returning(n.output.as_ref(), &args)?;
+        let mut made = self.constructor(JsonConstructorKind::Object, args, None, returning, n.location)?;
+        made.absent_on_null = n.absent_on_null;
+        made.unique_keys = n.unique;
+        Ok(Expr::JsonConstructor(Box::new(made)))
     }
 }
 
-fn json(
-    operation: JsonOperation,
-    args: Vec<Expr>,
-    ty: Oid,
-    typmod: i32,
-    location: i32,
-    fill: impl FnOnce(&mut JsonExpr),
-) -> Expr {
-    let mut e = JsonExpr {
-        operation,
-        args,
-        path: None,
-        passing: Vec::new(),
-        ty,
-        typmod,
-        collation: Oid::INVALID,
-        on_empty: None,
-        on_error: None,
-        wrapper: 0,
-        omit_quotes: false,
-        absent_on_null: false,
-        unique_keys: false,
-        location,
+/// The placeholder of a value that is computed before.
+pub fn case_test(e: &Expr) -> Expr {
+    Expr::CaseTest { ty: e.ty(), typmod: e.typmod(), collation: Oid::INVALID }
+}
+
+/// json or jsonb in its own format.
+fn plain_returning(ty: Oid) -> JsonReturning {
+    let kind = if ty == oids::JSONB { JsonFormatKind::Jsonb } else { JsonFormatKind::Json };
+    JsonReturning { ty, typmod: -1, format: JsonFormat { kind, ..JsonFormat::default() } }
+}
+
+pub fn json_format(written: Option<&pb::JsonFormat>) -> JsonFormat {
+    let Some(written) = written else { return JsonFormat::default() };
+    let kind = match pb::JsonFormatType::try_from(written.format_type) {
+        Ok(pb::JsonFormatType::JsFormatJson) => JsonFormatKind::Json,
+        Ok(pb::JsonFormatType::JsFormatJsonb) => JsonFormatKind::Jsonb,
+        _ => JsonFormatKind::Default,
     };
-    fill(&mut e);
-    Expr::Json(Box::new(e))
+    let encoding = match pb::JsonEncoding::try_from(written.encoding) {
+        Ok(pb::JsonEncoding::JsEncUtf8) => JsonEncoding::Utf8,
+        Ok(pb::JsonEncoding::JsEncUtf16) => JsonEncoding::Utf16,
+        Ok(pb::JsonEncoding::JsEncUtf32) => JsonEncoding::Utf32,
+        _ => JsonEncoding::Default,
+    };
+    JsonFormat { kind, encoding }
+}
+
+fn encoding_name(format: JsonFormat) -> Expr {
+    let name = match format.encoding {
+        JsonEncoding::Utf16 => "UTF16",
+        JsonEncoding::Utf32 => "UTF32",
+        _ => "UTF8",
+    };
+    Expr::Const(Const { value: Datum::text(name), ty: oids::NAME, typmod: -1, collation: Oid::INVALID, location: -1 })
+}
+
+/// Whether a path takes values of the type without their being JSON.
+fn is_path_value(ty: Oid) -> bool {
+    matches!(ty, oids::BOOL | oids::NUMERIC | oids::INT2 | oids::INT4 | oids::INT8 | oids::FLOAT4 | oids::FLOAT8)
+        || matches!(ty, oids::TEXT | oids::VARCHAR)
+        || matches!(ty, oids::DATE | oids::TIME | oids::TIMETZ | oids::TIMESTAMP | oids::TIMESTAMPTZ)
 }

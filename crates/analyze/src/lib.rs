@@ -28,6 +28,9 @@ mod inline;
 mod insert;
 mod join;
 mod json;
+mod json_aggregate;
+mod json_query;
+mod json_table;
 mod literal;
 mod locking;
 mod merge;
@@ -86,6 +89,7 @@ pub use routine::{
 pub use routine_scope::{RoutineScope, input_names};
 pub use row_security::{Secured, apply_row_security, is_restricted};
 pub use scope::ExprKind;
+pub use targets::suggested_name;
 pub use trigger::{NEW_ENTRY, OLD_ENTRY, TABLE_OID, analyze_trigger_condition, stored_trigger_condition, trigger_entries};
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
 pub use variables::{NameConflict, Variable, VariableField, Variables};

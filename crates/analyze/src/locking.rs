@@ -68,7 +68,7 @@ impl<'p> Analyzer<'_, 'p> {
                 RangeKind::Relation { .. } | RangeKind::Subquery { .. } => None,
                 RangeKind::Join { .. } => Some("a join"),
                 RangeKind::Function { .. } => Some("a function"),
-                RangeKind::TableFunction(_) => Some("a table function"),
+                RangeKind::JsonTable(_) => Some("a table function"),
                 RangeKind::Values { .. } => Some("VALUES"),
                 RangeKind::Cte { .. } => Some("a WITH query"),
                 RangeKind::Transition { .. } => Some("a named tuplestore"),

@@ -148,7 +148,7 @@ impl<'p> Analyzer<'_, 'p> {
         })))
     }
 
-    fn check_sublink_place(&self, location: i32) -> Result<()> {
+    pub fn check_sublink_place(&self, location: i32) -> Result<()> {
         let text = match self.level().kind.0 {
             ExprKind::CheckConstraint | ExprKind::DomainCheck => "cannot use subquery in check constraint",
             ExprKind::ColumnDefault | ExprKind::FunctionDefault => "cannot use subquery in DEFAULT expression",

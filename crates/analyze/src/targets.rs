@@ -144,6 +144,13 @@ pub fn target(expr: Expr, name: Arc<str>) -> Target {
     Target { expr, name, junk: false, reference: 0, column: 0, origin: (Oid::INVALID, 0) }
 }
 
+/// The name an expression suggests for its column, if any.
+pub fn suggested_name(node: &pb::Node) -> Option<String> {
+    let mut name = None;
+    figure(node, &mut name);
+    name
+}
+
 /// The name an expression suggests for its column, and how strongly (0 not at all).
 pub fn figure(node: &pb::Node, name: &mut Option<String>) -> u8 {
     let Some(node) = &node.node else { return 0 };

@@ -1,7 +1,8 @@
 //! Whether what an expression calls is immutable.
 
 use melba_catalog::classes;
-use melba_types::{Oid, oids};
+use melba_fmgr::{CallContext, registry};
+use melba_types::{Datum, Oid, oids};
 
 use super::context::Context;
 use melba_tree::*;
@@ -33,6 +34,44 @@ pub fn is_mutable(cx: &Context<'_>, e: &Expr) -> bool {
             });
             out || input
         }
+        Expr::JsonConstructor(c) => c.args.iter().any(|a| is_json_mutable(cx, a.ty())),
+        Expr::Json(j) => is_path_mutable(cx, j),
         _ => false,
     })
+}
+
+/// Whether the JSON of a type's values may depend on the session, as PostgreSQL sees it, which does not look into arrays and rows.
+fn is_json_mutable(cx: &Context<'_>, ty: Oid) -> bool {
+    let base = cx.base_type(ty);
+    if matches!(base, oids::JSON | oids::JSONB | oids::BOOL | oids::UNKNOWN) {
+        return false;
+    }
+    let has_parts = cx.catalog.array_element(base).is_some() || cx.is_complex(base) || base == oids::RECORD;
+    if has_parts || matches!(base, oids::DATE | oids::TIMESTAMP | oids::TIMESTAMPTZ) {
+        return true;
+    }
+    let output = cx.catalog.type_(base).and_then(|t| cx.function_with(&t.output, &[base]));
+    output.is_none_or(|f| f.volatility != b'i')
+}
+
+/// Whether a path may select other items under another time zone. One that is no constant may.
+fn is_path_mutable(cx: &Context<'_>, j: &JsonExpr) -> bool {
+    let Expr::Const(path) = &j.path else { return true };
+    if path.value.is_null() {
+        return false;
+    }
+    let mut args = vec![path.value.clone()];
+    for (name, value) in &j.passing {
+        args.extend([Datum::Text(name.clone()), Datum::Oid(value.ty().0)]);
+    }
+    let context = CallContext {
+        session: cx.session,
+        arg_types: &[],
+        return_type: oids::BOOL,
+        collation: Oid::INVALID,
+        variadic: false,
+        columns: None,
+    };
+    let asks = registry::scalar("sqljson_path_is_mutable");
+    asks.is_none_or(|asks| !matches!(asks(&context, &args), Ok(Datum::Bool(false))))
 }

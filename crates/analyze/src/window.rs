@@ -66,7 +66,27 @@ impl<'p> Analyzer<'_, 'p> {
         if call.returns_set {
             return Err(err!(INVALID_FUNCTION_DEFINITION, "window functions cannot return sets").at(location));
         }
-        for e in call.args.iter().chain(&syntax.filter) {
+        let over = n.over.as_deref();
+        let over = over.ok_or_else(|| err!(WRONG_OBJECT_TYPE, "window function {shown} requires an OVER clause").at(location))?;
+        let call = WindowCall {
+            function: function.oid,
+            args: call.args,
+            star: n.agg_star,
+            filter: syntax.filter.clone(),
+            window: 0,
+            aggregate,
+            ignore_nulls: false,
+            ty: call.ty,
+            collation: Oid::INVALID,
+            input_collation: Oid::INVALID,
+            location,
+        };
+        self.finish_window(call, over)
+    }
+
+    /// Finds the window of a call whose arguments are known, and whether it may stand there.
+    pub fn finish_window(&mut self, mut call: WindowCall, over: &'p pb::WindowDef) -> Result<Expr> {
+        for e in call.args.iter().chain(&call.filter) {
             let mut nested = None;
             e.visit(0, &mut |e, level| {
                 if let Expr::Window(w) = e
@@ -80,25 +100,10 @@ impl<'p> Analyzer<'_, 'p> {
                 return Err(err!(WINDOWING_ERROR, "window function calls cannot be nested").at(at));
             }
         }
-        self.check_window_place(location)?;
-        let window = match n.over.as_deref() {
-            Some(over) => self.window_of(over)?,
-            None => return Err(err!(WRONG_OBJECT_TYPE, "window function {shown} requires an OVER clause").at(location)),
-        };
+        self.check_window_place(call.location)?;
+        call.window = self.window_of(over)?;
         self.level_mut().has_windows = true;
-        Ok(Expr::Window(Box::new(WindowCall {
-            function: function.oid,
-            args: call.args,
-            star: n.agg_star,
-            filter: syntax.filter.clone(),
-            window,
-            aggregate,
-            ignore_nulls: false,
-            ty: call.ty,
-            collation: Oid::INVALID,
-            input_collation: Oid::INVALID,
-            location,
-        })))
+        Ok(Expr::Window(Box::new(call)))
     }
 
     /// The index of the window that OVER means.

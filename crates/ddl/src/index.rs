@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_catalog::{IndexInfo, IndexKey, ObjectAddress, Relation, RelationKind, Storage, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
-use pg_query::protobuf::{IndexElem, IndexStmt, Node, SortByDir, SortByNulls, node::Node as N};
+use pg_query::protobuf::{IndexElem, IndexStmt, SortByDir, SortByNulls, node::Node as N};
 
 use super::Ddl;
 use super::expression::Use;
@@ -215,7 +215,7 @@ impl Ddl<'_> {
                 let stored = self.stored_expression(node, relation, Use::IndexExpression, None)?;
                 depends_on.extend(column_addresses(relation, &stored.columns));
                 depends_on.extend(stored.depends_on);
-                key.name = function_name(node);
+                key.name = melba_analyze::suggested_name(node);
                 match stored.column_only {
                     // (a) is the column itself.
                     Some(column) => key.column = column,
@@ -371,7 +371,7 @@ fn column_addresses(relation: &Relation, columns: &[i16]) -> impl Iterator<Item 
     columns.iter().map(|number| ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: i32::from(*number) })
 }
 
-/// Names of an index's columns: the column's, the expression's function, or `expr`, numbered when repeated.
+/// Names of an index's columns: the column's, what the expression suggests, or `expr`, numbered when repeated.
 fn index_column_names(relation: &Relation, keys: &[KeyRequest], include: &[i16]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let base = keys
@@ -391,15 +391,6 @@ fn index_column_names(relation: &Relation, keys: &[KeyRequest], include: &[i16])
         names.push(unique);
     }
     names
-}
-
-fn function_name(node: &Node) -> Option<String> {
-    match node.node.as_ref()? {
-        N::FuncCall(f) => strings(&f.funcname).last().map(|s| s.to_string()),
-        N::CoalesceExpr(_) => Some("coalesce".to_owned()),
-        N::TypeCast(c) => c.arg.as_deref().and_then(function_name),
-        _ => None,
-    }
 }
 
 /// What messages call relations of a kind, in the plural.

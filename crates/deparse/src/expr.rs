@@ -70,7 +70,10 @@ impl<'a> Printer<'a> {
                 }
             }
             Expr::MergeAction => self.put("MERGE_ACTION()"),
-            Expr::Json(j) => self.json(j),
+            Expr::JsonValue(v) => self.json_value(v),
+            Expr::JsonConstructor(c) => self.json_constructor(c),
+            Expr::IsJson(p) => self.is_json(e, p),
+            Expr::Json(j) => self.json_query(j, show_implicit),
             Expr::NextValue { sequence, .. } => {
                 let name = self.catalog.relation(*sequence).map_or_else(|| "?".into(), |r| self.relation_name(r));
                 self.put(&format!("nextval('{}'::regclass)", name.replace('\'', "''")));
@@ -79,7 +82,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Parentheses that only the pretty form leaves out.
-    fn in_parens(&mut self, f: impl FnOnce(&mut Self)) {
+    pub(super) fn in_parens(&mut self, f: impl FnOnce(&mut Self)) {
         let parens = !self.drop_parens;
         if parens {
             self.put("(");
@@ -91,7 +94,7 @@ impl<'a> Printer<'a> {
     }
 
     /// An operand of `parent`, in parentheses where the pretty form needs them.
-    fn operand(&mut self, e: &'a Expr, parent: &'a Expr, right: bool) {
+    pub(super) fn operand(&mut self, e: &'a Expr, parent: &'a Expr, right: bool) {
         let parens = self.drop_parens && !is_simple(e, parent, right, &|oid| self.operator_name(oid));
         if parens {
             self.put("(");
@@ -433,7 +436,12 @@ impl<'a> Printer<'a> {
 
     fn aggregate(&mut self, a: &'a AggregateCall) {
         let name = self.function_name(a.function);
-        self.put(&name);
+        self.aggregate_as(&name, a, ", ", "");
+    }
+
+    /// An aggregate by the name it was called by; `options` follow its arguments.
+    pub(super) fn aggregate_as(&mut self, name: &str, a: &'a AggregateCall, separator: &str, options: &str) {
+        self.put(name);
         self.put("(");
         if a.distinct {
             self.put("DISTINCT ");
@@ -448,7 +456,7 @@ impl<'a> Printer<'a> {
             }
             for (i, arg) in a.args.iter().enumerate() {
                 if i > 0 {
-                    self.put(", ");
+                    self.put(separator);
                 }
                 if a.variadic && i + 1 == a.args.len() {
                     self.put("VARIADIC ");
@@ -460,6 +468,7 @@ impl<'a> Printer<'a> {
                 self.aggregate_order(&a.order_by);
             }
         }
+        self.put(options);
         self.put(")");
         self.filter(a.filter.as_ref());
     }
@@ -484,12 +493,23 @@ impl<'a> Printer<'a> {
 
     fn window_call(&mut self, w: &'a WindowCall) {
         let name = self.function_name(w.function);
-        self.put(&name);
+        self.window_as(&name, w, ", ", "");
+    }
+
+    /// A window function by the name it was called by; `options` follow its arguments.
+    pub(super) fn window_as(&mut self, name: &str, w: &'a WindowCall, separator: &str, options: &str) {
+        self.put(name);
         self.put("(");
         if w.star {
             self.put("*");
         }
-        self.list(&w.args);
+        for (i, arg) in w.args.iter().enumerate() {
+            if i > 0 {
+                self.put(separator);
+            }
+            self.expr(arg, true);
+        }
+        self.put(options);
         self.put(")");
         self.filter(w.filter.as_ref());
         self.put(" OVER ");
@@ -571,61 +591,6 @@ impl<'a> Printer<'a> {
             self.put(&format!("({typmod})"));
         }
     }
-
-    fn json(&mut self, j: &'a JsonExpr) {
-        let is_json = |kind: &str| format!(" IS JSON{kind}{}", if j.unique_keys { " WITH UNIQUE KEYS" } else { "" });
-        let suffix = match j.operation {
-            JsonOperation::IsJson => is_json(""),
-            JsonOperation::IsJsonObject => is_json(" OBJECT"),
-            JsonOperation::IsJsonArray => is_json(" ARRAY"),
-            JsonOperation::IsJsonScalar => is_json(" SCALAR"),
-            _ => String::new(),
-        };
-        if !suffix.is_empty() {
-            self.list(&j.args);
-            self.put(&suffix);
-            return;
-        }
-        self.put(match j.operation {
-            JsonOperation::Value => "JSON_VALUE(",
-            JsonOperation::Query => "JSON_QUERY(",
-            JsonOperation::Exists => "JSON_EXISTS(",
-            JsonOperation::Object => "JSON_OBJECT(",
-            JsonOperation::Array => "JSON_ARRAY(",
-            JsonOperation::Parse => "JSON(",
-            JsonOperation::Scalar => "JSON_SCALAR(",
-            _ => "JSON_SERIALIZE(",
-        });
-        if j.operation == JsonOperation::Object {
-            for (i, pair) in j.args.chunks(2).enumerate() {
-                if i > 0 {
-                    self.put(", ");
-                }
-                self.expr(&pair[0], true);
-                if let Some(value) = pair.get(1) {
-                    self.put(" : ");
-                    self.expr(value, true);
-                }
-            }
-        } else {
-            self.list(&j.args);
-        }
-        if let Some(path) = &j.path {
-            self.put(", ");
-            self.expr(path, false);
-        }
-        for (i, (name, value)) in j.passing.iter().enumerate() {
-            self.put(if i == 0 { " PASSING " } else { ", " });
-            self.expr(value, true);
-            self.put(" AS ");
-            self.ident(name);
-        }
-        if matches!(j.operation, JsonOperation::Value | JsonOperation::Query | JsonOperation::Serialize) {
-            let ty = self.type_name(j.ty, j.typmod);
-            self.put(&format!(" RETURNING {ty}"));
-        }
-        self.put(")");
-    }
 }
 
 /// Left sides of a sublink's comparison.
@@ -669,6 +634,7 @@ fn shows_implicit(parent: &Expr) -> bool {
             | Expr::RowCompare(_)
             | Expr::NullIf(_)
             | Expr::NullTest { .. }
+            | Expr::IsJson(_)
             | Expr::FieldSelect { .. }
     )
 }

@@ -164,7 +164,12 @@ impl<'a> Printer<'a> {
                 show_alias = entry.alias.is_some() || *name != **own;
                 show_columns = false;
             }
-            RangeKind::TableFunction(_) | RangeKind::Join { .. } | RangeKind::Result => {}
+            RangeKind::JsonTable(table) => {
+                self.json_table(table);
+                show_alias = entry.alias.is_some();
+                show_columns = table.columns.iter().zip(&entry.columns).any(|(own, c)| own.column.name != c.name);
+            }
+            RangeKind::Join { .. } | RangeKind::Result => {}
         }
         self.alias(&name, entry, show_alias, show_columns);
     }

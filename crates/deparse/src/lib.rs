@@ -6,6 +6,7 @@
 mod constant;
 mod expr;
 mod from;
+mod json;
 mod modify;
 mod operator;
 mod query;

@@ -33,6 +33,7 @@ pub(super) fn is_simple(expr: &Expr, parent: &Expr, right: bool, name: &dyn Fn(m
         | Expr::Window(_)
         | Expr::NextValue { .. }
         | Expr::Json(_)
+        | Expr::JsonConstructor(_)
         | Expr::MergeAction
         | Expr::CaseTest { .. }
         | Expr::Case(_) => true,
@@ -50,7 +51,9 @@ pub(super) fn is_simple(expr: &Expr, parent: &Expr, right: bool, name: &dyn Fn(m
         | Expr::BooleanTest { .. }
         | Expr::Distinct(_)
         | Expr::RowCompare(_)
+        | Expr::IsJson(_)
         | Expr::Collate { .. } => in_list_or_logic(parent),
+        Expr::JsonValue(v) => is_simple(&v.arg, expr, false, name),
         // Only a list puts it between delimiters.
         Expr::ScalarArray(_) => is_list(parent),
         Expr::Not(_) => matches!(parent, Expr::And(_) | Expr::Or(_)) || is_list(parent),

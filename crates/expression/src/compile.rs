@@ -1,5 +1,7 @@
 //! From `melba_tree::Expr` to `Expression`: functions and types are looked up, variables placed, constants folded.
 
+mod json;
+
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
@@ -251,7 +253,10 @@ impl<'a> Compiler<'a> {
             }
             Expr::Default { .. } => return Err(DbError::internal("DEFAULT was not replaced before planning")),
             Expr::CurrentOf { args } => (Node::CurrentOf(self.compile_all(args)?), oids::BOOL),
-            Expr::Json(_) => return Err(DbError::unsupported("SQL/JSON query functions")),
+            Expr::JsonValue(value) => return self.json_value(value),
+            Expr::JsonConstructor(made) => return self.json_constructor(made),
+            Expr::IsJson(test) => return self.is_json(test),
+            Expr::Json(query) => return self.json_query(query),
             _ => return Err(DbError::internal("expression kind not compiled")),
         };
         Ok(self.expression(node, ty))

@@ -15,6 +15,7 @@ pub mod compile;
 mod condition;
 mod evaluation;
 pub mod expand;
+mod json;
 pub mod key;
 mod pieces;
 mod routine;
@@ -33,6 +34,7 @@ pub use batch::{Vector, filter, repeat};
 pub use call::{Call, Target};
 pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
 pub use evaluation::{Evaluation, NoSubPlans, SubPlans};
+pub use json::{JsonPath, JsonQuery};
 pub use pieces::{Pieces, Weight};
 pub use routine::Routine;
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
@@ -126,6 +128,12 @@ pub enum Node {
         sequence: Oid,
     },
     SubPlan(Box<SubPlan>),
+    /// `body` with the value of `arg` as the innermost local.
+    Let {
+        arg: Box<Expression>,
+        body: Box<Expression>,
+    },
+    JsonQuery(Box<JsonQuery>),
     /// MERGE_ACTION().
     MergeAction,
     /// The ctid of the table's row that a cursor stands on.
@@ -307,6 +315,11 @@ impl Expression {
                 f(arg);
                 f(element);
             }
+            Node::Let { arg, body } => {
+                f(arg);
+                f(body);
+            }
+            Node::JsonQuery(query) => query.for_each_child(f),
             Node::ScalarArray(s) => s.call.args.iter().for_each(f),
             Node::Case(case) => {
                 case.arg.iter().for_each(&mut *f);

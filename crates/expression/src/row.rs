@@ -60,17 +60,12 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
             Datum::Record(record) => record.fields.get(*field).cloned().unwrap_or(Datum::Null),
             _ => Datum::Null,
         },
-        Node::FieldStore { arg, values, types } => {
-            let mut fields = match arg.eval_row(ctx, row)? {
-                Datum::Record(record) => record.fields.clone(),
-                _ => Vec::new(),
-            };
-            fields.resize(types.len(), Datum::Null);
-            for (field, value) in values {
-                fields[*field] = value.eval_row(ctx, row)?;
-            }
-            return record(expression, types, None, fields);
+        Node::FieldStore { arg, values, types } => return field_store(expression, (arg, values, types), ctx, row),
+        Node::Let { arg, body } => {
+            let value = arg.eval_row(ctx, row)?;
+            return ctx.with_local(value, || body.eval_row(ctx, row));
         }
+        Node::JsonQuery(query) => return query.eval(expression.ty, ctx, row),
         Node::Subscript(s) => return array::subscript(s, ctx, row),
         Node::SqlValue { function, typmod } => return sqlvalue::eval(*function, expression.ty, *typmod, ctx),
         Node::NextValue { sequence } => return sqlvalue::next_value(*sequence, expression.ty, ctx),
@@ -78,6 +73,24 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
         Node::CursorRow { cursor, table } => cursor_row(cursor, *table, ctx, row)?.map_or(Datum::Null, Datum::Int8),
         Node::CurrentOf(args) => Datum::Bool(is_current(args, ctx, row)?),
     })
+}
+
+/// A row with other values in some of its fields.
+fn field_store(
+    expression: &Expression,
+    (arg, values, types): (&Expression, &[(usize, Expression)], &Arc<[Oid]>),
+    ctx: &Evaluation,
+    row: &[Datum],
+) -> Result<Datum> {
+    let mut fields = match arg.eval_row(ctx, row)? {
+        Datum::Record(record) => record.fields.clone(),
+        _ => Vec::new(),
+    };
+    fields.resize(types.len(), Datum::Null);
+    for (field, value) in values {
+        fields[*field] = value.eval_row(ctx, row)?;
+    }
+    record(expression, types, None, fields)
 }
 
 /// Whether a cursor stands on a row: the cursor's name, the row's ctid and tableoid.

@@ -4,6 +4,7 @@ mod access;
 mod aggregates;
 mod build;
 mod cast;
+mod construct;
 mod edit;
 mod expand;
 pub mod jsonpath;

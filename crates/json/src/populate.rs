@@ -213,6 +213,23 @@ fn fill(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Rec
     Ok(Datum::Record(Arc::new(Record { type_oid: ty, field_types, field_names, fields })))
 }
 
+/// The value of a type that a whole jsonb stands for. Its strings keep their quotes where the type reads text.
+pub fn populate(session: &dyn Session, ty: Oid, typmod: i32, value: &Value) -> Result<Datum> {
+    let target = RowColumn { name: "".into(), ty, typmod };
+    let base = lookup::base_type(session, ty);
+    if base == oids::JSONB {
+        let value = datum(value)?;
+        return if base == ty { Ok(value) } else { io::check_domain(session, ty, value) };
+    }
+    let is_composite = lookup::array_element(session, base).is_some() || columns(session, base).is_some();
+    match value {
+        Value::String(_) if columns(session, base).is_some() => Err(not_a_row(&Source::Tree(value))),
+        Value::String(_) if is_composite => Err(expected_array("")),
+        _ if is_composite => convert(session, &target, &Source::Tree(value), "", None),
+        _ => io::text_in(session, ty, typmod, &io::text_of(session, oids::JSONB, &datum(value)?)?),
+    }
+}
+
 /// The SQL value of a JSON value; `path` names it in messages. Fields that an object lacks are those of `before`.
 fn convert(session: &dyn Session, target: &RowColumn, source: &Source<'_>, path: &str, before: Option<&Datum>) -> Result<Datum> {
     let (ty, typmod) = (target.ty, target.typmod);
@@ -256,9 +273,7 @@ fn array(session: &dyn Session, ty: Oid, element: Oid, typmod: i32, source: &Sou
     if source.is_string() {
         return io::text_in(session, ty, typmod, &source.text()?);
     }
-    let hint = || format!("See the value of key \"{path}\".");
-    let expected = || err!(INVALID_TEXT_REPRESENTATION, "expected JSON array").hint(hint());
-    let elements = source.elements().ok_or_else(expected)?;
+    let elements = source.elements().ok_or_else(|| expected_array(path))?;
     let mut dims = Vec::new();
     let mut values = Vec::new();
     collect(session, element, typmod, &elements, 0, &mut dims, &mut values, path)?;
@@ -267,6 +282,11 @@ fn array(session: &dyn Session, ty: Oid, element: Oid, typmod: i32, source: &Sou
         false => dims.into_iter().map(|length| ArrayDim { length, lower_bound: 1 }).collect(),
     };
     Ok(Datum::Array(Arc::new(Array { element_type: element, dims, elements: values })))
+}
+
+fn expected_array(path: &str) -> DbError {
+    let error = err!(INVALID_TEXT_REPRESENTATION, "expected JSON array");
+    if path.is_empty() { error } else { error.hint(format!("See the value of key \"{path}\".")) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "one step of a recursion that fills two accumulators")]

@@ -6,7 +6,7 @@ pub static TABLES: Tables = Tables {
     scalars: &[
         &[crate::access::FUNCTIONS, crate::access::COMPARISONS, crate::build::FUNCTIONS, crate::cast::FUNCTIONS],
         &[crate::edit::FUNCTIONS, crate::populate::FUNCTIONS, crate::subscript::FUNCTIONS, crate::text::FUNCTIONS],
-        &[crate::jsonpath::FUNCTIONS],
+        &[crate::jsonpath::FUNCTIONS, crate::jsonpath::QUERY_FUNCTIONS, crate::construct::FUNCTIONS],
     ],
     sets: &[crate::expand::SETS, crate::populate::SETS, crate::jsonpath::SETS],
     aggregates: &[&[crate::aggregates::AGGREGATES]],

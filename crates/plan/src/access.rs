@@ -1,6 +1,7 @@
 //! How one relation is read: sequentially, by an index, by a function, a subquery.
 
 mod index;
+pub mod json_table;
 mod leaf;
 mod members;
 mod prune;
@@ -45,6 +46,8 @@ const SYSTEM_ROW: f64 = 0.025;
 const SYSTEM_LOOKUP: f64 = 0.5;
 /// A plan serves statements that change few rows and those that change many; it is made once.
 const TRANSITION_ROWS: f64 = 100.0;
+/// What PostgreSQL expects of a table function.
+const JSON_TABLE_ROWS: f64 = 100.0;
 /// Calling a function for its rows takes about as long as such a lookup.
 const FUNCTION_SCAN: f64 = 0.5;
 
@@ -99,7 +102,10 @@ impl Planner<'_> {
             }
             RangeKind::Result => Ok(vec![self.simple_path(entry, Access::Result, own, own_params, 1.0)]),
             RangeKind::Join { .. } => Err(DbError::internal("a join is no relation")),
-            RangeKind::TableFunction(_) => Err(DbError::unsupported("JSON_TABLE")),
+            RangeKind::JsonTable(table) => {
+                let params = json_table::inputs(table).fold(own_params, |all, e| all | rels_of(e));
+                Ok(vec![self.simple_path(entry, Access::JsonTable, own, params, JSON_TABLE_ROWS)])
+            }
         }
     }
 
@@ -110,7 +116,7 @@ impl Planner<'_> {
 
     fn simple_path(&self, entry: usize, access: Access, own: &[Expr], params: Rels, rows: f64) -> Rc<Path> {
         let sel = self.conjunction(own);
-        let startup = if matches!(access, Access::Function) { FUNCTION_SCAN } else { 0.01 };
+        let startup = if matches!(access, Access::Function | Access::JsonTable) { FUNCTION_SCAN } else { 0.01 };
         Rc::new(Path {
             rels: 1 << entry,
             params: params & !(1 << entry),

@@ -396,6 +396,7 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
             _ => format!("Bitmap Heap Scan{on}"),
         },
         Op::FunctionScan(_) => format!("Function Scan{on}"),
+        Op::JsonTable(_) => format!("Table Function Scan{on}"),
         Op::CteScan { cte } => match plan.ctes.get(*cte) {
             Some(_) => format!("CTE Scan{on}"),
             None => "CTE Scan".into(),

@@ -1,5 +1,6 @@
 //! The nodes of a plan: what to run, with every expression compiled against the rows of the node's input.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use melba_engine::RelationLockMode;
@@ -8,7 +9,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
-use melba_expression::{Call, Routine};
+use melba_expression::{Call, JsonPath, Routine};
 use melba_tree::{Frame, LockStrength, LockWait, OutputColumn, SetOperation};
 
 /// An immutable plan, shared by its executions.
@@ -124,6 +125,7 @@ pub enum Op {
     IndexScan(Arc<IndexScanNode>),
     SystemScan(Arc<SystemScanNode>),
     FunctionScan(Arc<FunctionScanNode>),
+    JsonTable(Arc<JsonTableNode>),
     CteScan { cte: usize },
     WorkTableScan { table: usize },
     Filter(Arc<FilterNode>),
@@ -378,6 +380,28 @@ pub struct FunctionScanNode {
     pub filter: Vec<Expression>,
     /// Which of the columns are given out.
     pub outputs: Vec<usize>,
+}
+
+/// JSON_TABLE.
+#[derive(Debug)]
+pub struct JsonTableNode {
+    /// The document, PASSING and the root's path, of which all items are asked.
+    pub rows: JsonPath,
+    /// Errors of the paths of rows are raised.
+    pub throws: bool,
+    /// The root first.
+    pub paths: Vec<JsonTableStep>,
+    /// Over the item of their path as a local; `None`: its number.
+    pub columns: Vec<Option<Expression>>,
+}
+
+/// A path that gives rows, and its own columns.
+#[derive(Debug)]
+pub struct JsonTableStep {
+    pub path: Datum,
+    pub columns: Range<usize>,
+    /// Paths over its items: their rows follow each other.
+    pub nested: Vec<usize>,
 }
 
 #[derive(Debug)]

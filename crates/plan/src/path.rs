@@ -84,6 +84,7 @@ pub(super) enum Access {
     },
     Function,
     Transition,
+    JsonTable,
     Values,
     Cte,
     Result,

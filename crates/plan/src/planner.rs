@@ -268,10 +268,20 @@ impl<'a> Planner<'a> {
 
     /// `test`: the first parameter of a sub-plan's columns.
     pub fn compile_in(&mut self, expr: &Expr, layout: &Layout, test: Option<usize>) -> Result<Expression> {
+        self.compile_with(layout, test, |compiler| compiler.compile(expr))
+    }
+
+    /// What `f` compiles, over the columns of a layout.
+    pub fn compile_with<T>(
+        &mut self,
+        layout: &Layout,
+        test: Option<usize>,
+        f: impl FnOnce(&mut Compiler<'_>) -> Result<T>,
+    ) -> Result<T> {
         let catalog = self.context.catalog;
         let session = self.context.session;
         let mut scope = PlanScope { planner: self, layout, test };
-        Compiler::new(catalog, Some(session), &mut scope).compile(expr)
+        f(&mut Compiler::new(catalog, Some(session), &mut scope))
     }
 
     pub fn new_parameter(&mut self, owner: Option<(usize, usize, i16)>) -> usize {

@@ -222,6 +222,7 @@ impl<'a> Planner<'a> {
                 RangeKind::Subquery { query, .. } => query.visit(1, &mut note),
                 RangeKind::Function { functions, .. } => functions.iter().for_each(|f| f.expr.visit(0, &mut note)),
                 RangeKind::Values { rows } => rows.iter().flatten().for_each(|e| e.visit(0, &mut note)),
+                RangeKind::JsonTable(table) => super::access::json_table::inputs(table).for_each(|e| e.visit(0, &mut note)),
                 _ => {}
             }
         }

@@ -6,6 +6,7 @@
 //! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
 
 mod dependencies;
+mod json;
 mod leakproof;
 pub mod permissions;
 mod privileges;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
+pub use json::*;
 pub use privileges::Privileges;
 pub use props::{C_COLLATION, DEFAULT_COLLATION, equal, shape};
 pub use row_check::{RowCheck, RowCheckKind};
@@ -188,21 +190,44 @@ pub struct RangeEntry {
 #[derive(Clone, Debug)]
 pub enum RangeKind {
     /// Table, partitioned table, materialized view, sequence or system relation. ONLY: `inherit` is false.
-    Relation { oid: Oid, inherit: bool, sample: Option<Box<TableSample>> },
+    Relation {
+        oid: Oid,
+        inherit: bool,
+        sample: Option<Box<TableSample>>,
+    },
     /// Subquery in FROM, a view's query (`view` is its OID), or a set operation's leaf.
-    Subquery { query: Box<Query>, view: Oid },
+    Subquery {
+        query: Box<Query>,
+        view: Oid,
+    },
     /// Functions in FROM, ROWS FROM; `ordinality` adds the last column.
-    Function { functions: Vec<RangeFunction>, ordinality: bool },
+    Function {
+        functions: Vec<RangeFunction>,
+        ordinality: bool,
+    },
     /// VALUES lists.
-    Values { rows: Vec<Vec<Expr>> },
+    Values {
+        rows: Vec<Vec<Expr>>,
+    },
     /// Reference to a CTE `levels` queries outwards; `self_reference` inside its own recursive term.
-    Cte { name: Arc<str>, levels: usize, self_reference: bool },
+    Cte {
+        name: Arc<str>,
+        levels: usize,
+        self_reference: bool,
+    },
     /// The rows of `table` that a statement has changed, by the name that the trigger gives them whose function reads them.
-    Transition { name: Arc<str>, table: Oid },
+    Transition {
+        name: Arc<str>,
+        table: Oid,
+    },
     /// A join as seen by names, for each column its merged expression; also a view whose table is changed, which is in no FROM.
-    Join { kind: JoinKind, merged: Vec<Expr>, using_columns: usize, using_alias: Option<Arc<str>> },
-    /// JSON_TABLE, XMLTABLE.
-    TableFunction(Box<TableFunction>),
+    Join {
+        kind: JoinKind,
+        merged: Vec<Expr>,
+        using_columns: usize,
+        using_alias: Option<Arc<str>>,
+    },
+    JsonTable(Box<JsonTable>),
     /// FROM-less SELECT's grouping of nothing, and INSERT ... DEFAULT VALUES.
     Result,
 }
@@ -221,23 +246,6 @@ pub struct RangeFunction {
     pub columns: Vec<OutputColumn>,
     /// A column definition list was given (for record-returning functions).
     pub column_definitions: bool,
-}
-
-/// JSON_TABLE: root path over the context item; nested paths in `children`.
-#[derive(Clone, Debug)]
-pub struct TableFunction {
-    pub context: Expr,
-    pub path: Arc<str>,
-    pub passing: Vec<(Arc<str>, Expr)>,
-    pub columns: Vec<TableFunctionColumn>,
-    pub error_on_error: bool,
-}
-
-#[derive(Clone, Debug)]
-pub enum TableFunctionColumn {
-    Ordinality(OutputColumn),
-    Value { column: OutputColumn, path: Arc<str>, expr: Box<JsonExpr> },
-    Nested { path: Arc<str>, columns: Vec<TableFunctionColumn> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -531,6 +539,11 @@ pub enum Expr {
     },
     /// MERGE_ACTION().
     MergeAction,
+    /// A value with FORMAT JSON, or one that is made jsonb for a path.
+    JsonValue(Box<JsonValue>),
+    JsonConstructor(Box<JsonConstructor>),
+    IsJson(Box<IsJson>),
+    /// JSON_EXISTS, JSON_QUERY, JSON_VALUE.
     Json(Box<JsonExpr>),
     /// nextval of an identity or serial default: sequence OID.
     NextValue {
@@ -798,56 +811,4 @@ pub enum SqlValueFunction {
     SessionUser,
     CurrentCatalog,
     CurrentSchema,
-}
-
-/// SQL/JSON query functions and constructors.
-#[derive(Clone, Debug)]
-pub struct JsonExpr {
-    pub operation: JsonOperation,
-    /// JSON_VALUE/QUERY/EXISTS: context item, path, PASSING. Constructors: their arguments.
-    pub args: Vec<Expr>,
-    pub path: Option<Expr>,
-    pub passing: Vec<(Arc<str>, Expr)>,
-    pub ty: Oid,
-    pub typmod: i32,
-    pub collation: Oid,
-    pub on_empty: Option<JsonBehavior>,
-    pub on_error: Option<JsonBehavior>,
-    /// WITH WRAPPER: 0 none, 1 conditional, 2 unconditional.
-    pub wrapper: u8,
-    pub omit_quotes: bool,
-    pub absent_on_null: bool,
-    pub unique_keys: bool,
-    pub location: i32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JsonOperation {
-    Value,
-    Query,
-    Exists,
-    Object,
-    Array,
-    /// JSON(), JSON_SCALAR(), JSON_SERIALIZE().
-    Parse,
-    Scalar,
-    Serialize,
-    /// IS JSON [VALUE|OBJECT|ARRAY|SCALAR].
-    IsJson,
-    IsJsonObject,
-    IsJsonArray,
-    IsJsonScalar,
-}
-
-#[derive(Clone, Debug)]
-pub enum JsonBehavior {
-    Null,
-    Error,
-    Empty,
-    True,
-    False,
-    Unknown,
-    EmptyArray,
-    EmptyObject,
-    Default(Box<Expr>),
 }

@@ -24,6 +24,7 @@ impl Expr {
             | Expr::NullTest { .. }
             | Expr::BooleanTest { .. }
             | Expr::RowCompare(_)
+            | Expr::IsJson(_)
             | Expr::CurrentOf { .. } => oids::BOOL,
             Expr::Case(c) => c.ty,
             Expr::Coalesce { ty, .. }
@@ -49,7 +50,9 @@ impl Expr {
             Expr::Window(w) => w.ty,
             Expr::Sublink(s) => s.ty,
             Expr::MergeAction => oids::TEXT,
-            Expr::Json(j) => j.ty,
+            Expr::JsonValue(v) => v.formatting.ty(),
+            Expr::JsonConstructor(c) => c.returning.ty,
+            Expr::Json(j) => j.returning.ty,
         }
     }
 
@@ -74,7 +77,9 @@ impl Expr {
             Expr::Array(a) => array_typmod(a),
             Expr::Subscript(s) => s.typmod,
             Expr::Sublink(s) => s.typmod,
-            Expr::Json(j) => j.typmod,
+            Expr::JsonValue(v) => v.formatting.typmod(),
+            Expr::JsonConstructor(c) => c.returning.typmod,
+            Expr::Json(j) => j.returning.typmod,
             _ => -1,
         }
     }
@@ -103,6 +108,8 @@ impl Expr {
             Expr::Aggregate(a) => a.collation,
             Expr::Window(w) => w.collation,
             Expr::Sublink(s) => s.collation,
+            Expr::JsonValue(v) => v.formatting.collation(),
+            Expr::JsonConstructor(c) => c.collation,
             Expr::Json(j) => j.collation,
             Expr::SqlValue { ty, .. } if *ty == oids::NAME => C_COLLATION,
             _ => Oid::INVALID,
@@ -129,6 +136,8 @@ impl Expr {
                 Some(test) => earlier(s.location, test.location()),
                 None => s.location,
             },
+            Expr::JsonConstructor(c) => c.location,
+            Expr::IsJson(p) => p.location,
             Expr::Json(j) => j.location,
             _ => {
                 let mut location = -1;

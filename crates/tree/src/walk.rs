@@ -91,18 +91,10 @@ macro_rules! expr_children {
                         f(test);
                     }
                 }
-                Expr::Json(j) => {
-                    j.args.$iter().for_each(&mut *f);
-                    if let Some(path) = &$($mut)? j.path {
-                        f(path);
-                    }
-                    j.passing.$iter().for_each(|(_, v)| f(v));
-                    for behavior in [&$($mut)? j.on_empty, &$($mut)? j.on_error].into_iter().flatten() {
-                        if let JsonBehavior::Default(v) = behavior {
-                            f(v);
-                        }
-                    }
-                }
+                Expr::JsonValue(v) => v.$name(f),
+                Expr::JsonConstructor(c) => c.$name(f),
+                Expr::IsJson(p) => f(&$($mut)? p.arg),
+                Expr::Json(j) => j.$name(f),
             }
         }
     };
@@ -197,9 +189,14 @@ macro_rules! from_expressions {
                 RangeKind::Function { functions, .. } => functions.$iter().for_each(|x| f(&$($mut)? x.expr)),
                 RangeKind::Values { rows } => rows.$iter().flatten().for_each(f),
                 RangeKind::Join { merged, .. } => merged.$iter().for_each(f),
-                RangeKind::TableFunction(table) => {
-                    f(&$($mut)? table.context);
+                RangeKind::JsonTable(table) => {
+                    f(&$($mut)? table.item);
                     table.passing.$iter().for_each(|(_, v)| f(v));
+                    for column in table.columns.$iter() {
+                        if let Some(value) = &$($mut)? column.value {
+                            f(value);
+                        }
+                    }
                 }
                 RangeKind::Relation { sample: None, .. }
                 | RangeKind::Subquery { .. }
@@ -270,6 +267,8 @@ impl Expr {
             Expr::Aggregate(a) => a.location = -1,
             Expr::Window(w) => w.location = -1,
             Expr::Sublink(s) => s.location = -1,
+            Expr::JsonConstructor(c) => c.location = -1,
+            Expr::IsJson(p) => p.location = -1,
             Expr::Json(j) => j.location = -1,
             Expr::Array(a) => a.location = -1,
             Expr::Row(r) => r.location = -1,

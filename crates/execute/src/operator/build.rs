@@ -3,8 +3,8 @@
 use melba_types::{Result, limits};
 
 use super::{
-    aggregate, cte, function_scan, hash_join, index_scan, limit, lock_rows, nested_loop, project, set_op, simple, sort,
-    synthesized_scan, system_scan, table_scan, unique_scan, window,
+    aggregate, cte, function_scan, hash_join, index_scan, json_table, limit, lock_rows, nested_loop, project, set_op, simple,
+    sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
 };
 use crate::{ExecContext, Operator};
 use melba_plan::Synthesized;
@@ -24,6 +24,7 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
             None => Box::new(system_scan::SystemScanOp::new(n.clone(), node.kinds.clone())),
         },
         Op::FunctionScan(n) => Box::new(function_scan::FunctionScanOp::new(n.clone(), node.kinds.clone())),
+        Op::JsonTable(n) => Box::new(json_table::JsonTableOp::new(n.clone(), node.kinds.clone())),
         Op::CteScan { cte } => Box::new(cte::CteScanOp::new(node.id, *cte)),
         Op::WorkTableScan { table } => Box::new(cte::WorkTableScanOp::new(*table)),
         Op::Filter(n) => Box::new(simple::FilterOp::new(n.clone(), ctx)?),

@@ -9,6 +9,7 @@ mod function_scan;
 mod hash_join;
 mod index_scan;
 mod integers;
+mod json_table;
 mod limit;
 mod lock_rows;
 mod nested_loop;

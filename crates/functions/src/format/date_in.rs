@@ -59,6 +59,11 @@ pub struct Standard {
     pub zoned: bool,
 }
 
+/// Whether what a template reads has a time zone.
+pub fn template_has_zone(template: &str) -> Result<bool> {
+    Ok(has_part(&date_template(template)?, DatePart::Zone))
+}
+
 /// Reads `text` by `template` as the SQL standard wants it: every character of both must fit.
 pub fn parse_standard(session_zone: &Zone, text: &str, template: &str) -> Result<Standard> {
     let nodes = date_template(template)?;
@@ -71,9 +76,13 @@ pub fn parse_standard(session_zone: &Zone, text: &str, template: &str) -> Result
     }
     let mut reader = Reader { exact: true, standard: true, ..Reader::new(text, session_zone) };
     reader.read(&nodes)?;
-    let has = |part: DatePart| nodes.iter().any(|node| matches!(node, Node::Key(p) if p.key.part() == Some(part)));
     let fields = reader.values.resolve(text)?;
+    let has = |part| has_part(&nodes, part);
     Ok(Standard { fields, dated: has(DatePart::Date), timed: has(DatePart::Time), zoned: has(DatePart::Zone) })
+}
+
+fn has_part(nodes: &[Node<DateKey>], part: DatePart) -> bool {
+    nodes.iter().any(|node| matches!(node, Node::Key(p) if p.key.part() == Some(part)))
 }
 
 /// Raw values as read; 0: not given.

@@ -9,7 +9,7 @@ mod number_in;
 mod number_out;
 mod template;
 
-pub use date_in::{DateTimeFields, Standard, parse_standard};
+pub use date_in::{DateTimeFields, Standard, parse_standard, template_has_zone};
 
 use melba_fmgr::ScalarFn;
 use melba_types::{Datum, Numeric, Result};

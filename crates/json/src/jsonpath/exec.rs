@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use melba_fmgr::Session;
 use melba_regexp::{Flags, Flavor, Regexp};
@@ -10,7 +11,7 @@ use melba_types::jsonb::Value;
 use melba_types::{DbError, Numeric, Result, err, limits};
 
 use super::ast::{Accessor, Expr, Operator, Path};
-use super::item::{Base, Item};
+use super::item::{Base, DateTime, Item};
 use super::{datetime, methods};
 
 /// What a path runs over.
@@ -20,10 +21,54 @@ pub struct Executor<'a> {
     pub use_zone: bool,
     pub lax: bool,
     root: Item<'a>,
-    vars: &'a Value,
-    base_of_vars: Rc<Base<'a>>,
-    /// Objects made so far; the document and the variables are 0 and 1.
+    variables: Variables<'a>,
+    /// Objects made so far; the document is 0, and the variables follow it.
     made: Cell<i64>,
+}
+
+/// What a path's `$name` stand for.
+pub enum Variables<'a> {
+    /// The fields of an object.
+    Object(&'a Value, Rc<Base<'a>>),
+    Named(&'a [Variable]),
+}
+
+/// One of PASSING.
+pub struct Variable {
+    pub name: Arc<str>,
+    pub value: VariableValue,
+}
+
+pub enum VariableValue {
+    Json(Value),
+    DateTime(DateTime),
+}
+
+impl<'a> Variables<'a> {
+    pub fn of_object(object: &'a Value) -> Variables<'a> {
+        Variables::Object(object, Base::new(1, object, 0))
+    }
+
+    fn find(&self, name: &str) -> Option<Item<'a>> {
+        match self {
+            Variables::Object(object, base) => Item::Part(object, base.clone()).field(name).flatten(),
+            Variables::Named(variables) => {
+                let at = variables.iter().position(|v| *v.name == *name)?;
+                Some(match &variables[at].value {
+                    VariableValue::Json(value) => Item::Part(value, Base::new(at as i64 + 1, value, 0)),
+                    VariableValue::DateTime(value) => Item::DateTime(value.clone()),
+                })
+            }
+        }
+    }
+
+    /// How many documents the path has besides its own.
+    fn documents(&self) -> i64 {
+        match self {
+            Variables::Object(..) => 1,
+            Variables::Named(variables) => variables.len() as i64,
+        }
+    }
 }
 
 /// Where `@` and `last` point.
@@ -43,9 +88,10 @@ pub fn is_suppressible(error: &DbError) -> bool {
 }
 
 impl<'a> Executor<'a> {
-    pub fn new(session: &'a dyn Session, root: &'a Value, vars: &'a Value, lax: bool, use_zone: bool) -> Executor<'a> {
+    pub fn new(session: &'a dyn Session, root: &'a Value, variables: Variables<'a>, lax: bool, use_zone: bool) -> Executor<'a> {
         let root = Item::Part(root, Base::new(0, root, 0));
-        Executor { session, use_zone, lax, root, vars, base_of_vars: Base::new(1, vars, 0), made: Cell::new(2) }
+        let made = Cell::new(1 + variables.documents());
+        Executor { session, use_zone, lax, root, variables, made }
     }
 
     /// The items the path selects.
@@ -89,8 +135,7 @@ impl<'a> Executor<'a> {
     }
 
     fn variable(&self, name: &str) -> Result<Item<'a>> {
-        let found = Item::Part(self.vars, self.base_of_vars.clone()).field(name).flatten();
-        found.ok_or_else(|| err!(UNDEFINED_OBJECT, "could not find jsonpath variable \"{name}\""))
+        self.variables.find(name).ok_or_else(|| err!(UNDEFINED_OBJECT, "could not find jsonpath variable \"{name}\""))
     }
 
     /// Items, arrays taken apart in lax mode.

@@ -6,12 +6,15 @@
 mod ast;
 mod datetime;
 mod exec;
+mod immutable;
 mod item;
 mod methods;
 mod parser;
+mod query;
 
 pub use ast::{Expr, Path};
 pub use exec::Executor;
+use exec::Variables;
 use item::Item;
 pub use parser::parse;
 
@@ -58,6 +61,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("jsonb_path_query_first", |c, a| query_first(c, a, false)),
     ("jsonb_path_query_first_tz", |c, a| query_first(c, a, true)),
 ];
+
+pub use query::FUNCTIONS as QUERY_FUNCTIONS;
 
 pub const SETS: &[(&str, SetFn)] =
     &[("jsonb_path_query", |c, a| query_set(c, a, false)), ("jsonb_path_query_tz", |c, a| query_set(c, a, true))];
@@ -107,7 +112,7 @@ fn select<T>(
     };
     let silent = matches!(a.get(3), Some(Datum::Bool(true)));
     let target = Value::from_json(root(&a[0]));
-    match Executor::new(call.session, &target, &vars, path.lax, use_zone).run(&path) {
+    match Executor::new(call.session, &target, Variables::of_object(&vars), path.lax, use_zone).run(&path) {
         Ok(items) => finish(items).map(Some),
         Err(e) if silent && exec::is_suppressible(&e) => Ok(None),
         Err(e) => Err(e),

@@ -41,23 +41,16 @@ impl Planner<'_> {
                 let stage = self.create_function_scan(entry, estimate)?;
                 self.finish_leaf(entry, stage, &leaf.filter)
             }
+            Access::JsonTable => {
+                let stage = self.create_json_table(entry, estimate)?;
+                self.finish_leaf(entry, stage, &leaf.filter)
+            }
             Access::Transition => {
                 let stage = self.create_transition_scan(entry, estimate)?;
                 self.finish_leaf(entry, stage, &leaf.filter)
             }
             Access::Values => {
-                let RangeKind::Values { rows } = self.level().entries[entry].kind.clone() else {
-                    return Err(DbError::internal("VALUES entry expected"));
-                };
-                let layout = Layout::default();
-                let mut compiled = Vec::with_capacity(rows.len());
-                for row in &rows {
-                    compiled.push(self.compile_all(row, &layout)?);
-                }
-                let columns = self.level().entries[entry].columns.clone();
-                let kinds = self.kinds_of(&columns);
-                let node = self.node(Op::Values(Arc::new(compiled)), kinds, estimate);
-                let stage = Stage { node, layout: Layout::of(entry, columns.len()) };
+                let stage = self.create_values(entry, estimate)?;
                 self.finish_leaf(entry, stage, &leaf.filter)
             }
             Access::Cte => {
@@ -298,6 +291,21 @@ impl Planner<'_> {
             self.detail(&mut node, "Filter", || self.show_all(filter));
         }
         Ok(Stage { node, layout })
+    }
+
+    fn create_values(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
+        let RangeKind::Values { rows } = self.level().entries[entry].kind.clone() else {
+            return Err(DbError::internal("VALUES entry expected"));
+        };
+        let layout = Layout::default();
+        let mut compiled = Vec::with_capacity(rows.len());
+        for row in &rows {
+            compiled.push(self.compile_all(row, &layout)?);
+        }
+        let columns = self.level().entries[entry].columns.clone();
+        let kinds = self.kinds_of(&columns);
+        let node = self.node(Op::Values(Arc::new(compiled)), kinds, estimate);
+        Ok(Stage { node, layout: Layout::of(entry, columns.len()) })
     }
 
     fn create_function_scan(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {

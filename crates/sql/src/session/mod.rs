@@ -418,6 +418,8 @@ mod golden_tests;
 #[cfg(test)]
 mod spill_tests;
 #[cfg(test)]
+mod sqljson_tests;
+#[cfg(test)]
 mod statement_tests;
 #[cfg(test)]
 pub(crate) mod tests;

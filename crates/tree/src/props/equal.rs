@@ -56,7 +56,9 @@ pub fn shape(e: &Expr) -> String {
                 w.input_collation = Default::default();
             }
             Expr::Sublink(s) => s.location = -1,
-            Expr::Json(j) => j.location = -1,
+            Expr::IsJson(p) => p.location = -1,
+            Expr::JsonConstructor(c) => (c.location, c.collation) = (-1, Default::default()),
+            Expr::Json(j) => (j.location, j.collation) = (-1, Default::default()),
             Expr::Relabel { collation, .. }
             | Expr::CoerceViaIo { collation, .. }
             | Expr::MinMax { collation, .. }

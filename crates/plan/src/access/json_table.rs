@@ -1,0 +1,55 @@
+//! JSON_TABLE as a source of rows.
+
+use std::sync::Arc;
+
+use melba_types::{Datum, DbError, Result};
+
+use crate::explain;
+use crate::layout::Layout;
+use crate::node::{Estimate, JsonTableNode, JsonTableStep, Op};
+use crate::planner::{Planner, Stage};
+use melba_tree::{Expr, JsonBehaviorKind, JsonTable, JsonTablePath, RangeKind};
+
+/// The expressions that its rows are made of.
+pub fn inputs(table: &JsonTable) -> impl Iterator<Item = &Expr> {
+    let values = table.columns.iter().filter_map(|column| column.value.as_ref());
+    table.passing.iter().map(|(_, value)| value).chain(values).chain([&table.item])
+}
+
+impl Planner<'_> {
+    pub(super) fn create_json_table(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
+        let described = self.level().entries[entry].clone();
+        let RangeKind::JsonTable(table) = described.kind else {
+            return Err(DbError::internal("JSON_TABLE entry expected"));
+        };
+        let node = self.compile_with(&Layout::default(), None, |compiler| {
+            let rows = compiler.json_path("sqljson_rows", &table.item, &table.root.path, &table.passing)?;
+            let mut columns = Vec::with_capacity(table.columns.len());
+            for column in &table.columns {
+                columns.push(column.value.as_ref().map(|value| compiler.compile_over_local(value)).transpose()?);
+            }
+            let mut paths = Vec::new();
+            flatten(&table.root, &mut paths)?;
+            Ok(JsonTableNode { rows, throws: table.on_error == JsonBehaviorKind::Error, paths, columns })
+        })?;
+        let kinds = self.kinds_of(&described.columns);
+        let width = kinds.len();
+        let shown = explain::named("\"json_table\"", if *described.name == *"json_table" { "" } else { &described.name });
+        let mut node = self.node(Op::JsonTable(Arc::new(node)), kinds, estimate);
+        self.detail(&mut node, "on", || shown);
+        Ok(Stage { node, layout: Layout::of(entry, width) })
+    }
+}
+
+/// Appends a path and those in it, and returns its number.
+fn flatten(path: &JsonTablePath, out: &mut Vec<JsonTableStep>) -> Result<usize> {
+    let Expr::Const(constant) = &path.path else { return Err(DbError::internal("path of JSON_TABLE is no constant")) };
+    let Datum::Bytes(_) = &constant.value else { return Err(DbError::internal("path of JSON_TABLE is no jsonpath")) };
+    let at = out.len();
+    out.push(JsonTableStep { path: constant.value.clone(), columns: path.columns.clone(), nested: Vec::new() });
+    for nested in &path.nested {
+        let nested = flatten(nested, out)?;
+        out[at].nested.push(nested);
+    }
+    Ok(at)
+}
