@@ -50,10 +50,13 @@ fn main() -> Result<(), String> {
 
 fn report(history: &History, level: Level) -> Result<(), String> {
     let count = |ending| history.transactions.iter().filter(|t| t.ending == ending).count();
-    let [committed, aborted, unknown] = [Ending::Committed, Ending::Aborted, Ending::Unknown].map(count);
+    let [committed, aborted, unknown, interrupted] =
+        [Ending::Committed, Ending::Aborted, Ending::Unknown, Ending::Interrupted].map(count);
     let operations: usize = history.transactions.iter().map(|t| t.operations.len()).sum();
     let found = check(history, level);
-    let counts = format!("{operations} operations, {committed} transactions committed, {aborted} aborted, {unknown} unknown");
+    let counts = format!(
+        "{operations} operations, {committed} transactions committed, {aborted} aborted, {unknown} unknown, {interrupted} interrupted"
+    );
     if found.is_empty() {
         println!("ok      history {}: {counts}", level.sql());
         return Ok(());
@@ -110,17 +113,21 @@ impl Run {
         let mut client = self.connect()?;
         while Instant::now() < self.until {
             let mut transaction =
-                Transaction { operations: Vec::new(), ending: Ending::Aborted, began: self.now(), ended: u64::MAX };
-            let result = self.transact(&mut client, &random, &mut transaction);
+                Transaction { operations: Vec::new(), ending: Ending::Interrupted, began: self.now(), ended: u64::MAX };
+            let mut is_lost = false;
+            if let Err(e) = self.transact(&mut client, &random, &mut transaction) {
+                expect(&e)?;
+                is_lost = client.batch_execute("rollback").is_err() || client.is_closed();
+                if !is_lost && transaction.ending == Ending::Interrupted {
+                    transaction.ending = Ending::Aborted;
+                }
+            }
             transaction.ended = self.now();
             if let Ok(mut all) = self.transactions.lock() {
                 all.push(transaction);
             }
-            if let Err(e) = result {
-                expect(&e)?;
-                if client.batch_execute("rollback").is_err() || client.is_closed() {
-                    client = self.connect()?;
-                }
+            if is_lost {
+                client = self.connect()?;
             }
         }
         Ok(())
@@ -146,7 +153,9 @@ impl Run {
             }
         }
         if random.chance(5) {
-            return client.batch_execute("rollback");
+            client.batch_execute("rollback")?;
+            transaction.ending = Ending::Aborted;
+            return Ok(());
         }
         let result = client.batch_execute("commit");
         transaction.ending = match &result {

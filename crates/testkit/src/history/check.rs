@@ -9,7 +9,7 @@ use super::{Anomaly, Ending, History, Key, Kind, Level, Operation, Value};
 /// The anomalies of a history that a level forbids.
 pub fn check(history: &History, level: Level) -> Vec<Anomaly> {
     let mut found = Vec::new();
-    let versions = Versions::infer(history, &mut found);
+    let versions = Versions::infer(history, level, &mut found);
     for t in 0..history.transactions.len() {
         internal(history, t, level, &mut found);
         reads(history, &versions, t, &mut found);
@@ -50,9 +50,10 @@ fn internal(history: &History, t: usize, level: Level, found: &mut Vec<Anomaly>)
 /// Reads of what never was a committed state; transactions that fail later are promised as much as others.
 fn reads(history: &History, versions: &Versions<'_>, t: usize, found: &mut Vec<Anomaly>) {
     let transaction = &history.transactions[t];
-    for operation in &transaction.operations {
+    for (n, operation) in transaction.operations.iter().enumerate() {
         let Operation::Read(key, list) = operation else { continue };
-        for value in list {
+        let kept = versions.lost_reads.get(&(t, n)).copied().unwrap_or(list.len());
+        for value in &list[..kept] {
             let writer = versions.writers.get(&(*key, *value)).copied().filter(|w| *w != t);
             if let Some(w) = writer.filter(|w| !versions.committed[*w]) {
                 let text = format!("transaction {t} read {value} of key {key} from transaction {w}, which did not commit");
@@ -82,7 +83,7 @@ fn appends(history: &History, t: usize, found: &mut Vec<Anomaly>) {
         Ending::Committed if !lost.is_empty() => {
             found.push(Anomaly { kind: Kind::LostAppend, text: format!("transaction {t} committed, {lost:?} is not there") });
         }
-        Ending::Aborted if !there.is_empty() => {
+        Ending::Aborted | Ending::Interrupted if !there.is_empty() => {
             found.push(Anomaly { kind: Kind::G1a, text: format!("transaction {t} did not commit, {there:?} is there") });
         }
         Ending::Unknown if !there.is_empty() && !lost.is_empty() => {

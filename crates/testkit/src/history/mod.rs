@@ -5,6 +5,9 @@
 //! Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", 2020). Anomalies have Adya's names ("Weak
 //! Consistency", 1999).
 //!
+//! A server that is killed may have shown commits that the crash took, to transactions whose end it had not answered: `lost_reads`
+//! says which reads are of that kind, everything else judges the histories without them.
+//!
 //! - `check` judges single values and reads: aborted, intermediate, lost, torn ones;
 //! - `graph` holds the dependencies and finds cycles;
 //! - `level` says what each isolation level forbids.
@@ -12,6 +15,7 @@
 mod check;
 pub(crate) mod graph;
 mod level;
+mod lost_reads;
 mod versions;
 
 #[cfg(test)]
@@ -39,9 +43,19 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Committed,
+    /// It was told that it is rolled back.
     Aborted,
     /// The answer to its COMMIT was lost in a crash.
     Unknown,
+    /// A crash came before it asked for COMMIT, or before its ROLLBACK was answered.
+    Interrupted,
+}
+
+impl Ending {
+    /// Whether the client was told how it ended.
+    pub fn is_answered(self) -> bool {
+        matches!(self, Ending::Committed | Ending::Aborted)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -132,3 +132,79 @@ fn lists_are_read_in_one_order() {
     let h = history(&[&[Append(X, 1)]], &[(X, &[1, 1])]);
     assert!(found(&h).iter().all(|f| f.contains(&Kind::Garbled)));
 }
+
+/// A transaction that has appended to Y reads of X what another one was about to commit when the server was killed. What came of
+/// X afterwards is another value in the lost one's place.
+fn lost_read() -> History {
+    let mut h =
+        history(&[&[Append(X, 1)], &[Append(X, 2)], &[Append(Y, 3), Read(X, vec![1, 2])], &[Append(X, 4)]], &[(X, &[1, 4])]);
+    h.transactions[1].ending = Ending::Unknown;
+    h.transactions[2].ending = Ending::Interrupted;
+    h
+}
+
+#[test]
+fn an_unanswered_transaction_may_read_what_a_crash_took() {
+    let h = lost_read();
+    assert_eq!(kinds(&h, Level::ReadCommitted), []);
+    assert!(kinds(&h, Level::RepeatableRead).contains(&Kind::G1a), "a snapshot shows what is durable");
+    assert!(kinds(&h, Level::Serializable).contains(&Kind::G1a));
+    let mut h = lost_read();
+    h.transactions[2].ending = Ending::Unknown;
+    assert_eq!(kinds(&h, Level::ReadCommitted), [], "its COMMIT was lost, too");
+    let mut h = lost_read();
+    h.transactions[2].operations = vec![Append(X, 3), Read(X, vec![1, 2, 3])];
+    assert_eq!(kinds(&h, Level::ReadCommitted), [], "it appended behind the lost value");
+}
+
+/// What the history of `lost_read` shows at READ COMMITTED after a change.
+fn lost_read_but(change: impl Fn(&mut History)) -> Vec<Kind> {
+    let mut h = lost_read();
+    change(&mut h);
+    kinds(&h, Level::ReadCommitted)
+}
+
+#[test]
+fn an_answered_transaction_relies_on_nothing_that_a_crash_takes() {
+    let committed = |h: &mut History| {
+        h.transactions[2].ending = Ending::Committed;
+        h.finally.insert(Y, vec![3]);
+    };
+    assert!(lost_read_but(committed).contains(&Kind::G1a));
+    assert!(lost_read_but(|h| h.transactions[2].ending = Ending::Aborted).contains(&Kind::G1a), "a rollback waits for the log");
+    let survived = |h: &mut History| {
+        h.transactions[2].ending = Ending::Unknown;
+        h.finally.insert(Y, vec![3]);
+    };
+    assert!(lost_read_but(survived).contains(&Kind::G1a), "what recovery kept was read from what it lost");
+}
+
+#[test]
+fn only_a_lock_shows_what_is_not_durable() {
+    let no_lock = |h: &mut History| h.transactions[2].operations = vec![Read(X, vec![1, 2])];
+    assert!(lost_read_but(no_lock).contains(&Kind::G1a));
+    let later_lock = |h: &mut History| h.transactions[2].operations = vec![Read(X, vec![1, 2]), Append(Y, 3)];
+    assert!(lost_read_but(later_lock).contains(&Kind::G1a));
+}
+
+#[test]
+fn what_never_was_a_commit_is_read_by_nobody() {
+    assert!(lost_read_but(|h| h.transactions[1].ending = Ending::Aborted).contains(&Kind::G1a));
+    assert!(lost_read_but(|h| h.transactions[1].ending = Ending::Interrupted).contains(&Kind::G1a), "it never asked for COMMIT");
+    let middle = |h: &mut History| h.transactions[1].operations.push(Append(X, 5));
+    assert_eq!(lost_read_but(middle), [Kind::G1b], "half of what it was to commit");
+}
+
+#[test]
+fn a_crash_takes_the_end_of_the_order_of_commits() {
+    let kept_after_lost = |h: &mut History| {
+        h.transactions[2].operations[1] = Read(X, vec![1, 2, 4]);
+        h.finally.insert(X, vec![1, 2, 4]);
+        h.transactions[0].operations = vec![Append(X, 2)];
+        h.transactions[1].operations = vec![Append(X, 1)];
+        h.finally.insert(X, vec![2, 4]);
+    };
+    assert!(lost_read_but(kept_after_lost).contains(&Kind::G1a), "2 and 4 were kept, 1 was not");
+    let before = |h: &mut History| (h.transactions[1].ended, h.transactions[2].began) = (10, 20);
+    assert!(lost_read_but(before).contains(&Kind::G1a), "the server was killed before the reader began");
+}

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{Anomaly, Ending, History, Key, Kind, Operation, Value};
+use super::lost_reads::{self, LostReads};
+use super::{Anomaly, Ending, History, Key, Kind, Level, Operation, Value};
 
 /// Who appended what, and in which order values came.
 pub(super) struct Versions<'a> {
@@ -14,47 +15,18 @@ pub(super) struct Versions<'a> {
     pub last: HashMap<(usize, Key), Value>,
     /// Transactions that have committed: they were told so, or something of them was seen in the end.
     pub committed: Vec<bool>,
+    /// Reads of commits that a crash took; what they show of those is no version.
+    pub lost_reads: LostReads,
 }
 
 impl<'a> Versions<'a> {
-    pub fn infer(history: &'a History, found: &mut Vec<Anomaly>) -> Versions<'a> {
+    pub fn infer(history: &'a History, level: Level, found: &mut Vec<Anomaly>) -> Versions<'a> {
         let (mut writers, mut last) = (HashMap::new(), HashMap::new());
-        let mut orders: BTreeMap<Key, &[Value]> = BTreeMap::new();
-        let mut lists: Vec<(Key, &[Value])> = history.finally.iter().map(|(k, list)| (*k, list.as_slice())).collect();
         for (t, transaction) in history.transactions.iter().enumerate() {
-            let mut own: HashSet<Key> = HashSet::new();
             for operation in &transaction.operations {
-                match operation {
-                    Operation::Append(key, value) => {
-                        writers.insert((*key, *value), t);
-                        last.insert((t, *key), *value);
-                        own.insert(*key);
-                    }
-                    // What an aborted transaction read of its own never was a version.
-                    Operation::Read(key, _) if own.contains(key) && transaction.ending != Ending::Committed => {}
-                    Operation::Read(key, list) => lists.push((*key, list)),
-                }
-            }
-        }
-        for (key, list) in &lists {
-            let longest = orders.entry(*key).or_default();
-            if list.len() > longest.len() {
-                *longest = list;
-            }
-        }
-        for (key, list) in lists {
-            let order = orders[&key];
-            if !order.starts_with(list) {
-                let text = format!("key {key} was read as {list:?} and as {order:?}");
-                found.push(Anomaly { kind: Kind::Disagreement, text });
-            }
-        }
-        for (key, order) in &orders {
-            let mut seen = HashSet::new();
-            for value in *order {
-                if !seen.insert(value) || !writers.contains_key(&(*key, *value)) {
-                    let text = format!("key {key} has {value} twice, or nobody appended it");
-                    found.push(Anomaly { kind: Kind::Garbled, text });
+                if let Operation::Append(key, value) = operation {
+                    writers.insert((*key, *value), t);
+                    last.insert((t, *key), *value);
                 }
             }
         }
@@ -64,7 +36,52 @@ impl<'a> Versions<'a> {
                 committed[*t] |= history.transactions[*t].ending == Ending::Unknown;
             }
         }
-        Versions { writers, orders, last, committed }
+        let lost_reads = lost_reads::find(history, level, &writers, &committed);
+        let mut versions = Versions { writers, orders: BTreeMap::new(), last, committed, lost_reads };
+        versions.infer_orders(history, found);
+        versions
+    }
+
+    fn infer_orders(&mut self, history: &'a History, found: &mut Vec<Anomaly>) {
+        let mut lists: Vec<(Key, &[Value])> = history.finally.iter().map(|(k, list)| (*k, list.as_slice())).collect();
+        for (t, transaction) in history.transactions.iter().enumerate() {
+            let mut own: HashSet<Key> = HashSet::new();
+            for (n, operation) in transaction.operations.iter().enumerate() {
+                match operation {
+                    Operation::Append(key, _) => {
+                        own.insert(*key);
+                    }
+                    Operation::Read(key, list) if self.lost_reads.contains_key(&(t, n)) => {
+                        lists.push((*key, &list[..self.lost_reads[&(t, n)]]));
+                    }
+                    // What an aborted transaction read of its own never was a version.
+                    Operation::Read(key, _) if own.contains(key) && transaction.ending != Ending::Committed => {}
+                    Operation::Read(key, list) => lists.push((*key, list)),
+                }
+            }
+        }
+        for (key, list) in &lists {
+            let longest = self.orders.entry(*key).or_default();
+            if list.len() > longest.len() {
+                *longest = list;
+            }
+        }
+        for (key, list) in lists {
+            let order = self.orders[&key];
+            if !order.starts_with(list) {
+                let text = format!("key {key} was read as {list:?} and as {order:?}");
+                found.push(Anomaly { kind: Kind::Disagreement, text });
+            }
+        }
+        for (key, order) in &self.orders {
+            let mut seen = HashSet::new();
+            for value in *order {
+                if !seen.insert(value) || !self.writers.contains_key(&(*key, *value)) {
+                    let text = format!("key {key} has {value} twice, or nobody appended it");
+                    found.push(Anomaly { kind: Kind::Garbled, text });
+                }
+            }
+        }
     }
 
     /// The value after a version, which is named by its list.
