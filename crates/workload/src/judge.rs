@@ -36,7 +36,7 @@ const WAYS: [&str; 2] = [
 ];
 
 /// Questions whose answer is a number that must be 0.
-const NONE: [(&str, &str); 4] = [
+const NONE: [(&str, &str); 6] = [
     ("children without a parent", "select count(*) from child c where not exists (select from parent p where p.id = c.parent)"),
     ("children of another session's parent", "select count(*) from child c join parent p on p.id = c.parent where c.session <> p.session"),
     (
@@ -45,6 +45,15 @@ const NONE: [(&str, &str); 4] = [
             + (select count(*) - count(distinct (session, k)) + count(*) - count(distinct id) from child)
             + (select count(*) - count(distinct ticket) from ledger)
             + (select count(*) from child where note is null or not length(note) > 0) + (select count(*) from account where not balance > 0)",
+    ),
+    (
+        "transactions that the deferred trigger has not written down as they are",
+        "select count(*) from ledger l full join journal j using (session, n) where l.ticket is distinct from j.ticket",
+    ),
+    (
+        "sessions whose deferred trigger has seen other children at the last commit",
+        "select count(*) from (select distinct on (session) session, children from journal order by session, n desc) j
+            where children <> (select count(*) from child c where c.session = j.session)",
     ),
     (
         "entries of the catalog that name a relation which is not there",

@@ -2,7 +2,8 @@
 //!
 //! Several sessions change what is their own (rows that refer to each other, tables of their own, large objects) and move
 //! amounts between accounts that all of them share. Each transaction also leaves a row in `ledger`, so that afterwards the database tells
-//! which transactions it has; what else it has follows from them by a model (`State`). Nothing here knows how a server is
+//! which transactions it has; what else it has follows from them by a model (`State`). A deferred trigger copies that row to `journal` at
+//! the commit, with the number of children that the session has then. Nothing here knows how a server is
 //! asked (`Connection`), nor how its end comes about.
 //!
 //! Invariant: a session's transactions are one after the other, and the next one is made from the state that those before it have left.
@@ -52,6 +53,15 @@ pub fn schema() -> Vec<String> {
             session int not null, k int not null, note text not null check (length(note) > 0), unique (session, k))",
         "create index child_parent on child (parent)",
         "create unlogged table scratch (session int, n int, primary key (session, n))",
+        "create table journal (session int, n int, ticket bigint not null, children bigint not null, primary key (session, n))",
+        // Runs at the commit: it sees what came after the row in the same transaction.
+        "create function keep_journal() returns trigger language plpgsql as $$
+            begin
+                insert into journal values (new.session, new.n, new.ticket, (select count(*) from child where session = new.session));
+                return null;
+            end $$",
+        "create constraint trigger journal after insert on ledger deferrable initially deferred
+            for each row when (new.n >= 0) execute function keep_journal()",
     ]
     .map(str::to_owned)
     .into();
