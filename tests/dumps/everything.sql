@@ -202,3 +202,37 @@ create policy writes on app.secured as restrictive for insert to public with che
 create policy changes on app.secured as restrictive for update using (true);
 create policy goes on app.secured for delete to dump_owner using (id > 1);
 comment on policy reads on app.secured is 'who reads';
+
+-- Triggers of every kind, and whether they fire.
+create schema events;
+set search_path = events;
+create function "Note it"() returns trigger language plpgsql as $$ begin return coalesce(new, old); end $$;
+create table t (a int primary key, "B" text, c int default 1);
+create table u (a int references t deferrable initially deferred, b int);
+insert into t values (1, 'one'), (2, null);
+create trigger "Before each" before insert or update of a, "B" on t for each row
+  when (new."B" is distinct from 'it''s' and new.a > 0) execute function "Note it"('x', 'it''s', '', E'back\\slash');
+create trigger statements after delete or truncate on t execute function "Note it"();
+create trigger transitions after update on t referencing old table as o new table as "N" for each statement execute function "Note it"();
+create trigger zz_rows after update on t referencing new table as n for each row execute function "Note it"();
+create constraint trigger checked after insert or update on t deferrable initially deferred
+  for each row when (new.c > 0) execute function "Note it"();
+create constraint trigger checked_from after insert on u from t not deferrable for each row execute function "Note it"();
+create trigger off before delete on t for each row execute function "Note it"();
+create trigger replica before delete on t for each row execute function "Note it"();
+create trigger always before delete on t for each row execute function "Note it"();
+alter table t disable trigger off, enable replica trigger replica, enable always trigger always;
+comment on trigger "Before each" on t is 'it''s a trigger';
+create view v as select a, "B" from t;
+create trigger instead instead of insert or update or delete on v for each row execute function "Note it"();
+create table p (a int, b text) partition by list (a);
+create table p1 partition of p for values in (1);
+create table p2 partition of p for values in (2);
+create trigger of_partitions after insert on p for each row execute function "Note it"('p');
+create trigger of_one before insert on p1 for each row execute function "Note it"('p1');
+create trigger all_off before update on p for each row execute function "Note it"();
+alter table p disable trigger all_off;
+alter table p1 enable always trigger all_off;
+alter table p2 disable trigger of_partitions;
+insert into p values (1, 'x'), (2, 'y');
+reset search_path;

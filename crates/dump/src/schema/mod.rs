@@ -8,6 +8,7 @@ mod order;
 mod policies;
 mod properties;
 mod relations;
+mod triggers;
 mod types;
 mod views;
 
@@ -85,6 +86,7 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     all.extend(views::after(reader)?);
     all.extend(relations::after(reader)?);
     all.extend(policies::entries(reader)?);
+    all.extend(triggers::after(reader)?);
     all.extend(properties::entries(reader)?);
     all.sort_by_key(|e| e.section);
     Ok(all)
@@ -130,10 +132,7 @@ fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
         "SELECT 'foreign table ' || c.oid::regclass FROM pg_catalog.pg_class c
             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {USER} AND c.relkind = 'f'
          UNION ALL SELECT 'aggregate ' || p.oid::regprocedure FROM pg_catalog.pg_proc p
-            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind = 'a' AND {OWN_FUNCTION}
-         UNION ALL SELECT 'trigger ' || t.tgname FROM pg_catalog.pg_trigger t
-            JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE NOT t.tgisinternal AND {USER}"
+            JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind = 'a' AND {OWN_FUNCTION}"
     );
     let found: Vec<String> = reader.rows(&sql)?.into_iter().flatten().flatten().collect();
     match found.first() {

@@ -127,6 +127,10 @@ fn comments() -> String {
             UNION ALL SELECT {ROUTINE}, n.nspname, p.proname, {SIGNATURE}, {literal}
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_proc p ON p.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
                 WHERE d.classoid = 'pg_proc'::regclass AND {USER}
+            UNION ALL SELECT 'TRIGGER', n.nspname, t.tgname, format('%I ON %I.%I', t.tgname, n.nspname, c.relname), {literal}
+                FROM pg_catalog.pg_description d JOIN pg_catalog.pg_trigger t ON t.oid = d.objoid JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+                JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+                WHERE d.classoid = 'pg_trigger'::regclass AND {USER} AND c.relpersistence <> 't'
             UNION ALL SELECT 'CONSTRAINT', n.nspname, o.conname, format('%I ON %s%I.%I', o.conname, CASE WHEN o.conrelid = 0 THEN 'DOMAIN ' ELSE '' END,
                     n.nspname, coalesce(c.relname, t.typname)), {literal}
                 FROM pg_catalog.pg_description d JOIN pg_catalog.pg_constraint o ON o.oid = d.objoid JOIN pg_catalog.pg_namespace n ON n.oid = o.connamespace
