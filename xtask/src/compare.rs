@@ -69,7 +69,18 @@ fn play(address: &Address, script: &Path, output: &Path) -> Result<(), String> {
     psql.env("PGOPTIONS", "-c search_path=play -c timezone=UTC -c client_min_messages=notice -c intervalstyle=postgres");
     psql.env("PGAPPNAME", "compare");
     // A script goes on after an error, as at the prompt; psql then ends with success all the same.
-    run(psql.stdin(Stdio::null()).stdout(file).stderr(also), "psql")
+    run(psql.stdin(Stdio::null()).stdout(file).stderr(also), "psql")?;
+    without_lines_of_notices(output).map_err(|e| format!("{}: {e}", output.display()))
+}
+
+/// At which line of COPY's data a notice reaches psql is chance.
+fn without_lines_of_notices(output: &Path) -> std::io::Result<()> {
+    let text = String::from_utf8_lossy(&std::fs::read(output)?).into_owned();
+    let line = |line: &str| match line.split_once(": NOTICE: ").filter(|_| line.starts_with("psql:")) {
+        Some((_, notice)) => format!("NOTICE: {notice}\n"),
+        None => format!("{line}\n"),
+    };
+    std::fs::write(output, text.lines().map(line).collect::<String>())
 }
 
 /// PostgreSQL over a temporary cluster; stopped and removed when dropped.
