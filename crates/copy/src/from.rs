@@ -209,7 +209,8 @@ impl CopyFrom {
         self.end_rows().map_err(|e| self.earlier(e))?;
         self.writer.end(&self.ctx, INSERT)?;
         let txn: &Arc<Transaction> = &self.tx.engine;
-        self.writer.events.finish(&self.ctx, txn, &self.tx.deferred)?;
+        let changes = self.writer.changes();
+        self.writer.events.finish(&self.ctx, txn, &self.tx.deferred, &changes)?;
         if self.skipped > 0 && !self.options.silent {
             let rows = if self.skipped == 1 { "row was" } else { "rows were" };
             let message = format!("{} {rows} skipped due to data type incompatibility", self.skipped);

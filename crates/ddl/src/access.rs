@@ -8,6 +8,7 @@ use pg_query::protobuf::TypeName;
 
 use super::Ddl;
 use super::schema::relation_word;
+use melba_tree::Query;
 use melba_tree::permissions::denied;
 
 impl Ddl<'_> {
@@ -133,6 +134,18 @@ impl Ddl<'_> {
         let types = dependencies.iter().filter(|d| d.class == classes::PG_TYPE && d.object.0 >= classes::FIRST_USER_OID);
         types.map(|d| d.object).try_for_each(|ty| self.require_type(ty))?;
         Ok(dependencies)
+    }
+
+    /// The same of a query.
+    ///
+    /// # Errors
+    /// 0A000 for one that reads the rows that a statement has changed: they go with it.
+    pub fn usable_of_query(&self, query: &Query) -> Result<Vec<ObjectAddress>> {
+        let (dependencies, transition) = query.mentions();
+        match transition {
+            None => self.usable(dependencies),
+            Some(name) => bail!(FEATURE_NOT_SUPPORTED, "transition table \"{name}\" cannot be referenced in a persistent object"),
+        }
     }
 
     /// # Errors

@@ -31,6 +31,7 @@ impl Ddl<'_> {
             bail!(DUPLICATE_TABLE, "relation \"{}\" would be inherited from more than once", parent.name);
         }
         self.check_acyclic(&parent, child)?;
+        self.check_triggers_of_child(child, "an inheritance child", "in inheritance hierarchies")?;
         self.put_parent(child.oid, &parent)
     }
 
@@ -242,7 +243,7 @@ impl Ddl<'_> {
             bail!(WRONG_OBJECT_TYPE, "cannot attach inheritance parent as partition");
         }
         self.check_acyclic(parent, child)?;
-        self.check_triggers_of_partition(child)?;
+        self.check_triggers_of_child(child, "a partition", "on partitions")?;
         match (parent.persistence, child.persistence) {
             (Persistence::Temporary, Persistence::Temporary) => {}
             (Persistence::Temporary, _) => bail!(

@@ -206,19 +206,19 @@ impl Ddl<'_> {
     }
 
     /// # Errors
-    /// 0A000 for a table with triggers that cannot be those of a partition.
-    pub(super) fn check_triggers_of_partition(&self, child: &Relation) -> Result<()> {
+    /// 0A000 for a table with triggers that cannot be those of a partition or other child.
+    pub(super) fn check_triggers_of_child(&self, child: &Relation, becomes: &str, on: &str) -> Result<()> {
         let catalog = self.catalog();
         let uses = |t: &&Arc<Trigger>| t.has(ROW) && (t.old_table.is_some() || t.new_table.is_some());
         match child.triggers.iter().filter_map(|t| catalog.trigger(*t)).find(uses) {
             None => Ok(()),
             Some(trigger) => Err(err!(
                 FEATURE_NOT_SUPPORTED,
-                "trigger \"{}\" prevents table \"{}\" from becoming a partition",
+                "trigger \"{}\" prevents table \"{}\" from becoming {becomes}",
                 trigger.name,
                 child.name
             )
-            .detail("ROW triggers with transition tables are not supported on partitions.")),
+            .detail(format!("ROW triggers with transition tables are not supported {on}."))),
         }
     }
 

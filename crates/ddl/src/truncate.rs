@@ -94,7 +94,8 @@ impl Ddl<'_> {
         for mut writer in writers {
             let ctx = self.exec_context();
             writer.end(&ctx, TRUNCATE)?;
-            writer.events.finish(&ctx, &self.tx.engine, &self.tx.deferred)?;
+            let changes = writer.changes();
+            writer.events.finish(&ctx, &self.tx.engine, &self.tx.deferred, &changes)?;
         }
         Ok(())
     }

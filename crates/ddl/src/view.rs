@@ -108,7 +108,7 @@ impl Ddl<'_> {
         self.with_context(|c| {
             let query = melba_analyze::analyze(c, inner, None)?.query;
             let text = melba_deparse::stored_query(c, &query);
-            let depends_on = self.usable(query.dependencies())?;
+            let depends_on = self.usable_of_query(&query)?;
             Ok((query, text, depends_on))
         })
     }

@@ -1,6 +1,6 @@
 //! What the operators of one execution share.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::runtime::Runtime;
 use super::team::{Part, Team};
 use melba_plan::NodeTiming;
 use melba_plan::node::PlanNode;
-use melba_table::Events;
+use melba_table::{Events, StatementChanges};
 use melba_transaction::Tx;
 
 /// One statement's surroundings: what expressions are evaluated in, and what operators share beside it. Operators hold no
@@ -40,8 +40,9 @@ impl Deref for ExecContext<'_> {
 /// What changes while a plan runs, beside the values that expressions read.
 pub struct ExecutionState {
     tx: Arc<Tx>,
-    /// Checks for the end of the statement.
-    events: RefCell<Vec<Events>>,
+    /// Checks for the end of the statement, and triggers after it, in the order in which they came up.
+    events: RefCell<Events>,
+    changes: OnceCell<Arc<StatementChanges>>,
     /// Parameters of each row of the VALUES list whose second row stands for further ones; 0: there is none.
     pub row_parameters: usize,
     /// It was met.
@@ -65,6 +66,7 @@ impl ExecutionState {
         ExecutionState {
             tx,
             events: RefCell::default(),
+            changes: OnceCell::new(),
             row_parameters: 0,
             rows_repeated: Cell::new(false),
             rows_affected: Cell::new(0),
@@ -176,17 +178,22 @@ impl<'a> ExecContext<'a> {
         }
     }
 
-    pub(crate) fn add_events(&self, events: Events) {
-        self.state.events.borrow_mut().push(events);
+    pub(crate) fn add_events(&self, events: Events) -> Result<()> {
+        if events.is_empty() { Ok(()) } else { self.state.events.borrow_mut().append(self, events) }
+    }
+
+    /// What the changes of the statement have in common for triggers.
+    pub(crate) fn changes(&self) -> &Arc<StatementChanges> {
+        self.state.changes.get_or_init(Arc::default)
     }
 
     /// What constraints ask for after the statement's own changes.
     pub(crate) fn finish_events(&self) -> Result<()> {
-        let events = std::mem::take(&mut *self.state.events.borrow_mut());
-        for mut events in events {
-            events.finish(self, self.transaction(), &self.state.tx.deferred)?;
+        let mut events = std::mem::take(&mut *self.state.events.borrow_mut());
+        if events.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        events.finish(self, self.transaction(), &self.state.tx.deferred, self.changes())
     }
 
     pub(crate) fn add_rows_affected(&self, rows: u64) {

@@ -20,7 +20,12 @@ use melba_types::BATCH_ROWS;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
     let input = node.input.as_ref().map(|i| ctx.build(i)).transpose()?;
-    let new_writer = |target| TableWriter::new(target, ctx.transaction().clone()).with_checks(node.row_checks.clone());
+    let merges = matches!(node.action, Action::Merge { .. });
+    let new_writer = |target| {
+        let mut writer = TableWriter::new(target, ctx.transaction().clone()).with_checks(node.row_checks.clone());
+        writer.merges = merges;
+        writer
+    };
     let writer = new_writer(node.target.clone());
     let batch_rows_min = batch_rows_min(&node);
     let members = node.family.iter().flat_map(|f| &f.members);
@@ -98,6 +103,9 @@ impl ModifyOp {
     fn run(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         let node = self.node.clone();
         if !std::mem::replace(&mut self.begun, true) {
+            if node.target.triggers.is_some() {
+                self.writer.changes = Some(ctx.changes().clone());
+            }
             self.writer.begin(ctx, events(&node.action))?;
             self.members.iter_mut().for_each(|member| member.transitions = self.writer.transitions.clone());
         }
@@ -107,7 +115,12 @@ impl ModifyOp {
                 None => vec![],
             };
             let mut rows = 0;
-            let want = if node.returning.is_some() { limit.min(BATCH_ROWS) } else { BATCH_ROWS };
+            let want = match &node.returning {
+                // Triggers after rows fire in the order of all changes that the statement makes.
+                _ if node.target.triggers.is_some() && ctx.has_modifying_ctes() => 1,
+                Some(_) => limit.min(BATCH_ROWS),
+                None => BATCH_ROWS,
+            };
             let one = self.input.as_mut().and_then(|input| input.next_row(ctx)).transpose()?;
             let batch = match &mut self.input {
                 _ if one.is_some() => None,
@@ -136,8 +149,10 @@ impl ModifyOp {
             if self.done {
                 self.writer.finish(ctx).map_err(|(_, e)| e)?;
                 self.writer.end(ctx, events(&node.action))?;
+            }
+            if self.done || node.target.triggers.is_some() {
                 for writer in self.members.iter_mut().chain([&mut self.writer]) {
-                    ctx.add_events(std::mem::take(&mut writer.events));
+                    ctx.add_events(std::mem::take(&mut writer.events))?;
                 }
             }
             if rows > 0 {

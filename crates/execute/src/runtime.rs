@@ -221,8 +221,7 @@ impl ExecContext<'_> {
         if !started {
             operator.rescan(self)?;
         }
-        // Data-modifying queries run to their end as soon as anybody looks.
-        let next = operator.next(self, if node.modifying { BATCH_ROWS } else { limit });
+        let next = operator.next(self, limit);
         let mut state = state.borrow_mut();
         state.operator = Some(operator);
         let Some(batch) = next? else {
@@ -232,6 +231,11 @@ impl ExecContext<'_> {
         let rows = state.rows.get_or_insert_with(|| Store::new(self.resources()));
         rows.push(batch)?;
         rows.read(place, limit)
+    }
+
+    /// Whether WITH queries change data, too.
+    pub(crate) fn has_modifying_ctes(&self) -> bool {
+        self.runtime().plan.as_ref().is_some_and(|plan| plan.ctes.iter().any(|cte| cte.modifying))
     }
 
     /// What the rows of a WITH query take: bytes in memory, and in a file.

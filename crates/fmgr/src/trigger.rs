@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Relation, Trigger};
-use melba_types::{Csn, Datum, Result};
+use melba_types::{Csn, Datum, Oid, Result};
 
 use super::call::RoutineRows;
 
@@ -21,6 +21,8 @@ pub struct TriggerCall<'a> {
     pub new_table: Option<Arc<dyn TransitionTable>>,
     /// As `RoutineCall::view`.
     pub view: (Csn, u32),
+    /// Who made the change: the function runs with this role's privileges.
+    pub role: Oid,
 }
 
 /// Rows that a statement has changed, as a trigger's function reads them.

@@ -16,6 +16,7 @@ use log::{EventLog, Subject, What};
 pub(super) use log::{Fired, Rows};
 pub(super) use runner::Runner;
 
+use super::changes::StatementChanges;
 use super::target::{IndexTarget, TableTarget};
 use melba_expression::Evaluation;
 use melba_expression::key::same;
@@ -47,7 +48,7 @@ impl Events {
     }
 
     /// Takes over what another writer of the statement has left.
-    pub(super) fn append(&mut self, ctx: &Evaluation, other: Events) -> Result<()> {
+    pub fn append(&mut self, ctx: &Evaluation, other: Events) -> Result<()> {
         self.log.append(ctx, other.log)
     }
 
@@ -148,8 +149,14 @@ impl Events {
     }
 
     /// Runs the events at the end of the statement; those of deferred constraints move to the transaction.
-    pub fn finish(&mut self, ctx: &Evaluation, txn: &Arc<Transaction>, deferred: &DeferredEvents) -> Result<()> {
-        runner::run(ctx, txn, &mut std::mem::take(&mut self.log), Some(deferred))
+    pub fn finish(
+        &mut self,
+        ctx: &Evaluation,
+        txn: &Arc<Transaction>,
+        deferred: &DeferredEvents,
+        changes: &Arc<StatementChanges>,
+    ) -> Result<()> {
+        runner::run(ctx, txn, &mut std::mem::take(&mut self.log), Some(deferred), changes)
     }
 }
 
@@ -164,5 +171,5 @@ pub fn check_existing(
     let mut log = EventLog::default();
     let all = Rows { first: RowId(0), count: u64::MAX };
     log.push(ctx, &Subject::References(target.clone(), Some(which)), What::Rows(all))?;
-    runner::run(ctx, txn, &mut log, None)
+    runner::run(ctx, txn, &mut log, None, &Arc::default())
 }

@@ -11,6 +11,7 @@
 //! 4. What waits to be checked takes memory that is counted, or little: rows are known by ranges of ids.
 
 mod batch;
+mod changes;
 pub mod error;
 mod events;
 mod foreign_key;
@@ -29,6 +30,7 @@ mod trigger;
 mod writer;
 
 pub use batch::RowError;
+pub use changes::StatementChanges;
 pub use events::{DeferredEvents, DeferredPosition, Events, check_existing};
 pub use part_source::PartSource;
 pub use partition::{HashPartition, PartitionMap, RangePartition};

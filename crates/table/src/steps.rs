@@ -18,6 +18,7 @@ use melba_catalog::trigger_events::{DELETE, INSERT, TRUNCATE, UPDATE};
 use melba_engine::RowLockMode;
 use melba_types::{Batch, Datum, DbError, Oid, Result, RowId, err};
 
+use super::changes::{StatementChanges, Turn};
 use super::events::Fired;
 use super::transition::Transitions;
 use super::trigger::{Change, Moment, Triggers};
@@ -36,6 +37,11 @@ pub enum Before {
 }
 
 impl TableWriter {
+    /// What the changes of the statement have in common.
+    pub fn changes(&mut self) -> Arc<StatementChanges> {
+        self.changes.get_or_insert_default().clone()
+    }
+
     fn change<'a>(&'a self, event: i16, old: Option<&'a [Datum]>, new: Option<&'a [Datum]>) -> Change<'a> {
         Change { event, old, new, updated: &self.updated, replica: self.replica.unwrap_or_default() }
     }
@@ -49,17 +55,24 @@ impl TableWriter {
 
     /// Fires the triggers before the statement. `events`: what it may do.
     pub fn begin(&mut self, ctx: &Evaluation, events: i16) -> Result<()> {
+        let mut begun = Vec::new();
         if let Some(triggers) = self.target.triggers.clone() {
             let replica = *self.replica.get_or_insert_with(|| ctx.session.is_replica());
-            self.transitions = Transitions::of(ctx, &triggers, events, replica);
+            let changes = self.changes();
+            let table = self.target.relation.oid;
+            begun = [INSERT, UPDATE, DELETE, TRUNCATE]
+                .into_iter()
+                .filter(|event| events & event != 0 && changes.begin(table, *event))
+                .collect();
+            self.transitions = Transitions::of(ctx, &changes, &triggers, events, replica);
             if let Some(router) = &mut self.router {
                 router.transitions = self.transitions.clone();
             }
         }
-        for event in [INSERT, UPDATE, DELETE, TRUNCATE].into_iter().filter(|event| events & event != 0) {
+        for event in begun {
             let Some(triggers) = self.triggers(ctx, Moment::BeforeStatement, event) else { continue };
             for at in triggers.firing(ctx, Moment::BeforeStatement, &self.change(event, None, None))? {
-                triggers.call(ctx, at, event, (None, None), None)?;
+                triggers.call(ctx, at, event, (None, None), None, ctx.session.user())?;
             }
         }
         Ok(())
@@ -68,12 +81,20 @@ impl TableWriter {
     /// Notes the triggers after the statement.
     pub fn end(&mut self, ctx: &Evaluation, events: i16) -> Result<()> {
         for event in [TRUNCATE, DELETE, UPDATE, INSERT].into_iter().filter(|event| events & event != 0) {
-            let Some(triggers) = self.triggers(ctx, Moment::AfterStatement, event) else { continue };
-            let which = triggers.firing(ctx, Moment::AfterStatement, &self.change(event, None, None))?;
-            let fired = Fired { triggers, event, which, transitions: self.transitions.clone() };
-            self.events.triggered(ctx, fired, None, None)?;
+            if self.target.triggers.is_some() {
+                let turn = self.changes().end(self.target.relation.oid, event);
+                self.note_end(ctx, event, turn)?;
+            }
         }
         Ok(())
+    }
+
+    /// Notes the triggers after a part of a statement that has ended.
+    pub(super) fn note_end(&mut self, ctx: &Evaluation, event: i16, turn: Turn) -> Result<()> {
+        let Some(triggers) = self.triggers(ctx, Moment::AfterStatement, event) else { return Ok(()) };
+        let which = triggers.firing(ctx, Moment::AfterStatement, &self.change(event, None, None))?;
+        let (transitions, role) = (self.transitions.clone(), ctx.session.user());
+        self.events.triggered(ctx, Fired { triggers, event, which, transitions, turn: Some(turn), role }, None, None)
     }
 
     /// The statement changes a view by its triggers.
@@ -113,7 +134,7 @@ impl TableWriter {
         let Some(triggers) = self.triggers(ctx, Moment::BeforeRow, UPDATE) else { return Ok(Before::Same) };
         let old = self.target.with_virtuals(ctx, old)?;
         let change = self.change(UPDATE, Some(&old), None);
-        self.before_change(ctx, &triggers, &change, Some(new), id, "updated")
+        self.before_change(ctx, &triggers, &change, Some(new), id, if self.merges { "updated or deleted" } else { "updated" })
     }
 
     /// Fires the triggers before a DELETE of a row that the caller has locked.
@@ -121,7 +142,7 @@ impl TableWriter {
         let Some(triggers) = self.triggers(ctx, Moment::BeforeRow, DELETE) else { return Ok(Before::Same) };
         let old = self.target.with_virtuals(ctx, old)?;
         let change = self.change(DELETE, Some(&old), None);
-        self.before_change(ctx, &triggers, &change, None, id, "deleted")
+        self.before_change(ctx, &triggers, &change, None, id, if self.merges { "updated or deleted" } else { "deleted" })
     }
 
     fn before_change(
@@ -177,7 +198,8 @@ impl TableWriter {
         }
         let old = old.map(|row| triggers.record(ctx, &row)).transpose()?;
         let new = new.map(|row| triggers.record(ctx, &row)).transpose()?;
-        let fired = Fired { triggers, event, which, transitions: self.transitions.clone() };
+        let (transitions, role) = (self.transitions.clone(), ctx.session.user());
+        let fired = Fired { triggers, event, which, transitions, turn: None, role };
         self.events.triggered(ctx, fired, old, new)
     }
 

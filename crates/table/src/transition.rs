@@ -14,12 +14,15 @@ use melba_spill::{Place, Store};
 use melba_types::{BATCH_ROWS, Batch, Column, Datum, Kind, Result};
 use parking_lot::Mutex;
 
+use super::changes::{BeforeAndAfter, StatementChanges};
 use super::trigger::Triggers;
 
 /// The rows of one kind.
 pub struct ChangedRows {
     triggers: Arc<Triggers>,
     rows: Mutex<Rows>,
+    /// A trigger has got them, or others of the same changes.
+    is_read: Arc<AtomicBool>,
 }
 
 struct Rows {
@@ -31,7 +34,7 @@ struct Rows {
 pub struct Transitions {
     inserted: Option<Arc<ChangedRows>>,
     /// Before and after.
-    updated: (Option<Arc<ChangedRows>>, Option<Arc<ChangedRows>>),
+    updated: BeforeAndAfter,
     deleted: Option<Arc<ChangedRows>>,
     /// An UPDATE moves a row to another partition.
     moving: AtomicBool,
@@ -39,18 +42,24 @@ pub struct Transitions {
 
 impl Transitions {
     /// `None`: no trigger asks for them.
-    pub fn of(ctx: &Evaluation, triggers: &Arc<Triggers>, events: i16, replica: bool) -> Option<Arc<Transitions>> {
-        let rows = |event: i16, new: bool| {
-            let wanted = events & event != 0 && triggers.reads_changes(event, new, replica);
-            wanted.then(|| {
-                let rows = Mutex::new(Rows { store: Store::new(ctx.resources()), waiting: Vec::new() });
-                Arc::new(ChangedRows { triggers: triggers.clone(), rows })
-            })
+    pub fn of(
+        ctx: &Evaluation,
+        changes: &StatementChanges,
+        triggers: &Arc<Triggers>,
+        events: i16,
+        replica: bool,
+    ) -> Option<Arc<Transitions>> {
+        let rows = |event: i16| {
+            let wanted = |new| events & event != 0 && triggers.reads_changes(event, new, replica);
+            match (wanted(false), wanted(true)) {
+                (false, false) => (None, None),
+                wanted => changes.rows(ctx, triggers, event, wanted),
+            }
         };
         let all = Transitions {
-            inserted: rows(INSERT, true),
-            updated: (rows(UPDATE, false), rows(UPDATE, true)),
-            deleted: rows(DELETE, false),
+            inserted: rows(INSERT).1,
+            updated: rows(UPDATE),
+            deleted: rows(DELETE).0,
             moving: AtomicBool::new(false),
         };
         let is_any = all.inserted.is_some() || all.updated.0.is_some() || all.updated.1.is_some() || all.deleted.is_some();
@@ -75,6 +84,16 @@ impl Transitions {
 }
 
 impl ChangedRows {
+    pub fn new(ctx: &Evaluation, triggers: &Arc<Triggers>, is_read: &Arc<AtomicBool>) -> ChangedRows {
+        let rows = Mutex::new(Rows { store: Store::new(ctx.resources()), waiting: Vec::new() });
+        ChangedRows { triggers: triggers.clone(), rows, is_read: is_read.clone() }
+    }
+
+    /// A trigger gets them: rows that change from now on are others.
+    pub fn close(&self) {
+        self.is_read.store(true, Ordering::Relaxed);
+    }
+
     /// Adds a row with all columns of the statement's table.
     pub fn push(&self, ctx: &Evaluation, row: &[Datum]) -> Result<()> {
         let record = self.triggers.record(ctx, row)?;

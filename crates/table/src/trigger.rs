@@ -183,7 +183,7 @@ impl Triggers {
         self.all.iter().any(reads)
     }
 
-    /// Runs the function of the trigger at a place.
+    /// Runs the function of the trigger at a place, as the role that made the change.
     pub fn call(
         &self,
         ctx: &Evaluation,
@@ -191,12 +191,15 @@ impl Triggers {
         event: i16,
         (old, new): (Option<&Datum>, Option<&Datum>),
         transitions: Option<&Transitions>,
+        role: Oid,
     ) -> Result<Datum> {
         let trigger = &self.all[at].trigger;
         let view = ctx.view();
         let (before, after) = transitions.map_or((None, None), |t| t.tables(event));
         let named = |rows: Option<&Arc<ChangedRows>>, name: &Option<Arc<str>>| {
-            rows.filter(|_| name.is_some()).map(|rows| rows.clone() as Arc<dyn TransitionTable>)
+            let rows = rows.filter(|_| name.is_some())?;
+            rows.close();
+            Some(rows.clone() as Arc<dyn TransitionTable>)
         };
         let call = TriggerCall {
             trigger,
@@ -207,6 +210,7 @@ impl Triggers {
             old_table: named(before, &trigger.old_table),
             new_table: named(after, &trigger.new_table),
             view: (view.csn, view.command),
+            role,
         };
         ctx.nesting(|| ctx.session.call_trigger(&call)).0
     }
@@ -224,7 +228,9 @@ impl Triggers {
             if let (Some(new), None) = (&new, &new_record) {
                 new_record = Some(self.proposed(ctx, new)?);
             }
-            let Datum::Record(given) = self.call(ctx, at, change.event, (old_record.as_ref(), new_record.as_ref()), None)? else {
+            let Datum::Record(given) =
+                self.call(ctx, at, change.event, (old_record.as_ref(), new_record.as_ref()), None, ctx.session.user())?
+            else {
                 return Ok(false);
             };
             let Some(row) = &mut new else { continue };

@@ -9,6 +9,7 @@ use melba_engine::Transaction;
 use melba_types::{Batch, Datum, DbError, Result, RowId};
 
 use super::batch::Rows;
+use super::changes::StatementChanges;
 use super::error;
 use super::events::Events;
 use super::part_source::PartSource;
@@ -56,6 +57,10 @@ pub struct TableWriter {
     pub row_checks: Arc<RowChecks>,
     /// As what new rows are checked: an UPDATE moves rows between partitions.
     pub new_rows: RowCheckKind,
+    /// Of the statement, once triggers ask for it.
+    pub changes: Option<Arc<StatementChanges>>,
+    /// The statement is MERGE.
+    pub merges: bool,
     /// `Session::is_replica`, once it was asked for.
     pub(super) replica: Option<bool>,
 }
@@ -78,6 +83,8 @@ impl TableWriter {
             row_checks: Arc::default(),
             new_rows: RowCheckKind::Insert,
             transitions: None,
+            changes: None,
+            merges: false,
             replica: None,
             target,
             txn,

@@ -10,13 +10,16 @@ fn is_user_object(oid: Oid) -> bool {
     oid.0 >= classes::FIRST_USER_OID
 }
 
-struct Found(Vec<ObjectAddress>);
+struct Found {
+    all: Vec<ObjectAddress>,
+    transition: Option<Arc<str>>,
+}
 
 impl Found {
     fn add(&mut self, class: Oid, object: Oid, sub: i32) {
         let address = ObjectAddress { class, object, sub };
-        if is_user_object(object) && !self.0.contains(&address) {
-            self.0.push(address);
+        if is_user_object(object) && !self.all.contains(&address) {
+            self.all.push(address);
         }
     }
 
@@ -61,6 +64,7 @@ impl Found {
                     self.add(classes::PG_CLASS, *view, 0);
                     continue;
                 }
+                RangeKind::Transition { name, .. } => self.transition = Some(name.clone()),
                 _ => {}
             }
         }
@@ -89,17 +93,22 @@ impl Found {
 impl Expr {
     /// User-made objects that the expression mentions; columns of its own table are not among them.
     pub fn dependencies(&self) -> Vec<ObjectAddress> {
-        let mut found = Found(Vec::new());
+        let mut found = Found { all: Vec::new(), transition: None };
         found.expression(self);
-        found.0
+        found.all
     }
 }
 
 impl Query {
     /// User-made objects that the query mentions: relations, their columns, functions, types.
     pub fn dependencies(&self) -> Vec<ObjectAddress> {
-        let mut found = Found(Vec::new());
+        self.mentions().0
+    }
+
+    /// The same, and the name that a trigger has for changed rows, if the query reads them.
+    pub fn mentions(&self) -> (Vec<ObjectAddress>, Option<Arc<str>>) {
+        let mut found = Found { all: Vec::new(), transition: None };
         found.query(self);
-        found.0
+        (found.all, found.transition)
     }
 }

@@ -93,7 +93,7 @@ impl Ddl<'_> {
                 if let Some(what) = melba_deparse::unprintable(query) {
                     return Err(DbError::unsupported(format!("{what} in an unquoted SQL function body")));
                 }
-                depends_on.extend(self.usable(query.dependencies())?);
+                depends_on.extend(self.usable_of_query(query)?);
             }
             let text = melba_deparse::stored_body(c, &queries, &scope, is_return);
             let function = "SQL function \"".to_owned() + &f.name + "\"";

@@ -345,7 +345,8 @@ fn insert_rows(tx: &Arc<Tx>, table: Oid, rows: Outcome, exec: &dyn Fn() -> Evalu
         writer.insert_batch(&ctx, batch).map_err(|(_, e)| e)?;
     }
     writer.finish(&ctx).map_err(|(_, e)| e)?;
-    writer.events.finish(&ctx, &tx.engine, &tx.deferred)?;
+    let changes = writer.changes();
+    writer.events.finish(&ctx, &tx.engine, &tx.deferred, &changes)?;
     Ok(rows)
 }
 

@@ -275,3 +275,49 @@ fn a_prefix_of_digits_is_estimated_by_its_share() {
         ),
     ]);
 }
+
+/// Older versions run them as whoever commits.
+#[test]
+fn a_deferred_trigger_runs_as_the_role_that_made_the_change() {
+    check(&[
+        (
+            "create role changer; create table log (who text); grant all on log to public",
+            "C:CREATE ROLE C:CREATE TABLE C:GRANT Z:I",
+        ),
+        ("create table t (a int); grant insert on t to changer", "C:CREATE TABLE C:GRANT Z:I"),
+        (
+            "create function note() returns trigger language plpgsql as \
+             $$ begin insert into log values (current_user || ' ' || session_user); return null; end $$",
+            "C:CREATE FUNCTION Z:I",
+        ),
+        (
+            "create constraint trigger n after insert on t deferrable initially deferred for each row execute function note()",
+            "C:CREATE TRIGGER Z:I",
+        ),
+        ("begin", "C:BEGIN Z:T"),
+        ("set role changer", "C:SET Z:T"),
+        ("insert into t values (1)", "C:INSERT 0 1 Z:T"),
+        ("reset role", "C:RESET Z:T"),
+        ("insert into t values (2)", "C:INSERT 0 1 Z:T"),
+        ("commit", "C:COMMIT Z:I"),
+        ("select * from log", "T D:changer postgres D:postgres postgres C:SELECT 2 Z:I"),
+    ]);
+}
+
+/// Versions before 18.2 make them.
+#[test]
+fn views_do_not_outlive_the_rows_that_a_statement_has_changed() {
+    check(&[
+        ("create table t (a int)", "C:CREATE TABLE Z:I"),
+        (
+            "create function bad() returns trigger language plpgsql as \
+             $$ begin create materialized view v as select * from n; return null; end $$",
+            "C:CREATE FUNCTION Z:I",
+        ),
+        (
+            "create trigger bad after insert on t referencing new table as n for each statement execute function bad()",
+            "C:CREATE TRIGGER Z:I",
+        ),
+        ("insert into t values (1)", "E0A000 Z:I"),
+    ]);
+}

@@ -98,7 +98,7 @@ impl DeferredEvents {
             if log.is_empty() {
                 return Ok(());
             }
-            let result = runner::run(ctx, txn, &mut log, if all { None } else { Some(self) });
+            let result = runner::run(ctx, txn, &mut log, if all { None } else { Some(self) }, &Arc::default());
             if !all {
                 self.state.lock().past.push(log);
                 return result;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use melba_catalog::Constraint;
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
+use super::super::changes::Turn;
 use super::super::target::TableTarget;
 use super::super::transition::Transitions;
 use super::super::trigger::Triggers;
@@ -40,6 +41,10 @@ pub struct Fired {
     pub which: Vec<usize>,
     /// Of the statement.
     pub transitions: Option<Arc<Transitions>>,
+    /// Of triggers after a statement.
+    pub turn: Option<Turn>,
+    /// Who made the change.
+    pub role: Oid,
 }
 
 impl Fired {
@@ -49,7 +54,13 @@ impl Fired {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             _ => false,
         };
-        same_rows && Arc::ptr_eq(&self.triggers, &other.triggers) && self.event == other.event && self.which == other.which
+        let same_turn = match (&self.turn, &other.turn) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.is(b),
+            _ => false,
+        };
+        let same_cause = same_rows && same_turn && self.role == other.role;
+        same_cause && Arc::ptr_eq(&self.triggers, &other.triggers) && self.event == other.event && self.which == other.which
     }
 }
 

@@ -7,6 +7,7 @@ use melba_catalog::Constraint;
 use melba_engine::Transaction;
 use melba_types::{Datum, Oid, Result, RowId};
 
+use super::super::changes::{StatementChanges, Turn};
 use super::super::error;
 use super::super::foreign_key::{self, Action};
 use super::super::reference::{self, CheckedKeys};
@@ -18,7 +19,13 @@ use super::log::{EventLog, Fired, Rows, Subject, What};
 use melba_expression::Evaluation;
 
 /// Runs the events of a log; those of deferred constraints move to the transaction.
-pub fn run(ctx: &Evaluation, txn: &Arc<Transaction>, log: &mut EventLog, deferred: Option<&DeferredEvents>) -> Result<()> {
+pub fn run(
+    ctx: &Evaluation,
+    txn: &Arc<Transaction>,
+    log: &mut EventLog,
+    deferred: Option<&DeferredEvents>,
+    changes: &Arc<StatementChanges>,
+) -> Result<()> {
     if log.is_empty() {
         return Ok(());
     }
@@ -27,7 +34,7 @@ pub fn run(ctx: &Evaluation, txn: &Arc<Transaction>, log: &mut EventLog, deferre
     ctx.set_view(txn.current_view(view));
     // Functions of triggers take views of their own.
     let _pin = txn.pin_view(ctx.view());
-    let result = Runner::new(ctx, txn).run(log, deferred);
+    let result = Runner::new(ctx, txn, changes.clone()).run(log, deferred);
     ctx.set_view(view);
     result
 }
@@ -38,7 +45,8 @@ pub struct Runner<'a> {
     targets: HashMap<Oid, Arc<TableTarget>>,
     /// References found present in this run.
     pub present: CheckedKeys,
-    /// Tables that actions change, with what they do to them, as one statement each: its triggers fire once.
+    changes: Arc<StatementChanges>,
+    /// Tables that actions change, with what they do to them, since the last triggers after them were noted.
     begun: Vec<Begun>,
     replica: Option<bool>,
 }
@@ -49,28 +57,33 @@ struct Begun {
     event: i16,
     columns: Vec<i16>,
     transitions: Option<Arc<Transitions>>,
+    turn: Turn,
 }
 
 impl<'a> Runner<'a> {
-    fn new(ctx: &'a Evaluation, txn: &'a Arc<Transaction>) -> Runner<'a> {
-        Runner { ctx, txn, targets: HashMap::new(), present: CheckedKeys::default(), begun: Vec::new(), replica: None }
+    fn new(ctx: &'a Evaluation, txn: &'a Arc<Transaction>, changes: Arc<StatementChanges>) -> Runner<'a> {
+        let (targets, present) = (HashMap::new(), CheckedKeys::default());
+        Runner { ctx, txn, targets, present, changes, begun: Vec::new(), replica: None }
     }
 
-    /// An action is to change a table: fires the triggers before the statement that all of them are.
+    /// An action is to change a table: fires the triggers before the statement, which all of them are.
     pub fn begin(&mut self, target: &Arc<TableTarget>, event: i16, columns: &[i16]) -> Result<()> {
-        if target.triggers.is_none() || self.begun(target, event).is_some() {
+        if target.triggers.is_none() {
             return Ok(());
         }
         let mut writer = TableWriter::new(target.clone(), self.txn.clone());
-        writer.updated = columns.to_vec();
+        (writer.updated, writer.changes) = (columns.to_vec(), Some(self.changes.clone()));
         writer.begin(self.ctx, event)?;
+        // What was noted at the end of earlier parts waits for the end of this one.
+        let turn = self.changes.end(target.relation.oid, event);
+        self.begun.retain(|begun| begun.turn.is_last());
         let (columns, transitions) = (columns.to_vec(), writer.transitions);
-        self.begun.push(Begun { target: target.clone(), event, columns, transitions });
+        self.begun.push(Begun { target: target.clone(), event, columns, transitions, turn });
         Ok(())
     }
 
     fn begun(&self, target: &TableTarget, event: i16) -> Option<&Begun> {
-        self.begun.iter().find(|b| b.target.relation.oid == target.relation.oid && b.event == event)
+        self.begun.iter().rev().find(|b| b.target.relation.oid == target.relation.oid && b.event == event)
     }
 
     /// What triggers want of the rows that actions change.
@@ -78,16 +91,15 @@ impl<'a> Runner<'a> {
         self.begun(target, event).and_then(|begun| begun.transitions.clone())
     }
 
-    /// The triggers after the statements that actions were.
-    fn end(&mut self) -> Result<EventLog> {
-        let mut log = EventLog::default();
-        for Begun { target, event, columns, transitions } in std::mem::take(&mut self.begun) {
+    /// Notes the triggers after the statements that actions were.
+    fn end(&mut self, log: &mut EventLog) -> Result<()> {
+        for Begun { target, event, columns, transitions, turn } in std::mem::take(&mut self.begun) {
             let mut writer = TableWriter::new(target, self.txn.clone());
             (writer.updated, writer.transitions) = (columns, transitions);
-            writer.end(self.ctx, event)?;
+            writer.note_end(self.ctx, event, turn)?;
             log.append(self.ctx, std::mem::take(&mut writer.events).log)?;
         }
-        Ok(log)
+        Ok(())
     }
 
     /// Whether a constraint is checked or followed, which ALTER TABLE ... DISABLE TRIGGER ALL and session_replication_role say.
@@ -111,13 +123,6 @@ impl<'a> Runner<'a> {
         let mut made = self.run_once(log, deferred)?;
         while !made.is_empty() {
             made = self.run_once(&mut made, deferred)?;
-            if made.is_empty() {
-                made = self.end()?;
-            }
-        }
-        if !self.begun.is_empty() {
-            let mut ended = self.end()?;
-            return self.run(&mut ended, deferred);
         }
         Ok(())
     }
@@ -129,6 +134,7 @@ impl<'a> Runner<'a> {
         loop {
             let mut events = log.read(&mut at)?.into_iter().peekable();
             if events.peek().is_none() {
+                self.end(&mut made)?;
                 return Ok(made);
             }
             while let Some(event) = events.next() {
@@ -200,7 +206,10 @@ impl<'a> Runner<'a> {
         (old, new): (Option<&Datum>, Option<&Datum>),
         deferred: Option<&DeferredEvents>,
     ) -> Result<()> {
-        let Fired { triggers, event, which, transitions } = fired;
+        let Fired { triggers, event, which, transitions, turn, role } = fired;
+        if turn.as_ref().is_some_and(|turn| !turn.is_last()) {
+            return Ok(());
+        }
         for &at in which {
             let constraint = self.ctx.catalog().constraint(triggers.trigger(at).constraint);
             if let (Some(deferred), Some(constraint)) = (deferred, constraint)
@@ -212,7 +221,7 @@ impl<'a> Runner<'a> {
             }
             // What it changes may be a key that was found.
             self.present.clear();
-            triggers.call(self.ctx, at, *event, (old, new), transitions.as_deref())?;
+            triggers.call(self.ctx, at, *event, (old, new), transitions.as_deref(), *role)?;
         }
         Ok(())
     }

@@ -72,7 +72,10 @@ impl StatementContext {
         if function.language == classes::INTERNAL_LANGUAGE {
             return trigger::run_builtin(&function.source, call);
         }
-        let (mut context, settings) = self.within_routine(function)?;
+        let (mut context, settings) = match call.role == self.user.oid {
+            true => self.within_routine(function)?,
+            false => self.acting_as(call.role).within_routine(function)?,
+        };
         if let Some(transitions) = trigger::transitions(call) {
             Arc::make_mut(&mut context).transitions = Some(transitions);
         }
@@ -110,6 +113,14 @@ impl StatementContext {
             inner.look_at_settings();
         }
         Ok((Arc::new(inner), settings))
+    }
+
+    /// The surroundings with the privileges of a role that has left something to be done.
+    fn acting_as(&self, role: Oid) -> StatementContext {
+        let user = Arc::new(self.user.acting_as(&self.catalog, role));
+        let mut context = StatementContext { user, ..self.clone() };
+        context.look_at_settings();
+        context
     }
 
     /// The surroundings in which what belongs to `owner` is computed for somebody else: the owner's privileges, and a search path
