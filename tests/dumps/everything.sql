@@ -236,3 +236,7 @@ alter table p1 enable always trigger all_off;
 alter table p2 disable trigger of_partitions;
 insert into p values (1, 'x'), (2, 'y');
 reset search_path;
+
+-- views that check
+create view app.checked as select id, note from app.secured where id > 0 with local check option;
+create view app.checked_more as select * from app.checked where note <> '' with cascaded check option;

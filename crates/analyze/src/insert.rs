@@ -17,6 +17,8 @@ use melba_tree::*;
 pub struct Assigned<'p> {
     /// Index into the relation's columns.
     pub index: usize,
+    /// As written; empty where it was not.
+    pub name: &'p str,
     pub indirection: &'p [pb::Node],
     pub location: i32,
 }
@@ -47,8 +49,12 @@ impl<'p> Analyzer<'_, 'p> {
             Some(select) if is_general(select) => Some(self.insert_source(s.select_stmt.as_deref(), select)?),
             _ => None,
         };
-        let relation = self.target_relation(name, Command::Insert)?;
-        let columns = self.insert_columns(&relation, &s.cols)?;
+        let relation = self.target_relation(name, Command::Insert, Command::Insert)?;
+        let width = match (&source, select) {
+            (Some(query), _) => query.output_columns().len(),
+            (None, select) => select.and_then(|s| s.values_lists.first()).map_or(0, |list| nodes::list(list).len()),
+        };
+        let columns = self.insert_columns(&relation, &s.cols, width)?;
         let mut info = InsertInfo { source: None, written: Vec::new(), overriding, on_conflict: None };
         match (source, select) {
             (Some(query), _) => {
@@ -128,8 +134,8 @@ impl<'p> Analyzer<'_, 'p> {
         (entry, columns.iter().enumerate().map(var).collect())
     }
 
-    /// Opens the target relation of a command and adds its range entry.
-    pub fn target_relation(&mut self, name: &'p pb::RangeVar, command: Command) -> Result<Arc<Relation>> {
+    /// Opens the target relation of a command and adds its range entry. `first`: what MERGE does first, else the command.
+    pub fn target_relation(&mut self, name: &'p pb::RangeVar, command: Command, first: Command) -> Result<Arc<Relation>> {
         if name.schemaname.is_empty() && self.levels.iter().any(|l| l.ctes.iter().any(|c| *c.name == *name.relname)) {
             let shown = &name.relname;
             if self.cx.find_relation(None, shown).is_none() {
@@ -157,7 +163,7 @@ impl<'p> Analyzer<'_, 'p> {
                 return Ok(relation);
             }
             RelationKind::View => {
-                let table = self.view_target(&relation, name, command)?;
+                let table = self.view_target(&relation, name, command, first)?;
                 self.require(command);
                 return Ok(table);
             }
@@ -186,7 +192,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// Notes the privilege that a command needs on its target.
-    fn require(&mut self, command: Command) {
+    pub fn require(&mut self, command: Command) {
         let Some(entry) = self.target_entry() else { return };
         let required = &mut self.level_mut().range_table[entry].required;
         match command {
@@ -197,31 +203,35 @@ impl<'p> Analyzer<'_, 'p> {
         }
     }
 
-    /// The columns an INSERT names, or all of them.
-    pub fn insert_columns(&mut self, relation: &Relation, list: &'p [pb::Node]) -> Result<Vec<Assigned<'p>>> {
+    /// The columns an INSERT names, or all of them. `width`: how many values there are, as far as is known.
+    pub fn insert_columns(&mut self, relation: &Relation, list: &'p [pb::Node], width: usize) -> Result<Vec<Assigned<'p>>> {
         if list.is_empty()
             && let Some(target) = &self.level().view_target
         {
             let names: Vec<_> = target.view.columns.iter().map(|c| c.name.clone()).collect();
             let column = |name: Arc<str>| {
                 let index = self.view_column(&name, -1)?.unwrap_or(0);
-                Ok(Assigned { index, indirection: &[], location: -1 })
+                Ok(Assigned { index, name: "", indirection: &[], location: -1 })
             };
-            return names.into_iter().map(column).collect();
+            // What gets no value may be no column of the table.
+            let columns = names.into_iter().enumerate().filter(|(at, name)| *at < width || self.is_assignable(name));
+            return columns.map(|(_, name)| name).collect::<Vec<_>>().into_iter().map(column).collect();
         }
         if list.is_empty() {
             let visible = relation.columns.iter().enumerate().filter(|(_, c)| !c.dropped);
-            return Ok(visible.map(|(index, _)| Assigned { index, indirection: &[], location: -1 }).collect());
+            return Ok(visible.map(|(index, _)| Assigned { index, name: "", indirection: &[], location: -1 }).collect());
         }
         let mut columns: Vec<Assigned<'p>> = Vec::with_capacity(list.len());
         for node in list {
             let Some(NodeEnum::ResTarget(target)) = &node.node else { continue };
             let index = self.assigned_column(relation, &target.name, target.location)?;
             let whole = target.indirection.is_empty();
-            if columns.iter().any(|c| c.index == index && (whole || c.indirection.is_empty())) {
+            // Two columns of a view may be one of its table.
+            let is_same = |c: &Assigned<'p>| c.index == index && c.name == target.name;
+            if columns.iter().any(|c| is_same(c) && (whole || c.indirection.is_empty())) {
                 return Err(err!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", target.name).at(target.location));
             }
-            columns.push(Assigned { index, indirection: &target.indirection, location: target.location });
+            columns.push(Assigned { index, name: &target.name, indirection: &target.indirection, location: target.location });
         }
         Ok(columns)
     }
@@ -290,6 +300,13 @@ impl<'p> Analyzer<'_, 'p> {
         let mut targets: Vec<Target> = Vec::with_capacity(relation.columns.len());
         for (e, column) in row.into_iter().zip(columns) {
             let previous = targets.iter().position(|t| t.column as usize == column.index + 1);
+            if previous.is_some() && column.indirection.is_empty() {
+                return Err(err!(
+                    SYNTAX_ERROR,
+                    "multiple assignments to same column \"{}\"",
+                    relation.columns[column.index].name
+                ));
+            }
             let base = previous.map(|i| targets.remove(i).expr);
             let expr = self.assigned_expression(e, relation, column, base, true)?;
             targets.push(assigned_target(relation, column.index, expr));
@@ -324,7 +341,7 @@ impl<'p> Analyzer<'_, 'p> {
             for (e, column) in row.into_iter().zip(columns) {
                 let is_default = matches!(e, Expr::Default { .. });
                 self.check_assignable(relation, column.index, is_default, overriding)?;
-                let plain = Assigned { index: column.index, indirection: &[], location: column.location };
+                let plain = Assigned { index: column.index, name: column.name, indirection: &[], location: column.location };
                 let e = if is_default || column.indirection.is_empty() {
                     self.assigned_expression(e, relation, &plain, None, true)?
                 } else {
@@ -567,6 +584,7 @@ impl<'p> Analyzer<'_, 'p> {
         relation: &Arc<Relation>,
         overriding: Overriding,
     ) -> Result<Vec<Target>> {
+        self.refuse_blocked_defaults()?;
         let mut given: Vec<Option<Target>> = vec![None; relation.columns.len()];
         for target in targets {
             let index = target.column as usize - 1;
@@ -595,7 +613,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
             let target = match target {
                 Some(t) => Some(t),
-                None => self.column_default_expression(relation, index)?.map(|e| assigned_target(relation, index, e)),
+                None => self.inserted_default(relation, index)?.map(|e| assigned_target(relation, index, e)),
             };
             out.extend(target);
         }
@@ -610,7 +628,7 @@ impl<'p> Analyzer<'_, 'p> {
     pub fn default_or_null(&mut self, relation: &Arc<Relation>, index: usize) -> Result<Expr> {
         let c = &relation.columns[index];
         let null = Expr::null(c.ty, c.typmod, c.collation);
-        Ok(self.column_default_expression(relation, index)?.unwrap_or(null))
+        Ok(self.inserted_default(relation, index)?.unwrap_or(null))
     }
 }
 

@@ -55,6 +55,7 @@ mod subscript;
 mod targets;
 mod trigger;
 mod type_names;
+mod updatable;
 mod update;
 mod values;
 mod variables;
@@ -92,6 +93,7 @@ pub use scope::ExprKind;
 pub use targets::suggested_name;
 pub use trigger::{NEW_ENTRY, OLD_ENTRY, TABLE_OID, analyze_trigger_condition, stored_trigger_condition, trigger_entries};
 pub use type_names::{is_pseudo, missing_relation, typmod_from};
+pub use updatable::{refused_check_option, updatable_events};
 pub use variables::{NameConflict, Variable, VariableField, Variables};
 pub use volatility::is_mutable;
 
@@ -203,6 +205,7 @@ impl<'a, 'p> Analyzer<'a, 'p> {
             NodeEnum::MergeStmt(s) => self.merge_statement(s)?,
             _ => return Err(DbError::internal("statement cannot be analyzed as a query")),
         };
+        self.add_view_checks(&mut query);
         self.take_level(&mut query);
         Ok(query)
     }

@@ -17,9 +17,9 @@ impl<'p> Analyzer<'_, 'p> {
         self.with_clause(s.with_clause.as_ref())?;
         check_reachable(&s.merge_when_clauses)?;
         let name = s.relation.as_ref().ok_or_else(|| DbError::internal("MERGE without a table"))?;
-        let relation = self.target_relation(name, Command::Merge)?;
+        let relation = self.target_relation(name, Command::Merge, first_command(&s.merge_when_clauses))?;
         let target = self.level().target.clone().ok_or_else(|| DbError::internal("MERGE without a target"))?;
-        q.result = Some(target.entry);
+        q.result = self.target_entry();
         let source_node = s.source_relation.as_deref().ok_or_else(|| DbError::internal("MERGE without a source"))?;
         let source = self.from_clause(std::slice::from_ref(source_node))?;
         q.from.extend(source);
@@ -55,10 +55,11 @@ impl<'p> Analyzer<'_, 'p> {
                 Ok(pb::OverridingKind::OverridingSystemValue) => Overriding::System,
                 _ => Overriding::None,
             };
-            let (command, targets) = match pb::CmdType::try_from(clause.command_type) {
-                Ok(pb::CmdType::CmdInsert) => {
-                    self.level_mut().range_table[target.entry].required.insert = true;
-                    let columns = self.insert_columns(&relation, &clause.target_list)?;
+            let command = command_of(clause);
+            command.into_iter().for_each(|command| self.require(command));
+            let (command, targets) = match command {
+                Some(Command::Insert) => {
+                    let columns = self.insert_columns(&relation, &clause.target_list, clause.values.len())?;
                     let row = self.with_kind(ExprKind::ValuesSingle, |a| a.values_row(&clause.values))?;
                     if row.len() > columns.len() {
                         return Err(err!(SYNTAX_ERROR, "INSERT has more expressions than target columns")
@@ -76,14 +77,8 @@ impl<'p> Analyzer<'_, 'p> {
                     }
                     (MergeCommand::Insert, self.complete_insert(targets, &relation, overriding)?)
                 }
-                Ok(pb::CmdType::CmdUpdate) => {
-                    self.level_mut().range_table[target.entry].required.update = true;
-                    (MergeCommand::Update, self.set_clause(&clause.target_list, &relation)?)
-                }
-                Ok(pb::CmdType::CmdDelete) => {
-                    self.level_mut().range_table[target.entry].required.delete = true;
-                    (MergeCommand::Delete, Vec::new())
-                }
+                Some(Command::Update) => (MergeCommand::Update, self.set_clause(&clause.target_list, &relation)?),
+                Some(Command::Delete) => (MergeCommand::Delete, Vec::new()),
                 _ => (MergeCommand::DoNothing, Vec::new()),
             };
             q.merge_actions.push(MergeAction { matched, condition, command, targets, overriding });
@@ -93,7 +88,27 @@ impl<'p> Analyzer<'_, 'p> {
         self.level_mut().namespace.push(target.clone());
         self.returning_clause(s.returning_clause.as_ref(), &mut q, ExprKind::MergeReturning)?;
         self.assign_query_collations(&mut q)?;
+        self.add_view_filter(&mut q)?;
         Ok(q)
+    }
+}
+
+/// What MERGE does by its first WHEN that does something.
+fn first_command(clauses: &[pb::Node]) -> Command {
+    let command = |node: &pb::Node| match &node.node {
+        Some(NodeEnum::MergeWhenClause(clause)) => command_of(clause),
+        _ => None,
+    };
+    clauses.iter().find_map(command).unwrap_or(Command::Update)
+}
+
+/// What a WHEN does, but for DO NOTHING.
+fn command_of(clause: &pb::MergeWhenClause) -> Option<Command> {
+    match pb::CmdType::try_from(clause.command_type) {
+        Ok(pb::CmdType::CmdInsert) => Some(Command::Insert),
+        Ok(pb::CmdType::CmdUpdate) => Some(Command::Update),
+        Ok(pb::CmdType::CmdDelete) => Some(Command::Delete),
+        _ => None,
     }
 }
 

@@ -22,7 +22,7 @@ impl<'p> Analyzer<'_, 'p> {
                 .at(clause.location));
         }
         // A row that the view does not show must not be changed through it, and what is proposed may meet one.
-        if update && self.level().view_target.as_ref().is_some_and(|target| target.filter.is_some()) {
+        if update && self.level().view_target.as_ref().is_some_and(|target| target.layers.iter().any(|l| l.filter.is_some())) {
             return Err(DbError::unsupported("ON CONFLICT DO UPDATE on a view with WHERE").at(clause.location));
         }
         let target = self.level().target.clone();

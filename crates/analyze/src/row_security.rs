@@ -129,8 +129,8 @@ impl Rewriter<'_> {
         if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
             return Ok(());
         }
-        let through = query.range_table[at].required.through.as_ref();
-        let role = through.map_or(role, |(view, _)| self.role_in(*view).or(role));
+        let through = query.range_table[at].required.through.iter();
+        let role = through.fold(role, |role, (view, _)| self.role_in(*view).or(role));
         let user = role.unwrap_or(self.cx.user);
         self.secured.depends_on_user = true;
         if !is_restricted(self.cx, relation, user)? {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::Relation;
-use melba_types::Oid;
+use melba_types::{DbError, Oid, Result, err};
 use pg_query::protobuf as pb;
 
 use melba_tree::*;
@@ -150,11 +150,33 @@ pub struct CurrentCte {
 /// The view that a statement names as its target.
 pub struct ViewTarget {
     pub view: Arc<Relation>,
-    /// For every column of the view the index of the table's column, if it is one.
-    pub columns: Vec<Option<usize>>,
-    /// The view's WHERE, over the table's entry.
-    pub filter: Option<Expr>,
+    /// The view and the views in it; conditions are over the table's entry.
+    pub layers: Vec<Layer>,
     pub command: Command,
+}
+
+/// A view on the way to the table that is changed.
+pub struct Layer {
+    pub view: Arc<Relation>,
+    /// Its WHERE, over the table.
+    pub filter: Option<Expr>,
+    /// For every column the index of the table's column, or why it is none.
+    pub columns: Vec<Result<usize, Blocked>>,
+}
+
+/// A column of a view that nothing can be assigned to.
+#[derive(Clone)]
+pub struct Blocked {
+    pub view: Arc<str>,
+    pub column: Arc<str>,
+    pub reason: &'static str,
+}
+
+impl Blocked {
+    pub fn error(&self, does: &str) -> DbError {
+        let (column, view) = (&self.column, &self.view);
+        err!(FEATURE_NOT_SUPPORTED, "cannot {does} column \"{column}\" of view \"{view}\"").detail(self.reason)
+    }
 }
 
 /// Working state for one query level.

@@ -17,7 +17,7 @@ impl<'p> Analyzer<'_, 'p> {
         let mut q = Query::new(Command::Update);
         q.recursive = self.with_clause(s.with_clause.as_ref())?;
         let name = s.relation.as_ref().ok_or_else(|| DbError::internal("UPDATE without a table"))?;
-        let relation = self.target_relation(name, Command::Update)?;
+        let relation = self.target_relation(name, Command::Update, Command::Update)?;
         self.add_target(&mut q);
         let from = self.from_with_target(&s.from_clause)?;
         q.from.extend(from);
@@ -34,7 +34,7 @@ impl<'p> Analyzer<'_, 'p> {
         let mut q = Query::new(Command::Delete);
         q.recursive = self.with_clause(s.with_clause.as_ref())?;
         let name = s.relation.as_ref().ok_or_else(|| DbError::internal("DELETE without a table"))?;
-        self.target_relation(name, Command::Delete)?;
+        self.target_relation(name, Command::Delete, Command::Delete)?;
         self.add_target(&mut q);
         let from = self.from_with_target(&s.using_clause)?;
         q.from.extend(from);
@@ -77,7 +77,7 @@ impl<'p> Analyzer<'_, 'p> {
             };
             let is_default = is_default || matches!(e, Expr::Default { .. });
             let index = self.assigned_column(relation, &item.name, item.location).map_err(|e| self.set_hint(e, item))?;
-            let column = Assigned { index, indirection: &item.indirection, location: item.location };
+            let column = Assigned { index, name: &item.name, indirection: &item.indirection, location: item.location };
             // A view has defaults of its own, the table's are no concern of an UPDATE of it.
             let of_view = self.level().view_target.is_some();
             self.check_updatable(relation, index, is_default && !of_view)?;
@@ -85,7 +85,7 @@ impl<'p> Analyzer<'_, 'p> {
             let base = match previous {
                 Some(i) if !item.indirection.is_empty() && is_partial(&targets[i].expr) => Some(targets.remove(i).expr),
                 Some(_) => {
-                    return Err(err!(SYNTAX_ERROR, "multiple assignments to same column \"{}\"", item.name));
+                    return Err(err!(SYNTAX_ERROR, "multiple assignments to same column \"{}\"", relation.columns[index].name));
                 }
                 None => None,
             };

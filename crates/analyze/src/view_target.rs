@@ -1,35 +1,45 @@
-//! INSERT, UPDATE and DELETE on a simple view are done to the table under it.
+//! INSERT, UPDATE, DELETE and MERGE on a simple view are done to the table under it.
 //!
 //! The table gets the range entry that is changed; an entry of the join kind, in no FROM, gives the view's column names
 //! for the table's columns and for the view's expressions.
 
 use std::sync::Arc;
 
-use melba_catalog::{Relation, RelationKind};
-use melba_types::{DbError, Oid, Result, err};
+use melba_catalog::{Relation, trigger_events};
+use melba_types::{DbError, Result, err};
 use pg_query::protobuf as pb;
 
+use super::Analyzer;
 use super::range_columns::{apply_aliases, relation_columns};
-use super::scope::{NsColumn, NsItem, ViewTarget};
-use super::{Analyzer, Context};
+use super::scope::{Layer, NsColumn, NsItem, ViewTarget};
+use super::updatable::{NotUpdatable, Updatable};
 use melba_tree::*;
 
 impl<'p> Analyzer<'_, 'p> {
-    /// Makes the table under a view the target; 55000 when the view is not simple enough.
-    pub fn view_target(&mut self, view: &Arc<Relation>, name: &'p pb::RangeVar, command: Command) -> Result<Arc<Relation>> {
-        if command == Command::Merge || view.options.iter().any(|o| o.starts_with("check_option=")) {
-            return Err(DbError::unsupported("this change of a view").at(name.location));
-        }
-        let query = super::expression::analyze_view(self.cx, view)?;
-        let table = match base_table(self.cx, &query) {
-            Ok(table) => table,
-            Err(reason) => return Err(not_updatable(view, command, reason)),
+    /// Makes the table under a view the target. `first`: what MERGE does first, else the command.
+    ///
+    /// # Errors
+    /// 55000 when the view is not simple enough.
+    pub fn view_target(
+        &mut self,
+        view: &Arc<Relation>,
+        name: &'p pb::RangeVar,
+        command: Command,
+        first: Command,
+    ) -> Result<Arc<Relation>> {
+        let found = match Updatable::of(self.cx, view, command != Command::Delete) {
+            Ok(found) => found,
+            Err(NotUpdatable::Because(view, reason)) => {
+                return Err(not_updatable(&view, first, command == Command::Merge).detail(reason));
+            }
+            Err(NotUpdatable::Triggers) => {
+                return Err(DbError::unsupported("changing a view over a view with INSTEAD OF triggers"));
+            }
+            Err(NotUpdatable::Failed(e)) => return Err(e),
         };
+        self.refuse_triggers(&found, command)?;
+        let Updatable { table, columns: merged, mut layers } = found;
         let entry = self.level().range_table.len();
-        let inner = match query.from.first() {
-            Some(FromItem::Range(i)) => *i,
-            _ => return Err(DbError::internal("simple view without a table")),
-        };
         let shown: Arc<str> = name.alias.as_ref().map_or(name.relname.as_str(), |a| &a.aliasname).into();
         self.add_entry(RangeEntry {
             kind: RangeKind::Relation { oid: table.oid, inherit: true, sample: None },
@@ -38,20 +48,33 @@ impl<'p> Analyzer<'_, 'p> {
             columns: relation_columns(&table),
             ..RangeEntry::default()
         });
-        let filter = query.filter.clone().map(|e| moved(e, inner, entry));
-        let merged: Vec<Expr> = query.targets.iter().filter(|t| !t.junk).map(|t| moved(t.expr.clone(), inner, entry)).collect();
+        let merged: Vec<Expr> = merged.into_iter().map(|e| moved(e, 0, entry)).collect();
+        for layer in &mut layers {
+            layer.filter = layer.filter.take().map(|e| moved(e, 0, entry));
+        }
         let mut columns = relation_columns(view);
         if let Some(alias) = &name.alias {
             apply_aliases(&mut columns, &alias.colnames, &shown)?;
         }
-        let target = ViewTarget { view: view.clone(), columns: plain_columns(&merged), filter, command };
-        let numbers = target.columns.iter().map(|c| c.map_or(0, |i| i as i16 + 1));
-        self.level_mut().range_table[entry].required.through = Some((view.oid, numbers.collect()));
+        let number = |c: &Result<usize, _>| c.as_ref().map_or(0, |at| *at as i16 + 1);
+        let through = layers.iter().map(|layer| (layer.view.oid, layer.columns.iter().map(number).collect()));
+        self.level_mut().range_table[entry].required.through = through.collect();
         let item = self.view_columns(shown, merged, columns);
         let level = self.level_mut();
         level.target = Some(item);
-        level.view_target = Some(target);
+        level.view_target = Some(ViewTarget { view: view.clone(), layers, command });
         Ok(table)
+    }
+
+    /// # Errors
+    /// 0A000 where triggers of a view that is merged into would do what is asked for.
+    fn refuse_triggers(&self, found: &Updatable, command: Command) -> Result<()> {
+        let events = [trigger_events::INSERT, trigger_events::UPDATE, trigger_events::DELETE];
+        let has = |event| self.cx.catalog.has_instead_trigger(&found.layers[0].view, event);
+        match command == Command::Merge && events.into_iter().any(has) {
+            true => Err(DbError::unsupported("MERGE into a view with INSTEAD OF triggers")),
+            false => Ok(()),
+        }
     }
 
     /// An entry of the join kind, whose columns are these expressions, and its names.
@@ -129,31 +152,84 @@ impl<'p> Analyzer<'_, 'p> {
         let Some(i) = target.view.columns.iter().position(|c| *c.name == *name) else {
             return Err(err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{view}\" does not exist").at(location));
         };
-        match target.columns.get(i).copied().flatten() {
-            Some(index) => Ok(Some(index)),
-            None => {
-                let does = if target.command == Command::Insert { "insert into" } else { "update" };
-                Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot {does} column \"{name}\" of view \"{view}\"")
-                    .detail("View columns that are not columns of their base relation are not updatable."))
+        match &target.layers[0].columns[i] {
+            Ok(index) => Ok(Some(*index)),
+            Err(blocked) => {
+                let does = match target.command {
+                    Command::Insert => "insert into",
+                    Command::Merge => "merge into",
+                    _ => "update",
+                };
+                Err(blocked.error(does))
             }
         }
     }
 
-    /// Adds the view's condition to that of an UPDATE or DELETE.
-    pub fn add_view_filter(&mut self, q: &mut Query) -> Result<()> {
-        let Some(target) = &self.level().view_target else { return Ok(()) };
-        let Some(filter) = target.filter.clone() else { return Ok(()) };
-        if target.view.has_option("security_barrier") {
-            if let Some(entry) = self.target_entry() {
-                self.level_mut().range_table[entry].security.push(filter);
-            }
-            return Ok(());
+    pub fn is_assignable(&self, name: &str) -> bool {
+        matches!(self.view_column(name, -1), Ok(Some(_)))
+    }
+
+    /// What a column of the target gets that an INSERT gives nothing.
+    pub fn inserted_default(&mut self, relation: &Arc<Relation>, index: usize) -> Result<Option<Expr>> {
+        match self.default_by_view(relation, index)? {
+            Some(default) => Ok(Some(default)),
+            None => self.column_default_expression(relation, index),
         }
-        q.filter = Some(match q.filter.take() {
-            Some(own) => Expr::And(vec![filter, own]),
-            None => filter,
-        });
+    }
+
+    /// # Errors
+    /// 0A000 for a column with a default of the view's own that nothing can be assigned to.
+    pub fn refuse_blocked_defaults(&self) -> Result<()> {
+        let layers = self.level().view_target.iter().flat_map(|target| &target.layers);
+        let blocked = layers.flat_map(|layer| layer.columns.iter().zip(layer.view.columns.iter()));
+        match blocked.filter(|(_, c)| c.default.is_some()).find_map(|(column, _)| column.as_ref().err()) {
+            Some(blocked) => Err(blocked.error("insert into")),
+            None => Ok(()),
+        }
+    }
+
+    /// The default that a view has for a column of the table, as an expression of its type.
+    fn default_by_view(&mut self, table: &Relation, index: usize) -> Result<Option<Expr>> {
+        let Some(target) = &self.level().view_target else { return Ok(None) };
+        let of_layer = |layer: &Layer| {
+            let at = layer.columns.iter().position(|c| matches!(c, Ok(at) if *at == index))?;
+            layer.view.columns[at].default.is_some().then(|| (layer.view.clone(), at))
+        };
+        let Some((view, at)) = target.layers.iter().find_map(of_layer) else { return Ok(None) };
+        let fits = view.columns[at].ty == table.columns[index].ty;
+        if fits { self.column_default_expression(&view, at) } else { Ok(None) }
+    }
+
+    /// Adds the conditions of the view, and of those in it, to what an UPDATE, DELETE or MERGE finds.
+    pub fn add_view_filter(&mut self, q: &mut Query) -> Result<()> {
+        let (Some(target), Some(entry)) = (&self.level().view_target, self.target_entry()) else { return Ok(()) };
+        let is_merge = target.command == Command::Merge;
+        let (mut hidden, mut plain) = (Vec::new(), Vec::new());
+        for layer in target.layers.iter().rev() {
+            // A row that is not there is none that MERGE can match.
+            let list = if is_merge || layer.view.has_option("security_barrier") { &mut hidden } else { &mut plain };
+            list.extend(layer.filter.clone());
+        }
+        self.level_mut().range_table[entry].security.extend(hidden);
+        if !plain.is_empty() {
+            plain.extend(q.filter.take());
+            q.filter = Some(if plain.len() == 1 { plain.remove(0) } else { Expr::And(plain) });
+        }
         Ok(())
+    }
+
+    /// Demands of rows that are written what WITH CHECK OPTION says.
+    pub fn add_view_checks(&self, q: &mut Query) {
+        let Some(target) = self.level().view_target.as_ref().filter(|_| q.command != Command::Delete) else { return };
+        let mut is_cascaded = false;
+        for layer in &target.layers {
+            let option = layer.view.options.iter().find_map(|o| o.strip_prefix("check_option="));
+            is_cascaded |= option == Some("cascaded");
+            if let Some(condition) = layer.filter.clone().filter(|_| is_cascaded || option.is_some()) {
+                let check = RowCheck { kind: RowCheckKind::View, name: layer.view.name.clone(), policy: None, condition };
+                q.row_checks.insert(0, check);
+            }
+        }
     }
 }
 
@@ -171,66 +247,17 @@ fn moved(mut e: Expr, from: usize, to: usize) -> Expr {
     e
 }
 
-/// For each expression the index of the table's column that it is, if it is one.
-fn plain_columns(exprs: &[Expr]) -> Vec<Option<usize>> {
-    let plain = |e: &Expr| match e {
-        Expr::Var(v) if v.column > 0 => Some(v.column as usize - 1),
-        _ => None,
-    };
-    exprs.iter().map(plain).collect()
-}
-
-fn not_updatable(view: &Relation, command: Command, reason: &str) -> DbError {
+fn not_updatable(view: &Relation, command: Command, by_merge: bool) -> DbError {
     let name = &view.name;
     let (does, doing, event) = match command {
         Command::Insert => ("insert into", "inserting into", "INSERT"),
         Command::Update => ("update", "updating", "UPDATE"),
         _ => ("delete from", "deleting from", "DELETE"),
     };
-    err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot {does} view \"{name}\"").detail(reason).hint(format!(
-        "To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD rule."
-    ))
-}
-
-/// The only table of a view that can be changed through it, or why it cannot.
-fn base_table(cx: &Context<'_>, q: &Query) -> Result<Arc<Relation>, &'static str> {
-    if !matches!(q.distinct, Distinct::None) {
-        return Err("Views containing DISTINCT are not automatically updatable.");
-    }
-    if !q.group_by.is_empty() || q.grouping_sets.is_some() {
-        return Err("Views containing GROUP BY are not automatically updatable.");
-    }
-    if q.having.is_some() {
-        return Err("Views containing HAVING are not automatically updatable.");
-    }
-    if q.set_operation.is_some() {
-        return Err("Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable.");
-    }
-    if !q.ctes.is_empty() {
-        return Err("Views containing WITH are not automatically updatable.");
-    }
-    if q.limit.is_some() || q.offset.is_some() {
-        return Err("Views containing LIMIT or OFFSET are not automatically updatable.");
-    }
-    if q.has_aggregates {
-        return Err("Views that return aggregate functions are not automatically updatable.");
-    }
-    if q.has_windows {
-        return Err("Views that return window functions are not automatically updatable.");
-    }
-    if q.has_set_returning {
-        return Err("Views that return set-returning functions are not automatically updatable.");
-    }
-    const SINGLE: &str = "Views that do not select from a single table or view are not automatically updatable.";
-    let [FromItem::Range(entry)] = q.from[..] else { return Err(SINGLE) };
-    let oid = match &q.range_table[entry].kind {
-        RangeKind::Relation { oid, sample: None, .. } => *oid,
-        RangeKind::Relation { .. } => return Err("Views containing TABLESAMPLE are not automatically updatable."),
-        _ => Oid::INVALID,
-    };
-    let table = cx.catalog.relation(oid).ok_or(SINGLE)?;
-    match table.kind {
-        RelationKind::Table | RelationKind::PartitionedTable => Ok(table.clone()),
-        _ => Err(SINGLE),
-    }
+    err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot {does} view \"{name}\"").hint(match by_merge {
+        true => format!("To enable {doing} the view using MERGE, provide an INSTEAD OF {event} trigger."),
+        false => format!(
+            "To enable {doing} the view, provide an INSTEAD OF {event} trigger or an unconditional ON {event} DO INSTEAD rule."
+        ),
+    })
 }

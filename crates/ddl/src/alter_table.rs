@@ -84,6 +84,10 @@ impl Ddl<'_> {
             (At::AtDetachPartition, Some(N::PartitionCmd(part))) => self.detach_partition(&relation, part),
             (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(list))) => {
                 let options = ParametersOf::relation(&relation).changed_list(&relation.options, &list.items)?;
+                if relation.view_query.is_some() {
+                    let query = self.with_context(|c| melba_analyze::analyze_view(c, &relation))?;
+                    self.check_checkable(&relation.name, &options, &query)?;
+                }
                 self.put_relation(Relation { options, ..(*relation).clone() });
                 Ok(())
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Column, ObjectAddress, Persistence, Relation, RelationKind, classes};
 use melba_engine::RelationLockMode;
-use melba_types::{DbError, Result, bail, err};
+use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
 
 use super::Ddl;
@@ -15,9 +15,6 @@ use melba_tree::Query;
 impl Ddl<'_> {
     pub fn create_view(&self, s: &ViewStmt) -> Result<()> {
         let name = s.view.as_ref().ok_or_else(|| DbError::internal("CREATE VIEW without a name"))?;
-        if s.with_check_option() != ViewCheckOption::NoCheckOption {
-            return Err(DbError::unsupported("WITH CHECK OPTION"));
-        }
         let node = s.query.as_deref().ok_or_else(|| DbError::internal("CREATE VIEW without a query"))?;
         let (query, text, depends_on) = self.stored_query(node)?;
         if name.relpersistence == "u" {
@@ -37,7 +34,13 @@ impl Ddl<'_> {
         };
         let columns = self.query_columns(&query, &strings(&s.aliases))?;
         let text = deparse_with_names(&text, &columns, &query, self)?;
-        let options = ParametersOf::View.new_list(&s.options)?;
+        let mut options = ParametersOf::View.new_list(&s.options)?;
+        match s.with_check_option() {
+            ViewCheckOption::LocalCheckOption => options.push("check_option=local".into()),
+            ViewCheckOption::CascadedCheckOption => options.push("check_option=cascaded".into()),
+            _ => {}
+        }
+        self.check_checkable(&name.relname, &options, &query)?;
         if let Some(old) = self.catalog().relation_by_name(namespace, &name.relname).cloned() {
             if !s.replace {
                 bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", name.relname);
@@ -53,6 +56,22 @@ impl Ddl<'_> {
             ..self.bare_relation(namespace, &name.relname, RelationKind::View, persistence, columns)
         };
         self.put_relation_with_row_type(relation)
+    }
+
+    /// # Errors
+    /// 0A000 for WITH CHECK OPTION of a view that cannot be changed.
+    pub(super) fn check_checkable(&self, name: &str, options: &[Arc<str>], query: &Query) -> Result<()> {
+        if !options.iter().any(|o| o.starts_with("check_option=")) {
+            return Ok(());
+        }
+        let view = Arc::new(Relation::new(Oid::INVALID, name, Oid::INVALID, self.user));
+        match self.with_context(|c| melba_analyze::refused_check_option(c, &view, query))? {
+            None => Ok(()),
+            Some(reason) => {
+                let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+                Err(err!(FEATURE_NOT_SUPPORTED, "{message}").hint(reason))
+            }
+        }
     }
 
     fn replace_view(

@@ -21,7 +21,9 @@ pub fn unprintable(query: &Query) -> Option<&'static str> {
         Command::Select => {}
         Command::Merge => return Some("MERGE"),
         _ if query.targets.iter().chain(assigned).any(is_partial) => return Some("an assignment to a part of a column"),
-        _ if query.result.is_some_and(|r| query.range_table[r].required.through.is_some()) => return Some("a change of a view"),
+        _ if query.result.is_some_and(|r| !query.range_table[r].required.through.is_empty()) => {
+            return Some("a change of a view");
+        }
         _ => {}
     }
     let mut found = None;

@@ -286,6 +286,11 @@ impl<'a> Printer<'a> {
             self.put(if i == 0 { " " } else { ", " });
             let item = self.apart(|p| {
                 let own_name = match &target.expr {
+                    // Without its type it would be all of its columns.
+                    Expr::Var(v) if v.column == 0 => {
+                        p.item(&target.expr);
+                        None
+                    }
                     Expr::Var(v) => p.var(v),
                     expr => {
                         p.expr(expr, true);

@@ -90,14 +90,14 @@ impl Collector<'_> {
             match &entry.kind {
                 RangeKind::Relation { oid, .. } => {
                     let mut user = role;
-                    if let Some((view, columns)) = &entry.required.through {
+                    for (at, (view, columns)) in entry.required.through.iter().enumerate() {
                         let mut required = of_view(&entry.required, columns);
-                        if let Some(own) = query.range_table.get(i + 1).map(|names| &names.required) {
+                        if let Some(own) = query.range_table.get(i + 1).map(|names| &names.required).filter(|_| at == 0) {
                             required.select |= own.select;
                             required.selected.extend(&own.selected);
                         }
-                        self.found.uses.push(Use { relation: *view, role, required });
-                        user = self.role_in(*view).or(role);
+                        self.found.uses.push(Use { relation: *view, role: user, required });
+                        user = self.role_in(*view).or(user);
                     }
                     let mut required = entry.required.clone();
                     required.select |= !required.behind.is_empty();
@@ -155,7 +155,7 @@ fn of_view(table: &Privileges, columns: &[i16]) -> Privileges {
         inserted: mapped(&table.inserted),
         updated: mapped(&table.updated),
         behind: Vec::new(),
-        through: None,
+        through: Vec::new(),
         ..*table
     }
 }

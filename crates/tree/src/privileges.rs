@@ -17,6 +17,6 @@ pub struct Privileges {
     pub updated: Vec<i16>,
     /// Read for columns of a view that are no columns of its table: of the view, its entry's own columns are read.
     pub behind: Vec<i16>,
-    /// The view that was named instead of the table, and for each of its columns the table's attribute number, or 0.
-    pub through: Option<(Oid, Arc<[i16]>)>,
+    /// The view that was named instead of the table, and the views in it; for each of its columns the table's attribute number, or 0.
+    pub through: Vec<(Oid, Arc<[i16]>)>,
 }

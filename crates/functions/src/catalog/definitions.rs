@@ -11,9 +11,6 @@ use melba_types::{Datum, Oid, Result, err, oids};
 use super::{oid_argument, partition_constraint};
 use crate::regs::object_named;
 
-/// Relation events that pg_relation_is_updatable answers with: INSERT, UPDATE, DELETE, as bits of command numbers.
-const ALL_EVENTS: i32 = 1 << 3 | 1 << 2 | 1 << 4;
-
 fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
@@ -176,8 +173,6 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_get_statisticsobjdef", |_, _| Ok(Datum::Null)),
     ("pg_get_statisticsobjdef_columns", |_, _| Ok(Datum::Null)),
     ("pg_get_statisticsobjdef_expressions", |_, _| Ok(Datum::Null)),
-    ("pg_relation_is_updatable", |c, a| Ok(Datum::Int4(if is_table(relation_of(c, a)) { ALL_EVENTS } else { 0 }))),
-    ("pg_column_is_updatable", |c, a| Ok(Datum::Bool(a[1].as_i16() > 0 && is_table(relation_of(c, a))))),
     ("pg_relation_is_publishable", |c, a| {
         let relation = relation_of(c, a);
         Ok(relation.map_or(Datum::Null, |r| {

@@ -321,3 +321,37 @@ fn views_do_not_outlive_the_rows_that_a_statement_has_changed() {
         ("insert into t values (1)", "E0A000 Z:I"),
     ]);
 }
+
+#[test]
+fn merge_changes_the_table_under_a_view() {
+    check(&[
+        ("create table base (a int primary key, b text)", "C:CREATE TABLE Z:I"),
+        ("insert into base values (1, 'x'), (2, 'y'), (50, 'z')", "C:INSERT 0 3 Z:I"),
+        ("create view low as select b as text, a, 'low' as kind from base where a < 40 with check option", "C:CREATE VIEW Z:I"),
+        (
+            "with m as (merge into low t using (values (1, 'one'), (3, 'three')) v (a, b) on t.a = v.a \
+             when matched then update set text = v.b when not matched then insert (a, text) values (v.a, v.b) \
+             returning merge_action(), t.text, t.a, old.text) select m::text from m",
+            "T D:(UPDATE,one,1,x) D:(INSERT,three,3,) C:SELECT 2 Z:I",
+        ),
+        // What the view does not show is not there to match.
+        (
+            "merge into low t using (values (50)) v (a) on t.a = v.a when not matched then insert (text, a) values ('again', v.a)",
+            "E23505 Z:I",
+        ),
+        (
+            "merge into low t using (values (44)) v (a) on t.a = v.a when not matched then insert values ('high', v.a)",
+            "E44000 Z:I",
+        ),
+        ("merge into low t using (values (1)) v (a) on t.a = v.a when matched then update set a = 41", "E44000 Z:I"),
+        ("merge into low t using (values (1)) v (a) on t.a = v.a when matched then update set kind = 'x'", "E0A000 Z:I"),
+        (
+            "merge into low t using (values (2)) v (a) on t.a = v.a when matched then delete \
+             when not matched by source then update set text = text || '!'",
+            "C:MERGE 3 Z:I",
+        ),
+        ("select base::text from base order by a", "T D:(1,one!) D:(3,three!) D:(50,z) C:SELECT 3 Z:I"),
+        ("create view counted as select a, count(*) from base group by a", "C:CREATE VIEW Z:I"),
+        ("merge into counted c using (values (1)) v (a) on c.a = v.a when matched then delete", "E55000 Z:I"),
+    ]);
+}

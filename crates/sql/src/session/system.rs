@@ -57,6 +57,7 @@ impl StatementContext {
             },
             "pg_notification_queue_usage" => Ok(Datum::Float8(self.session.instance.cluster.notifications.usage())),
             "pg_trigger_depth" => Ok(Datum::Int4(self.session.running_triggers.lock().len() as i32)),
+            "pg_relation_is_updatable" | "pg_column_is_updatable" => self.is_updatable(source, args),
             "pg_sleep" => self.sleep(args[0].as_f64()),
             "current_query" => Ok(Datum::text(self.session.activity.query())),
             "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
@@ -91,6 +92,19 @@ impl StatementContext {
                 None => Err(DbError::unsupported(format!("function {source}"))),
             },
         }
+    }
+
+    /// Whether rows of a relation, or a column of it, can be changed.
+    fn is_updatable(&self, source: &str, args: &[Datum]) -> Result<Datum> {
+        let cx = super::pipeline::analysis(self);
+        let relation = Oid(args[0].as_oid());
+        if source == "pg_relation_is_updatable" {
+            return melba_analyze::updatable_events(&cx, relation, args[1].as_bool(), None).map(Datum::Int4);
+        }
+        let Ok(column) = usize::try_from(args[1].as_i16() - 1) else { return Ok(Datum::Bool(false)) };
+        let events = melba_analyze::updatable_events(&cx, relation, args[2].as_bool(), Some(column))?;
+        // UPDATE and DELETE.
+        Ok(Datum::Bool(events & 0b10100 == 0b10100))
     }
 
     fn call_xact(&self, source: &str, args: &[Datum]) -> Result<Datum> {

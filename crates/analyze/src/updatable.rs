@@ -1,0 +1,192 @@
+//! Views that are simple enough to be changed: down through the views in them to the table whose rows they show.
+
+use std::sync::Arc;
+
+use melba_catalog::{Relation, RelationKind, trigger_events};
+use melba_types::{DbError, Oid, Result};
+
+use super::context::Context;
+use super::scope::{Blocked, Layer};
+use melba_tree::*;
+
+/// A view as its table's rows.
+pub struct Updatable {
+    pub table: Arc<Relation>,
+    /// What the view's columns stand for, the table being entry 0.
+    pub columns: Vec<Expr>,
+    /// The view, and the views in it.
+    pub layers: Vec<Layer>,
+}
+
+/// Why a view cannot be changed.
+pub enum NotUpdatable {
+    /// What this view, or one in it, is made of.
+    Because(Arc<Relation>, &'static str),
+    /// Triggers of a view in it would do it.
+    Triggers,
+    Failed(DbError),
+}
+
+impl From<DbError> for NotUpdatable {
+    fn from(e: DbError) -> NotUpdatable {
+        NotUpdatable::Failed(e)
+    }
+}
+
+const NO_COLUMNS: &str = "Views that have no updatable columns are not automatically updatable.";
+const SINGLE: &str = "Views that do not select from a single table or view are not automatically updatable.";
+
+impl Updatable {
+    /// `assigns`: there must be a column that can be assigned to.
+    pub fn of(cx: &Context<'_>, view: &Arc<Relation>, assigns: bool) -> Result<Updatable, NotUpdatable> {
+        let query = super::expression::analyze_view(cx, view)?;
+        Updatable::of_query(cx, view, &query, assigns)
+    }
+
+    /// The same of a view with another query than it has.
+    pub fn of_query(cx: &Context<'_>, view: &Arc<Relation>, query: &Query, assigns: bool) -> Result<Updatable, NotUpdatable> {
+        let because = |reason| NotUpdatable::Because(view.clone(), reason);
+        if let Some(reason) = forbidden_clause(query) {
+            return Err(because(reason));
+        }
+        let [FromItem::Range(entry)] = query.from[..] else { return Err(because(SINGLE)) };
+        let (table, inner) = match &query.range_table[entry].kind {
+            RangeKind::Relation { sample: Some(_), .. } => {
+                return Err(because("Views containing TABLESAMPLE are not automatically updatable."));
+            }
+            RangeKind::Relation { oid, .. } => match cx.catalog.relation(*oid) {
+                Some(r) if matches!(r.kind, RelationKind::Table | RelationKind::PartitionedTable) => (r.clone(), None),
+                _ => return Err(because(SINGLE)),
+            },
+            RangeKind::Subquery { view: oid, .. } => {
+                let Some(inner) = cx.catalog.relation(*oid) else { return Err(because(SINGLE)) };
+                let events = [trigger_events::INSERT, trigger_events::UPDATE, trigger_events::DELETE];
+                if events.into_iter().any(|event| cx.catalog.has_instead_trigger(inner, event)) {
+                    return Err(NotUpdatable::Triggers);
+                }
+                let inner = Updatable::of(cx, inner, false)?;
+                (inner.table.clone(), Some(inner))
+            }
+            _ => return Err(because(SINGLE)),
+        };
+        let meaning = |e: &Expr| over_table(e.clone(), entry, inner.as_ref().map(|inner| &inner.columns[..]));
+        let targets = || query.targets.iter().filter(|t| !t.junk);
+        let column = |(at, target): (usize, &Target)| {
+            let name = view.columns.get(at).map_or_else(|| target.name.clone(), |c| c.name.clone());
+            assignable(&target.expr, entry, inner.as_ref())
+                .unwrap_or_else(|reason| Err(Blocked { view: view.name.clone(), column: name, reason }))
+        };
+        let columns: Vec<_> = targets().enumerate().map(column).collect();
+        let own = |target: &Target| assignable(&target.expr, entry, inner.as_ref()).is_ok();
+        if assigns && !targets().any(own) {
+            return Err(because(NO_COLUMNS));
+        }
+        let layer = Layer { view: view.clone(), filter: query.filter.as_ref().map(meaning), columns };
+        let columns = targets().map(|t| meaning(&t.expr)).collect();
+        let layers = std::iter::once(layer).chain(inner.into_iter().flat_map(|inner| inner.layers)).collect();
+        Ok(Updatable { table, columns, layers })
+    }
+}
+
+/// Why a view with this query cannot have WITH CHECK OPTION, if it cannot.
+///
+/// # Errors
+/// Those of the queries of views in it.
+pub fn refused_check_option(cx: &Context<'_>, view: &Arc<Relation>, query: &Query) -> Result<Option<&'static str>> {
+    match Updatable::of_query(cx, view, query, true) {
+        Ok(_) => Ok(None),
+        Err(NotUpdatable::Because(of, reason)) if of.oid == view.oid => Ok(Some(reason)),
+        // That a view in it cannot be changed is found when it is.
+        Err(NotUpdatable::Because(..) | NotUpdatable::Triggers) => Ok(None),
+        Err(NotUpdatable::Failed(e)) => Err(e),
+    }
+}
+
+/// What pg_relation_is_updatable answers: bits of command numbers. `column`: as far as this one can be assigned to, by its index.
+pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, column: Option<usize>) -> Result<i32> {
+    const UPDATE: i32 = 1 << 2;
+    const INSERT: i32 = 1 << 3;
+    const DELETE: i32 = 1 << 4;
+    let Some(relation) = cx.catalog.relation(relation) else { return Ok(0) };
+    if matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
+        return Ok(UPDATE | INSERT | DELETE);
+    }
+    if relation.kind != RelationKind::View {
+        return Ok(0);
+    }
+    let triggers = [(trigger_events::UPDATE, UPDATE), (trigger_events::INSERT, INSERT), (trigger_events::DELETE, DELETE)];
+    let by_trigger = |all, (event, bit)| if cx.catalog.has_instead_trigger(relation, event) { all | bit } else { all };
+    let by_triggers = if with_triggers { triggers.into_iter().fold(0, by_trigger) } else { 0 };
+    let found = match Updatable::of(cx, relation, false) {
+        Ok(found) => found,
+        Err(NotUpdatable::Because(..) | NotUpdatable::Triggers) => return Ok(by_triggers),
+        Err(NotUpdatable::Failed(e)) => return Err(e),
+    };
+    let is_assignable = |c: &Result<usize, Blocked>| c.is_ok();
+    let assigns = match column {
+        Some(at) => found.layers[0].columns.get(at).is_some_and(is_assignable),
+        None => found.layers[0].columns.iter().any(is_assignable),
+    };
+    Ok(by_triggers | if assigns { UPDATE | INSERT | DELETE } else { DELETE })
+}
+
+/// An expression of a view's query over the table under it, as entry 0; `columns`: what those of the view in it stand for.
+fn over_table(mut e: Expr, entry: usize, columns: Option<&[Expr]>) -> Expr {
+    e.visit_mut(0, &mut |e, level| {
+        let Expr::Var(v) = e else { return true };
+        if v.levels_up != level || v.entry != entry {
+            return true;
+        }
+        let Some(columns) = columns else {
+            v.entry = 0;
+            return true;
+        };
+        let mut meaning = match v.column.checked_sub(1).and_then(|at| columns.get(at as usize)) {
+            Some(meaning) => meaning.clone(),
+            None => Expr::Row(Box::new(RowExpr {
+                fields: columns.to_vec(),
+                names: columns.iter().map(|_| "".into()).collect(),
+                ty: v.ty,
+                explicit: false,
+                location: -1,
+            })),
+        };
+        meaning.shift_levels(level, 0);
+        *e = meaning;
+        false
+    });
+    e
+}
+
+/// The table's column that an output column is; the reason why it is no column of what the view selects from.
+fn assignable(e: &Expr, entry: usize, inner: Option<&Updatable>) -> Result<Result<usize, Blocked>, &'static str> {
+    match e {
+        Expr::Var(v) if v.entry == entry && v.levels_up == 0 && v.column > 0 => {
+            let at = v.column as usize - 1;
+            Ok(inner.map_or(Ok(at), |inner| inner.layers[0].columns[at].clone()))
+        }
+        Expr::Var(v) if v.entry == entry && v.levels_up == 0 && v.column < 0 => {
+            Err("View columns that refer to system columns are not updatable.")
+        }
+        Expr::Var(v) if v.entry == entry && v.levels_up == 0 => {
+            Err("View columns that return whole-row references are not updatable.")
+        }
+        _ => Err("View columns that are not columns of their base relation are not updatable."),
+    }
+}
+
+/// A clause that a view that can be changed must not have.
+fn forbidden_clause(q: &Query) -> Option<&'static str> {
+    let found = [
+        (!matches!(q.distinct, Distinct::None), "Views containing DISTINCT are not automatically updatable."),
+        (!q.group_by.is_empty() || q.grouping_sets.is_some(), "Views containing GROUP BY are not automatically updatable."),
+        (q.having.is_some(), "Views containing HAVING are not automatically updatable."),
+        (q.set_operation.is_some(), "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable."),
+        (!q.ctes.is_empty(), "Views containing WITH are not automatically updatable."),
+        (q.limit.is_some() || q.offset.is_some(), "Views containing LIMIT or OFFSET are not automatically updatable."),
+        (q.has_aggregates, "Views that return aggregate functions are not automatically updatable."),
+        (q.has_windows, "Views that return window functions are not automatically updatable."),
+        (q.has_set_returning, "Views that return set-returning functions are not automatically updatable."),
+    ];
+    found.into_iter().find(|(is_there, _)| *is_there).map(|(_, reason)| reason)
+}
