@@ -205,7 +205,11 @@ fn fill(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Rec
     for (i, target) in targets.iter().enumerate() {
         fields.push(match source.field(&target.name)? {
             Some(value) => convert(session, target, &value, &target.name, base.and_then(|record| record.fields.get(i)))?,
-            None => base.and_then(|record| record.fields.get(i).cloned()).unwrap_or(Datum::Null),
+            None => match base.and_then(|record| record.fields.get(i)) {
+                Some(value) => value.clone(),
+                // A domain may refuse it.
+                None => convert(session, target, &Source::Tree(&Value::Null), &target.name, None)?,
+            },
         });
     }
     let field_types = targets.iter().map(|target| target.ty).collect();
@@ -234,20 +238,14 @@ pub fn populate(session: &dyn Session, ty: Oid, typmod: i32, value: &Value) -> R
 fn convert(session: &dyn Session, target: &RowColumn, source: &Source<'_>, path: &str, before: Option<&Datum>) -> Result<Datum> {
     let (ty, typmod) = (target.ty, target.typmod);
     let base = lookup::base_type(session, ty);
-    let value = if source.is_null() && base != oids::JSON && base != oids::JSONB {
+    let value = if source.is_null() {
         Datum::Null
     } else if base == oids::JSON {
-        if source.is_null() {
-            return Ok(Datum::Null);
-        }
         Datum::text(match source {
             Source::Text(node) => node.raw.to_string(),
             Source::Tree(value) => io::text_of(session, oids::JSONB, &datum(value)?)?,
         })
     } else if base == oids::JSONB {
-        if source.is_null() {
-            return Ok(Datum::Null);
-        }
         match source {
             Source::Text(node) => datum(&Value::from_node(node)?)?,
             Source::Tree(value) => datum(value)?,

@@ -129,7 +129,10 @@ impl Expr {
                 quoted(name, f)
             }
             Expr::Chain(base, accessors) => {
-                base.write(f, true)?;
+                match &**base {
+                    Expr::Number(value) => write!(f, "({value})")?,
+                    base => base.write(f, true)?,
+                }
                 accessors.iter().try_for_each(|accessor| accessor.write(f))
             }
             Expr::Unary(sign, operand) => {

@@ -94,9 +94,22 @@ impl<'a> Executor<'a> {
         Executor { session, use_zone, lax, root, variables, made }
     }
 
-    /// The items the path selects.
-    pub fn run(&self, path: &Path) -> Result<Vec<Item<'a>>> {
-        self.items(&path.expr, Scope { current: &self.root, length: 0 })
+    /// The items the path selects. Those that were found before an error stay in `found`.
+    pub fn run(&self, path: &Path, found: &mut Vec<Item<'a>>) -> Result<()> {
+        let scope = Scope { current: &self.root, length: 0 };
+        match &path.expr {
+            Expr::Chain(base, accessors) => {
+                self.items(base, scope)?.into_iter().try_for_each(|item| self.follow(item, accessors, scope, found))
+            }
+            Expr::Unary(sign, operand) => self.unwrapped(operand, scope)?.iter().try_for_each(|item| {
+                found.push(signed(*sign, item)?);
+                Ok(())
+            }),
+            expr => {
+                found.extend(self.items(expr, scope)?);
+                Ok(())
+            }
+        }
     }
 
     fn items(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<Vec<Item<'a>>> {
@@ -118,12 +131,7 @@ impl<'a> Executor<'a> {
                 found
             }
             Expr::Unary(sign, operand) => {
-                let numbers = self.unwrapped(operand, scope)?.into_iter().map(|item| match (item.value(), sign) {
-                    (Some(Value::Number(v)), '-') => Ok(Item::number(v.neg())),
-                    (Some(Value::Number(v)), _) => Ok(Item::number(v.clone())),
-                    _ => Err(err!(SQL_JSON_NUMBER_NOT_FOUND, "operand of unary jsonpath operator {sign} is not a numeric value")),
-                });
-                numbers.collect::<Result<_>>()?
+                self.unwrapped(operand, scope)?.iter().map(|item| signed(*sign, item)).collect::<Result<_>>()?
             }
             Expr::Binary(op, left, right) if !expr.is_predicate() => {
                 let left = self.number(left, scope, "left", *op)?;
@@ -382,6 +390,14 @@ impl<'a> Executor<'a> {
             Operator::Greater => order.is_gt(),
             _ => order.is_ge(),
         }))
+    }
+}
+
+fn signed<'a>(sign: char, item: &Item<'a>) -> Result<Item<'a>> {
+    match (item.value(), sign) {
+        (Some(Value::Number(v)), '-') => Ok(Item::number(v.neg())),
+        (Some(Value::Number(v)), _) => Ok(Item::number(v.clone())),
+        _ => Err(err!(SQL_JSON_NUMBER_NOT_FOUND, "operand of unary jsonpath operator {sign} is not a numeric value")),
     }
 }
 

@@ -87,14 +87,26 @@ fn number(session: &dyn Session, item: &Item<'_>, name: &str, args: &[Expr]) -> 
     if !value.is_finite() {
         return Err(err!(NON_NUMERIC_SQL_JSON_ITEM, "NaN or Infinity is not allowed for jsonpath item method .{name}()"));
     }
-    let bound = |at: usize| match args.get(at) {
-        Some(Expr::Number(value)) => value.to_i32().ok(),
-        _ => None,
+    let bound = |at: usize, what: &str| match args.get(at) {
+        Some(Expr::Number(value)) => value.to_i32().map(Some).map_err(|_| {
+            err!(NON_NUMERIC_SQL_JSON_ITEM, "{what} of jsonpath item method .{name}() is out of range for type integer")
+        }),
+        _ => Ok(None),
     };
-    let value = match bound(0) {
-        Some(precision) => value
-            .apply_typmod((precision << 16 | bound(1).unwrap_or(0) & 0x7ff) + 4)
-            .map_err(|_| invalid(&text, name, type_name))?,
+    let value = match bound(0, "precision")? {
+        Some(precision) => {
+            let scale = bound(1, "scale")?.unwrap_or(0);
+            let out_of = |what: &str, given: i32, least: i32| {
+                Err(err!(INVALID_PARAMETER_VALUE, "NUMERIC {what} {given} must be between {least} and 1000"))
+            };
+            if !(1..=1000).contains(&precision) {
+                return out_of("precision", precision, 1);
+            }
+            if !(-1000..=1000).contains(&scale) {
+                return out_of("scale", scale, -1000);
+            }
+            value.apply_typmod((precision << 16 | scale & 0x7ff) + 4).map_err(|_| invalid(&text, name, type_name))?
+        }
         None => value,
     };
     Ok(Value::Number(value))
@@ -103,9 +115,9 @@ fn number(session: &dyn Session, item: &Item<'_>, name: &str, args: &[Expr]) -> 
 fn boolean(session: &dyn Session, item: &Item<'_>) -> Result<Value> {
     let text = match item.value() {
         Some(Value::Bool(value)) => return Ok(Value::Bool(*value)),
-        Some(Value::Number(value)) => match value.to_i32() {
-            Ok(number) => return Ok(Value::Bool(number != 0)),
-            Err(_) => value.to_string(),
+        Some(Value::Number(value)) => match value.to_string() {
+            text if let Ok(number) = text.parse::<i32>() => return Ok(Value::Bool(number != 0)),
+            text => text,
         },
         Some(Value::String(text)) => match io::text_in(session, oids::BOOL, -1, text) {
             Ok(value) => return Ok(Value::Bool(value.as_bool())),

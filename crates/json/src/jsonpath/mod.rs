@@ -92,13 +92,14 @@ fn parsed(stored: &Datum) -> Result<Rc<Path>> {
     Ok(path)
 }
 
-/// What `finish` makes of the items that a path selects; `None` when it failed and the call is silent.
+/// What `finish` makes of the items that a path selects: of those before an error too when the call is silent, which
+/// `finish` is told.
 fn select<T>(
     call: &CallContext<'_>,
     a: &[Datum],
     use_zone: bool,
-    finish: impl FnOnce(Vec<Item<'_>>) -> Result<T>,
-) -> Result<Option<T>> {
+    finish: impl FnOnce(&Path, Vec<Item<'_>>, bool) -> Result<T>,
+) -> Result<T> {
     let path = parsed(&a[1])?;
     let vars = match a.get(2) {
         Some(vars @ Datum::Bytes(_)) => {
@@ -112,44 +113,47 @@ fn select<T>(
     };
     let silent = matches!(a.get(3), Some(Datum::Bool(true)));
     let target = Value::from_json(root(&a[0]));
-    match Executor::new(call.session, &target, Variables::of_object(&vars), path.lax, use_zone).run(&path) {
-        Ok(items) => finish(items).map(Some),
-        Err(e) if silent && exec::is_suppressible(&e) => Ok(None),
+    let mut items = Vec::new();
+    match Executor::new(call.session, &target, Variables::of_object(&vars), path.lax, use_zone).run(&path, &mut items) {
+        Ok(()) => finish(&path, items, false),
+        Err(e) if silent && exec::is_suppressible(&e) => finish(&path, items, true),
         Err(e) => Err(e),
     }
 }
 
 fn exists(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
-    let found = select(call, a, use_zone, |items| Ok(!items.is_empty()))?;
-    Ok(found.map_or(Datum::Null, Datum::Bool))
+    // In lax mode the first item is the answer, whatever follows it.
+    select(call, a, use_zone, |path, items, failed| match failed && !(path.lax && !items.is_empty()) {
+        true => Ok(Datum::Null),
+        false => Ok(Datum::Bool(!items.is_empty())),
+    })
 }
 
 fn matches(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
     let silent = matches!(a.get(3), Some(Datum::Bool(true)));
-    let matched = select(call, a, use_zone, |items| match &items[..] {
+    select(call, a, use_zone, |_, items, _| match &items[..] {
         [Item::Made(Value::Bool(value)) | Item::Part(Value::Bool(value), _)] => Ok(Datum::Bool(*value)),
         [Item::Made(Value::Null) | Item::Part(Value::Null, _)] => Ok(Datum::Null),
         _ if silent => Ok(Datum::Null),
         _ => Err(err!(SINGLETON_SQL_JSON_ITEM_REQUIRED, "single boolean result is expected")),
-    })?;
-    Ok(matched.unwrap_or(Datum::Null))
+    })
 }
 
-fn values(items: Vec<Item<'_>>) -> Result<Vec<Value>> {
+fn values(_: &Path, items: Vec<Item<'_>>, _: bool) -> Result<Vec<Value>> {
     Ok(items.iter().map(Item::to_value).collect())
 }
 
 fn query_array(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
-    datum(&Value::Array(select(call, a, use_zone, values)?.unwrap_or_default()))
+    datum(&Value::Array(select(call, a, use_zone, values)?))
 }
 
 fn query_first(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
-    let first = select(call, a, use_zone, |items| Ok(items.first().map(Item::to_value)))?.flatten();
+    let first = select(call, a, use_zone, |_, items, _| Ok(items.first().map(Item::to_value)))?;
     first.map_or(Ok(Datum::Null), |item| datum(&item))
 }
 
 fn query_set(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
-    let items = select(call, a, use_zone, values)?.unwrap_or_default();
+    let items = select(call, a, use_zone, values)?;
     Ok(Box::new(items.into_iter().map(|item| Ok(vec![datum(&item)?]))))
 }
 

@@ -79,17 +79,36 @@ fn tokenize(text: &str) -> Result<Vec<(Token, &str)>> {
         } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
             (Token::Symbol(symbol), symbol.len())
         } else {
-            let length = rest.find(is_special).unwrap_or(rest.len());
+            let length = word_length(rest);
             if length == 0 {
                 return Err(syntax_error_at(&rest[..first.len_utf8()]));
             }
-            (Token::Word(rest[..length].to_string()), length)
+            let word = &rest[..length];
+            (Token::Word(if word.contains('\\') { unescape(&format!("\"{word}\""))? } else { word.to_string() }), length)
         };
-        tokens.push((token, &rest[..length]));
-        rest = &rest[length..];
+        let (text, after) = rest.split_at(length);
+        // PostgreSQL finds that a word has ended by what follows it, which its errors show then.
+        let blanks = after.len() - after.trim_start_matches(|c: char| c.is_ascii_whitespace()).len();
+        tokens.push((token, text));
+        if matches!(tokens.last(), Some((Token::Word(_), _))) {
+            let shown = &after[..blanks];
+            tokens.last_mut().expect("a token was added").1 = shown;
+        }
+        rest = after;
     }
     tokens.push((Token::End, ""));
     Ok(tokens)
+}
+
+/// A word goes to the next special character that is not escaped.
+fn word_length(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.char_indices().find(|(_, c)| {
+        let ends = !escaped && *c != '\\' && is_special(*c);
+        escaped = !escaped && *c == '\\';
+        ends
+    });
+    end.map_or(text.len(), |(at, _)| at)
 }
 
 fn string_length(text: &str) -> Option<usize> {
@@ -136,26 +155,75 @@ fn unescape(raw: &str) -> Result<String> {
     json::unescape(&plain)
 }
 
-fn number(text: &str) -> Result<(Token, usize)> {
-    let bytes = text.as_bytes();
-    let digits = |at: usize| bytes[at.min(bytes.len())..].iter().take_while(|c| c.is_ascii_digit() || **c == b'_').count();
-    let mut end = digits(0);
-    if bytes.get(end) == Some(&b'.') {
-        end += 1 + digits(end + 1);
-    }
-    if matches!(bytes.get(end), Some(b'e' | b'E')) {
-        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-        let exponent = digits(end + 1 + sign);
-        if exponent > 0 {
-            end += 1 + sign + exponent;
+/// Lengths of the forms of numbers that a text begins with.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    /// Digits with single underscores between them.
+    fn digits(&self, from: usize, is_digit: fn(&u8) -> bool) -> usize {
+        let mut end = from;
+        loop {
+            let after = end + usize::from(end > from && self.0.get(end) == Some(&b'_'));
+            match self.0.get(after) {
+                Some(c) if is_digit(c) => end = after + 1,
+                _ => return end - from,
+            }
         }
     }
-    let trailing = text[end..].find(is_special).unwrap_or(text.len() - end);
-    if trailing > 0 && !text[end..].starts_with(is_special) {
-        let shown = &text[..end + trailing];
+
+    fn decimal_digits(&self, from: usize) -> usize {
+        self.digits(from, u8::is_ascii_digit)
+    }
+
+    /// 0x, 0o and 0b with their digits.
+    fn of_base(&self) -> Option<(usize, u32)> {
+        let (base, is_digit): (u32, fn(&u8) -> bool) = match self.0.get(1)? {
+            _ if self.0[0] != b'0' => return None,
+            b'x' | b'X' => (16, u8::is_ascii_hexdigit),
+            b'o' | b'O' => (8, |c| (b'0'..=b'7').contains(c)),
+            b'b' | b'B' => (2, |c| matches!(c, b'0' | b'1')),
+            _ => return None,
+        };
+        let digits = self.digits(2, is_digit);
+        (digits > 0).then_some((2 + digits, base))
+    }
+
+    /// The mantissa, an exponent after it, and the sign of an exponent that has no digits.
+    fn decimal(&self) -> (usize, usize, usize) {
+        let integer = if self.0.first() == Some(&b'0') { 1 } else { self.decimal_digits(0) };
+        let mantissa = match self.0.get(integer) {
+            Some(b'.') => integer + 1 + self.decimal_digits(integer + 1),
+            _ => integer,
+        };
+        if !matches!(self.0.get(mantissa), Some(b'e' | b'E')) {
+            return (mantissa, 0, 0);
+        }
+        let sign = usize::from(matches!(self.0.get(mantissa + 1), Some(b'+' | b'-')));
+        match self.decimal_digits(mantissa + 1 + sign) {
+            0 => (mantissa, 0, sign * (mantissa + 2)),
+            digits => (mantissa, mantissa + 1 + sign + digits, 0),
+        }
+    }
+}
+
+/// A number, as ECMAScript has them, or the word that digits begin. Of several that fit the longest counts.
+fn number(text: &str) -> Result<(Token, usize)> {
+    let numbers = Numbers(text.as_bytes());
+    let of_base = numbers.of_base();
+    let (mantissa, real, unfinished) = numbers.decimal();
+    let number = of_base.map_or(0, |(end, _)| end).max(mantissa).max(real);
+    let other = |end: usize| text[end..].chars().next().filter(|c| !is_special(*c)).map_or(0, |c| end + c.len_utf8());
+    let junk = other(mantissa).max(if real > 0 { other(real) } else { 0 }).max(unfinished);
+    let word = text.find(is_special).unwrap_or(text.len());
+    if word > number.max(junk) {
+        return Ok((Token::Word(text[..word].to_string()), word));
+    }
+    if junk > number {
+        let shown = &text[..junk];
         return Err(err!(SYNTAX_ERROR, "trailing junk after numeric literal at or near \"{shown}\" of jsonpath input"));
     }
-    Ok((Token::Number(Numeric::parse(&text[..end].replace('_', ""))?), end))
+    // Numeric input reads all of these forms, but for a point without digits after it.
+    Ok((Token::Number(Numeric::parse(&text[..number])?), number))
 }
 
 struct Parser<'a> {
@@ -423,14 +491,52 @@ impl Parser<'_> {
             return Ok(Accessor::Key(word));
         }
         self.expect("(")?;
-        let mut args = Vec::new();
-        while !self.take(")") {
-            args.push(self.expression(5)?);
-            if !matches!(self.peek(), Token::Symbol(")")) {
+        let name = word.to_lowercase();
+        let args = match name.as_str() {
+            "decimal" => self.signed_numbers()?,
+            "datetime" => self.optional(|token, _| matches!(token, Token::String(_)))?,
+            "time" | "time_tz" | "timestamp" | "timestamp_tz" => self.optional(|token, text| {
+                matches!(token, Token::Number(_)) && text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+            })?,
+            _ => Vec::new(),
+        };
+        self.expect(")")?;
+        Ok(Accessor::Method(name, args))
+    }
+
+    /// At most one argument, of a certain kind.
+    fn optional(&mut self, fits: fn(&Token, &str) -> bool) -> Result<Vec<Expr>> {
+        let (token, text) = &self.tokens[self.at];
+        if !fits(token, text) {
+            return Ok(Vec::new());
+        }
+        Ok(match self.next() {
+            Token::String(text) => vec![Expr::String(text)],
+            Token::Number(value) => vec![Expr::Number(value)],
+            _ => Vec::new(),
+        })
+    }
+
+    /// Precision and scale.
+    fn signed_numbers(&mut self) -> Result<Vec<Expr>> {
+        let mut numbers = Vec::new();
+        while !matches!(self.peek(), Token::Symbol(")")) {
+            if !numbers.is_empty() {
                 self.expect(",")?;
             }
+            let negative = self.take("-");
+            if !negative {
+                self.take("+");
+            }
+            let Token::Number(value) = self.peek().clone() else { return Err(self.syntax_error()) };
+            self.at += 1;
+            numbers.push(Expr::Number(if negative { value.neg() } else { value }));
         }
-        Ok(Accessor::Method(word.to_lowercase(), args))
+        if numbers.len() > 2 {
+            return Err(err!(SYNTAX_ERROR, "invalid input syntax for type jsonpath")
+                .detail(".decimal() can only have an optional precision[,scale]."));
+        }
+        Ok(numbers)
     }
 
     fn levels(&mut self) -> Result<Accessor> {

@@ -52,7 +52,9 @@ fn with_items(call: &CallContext<'_>, a: &[Datum], finish: impl FnOnce(Vec<Item<
         variables.push(Variable { name: name.clone(), value: variable(call, ty, value)? });
     }
     let executor = Executor::new(call.session, &target, Variables::Named(&variables), path.lax, true);
-    finish(executor.run(&path)?)
+    let mut items = Vec::new();
+    executor.run(&path, &mut items)?;
+    finish(items)
 }
 
 fn variable(call: &CallContext<'_>, ty: Oid, value: &Datum) -> Result<VariableValue> {

@@ -17,12 +17,27 @@ fn paths_are_normalized() {
             "$?(exists (@.\"a\") || !(@.\"b\" like_regex \"^x\" flag \"i\"))",
         ),
         ("$.a.type()", "$.\"a\".type()"),
+        ("(1).type()", "(1).type()"),
+        ("1..e", "(1).\"e\""),
+        ("0x1E_F + 0b10 + 0o17 + 1_000.5e1", "(((495 + 2) + 15) + 10005)"),
+        ("$.a\\x62\\tc", "$.\"ab\\tc\""),
         ("$x + $\"y z\"", "($\"x\" + $\"y z\")"),
     ] {
         assert_eq!(parse(text).expect(text).to_string(), expected);
     }
     let problem = |text: &str| parse(text).err().map(|e| e.message().to_string());
     assert_eq!(problem("@ + 1").as_deref(), Some("@ is not allowed in root expressions"));
+    for (text, shown) in [("1.type()", "1.t"), ("00", "00"), ("100_", "100_"), ("1_000.5e_1", "1_000.5e")] {
+        let message = format!("trailing junk after numeric literal at or near \"{shown}\" of jsonpath input");
+        assert_eq!(problem(text), Some(message), "{text}");
+    }
+    // These begin words.
+    for text in ["0755", "100__000", "0b_1", "_100"] {
+        assert_eq!(problem(text).as_deref(), Some("syntax error at end of jsonpath input"), "{text}");
+    }
+    assert_eq!(problem("error error").as_deref(), Some("syntax error at or near \" \" of jsonpath input"));
+    assert_eq!(problem("$.time(2.0)").as_deref(), Some("syntax error at or near \"2.0\" of jsonpath input"));
+    assert_eq!(problem("$.date(2)").as_deref(), Some("syntax error at or near \"2\" of jsonpath input"));
     assert_eq!(problem("$.a[").as_deref(), Some("syntax error at end of jsonpath input"));
     assert_eq!(problem("$.a && $.b").as_deref(), Some("syntax error at or near \"&&\" of jsonpath input"));
     assert_eq!(problem("last").as_deref(), Some("LAST is allowed only in array subscripts"));
