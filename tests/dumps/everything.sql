@@ -240,3 +240,10 @@ reset search_path;
 -- views that check
 create view app.checked as select id, note from app.secured where id > 0 with local check option;
 create view app.checked_more as select * from app.checked where note <> '' with cascaded check option;
+
+-- SEARCH, CYCLE, TABLESAMPLE
+create table app.arcs (f integer, t integer);
+create view app.searched as with recursive w(f, t) as (
+    select a.f, a.t from app.arcs a union all select a.f, a.t from app.arcs a join w on a.f = w.t)
+    search breadth first by f, t set seq cycle f, t set is_cycle using path select w.f, w.t, w.seq from w;
+create view app.sampled as select s.f from app.arcs s tablesample system (10 * 2) repeatable (2);

@@ -56,3 +56,34 @@ select * from twice order by id;
 -- The recursive term's collation counts as its type does.
 with recursive w(n, x) as (select 1, 'a'::text union select n + 1, (select 'b'::name)::text from w where n < 3) select * from w;
 with recursive w(n, x) as (select 1, 'a'::text collate "C" union select n + 1, (select 'b'::name)::text from w where n < 3) select * from w order by n;
+
+-- SEARCH and CYCLE
+create table arcs (f int, t int, label text);
+insert into arcs values (1, 2, 'arc 1 -> 2'), (1, 3, 'arc 1 -> 3'), (2, 3, 'arc 2 -> 3'), (1, 4, 'arc 1 -> 4'), (4, 5, 'arc 4 -> 5');
+with recursive w(f, t, label) as (
+    select * from arcs union all select a.* from arcs a, w where a.f = w.t) search depth first by f, t set seq
+select * from w order by seq;
+with recursive w(f, t, label) as (
+    select * from arcs union select a.* from arcs a, w where a.f = w.t) search breadth first by f, t set seq
+select * from w order by seq;
+insert into arcs values (5, 1, 'arc 5 -> 1');
+with recursive w(f, t, label) as (
+    select * from arcs union all select a.* from arcs a, w where a.f = w.t) cycle f, t set is_cycle using path
+select * from w order by path;
+with recursive w(f, t, label) as (
+    select * from arcs union all select a.* from arcs a join w on a.f = w.t)
+    search depth first by f set seq cycle f, t set mark to 'Y' default 'N' using path
+select f, t, seq, mark, path from w order by seq, path;
+with recursive w(x) as (select 1 union all (with e as (select * from w) select x + 1 from e where x < 3)) search depth first by x set s select * from w;
+with recursive w(x) as (select 1 union all select x + 1 from w where x < 3) search depth first by y set s select * from w;
+with recursive w(x) as (select 1 union all select x + 1 from w where x < 3) search depth first by x, x set s select * from w;
+with recursive w(x) as (select 1 union all select x + 1 from w where x < 3) cycle x set a using a select * from w;
+with recursive w(x) as (select 1 union all select x + 1 from w where x < 3) search depth first by x set a cycle x set a using p select * from w;
+with recursive w(x) as (select 1 union all select x + 1 from w where x < 3) cycle x set a to true default 5 using p select * from w;
+with recursive w(x) as (select 1) cycle x set a using p select * from w;
+create view searched as with recursive w(f, t) as (
+    select f, t from arcs union all select a.f, a.t from arcs a, w where a.f = w.t) search breadth first by f set seq cycle f, t set c using p
+select f, t, c from w;
+select * from searched order by f, t, c;
+drop view searched;
+drop table arcs;

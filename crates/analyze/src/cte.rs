@@ -59,9 +59,6 @@ impl<'p> Analyzer<'_, 'p> {
     fn cte(&mut self, cte: &'p pb::CommonTableExpr, recursive: bool) -> Result<Cte> {
         let name: Arc<str> = cte.ctename.as_str().into();
         let aliases: Vec<Arc<str>> = nodes::strings(&cte.aliascolnames).into_iter().map(Into::into).collect();
-        if cte.search_clause.is_some() || cte.cycle_clause.is_some() {
-            return Err(DbError::unsupported("SEARCH and CYCLE").at(cte.location));
-        }
         let node = query_node(cte).ok_or_else(|| DbError::internal("WITH query without a statement"))?;
         self.level_mut().current_cte =
             Some(CurrentCte { name: name.clone(), recursive, aliases: aliases.clone(), columns: None });
@@ -83,6 +80,8 @@ impl<'p> Analyzer<'_, 'p> {
         for (column, alias) in columns.iter_mut().zip(&aliases) {
             column.name = alias.clone();
         }
+        let (search, cycle, added) = self.search_and_cycle(cte, recursive, &query, &columns)?;
+        columns.extend(added);
         let materialized = match pb::CteMaterialize::try_from(cte.ctematerialized) {
             Ok(pb::CteMaterialize::Always) => Some(true),
             Ok(pb::CteMaterialize::Never) => Some(false),
@@ -96,8 +95,8 @@ impl<'p> Analyzer<'_, 'p> {
             materialized,
             columns,
             references: 0,
-            search: None,
-            cycle: None,
+            search,
+            cycle,
         })
     }
 

@@ -7,6 +7,7 @@ use melba_types::{DbError, Oid, Result, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
+use super::columns::system_var;
 use super::range_columns::{apply_aliases, relation_columns};
 use super::scope::{ExprKind, NsItem};
 use super::{Analyzer, nodes};
@@ -215,10 +216,53 @@ impl<'p> Analyzer<'_, 'p> {
             }
             None => None,
         };
+        self.sample_rows(entry, &method, &args, repeatable.clone());
         if let RangeKind::Relation { sample, .. } = &mut self.level_mut().range_table[entry].kind {
             *sample = Some(Box::new(TableSample { method: method.into(), args, repeatable }));
         }
         Ok(result)
+    }
+
+    /// Hides the rows of a table that are not in its sample.
+    fn sample_rows(&mut self, entry: usize, method: &str, args: &[Expr], seed: Option<Expr>) {
+        let random = || {
+            // Once a statement.
+            let mut query = Query::new(Command::Select);
+            let target = Target {
+                expr: self.random(),
+                name: "seed".into(),
+                junk: false,
+                reference: 0,
+                column: 0,
+                origin: (Oid::INVALID, 0),
+            };
+            query.targets.push(target);
+            let (kind, ty, typmod, collation) = (SublinkKind::Expr, oids::FLOAT8, -1, Oid::INVALID);
+            Expr::Sublink(Box::new(Sublink { kind, query, test: None, operator: None, ty, typmod, collation, location: -1 }))
+        };
+        let seed = seed.unwrap_or_else(random);
+        let mut all = vec![system_var(entry, -1, oids::TID)];
+        all.extend(args.iter().cloned());
+        all.push(seed);
+        let sampled = Expr::Sampled { system: method == "system", args: all };
+        self.level_mut().range_table[entry].security.push(sampled);
+    }
+
+    fn random(&self) -> Expr {
+        let function = self.cx.function_with("random", &[]).map_or(Oid::INVALID, |f| f.oid);
+        Expr::Function(Box::new(FunctionCall {
+            function,
+            args: Vec::new(),
+            defaulted: 0,
+            ty: oids::FLOAT8,
+            collation: Oid::INVALID,
+            input_collation: Oid::INVALID,
+            returns_set: false,
+            variadic: false,
+            form: CoercionForm::Call,
+            typmod: -1,
+            location: -1,
+        }))
     }
 
     /// 42712 when two items have the same name.

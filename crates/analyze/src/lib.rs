@@ -48,6 +48,7 @@ mod routine;
 mod routine_scope;
 mod row_security;
 mod scope;
+mod search_cycle;
 mod select;
 mod set_operation;
 mod sublink;

@@ -6,7 +6,7 @@ use melba_catalog::privileges::AclKind;
 use melba_catalog::{Column, Object, Persistence, Relation, RelationKind, Storage, Type, TypeKind, acl};
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, err};
-use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, OnCommitAction, TableLikeClause, node::Node as N};
+use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, CreateStmt, TableLikeClause, node::Node as N};
 
 use super::Ddl;
 use super::column_constraints::check_column_constraints;
@@ -57,6 +57,7 @@ impl Ddl<'_> {
             return Ok(());
         }
         let persistence = self.table_persistence(&name.relpersistence, temporary, &s.access_method)?;
+        self.check_on_commit(s.oncommit(), persistence)?;
         let mut inheritance = self.inheritance(&s.inh_relations, s.partbound.is_some(), persistence)?;
         let mut builder = TableBuilder { table: name.relname.clone(), ..TableBuilder::default() };
         for element in &s.table_elts {
@@ -82,6 +83,7 @@ impl Ddl<'_> {
             Some(_) => self.put_partitioned_table(namespace, &name.relname, persistence, builder.columns, options)?,
             None => self.put_table(namespace, &name.relname, persistence, builder.columns, options)?,
         };
+        self.note_on_commit(relation, s.oncommit());
         self.set_parents(relation, &inheritance)?;
         if let (Some(bound), [parent]) = (&s.partbound, &inheritance.parents[..]) {
             self.set_partition_bound(relation, parent, bound)?;
@@ -448,12 +450,7 @@ fn refuse_unsupported(s: &CreateStmt) -> Result<()> {
     if !s.tablespacename.is_empty() && s.tablespacename != "pg_default" {
         bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.tablespacename);
     }
-    match s.oncommit() {
-        OnCommitAction::OncommitDeleteRows | OnCommitAction::OncommitDrop => {
-            Err(DbError::unsupported("ON COMMIT DELETE ROWS or DROP"))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// A NOT NULL constraint that nobody has written.

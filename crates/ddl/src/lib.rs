@@ -28,6 +28,7 @@ mod large_object;
 mod like;
 mod move_schema;
 mod naming;
+mod on_commit;
 mod owned;
 mod partition;
 mod partition_index;
@@ -52,6 +53,7 @@ mod view;
 use std::sync::Arc;
 
 pub use index::plural;
+pub use on_commit::OnCommit;
 pub use storage_parameters::ParametersOf;
 pub use view::deparse_with_names;
 
@@ -86,6 +88,8 @@ pub struct Ddl<'a> {
     pub stored_password: &'a dyn Fn(&str, &str) -> Result<Option<String>>,
     /// Checks the text of a new function LANGUAGE plpgsql; positions of errors are bytes of it.
     pub check_program: &'a dyn Fn(&Arc<Function>) -> Result<()>,
+    /// Keeps what is to become of a temporary table when the transaction commits.
+    pub on_commit: &'a dyn Fn(Oid, OnCommit),
     /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.
     pub source: &'a str,
     pub start: usize,

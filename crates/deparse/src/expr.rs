@@ -69,6 +69,7 @@ impl<'a> Printer<'a> {
                     self.ident(cursor);
                 }
             }
+            Expr::Sampled { system, args } => self.call(if *system { "system(" } else { "bernoulli(" }, &args[1..2]),
             Expr::MergeAction => self.put("MERGE_ACTION()"),
             Expr::JsonValue(v) => self.json_value(v),
             Expr::JsonConstructor(c) => self.json_constructor(c),

@@ -179,7 +179,10 @@ impl<'a> Printer<'a> {
         self.put(" TABLESAMPLE ");
         self.put(&sample.method);
         self.put(" (");
-        self.list(&sample.args);
+        for (i, arg) in sample.args.iter().enumerate() {
+            self.put(if i == 0 { "" } else { ", " });
+            self.expr(arg, false);
+        }
         self.put(")");
         if let Some(seed) = &sample.repeatable {
             self.put(" REPEATABLE (");

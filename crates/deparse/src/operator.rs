@@ -21,6 +21,7 @@ pub(super) fn is_simple(expr: &Expr, parent: &Expr, right: bool, name: &dyn Fn(m
         | Expr::DomainValue { .. }
         | Expr::Default { .. }
         | Expr::CurrentOf { .. }
+        | Expr::Sampled { .. }
         | Expr::Subscript(_)
         | Expr::Array(_)
         | Expr::Row(_)

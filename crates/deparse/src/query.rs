@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::constant::ShowType;
 use super::{INDENT_STANDARD, Level, Printer};
 use melba_tree::*;
 
@@ -99,12 +100,25 @@ impl<'a> Printer<'a> {
             let is = |e: &Expr, v: bool| matches!(e, Expr::Const(c) if matches!(c.value, melba_types::Datum::Bool(b) if b == v));
             if !(is(&cycle.mark_value, true) && is(&cycle.mark_default, false)) {
                 self.put(" TO ");
-                self.expr(&cycle.mark_value, false);
+                self.cycle_mark(&cycle.mark_value);
                 self.put(" DEFAULT ");
-                self.expr(&cycle.mark_default, false);
+                self.cycle_mark(&cycle.mark_default);
             }
             self.put(" USING ");
             self.ident(&cycle.path_column);
+        }
+    }
+
+    /// The grammar takes no casts here, but a type before a literal.
+    fn cycle_mark(&mut self, mark: &'a Expr) {
+        match mark {
+            Expr::Const(c) if matches!(c.value, melba_types::Datum::Text(_)) => {
+                let ty = self.type_name(c.ty, c.typmod);
+                self.put(&ty);
+                self.put(" ");
+                self.constant(c, ShowType::Never);
+            }
+            mark => self.expr(mark, false),
         }
     }
 
@@ -178,20 +192,37 @@ impl<'a> Printer<'a> {
             },
             SetInput::Tree(inner) => !(left && inner.operation == tree.operation && inner.all == tree.all),
         };
-        self.set_input(&tree.left, parens(&tree.left, true), query);
-        let word = match tree.operation {
-            SetOperation::Union => "UNION",
-            SetOperation::Intersect => "INTERSECT",
-            SetOperation::Except => "EXCEPT",
-        };
-        self.keyword(word, -INDENT_STANDARD, INDENT_STANDARD, 0);
-        if tree.all {
-            self.put(" ALL");
+        // What is in parentheses of its own is indented.
+        let is_tree = |input: &SetInput| matches!(input, SetInput::Tree(_));
+        let left_parens = parens(&tree.left, true);
+        if left_parens && is_tree(&tree.left) {
+            self.put("(");
+            self.keyword("", INDENT_STANDARD, 0, 0);
+            self.set_input(&tree.left, false, query);
+            self.keyword(") ", -INDENT_STANDARD, 0, 0);
+        } else {
+            self.set_input(&tree.left, left_parens, query);
+            self.keyword("", 0, 0, 0);
         }
-        self.put(" ");
+        self.put(match tree.operation {
+            SetOperation::Union => "UNION ",
+            SetOperation::Intersect => "INTERSECT ",
+            SetOperation::Except => "EXCEPT ",
+        });
+        if tree.all {
+            self.put("ALL ");
+        }
         let right_parens = parens(&tree.right, false);
-        self.keyword("", 0, 0, 0);
-        self.set_input(&tree.right, right_parens, query);
+        if right_parens && is_tree(&tree.right) {
+            self.put("(");
+            self.keyword("", INDENT_STANDARD, 0, 0);
+            self.set_input(&tree.right, false, query);
+            self.indent -= INDENT_STANDARD;
+            self.keyword(")", 0, 0, 0);
+        } else {
+            self.keyword("", 0, 0, 0);
+            self.set_input(&tree.right, right_parens, query);
+        }
     }
 
     fn set_input(&mut self, input: &'a SetInput, parens: bool, query: &'a Query) {

@@ -252,6 +252,7 @@ impl<'a> Compiler<'a> {
                 return Err(DbError::internal("aggregate or window function outside its operator"));
             }
             Expr::Default { .. } => return Err(DbError::internal("DEFAULT was not replaced before planning")),
+            Expr::Sampled { system, args } => return self.sampled(*system, args),
             Expr::CurrentOf { args } => (Node::CurrentOf(self.compile_all(args)?), oids::BOOL),
             Expr::JsonValue(value) => return self.json_value(value),
             Expr::JsonConstructor(made) => return self.json_constructor(made),

@@ -26,6 +26,7 @@ pub mod quick;
 pub mod range;
 pub mod record;
 pub mod regs;
+mod sample;
 pub mod setreturning;
 pub mod snapshot;
 pub mod system;

@@ -23,7 +23,7 @@ pub static TABLES: Tables = Tables {
         crate::numeric::TABLES,
         &[crate::oid::FUNCTIONS, crate::oid::COMPARISONS],
         crate::text::TABLES,
-        &[crate::type_functions::FUNCTIONS, crate::column_size::FUNCTIONS],
+        &[crate::type_functions::FUNCTIONS, crate::column_size::FUNCTIONS, crate::sample::FUNCTIONS],
     ],
     vectors: &[&[crate::datetime::VECTORS], crate::vector::TABLES],
     quick: crate::quick::TABLES,

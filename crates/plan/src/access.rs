@@ -74,10 +74,7 @@ impl Planner<'_> {
     fn plain_leaf_paths(&mut self, entry: usize, own: &[Expr], across: &[Rc<Expr>], goal: &Goal) -> Result<Vec<Rc<Path>>> {
         let own_params = self.parameters_of(own, entry);
         match &self.level().entries[entry].kind {
-            RangeKind::Relation { oid, inherit, sample } => {
-                if sample.is_some() {
-                    return Err(DbError::unsupported("TABLESAMPLE"));
-                }
+            RangeKind::Relation { oid, inherit, .. } => {
                 let (oid, inherit) = (*oid, *inherit);
                 self.relation_paths(entry, oid, inherit, own, across, goal)
             }

@@ -37,6 +37,7 @@ mod prepare;
 pub mod pruning;
 mod query;
 mod rels;
+mod search_cycle;
 mod selectivity;
 mod set_operation;
 mod sublink;

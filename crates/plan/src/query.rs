@@ -93,9 +93,14 @@ impl<'a> Planner<'a> {
     }
 
     fn plan_cte(&mut self, cte: &Cte) -> Result<()> {
-        if cte.search.is_some() || cte.cycle.is_some() {
-            return Err(DbError::unsupported("SEARCH and CYCLE"));
-        }
+        let expanded;
+        let cte = match cte.search.is_some() || cte.cycle.is_some() {
+            true => {
+                expanded = super::search_cycle::expand(cte, self.catalog())?;
+                &expanded
+            }
+            false => cte,
+        };
         let index = self.ctes.len();
         self.ctes.push(None);
         let columns = if cte.columns.is_empty() { cte.query.output_columns() } else { cte.columns.clone() };

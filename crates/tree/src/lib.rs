@@ -537,6 +537,11 @@ pub enum Expr {
     CurrentOf {
         args: Vec<Expr>,
     },
+    /// Whether TABLESAMPLE takes a row: its ctid, the percentage, the seed.
+    Sampled {
+        system: bool,
+        args: Vec<Expr>,
+    },
     /// MERGE_ACTION().
     MergeAction,
     /// A value with FORMAT JSON, or one that is made jsonb for a path.

@@ -25,6 +25,7 @@ impl Expr {
             | Expr::BooleanTest { .. }
             | Expr::RowCompare(_)
             | Expr::IsJson(_)
+            | Expr::Sampled { .. }
             | Expr::CurrentOf { .. } => oids::BOOL,
             Expr::Case(c) => c.ty,
             Expr::Coalesce { ty, .. }

@@ -30,7 +30,8 @@ macro_rules! expr_children {
                 Expr::Coalesce { args, .. }
                 | Expr::MinMax { args, .. }
                 | Expr::Grouping { args, .. }
-                | Expr::CurrentOf { args } => args.$iter().for_each(f),
+                | Expr::CurrentOf { args }
+                | Expr::Sampled { args, .. } => args.$iter().for_each(f),
                 Expr::Not(arg)
                 | Expr::NullTest { arg, .. }
                 | Expr::BooleanTest { arg, .. }

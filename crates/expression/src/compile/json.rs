@@ -1,4 +1,4 @@
-//! SQL/JSON: the functions that constructors and paths stand for.
+//! What has functions without a row in pg_proc: SQL/JSON's constructors and paths, TABLESAMPLE.
 
 use std::sync::Arc;
 
@@ -85,6 +85,11 @@ impl Compiler<'_> {
             self.expression(Node::Const(Datum::Bool(test.unique_keys)), oids::BOOL),
         ];
         self.named_call("sqljson_is", args, oids::BOOL, test.location)
+    }
+
+    pub(super) fn sampled(&mut self, system: bool, args: &[Expr]) -> Result<Expression> {
+        let args = self.compile_all(args)?;
+        self.named_call(if system { "tablesample_system" } else { "tablesample_bernoulli" }, args, oids::BOOL, -1)
     }
 
     /// A call of a function that has no row in pg_proc. Its result may depend on settings.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use melba_catalog::relations::LiveInfo;
 use melba_catalog::{Catalog, Function};
+use melba_ddl::OnCommit;
 use melba_encoding::{Encoding, UTF8};
 use melba_engine::Isolation;
 use melba_expression::Expression;
@@ -246,6 +247,8 @@ pub struct SessionState {
     pub activity: Arc<Activity>,
     /// The session's temporary schema, 0 until it is needed.
     pub temporary_namespace: Mutex<Oid>,
+    /// Temporary tables that are emptied or dropped at a commit.
+    pub on_commit: Mutex<Vec<(Oid, OnCommit)>>,
     /// The named ones.
     pub(super) prepared: Mutex<HashMap<String, Arc<Prepared>>>,
     pub(super) portals: Portals,
@@ -292,6 +295,7 @@ impl SessionState {
             sequences: Mutex::default(),
             activity: Arc::default(),
             temporary_namespace: Mutex::default(),
+            on_commit: Mutex::default(),
             prepared: Mutex::default(),
             portals: Portals::default(),
             routines: BodyCache::default(),

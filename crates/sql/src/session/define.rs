@@ -124,6 +124,7 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str,
         plpgsql::validate(&now, function)
     };
     let stored_password = |role: &str, password: &str| stored_password(context, role, password);
+    let on_commit = |table: Oid, action| context.session.on_commit.lock().push((table, action));
     f(&Ddl {
         tx,
         session: context,
@@ -137,6 +138,7 @@ fn with_ddl<T>(context: &StatementContext, tx: &Arc<Tx>, (source, start): (&str,
         session_user: context.user.session_oid,
         stored_password: &stored_password,
         check_program: &check_program,
+        on_commit: &on_commit,
         source,
         start,
     })
@@ -239,6 +241,7 @@ fn fill_by_execute(
         return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
     }
     let persistence = ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?;
+    ddl.check_on_commit(into.on_commit(), persistence)?;
     let result = prepared(execute)?;
     let Outcome::Rows { columns: found, .. } = &result else {
         bail!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
@@ -257,6 +260,7 @@ fn fill_by_execute(
     }
     let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
+    ddl.note_on_commit(oid, into.on_commit());
     if into.skip_data {
         return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
     }
@@ -288,6 +292,7 @@ fn fill_new_table(
         _ if name.relpersistence == "u" => bail!(FEATURE_NOT_SUPPORTED, "materialized views cannot be unlogged"),
         _ => ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?,
     };
+    ddl.check_on_commit(into.on_commit(), persistence)?;
     let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
     let (analyzed, text, depends_on) = ddl.stored_query(&wrapped)?;
     let columns = ddl.query_columns(&analyzed, &melba_parse::nodes::strings(&into.col_names))?;
@@ -298,6 +303,7 @@ fn fill_new_table(
         _ => None,
     };
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
+    ddl.note_on_commit(oid, into.on_commit());
     if kind == RelationKind::MaterializedView {
         let relation = ddl.relation(oid)?;
         let text = melba_ddl::deparse_with_names(&text, &relation.columns, &analyzed, ddl)?;
@@ -404,6 +410,18 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
         |t: &Type| t.category == b'A' || t.relation.is_valid() && !catalog.relation(t.relation).is_some_and(is_composite);
     roots.extend(catalog.types_in(namespace).filter(|t| !is_part(t)).map(|t| Object::Type(t.clone()).address()));
     with_ddl(context, tx, ("", 0), |ddl| ddl.drop_quietly(&roots))
+}
+
+/// Empties and drops the temporary tables that were created for that.
+pub fn run_on_commit(context: &StatementContext) -> Result<()> {
+    let Some(tx) = &context.tx else { return Ok(()) };
+    let catalog = tx.catalog();
+    let actions = {
+        let mut held = context.session.on_commit.lock();
+        held.retain(|(table, _)| catalog.relation(*table).is_some());
+        held.clone()
+    };
+    with_ddl(context, tx, ("", 0), |ddl| ddl.run_on_commit(&actions))
 }
 
 /// The end of a session: drops its temporary schema with everything in it.

@@ -480,11 +480,20 @@ impl Session {
         }
     }
 
+    /// What ON COMMIT says of temporary tables.
+    fn run_on_commit(&mut self) -> Result<()> {
+        match self.transaction.is_none() || self.state.on_commit.lock().is_empty() {
+            true => Ok(()),
+            false => super::define::run_on_commit(self.context()),
+        }
+    }
+
     /// Commits. On an error the caller aborts.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
         self.run_deferred_checks()?;
         self.hold_portals()?;
         self.state.portals.retain(|p| p.hold || p.pinned);
+        self.run_on_commit()?;
         let Some(transaction) = &self.transaction else { return Ok(()) };
         // Who has changed the catalog reads it next, who has written much waits for what the background has to do about it, and what
         // a transaction tells is told before its client hears of the commit.

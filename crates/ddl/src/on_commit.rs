@@ -1,0 +1,71 @@
+//! ON COMMIT of temporary tables: what becomes of them when the transaction ends.
+
+use melba_catalog::{ConstraintKind, Object, Persistence, Relation, Storage};
+use melba_types::{Oid, Result, bail, err};
+use pg_query::protobuf::OnCommitAction;
+
+use super::Ddl;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnCommit {
+    DeleteRows,
+    Drop,
+}
+
+impl Ddl<'_> {
+    /// ON COMMIT is for temporary tables.
+    pub fn check_on_commit(&self, action: OnCommitAction, persistence: Persistence) -> Result<()> {
+        let written = !matches!(action, OnCommitAction::OncommitNoop | OnCommitAction::Undefined);
+        if written && persistence != Persistence::Temporary {
+            bail!(INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables");
+        }
+        Ok(())
+    }
+
+    /// Keeps in the session what is to become of a new table.
+    pub fn note_on_commit(&self, table: Oid, action: OnCommitAction) {
+        match action {
+            OnCommitAction::OncommitDeleteRows => (self.on_commit)(table, OnCommit::DeleteRows),
+            OnCommitAction::OncommitDrop => (self.on_commit)(table, OnCommit::Drop),
+            _ => {}
+        }
+    }
+
+    /// Does at a commit what tables were created with.
+    ///
+    /// # Errors
+    /// 0A000 when a table that stays refers to rows that go.
+    pub fn run_on_commit(&self, actions: &[(Oid, OnCommit)]) -> Result<()> {
+        let of = |wanted: OnCommit| actions.iter().filter(move |(_, action)| *action == wanted).map(|(table, _)| *table);
+        let emptied: Vec<Oid> = of(OnCommit::DeleteRows).collect();
+        for &table in &emptied {
+            let Some(relation) = self.catalog().relation(table).cloned() else { continue };
+            self.refuse_other_references(&relation, &emptied)?;
+            if self.has_rows(&relation)? {
+                self.empty_table(table)?;
+            }
+        }
+        let catalog = self.catalog();
+        let dropped: Vec<_> =
+            of(OnCommit::Drop).filter_map(|table| Some(Object::Relation(catalog.relation(table)?.clone()).address())).collect();
+        self.drop_quietly(&dropped)
+    }
+
+    fn has_rows(&self, relation: &Relation) -> Result<bool> {
+        let Storage::Tree(tree) = relation.storage else { return Ok(false) };
+        let engine = &self.tx.engine;
+        Ok(engine.scan(engine.latest_view().0, tree, &[], &[], &[], None)?.next()?.is_some())
+    }
+
+    fn refuse_other_references(&self, relation: &Relation, emptied: &[Oid]) -> Result<()> {
+        for constraint in self.catalog().referencing_constraints(relation.oid) {
+            if constraint.kind == ConstraintKind::ForeignKey && !emptied.contains(&constraint.relation) {
+                let referencing = self.relation(constraint.relation)?;
+                let (from, to) = (&referencing.name, &relation.name);
+                return Err(err!(FEATURE_NOT_SUPPORTED, "unsupported ON COMMIT and foreign key combination")
+                    .detail(format!("Table \"{from}\" references \"{to}\", but they do not have the same ON COMMIT setting.")));
+            }
+        }
+        Ok(())
+    }
+}
