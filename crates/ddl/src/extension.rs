@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use melba_catalog::{
-    Cast, Description, Extension, ExtensionDefinition, Function, Object, ObjectAddress, Operator, Type, acl,
+    Cast, Description, Extension, ExtensionDefinition, Function, Object, ObjectAddress, Operator, Relation, Type, acl,
     available_extensions, classes,
 };
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
+use pg_query::NodeEnum;
 use pg_query::protobuf::{AlterExtensionStmt, CreateExtensionStmt};
 
 use super::Ddl;
@@ -87,6 +88,11 @@ impl Ddl<'_> {
         self.refuse_taken_names(&definition.objects, namespace)?;
         // The objects of a trusted extension are the first superuser's.
         let owner = if self.is_superuser() { self.user } else { classes::POSTGRES_ROLE };
+        for object in &definition.objects {
+            self.tx.put(placed(object, namespace, owner));
+        }
+        let views = definition.views.iter().map(|(name, query)| self.make_extension_view(namespace, name, query));
+        let views = views.collect::<Result<Vec<_>>>()?;
         let extension = Extension {
             oid: self.catalog().allocate_oid(),
             name: definition.name.into(),
@@ -96,15 +102,31 @@ impl Ddl<'_> {
             members: (definition.objects.iter().map(Object::address))
                 .filter(|a| !is_array_type(definition, *a))
                 .chain(definition.access.iter().copied())
+                .chain(views)
                 .collect(),
         };
-        for object in &definition.objects {
-            self.tx.put(placed(object, namespace, owner));
-        }
         let comment = Description { address: address_of(extension.oid), text: definition.comment.into() };
         self.tx.put(Object::Extension(Arc::new(extension)));
         self.tx.put(Object::Description(Arc::new(comment)));
         Ok(())
+    }
+
+    /// A view over the extension's functions, which everybody may read.
+    fn make_extension_view(&self, namespace: Oid, name: &str, query: &str) -> Result<ObjectAddress> {
+        let schema = self.catalog().namespace(namespace).map(|n| n.name.clone()).unwrap_or_default();
+        let schema = melba_catalog::quote_ident(&schema);
+        let query = query.replace("FROM ", &format!("FROM {schema}."));
+        let text = format!("CREATE VIEW {schema}.{name} AS {query}; GRANT SELECT ON {schema}.{name} TO PUBLIC");
+        for statement in melba_parse::parse(&text)?.statements {
+            match &statement.node {
+                NodeEnum::ViewStmt(view) => self.create_view(view)?,
+                NodeEnum::GrantStmt(grant) => self.grant(grant)?,
+                _ => {}
+            }
+        }
+        let view = self.catalog().relation_by_name(namespace, name).map(|view| view.oid);
+        let object = view.ok_or_else(|| DbError::internal("an extension without its view"))?;
+        Ok(ObjectAddress { class: classes::PG_CLASS, object, sub: 0 })
     }
 
     fn refuse_taken_names(&self, objects: &[Object], namespace: Oid) -> Result<()> {
@@ -187,8 +209,11 @@ impl Ddl<'_> {
     /// Moves the members, and prints again what was made by others from them: those of `users` that are left are looked at.
     fn move_members(&self, extension: &Extension, users: &[ObjectAddress], target: Oid) -> Result<()> {
         let catalog = self.catalog();
-        let is_other =
-            |d: &melba_catalog::Dependency| d.dependent.object != extension.oid && !extension.members.contains(&d.dependent);
+        let is_other = |d: &melba_catalog::Dependency| {
+            // Its views name its functions by their schema.
+            let is_view = d.dependent.class == classes::PG_CLASS;
+            d.dependent.object != extension.oid && (is_view || !extension.members.contains(&d.dependent))
+        };
         let used = users.iter().position(|member| catalog.dependents(*member).any(is_other));
         if let Some(at) = used {
             return self.rewriting_users_of(users[at], || self.move_members(extension, &users[at + 1..], target));
@@ -203,6 +228,7 @@ impl Ddl<'_> {
                 classes::PG_TYPE => catalog.type_(member.object).cloned().map(Object::Type),
                 classes::PG_PROC => catalog.function(member.object).cloned().map(Object::Function),
                 classes::PG_OPERATOR => catalog.operator(member.object).cloned().map(Object::Operator),
+                classes::PG_CLASS => catalog.relation(member.object).cloned().map(Object::Relation),
                 _ => None,
             };
             match object {
@@ -212,6 +238,13 @@ impl Ddl<'_> {
                 }
                 Some(Object::Operator(o)) => {
                     self.tx.put(Object::Operator(Arc::new(Operator { namespace: target, ..(*o).clone() })))
+                }
+                Some(Object::Relation(o)) => {
+                    let row_type = catalog.type_(o.row_type).cloned();
+                    for ty in row_type.iter().chain(row_type.as_ref().and_then(|t| catalog.type_(t.array))) {
+                        self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..Type::clone(ty) })));
+                    }
+                    self.tx.put(Object::Relation(Arc::new(Relation { namespace: target, ..(*o).clone() })));
                 }
                 _ => {}
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use melba_fmgr::io;
 use melba_types::{Array, Datum, Oid, oids};
 
-use super::Printer;
+use super::{Masked, Printer};
 use melba_tree::Const;
 
 /// When a literal's type is written.
@@ -38,6 +38,9 @@ fn names_object(ty: Oid) -> bool {
 
 impl Printer<'_> {
     pub(super) fn constant(&mut self, c: &Const, show: ShowType) {
+        if self.masked != Masked::Nothing {
+            return self.mask(c.ty);
+        }
         if c.value.is_null() {
             self.put("NULL");
             if show != ShowType::Never {

@@ -6,7 +6,7 @@ use melba_types::Oid;
 
 use super::constant::ShowType;
 use super::operator::is_simple;
-use super::{INDENT_VAR, Printer};
+use super::{INDENT_VAR, Masked, Printer};
 use melba_tree::*;
 
 impl<'a> Printer<'a> {
@@ -16,6 +16,7 @@ impl<'a> Printer<'a> {
         match e {
             Expr::Var(v) => drop(self.var(v)),
             Expr::Const(c) => self.constant(c, ShowType::AsNeeded),
+            Expr::Param(p) if self.masked == Masked::Parameters => self.mask(p.ty),
             Expr::Param(p) if p.kind == ParamKind::External => self.parameter(p.number),
             Expr::Param(p) => self.put(&format!("${}", p.number)),
             Expr::Function(f) => self.function(e, f, show_implicit),
@@ -346,7 +347,8 @@ impl<'a> Printer<'a> {
 
     fn array(&mut self, a: &'a ArrayExpr) {
         self.put("ARRAY[");
-        self.list(&a.elements);
+        let is_any = self.masked != Masked::Nothing && super::is_list_of_constants(a, self.masked == Masked::Parameters);
+        self.list(if is_any { &a.elements[..2] } else { &a.elements });
         self.put("]");
         if a.elements.is_empty() {
             let ty = self.type_name(a.ty, -1);

@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, Relation, classes};
 use melba_fmgr::Session;
-use melba_types::Oid;
+use melba_types::{Datum, Oid};
 
 use melba_analyze::{Context, RoutineScope, relation_columns};
-use melba_tree::{Command, Expr, Query, RangeEntry, RangeKind};
+use melba_tree::{ArrayExpr, Command, Const, Expr, Query, RangeEntry, RangeKind};
 
 pub use modify::unprintable;
 
@@ -51,6 +51,16 @@ struct Printer<'a> {
     routine: Option<&'a RoutineScope>,
     /// Nobody sees what the next query calls its columns.
     hide_names: bool,
+    masked: Masked,
+}
+
+/// What is printed as no more than its type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Masked {
+    Nothing,
+    Constants,
+    /// Parameters stand for constants, too.
+    Parameters,
 }
 
 /// How literals with backslashes are written.
@@ -166,6 +176,43 @@ pub fn stored_query(cx: &Context<'_>, query: &Query) -> String {
     printer.out
 }
 
+/// A query without its constants, for telling queries apart: names are qualified, constants are their types, and a list of constants
+/// is as one of two. `has_literals`: parameters are constants, too.
+pub fn identifying_text(cx: &Context<'_>, query: &Query, has_literals: bool) -> String {
+    let path = [classes::PG_CATALOG];
+    let masked = if has_literals { Masked::Parameters } else { Masked::Constants };
+    let mut printer = Printer { masked, hide_names: true, ..Printer::stored(cx, &path) };
+    if unprintable(query).is_some() {
+        return masked_tree(query, has_literals);
+    }
+    printer.query(query);
+    printer.out
+}
+
+/// Whether an array is shown as a list of any length: it has several constants and nothing else.
+pub fn is_list_of_constants(a: &ArrayExpr, has_literals: bool) -> bool {
+    let is_constant = |e: &Expr| e.constant_location().is_some() && (has_literals || !matches!(e, Expr::Param(_)));
+    a.elements.len() > 1 && a.elements.iter().all(is_constant)
+}
+
+/// The same of a query that has no text: its tree.
+fn masked_tree(query: &Query, has_literals: bool) -> String {
+    let mut query = query.clone();
+    query.clear_locations();
+    query.visit_mut(0, &mut |e, _| {
+        match e {
+            Expr::Const(c) => c.value = Datum::Null,
+            Expr::Param(p) if has_literals => {
+                let (ty, typmod, collation) = (p.ty, p.typmod, p.collation);
+                *e = Expr::Const(Const { value: Datum::Null, ty, typmod, collation, location: -1 });
+            }
+            _ => {}
+        }
+        true
+    });
+    format!("{query:?}")
+}
+
 /// A view's query as pg_get_viewdef shows it.
 pub fn shown_query(cx: &Context<'_>, query: &Query, pretty: bool) -> String {
     let mut printer = Printer::shown(cx, pretty);
@@ -226,6 +273,7 @@ impl<'a> Printer<'a> {
             qualify: false,
             routine: None,
             hide_names: false,
+            masked: Masked::Nothing,
         }
     }
 
@@ -286,6 +334,11 @@ impl<'a> Printer<'a> {
             self.keyword("", -INDENT_STANDARD, INDENT_STANDARD, INDENT_VAR);
         }
         self.out.push_str(item);
+    }
+
+    /// A constant of which only the type is told.
+    fn mask(&mut self, ty: Oid) {
+        self.put(&format!("?{ty}"));
     }
 
     /// A function's argument by its name, if it has one; with the function's where a column could be meant.

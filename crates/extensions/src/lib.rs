@@ -2,6 +2,7 @@
 
 mod citext;
 mod hstore;
+mod pg_stat_statements;
 mod pgcrypto;
 mod unaccent;
 mod uuid_ossp;
@@ -14,9 +15,9 @@ pub static TABLES: Tables = Tables {
         &[citext::FUNCTIONS],
         &[hstore::FUNCTIONS, hstore::COMPARISONS, hstore::CONVERSIONS, hstore::RECORDS],
         &[pgcrypto::FUNCTIONS, pgcrypto::CRYPT_FUNCTIONS, pgcrypto::ARMOR_FUNCTIONS],
-        &[unaccent::FUNCTIONS, uuid_ossp::FUNCTIONS],
+        &[unaccent::FUNCTIONS, uuid_ossp::FUNCTIONS, pg_stat_statements::FUNCTIONS],
     ],
-    sets: &[citext::SETS, hstore::SETS, pgcrypto::ARMOR_SETS],
+    sets: &[citext::SETS, hstore::SETS, pgcrypto::ARMOR_SETS, pg_stat_statements::SETS],
     types: &[citext::TYPES, hstore::TYPES],
     ..Tables::NONE
 };

@@ -11,13 +11,13 @@ pub mod nodes;
 mod text;
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use literals::Literal;
 use melba_fmgr::Session;
 use melba_types::{DbError, Result, SqlState, err, limits};
-use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
+use pg_query::{FingerprintOptions, NodeEnum, ParserOptions};
 use prost::Message;
 
 pub use escapes::warnings;
@@ -43,12 +43,22 @@ pub struct Statement {
     pub literals: Vec<Literal>,
     /// Literals of each row of a VALUES list whose second row stands for any number of further ones; 0: there is no such list.
     pub row_literals: usize,
+    /// `fingerprint`, once it was asked for.
+    pub fingerprint: OnceLock<u64>,
 }
 
 impl Statement {
     /// The statement's own text.
     pub fn text(&self) -> &str {
         self.source.get(self.start..self.end).unwrap_or(&self.source).trim()
+    }
+
+    /// A hash of the text without its constants, as libpg_query makes it; never 0.
+    pub fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| {
+            pg_query::fingerprint(self.text(), ParserOptions::default(), FingerprintOptions::default())
+                .map_or(1, |found| found.value.max(1))
+        })
     }
 }
 
@@ -140,7 +150,15 @@ pub fn parse_as(text: &str, strings: Strings) -> Result<Parsed> {
         let Some(node) = raw.stmt.and_then(|s| s.node) else { continue };
         let start = raw.stmt_location.max(0) as usize;
         let end = if raw.stmt_len > 0 { start + raw.stmt_len as usize } else { source.len() };
-        statements.push(Arc::new(Statement { node, source: source.clone(), start, end, literals: Vec::new(), row_literals: 0 }));
+        statements.push(Arc::new(Statement {
+            node,
+            source: source.clone(),
+            start,
+            end,
+            literals: Vec::new(),
+            row_literals: 0,
+            fingerprint: OnceLock::new(),
+        }));
     }
     Ok(Parsed { text: source, statements })
 }

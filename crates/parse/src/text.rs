@@ -1,6 +1,6 @@
 //! Parts of statements that stand alone: type names and expressions stored as text.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use melba_types::{DbError, Result, err};
 use pg_query::NodeEnum;
@@ -30,7 +30,7 @@ pub fn parse_sql_body(text: &str) -> Result<Vec<Arc<Statement>>> {
     let body = create.sql_body.and_then(|b| b.node).ok_or_else(|| err!(SYNTAX_ERROR, "invalid function body"))?;
     let statement = |node| {
         let (start, end, source) = (HEAD.len(), source.len(), source.clone());
-        Arc::new(Statement { node, source, start, end, literals: Vec::new(), row_literals: 0 })
+        Arc::new(Statement { node, source, start, end, literals: Vec::new(), row_literals: 0, fingerprint: OnceLock::new() })
     };
     Ok(body_statements(body).into_iter().map(statement).collect())
 }

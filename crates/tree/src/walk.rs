@@ -249,6 +249,16 @@ impl Expr {
         }
     }
 
+    /// Where a constant, or a parameter that may stand for one, is in the text; -1: nobody knows. `None` of other expressions.
+    pub fn constant_location(&self) -> Option<i32> {
+        match self {
+            Expr::Const(c) => Some(c.location),
+            Expr::Param(p) => Some(p.location),
+            Expr::Relabel { arg, .. } | Expr::CoerceViaIo { arg, .. } => arg.constant_location(),
+            _ => None,
+        }
+    }
+
     /// Forgets where in the text the expression and what is below it stood.
     pub fn clear_locations(&mut self) {
         self.visit_mut(0, &mut |e, _| {

@@ -6,12 +6,13 @@
 # place among its objects. They are written into databases: an extension's place in the list must never change, nor an
 # object's in its extension.
 #
-# Left out is what needs what Melba lacks: gin and gist, text search, functions over `internal`.
+# Left out is what needs what Melba lacks: gin and gist, text search, functions over `internal`. Views are in views.tsv, written by hand;
+# privileges and defaults of arguments are put into pg_proc.tsv by hand (pg_stat_statements_reset).
 set -euo pipefail
 cd "$(dirname "$0")"
 database=${PGDATABASE:-melba_seed}
 first=2147418112
-extensions=(citext uuid-ossp pgcrypto unaccent hstore)
+extensions=(citext uuid-ossp pgcrypto unaccent hstore pg_stat_statements)
 
 run() { psql -X -q -d "$database" -v ON_ERROR_STOP=1 "$@"; }
 
@@ -30,7 +31,7 @@ CREATE TABLE seed.object AS
       AND p.oid NOT IN (SELECT typreceive FROM pg_type)
       AND (ARRAY['internal', 'regdictionary', 'ghstore'] && (ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) || format_type(prorettype, NULL))
         OR prosrc = 'hstore_subscript_handler'))
-    AND NOT EXISTS (SELECT FROM pg_type t WHERE classid = 'pg_type'::regclass AND t.oid = objid AND typname IN ('ghstore', '_ghstore'))
+    AND NOT EXISTS (SELECT FROM pg_type t WHERE classid = 'pg_type'::regclass AND t.oid = objid AND (typname IN ('ghstore', '_ghstore') OR typname ~ '^_?pg_stat_statements'))
     AND NOT EXISTS (SELECT FROM pg_opclass c WHERE classid = 'pg_opclass'::regclass AND c.oid = objid AND opcmethod NOT IN (403, 405))
     AND NOT EXISTS (SELECT FROM pg_opfamily f WHERE classid = 'pg_opfamily'::regclass AND f.oid = objid AND opfmethod NOT IN (403, 405))
     AND classid NOT IN ('pg_ts_dict'::regclass, 'pg_ts_template'::regclass);

@@ -28,6 +28,8 @@ pub struct ExtensionDefinition {
     pub objects: Vec<Object>,
     /// Operator classes and families, which every process has (`AccessMethods`).
     pub access: Vec<ObjectAddress>,
+    /// Views that everybody may read: name and query over its functions.
+    pub views: Vec<(&'static str, &'static str)>,
 }
 
 /// In the order of their names.
@@ -70,6 +72,7 @@ fn load() -> Vec<ExtensionDefinition> {
                 .chain(functions::casts(&pg_cast).into_iter().map(Object::Cast)),
         )
         .collect();
+    let views: Vec<_> = seed!("extension/views").rows().map(|r| (r.str("extension"), r.str("name"), r.str("query"))).collect();
     let access = [(classes::PG_OPFAMILY, seed!("extension/pg_opfamily")), (classes::PG_OPCLASS, seed!("extension/pg_opclass"))];
     let mut all: Vec<ExtensionDefinition> = (seed!("extension/extensions").rows())
         .map(|r| {
@@ -86,6 +89,7 @@ fn load() -> Vec<ExtensionDefinition> {
                     .filter(|(e, ..)| *e == name)
                     .map(|(_, class, object)| ObjectAddress { class, object, sub: 0 })
                     .collect(),
+                views: views.iter().filter(|(e, ..)| *e == name).map(|(_, view, query)| (*view, *query)).collect(),
             }
         })
         .collect();

@@ -33,6 +33,7 @@ use super::prepared::Prepared;
 use super::resets::Resets;
 use super::routine::BodyCache;
 use super::shown_cache::ShownCache;
+use super::statement_counts::{LocalCounts, StatementCounts};
 use super::user::User;
 use melba_serverlog::{Entry, Level, ServerLog, Source};
 use melba_settings::check;
@@ -57,6 +58,7 @@ pub struct Instance {
     /// When the configuration was read.
     loaded: AtomicI64,
     pub(super) resets: Resets,
+    pub(super) statements: StatementCounts,
 }
 
 impl Instance {
@@ -78,6 +80,7 @@ impl Instance {
             started,
             loaded: AtomicI64::new(started),
             resets: Resets::default(),
+            statements: StatementCounts::default(),
         }
     }
 
@@ -245,6 +248,8 @@ pub struct SessionState {
     pub sequences: Mutex<Sequences>,
     /// What pg_stat_activity shows of this session.
     pub activity: Arc<Activity>,
+    /// What its statements have cost.
+    pub(super) statements: Arc<LocalCounts>,
     /// The session's temporary schema, 0 until it is needed.
     pub temporary_namespace: Mutex<Oid>,
     /// Temporary tables that are emptied or dropped at a commit.
@@ -294,6 +299,7 @@ impl SessionState {
             random: Mutex::default(),
             sequences: Mutex::default(),
             activity: Arc::default(),
+            statements: instance.statements.join(),
             temporary_namespace: Mutex::default(),
             on_commit: Mutex::default(),
             prepared: Mutex::default(),

@@ -66,6 +66,7 @@ impl StatementContext {
             held: false,
             positions,
             pinned: false,
+            counted: None,
             number: 0,
         };
         self.session.portals.insert(name.clone(), portal);

@@ -20,6 +20,7 @@ use melba_transaction::Tx;
 struct Options {
     plan: ExplainOptions,
     summary: bool,
+    verbose: bool,
     /// `None`: text.
     format: Option<Format>,
 }
@@ -27,7 +28,7 @@ struct Options {
 /// Reads the list of options by PostgreSQL's rules.
 fn read_options(s: &ExplainStmt) -> Result<Options> {
     let (mut analyze, mut costs, mut generic, mut format) = (false, true, false, None);
-    let (mut timing, mut summary, mut wal, mut serialize) = (None, None, false, false);
+    let (mut timing, mut summary, mut wal, mut serialize, mut verbose) = (None, None, false, false, false);
     for def in options(&s.options) {
         let on = || option_on(def);
         match def.defname.as_str() {
@@ -38,7 +39,8 @@ fn read_options(s: &ExplainStmt) -> Result<Options> {
             "summary" => summary = Some(on()?),
             "wal" => wal = on()?,
             // Nothing is counted for these: there are no shared buffers, no settings that change plans, and no more to say.
-            "verbose" | "buffers" | "settings" | "memory" => drop(on()?),
+            "verbose" => verbose = on()?,
+            "buffers" | "settings" | "memory" => drop(on()?),
             "serialize" => {
                 serialize = option_text(def).is_none_or(|v| !matches!(&*v.to_ascii_lowercase(), "none" | "off" | "false"))
             }
@@ -55,7 +57,7 @@ fn read_options(s: &ExplainStmt) -> Result<Options> {
         bail!(INVALID_PARAMETER_VALUE, "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together");
     }
     let plan = ExplainOptions { costs, analyze, timing: timing.unwrap_or(true) };
-    Ok(Options { plan, summary: summary.unwrap_or(analyze), format })
+    Ok(Options { plan, summary: summary.unwrap_or(analyze), verbose, format })
 }
 
 fn option_on(def: &DefElem) -> Result<bool> {
@@ -165,8 +167,13 @@ fn plan_lines(
         false => Vec::new(),
     };
     let execution = started.elapsed();
+    let identifier = planned.identity.as_ref().map(|identity| identity.number);
+    let identifier = identifier.filter(|_| options.verbose && shows_identifiers(context));
     if let Some(format) = options.format {
         let mut query = vec![("Plan".to_owned(), Value::Group(explain_document(&planned.plan, options.plan, &timings)))];
+        if let Some(identifier) = identifier {
+            query.push(("Query Identifier".into(), Value::Plain(identifier.to_string())));
+        }
         if options.summary {
             query.push(("Planning Time".into(), Value::Plain(in_milliseconds(planning))));
         }
@@ -179,6 +186,9 @@ fn plan_lines(
         return Ok(vec![document::write(format, Some(&query))]);
     }
     let mut lines = explain(&planned.plan, options.plan, &timings);
+    if let Some(identifier) = identifier {
+        lines.push(format!("Query Identifier: {identifier}"));
+    }
     if options.summary {
         lines.push(format!("Planning Time: {} ms", in_milliseconds(planning)));
         if options.plan.analyze {
@@ -186,6 +196,15 @@ fn plan_lines(
         }
     }
     Ok(lines)
+}
+
+/// compute_query_id: `auto` leaves it to whether anything asks for identifiers.
+fn shows_identifiers(context: &StatementContext) -> bool {
+    match context.session.settings.lock().get("compute_query_id").as_text() {
+        "on" => true,
+        "auto" => context.catalog.extension_by_name("pg_stat_statements").is_some(),
+        _ => false,
+    }
 }
 
 fn in_milliseconds(time: Duration) -> String {

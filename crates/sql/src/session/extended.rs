@@ -16,6 +16,7 @@ use super::pipeline::ValueIo;
 use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows};
 use super::prepared::{Bound, BoundName, Prepared, shape_changed};
 use super::run::ends_failed_block;
+use super::statement_counts::{Measured, rows_of};
 use super::transaction::{Block, aborted};
 
 impl Session {
@@ -151,6 +152,7 @@ impl Session {
             positions: Arc::from([]),
             pinned: false,
             number: 0,
+            counted: None,
         };
         self.state.portals.insert(bind.portal.to_owned(), portal);
         client.output().bind_complete();
@@ -243,7 +245,18 @@ impl Session {
         if let Some(bound) = &portal.bound {
             self.log_execution(name, bound, is_fetch);
         }
+        let measured = match (&portal.state, &portal.counted) {
+            (PortalState::Ready(bound), _) => self.begin_measure(&bound.prepared.clone()),
+            (_, Some(counted)) => Some(counted.resume()),
+            _ => None,
+        };
+        portal.counted = measured.as_ref().map(Measured::counted);
         let result = self.execute_portal(name, &mut portal, max_rows, client);
+        match &result {
+            Ok(Some(tag)) => self.end_measure(measured, rows_of(tag)),
+            Ok(None) => self.end_measure(measured, max_rows as u64),
+            Err(_) => {}
+        }
         let bound = portal.bound.clone();
         let result = result.map_err(|error| self.with_parameters(error, name, bound.as_deref()));
         if result.is_err() {

@@ -303,6 +303,7 @@ impl Session {
 
     fn entry<'e>(&self, mut entry: Entry<'e>) -> Entry<'e> {
         entry.command = self.logging.command.unwrap_or("idle");
+        entry.query_id = self.state.activity.query_id();
         entry.transaction = Transaction {
             virtual_id: Some((self.state.pid, 0)),
             xid: self.transaction.as_ref().and_then(|t| t.tx.xid_if_assigned()).unwrap_or(0),

@@ -57,6 +57,7 @@ mod shown;
 mod shown_cache;
 mod simple;
 mod state;
+mod statement_counts;
 mod statistics;
 mod system;
 mod system_rows;
@@ -397,6 +398,7 @@ impl Drop for Session {
         // Their queries, and functions, hold the state in which they are.
         self.state.portals.clear();
         self.state.spare_frames.clear();
+        self.state.instance.statements.leave(&self.state.statements);
     }
 }
 

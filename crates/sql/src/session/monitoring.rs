@@ -70,6 +70,8 @@ impl StatementContext {
             | "pg_wal_replay_pause"
             | "pg_wal_replay_resume"
             | "pg_promote" => is_in_recovery(),
+            "pg_stat_statements_info" => Ok(self.statements_info()),
+            "pg_stat_statements_reset_1_11" => Ok(self.reset_statements(args)),
             "pg_jit_available" => Ok(Datum::Bool(false)),
             // The log is not counted by session.
             "pg_stat_get_backend_wal" => Ok(Datum::Null),

@@ -1,6 +1,7 @@
 //! From a parsed statement to its rows: the one door between the session and the stages analyze, plan, execute and ddl.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use melba_catalog::{Catalog, Function};
@@ -31,6 +32,7 @@ use super::portal::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag}
 use super::positioned::{Position, add_positions, is_simple_scan};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
+use super::statement_counts::identity::Identity;
 use melba_tree::permissions::Permissions;
 
 /// A statement after analysis, as the session keeps it for later executions.
@@ -57,6 +59,10 @@ pub(super) struct Planned {
     row_literals: usize,
     /// Where a cursor's rows come from.
     pub positions: Arc<[Position]>,
+    /// Not of a statement of a function's body.
+    pub identity: Option<Arc<Identity>>,
+    /// Nanoseconds that planning took, until they are counted.
+    planning: AtomicU64,
 }
 
 impl std::fmt::Debug for Compiled {
@@ -86,6 +92,16 @@ impl Compiled {
     /// PostgreSQL computes constants when it plans, which is at Bind.
     pub(super) fn check_constants(&self) -> Result<()> {
         self.planned.as_ref().map_or(Ok(()), |planned| planned.plan.check_constants())
+    }
+
+    /// What a query is without its constants.
+    pub fn identity(&self) -> Option<&Arc<Identity>> {
+        self.planned.as_ref().and_then(|p| p.identity.as_ref())
+    }
+
+    /// How long planning took, in nanoseconds, if that was not asked for before.
+    pub fn take_planning_time(&self) -> Option<u64> {
+        self.planned.as_ref().map(|p| p.planning.swap(0, Ordering::Relaxed)).filter(|time| *time > 0)
     }
 
     /// Nothing it was analyzed against has changed.
@@ -218,6 +234,8 @@ pub(super) fn plan_cursor_in_routine(context: &StatementContext, query: Query) -
 pub(super) enum Purpose {
     Run,
     Explain,
+    /// It is run as a part of something else.
+    Within,
     /// Its rows tell of which rows of tables they are made.
     Cursor,
 }
@@ -238,7 +256,7 @@ fn plan_statement(context: &StatementContext, statement: &Statement, parameter_t
 
 /// Plans a query of a function's body.
 pub(super) fn plan_in_routine(context: &StatementContext, query: Query) -> Result<Planned> {
-    plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), Purpose::Run)
+    plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), Purpose::Within)
 }
 
 pub(super) fn plan_analyzed(
@@ -247,6 +265,11 @@ pub(super) fn plan_analyzed(
     literals: Vec<LiteralUse>,
     purpose: Purpose,
 ) -> Result<Planned> {
+    let started = Instant::now();
+    let identity = match purpose {
+        Purpose::Run | Purpose::Explain => Some(Identity::of(&analysis(context), &analyzed.query, !literals.is_empty())),
+        Purpose::Within | Purpose::Cursor => None,
+    };
     let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
     // Whoever may call a function needs the privileges for what is in it as well, but for those of its definer.
     if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
@@ -256,7 +279,7 @@ pub(super) fn plan_analyzed(
     let columns = result_columns(&analyzed.query, &context.catalog);
     let mut positions = match purpose {
         Purpose::Cursor => add_positions(&mut analyzed.query, &context.catalog),
-        Purpose::Run | Purpose::Explain => Vec::new(),
+        Purpose::Run | Purpose::Explain | Purpose::Within => Vec::new(),
     };
     let plan = melba_plan::plan(&analyzed.query, &plan_context(context, purpose == Purpose::Explain))?;
     if !is_simple_scan(&plan.root) {
@@ -274,6 +297,8 @@ pub(super) fn plan_analyzed(
         row_security: secured,
         parameter_types: analyzed.params,
         columns,
+        identity: identity.map(Arc::new),
+        planning: AtomicU64::new(started.elapsed().as_nanos() as u64),
     })
 }
 
@@ -753,6 +778,8 @@ fn first_value(context: &StatementContext, query: &Query, parameters: &Arc<[Datu
         literals: Vec::new(),
         row_literals: 0,
         positions: Arc::from([]),
+        identity: None,
+        planning: AtomicU64::default(),
     };
     let Outcome::Rows { mut source, .. } = start(&Arc::new(context.clone()), tx, &planned, parameters.clone())? else {
         return Err(DbError::internal("the expression gave no row"));

@@ -10,6 +10,7 @@ use super::prepared::BoundName;
 use melba_spill::{Place, Resources, Store};
 
 use super::positioned::Position;
+use super::statement_counts::Counted;
 
 /// A column of a result, as RowDescription needs it.
 #[derive(Clone, Debug, PartialEq)]
@@ -355,6 +356,8 @@ pub struct Portal {
     pub pinned: bool,
     /// How many were made before it.
     pub number: u64,
+    /// As what its execution was counted, which may go on.
+    pub(super) counted: Option<Counted>,
 }
 
 impl Portal {

@@ -48,6 +48,15 @@ impl Prepared {
         self.statement.as_ref().map_or("", |s| &s.source)
     }
 
+    /// What tells the statement from others, but for its constants; 0 of an empty one.
+    pub fn identifier(&self) -> i64 {
+        match (self.compiled.identity(), &self.statement) {
+            (Some(identity), _) => identity.number,
+            (None, Some(statement)) => statement.fingerprint() as i64,
+            (None, None) => 0,
+        }
+    }
+
     /// Its result has these columns still, wherever they come from.
     pub fn has_shape_of(&self, other: &Prepared) -> bool {
         same_shape(self.columns.as_deref(), other.columns.as_deref())

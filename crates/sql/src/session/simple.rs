@@ -12,6 +12,7 @@ use super::cache::Cached;
 use super::client::Client;
 use super::portal::Outcome;
 use super::prepared::{Bound, Prepared};
+use super::statement_counts::rows_of;
 
 impl Session {
     pub(super) fn simple_query(&mut self, text: &str, client: &mut dyn Client) -> Result<()> {
@@ -112,6 +113,13 @@ impl Session {
     }
 
     fn run_simple(&mut self, bound: Bound, client: &mut dyn Client) -> Result<String> {
+        let measured = self.begin_measure(&bound.prepared);
+        let tag = self.run_bound(bound, client)?;
+        self.end_measure(measured, rows_of(&tag));
+        Ok(tag)
+    }
+
+    fn run_bound(&mut self, bound: Bound, client: &mut dyn Client) -> Result<String> {
         let statement = bound.prepared.statement.clone();
         match self.start(bound)? {
             Outcome::Done { tag } => Ok(tag),

@@ -17,6 +17,7 @@ use super::context::{SessionState, StatementContext, format_settings};
 use super::engine_settings::set_commit_delay;
 use super::names::SearchPath;
 use super::prepared::Prepared;
+use super::statement_counts::Tracking;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
 use melba_serverlog::Policy;
@@ -31,6 +32,7 @@ pub(super) struct Derived {
     /// How texts of the client are to be read.
     pub strings: Strings,
     pub log: Policy,
+    pub tracking: Tracking,
     pub default_modes: Modes,
     pub user: Arc<User>,
     durability: Durability,
@@ -60,6 +62,7 @@ impl Derived {
         Derived {
             version: settings.version(),
             log,
+            tracking: Tracking::of(&settings),
             user: Arc::new(user),
             format: Arc::new(format_settings(&settings)),
             statement_timeout: milliseconds("statement_timeout"),

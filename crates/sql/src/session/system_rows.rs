@@ -78,6 +78,7 @@ impl StatementContext {
             "pg_prepared_xact" => Ok(Vec::new()),
             "pg_prepared_statement" => Ok(self.prepared_rows()),
             "pg_stat_get_io" => Ok(self.io_rows()),
+            "pg_stat_statements_1_12" => Ok(self.statement_rows(matches!(args[0], Datum::Bool(true)))),
             "pg_stat_get_slru" => Ok(self.slru_rows()),
             // Nothing of what it tells of happens here.
             "pg_stat_get_progress_info" => Ok(Vec::new()),

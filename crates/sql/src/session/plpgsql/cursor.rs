@@ -112,6 +112,7 @@ impl Frame<'_> {
             held: false,
             positions: begun.positions,
             pinned,
+            counted: None,
             number: 0,
         };
         session.portals.insert(name.clone(), portal);

@@ -1,0 +1,146 @@
+//! What a statement is, without its constants: a number (queryid), and the text that is shown.
+//!
+//! The number of a query is a hash of its analyzed form as text (`melba_deparse::identifying_text`): all names are qualified in it, so that
+//! it says which tables are meant, and a constant is only its type. It is the same after a restart, and on every server of a version.
+//! Other statements are known by libpg_query's fingerprint.
+
+use melba_analyze::{Context, LiteralUse};
+use melba_parse::Statement;
+use melba_tree::{Expr, ParamKind, Query};
+use pg_query::protobuf::{ScanToken, Token};
+
+/// Where a constant stands in the source text; of a list of constants, which is shown as its first one, where the last one stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    first: usize,
+    last: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Identity {
+    pub number: i64,
+    constants: Vec<Place>,
+    /// The greatest `$n` of the text.
+    parameters: usize,
+}
+
+impl Identity {
+    /// Of a query before anything in it was replaced. `has_literals`: its parameters are literals of the text.
+    pub fn of(cx: &Context<'_>, query: &Query, has_literals: bool) -> Identity {
+        let text = melba_deparse::identifying_text(cx, query, has_literals);
+        let hash = xxhash_rust::xxh3::xxh3_64(text.as_bytes()) as i64;
+        let (mut constants, mut parameters) = (Vec::new(), 0);
+        query.visit(0, &mut |e, _| {
+            match e {
+                Expr::Const(c) => constants.extend(place(c.location, c.location)),
+                Expr::Param(p) if p.kind == ParamKind::External && !has_literals => parameters = parameters.max(p.number),
+                Expr::Array(a) if melba_deparse::is_list_of_constants(a, has_literals) => {
+                    let locations = || a.elements.iter().filter_map(Expr::constant_location).filter(|l| *l >= 0);
+                    if let (Some(first), Some(last)) = (locations().min(), locations().max()) {
+                        constants.extend(place(first, last));
+                    }
+                    return false;
+                }
+                _ => {}
+            }
+            true
+        });
+        // 0 says that there is none.
+        Identity { number: if hash == 0 { 1 } else { hash }, constants, parameters }
+    }
+
+    /// The statement's text with `$n` for each constant. `uses`: how its literals became parameters.
+    pub fn text(&self, statement: &Statement, uses: &[LiteralUse]) -> String {
+        // Without tokens nothing is left out, as where a text cannot be read.
+        let is_scanned = statement.literals.is_empty() || !self.constants.is_empty();
+        let tokens = if is_scanned { pg_query::scan(&statement.source).ok() } else { None };
+        let tokens = tokens.map(|scanned| scanned.tokens).unwrap_or_default();
+        let literal_at = |start: usize| statement.literals.iter().find(|l| l.range.start == start);
+        let end_of = |at: usize| match literal_at(at) {
+            Some(literal) => Some(literal.range.end),
+            None => end_of_constant(statement, &tokens, at),
+        };
+        let mut constants: Vec<(usize, usize)> =
+            self.constants.iter().filter_map(|c| Some((c.first, end_of(c.first)?))).collect();
+        for (at, literal) in statement.literals.iter().enumerate() {
+            let minus = literal.minus.filter(|_| uses.get(at) == Some(&LiteralUse::Negated));
+            constants.push((minus.unwrap_or(literal.range.start), literal.range.end));
+        }
+        constants.sort_unstable();
+        // A literal with its sign, or a list that begins with it, comes first.
+        constants.dedup_by_key(|c| c.1);
+        let mut out = Replacing::new(statement, self.parameters);
+        for (start, end) in constants.into_iter().filter(|(start, _)| *start >= statement.start) {
+            if start < out.at {
+                continue;
+            }
+            out.constant(start, end);
+            let list = self.constants.iter().find(|c| c.last > c.first && end_of(c.first) == Some(end));
+            if let Some(last) = list.and_then(|list| end_of(list.last)) {
+                out.rest_of_list(last);
+            }
+        }
+        if statement.row_literals > 0 {
+            // The second row of VALUES stands for all that follow.
+            return out.finish() + " /*, ... */";
+        }
+        out.finish()
+    }
+}
+
+/// Where the constant ends that begins at a place: a token, or one with its sign.
+fn end_of_constant(statement: &Statement, tokens: &[ScanToken], at: usize) -> Option<usize> {
+    let from = tokens.partition_point(|t| (t.start as usize) < at);
+    let mut found = tokens[from..].iter().filter(|t| !is_comment(t.token));
+    let first = found.next().filter(|t| t.start as usize == at)?;
+    let is_sign = statement.source.get(at..first.end as usize).is_some_and(|text| matches!(text, "-" | "+"));
+    let last = if is_sign { found.next()? } else { first };
+    Some(last.end as usize)
+}
+
+fn place(first: i32, last: i32) -> Option<Place> {
+    Some(Place { first: usize::try_from(first).ok()?, last: usize::try_from(last).ok()? })
+}
+
+/// SQL_COMMENT and C_COMMENT.
+fn is_comment(token: i32) -> bool {
+    token == Token::SqlComment as i32 || token == Token::CComment as i32
+}
+
+/// A text, copied with constants replaced.
+struct Replacing<'a> {
+    statement: &'a Statement,
+    number: usize,
+    at: usize,
+    out: String,
+}
+
+impl<'a> Replacing<'a> {
+    fn new(statement: &'a Statement, number: usize) -> Replacing<'a> {
+        Replacing { statement, number, at: statement.start, out: String::new() }
+    }
+
+    fn constant(&mut self, start: usize, end: usize) {
+        let Some(before) = self.statement.source.get(self.at..start).filter(|_| end <= self.statement.end) else { return };
+        self.number += 1;
+        self.out.push_str(before);
+        self.out.push_str(&format!("${}", self.number));
+        self.at = end;
+    }
+
+    fn rest_of_list(&mut self, end: usize) {
+        self.out.push_str(" /*, ... */");
+        self.at = end;
+    }
+
+    fn finish(mut self) -> String {
+        self.out.push_str(self.statement.source.get(self.at..self.statement.end).unwrap_or_default());
+        self.out.trim().to_owned()
+    }
+}
+
+/// The text of a statement that is no query, without its constants.
+pub fn text_of_utility(statement: &Statement) -> String {
+    pg_query::normalize(statement.text()).unwrap_or_else(|_| statement.text().to_owned())
+}

@@ -1,0 +1,117 @@
+//! A statement from its beginning to its end.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use melba_parse::command::is_query;
+use melba_settings::Settings;
+use pg_query::NodeEnum;
+
+use super::super::Session;
+use super::super::activity::Counter;
+use super::super::prepared::Prepared;
+use super::counts::Counts;
+use super::{Key, identity};
+
+/// What the settings say of counting.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracking {
+    /// Statements have identifiers (compute_query_id).
+    pub is_identified: bool,
+    is_on: bool,
+    utility: bool,
+    planning: bool,
+    max: usize,
+}
+
+impl Tracking {
+    pub fn of(settings: &Settings) -> Tracking {
+        let on = |name: &str| settings.get(name).as_bool();
+        let is_identified = settings.get("compute_query_id").as_text() != "off";
+        Tracking {
+            is_identified,
+            is_on: is_identified && settings.get("pg_stat_statements.track").as_text() != "none",
+            utility: on("pg_stat_statements.track_utility"),
+            planning: on("pg_stat_statements.track_planning"),
+            max: settings.get("pg_stat_statements.max").as_integer().max(100) as usize,
+        }
+    }
+}
+
+/// A statement that is being counted.
+pub struct Measured {
+    counted: Counted,
+    began: Instant,
+    /// Of the session, by then.
+    temporary_bytes: u64,
+}
+
+/// A statement whose execution may go on, as what was executed before.
+#[derive(Clone)]
+pub struct Counted {
+    prepared: Arc<Prepared>,
+    is_first: bool,
+}
+
+impl Counted {
+    /// Execution goes on.
+    pub fn resume(&self) -> Measured {
+        Measured { counted: self.clone(), began: Instant::now(), temporary_bytes: u64::MAX }
+    }
+}
+
+impl Measured {
+    /// What is known of it when it goes on.
+    pub fn counted(&self) -> Counted {
+        Counted { is_first: false, ..self.counted.clone() }
+    }
+}
+
+impl Session {
+    /// A statement begins.
+    #[inline]
+    pub(in super::super) fn begin_measure(&mut self, prepared: &Arc<Prepared>) -> Option<Measured> {
+        let tracking = self.derived.tracking;
+        let statement = prepared.statement.as_ref().filter(|_| tracking.is_identified);
+        self.state.activity.set_query_id(statement.map_or(0, |_| prepared.identifier()));
+        let node = &statement.filter(|_| tracking.is_on)?.node;
+        let prepared = match node {
+            _ if prepared.compiled.identity().is_some() => prepared.clone(),
+            // What is executed is counted as what was prepared.
+            NodeEnum::ExecuteStmt(s) => self.prepared.get(&s.name)?,
+            NodeEnum::PrepareStmt(_) => return None,
+            node if !is_query(node) && !tracking.utility => return None,
+            _ => prepared.clone(),
+        };
+        let temporary_bytes = self.state.activity.count(Counter::TempBytes);
+        Some(Measured { counted: Counted { prepared, is_first: true }, began: Instant::now(), temporary_bytes })
+    }
+
+    /// It has given rows, and may go on.
+    #[inline]
+    pub(in super::super) fn end_measure(&self, measured: Option<Measured>, rows: u64) {
+        let Some(Measured { counted: Counted { prepared, is_first }, began, temporary_bytes }) = measured else { return };
+        let spent = began.elapsed().as_nanos() as u64;
+        let tracking = self.derived.tracking;
+        let planning = if tracking.planning { prepared.compiled.take_planning_time() } else { None };
+        let temporary_bytes = self.state.activity.count(Counter::TempBytes).saturating_sub(temporary_bytes);
+        let counts = match is_first {
+            true => Counts::one(spent, rows, planning, temporary_bytes),
+            false => Counts::more(spent, rows),
+        };
+        let key =
+            Key { user: self.context.user.oid, database: self.state.database_oid, query: prepared.identifier(), top_level: true };
+        let text = || match (&prepared.statement, prepared.compiled.identity()) {
+            (Some(statement), Some(identity)) => identity.text(statement, prepared.compiled.literals()),
+            (Some(statement), None) => identity::text_of_utility(statement),
+            (None, _) => String::new(),
+        };
+        let all = &self.state.instance.statements;
+        all.count(&self.state.statements, key, &counts, tracking.max, self.statement_start, text);
+    }
+}
+
+/// The number at a command tag's end.
+pub fn rows_of(tag: &str) -> u64 {
+    tag.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+}
