@@ -6,8 +6,8 @@ use melba_types::{Batch, Column, ColumnData, Datum, Oid, Result, float, oids};
 
 use super::client::Client;
 use super::extended::unknown_format;
-use super::pipeline::ValueIo;
 use super::portal::ResultColumn;
+use super::value_io::ValueIo;
 
 /// Longer values are not copied into the output.
 const LONG_BYTES_MIN: usize = 64 << 10;

@@ -12,12 +12,12 @@ use melba_types::BATCH_ROWS;
 use super::Session;
 use super::cache::{self, Cached};
 use super::client::Client;
-use super::pipeline::ValueIo;
 use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows};
 use super::prepared::{Bound, BoundName, Prepared, shape_changed};
 use super::run::ends_failed_block;
 use super::statement_counts::{Measured, rows_of};
 use super::transaction::{Block, aborted};
+use super::value_io::ValueIo;
 
 impl Session {
     pub(super) fn parse(&mut self, name: &str, text: &str, types: Oids<'_>, client: &mut dyn Client) -> Result<()> {

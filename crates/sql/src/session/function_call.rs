@@ -11,8 +11,9 @@ use super::client::Client;
 use super::context::StatementContext;
 use super::extended::{too_long, unknown_format};
 use super::large_objects::is_large_object_function;
-use super::pipeline::{self, ValueIo};
+use super::pipeline;
 use super::transaction::{Block, aborted};
+use super::value_io::ValueIo;
 
 impl Session {
     /// Calls the function and sends what it gives.

@@ -11,8 +11,8 @@ use pg_query::NodeEnum;
 
 use super::Session;
 use super::cache::Cached;
-use super::pipeline::ValueIo;
 use super::prepared::{Bound, Prepared};
+use super::value_io::ValueIo;
 use melba_parse::command::is_query;
 
 impl Session {

@@ -19,8 +19,8 @@ use super::Session;
 use super::activity::Counter;
 use super::context::{SessionState, StatementContext};
 use super::log_state::Pending;
-use super::pipeline::ValueIo;
 use super::prepared::BoundName;
+use super::value_io::ValueIo;
 
 /// The step of a statement that took some time.
 enum Step<'a> {

@@ -65,6 +65,7 @@ pub mod transaction;
 pub mod user;
 mod utility;
 mod vacuum;
+mod value_io;
 
 pub use melba_settings::{self as settings, socket_options, value as setting_value};
 pub use system::{set_version, version};

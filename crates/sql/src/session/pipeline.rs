@@ -7,7 +7,6 @@ use std::time::Instant;
 use melba_catalog::{Catalog, Function};
 use melba_engine::{LockTag, ReadView, Wait};
 use melba_fmgr::Session as _;
-use melba_fmgr::{FormatSettings, io};
 use melba_parse::command::{is_query, statement_tag};
 use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err};
 use pg_query::protobuf::{AConst, DiscardMode, ExecuteStmt, ResTarget, SelectStmt};
@@ -640,46 +639,6 @@ fn plan_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> R
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
     let planned = plan_query(&context, &statement.node, &prepared.parameter_types, false)?;
     Ok(Some((context, planned, values)))
-}
-
-/// Input and output of values for the wire.
-pub struct ValueIo<'a> {
-    context: &'a StatementContext,
-}
-
-impl<'a> ValueIo<'a> {
-    pub fn new(context: &'a StatementContext) -> ValueIo<'a> {
-        ValueIo { context }
-    }
-
-    pub fn format(&self) -> &FormatSettings {
-        self.context.format()
-    }
-
-    /// Appends the text form, in the client's encoding.
-    pub fn output(&self, ty: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
-        let encoding = self.format().client_encoding;
-        if encoding.is_plain() {
-            return io::text_out(self.context, ty, datum, out);
-        }
-        out.extend_from_slice(&encoding.encode(&io::text_of(self.context, ty, datum)?)?);
-        Ok(())
-    }
-
-    /// Appends the binary form.
-    pub fn send(&self, ty: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<()> {
-        io::binary_out(self.context, ty, datum, out)
-    }
-
-    /// Reads the text form.
-    pub fn input(&self, ty: Oid, text: &str) -> Result<Datum> {
-        io::text_in(self.context, ty, -1, text)
-    }
-
-    /// Reads the binary form.
-    pub fn receive(&self, ty: Oid, bytes: &[u8]) -> Result<Datum> {
-        io::binary_in(self.context, ty, -1, bytes)
-    }
 }
 
 /// A batch of text columns of equal length.

@@ -14,12 +14,13 @@ use super::Session;
 use super::client::Client;
 use super::command;
 use super::encode::RowEncoder;
-use super::pipeline::{self, ValueIo};
+use super::pipeline;
 use super::portal::{CopyIn, CopyOut, Outcome, ResultColumn, Rewind, RowSource, Rows, Tag};
 use super::prepared::{Bound, Prepared, nested};
 use super::routine;
 use super::transaction::{Block, aborted};
 use super::utility;
+use super::value_io::ValueIo;
 use melba_parse::command::is_session_statement;
 
 impl Session {
