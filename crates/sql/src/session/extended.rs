@@ -15,7 +15,7 @@ use super::client::Client;
 use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows};
 use super::prepared::{Bound, BoundName, Prepared, shape_changed};
 use super::run::ends_failed_block;
-use super::statement_counts::{Measured, rows_of};
+use super::statement_counts::measure::{Measured, rows_of};
 use super::transaction::{Block, aborted};
 use super::value_io::ValueIo;
 
@@ -247,10 +247,10 @@ impl Session {
         }
         let measured = match (&portal.state, &portal.counted) {
             (PortalState::Ready(bound), _) => self.begin_measure(&bound.prepared.clone()),
-            (_, Some(counted)) => Some(counted.resume()),
+            (_, Some(counted)) => Some(Measured::resumed(counted)),
             _ => None,
         };
-        portal.counted = measured.as_ref().map(Measured::counted);
+        portal.counted = measured.as_ref().map(|measured| measured.prepared.clone());
         let result = self.execute_portal(name, &mut portal, max_rows, client);
         match &result {
             Ok(Some(tag)) => self.end_measure(measured, rows_of(tag)),

@@ -6,11 +6,10 @@ use melba_catalog::Catalog;
 use melba_protocol::Format;
 use melba_types::{Batch, DbError, Oid, Result, SqlState};
 
-use super::prepared::BoundName;
+use super::prepared::{BoundName, Prepared};
 use melba_spill::{Place, Resources, Store};
 
 use super::positioned::Position;
-use super::statement_counts::Counted;
 
 /// A column of a result, as RowDescription needs it.
 #[derive(Clone, Debug, PartialEq)]
@@ -357,7 +356,7 @@ pub struct Portal {
     /// How many were made before it.
     pub number: u64,
     /// As what its execution was counted, which may go on.
-    pub(super) counted: Option<Counted>,
+    pub(super) counted: Option<Arc<Prepared>>,
 }
 
 impl Portal {

@@ -12,7 +12,7 @@ use super::cache::Cached;
 use super::client::Client;
 use super::portal::Outcome;
 use super::prepared::{Bound, Prepared};
-use super::statement_counts::rows_of;
+use super::statement_counts::measure::rows_of;
 
 impl Session {
     pub(super) fn simple_query(&mut self, text: &str, client: &mut dyn Client) -> Result<()> {

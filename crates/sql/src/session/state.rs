@@ -17,7 +17,7 @@ use super::context::{SessionState, StatementContext, format_settings};
 use super::engine_settings::set_commit_delay;
 use super::names::SearchPath;
 use super::prepared::Prepared;
-use super::statement_counts::Tracking;
+use super::statement_counts::tracking::Tracking;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
 use melba_serverlog::Policy;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use melba_parse::command::is_query;
-use melba_settings::Settings;
 use pg_query::NodeEnum;
 
 use super::super::Session;
@@ -13,57 +12,19 @@ use super::super::prepared::Prepared;
 use super::counts::Counts;
 use super::{Key, identity};
 
-/// What the settings say of counting.
-#[derive(Clone, Copy, Debug)]
-pub struct Tracking {
-    /// Statements have identifiers (compute_query_id).
-    pub is_identified: bool,
-    is_on: bool,
-    utility: bool,
-    planning: bool,
-    max: usize,
-}
-
-impl Tracking {
-    pub fn of(settings: &Settings) -> Tracking {
-        let on = |name: &str| settings.get(name).as_bool();
-        let is_identified = settings.get("compute_query_id").as_text() != "off";
-        Tracking {
-            is_identified,
-            is_on: is_identified && settings.get("pg_stat_statements.track").as_text() != "none",
-            utility: on("pg_stat_statements.track_utility"),
-            planning: on("pg_stat_statements.track_planning"),
-            max: settings.get("pg_stat_statements.max").as_integer().max(100) as usize,
-        }
-    }
-}
-
 /// A statement that is being counted.
 pub struct Measured {
-    counted: Counted,
+    /// As what it is counted.
+    pub prepared: Arc<Prepared>,
     began: Instant,
-    /// Of the session, by then.
-    temporary_bytes: u64,
-}
-
-/// A statement whose execution may go on, as what was executed before.
-#[derive(Clone)]
-pub struct Counted {
-    prepared: Arc<Prepared>,
-    is_first: bool,
-}
-
-impl Counted {
-    /// Execution goes on.
-    pub fn resume(&self) -> Measured {
-        Measured { counted: self.clone(), began: Instant::now(), temporary_bytes: u64::MAX }
-    }
+    /// Of the session, by then; none when execution goes on that was counted before.
+    temporary_bytes: Option<u64>,
 }
 
 impl Measured {
-    /// What is known of it when it goes on.
-    pub fn counted(&self) -> Counted {
-        Counted { is_first: false, ..self.counted.clone() }
+    /// Execution goes on.
+    pub fn resumed(prepared: &Arc<Prepared>) -> Measured {
+        Measured { prepared: prepared.clone(), began: Instant::now(), temporary_bytes: None }
     }
 }
 
@@ -84,20 +45,22 @@ impl Session {
             _ => prepared.clone(),
         };
         let temporary_bytes = self.state.activity.count(Counter::TempBytes);
-        Some(Measured { counted: Counted { prepared, is_first: true }, began: Instant::now(), temporary_bytes })
+        Some(Measured { prepared, began: Instant::now(), temporary_bytes: Some(temporary_bytes) })
     }
 
     /// It has given rows, and may go on.
     #[inline]
     pub(in super::super) fn end_measure(&self, measured: Option<Measured>, rows: u64) {
-        let Some(Measured { counted: Counted { prepared, is_first }, began, temporary_bytes }) = measured else { return };
+        let Some(Measured { prepared, began, temporary_bytes }) = measured else { return };
         let spent = began.elapsed().as_nanos() as u64;
         let tracking = self.derived.tracking;
         let planning = if tracking.planning { prepared.compiled.take_planning_time() } else { None };
-        let temporary_bytes = self.state.activity.count(Counter::TempBytes).saturating_sub(temporary_bytes);
-        let counts = match is_first {
-            true => Counts::one(spent, rows, planning, temporary_bytes),
-            false => Counts::more(spent, rows),
+        let counts = match temporary_bytes {
+            Some(before) => {
+                let temporary_bytes = self.state.activity.count(Counter::TempBytes).saturating_sub(before);
+                Counts::one(spent, rows, planning, temporary_bytes)
+            }
+            None => Counts::more(spent, rows),
         };
         let key =
             Key { user: self.context.user.oid, database: self.state.database_oid, query: prepared.identifier(), top_level: true };

@@ -8,8 +8,9 @@
 
 mod counts;
 pub(super) mod identity;
-mod measure;
+pub(super) mod measure;
 mod rows;
+pub(super) mod tracking;
 
 use std::sync::{Arc, Weak};
 
@@ -18,7 +19,6 @@ use melba_types::Oid;
 use parking_lot::Mutex;
 
 use counts::Counts;
-pub(super) use measure::{Counted, Measured, Tracking, rows_of};
 
 /// Statements that a session counts before it hands over.
 const LOCAL_MAX: usize = 512;
