@@ -245,5 +245,11 @@ create view app.checked_more as select * from app.checked where note <> '' with 
 create table app.arcs (f integer, t integer);
 create view app.searched as with recursive w(f, t) as (
     select a.f, a.t from app.arcs a union all select a.f, a.t from app.arcs a join w on a.f = w.t)
-    search breadth first by f, t set seq cycle f, t set is_cycle using path select w.f, w.t, w.seq from w;
+    search breadth first by f, t set seq cycle f, t set is_cycle using path select w.f, w.t, w.is_cycle from w;
 create view app.sampled as select s.f from app.arcs s tablesample system (10 * 2) repeatable (2);
+
+-- Foreign keys of partitioned tables.
+create table app.entries (id integer, customer integer references app.orders on delete set null) partition by list (id);
+create table app.entries1 partition of app.entries for values in (1);
+create table app.entries2 (customer integer, id integer, foreign key (customer) references app.orders on delete set null);
+alter table app.entries attach partition app.entries2 for values in (2);

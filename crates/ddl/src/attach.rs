@@ -220,6 +220,7 @@ impl Ddl<'_> {
             bail!(CHECK_VIOLATION, "partition constraint of relation \"{}\" is violated by some row", child.name);
         }
         self.add_parent_indexes(child.oid)?;
+        self.add_parent_foreign_keys(child.oid)?;
         self.add_parent_triggers(child.oid)
     }
 
@@ -294,6 +295,7 @@ impl Ddl<'_> {
         let relation = self.relation(child.oid)?;
         self.put_relation(Relation { partition_bound: None, ..(*relation).clone() });
         self.drop_parent_triggers(child.oid)?;
+        self.detach_foreign_keys(&*self.relation(child.oid)?);
         self.detach_indexes(&*self.relation(child.oid)?)
     }
 }

@@ -22,6 +22,8 @@ use melba_parse::nodes::strings;
 struct ForeignKeyRequest<'s> {
     constraint: &'s Constraint,
     columns: Vec<i16>,
+    /// The partitions get it, too.
+    recurse: bool,
 }
 
 impl Ddl<'_> {
@@ -60,7 +62,7 @@ impl Ddl<'_> {
                 Some(column) => vec![*column as i16 + 1],
                 None => self.column_numbers(&*self.relation(table)?, &strings(&c.fk_attrs), true)?,
             };
-            self.add_foreign_key(table, &ForeignKeyRequest { constraint: c, columns }, Modifiers::of(c))?;
+            self.add_foreign_key(table, &ForeignKeyRequest { constraint: c, columns, recurse }, Modifiers::of(c))?;
         }
         Ok(())
     }
@@ -408,9 +410,7 @@ impl Ddl<'_> {
         if !matches!(referenced.kind, RelationKind::Table | RelationKind::PartitionedTable) {
             bail!(WRONG_OBJECT_TYPE, "referenced relation \"{}\" is not a table", referenced.name);
         }
-        if relation.is_partitioned() || referenced.is_partitioned() {
-            return Err(DbError::unsupported("a foreign key of or to a partitioned table"));
-        }
+        check_partitioned_reference(&relation, &referenced, request.recurse)?;
         check_foreign_key_persistence(&relation, &referenced)?;
         if request.columns.iter().any(|number| relation.columns[*number as usize - 1].generated == b'v') {
             bail!(FEATURE_NOT_SUPPORTED, "foreign key constraints on virtual generated columns are not supported");
@@ -459,16 +459,14 @@ impl Ddl<'_> {
             initially_deferred: modifiers.initially_deferred,
             enforced: c.is_enforced,
             validated: !c.skip_validation && c.is_enforced,
-            no_inherit: true,
+            no_inherit: !relation.is_partitioned(),
             ..self.bare_constraint(&relation, &constraint_name, ConstraintKind::ForeignKey)?
         };
-        let validate = row.validated;
-        let oid = row.oid;
-        self.put_constraint((*relation).clone(), row);
-        if validate {
-            self.validate_foreign_key(oid)?;
+        self.put_constraint((*relation).clone(), row.clone());
+        if row.validated {
+            self.validate_foreign_key(row.oid)?;
         }
-        Ok(())
+        self.pass_foreign_key_on(&row)
     }
 
     /// The referenced columns, which the user must be allowed to refer to, and the unique index that covers exactly them.
@@ -604,4 +602,16 @@ impl Modifiers {
 
 fn first_missing<'n>(relation: &Relation, names: &[&'n str]) -> &'n str {
     names.iter().find(|n| !relation.columns.iter().any(|c| !c.dropped && *c.name == ***n)).copied().unwrap_or("")
+}
+
+fn check_partitioned_reference(relation: &Relation, referenced: &Relation, recurse: bool) -> Result<()> {
+    if referenced.is_partitioned() {
+        return Err(DbError::unsupported("a foreign key to a partitioned table"));
+    }
+    if relation.is_partitioned() && !recurse {
+        let (table, to) = (&relation.name, &referenced.name);
+        let what = format!("foreign key on partitioned table \"{table}\" referencing relation \"{to}\"");
+        bail!(WRONG_OBJECT_TYPE, "cannot use ONLY for {what}");
+    }
+    Ok(())
 }

@@ -105,6 +105,7 @@ impl Ddl<'_> {
         self.add_constraints(relation, &foreign)?;
         if inheritance.is_partition {
             self.add_parent_indexes(relation)?;
+            self.add_parent_foreign_keys(relation)?;
             self.add_parent_triggers(relation)?;
         }
         Ok(())

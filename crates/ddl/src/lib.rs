@@ -31,6 +31,7 @@ mod naming;
 mod on_commit;
 mod owned;
 mod partition;
+mod partition_foreign_key;
 mod partition_index;
 mod persistence;
 mod policy;

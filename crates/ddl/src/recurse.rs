@@ -382,6 +382,9 @@ impl Ddl<'_> {
 
     /// VALIDATE CONSTRAINT of a CHECK or NOT NULL: the children's first.
     pub fn validate_in_children(&self, relation: &Relation, row: &Row, recurse: bool) -> Result<()> {
+        if row.kind == ConstraintKind::ForeignKey && relation.is_partitioned() {
+            return self.validate_foreign_keys_below(relation, row);
+        }
         if row.no_inherit || !matches!(row.kind, ConstraintKind::Check | ConstraintKind::NotNull) {
             return Ok(());
         }

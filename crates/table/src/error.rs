@@ -218,6 +218,11 @@ pub fn still_referenced(
     restrict: bool,
 ) -> DbError {
     let catalog = session.catalog();
+    // A key of a partition is a part of its parent's, which is told.
+    let mut constraint = constraint;
+    while let Some(above) = catalog.constraint(constraint.parent) {
+        constraint = above;
+    }
     let referencing = catalog.relation(constraint.relation);
     let name = referencing.map_or("", |r| &r.name);
     let key = foreign_key_text(session, referenced, columns, values);

@@ -12,6 +12,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
 use super::error;
 use super::events::{Events, Runner};
 use super::part_source::PartSource;
+use super::routing::ColumnMap;
 use super::steps::Before;
 use super::target::TableTarget;
 use super::writer::TableWriter;
@@ -280,7 +281,7 @@ fn covering_prefix(child: &TableTarget, constraint: &Constraint, values: &[Datum
 
 /// CASCADE, SET NULL or SET DEFAULT on one referencing row.
 fn change_referencing(
-    runner: &Runner<'_>,
+    runner: &mut Runner<'_>,
     writer: &mut TableWriter,
     constraint: &Constraint,
     (key, action, deleted): (&ForeignKeyInfo, Action, bool),
@@ -318,7 +319,37 @@ fn change_referencing(
         Before::Ran => writer.lock_for_changed_key(runner.ctx, row, &old, &changed)?,
         Before::Same => {}
     }
+    if !child.partition.is_empty() && !writer.accepts(runner.ctx, &mut changed)? {
+        return move_referencing(runner, writer, row, &old, changed);
+    }
     writer.update(runner.ctx, row, &old, &mut changed)
+}
+
+/// A referencing row whose new key belongs into another partition goes there.
+fn move_referencing(
+    runner: &mut Runner<'_>,
+    writer: &mut TableWriter,
+    row: RowId,
+    old: &[Datum],
+    changed: Vec<Datum>,
+) -> Result<()> {
+    let child = writer.target.relation.clone();
+    let mut root = child.clone();
+    while let Some(parent) = root.parents.first().filter(|_| root.is_partition()) {
+        let lost = || DbError::internal("partition without a parent");
+        root = runner.ctx.catalog().relation(*parent).ok_or_else(lost)?.clone();
+    }
+    if let Before::Skip = writer.before_delete(runner.ctx, row, old)? {
+        return Ok(());
+    }
+    writer.delete(runner.ctx, row, old)?;
+    let mut above = TableWriter::new(runner.target(root.oid)?, runner.txn.clone());
+    above.insert_routed(runner.ctx, ColumnMap::new(&root, &child).up(changed))?;
+    let routed = above.router.as_mut().map(|router| router.take_events());
+    for events in routed.into_iter().flatten() {
+        writer.events.append(runner.ctx, events)?;
+    }
+    writer.gather_events(runner.ctx, &mut above)
 }
 
 fn default_value(runner: &Runner<'_>, child: &TableTarget, column: usize) -> Result<Datum> {

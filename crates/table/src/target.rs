@@ -306,9 +306,15 @@ impl TargetBuilder<'_> {
                 .filter(|c| c.kind == ConstraintKind::ForeignKey && c.enforced)
                 .map(|c| (*c).clone())
                 .collect(),
-            referenced_by: self.catalog.referencing_constraints(oid).into_iter().filter(|c| c.enforced).cloned().collect(),
+            referenced_by: self.referencing_keys(oid),
             relation: relation.clone(),
         })
+    }
+
+    /// The foreign keys that refer to a table. Those of partitioned tables are there for their partitions' keys only.
+    fn referencing_keys(&self, table: Oid) -> Vec<Arc<Constraint>> {
+        let has_rows = |c: &Constraint| self.catalog.relation(c.relation).is_some_and(|r| !r.is_partitioned());
+        self.catalog.referencing_constraints(table).into_iter().filter(|c| c.enforced && has_rows(c)).cloned().collect()
     }
 
     fn triggers(&self, relation: &Arc<Relation>) -> Result<Option<Arc<Triggers>>> {

@@ -88,7 +88,7 @@ fn push(c: &Constraint, out: &mut Rows<'_>) {
             char(key.map_or(b' ', |k| k.match_type)),
             bool(c.local),
             Datum::Int2(c.inherited),
-            bool(c.no_inherit || (is_key(c.kind) && !c.parent.is_valid())),
+            bool(c.no_inherit || (is_key(c.kind) && c.kind != ConstraintKind::ForeignKey && !c.parent.is_valid())),
             bool(false),
             int2s_or_null(&c.columns),
             key.map_or(Datum::Null, |k| int2s_or_null(&k.referenced_columns)),

@@ -456,13 +456,26 @@ fn set_constraints(ddl: &Ddl<'_>, context: &StatementContext, s: &ConstraintsSet
         if s.deferred && all.iter().any(|c| !c.deferrable) {
             bail!(WRONG_OBJECT_TYPE, "constraint \"{}\" is not deferrable", name.relname);
         }
-        constraints.extend(all.iter().filter(|c| c.deferrable).map(|c| c.oid));
+        for constraint in all.iter().filter(|c| c.deferrable) {
+            constraints.push(constraint.oid);
+            add_parts(&catalog, constraint, &mut constraints);
+        }
     }
     ddl.tx.deferred.set(&constraints, s.deferred);
     if !s.deferred {
         run_deferred(context, false)?;
     }
     Ok(Outcome::Done { tag: "SET CONSTRAINTS".into() })
+}
+
+/// The constraints of partitions that are parts of one.
+fn add_parts(catalog: &Catalog, constraint: &melba_catalog::Constraint, out: &mut Vec<Oid>) {
+    // Partitions come after their parents.
+    for table in catalog.descendants(constraint.relation).iter().filter_map(|t| catalog.relation(*t)) {
+        let own = table.constraints.iter().filter_map(|c| catalog.constraint(*c));
+        let parts: Vec<Oid> = own.filter(|c| out.contains(&c.parent)).map(|c| c.oid).collect();
+        out.extend(parts);
+    }
 }
 
 /// LOCK TABLE.

@@ -355,3 +355,20 @@ fn merge_changes_the_table_under_a_view() {
         ("merge into counted c using (values (1)) v (a) on c.a = v.a when matched then delete", "E55000 Z:I"),
     ]);
 }
+
+/// PostgreSQL has them since 18.
+#[test]
+fn a_foreign_key_of_partitions_is_validated_later() {
+    check(&[
+        ("create table pk (a int primary key)", "C:CREATE TABLE Z:I"),
+        ("create table fk (a int) partition by list (a)", "C:CREATE TABLE Z:I"),
+        ("create table fk1 partition of fk for values in (1)", "C:CREATE TABLE Z:I"),
+        ("insert into fk values (1)", "C:INSERT 0 1 Z:I"),
+        ("alter table fk add constraint k foreign key (a) references pk", "E23503 Z:I"),
+        ("alter table fk add constraint k foreign key (a) references pk not valid", "C:ALTER TABLE Z:I"),
+        ("alter table fk validate constraint k", "E23503 Z:I"),
+        ("insert into pk values (1)", "C:INSERT 0 1 Z:I"),
+        ("alter table fk validate constraint k", "C:ALTER TABLE Z:I"),
+        ("select count(*) from pg_constraint where conname = 'k' and convalidated", "T D:2 C:SELECT 1 Z:I"),
+    ]);
+}

@@ -1,0 +1,114 @@
+//! Foreign keys of partitioned tables: one on each partition, which may have been there before.
+
+use std::sync::Arc;
+
+use melba_catalog::{Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, Relation};
+use melba_engine::RelationLockMode;
+use melba_types::{Oid, Result};
+
+use super::Ddl;
+use super::naming::{column_part, unused_constraint_name};
+
+impl Ddl<'_> {
+    /// Gives every partition of a foreign key's table a key like it.
+    pub fn pass_foreign_key_on(&self, row: &Row) -> Result<()> {
+        let table = self.relation(row.relation)?;
+        if !table.is_partitioned() {
+            return Ok(());
+        }
+        self.each_child(&table, RelationLockMode::ShareRowExclusive, |child| self.inherit_foreign_key(&child, &table, row))
+    }
+
+    /// Gives a partition the foreign keys of its parents.
+    pub fn add_parent_foreign_keys(&self, partition: Oid) -> Result<()> {
+        let catalog = self.catalog();
+        for parent in &self.relation(partition)?.parents {
+            let parent = self.relation(*parent)?;
+            for row in foreign_keys(&catalog, &parent) {
+                self.inherit_foreign_key(&*self.relation(partition)?, &parent, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a key of a partition a part of its parent's, or makes one.
+    fn inherit_foreign_key(&self, partition: &Relation, parent: &Relation, above: &Row) -> Result<()> {
+        let catalog = self.catalog();
+        let number = |n: &i16| {
+            let name = &parent.columns[*n as usize - 1].name;
+            partition.columns.iter().position(|c| !c.dropped && c.name == *name).map_or(0, |at| at as i16 + 1)
+        };
+        let Some(info) = &above.foreign_key else { return Ok(()) };
+        let columns: Vec<i16> = above.columns.iter().map(number).collect();
+        let delete_set_columns = info.delete_set_columns.iter().map(number).collect();
+        let info = ForeignKeyInfo { delete_set_columns, ..(**info).clone() };
+        let fits = |own: &&Arc<Row>| !own.parent.is_valid() && own.columns == columns && is_alike(own, above, &info);
+        if let Some(own) = foreign_keys(&catalog, partition).find(fits) {
+            if above.validated && !own.validated {
+                self.validate_foreign_key(own.oid)?;
+            }
+            let validated = own.validated || above.validated;
+            let row = Row { parent: above.oid, inherited: 1, local: false, validated, ..(**own).clone() };
+            self.tx.put(Object::Constraint(Arc::new(row)));
+            return Ok(());
+        }
+        let is_taken = partition.constraints.iter().filter_map(|c| catalog.constraint(*c)).any(|c| c.name == above.name);
+        let name = if is_taken {
+            let names: Vec<&str> = columns.iter().map(|n| &*partition.columns[*n as usize - 1].name).collect();
+            unused_constraint_name(&catalog, partition.namespace, &[], &partition.name, Some(&column_part(&names)), "fkey")
+        } else {
+            above.name.to_string()
+        };
+        let row = Row {
+            columns,
+            index: above.index,
+            foreign_key: Some(Arc::new(info)),
+            deferrable: above.deferrable,
+            initially_deferred: above.initially_deferred,
+            enforced: above.enforced,
+            validated: above.validated,
+            local: false,
+            inherited: 1,
+            no_inherit: false,
+            parent: above.oid,
+            ..self.bare_constraint(partition, &name, ConstraintKind::ForeignKey)?
+        };
+        self.put_constraint(partition.clone(), row.clone());
+        if row.validated {
+            self.validate_foreign_key(row.oid)?;
+        }
+        self.pass_foreign_key_on(&row)
+    }
+
+    /// What was a partition keeps its foreign keys as its own.
+    pub fn detach_foreign_keys(&self, table: &Relation) {
+        for row in foreign_keys(&self.catalog(), table).filter(|row| row.parent.is_valid()) {
+            let row = Row { parent: Oid::INVALID, inherited: 0, local: true, ..(**row).clone() };
+            self.tx.put(Object::Constraint(Arc::new(row)));
+        }
+    }
+
+    /// VALIDATE CONSTRAINT of the keys of partitions that are parts of one.
+    pub fn validate_foreign_keys_below(&self, relation: &Relation, row: &Row) -> Result<()> {
+        let catalog = self.catalog();
+        self.each_child(relation, RelationLockMode::ShareUpdateExclusive, |child| {
+            let mut parts = foreign_keys(&catalog, &child).filter(|part| part.parent == row.oid);
+            parts.try_for_each(|part| self.validate_constraint(&child, &part.name, true))
+        })
+    }
+}
+
+fn foreign_keys<'a>(catalog: &'a melba_catalog::Catalog, table: &'a Relation) -> impl Iterator<Item = &'a Arc<Row>> {
+    table.constraints.iter().filter_map(|c| catalog.constraint(*c)).filter(|c| c.kind == ConstraintKind::ForeignKey)
+}
+
+/// Whether a key of a partition does what its parent's does; `info` is the parent's in the partition's columns.
+fn is_alike(own: &Row, above: &Row, info: &ForeignKeyInfo) -> bool {
+    let Some(key) = &own.foreign_key else { return false };
+    key.referenced_table == info.referenced_table
+        && key.referenced_columns == info.referenced_columns
+        && (key.on_update, key.on_delete, key.match_type) == (info.on_update, info.on_delete, info.match_type)
+        && key.delete_set_columns == info.delete_set_columns
+        && key.operators == info.operators
+        && (own.deferrable, own.initially_deferred, own.enforced) == (above.deferrable, above.initially_deferred, above.enforced)
+}
