@@ -179,7 +179,8 @@ impl Generator<'_> {
 
     /// MERGE by keys, so that no row is met twice.
     fn merge(&mut self) -> Option<Node> {
-        let table = self.target(|_| true)?;
+        // Views came with PostgreSQL 17.
+        let table = self.target(if self.schema.is_modern { |_| true } else { |table| !table.is_view })?;
         let (source, source_alias, _) = self.source(&table)?;
         let alias = self.name("t");
         let both = {
