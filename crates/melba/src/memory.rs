@@ -1,7 +1,7 @@
 //! The memory of the server and its parts.
 //!
 //! Of the setting `memory`, three eighths are for rows that are not flushed yet and cached blocks (unless shared_buffers says
-//! otherwise), three eighths for what queries and write sets hold. One sort may hold a sixty-fourth (unless work_mem says otherwise),
+//! otherwise), three eighths for what queries and write sets hold. One sort may hold a sixteenth (unless work_mem says otherwise),
 //! a hash table hash_mem_multiplier times that, as long as queries have that much left together. The rest is for what nobody
 //! counts: connections, catalogs and plans, the buffers of background work, the allocator.
 
@@ -15,7 +15,7 @@ const DEFAULT_BYTES: u64 = 256 << 20;
 const BYTES_MIN: u64 = 64 << 20;
 
 /// One sort's share of `memory`.
-const WORK_SHARE: u64 = 64;
+const WORK_SHARE: u64 = 16;
 /// PostgreSQL's default of work_mem, and what more than which makes no query faster.
 const WORK_BYTES_MIN: u64 = 4 << 20;
 const WORK_BYTES_MAX: u64 = 256 << 20;
@@ -163,9 +163,9 @@ mod tests {
     fn shares_follow_from_memory_unless_they_are_given() {
         let all = with_defaults(&[("memory", "256MB")]);
         assert_eq!((value(&all, "memory"), value(&all, "shared_buffers")), (Some("256MB"), Some("98304kB")));
-        assert_eq!(value(&all, "work_mem"), Some("4096kB"));
+        assert_eq!(value(&all, "work_mem"), Some("16384kB"));
         let all = with_defaults(&[("memory", "1GB"), ("Shared_Buffers", "16MB")]);
-        assert_eq!((value(&all, "shared_buffers"), value(&all, "work_mem")), (None, Some("16384kB")));
+        assert_eq!((value(&all, "shared_buffers"), value(&all, "work_mem")), (None, Some("65536kB")));
         let all = with_defaults(&[("memory", "1GB"), ("sort_mem", "1MB")]);
         assert_eq!(value(&all, "work_mem"), None);
         let all = with_defaults(&[]);
