@@ -35,7 +35,7 @@ enum WantedRow {
 
 /// More than finding a row by an index: a plan that is made while a table is empty stays good when it grows.
 const SCAN_START: f64 = 2.0;
-const SEQUENTIAL_ROW: f64 = 0.0125;
+const SEQUENTIAL_ROW: f64 = 0.008;
 /// A row of the row store takes more than twice as long as one of a segment. How many are there is not known; the first of a table count
 /// as such.
 const ROW_STORE_ROW: f64 = 0.03;

@@ -56,6 +56,15 @@ fn lift(by: u16) -> i64 {
     10i64.pow(u32::from(by))
 }
 
+/// Gives a constant the other side's scale, if that is larger: once, and not for each row.
+fn lift_constant(constant: &mut (Values<'_, i64>, u16), scale: u16) {
+    if let (Values::One(mantissa), of) = *constant
+        && let Some(lifted) = scale.checked_sub(of).and_then(|by| mantissa.checked_mul(lift(by)))
+    {
+        *constant = (Values::One(lifted), scale);
+    }
+}
+
 /// An operation on words.
 #[derive(Clone, Copy)]
 enum Operation {
@@ -75,7 +84,12 @@ impl Operation {
 
     /// The results at the scale that the values have one by one; `None` where one of them does not fit a word.
     fn on_words(self, left: Numbers<'_>, right: Numbers<'_>, rows: usize) -> Option<Mantissas> {
-        let ((a, s), (b, t)) = (left.words()?, right.words()?);
+        let (mut left, mut right) = (left.words()?, right.words()?);
+        if !matches!(self, Operation::Mul) {
+            lift_constant(&mut left, right.1);
+            lift_constant(&mut right, left.1);
+        }
+        let ((a, s), (b, t)) = (left, right);
         let mut overflowed = false;
         let mut check = |(value, overflow): (i64, bool)| {
             overflowed |= overflow;
