@@ -92,7 +92,6 @@ impl JsonPath {
             collation: Oid::INVALID,
             variadic: false,
             columns: None,
-            view: CallContext::NO_VIEW,
         };
         (self.function)(&context, &args)
     }
@@ -154,7 +153,6 @@ impl JsonQuery {
             collation: Oid::INVALID,
             variadic: false,
             columns: None,
-            view: CallContext::NO_VIEW,
         };
         (self.populate)(&context, &[value, Datum::Int4(self.typmod), Datum::Bool(self.omit_quotes)])
     }

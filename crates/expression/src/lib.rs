@@ -24,7 +24,6 @@ mod scalar_array;
 mod sqlvalue;
 mod stored;
 mod subplan;
-mod user_aggregate;
 
 use std::sync::Arc;
 
@@ -39,7 +38,6 @@ pub use json::{JsonPath, JsonQuery};
 pub use pieces::{Pieces, Weight};
 pub use routine::Routine;
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
-pub use user_aggregate::user_aggregate;
 
 use melba_tree::{BooleanTest, Comparison, SqlValueFunction};
 
@@ -253,6 +251,11 @@ impl Expression {
             out.push(*i);
         }
         self.for_each_child(&mut |child| child.columns(out));
+    }
+
+    /// Whether the expression reads a column of the input.
+    pub fn reads(&self, column: usize) -> bool {
+        self.any(&mut |e| matches!(e.node, Node::Column(i) if i == column))
     }
 
     /// Whether any part of the expression satisfies `test`.

@@ -1,7 +1,5 @@
 //! Aggregates: the state of one group, and of many groups together.
 
-use std::sync::Arc;
-
 use melba_types::{Column, Datum, Result};
 
 use crate::CallContext;
@@ -75,8 +73,5 @@ pub trait GroupedAggregate: Send {
     }
 }
 
-/// The same of any aggregate.
-pub type MakeAggregate = Arc<dyn Fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>> + Send + Sync>;
-
-/// Makes the state of a built-in aggregate for one group.
+/// Makes the state of an aggregate for one group.
 pub type AggregateFn = fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>>;

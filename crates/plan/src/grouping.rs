@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use melba_catalog::{AggregateInfo, Function, classes};
-use melba_fmgr::{MakeAggregate, registry};
-use melba_types::{DbError, Kind, Oid, Result, oids};
+use melba_catalog::Function;
+use melba_fmgr::registry;
+use melba_types::{DbError, Kind, Oid, Result};
 
+use super::coded::ask_for_codes;
 use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signature};
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::query::target_of;
 use melba_expression::key::KeyPart;
-use melba_expression::{Call, Expression, Node, Target as CallTarget, user_aggregate};
+use melba_expression::{Call, Expression, Node, Target as CallTarget};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
 /// What is computed by the aggregation, in the order of its output.
@@ -101,13 +102,17 @@ impl Planner<'_> {
     fn aggregate(&mut self, all: Computed, sets: Vec<Vec<usize>>, having: Vec<Expr>, mut stage: Stage) -> Result<Stage> {
         let input = stage.layout;
         let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
-        let groups = self.compile_all(&exprs, &input)?;
+        let mut groups = self.compile_all(&exprs, &input)?;
         let parts = exprs.iter().map(|g| KeyPart::equality(self.catalog(), g.ty())).collect();
         let mut aggregates = Vec::with_capacity(all.aggregates.len());
         for call in &all.aggregates {
             if let Expr::Aggregate(call) = call {
                 aggregates.push(self.aggregate_spec(call, &input, &Layout::of(GROUP, groups.len()))?);
             }
+        }
+        let sorted = aggregates.iter().any(|a: &AggregateSpec| a.distinct.is_some() || !a.order.is_empty());
+        if let (1, Some(args)) = (sets.len(), self.common_distinct(&all.aggregates, &aggregates)) {
+            stage.node = self.distinct_rows(stage.node, &exprs, args, &mut groups, &mut aggregates);
         }
         let mut kinds: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
         kinds.extend(aggregates.iter().map(|a: &AggregateSpec| a.kind));
@@ -127,6 +132,7 @@ impl Planner<'_> {
         if groups.is_empty() && sets.len() == 1 {
             self.ask_for_extremes(&mut stage.node, &aggregates);
         }
+        ask_for_codes(&mut stage.node, &groups, &aggregates);
         let workers = self.workers_for_aggregate(&stage.node, sets.len(), &groups, &aggregates);
         let node = AggregateNode {
             input: stage.node,
@@ -136,6 +142,7 @@ impl Planner<'_> {
             aggregates,
             groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
             having: compiled,
+            sorted,
             workers,
             scatters,
         };
@@ -147,6 +154,60 @@ impl Planner<'_> {
             self.detail(&mut node, "Filter", || self.show_all(&having));
         }
         Ok(Stage { node, layout })
+    }
+
+    /// What all aggregates have DISTINCT values of, if they take these in any order: then the rows can be grouped by it first, by
+    /// several threads, and nothing need be sorted.
+    fn common_distinct<'a>(&self, calls: &'a [Expr], aggregates: &[AggregateSpec]) -> Option<&'a [Expr]> {
+        let call = |e: &'a Expr| if let Expr::Aggregate(call) = e { Some(call) } else { None };
+        let first = call(calls.first()?)?;
+        let is_same = |e: &'a Expr| call(e).is_some_and(|c| same_list(&c.args, &first.args));
+        let takes_any_order = |aggregate: &AggregateSpec| {
+            aggregate.distinct.is_some() && self.combines(&AggregateSpec { distinct: None, ..aggregate.clone() })
+        };
+        let is_plain = |a: &AggregateSpec| a.filter.is_none() && !a.call.args.iter().any(Expression::is_volatile);
+        let suits = calls.iter().all(is_same) && aggregates.iter().all(|a| is_plain(a) && takes_any_order(a));
+        suits.then_some(&first.args[..])
+    }
+
+    /// The rows that differ in the groups and the arguments of aggregates over DISTINCT values, which read those rows then.
+    fn distinct_rows(
+        &mut self,
+        mut input: PlanNode,
+        exprs: &[Expr],
+        args: &[Expr],
+        groups: &mut [Expression],
+        aggregates: &mut [AggregateSpec],
+    ) -> PlanNode {
+        let all: Vec<Expr> = exprs.iter().chain(args).cloned().collect();
+        let own: Vec<Expression> = groups.iter().chain(&aggregates[0].call.args).cloned().collect();
+        ask_for_codes(&mut input, &own, &[]);
+        let kinds = own.iter().map(|group| group.kind).collect();
+        let below = input.estimate;
+        let rows = self.groups_of(&all, below.rows).max(1.0);
+        let total = below.total + below.rows * 0.01;
+        let node = AggregateNode {
+            parts: all.iter().map(|e| KeyPart::equality(self.catalog(), e.ty())).collect(),
+            sets: vec![(0..own.len()).collect()],
+            aggregates: vec![],
+            groupings: vec![],
+            having: vec![],
+            sorted: false,
+            workers: self.workers_for_aggregate(&input, 1, &own, &[]),
+            scatters: self.scatters(&own, rows, below.rows),
+            groups: own,
+            input,
+        };
+        let column = |at: usize, e: &mut Expression| e.node = Node::Column(at);
+        groups.iter_mut().enumerate().for_each(|(at, group)| column(at, group));
+        for aggregate in aggregates {
+            aggregate.distinct = None;
+            aggregate.call.args.iter_mut().enumerate().for_each(|(at, arg)| column(exprs.len() + at, arg));
+        }
+        let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
+        let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds, estimate);
+        self.detail(&mut node, "Group Key", || super::explain::list(self, &all));
+        node
     }
 
     /// Tells a scan that nothing but the least and greatest values of columns are wanted of it, which bounds may know.
@@ -178,7 +239,7 @@ impl Planner<'_> {
         let Some(function) = self.catalog().function(call.function).cloned() else {
             return Err(DbError::internal(format!("aggregate {} does not exist", call.function)));
         };
-        let (make, strict) = self.aggregate_function(&function, &call.args, call.ty)?;
+        let (make, strict) = self.aggregate_function(&function)?;
         let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h');
         let direct = self.compile_all(&call.direct_args, group)?;
         let args = self.compile_all(&call.args, input)?;
@@ -194,7 +255,7 @@ impl Planner<'_> {
             kind: self.kind(call.ty),
             strict,
             call: Call {
-                target: CallTarget::System(if is_builtin(&function) { function.name.clone() } else { "".into() }),
+                target: CallTarget::System(function.name.clone()),
                 vector: None,
                 quick: None,
                 stored: None,
@@ -217,41 +278,16 @@ impl Planner<'_> {
         })
     }
 
-    /// What makes the states of an aggregate, and whether its transition function is strict.
-    pub fn aggregate_function(&self, function: &Function, args: &[Expr], ty: Oid) -> Result<(MakeAggregate, bool)> {
+    /// The implementation of an aggregate, and whether its transition function is strict.
+    pub fn aggregate_function(&self, function: &Function) -> Result<(melba_fmgr::AggregateFn, bool)> {
         let unsupported = || DbError::unsupported(format!("aggregate function {}", function.name));
         let info = function.aggregate.as_ref().ok_or_else(unsupported)?;
         let source = |oid: Oid| self.catalog().function(oid).map(|f| f.source.clone()).unwrap_or_default();
         let transition = self.catalog().function(info.transition);
         let strict = transition.is_some_and(|f| f.strict);
-        let known = || registry::aggregate(&source(info.transition), &source(info.final_function));
-        if is_builtin(function) || self.is_renamed(info) {
-            let make = known().ok_or_else(unsupported)?;
-            return Ok((Arc::new(make), strict));
-        }
-        if info.transition_type == oids::INTERNAL {
-            return Err(unsupported());
-        }
-        let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
-        let (catalog, session) = (self.catalog(), self.context.session);
-        let state = melba_analyze::actual_type(catalog, session, &types, &function.arg_types, info.transition_type)?;
-        Ok((user_aggregate(catalog, info, state, &types, ty)?, strict))
+        let make = registry::aggregate(&source(info.transition), &source(info.final_function)).ok_or_else(unsupported)?;
+        Ok((make, strict))
     }
-
-    /// Whether a user's aggregate is a built-in one by another name.
-    fn is_renamed(&self, info: &AggregateInfo) -> bool {
-        let is = |other: &Arc<AggregateInfo>| {
-            let same = (other.transition, other.final_function) == (info.transition, info.final_function);
-            same && other.initial_value == info.initial_value && other.transition_type == info.transition_type
-        };
-        info.transition.0 < classes::FIRST_USER_OID
-            && self.catalog().functions().any(|f| is_builtin(f) && f.aggregate.as_ref().is_some_and(is))
-    }
-}
-
-/// Built in, or an extension's.
-fn is_builtin(function: &Function) -> bool {
-    !(classes::FIRST_USER_OID..classes::FIRST_EXTENSION_OID).contains(&function.oid.0)
 }
 
 /// About what a group takes in memory.
@@ -265,6 +301,10 @@ fn may_scatter(groups: &[Expression]) -> bool {
     let is_computed = |group: &Expression| group.is_volatile() || group.makes_values();
     let is_integer = matches!(groups, [group] if matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8));
     !is_integer && !groups.iter().any(is_computed)
+}
+
+fn same_list(a: &[Expr], b: &[Expr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
 }
 
 fn junk(expr: Expr) -> Target {

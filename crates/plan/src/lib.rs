@@ -11,6 +11,7 @@
 
 mod access;
 mod arbiters;
+mod coded;
 pub mod constant;
 mod default_selectivity;
 mod disjunction;

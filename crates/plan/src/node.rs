@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use melba_engine::RelationLockMode;
-use melba_fmgr::{MakeAggregate, SetFn, WindowFn};
+use melba_fmgr::{AggregateFn, SetFn, WindowFn};
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use melba_expression::Expression;
@@ -221,6 +221,8 @@ pub struct TableScanNode {
     pub top_filter: Option<(usize, usize)>,
     /// Of the rows' values only the least and the greatest of each column are wanted, and no condition is asked.
     pub extremes: bool,
+    /// Columns of strings that may come by their dictionaries (`ColumnData::Coded`).
+    pub coded: Vec<usize>,
 }
 
 /// Value of one leading column of an index.
@@ -512,6 +514,8 @@ pub struct AggregateNode {
     pub groupings: Vec<Vec<usize>>,
     /// Over groups, aggregates, groupings.
     pub having: Vec<Expression>,
+    /// PostgreSQL would sort the rows, for aggregates with DISTINCT or ORDER BY: the groups come in the order of their keys.
+    pub sorted: bool,
     /// Threads that may collect parts of the input beside the statement's own.
     pub workers: usize,
     /// They split the rows by their keys before they aggregate them.
@@ -521,7 +525,7 @@ pub struct AggregateNode {
 /// One aggregate function call.
 #[derive(Clone)]
 pub struct AggregateSpec {
-    pub make: MakeAggregate,
+    pub make: AggregateFn,
     pub call: Call,
     pub kind: Kind,
     /// Rows with a NULL argument are left out.
@@ -568,7 +572,7 @@ pub struct WindowSpec {
 #[derive(Clone)]
 pub enum WindowFunction {
     Window(WindowFn),
-    Aggregate { make: MakeAggregate, strict: bool },
+    Aggregate { make: AggregateFn, strict: bool },
 }
 
 impl std::fmt::Debug for WindowFunction {

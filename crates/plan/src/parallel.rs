@@ -61,7 +61,8 @@ impl Planner<'_> {
         wanted.min(number("max_parallel_workers_per_gather")) as usize
     }
 
-    fn combines(&self, aggregate: &AggregateSpec) -> bool {
+    /// Whether states of parts of the rows, in any order, make the state of all.
+    pub(super) fn combines(&self, aggregate: &AggregateSpec) -> bool {
         let call = &aggregate.call;
         let expressions = || call.args.iter().chain(&aggregate.filter);
         if aggregate.distinct.is_some() || !aggregate.order.is_empty() || !call.parallel_safe {
@@ -74,7 +75,6 @@ impl Planner<'_> {
             collation: call.collation,
             variadic: call.variadic,
             columns: None,
-            view: CallContext::NO_VIEW,
         };
         expressions().all(Expression::is_parallel_safe) && (aggregate.make)(&context).is_ok_and(|state| state.combines())
     }

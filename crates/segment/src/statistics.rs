@@ -227,6 +227,27 @@ impl Statistics {
         }
     }
 
+    /// The least and the greatest integer.
+    pub fn integer_bounds(&self, kind: Kind) -> Option<(i64, i64)> {
+        match (kind, &self.bounds) {
+            (Kind::Int2 | Kind::Int4 | Kind::Int8, Bounds::Words { min, max }) => Some((*min, *max)),
+            _ => None,
+        }
+    }
+
+    /// The same of numerics, multiplied by 10^scale, if they are integers then.
+    pub fn mantissa_bounds(&self, scale: u16) -> Option<(i64, i64)> {
+        let Bounds::Bytes { min, max, cut: false } = &self.bounds else { return None };
+        let column = KeyColumn { ty: KeyType::Plain(Kind::Numeric), descending: false, nulls_first: false };
+        let mantissa = |bound: &[u8]| {
+            let (Datum::Numeric(value), _) = key::decode(&column, bound)? else { return None };
+            // A key has no zeros behind the value's last digit.
+            let (mantissa, shorter) = value.small_parts()?;
+            mantissa.checked_mul(10i64.checked_pow(u32::from(scale.checked_sub(shorter)?))?)
+        };
+        Some((mantissa(min)?, mantissa(max)?))
+    }
+
     /// Whether no row of a chunk of `rows` rows can satisfy `column op value`. A null constant satisfies nothing.
     pub fn excludes(&self, kind: Kind, rows: u64, op: ZoneOp, value: &Datum) -> bool {
         match op {

@@ -54,6 +54,7 @@ fn encode_column(column: &Column, out: &mut Vec<u8>) {
             header(8, column, out);
             strings(v, out);
         }
+        ColumnData::Coded(v) => encode_column(&Column { data: v.decode(), validity: column.validity.clone() }, out),
         ColumnData::Numeric(v) => {
             header(11, column, out);
             out.extend_from_slice(&v.scale.to_le_bytes());

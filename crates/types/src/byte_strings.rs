@@ -23,8 +23,14 @@ impl ByteStrings {
 
     #[inline]
     pub fn get(&self, i: usize) -> &[u8] {
+        &self.bytes[self.range(i)]
+    }
+
+    /// Where in `bytes` value `i` lies.
+    #[inline]
+    pub fn range(&self, i: usize) -> Range<usize> {
         let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
-        &self.bytes[start..self.ends[i] as usize]
+        start..self.ends[i] as usize
     }
 
     /// Appends all of another.
@@ -49,12 +55,12 @@ impl ByteStrings {
     /// Appends parts of `source` as values; how many. Short ones are copied without a call, sixteen bytes whatever their length.
     pub fn push_parts(&mut self, source: &[u8], parts: impl Iterator<Item = Range<usize>>) -> usize {
         const WIDE: usize = 16;
-        const GROWTH_BYTES: usize = 4096;
+        const GROWTH_BYTES_MAX: usize = 64 << 10;
         let (mut at, before) = (self.bytes.len(), self.ends.len());
         for Range { start, end } in parts {
             let length = end - start;
             if self.bytes.len() < at + length + WIDE {
-                self.bytes.resize(at + length + WIDE + GROWTH_BYTES, 0);
+                self.bytes.resize(at + length + WIDE + at.min(GROWTH_BYTES_MAX), 0);
             }
             match source.get(start..start + WIDE) {
                 Some(wide) if length <= WIDE => self.bytes[at..at + WIDE].copy_from_slice(wide),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
 use crate::byte_strings::ByteStrings;
+use crate::coded_strings::CodedStrings;
 use crate::datum::Datum;
 use crate::mantissas::Mantissas;
 use crate::oids::Kind;
@@ -25,6 +26,8 @@ pub enum ColumnData {
     /// Valid UTF-8.
     Text(ByteStrings),
     Bytes(ByteStrings),
+    /// Strings by a dictionary. Only scans that were asked for it give it, for what is above to compare codes in place of strings.
+    Coded(CodedStrings),
     /// Numerics of one scale whose mantissas fit a word. Those of other numerics are in `Datum`.
     Numeric(Mantissas),
     /// Every other kind.
@@ -80,6 +83,7 @@ impl Column {
             ColumnData::Float8(v) => v.len(),
             ColumnData::Oid(v) => v.len(),
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.len(),
+            ColumnData::Coded(v) => v.codes().len(),
             ColumnData::Numeric(v) => v.values.len(),
             ColumnData::Datum(v) | ColumnData::Stored(v) => v.len(),
         }
@@ -110,6 +114,8 @@ impl Column {
             ColumnData::Oid(v) => Datum::Oid(v[i]),
             ColumnData::Text(v) => Datum::Text(text(v.get(i))),
             ColumnData::Bytes(v) => Datum::Bytes(v.get(i).into()),
+            ColumnData::Coded(v) if v.is_text() => Datum::Text(text(v.get(i))),
+            ColumnData::Coded(v) => Datum::Bytes(v.get(i).into()),
             ColumnData::Numeric(v) => Datum::Numeric(v.get(i)),
             ColumnData::Datum(v) | ColumnData::Stored(v) => v[i].clone(),
         }
@@ -119,6 +125,7 @@ impl Column {
     pub fn heap_bytes(&self, i: usize) -> usize {
         match &self.data {
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.get(i).len(),
+            ColumnData::Coded(v) => v.get(i).len(),
             ColumnData::Datum(v) | ColumnData::Stored(v) => v[i].heap_bytes(),
             _ => 0,
         }
@@ -127,6 +134,13 @@ impl Column {
     /// Whether some values may be in stored form.
     pub fn is_stored(&self) -> bool {
         matches!(self.data, ColumnData::Stored(_))
+    }
+
+    /// Holds strings themselves, not codes of a dictionary.
+    fn decode(&mut self) {
+        if let ColumnData::Coded(v) = &self.data {
+            self.data = v.decode();
+        }
     }
 
     /// Makes room for values in stored form.
@@ -157,6 +171,7 @@ impl Column {
     }
 
     pub fn push_null(&mut self) {
+        self.decode();
         match &mut self.data {
             ColumnData::Bool(v) => v.push(false),
             ColumnData::Int2(v) => v.push(0),
@@ -166,6 +181,7 @@ impl Column {
             ColumnData::Float8(v) => v.push(0.0),
             ColumnData::Oid(v) => v.push(0),
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.push(&[]),
+            ColumnData::Coded(_) => {}
             ColumnData::Numeric(v) => v.values.push(0),
             ColumnData::Datum(v) | ColumnData::Stored(v) => {
                 v.push(Datum::Null);
@@ -183,6 +199,7 @@ impl Column {
     /// When the datum is of another kind: a bug of ours.
     #[track_caller]
     pub fn push(&mut self, datum: Datum) {
+        self.decode();
         match (&mut self.data, datum) {
             (_, Datum::Null) => return self.push_null(),
             (ColumnData::Bool(v), Datum::Bool(x)) => v.push(x),
@@ -224,6 +241,7 @@ impl Column {
             ColumnData::Float8(v) => v.truncate(rows),
             ColumnData::Oid(v) => v.truncate(rows),
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.truncate(rows),
+            ColumnData::Coded(v) => v.truncate(rows),
             ColumnData::Numeric(v) => v.values.truncate(rows),
             ColumnData::Datum(v) | ColumnData::Stored(v) => v.truncate(rows),
         }
@@ -276,6 +294,7 @@ impl Column {
             ColumnData::Float8(v) => v.capacity() * 8,
             ColumnData::Oid(v) => v.capacity() * 4,
             ColumnData::Text(v) | ColumnData::Bytes(v) => v.ends.capacity() * 4 + v.bytes.capacity(),
+            ColumnData::Coded(v) => v.memory_bytes(),
             ColumnData::Numeric(v) => v.values.capacity() * 8,
             ColumnData::Datum(v) | ColumnData::Stored(v) => {
                 v.capacity() * size_of::<Datum>() + v.iter().map(Datum::heap_bytes).sum::<usize>()
@@ -328,7 +347,7 @@ impl Column {
                 None => return gather_values(columns, picks),
             },
             ColumnData::Datum(_) => pick!(Datum),
-            ColumnData::Stored(_) => return gather_values(columns, picks),
+            ColumnData::Coded(_) | ColumnData::Stored(_) => return gather_values(columns, picks),
         };
         let mut validity = None;
         if columns.iter().any(|c| c.validity.is_some()) {
@@ -366,6 +385,7 @@ impl Column {
             ColumnData::Oid(v) => ColumnData::Oid(v[rows].to_vec()),
             ColumnData::Text(v) => ColumnData::Text(part(v, rows)),
             ColumnData::Bytes(v) => ColumnData::Bytes(part(v, rows)),
+            ColumnData::Coded(v) => ColumnData::Coded(v.slice(rows)),
             ColumnData::Numeric(v) => ColumnData::Numeric(Mantissas { values: v.values[rows].to_vec(), scale: v.scale }),
             ColumnData::Datum(v) => ColumnData::Datum(v[rows].to_vec()),
             ColumnData::Stored(v) => ColumnData::Stored(v[rows].to_vec()),
@@ -403,9 +423,7 @@ impl Column {
         }
         fn pick_bytes(v: &ByteStrings, indices: &[u32]) -> ByteStrings {
             let mut out = ByteStrings { ends: Vec::with_capacity(indices.len()), bytes: Vec::new() };
-            for &i in indices {
-                out.push(v.get(i as usize));
-            }
+            out.push_parts(&v.bytes, indices.iter().map(|&i| v.range(i as usize)));
             out
         }
         let data = match &self.data {
@@ -418,6 +436,7 @@ impl Column {
             ColumnData::Oid(v) => ColumnData::Oid(pick(v, indices)),
             ColumnData::Text(v) => ColumnData::Text(pick_bytes(v, indices)),
             ColumnData::Bytes(v) => ColumnData::Bytes(pick_bytes(v, indices)),
+            ColumnData::Coded(v) => ColumnData::Coded(v.take(indices)),
             ColumnData::Numeric(v) => ColumnData::Numeric(Mantissas { values: pick(&v.values, indices), scale: v.scale }),
             ColumnData::Datum(v) => ColumnData::Datum(indices.iter().map(|&i| v[i as usize].clone()).collect()),
             ColumnData::Stored(v) => ColumnData::Stored(indices.iter().map(|&i| v[i as usize].clone()).collect()),

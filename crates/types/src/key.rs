@@ -128,6 +128,7 @@ pub fn encode(column: &KeyColumn, value: &Datum, out: &mut Vec<u8>) {
 pub fn encode_at(column: &KeyColumn, values: &Column, i: usize, out: &mut Vec<u8>) {
     let start = out.len() + 1;
     match &values.data {
+        ColumnData::Coded(v) if !values.is_null(i) => return encode_at(column, v.entries(), v.codes()[i] as usize, out),
         ColumnData::Text(v) if matches!(column.ty, KeyType::Bpchar) && !values.is_null(i) => {
             let value = v.get(i);
             out.push(1);

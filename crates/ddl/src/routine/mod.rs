@@ -11,4 +11,3 @@ mod find;
 mod parameters;
 
 pub(super) use find::RoutineName;
-pub(super) use parameters::Parameters;

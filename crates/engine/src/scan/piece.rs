@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use melba_segment::Coded;
 use melba_store::Result;
-use melba_types::{Batch, Column, ColumnData, RowId};
+use melba_types::{Batch, CodedStrings, Column, ColumnData, RowId};
 
 use super::table::{ScanBatch, TableScan};
 
@@ -108,6 +108,16 @@ impl<'a> ScanPiece<'a> {
             Some(places) if !self.is_loaded[column] && self.batch.rows > 0 => self.scan.read_codes(column, places),
             _ => Ok(None),
         }
+    }
+
+    /// Reads a column of strings by its dictionary, if it has one and was not read yet.
+    pub fn load_coded(&mut self, column: usize) -> Result<()> {
+        let Some(Coded { entries, codes, validity }) = self.coded(column)? else { return Ok(()) };
+        if let Some(strings) = CodedStrings::new(entries, codes) {
+            self.batch.columns[column] = Column { data: ColumnData::Coded(strings), validity };
+            self.is_loaded[column] = true;
+        }
+        Ok(())
     }
 
     /// The rows, with the columns that were read; nothing may look at the others.

@@ -7,7 +7,7 @@ use melba_store::{EngineError, Result, RowBytes, TableLevels, TableRun, Tree, em
 use melba_threads::Guard;
 use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
-use melba_types::{Column, Datum, RowId, TreeId};
+use melba_types::{BATCH_ROWS, Column, Datum, RowId, TreeId};
 
 use super::mask::{MemoryMask, RunMask};
 use super::piece::{Places, ScanPiece};
@@ -18,8 +18,8 @@ use crate::view::ReadView;
 
 /// Rows taken from memory at a time, under one lock.
 const MEMORY_BATCH_ROWS: usize = 1024;
-/// Rows of a row group looked at at a time.
-const PIECE_ROWS: usize = 4096;
+/// Rows of a row group looked at at a time: what operators take without dividing it.
+const PIECE_ROWS: usize = BATCH_ROWS;
 
 /// Some rows: their ids and the projected columns.
 #[derive(Clone, Debug)]

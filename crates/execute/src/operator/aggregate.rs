@@ -5,8 +5,10 @@
 //! order. A team makes several later passes at a time, and splits all rows first when many groups of few rows are expected
 //! (`scatter`).
 
+mod by_codes;
 mod by_group;
 mod input;
+mod long_keys;
 mod pass;
 mod scatter;
 mod table;

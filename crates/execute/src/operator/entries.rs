@@ -1,31 +1,32 @@
-//! Conditions of a scan that a column's dictionary decides: evaluated once an entry in place of once a row.
+//! Conditions of a scan that are decided by a column's dictionary, or by the few values that it can have: they are evaluated once
+//! an entry in place of once a row.
 
 use std::sync::Arc;
 
 use melba_engine::{Coded, ScanPiece};
 use melba_expression::{Evaluation, Expression, filter};
 use melba_plan::node::TableScanNode;
-use melba_types::{Batch, Column, ColumnData, Datum, Kind, Result};
+use melba_types::{Batch, Column, ColumnData, Datum, Result};
 
 /// The conditions of a scan.
 pub(super) struct Conditions {
     by_entries: Vec<ByEntries>,
-    /// The other ones, when there are some by entries, and the columns that they read.
-    others: Vec<Expression>,
-    columns_of_others: Vec<usize>,
-    /// Columns that all of them read.
-    columns: Vec<usize>,
+    /// What was not decided of the last piece, and the columns that it reads.
+    left: Vec<Expression>,
+    columns_of_left: Vec<usize>,
+    /// By column of `by_entries`: whether it was decided.
+    is_decided: Vec<bool>,
 }
 
-/// A condition on one column.
+/// The conditions that read one column and no other.
 struct ByEntries {
-    condition: Expression,
+    conditions: Vec<Expression>,
     /// Of the projection.
     column: usize,
     known: Option<Known>,
 }
 
-/// What is known of a dictionary.
+/// What is known of some entries.
 struct Known {
     entries: Arc<Column>,
     /// Whether each entry passes, and then whether NULL does; `None`: one of them fails, which says nothing of the rows.
@@ -34,15 +35,16 @@ struct Known {
 
 impl Conditions {
     pub fn new(node: &TableScanNode) -> Conditions {
-        let by_entries = |condition: &Expression| {
-            let column = string_column(node, condition)?;
-            Some(ByEntries { condition: condition.clone(), column, known: None })
-        };
-        let by_entries: Vec<ByEntries> = node.filter.iter().filter_map(by_entries).collect();
-        let is_other = |condition: &&Expression| !by_entries.is_empty() && string_column(node, condition).is_none();
-        let others: Vec<Expression> = node.filter.iter().filter(is_other).cloned().collect();
-        let (columns_of_others, columns) = (columns_of(&others), columns_of(&node.filter));
-        Conditions { by_entries, others, columns_of_others, columns }
+        let mut by_entries: Vec<ByEntries> = Vec::new();
+        for condition in &node.filter {
+            let Some(column) = only_column(condition) else { continue };
+            match by_entries.iter_mut().find(|by| by.column == column) {
+                Some(by) => by.conditions.push(condition.clone()),
+                None => by_entries.push(ByEntries { conditions: vec![condition.clone()], column, known: None }),
+            }
+        }
+        let is_decided = vec![false; by_entries.len()];
+        Conditions { by_entries, left: node.filter.clone(), columns_of_left: columns_of(&node.filter), is_decided }
     }
 
     /// Parameters have changed.
@@ -53,15 +55,25 @@ impl Conditions {
     /// Leaves the rows of a piece that pass by their entries. The conditions that are still to be asked, and the columns they read.
     pub fn decide_by_entries<'a>(
         &'a mut self,
-        node: &'a TableScanNode,
+        node: &TableScanNode,
         ctx: &Evaluation,
         piece: &mut ScanPiece<'_>,
     ) -> Result<(&'a [Expression], &'a [usize])> {
-        let mut is_decided = !self.by_entries.is_empty();
-        for by in &mut self.by_entries {
-            is_decided &= by.decide(node.source.projection.len(), ctx, piece)?;
+        let mut is_as_before = true;
+        for (by, is_decided) in self.by_entries.iter_mut().zip(&mut self.is_decided) {
+            if piece.batch().rows == 0 {
+                break;
+            }
+            let now = by.decide(node.source.projection.len(), ctx, piece)?;
+            is_as_before &= std::mem::replace(is_decided, now) == now;
         }
-        Ok(if is_decided { (&self.others, &self.columns_of_others) } else { (&node.filter, &self.columns) })
+        if !is_as_before {
+            let decided = |column| self.by_entries.iter().zip(&self.is_decided).any(|(by, is)| *is && by.column == column);
+            let is_left = |condition: &&Expression| !only_column(condition).is_some_and(decided);
+            self.left = node.filter.iter().filter(is_left).cloned().collect();
+            self.columns_of_left = columns_of(&self.left);
+        }
+        Ok((&self.left, &self.columns_of_left))
     }
 }
 
@@ -71,18 +83,17 @@ fn columns_of(conditions: &[Expression]) -> Vec<usize> {
     columns
 }
 
-/// The column of strings that a condition is about, if that is all that it reads.
-fn string_column(node: &TableScanNode, condition: &Expression) -> Option<usize> {
-    let [column] = columns_of(std::slice::from_ref(condition))[..] else { return None };
-    matches!(node.source.kinds[column], Kind::Text | Kind::Bytes).then_some(column)
+/// The column that a condition is about, if that is all that it reads. Functions that a user wrote are called for rows only.
+fn only_column(condition: &Expression) -> Option<usize> {
+    match columns_of(std::slice::from_ref(condition))[..] {
+        [column] if condition.is_parallel_safe() => Some(column),
+        _ => None,
+    }
 }
 
 impl ByEntries {
-    /// Leaves the rows that pass; false when the piece has no dictionary for it, or an entry fails. `width`: columns of the projection.
+    /// Leaves the rows that pass; false when the piece has no entries for it, or one of them fails. `width`: columns of the projection.
     fn decide(&mut self, width: usize, ctx: &Evaluation, piece: &mut ScanPiece<'_>) -> Result<bool> {
-        if piece.batch().rows == 0 {
-            return Ok(true);
-        }
         let Some(coded) = piece.coded(self.column)? else { return Ok(false) };
         if !self.known.as_ref().is_some_and(|known| Arc::ptr_eq(&known.entries, &coded.entries)) {
             // An entry that fails may be of rows that nobody sees, or that another condition leaves out.
@@ -104,7 +115,7 @@ impl ByEntries {
         let rows = column.len();
         let mut columns = vec![Column::new(ColumnData::Bool(Vec::new())); width];
         columns[self.column] = column;
-        let Some(passing) = filter(std::slice::from_ref(&self.condition), ctx, &Batch { columns, rows })? else {
+        let Some(passing) = filter(&self.conditions, ctx, &Batch { columns, rows })? else {
             return Ok(vec![true; rows]);
         };
         let mut passes = vec![false; rows];
@@ -118,13 +129,16 @@ fn passing(coded: &Coded, passes: &[bool]) -> Vec<u32> {
     let null = passes.len() - 1;
     let mut rows = vec![0; coded.codes.len()];
     let mut count = 0;
-    for (row, code) in coded.codes.iter().enumerate() {
-        let entry = match &coded.validity {
-            Some(validity) if !validity.get(row) => null,
-            _ => *code as usize,
-        };
+    let mut put = |row: usize, entry: usize| {
         rows[count] = row as u32;
         count += usize::from(passes[entry]);
+    };
+    match &coded.validity {
+        None => coded.codes.iter().enumerate().for_each(|(row, code)| put(row, *code as usize)),
+        Some(validity) => {
+            let entries = coded.codes.iter().enumerate();
+            entries.for_each(|(row, code)| put(row, if validity.get(row) { *code as usize } else { null }));
+        }
     }
     rows.truncate(count);
     rows

@@ -40,9 +40,8 @@ impl Pending {
             return Some(std::mem::take(&mut self.batch));
         }
         let n = left.min(limit);
-        let rows: Vec<u32> = (self.at as u32..(self.at + n) as u32).collect();
+        let part = self.batch.slice(self.at..self.at + n, None);
         self.at += n;
-        let part = self.batch.take(&rows);
         if self.is_empty() {
             self.clear();
         }

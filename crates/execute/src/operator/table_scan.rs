@@ -152,6 +152,7 @@ fn select(
             piece.keep(&rows);
         }
     }
+    node.coded.iter().try_for_each(|column| piece.load_coded(*column))?;
     let rows = piece.batch().rows;
     let batch = if rows > 0 { Some(Batch { columns: piece.finish()?.columns, rows }) } else { None };
     Ok((batch, failed))

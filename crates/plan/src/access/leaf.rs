@@ -151,6 +151,7 @@ impl Planner<'_> {
                 join_filters: vec![],
                 top_filter: None,
                 extremes: false,
+                coded: vec![],
             })),
             kinds,
             estimate,

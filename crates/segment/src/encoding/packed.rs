@@ -16,6 +16,9 @@ const PADDING_BYTES: usize = 8;
 /// Values unpacked at a time; 64 of them end at a byte for every width.
 const STEP: usize = 64;
 
+/// Of a step, fewer values than this are read one by one.
+const UNPACKED_LEAST: usize = 12;
+
 /// Where and how a packed vector lies in its block's content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packed {
@@ -180,10 +183,7 @@ impl Packed {
     #[inline]
     fn bits(&self, bytes: &[u8], i: usize) -> u64 {
         let bit = i * self.width as usize;
-        let at = self.at + (bit >> 3);
-        let mut word = [0; 8];
-        word.copy_from_slice(&bytes[at..at + 8]);
-        u64::from_le_bytes(word) >> (bit & 7) & (u64::MAX >> (64 - self.width))
+        word_at(bytes, self.at + (bit >> 3)) >> (bit & 7) & (u64::MAX >> (64 - self.width))
     }
 
     /// Value `i`; `bytes` is the content that `parse` read.
@@ -208,26 +208,36 @@ impl Packed {
         }
         let end = start + n;
         let mut at = start;
-        let aligned = start.next_multiple_of(STEP).min(end);
-        out.extend((at..aligned).map(|i| T::from_word(self.get(bytes, i))));
-        at = aligned;
         let unpack = unpacker(self.width);
         let mut step = [0u64; STEP];
-        while at + STEP <= end {
-            let from = self.at + at * self.width as usize / 8;
-            unpack(&bytes[from..from + STEP / 8 * self.width as usize + PADDING_BYTES], &mut step);
-            match self.slope {
-                0 => out.extend(step.iter().map(|&bits| T::from_word(self.base.wrapping_add(bits as i64)))),
-                slope => out.extend(
-                    step.iter()
-                        .enumerate()
-                        .map(|(j, &bits)| T::from_word(self.base.wrapping_add(line(slope, at + j)).wrapping_add(bits as i64))),
-                ),
+        while at < end {
+            let first = at - at % STEP;
+            let to = (first + STEP).min(end);
+            // The last values have no whole step behind them.
+            if to - at < UNPACKED_LEAST || first + STEP > self.count {
+                out.extend((at..to).map(|i| T::from_word(self.get(bytes, i))));
+            } else {
+                let from = self.at + first * self.width as usize / 8;
+                unpack(&bytes[from..from + STEP / 8 * self.width as usize + PADDING_BYTES], &mut step);
+                let step = &step[at - first..to - first];
+                match self.slope {
+                    0 => out.extend(step.iter().map(|&bits| T::from_word(self.base.wrapping_add(bits as i64)))),
+                    slope => {
+                        out.extend(step.iter().enumerate().map(|(j, &bits)| {
+                            T::from_word(self.base.wrapping_add(line(slope, at + j)).wrapping_add(bits as i64))
+                        }))
+                    }
+                }
             }
-            at += STEP;
+            at = to;
         }
-        out.extend((at..end).map(|i| T::from_word(self.get(bytes, i))));
     }
+}
+
+/// The eight bytes from `at` on. Not `copy_from_slice`, which is a call for each value in builds without LTO.
+#[inline(always)]
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..at + PADDING_BYTES].try_into().map_or(0, u64::from_le_bytes)
 }
 
 /// Unpacks 64 values of `W` bits; `bytes` holds them and 8 more.
@@ -237,9 +247,7 @@ fn unpack_step<const W: usize>(bytes: &[u8], out: &mut [u64; STEP]) {
         let bytes = &bytes[eight * W..eight * W + W + PADDING_BYTES];
         for (j, target) in target.iter_mut().enumerate() {
             let bit = j * W;
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[bit >> 3..(bit >> 3) + 8]);
-            *target = u64::from_le_bytes(word) >> (bit & 7) & mask;
+            *target = word_at(bytes, bit >> 3) >> (bit & 7) & mask;
         }
     }
 }

@@ -134,6 +134,12 @@ impl StringBlock {
         &self.bytes[self.at + self.start(i)..self.at + self.ends[i] as usize]
     }
 
+    /// Appends some strings, by their numbers.
+    pub fn pick(&self, numbers: &[u32], out: &mut ByteStrings) {
+        let part = |&i: &u32| self.start(i as usize)..self.ends[i as usize] as usize;
+        out.push_parts(&self.bytes[self.at..], numbers.iter().map(part));
+    }
+
     /// Appends the strings of `range`. False, with nothing appended, when `out` would pass 4 GB.
     #[must_use]
     pub fn decode(&self, range: Range<usize>, out: &mut ByteStrings) -> bool {

@@ -52,6 +52,16 @@ pub(crate) struct Chunk {
     pub filter: Option<ChunkFilter>,
 }
 
+impl Chunk {
+    /// The least and the greatest word of a chunk of integers, or of numerics that are kept as such.
+    pub fn integer_bounds(&self, kind: Kind) -> Option<(i64, i64)> {
+        match self.scale {
+            None => self.statistics.integer_bounds(kind),
+            Some(scale) => self.statistics.mantissa_bounds(scale),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Form {
     /// Every row is null.

@@ -113,7 +113,7 @@ impl GroupReader {
         }
     }
 
-    /// The same rows by a dictionary; `None` when the column has none, or is not one of strings.
+    /// The same rows by a dictionary; `None` when the column has none, and its values are not few either.
     pub fn coded(&mut self, index: usize, rows: &[Range<usize>]) -> Result<Option<Coded>> {
         match &mut self.columns[index] {
             Some(chunk) => chunk.coded(&self.segment, self.group, rows),
@@ -122,9 +122,9 @@ impl GroupReader {
     }
 }
 
-/// Rows of a column of strings as places in its dictionary.
+/// Rows of a column as places in its dictionary, or among the integers between its bounds.
 pub struct Coded {
-    /// The same for all rows of a row group, and none of them NULL.
+    /// The same for all rows of a row group, and none of them NULL. Not every one need be a row's.
     pub entries: Arc<Column>,
     pub codes: Vec<u32>,
     /// Codes of NULLs mean nothing.
@@ -150,7 +150,9 @@ struct ChunkReader {
     current: Option<(usize, Arc<Block>)>,
     /// The chunk's first block, when that is a dictionary or a symbol table.
     first: Option<Arc<Block>>,
-    /// The same as a column, once it was asked for.
+    /// The words of the dictionary, once a scan needed them.
+    words: Option<Arc<[i64]>>,
+    /// What codes stand for, once it was asked for.
     entries: Option<Arc<Column>>,
     dense: HeldSection,
 }
@@ -164,6 +166,7 @@ impl ChunkReader {
             frames_at: 0,
             current: None,
             first: None,
+            words: None,
             entries: None,
             dense: HeldSection::default(),
         }
@@ -171,12 +174,7 @@ impl ChunkReader {
 
     fn column(&mut self, segment: &TableSegmentReader, group: usize, ranges: &[Range<usize>]) -> Result<Column> {
         let kind = segment.kinds()[self.index];
-        let rows = total(ranges);
-        let words = segment.chunk(group, self.index).scale.and_then(|scale| Mantissas::new(Vec::with_capacity(rows), scale));
-        let mut column = match words {
-            Some(words) => Column::new(ColumnData::Numeric(words)),
-            None => Column::with_capacity(kind, rows),
-        };
+        let mut column = self.empty_column(segment, group, total(ranges));
         let mut plain = None;
         let validity = &mut column.validity;
         match &mut column.data {
@@ -189,7 +187,9 @@ impl ChunkReader {
             ColumnData::Float8(out) => self.words(segment, group, ranges, out, validity)?,
             ColumnData::Numeric(out) => self.words(segment, group, ranges, &mut out.values, validity)?,
             ColumnData::Text(out) | ColumnData::Bytes(out) => self.strings(segment, group, ranges, out, validity, &mut plain)?,
-            ColumnData::Datum(_) | ColumnData::Stored(_) => column.data = self.datums(segment, group, kind, ranges)?,
+            ColumnData::Coded(_) | ColumnData::Datum(_) | ColumnData::Stored(_) => {
+                column.data = self.datums(segment, group, kind, ranges)?;
+            }
         }
         if let Some(plain) = plain {
             return Ok(stored_column(&column, &plain));
@@ -198,6 +198,15 @@ impl ChunkReader {
             zero_nulls(&mut column.data, validity);
         }
         Ok(column)
+    }
+
+    /// A column for values of the chunk.
+    fn empty_column(&self, segment: &TableSegmentReader, group: usize, rows: usize) -> Column {
+        let scale = segment.chunk(group, self.index).scale;
+        match scale.and_then(|scale| Mantissas::new(Vec::with_capacity(rows), scale)) {
+            Some(words) => Column::new(ColumnData::Numeric(words)),
+            None => Column::with_capacity(segment.kinds()[self.index], rows),
+        }
     }
 
     /// Appends words; nulls hold unspecified values.
@@ -226,14 +235,18 @@ impl ChunkReader {
                 true
             })?,
             Form::Dictionary(blocks) => {
-                let dictionary = self.first_block(segment, group, blocks, BlockKind::Words)?;
-                let Block::Words(dictionary) = &*dictionary else {
+                if self.scans {
+                    let entries = self.entry_words(segment, group, blocks)?;
+                    let codes = self.codes(segment, group, blocks, entries.len(), ranges, validity)?;
+                    out.extend(codes.iter().map(|&code| T::from_word(entries[code as usize])));
+                    return Ok(());
+                }
+                let first = self.first_block(segment, group, blocks, BlockKind::Words)?;
+                let Block::Words(dictionary) = &*first else {
                     return Err(segment.damaged(blocks.first, "not a dictionary of words"));
                 };
-                let mut entries: Vec<T> = Vec::new();
-                dictionary.decode(0..dictionary.rows(), &mut entries);
-                let codes = self.codes(segment, group, blocks, entries.len(), ranges, validity)?;
-                out.extend(codes.iter().map(|&code| entries[code as usize]));
+                let codes = self.codes(segment, group, blocks, dictionary.rows(), ranges, validity)?;
+                out.extend(codes.iter().map(|&code| T::from_word(dictionary.get(code as usize))));
             }
             Form::Symbols(_) | Form::Dense => return Err(segment.undecodable(group, self.index)),
         }
@@ -283,7 +296,7 @@ impl ChunkReader {
             Form::Dictionary(blocks) => {
                 let (dictionary, codes) = self.string_codes(segment, group, blocks, ranges, validity)?;
                 let Block::Strings(dictionary) = &*dictionary else { return Ok(()) };
-                codes.iter().for_each(|&code| out.push(dictionary.get(code as usize)));
+                dictionary.pick(&codes, out);
                 if let Some(validity) = validity {
                     // Null rows carry the code of some entry.
                     *out = blank_nulls(out, validity);
@@ -310,28 +323,100 @@ impl ChunkReader {
         Ok((first, codes))
     }
 
+    /// The words of the dictionary.
+    fn entry_words(&mut self, segment: &TableSegmentReader, group: usize, blocks: &Blocks) -> Result<Arc<[i64]>> {
+        if let Some(words) = &self.words {
+            return Ok(Arc::clone(words));
+        }
+        let first = self.first_block(segment, group, blocks, BlockKind::Words)?;
+        let Block::Words(dictionary) = &*first else {
+            return Err(segment.damaged(blocks.first, "not a dictionary of words"));
+        };
+        let mut words = Vec::new();
+        dictionary.decode(0..dictionary.rows(), &mut words);
+        Ok(Arc::clone(self.words.insert(words.into())))
+    }
+
     fn coded(&mut self, segment: &TableSegmentReader, group: usize, ranges: &[Range<usize>]) -> Result<Option<Coded>> {
-        let mut entries = Column::with_capacity(segment.kinds()[self.index], 0);
-        let (ColumnData::Text(out) | ColumnData::Bytes(out)) = &mut entries.data else { return Ok(None) };
+        let mut entries = self.empty_column(segment, group, 0);
+        let is_strings = matches!(entries.data, ColumnData::Text(_) | ColumnData::Bytes(_));
+        if !is_strings && !push_words(&mut entries.data, std::iter::empty()) {
+            return Ok(None);
+        }
+        let rows_of_group = segment.row_groups()[group].rows;
         let mut validity = None;
-        let codes = match &segment.chunk(group, self.index).form {
-            Form::Constant(value) => {
-                out.push(value);
-                vec![0; total(ranges)]
-            }
-            Form::Dictionary(blocks) => {
+        let chunk = segment.chunk(group, self.index);
+        let codes = match &chunk.form {
+            Form::Constant(value) => match &mut entries.data {
+                ColumnData::Text(out) | ColumnData::Bytes(out) => {
+                    out.push(value);
+                    vec![0; total(ranges)]
+                }
+                _ => return Ok(None),
+            },
+            Form::Dictionary(blocks) if is_strings => {
                 let (dictionary, codes) = self.string_codes(segment, group, blocks, ranges, &mut validity)?;
-                if let (Block::Strings(dictionary), None) = (&*dictionary, &self.entries)
+                if let (Block::Strings(dictionary), ColumnData::Text(out) | ColumnData::Bytes(out), None) =
+                    (&*dictionary, &mut entries.data, &self.entries)
                     && !dictionary.decode(0..dictionary.rows(), out)
                 {
                     return Err(segment.damaged(blocks.first, "entries of a dictionary"));
                 }
                 codes
             }
-            _ => return Ok(None),
+            Form::Dictionary(blocks) => {
+                let words = self.entry_words(segment, group, blocks)?;
+                if words.len() > rows_of_group / ROWS_AN_ENTRY {
+                    return Ok(None);
+                }
+                if self.entries.is_none() {
+                    push_words(&mut entries.data, words.iter().copied());
+                }
+                self.codes(segment, group, blocks, words.len(), ranges, &mut validity)?
+            }
+            Form::Blocks(blocks) => {
+                let Some((least, greatest)) = chunk.integer_bounds(segment.kinds()[self.index]) else { return Ok(None) };
+                let span = greatest.abs_diff(least);
+                if span >= (rows_of_group / ROWS_AN_ENTRY) as u64 {
+                    return Ok(None);
+                }
+                if self.entries.is_none() {
+                    push_words(&mut entries.data, least..=greatest);
+                }
+                self.distances(segment, group, blocks, (least, span as u32), ranges, &mut validity)?
+            }
+            Form::Null | Form::Symbols(_) | Form::Dense => return Ok(None),
         };
         let entries = Arc::clone(self.entries.get_or_insert_with(|| Arc::new(entries)));
         Ok(Some(Coded { entries, codes, validity }))
+    }
+
+    /// How far the integers of a chunk are above the least one, at most `span`; 0 for nulls.
+    fn distances(
+        &mut self,
+        segment: &TableSegmentReader,
+        group: usize,
+        blocks: &Blocks,
+        (least, span): (i64, u32),
+        ranges: &[Range<usize>],
+        validity: &mut Option<Bitmap>,
+    ) -> Result<Vec<u32>> {
+        let mut out: Vec<u32> = Vec::with_capacity(total(ranges));
+        self.each_block(segment, group, blocks, 0, BlockKind::Words, ranges, |block, rows| {
+            let Block::Words(block) = block else { return false };
+            block.decode_validity(rows.clone(), out.len(), validity);
+            block.decode(rows, &mut out);
+            true
+        })?;
+        // The lower halves of the words tell as much.
+        out.iter_mut().for_each(|word| *word = word.wrapping_sub(least as u32));
+        if let Some(validity) = validity {
+            out.iter_mut().enumerate().filter(|(row, _)| !validity.get(*row)).for_each(|(_, word)| *word = 0);
+        }
+        if out.iter().any(|distance| *distance > span) {
+            return Err(segment.damaged(blocks.first, "integer beyond its chunk's bounds"));
+        }
+        Ok(out)
     }
 
     fn datums(&mut self, segment: &TableSegmentReader, group: usize, kind: Kind, ranges: &[Range<usize>]) -> Result<ColumnData> {
@@ -453,6 +538,28 @@ impl ChunkReader {
     }
 }
 
+/// Codes are of use for what is computed once an entry, where a row group has so many rows an entry.
+const ROWS_AN_ENTRY: usize = 8;
+
+/// Appends words to a column; false for one that does not hold words.
+fn push_words(data: &mut ColumnData, words: impl Iterator<Item = i64>) -> bool {
+    fn push<T: Word>(out: &mut Vec<T>, words: impl Iterator<Item = i64>) -> bool {
+        out.extend(words.map(T::from_word));
+        true
+    }
+    match data {
+        ColumnData::Bool(out) => push(out, words),
+        ColumnData::Int2(out) => push(out, words),
+        ColumnData::Int4(out) => push(out, words),
+        ColumnData::Int8(out) => push(out, words),
+        ColumnData::Oid(out) => push(out, words),
+        ColumnData::Float4(out) => push(out, words),
+        ColumnData::Float8(out) => push(out, words),
+        ColumnData::Numeric(out) => push(&mut out.values, words),
+        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Coded(_) | ColumnData::Datum(_) | ColumnData::Stored(_) => false,
+    }
+}
+
 fn total(ranges: &[Range<usize>]) -> usize {
     ranges.iter().map(Range::len).sum()
 }
@@ -495,7 +602,7 @@ fn zero_nulls(data: &mut ColumnData, validity: &Bitmap) {
         ColumnData::Float4(v) => zero(v, validity),
         ColumnData::Float8(v) => zero(v, validity),
         ColumnData::Numeric(v) => zero(&mut v.values, validity),
-        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Datum(_) | ColumnData::Stored(_) => {}
+        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Coded(_) | ColumnData::Datum(_) | ColumnData::Stored(_) => {}
     }
 }
 

@@ -582,7 +582,7 @@ fn push_word(out: &mut Column, word: i64) {
         ColumnData::Float8(v) => v.push(Word::from_word(word)),
         ColumnData::Oid(v) => v.push(Word::from_word(word)),
         ColumnData::Datum(v) => v.push(Datum::Char(word as u8)),
-        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Numeric(_) | ColumnData::Stored(_) => {
+        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Coded(_) | ColumnData::Numeric(_) | ColumnData::Stored(_) => {
             panic!("a word for a column of other values")
         }
     }

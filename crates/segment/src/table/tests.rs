@@ -433,3 +433,69 @@ fn nonsense_content_does_not_panic() {
     }
     assert!(refused.iter().all(|&n| n > 30), "{refused:?}");
 }
+
+/// Few values of a kind each, with nulls and without; the numerics of one scale, and of several.
+fn few(i: u64) -> Vec<Datum> {
+    let scattered = (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as i64;
+    let nullable = |value: Datum| if i % 5 == 3 { Datum::Null } else { value };
+    let numeric = |text: &str| Datum::Numeric(melba_types::Numeric::parse(text).unwrap());
+    vec![
+        Datum::Int4((scattered % 90) as i32 - 40),
+        nullable(Datum::Int8(scattered % 3 * 1_000_000_007)),
+        nullable(Datum::Int2((scattered % 7) as i16)),
+        numeric(["0.05", "0.10", "-1.00", "2.50"][scattered as usize % 4]),
+        nullable(numeric(["0.05", "NaN", "1.5"][scattered as usize % 3])),
+        nullable(Datum::text(["red", "green", ""][scattered as usize % 3])),
+        nullable(Datum::Float8([0.5, f64::NAN, -0.0][scattered as usize % 3])),
+        Datum::Char(b'a' + (scattered % 4) as u8),
+        Datum::Int8(scattered),
+        nullable(Datum::Bool(scattered % 2 == 0)),
+    ]
+}
+
+#[test]
+fn codes_stand_for_the_values() {
+    let kinds = [
+        Kind::Int4,
+        Kind::Int8,
+        Kind::Int2,
+        Kind::Numeric,
+        Kind::Numeric,
+        Kind::Text,
+        Kind::Float8,
+        Kind::Char,
+        Kind::Int8,
+        Kind::Bool,
+    ];
+    let (_folder, directory) = folder();
+    let mut columns: Vec<Column> = kinds.iter().map(|&kind| Column::with_capacity(kind, 0)).collect();
+    let rows = 3000;
+    for i in 0..rows {
+        columns.iter_mut().zip(few(i)).for_each(|(column, value)| column.push(value));
+    }
+    let ids: Vec<RowId> = (0..rows).map(RowId).collect();
+    let mut writer = TableSegmentWriter::create(&directory, "t", &kinds, &options()).unwrap();
+    writer.append_uniform(&ids, Csn(5), &Batch::new(columns, ids.len())).unwrap();
+    writer.finish().unwrap();
+    let reader = Arc::new(TableSegmentReader::open(&directory, "t", &BlockCache::new(1 << 20)).unwrap());
+    let projection: Vec<usize> = (0..kinds.len()).collect();
+    let mut coded_kinds = vec![false; kinds.len()];
+    for group in 0..reader.row_groups().len() {
+        let mut of_group = reader.group(group, &projection);
+        for ranges in [vec![0..1000], vec![3..10, 700..800, 1100..1101]] {
+            for column in 0..kinds.len() {
+                let values = of_group.column(column, &ranges).unwrap().unwrap();
+                let Some(coded) = of_group.coded(column, &ranges).unwrap() else { continue };
+                coded_kinds[column] = true;
+                assert_eq!(coded.codes.len(), values.len());
+                for (row, code) in coded.codes.iter().enumerate() {
+                    let is_null = coded.validity.as_ref().is_some_and(|valid| !valid.get(row));
+                    let value = if is_null { Datum::Null } else { coded.entries.get(*code as usize) };
+                    assert_eq!(format!("{value:?}"), format!("{:?}", values.get(row)), "column {column}, row {row}");
+                }
+            }
+        }
+    }
+    // Numerics of several scales are strings, and no text; the last integers are too many; booleans are a bit each as they are.
+    assert_eq!(coded_kinds, [true, true, true, true, false, true, true, false, false, false]);
+}

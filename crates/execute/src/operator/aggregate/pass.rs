@@ -8,7 +8,7 @@ use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
 
 use super::by_group::ByGroup;
 use super::input::{Arguments, group_bytes, value_bytes};
-use super::table::{GROUP_ENTRY_BYTES, GroupTable};
+use super::table::GroupTable;
 use super::{Group, Groups, State};
 use crate::{ExecContext, Operator};
 use melba_expression::{Node, Pieces, Vector};
@@ -210,10 +210,18 @@ impl<'a> Pass<'a> {
         let mut places = Vec::with_capacity(batch.rows);
         let (mut out, mut parts): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut new = Vec::new();
-        let mut of_rows = self.tables[set].keys(node, set, keys, batch.rows);
+        let of_set: Vec<&Vector<'_>> = columns.iter().map(|c| &keys[*c]).collect();
+        let coded = self.tables[set].by_codes.places(&of_set, batch.rows);
+        let mut of_rows = self.tables[set].keys(node, set, keys, batch.rows, coded.is_some());
         for i in 0..batch.rows {
+            let code = coded.as_ref().map(|coded| coded[i]);
+            if let Some(place) = code.and_then(|code| self.tables[set].by_codes.get(code)) {
+                places.push(place);
+                continue;
+            }
             if let Some(place) = self.tables[set].get(&mut of_rows, i) {
                 places.push(place);
+                code.into_iter().for_each(|code| self.tables[set].by_codes.set(code, place));
                 continue;
             }
             if self.full {
@@ -355,10 +363,10 @@ impl<'a> Pass<'a> {
         }
         drop(held);
         let known = self.groups.list.len();
-        let places = match tables.pop() {
-            Some(table) => self.tables[0].absorb(table, known as u32),
-            None => return Ok(work),
-        };
+        let Some(table) = tables.pop() else { return Ok(work) };
+        let (places, key_bytes) = self.tables[0].absorb(&table, known as u32);
+        drop(table);
+        self.bytes += key_bytes;
         let is_new = |place: u32| place as usize >= known;
         let new: Vec<u32> = (0..).zip(&places).filter(|(_, place)| is_new(**place)).map(|(number, _)| number).collect();
         for (own, other) in self.groups.keys.iter_mut().zip(&groups.keys) {
@@ -373,10 +381,7 @@ impl<'a> Pass<'a> {
                         own.aggregate.merge(other.aggregate)?;
                     }
                 }
-                None => {
-                    self.bytes += GROUP_ENTRY_BYTES;
-                    self.add_group(group.set, group.states);
-                }
+                None => self.add_group(group.set, group.states),
             }
         }
         self.groups.resize();
@@ -513,11 +518,10 @@ fn ranks_of(keys: &ByteStrings, rows: usize, hypothetical: &ByteStrings) -> Vec<
 /// Groups come in key order where PostgreSQL would sort to aggregate (DISTINCT or ordered aggregates, ROLLUP): nothing in
 /// SQL says so, but people see it. A subtotal follows what it sums up.
 fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Groups) -> Result<()> {
-    let sorting = node.aggregates.iter().any(sorts);
     let mut sets: Vec<&Vec<usize>> = node.sets.iter().collect();
     sets.sort_by_key(|s| s.len());
     let rollup = sets.len() > 1 && sets.windows(2).all(|w| w[0].iter().all(|c| w[1].contains(c)));
-    if !(rollup || sorting && node.sets.len() == 1) {
+    if !(rollup || node.sorted && node.sets.len() == 1) {
         return Ok(());
     }
     let values = &groups.keys;

@@ -3,13 +3,12 @@
 use hashbrown::HashMap;
 
 use super::super::integers::each_int;
+use super::by_codes::ByCodes;
+use super::long_keys::LongKeys;
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;
 use melba_types::Kind;
 use melba_types::key_words::{KeyWords, word_of};
-
-/// About what a group's entry in a table by key takes, beside the key.
-pub(super) const GROUP_ENTRY_BYTES: usize = 96;
 
 /// The numbers of groups. Integers, or what is held as these, that fit a word together are a key in a form of their own; other keys
 /// are encoded.
@@ -19,7 +18,8 @@ pub(super) struct GroupTable {
     near: Option<Near>,
     words: HashMap<u128, u32>,
     /// Encoded keys that do not fit a word.
-    long: HashMap<Box<[u8]>, u32>,
+    long: LongKeys,
+    pub by_codes: ByCodes,
 }
 
 /// Keys of the rows of a batch, made as they are asked for.
@@ -36,12 +36,12 @@ pub(super) struct BatchKeys<'a> {
 enum Words {
     Integers(Vec<u128>),
     Encoded(KeyWords),
-    /// Most do not fit: each is encoded when it is asked for.
+    /// Each is encoded when it is asked for: most do not fit, or are not needed.
     Few,
 }
 
 /// A key, whose bytes are held as `B` if they do not fit a word.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 enum Key<B> {
     Word(u128),
     Long(B),
@@ -68,10 +68,18 @@ impl GroupTable {
         GroupTable { near, ..GroupTable::default() }
     }
 
-    /// The keys of a batch.
-    pub fn keys<'a>(&self, node: &'a AggregateNode, set: usize, keys: &'a [Vector<'a>], rows: usize) -> BatchKeys<'a> {
+    /// The keys of a batch; `are_few`: hardly any will be asked for.
+    pub fn keys<'a>(
+        &self,
+        node: &'a AggregateNode,
+        set: usize,
+        keys: &'a [Vector<'a>],
+        rows: usize,
+        are_few: bool,
+    ) -> BatchKeys<'a> {
         let columns = &node.sets[set][..];
         let words = match integer_bits(node, set) {
+            _ if are_few => Words::Few,
             Some(_) => {
                 let mut words = vec![0; rows];
                 columns.iter().for_each(|c| append_words(&keys[*c], bits(node.groups[*c].kind).unwrap_or(0), &mut words));
@@ -92,7 +100,7 @@ impl GroupTable {
     pub fn get(&self, keys: &mut BatchKeys<'_>, i: usize) -> Option<u32> {
         match keys.key(i) {
             Key::Word(word) => self.get_word(word),
-            Key::Long(key) => self.long.get(key).copied(),
+            Key::Long(key) => self.long.get(key),
         }
     }
 
@@ -121,38 +129,39 @@ impl GroupTable {
     pub fn insert(&mut self, keys: &mut BatchKeys<'_>, i: usize, group: u32) -> usize {
         match keys.key(i) {
             Key::Word(word) => self.insert_word(word, group),
-            Key::Long(key) => {
-                self.long.insert(key.into(), group);
-                GROUP_ENTRY_BYTES + key.len()
-            }
+            Key::Long(key) => self.long.insert(key, group),
         }
     }
 
     /// Adds the groups of another table of the same set: those with new keys get numbers from `next` on, in their order. The number
-    /// here of each group there.
-    pub fn absorb(&mut self, other: GroupTable, mut next: u32) -> Vec<u32> {
-        let mut number = || {
-            next += 1;
-            next - 1
+    /// here of each group there, and about how many bytes the new ones take.
+    pub fn absorb(&mut self, other: &GroupTable, mut next: u32) -> (Vec<u32>, usize) {
+        let mut bytes = 0;
+        let place = |key: Key<&[u8]>| {
+            let known = match key {
+                Key::Word(word) => self.get_word(word),
+                Key::Long(key) => self.long.get(key),
+            };
+            known.unwrap_or_else(|| {
+                bytes += match key {
+                    Key::Word(word) => self.insert_word(word, next),
+                    Key::Long(key) => self.long.insert(key, next),
+                };
+                next += 1;
+                next - 1
+            })
         };
-        let mut place = |key: Key<Box<[u8]>>| match key {
-            Key::Word(word) => self.get_word(word).unwrap_or_else(|| {
-                let group = number();
-                self.insert_word(word, group);
-                group
-            }),
-            Key::Long(key) => *self.long.entry(key).or_insert_with(&mut number),
-        };
-        other.by_number().into_iter().map(&mut place).collect()
+        let places = other.by_number().into_iter().map(place).collect();
+        (places, bytes)
     }
 
     /// The keys in the order of their groups' numbers, which are all those from 0 on.
-    fn by_number(self) -> Vec<Key<Box<[u8]>>> {
+    fn by_number(&self) -> Vec<Key<&[u8]>> {
         let near = self.near.as_ref();
         let mut out = vec![Key::Word(0); near.map_or(0, |near| near.groups) + self.words.len() + self.long.len()];
-        let words = near.into_iter().flat_map(Near::words).chain(self.words);
+        let words = near.into_iter().flat_map(Near::words).chain(self.words.iter().map(|(word, group)| (*word, *group)));
         words.for_each(|(word, group)| out[group as usize] = Key::Word(word));
-        self.long.into_iter().for_each(|(key, group)| out[group as usize] = Key::Long(key));
+        self.long.iter().for_each(|(key, group)| out[group as usize] = Key::Long(key));
         out
     }
 
@@ -299,18 +308,22 @@ mod tests {
         let words = |keys: &[u128]| (0..).zip(keys).map(|(group, key)| (*key, group)).collect();
         let table = |keys: &[u128]| GroupTable { words: words(keys), ..GroupTable::default() };
         let mut own = table(&[10, 11]);
-        assert_eq!(own.absorb(table(&[12, 11, 13]), 2), [2, 1, 3]);
+        assert_eq!(own.absorb(&table(&[12, 11, 13]), 2).0, [2, 1, 3]);
         let mut near = Near::new(32);
         for (group, value) in (0..).zip([11, 7]) {
             near.insert(1 << 32 | value, group);
         }
         let mut own_near = GroupTable { near: Some(Near::new(32)), ..GroupTable::default() };
         own_near.insert_word(1 << 32 | 7, 0);
-        assert_eq!(own_near.absorb(GroupTable { near: Some(near), ..GroupTable::default() }, 1), [1, 0]);
-        let long = |keys: &[(&str, u32)]| keys.iter().map(|(key, group)| (key.as_bytes().into(), *group)).collect();
-        let mut own = GroupTable { near: None, words: words(&[10]), long: long(&[("a", 1)]) };
-        let other = GroupTable { near: None, words: words(&[11, 10]), long: long(&[("b", 2), ("a", 3)]) };
-        assert_eq!(own.absorb(other, 2), [2, 0, 3, 1]);
+        assert_eq!(own_near.absorb(&GroupTable { near: Some(near), ..GroupTable::default() }, 1).0, [1, 0]);
+        let long = |keys: &[(&str, u32)]| {
+            let mut out = LongKeys::default();
+            keys.iter().for_each(|(key, group)| drop(out.insert(key.as_bytes(), *group)));
+            out
+        };
+        let mut own = GroupTable { words: words(&[10]), long: long(&[("a", 1)]), ..GroupTable::default() };
+        let other = GroupTable { words: words(&[11, 10]), long: long(&[("b", 2), ("a", 3)]), ..GroupTable::default() };
+        assert_eq!(own.absorb(&other, 2).0, [2, 0, 3, 1]);
     }
 
     #[test]

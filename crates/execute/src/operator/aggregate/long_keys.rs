@@ -1,0 +1,79 @@
+//! The numbers of groups whose keys do not fit a word: the keys lie end to end, not in a box each.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// What a key takes beside its bytes: its hash, its end, its group, and its place in the table with what that has to spare.
+const KEY_BYTES: usize = 32;
+
+#[derive(Default)]
+pub(super) struct LongKeys {
+    hasher: DefaultHashBuilder,
+    /// Numbers of keys, by their hashes.
+    table: HashTable<u32>,
+    keys: Vec<Key>,
+    bytes: Vec<u8>,
+}
+
+struct Key {
+    hash: u64,
+    /// Where its bytes end.
+    end: u32,
+    group: u32,
+}
+
+impl LongKeys {
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn key(&self, number: usize) -> &[u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.keys[before].end as usize);
+        &self.bytes[start..self.keys[number].end as usize]
+    }
+
+    pub fn get(&self, key: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(key);
+        let is_same = |number: &u32| self.keys[*number as usize].hash == hash && self.key(*number as usize) == key;
+        self.table.find(hash, is_same).map(|number| self.keys[*number as usize].group)
+    }
+
+    /// Adds a key that is not there; about how many bytes that takes.
+    ///
+    /// # Panics
+    /// When all keys take 4 GB: an operator holds less than that.
+    pub fn insert(&mut self, key: &[u8], group: u32) -> usize {
+        let hash = self.hasher.hash_one(key);
+        self.bytes.extend_from_slice(key);
+        let end = u32::try_from(self.bytes.len()).expect("an operator holds at most 1 GB");
+        let number = self.keys.len() as u32;
+        self.keys.push(Key { hash, end, group });
+        let keys = &self.keys;
+        self.table.insert_unique(hash, number, |number| keys[*number as usize].hash);
+        KEY_BYTES + key.len()
+    }
+
+    /// The keys and their groups.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], u32)> {
+        (0..self.keys.len()).map(|number| (self.key(number), self.keys[number].group))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_again() {
+        let mut keys = LongKeys::default();
+        let key = |n: u32| format!("a key that fits no word {n}").into_bytes();
+        for n in 0..1000 {
+            assert_eq!(keys.get(&key(n)), None);
+            keys.insert(&key(n), n * 2);
+        }
+        assert!((0..1000).all(|n| keys.get(&key(n)) == Some(n * 2)));
+        assert_eq!((keys.get(b""), keys.len()), (None, 1000));
+        assert!(keys.iter().zip(0..).all(|((bytes, group), n)| bytes == key(n) && group == n * 2));
+    }
+}
