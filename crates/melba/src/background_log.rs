@@ -1,18 +1,21 @@
 //! What the engine's background work tells the server log.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use melba_engine::{BackgroundEvent, Engine};
+use melba_server::Work;
 use melba_serverlog::{Level, ServerLog};
 use melba_sql::session::context::Instance;
 
-/// Has flushes and merges logged if log_checkpoints wants it, and failures always.
-pub fn watch(engine: &Engine, instance: &Arc<Instance>, log: &Arc<ServerLog>) {
-    let (instance, log) = (Arc::downgrade(instance), Arc::clone(log));
+/// Has background work counted, flushes and merges logged if log_checkpoints wants it, and failures always.
+pub fn watch(engine: &Engine, instance: &Arc<Instance>, log: &Arc<ServerLog>, work: &Arc<Work>) {
+    let (instance, log, work) = (Arc::downgrade(instance), Arc::clone(log), Arc::clone(work));
     engine.set_event_watch(Box::new(move |event| {
         let is_wanted = || instance.upgrade().is_some_and(|i| i.settings().get("log_checkpoints").as_bool());
         let seconds = Duration::as_secs_f64;
+        count(&work, event);
         match event {
             BackgroundEvent::Flushed { trees, segments, bytes, took } if is_wanted() => {
                 let message = format!(
@@ -40,4 +43,22 @@ pub fn watch(engine: &Engine, instance: &Arc<Instance>, log: &Arc<ServerLog>) {
             }
         }
     }));
+}
+
+/// For metrics.
+fn count(work: &Work, event: &BackgroundEvent) {
+    let add = |counter: &AtomicU64, n: u64| drop(counter.fetch_add(n, Ordering::Relaxed));
+    match event {
+        BackgroundEvent::Flushed { bytes, .. } => {
+            add(&work.flushes, 1);
+            add(&work.flushed_bytes, *bytes);
+        }
+        BackgroundEvent::Merged { bytes_before, bytes_after, .. } => {
+            add(&work.merges, 1);
+            add(&work.merged_bytes_read, *bytes_before);
+            add(&work.merged_bytes_written, *bytes_after);
+        }
+        BackgroundEvent::Failed { .. } => add(&work.failures, 1),
+        BackgroundEvent::Poisoned { .. } => {}
+    }
 }

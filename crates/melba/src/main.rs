@@ -110,6 +110,9 @@ struct Serve {
     /// in each of unix_socket_directories (/tmp) has the same port
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
+    /// Address and port for /metrics, /health and /ready over HTTP: short for -c metrics_listen=HOST:PORT
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics: Option<String>,
     /// Memory of the whole server, 256MB say: short for -c memory=SIZE
     #[arg(long, value_name = "SIZE", value_parser = memory::size)]
     memory: Option<String>,
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => {
             let mut settings = args.settings;
             settings.extend(args.memory.map(|size| ("memory".to_owned(), size)));
+            settings.extend(args.metrics.map(|address| ("metrics_listen".to_owned(), address)));
             let entrance = serve::Entrance {
                 listen: args.listen,
                 require_password: args.require_password,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_engine::{Engine, EngineOptions, RecoveryProgress};
-use melba_server::{Access, Bound, Server};
+use melba_server::{Access, Bound, Metrics, Server, Work};
 use melba_serverlog::{Entry, Level, ServerLog};
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::{Instance, problem_in_place};
@@ -80,6 +80,8 @@ fn serve_logged(
     let listen = entrance.listen.as_deref();
     let bound = Bound::new(listen, &settings, OsClock::new().now_micros()).map_err(|e| in_use(&full(&e)))?;
     bound.descriptions().into_iter().for_each(|listener| log.server(Level::Log, format!("listening on {listener}")));
+    let work = Arc::<Work>::default();
+    let metrics = listen_for_metrics(&settings, &work, log)?;
     let cluster = open_while_listening(&bound, directory, &settings, open_files_max, log)?;
     let engine = cluster.engine.clone();
     let instance = Instance::new(settings, cluster).with_configuration(Box::new(files)).with_log(Arc::clone(log));
@@ -89,12 +91,15 @@ fn serve_logged(
     instance.settle(&[("data_directory_mode", Value::Integer(mode.into())), ("config_file", config_file)]);
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
     let configured = Arc::clone(&instance);
+    let served = Arc::clone(&instance);
     let server = Server::new(bound, instance, access).map_err(|e| full(&e))?;
     server.warnings().iter().for_each(|w| log.server_entry(&Entry { level: Level::Warning, ..Entry::of(w) }));
-    background_log::watch(&engine, &configured, log);
+    background_log::watch(&engine, &configured, log, &work);
     running.set(server.handle(), configured);
     engine.start_background();
     log.server(Level::Log, "database system is ready to accept connections");
+    metrics.iter().for_each(|metrics| metrics.set_ready(Arc::clone(&served)));
+    drop(served);
     let address = server.local_addr();
     println!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port());
     if let Some(directory) = server.socket_directory() {
@@ -102,7 +107,20 @@ fn serve_logged(
     }
     server.run().map_err(|e| format!("the listener failed: {e}"))?;
     log.server(Level::Log, "shutting down");
+    metrics.iter().for_each(Metrics::set_stopping);
     engine.shutdown().map_err(|e| e.to_string())
+}
+
+/// The listener for metrics, where metrics_listen wants one.
+fn listen_for_metrics(settings: &Settings, work: &Arc<Work>, log: &ServerLog) -> Result<Option<Metrics>> {
+    let text = |name: &str| settings.get(name).as_text().to_owned();
+    let address = text("metrics_listen");
+    if address.is_empty() {
+        return Ok(None);
+    }
+    let metrics = Metrics::listen(&address, &text("metrics_token_file"), Arc::clone(work)).map_err(|e| full(&e))?;
+    log.server(Level::Log, format!("metrics on http://{}/metrics", metrics.address()));
+    Ok(Some(metrics))
 }
 
 /// Serves a stopped server's data directory on a port of this machine for as long as `body` runs, then stops cleanly.

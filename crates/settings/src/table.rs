@@ -262,11 +262,12 @@ mod tests {
         assert_eq!(table.find("SORT_MEM"), table.find("work_mem"));
     }
 
-    /// PostgreSQL 18.6 lists so many settings that are its own; is_superuser, role, seed and session_authorization are hidden there, four
+    /// PostgreSQL 18.6 lists so many settings that are its own; is_superuser, role, seed and session_authorization are hidden there, six
     /// are ours, and those of pg_stat_statements come with it.
     #[test]
     fn all_settings_of_postgresql_18_are_classified() {
-        const OURS: [&str; 4] = ["auth_delay.milliseconds", "dense_gain_min", "dense_read_budget", "memory"];
+        const OURS: [&str; 6] =
+            ["auth_delay.milliseconds", "dense_gain_min", "dense_read_budget", "memory", "metrics_listen", "metrics_token_file"];
         const HIDDEN: [&str; 4] = ["is_superuser", "role", "seed", "session_authorization"];
         let is_other = |name: &&str| OURS.contains(name) || HIDDEN.contains(name) || name.starts_with("pg_stat_statements.");
         let names = table().definitions.iter().map(|d| d.name).filter(|name| !is_other(name));

@@ -60,7 +60,7 @@ pub(super) fn check_switch(login: Oid, catalog: &Catalog, session_user: Oid, set
 }
 
 /// Settings that only superusers and members of pg_read_all_settings see, as PostgreSQL 18's pg_settings hides them.
-const CONFIDENTIAL: [&str; 24] = [
+const CONFIDENTIAL: [&str; 25] = [
     "config_file",
     "data_directory",
     "dynamic_library_path",
@@ -72,6 +72,7 @@ const CONFIDENTIAL: [&str; 24] = [
     "krb_server_keyfile",
     "log_directory",
     "log_filename",
+    "metrics_token_file",
     "oauth_validator_libraries",
     "output_plugin_libraries",
     "primary_conninfo",
