@@ -53,6 +53,7 @@ mod select;
 mod set_operation;
 mod sublink;
 mod subscript;
+mod support_function;
 mod targets;
 mod trigger;
 mod type_names;
@@ -80,7 +81,7 @@ pub use expression::{
 };
 pub use inline::inline_routines;
 pub use literal::LiteralUse;
-pub use operators::operator_signature;
+pub use operators::{exact_operator, operator_signature};
 pub use params::Params;
 pub use polymorphic::{is_polymorphic, undetermined_result};
 pub use range_columns::relation_columns;
@@ -91,6 +92,7 @@ pub use routine::{
 pub use routine_scope::{RoutineScope, input_names};
 pub use row_security::{Secured, apply_row_security, is_restricted};
 pub use scope::ExprKind;
+pub use support_function::{actual_type, support_function};
 pub use targets::suggested_name;
 pub use trigger::{NEW_ENTRY, OLD_ENTRY, TABLE_OID, analyze_trigger_condition, stored_trigger_condition, trigger_entries};
 pub use type_names::{is_pseudo, missing_relation, typmod_from};

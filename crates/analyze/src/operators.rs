@@ -446,6 +446,18 @@ impl<'p> Analyzer<'_, 'p> {
 }
 
 /// `integer + integer`, as regoperator and messages show it.
+/// The operator with exactly these operand types; invalid without one.
+///
+/// # Errors
+/// 42501 or 3F000 for its schema.
+pub fn exact_operator(cx: &Context<'_>, names: &[&str], left: Oid, right: Oid) -> Result<Oid> {
+    let name = match names {
+        [schema, name] => OperatorName { schema: Some(schema), name },
+        _ => OperatorName::plain(names.last().copied().unwrap_or_default()),
+    };
+    Ok(cx.exact_operator(name, left, right)?.map_or(Oid::INVALID, |o| o.oid))
+}
+
 pub fn operator_signature(cx: &Context<'_>, operator: &Operator) -> String {
     let right = cx.type_name(operator.right);
     if operator.left.is_valid() {

@@ -71,6 +71,7 @@ fn is_path_mutable(cx: &Context<'_>, j: &JsonExpr) -> bool {
         collation: Oid::INVALID,
         variadic: false,
         columns: None,
+        view: CallContext::NO_VIEW,
     };
     let asks = registry::scalar("sqljson_path_is_mutable");
     asks.is_none_or(|asks| !matches!(asks(&context, &args), Ok(Datum::Bool(false))))

@@ -20,12 +20,17 @@ use crate::objects::*;
 use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
+/// Aggregates had no more than a transition and a final function: the row of an extension's ended there.
+const VERSION_6: u8 = 6;
 /// Constraints did not say whether they are suspended.
 const VERSION_5: u8 = 5;
 /// Types had no list of what they depend on at their end.
 const VERSION_4: u8 = 4;
 const TAG_TYPE: u8 = 2;
+const TAG_FUNCTION: u8 = 3;
+/// What `AggregateInfo` has since version 7.
+const LATER_OF_AGGREGATE: [u8; 6] = [0, b'r', 0, 0, 0, 0];
 const TAG_CONSTRAINT: u8 = 6;
 const TAG_DROPPED: u8 = 255;
 const NULL_KIND: u8 = 255;
@@ -62,7 +67,7 @@ pub fn decode_change(key: &[u8], value: &[u8]) -> Option<(Oid, ObjectChange)> {
     let key: &[u8; KEY_BYTES] = key.try_into().ok()?;
     let number = |at: usize| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]);
     let database = Oid(number(0));
-    if let [VERSION | VERSION_5 | VERSION_4, TAG_DROPPED] = value {
+    if let [VERSION | VERSION_6 | VERSION_5 | VERSION_4, TAG_DROPPED] = value {
         let address = ObjectAddress { class: Oid(number(5)), object: Oid(number(9)), sub: number(13) as i32 };
         return Some((database, ObjectChange::Remove(address)));
     }
@@ -106,9 +111,19 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
             completed = [rest, &[FIRES_ON_ORIGIN; 2]].concat();
             (TAG_CONSTRAINT, &completed[..])
         }
-        [VERSION | VERSION_5 | VERSION_4, tag, rest @ ..] => (*tag, rest),
+        [VERSION_6 | VERSION_5 | VERSION_4, TAG_FUNCTION, rest @ ..]
+            if !matches!(rest, [.., 0]) || read(TAG_FUNCTION, rest).is_none() =>
+        {
+            completed = [rest, &LATER_OF_AGGREGATE].concat();
+            (TAG_FUNCTION, &completed[..])
+        }
+        [VERSION | VERSION_6 | VERSION_5 | VERSION_4, tag, rest @ ..] => (*tag, rest),
         _ => return None,
     };
+    read(tag, rest)
+}
+
+fn read(tag: u8, rest: &[u8]) -> Option<Object> {
     let mut reader = ByteReader::new(rest);
     macro_rules! arms {
         ($($tag:literal $kind:ident)*) => {
@@ -455,7 +470,11 @@ code_struct! {
         aggregate
     }
     AggregateInfo {
-        kind direct_args transition final_function combine transition_type initial_value sort_operator
+        kind direct_args transition final_function combine transition_type initial_value sort_operator final_extra final_modify
+        space serial deserial moving
+    }
+    MovingAggregate {
+        transition inverse final_function final_extra final_modify transition_type space initial_value
     }
     Operator {
         oid name namespace owner left right result function commutator negator can_merge can_hash restrict join

@@ -11,6 +11,7 @@
 //! 3. Snapshots share what did not change: `Catalog::with` costs as much as the change, not as the catalog.
 
 pub mod acl;
+mod aggregates;
 mod builtin;
 pub mod classes;
 mod cluster;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 
+pub use crate::aggregates::{AggregateInfo, MovingAggregate};
 pub use crate::row_security::Policy;
 
 /// A privilege list in PostgreSQL's aclitem text form; `None`: the owner's defaults.
@@ -569,20 +570,6 @@ pub struct Function {
     pub depends_on: Vec<ObjectAddress>,
     /// Built-in aggregates: the row of pg_aggregate.
     pub aggregate: Option<Arc<AggregateInfo>>,
-}
-
-/// pg_aggregate.
-#[derive(Clone, Debug)]
-pub struct AggregateInfo {
-    /// 'n' normal, 'o' ordered-set, 'h' hypothetical-set.
-    pub kind: u8,
-    pub direct_args: i16,
-    pub transition: Oid,
-    pub final_function: Oid,
-    pub combine: Oid,
-    pub transition_type: Oid,
-    pub initial_value: Option<Arc<str>>,
-    pub sort_operator: Oid,
 }
 
 /// A row of pg_operator.

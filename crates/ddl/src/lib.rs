@@ -4,6 +4,7 @@
 //! `Tx`; nothing is visible to others before the commit. A clause that is not supported is refused with 0A000.
 
 mod access;
+mod aggregate;
 mod alter_column;
 mod alter_kind;
 mod alter_table;
@@ -62,7 +63,7 @@ use melba_catalog::{Catalog, Function, Namespace, Relation, RelationKind, acl, c
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_fmgr::Session;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
-use pg_query::protobuf::{RangeVar, RoleSpec, RoleSpecType, node::Node as N};
+use pg_query::protobuf::{ObjectType, RangeVar, RoleSpec, RoleSpecType, node::Node as N};
 
 use melba_transaction::Tx;
 
@@ -129,6 +130,7 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::GrantRoleStmt(s) => done(ddl.grant_role(s), if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }),
         N::GrantStmt(s) => done(ddl.grant(s), if s.is_grant { "GRANT" } else { "REVOKE" }),
         N::AlterDefaultPrivilegesStmt(s) => done(ddl.alter_default_privileges(s), "ALTER DEFAULT PRIVILEGES"),
+        N::DefineStmt(s) if s.kind() == ObjectType::ObjectAggregate => done(ddl.create_aggregate(s), "CREATE AGGREGATE"),
         N::CreateFunctionStmt(s) => {
             done(ddl.create_function(s), if s.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" })
         }

@@ -52,6 +52,7 @@ impl std::fmt::Debug for Call {
 
 impl Call {
     pub fn context<'a>(&'a self, ctx: &'a Evaluation) -> CallContext<'a> {
+        let view = ctx.view();
         CallContext {
             session: &*ctx.session,
             arg_types: &self.arg_types,
@@ -59,6 +60,7 @@ impl Call {
             collation: self.collation,
             variadic: self.variadic,
             columns: self.columns.as_deref(),
+            view: (view.csn, view.command),
         }
     }
 

@@ -423,6 +423,7 @@ impl<'a> Compiler<'a> {
                 collation: call.collation,
                 variadic: call.variadic,
                 columns: None,
+                view: CallContext::NO_VIEW,
             };
             match call.invoke(&context, &values) {
                 // A long one would be there for each row of a batch, where what makes it is computed for a few rows at a time.

@@ -92,6 +92,7 @@ impl JsonPath {
             collation: Oid::INVALID,
             variadic: false,
             columns: None,
+            view: CallContext::NO_VIEW,
         };
         (self.function)(&context, &args)
     }
@@ -153,6 +154,7 @@ impl JsonQuery {
             collation: Oid::INVALID,
             variadic: false,
             columns: None,
+            view: CallContext::NO_VIEW,
         };
         (self.populate)(&context, &[value, Datum::Int4(self.typmod), Datum::Bool(self.omit_quotes)])
     }

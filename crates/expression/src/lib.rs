@@ -24,6 +24,7 @@ mod scalar_array;
 mod sqlvalue;
 mod stored;
 mod subplan;
+mod user_aggregate;
 
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ pub use json::{JsonPath, JsonQuery};
 pub use pieces::{Pieces, Weight};
 pub use routine::Routine;
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
+pub use user_aggregate::user_aggregate;
 
 use melba_tree::{BooleanTest, Comparison, SqlValueFunction};
 

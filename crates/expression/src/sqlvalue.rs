@@ -8,8 +8,15 @@ use melba_tree::SqlValueFunction;
 
 /// Calls a built-in by pg_proc.prosrc, or the session's function of that name.
 pub(super) fn by_source(source: &str, ctx: &Evaluation, args: &[Datum], arg_types: &[Oid], return_type: Oid) -> Result<Datum> {
-    let context =
-        CallContext { session: &*ctx.session, arg_types, return_type, collation: Oid::INVALID, variadic: false, columns: None };
+    let context = CallContext {
+        session: &*ctx.session,
+        arg_types,
+        return_type,
+        collation: Oid::INVALID,
+        variadic: false,
+        columns: None,
+        view: CallContext::NO_VIEW,
+    };
     match registry::scalar(source) {
         Some(function) => function(&context, args),
         None => ctx.session.system_function(source, &context, args),

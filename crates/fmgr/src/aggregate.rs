@@ -1,5 +1,7 @@
 //! Aggregates: the state of one group, and of many groups together.
 
+use std::sync::Arc;
+
 use melba_types::{Column, Datum, Result};
 
 use crate::CallContext;
@@ -73,5 +75,8 @@ pub trait GroupedAggregate: Send {
     }
 }
 
-/// Makes the state of an aggregate for one group.
+/// The same of any aggregate.
+pub type MakeAggregate = Arc<dyn Fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>> + Send + Sync>;
+
+/// Makes the state of a built-in aggregate for one group.
 pub type AggregateFn = fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>>;

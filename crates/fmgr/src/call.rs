@@ -22,6 +22,12 @@ pub struct CallContext<'a> {
     pub variadic: bool,
     /// The column definition list of a function in FROM that returns `record`.
     pub columns: Option<&'a [RowColumn]>,
+    /// What the calling statement sees, as in `RoutineCall`: for functions that call others. Whatever calls none gives `NO_VIEW`.
+    pub view: (Csn, u32),
+}
+
+impl CallContext<'_> {
+    pub const NO_VIEW: (Csn, u32) = (Csn(0), 0);
 }
 
 /// A column of a row type.

@@ -118,8 +118,15 @@ pub fn binary_out(session: &dyn Session, type_oid: Oid, value: &Datum, out: &mut
 /// Raises 23514 or 23502 when a value breaks its domain's constraints. The constraints are SQL expressions, so the SQL
 /// layer evaluates them.
 pub fn check_domain(session: &dyn Session, domain: Oid, value: Datum) -> Result<Datum> {
-    let call =
-        CallContext { session, arg_types: &[], return_type: domain, collation: Oid::INVALID, variadic: false, columns: None };
+    let call = CallContext {
+        session,
+        arg_types: &[],
+        return_type: domain,
+        collation: Oid::INVALID,
+        variadic: false,
+        columns: None,
+        view: CallContext::NO_VIEW,
+    };
     if lookup::domain_is_checked(session, domain) { session.system_function("domain_check", &call, &[value]) } else { Ok(value) }
 }
 

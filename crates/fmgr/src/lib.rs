@@ -24,7 +24,7 @@ pub mod type_functions;
 pub mod type_io;
 pub mod varlena;
 
-pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate};
+pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate};
 pub use call::{CallContext, FormatSettings, RoutineCall, RoutineRows, RowColumn, Session};
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 pub use table::{AggregateEntry, Operand, Partition, QuickFn, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};

@@ -36,7 +36,15 @@ impl Default for FixedSession {
 
 impl FixedSession {
     pub fn call<'a>(&'a self, arg_types: &'a [Oid], return_type: Oid) -> CallContext<'a> {
-        CallContext { session: self, arg_types, return_type, collation: Oid(100), variadic: false, columns: None }
+        CallContext {
+            session: self,
+            arg_types,
+            return_type,
+            collation: Oid(100),
+            variadic: false,
+            columns: None,
+            view: CallContext::NO_VIEW,
+        }
     }
 
     /// Calls a function with arguments and result as text; an error as SQLSTATE and message.

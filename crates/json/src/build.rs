@@ -166,7 +166,15 @@ fn cast_to_json(session: &dyn Session, ty: Oid) -> Option<ScalarFn> {
 
 fn cast(session: &dyn Session, ty: Oid, function: ScalarFn, value: &Datum) -> Result<Datum> {
     let return_type = oids::JSON;
-    let call = CallContext { session, arg_types: &[ty], return_type, collation: Oid::INVALID, variadic: false, columns: None };
+    let call = CallContext {
+        session,
+        arg_types: &[ty],
+        return_type,
+        collation: Oid::INVALID,
+        variadic: false,
+        columns: None,
+        view: CallContext::NO_VIEW,
+    };
     function(&call, std::slice::from_ref(value))
 }
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use melba_catalog::Function;
-use melba_fmgr::registry;
-use melba_types::{DbError, Kind, Oid, Result};
+use melba_catalog::{AggregateInfo, Function, classes};
+use melba_fmgr::{MakeAggregate, registry};
+use melba_types::{DbError, Kind, Oid, Result, oids};
 
 use super::coded::ask_for_codes;
 use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signature};
@@ -14,7 +14,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::query::target_of;
 use melba_expression::key::KeyPart;
-use melba_expression::{Call, Expression, Node, Target as CallTarget};
+use melba_expression::{Call, Expression, Node, Target as CallTarget, user_aggregate};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
 /// What is computed by the aggregation, in the order of its output.
@@ -239,7 +239,7 @@ impl Planner<'_> {
         let Some(function) = self.catalog().function(call.function).cloned() else {
             return Err(DbError::internal(format!("aggregate {} does not exist", call.function)));
         };
-        let (make, strict) = self.aggregate_function(&function)?;
+        let (make, strict) = self.aggregate_function(&function, &call.args, call.ty)?;
         let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h');
         let direct = self.compile_all(&call.direct_args, group)?;
         let args = self.compile_all(&call.args, input)?;
@@ -255,7 +255,7 @@ impl Planner<'_> {
             kind: self.kind(call.ty),
             strict,
             call: Call {
-                target: CallTarget::System(function.name.clone()),
+                target: CallTarget::System(if is_builtin(&function) { function.name.clone() } else { "".into() }),
                 vector: None,
                 quick: None,
                 stored: None,
@@ -278,16 +278,41 @@ impl Planner<'_> {
         })
     }
 
-    /// The implementation of an aggregate, and whether its transition function is strict.
-    pub fn aggregate_function(&self, function: &Function) -> Result<(melba_fmgr::AggregateFn, bool)> {
+    /// What makes the states of an aggregate, and whether its transition function is strict.
+    pub fn aggregate_function(&self, function: &Function, args: &[Expr], ty: Oid) -> Result<(MakeAggregate, bool)> {
         let unsupported = || DbError::unsupported(format!("aggregate function {}", function.name));
         let info = function.aggregate.as_ref().ok_or_else(unsupported)?;
         let source = |oid: Oid| self.catalog().function(oid).map(|f| f.source.clone()).unwrap_or_default();
         let transition = self.catalog().function(info.transition);
         let strict = transition.is_some_and(|f| f.strict);
-        let make = registry::aggregate(&source(info.transition), &source(info.final_function)).ok_or_else(unsupported)?;
-        Ok((make, strict))
+        let known = || registry::aggregate(&source(info.transition), &source(info.final_function));
+        if is_builtin(function) || self.is_renamed(info) {
+            let make = known().ok_or_else(unsupported)?;
+            return Ok((Arc::new(make), strict));
+        }
+        if info.transition_type == oids::INTERNAL {
+            return Err(unsupported());
+        }
+        let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
+        let (catalog, session) = (self.catalog(), self.context.session);
+        let state = melba_analyze::actual_type(catalog, session, &types, &function.arg_types, info.transition_type)?;
+        Ok((user_aggregate(catalog, info, state, &types, ty)?, strict))
     }
+
+    /// Whether a user's aggregate is a built-in one by another name.
+    fn is_renamed(&self, info: &AggregateInfo) -> bool {
+        let is = |other: &Arc<AggregateInfo>| {
+            let same = (other.transition, other.final_function) == (info.transition, info.final_function);
+            same && other.initial_value == info.initial_value && other.transition_type == info.transition_type
+        };
+        info.transition.0 < classes::FIRST_USER_OID
+            && self.catalog().functions().any(|f| is_builtin(f) && f.aggregate.as_ref().is_some_and(is))
+    }
+}
+
+/// Built in, or an extension's.
+fn is_builtin(function: &Function) -> bool {
+    !(classes::FIRST_USER_OID..classes::FIRST_EXTENSION_OID).contains(&function.oid.0)
 }
 
 /// About what a group takes in memory.

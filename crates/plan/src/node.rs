@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use melba_engine::RelationLockMode;
-use melba_fmgr::{AggregateFn, SetFn, WindowFn};
+use melba_fmgr::{MakeAggregate, SetFn, WindowFn};
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use melba_expression::Expression;
@@ -525,7 +525,7 @@ pub struct AggregateNode {
 /// One aggregate function call.
 #[derive(Clone)]
 pub struct AggregateSpec {
-    pub make: AggregateFn,
+    pub make: MakeAggregate,
     pub call: Call,
     pub kind: Kind,
     /// Rows with a NULL argument are left out.
@@ -572,7 +572,7 @@ pub struct WindowSpec {
 #[derive(Clone)]
 pub enum WindowFunction {
     Window(WindowFn),
-    Aggregate { make: AggregateFn, strict: bool },
+    Aggregate { make: MakeAggregate, strict: bool },
 }
 
 impl std::fmt::Debug for WindowFunction {

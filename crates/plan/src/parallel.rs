@@ -75,6 +75,7 @@ impl Planner<'_> {
             collation: call.collation,
             variadic: call.variadic,
             columns: None,
+            view: CallContext::NO_VIEW,
         };
         expressions().all(Expression::is_parallel_safe) && (aggregate.make)(&context).is_ok_and(|state| state.combines())
     }

@@ -150,7 +150,7 @@ impl<'a> Planner<'a> {
         let args = self.compile_all(&call.args, layout)?;
         let kind = self.kind(call.ty);
         let target = if call.aggregate {
-            let (make, strict) = self.aggregate_function(&function)?;
+            let (make, strict) = self.aggregate_function(&function, &call.args, call.ty)?;
             WindowFunction::Aggregate { make, strict }
         } else {
             let found = registry::window(&function.source);

@@ -371,6 +371,7 @@ impl PartitionMap {
                 collation: how.collation,
                 variadic: false,
                 columns: None,
+                view: CallContext::NO_VIEW,
             };
             let hash = (how.function)(&context, &[value.clone(), Datum::Int8(HASH_SEED as i64)])?.as_i64() as u64;
             all ^= hash.wrapping_add(0x49a0_f4dd_15e5_a8e3).wrapping_add(all << 54).wrapping_add(all >> 7);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use melba_catalog::acl;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Catalog, Column, Relation, RelationKind};
+use melba_catalog::{Catalog, Column, FunctionKind, Relation, RelationKind};
 use melba_types::{DbError, Oid, Result, err};
 
 use crate::{Expr, Privileges, Query, RangeKind};
@@ -71,7 +71,8 @@ impl Permissions {
         }
         for function in self.functions.iter().filter_map(|oid| catalog.function(*oid)) {
             if !catalog.has_privileges(role, AclKind::Function, function.owner, &function.acl, acl::EXECUTE) {
-                return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for function {}", function.name));
+                let what = if function.kind == FunctionKind::Aggregate { "aggregate" } else { "function" };
+                return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for {what} {}", function.name));
             }
         }
         self.granted_to.store(role.0, Ordering::Relaxed);

@@ -74,8 +74,10 @@ seed pg_proc "SELECT extension, n.oid, proname, 2200 AS pronamespace, CASE prola
     NULL AS proargdefaults, CASE prolang WHEN 14 THEN extension || '_' || proname ELSE prosrc END AS prosrc, NULL AS proacl
   FROM pg_proc x $(of pg_proc)"
 seed pg_aggregate "SELECT extension, o(aggfnoid::oid) AS aggfnoid, aggkind, aggnumdirectargs, o(aggtransfn::oid) AS aggtransfn,
-    o(aggfinalfn::oid) AS aggfinalfn, o(aggcombinefn::oid) AS aggcombinefn, o(aggsortop) AS aggsortop, o(aggtranstype) AS aggtranstype,
-    agginitval FROM pg_aggregate x JOIN seed.number n ON n.classid = 'pg_proc'::regclass AND n.objid = aggfnoid ORDER BY n.oid"
+    o(aggfinalfn::oid) AS aggfinalfn, o(aggcombinefn::oid) AS aggcombinefn, o(aggserialfn::oid) AS aggserialfn,
+    o(aggdeserialfn::oid) AS aggdeserialfn, o(aggmtransfn::oid) AS aggmtransfn, o(aggminvtransfn::oid) AS aggminvtransfn,
+    o(aggmfinalfn::oid) AS aggmfinalfn, aggfinalextra, aggmfinalextra, aggfinalmodify, aggmfinalmodify, o(aggsortop) AS aggsortop,
+    o(aggtranstype) AS aggtranstype, aggtransspace, o(aggmtranstype) AS aggmtranstype, aggmtransspace, agginitval, aggminitval FROM pg_aggregate x JOIN seed.number n ON n.classid = 'pg_proc'::regclass AND n.objid = aggfnoid ORDER BY n.oid"
 seed pg_operator "SELECT extension, n.oid, oprname, 2200 AS oprnamespace, oprcanmerge, oprcanhash, o(oprleft) AS oprleft, o(oprright) AS oprright,
     o(oprresult) AS oprresult, o(oprcom) AS oprcom, o(oprnegate) AS oprnegate, o(oprcode::oid) AS oprcode, oprrest, oprjoin
   FROM pg_operator x $(of pg_operator)"

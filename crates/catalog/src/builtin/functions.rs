@@ -23,11 +23,31 @@ pub(super) fn functions(pg_proc: &Seed, pg_aggregate: &Seed, role: &dyn Fn(&str)
                 sort_operator: r.oid("aggsortop"),
                 transition_type: r.oid("aggtranstype"),
                 initial_value: r.optional("agginitval").map(Arc::from),
+                final_extra: r.bool("aggfinalextra"),
+                final_modify: r.char("aggfinalmodify"),
+                space: r.number("aggtransspace"),
+                serial: r.oid("aggserialfn"),
+                deserial: r.oid("aggdeserialfn"),
+                moving: moving(&r),
             };
             (r.oid("aggfnoid"), Arc::new(info))
         })
         .collect();
     pg_proc.rows().map(|r| Arc::new(read_function(&r, &mut aggregates, role))).collect()
+}
+
+fn moving(r: &Row<'_>) -> Option<Arc<MovingAggregate>> {
+    let moving = MovingAggregate {
+        transition: r.oid("aggmtransfn"),
+        inverse: r.oid("aggminvtransfn"),
+        final_function: r.oid("aggmfinalfn"),
+        final_extra: r.bool("aggmfinalextra"),
+        final_modify: r.char("aggmfinalmodify"),
+        transition_type: r.oid("aggmtranstype"),
+        space: r.number("aggmtransspace"),
+        initial_value: r.optional("aggminitval").map(Arc::from),
+    };
+    moving.transition_type.is_valid().then(|| Arc::new(moving))
 }
 
 fn read_function(r: &Row<'_>, aggregates: &mut HashMap<Oid, Arc<AggregateInfo>>, role: &dyn Fn(&str) -> Oid) -> Function {

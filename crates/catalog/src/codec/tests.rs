@@ -24,6 +24,20 @@ fn default_acl() -> Object {
     Object::DefaultAcl(Arc::new(DefaultAcl { oid: Oid(16500), role, namespace, letter: b'r', acl: [item].into() }))
 }
 
+fn policy() -> Object {
+    Object::Policy(Arc::new(Policy {
+        oid: Oid(16501),
+        name: "p".into(),
+        table: Oid(16400),
+        permissive: false,
+        command: b'w',
+        roles: vec![Oid(0), Oid(16390)],
+        using: Some("true".into()),
+        check: None,
+        depends_on: vec![ObjectAddress { class: classes::PG_CLASS, object: Oid(16400), sub: 2 }],
+    }))
+}
+
 fn partition_key() -> PartitionKey {
     let column = PartitionColumn {
         column: 0,
@@ -107,6 +121,7 @@ fn samples() -> Vec<Object> {
         Object::Cast(c.cast(oids::INT4, oids::INT8).expect("a cast").clone()),
         Object::Constraint(Arc::new(constraint)),
         default_acl(),
+        policy(),
         Object::Collation(c.collation(Oid(950)).expect("C").clone()),
         Object::Description(Arc::new(Description { address, text: "héllo".into() })),
         Object::Role(c.role_by_name("pg_monitor").expect("a role").clone()),
@@ -179,4 +194,27 @@ fn constraints_of_version_5_are_enabled() {
     let (_, change) = decode_change(&stored.key, &old).expect("reads back");
     let ObjectChange::Put(Object::Constraint(read)) = change else { panic!("not a constraint") };
     assert_eq!((read.check_enabled, read.action_enabled), (FIRES_ON_ORIGIN, FIRES_ON_ORIGIN));
+}
+
+#[test]
+fn aggregates_of_version_6_are_only_read_by_their_final_functions() {
+    let avg = Catalog::default().function(Oid(2100)).expect("avg").clone();
+    for sort_operator in [Oid(0), Oid(521)] {
+        let info = AggregateInfo { sort_operator, moving: None, ..(**avg.aggregate.as_ref().expect("an aggregate")).clone() };
+        let function = Function { aggregate: Some(Arc::new(info)), ..(*avg).clone() };
+        let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Function(Arc::new(function))));
+        let value = stored.value.expect("a value");
+        // The serialization functions' OIDs take two bytes each.
+        let mut old = value[..value.len() - 8].to_vec();
+        old[0] = VERSION_6;
+        let (_, change) = decode_change(&stored.key, &old).expect("reads back");
+        let ObjectChange::Put(Object::Function(read)) = change else { panic!("not a function") };
+        let read = read.aggregate.clone().expect("an aggregate");
+        assert_eq!((read.sort_operator, read.final_modify, read.serial), (sort_operator, b'r', Oid(0)));
+    }
+    let plain = Catalog::default().function(Oid(3464)).expect("make_interval").clone();
+    let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Function(plain)));
+    let mut old = stored.value.expect("a value");
+    old[0] = VERSION_6;
+    assert!(decode_change(&stored.key, &old).is_some());
 }

@@ -1,41 +1,46 @@
-//! pg_aggregate. All built in.
+//! pg_aggregate, of which each row is a part of a function's.
 
-use melba_types::Datum;
+use melba_types::{Datum, Oid};
 
 use super::{Rows, Source, push, values::*};
-use crate::seed::seed;
+use crate::objects::*;
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
-    for r in seed!("pg_aggregate").rows() {
-        if s.oid(0).is_some_and(|oid| oid != r.oid("aggfnoid")) {
-            continue;
-        }
-        push!(
-            out,
-            [
-                seed_oid(&r, "aggfnoid"),
-                char(r.char("aggkind")),
-                Datum::Int2(r.number("aggnumdirectargs")),
-                seed_oid(&r, "aggtransfn"),
-                seed_oid(&r, "aggfinalfn"),
-                seed_oid(&r, "aggcombinefn"),
-                seed_oid(&r, "aggserialfn"),
-                seed_oid(&r, "aggdeserialfn"),
-                seed_oid(&r, "aggmtransfn"),
-                seed_oid(&r, "aggminvtransfn"),
-                seed_oid(&r, "aggmfinalfn"),
-                bool(r.bool("aggfinalextra")),
-                bool(r.bool("aggmfinalextra")),
-                char(r.char("aggfinalmodify")),
-                char(r.char("aggmfinalmodify")),
-                seed_oid(&r, "aggsortop"),
-                seed_oid(&r, "aggtranstype"),
-                Datum::Int4(r.number("aggtransspace")),
-                seed_oid(&r, "aggmtranstype"),
-                Datum::Int4(r.number("aggmtransspace")),
-                r.optional("agginitval").map_or(Datum::Null, Datum::text),
-                r.optional("aggminitval").map_or(Datum::Null, Datum::text),
-            ]
-        );
+    match s.oid(0) {
+        Some(oid) => s.catalog.function(oid).into_iter().for_each(|f| push(f, out)),
+        None => s.catalog.functions().for_each(|f| push(f, out)),
     }
+}
+
+fn push(f: &Function, out: &mut Rows<'_>) {
+    let Some(a) = &f.aggregate else { return };
+    let moving = a.moving.as_deref();
+    let of_moving = |get: fn(&MovingAggregate) -> Oid| oid(moving.map_or(Oid::INVALID, get));
+    push!(
+        out,
+        [
+            oid(f.oid),
+            char(a.kind),
+            Datum::Int2(a.direct_args),
+            oid(a.transition),
+            oid(a.final_function),
+            oid(a.combine),
+            oid(a.serial),
+            oid(a.deserial),
+            of_moving(|m| m.transition),
+            of_moving(|m| m.inverse),
+            of_moving(|m| m.final_function),
+            bool(a.final_extra),
+            bool(moving.is_some_and(|m| m.final_extra)),
+            char(a.final_modify),
+            char(moving.map_or(b'r', |m| m.final_modify)),
+            oid(a.sort_operator),
+            oid(a.transition_type),
+            Datum::Int4(a.space),
+            of_moving(|m| m.transition_type),
+            Datum::Int4(moving.map_or(0, |m| m.space)),
+            text_or_null(&a.initial_value),
+            text_or_null(&moving.and_then(|m| m.initial_value.clone())),
+        ]
+    );
 }

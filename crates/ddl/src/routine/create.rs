@@ -68,7 +68,7 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         let old = catalog.functions_by_name(namespace, name).find(|f| f.arg_types == function.arg_types);
         if let Some(old) = old {
-            self.check_replacement(s, old, &function)?;
+            self.check_replacement(s.replace, old, &function)?;
             (function.oid, function.owner, function.acl) = (old.oid, old.owner, old.acl.clone());
         }
         match attributes.body.as_deref() {
@@ -90,7 +90,7 @@ impl Ddl<'_> {
     }
 
     /// Keeps others from giving a function this name until the transaction ends.
-    pub(super) fn lock_routine_name(&self, namespace: Oid, name: &str) -> Result<()> {
+    pub(crate) fn lock_routine_name(&self, namespace: Oid, name: &str) -> Result<()> {
         let mut hasher = std::hash::DefaultHasher::new();
         (namespace.0, name).hash(&mut hasher);
         // Names that share a number, or an object that has it, only wait for each other without need.
@@ -128,8 +128,8 @@ impl Ddl<'_> {
     }
 
     /// What callers rely on stays the same when a function is replaced.
-    fn check_replacement(&self, s: &CreateFunctionStmt, old: &Function, new: &Function) -> Result<()> {
-        if !s.replace {
+    pub(crate) fn check_replacement(&self, replace: bool, old: &Function, new: &Function) -> Result<()> {
+        if !replace {
             bail!(DUPLICATE_FUNCTION, "function \"{}\" already exists with same argument types", new.name);
         }
         self.require_routine_owner(old, &old.name)?;
@@ -143,7 +143,11 @@ impl Ddl<'_> {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot change routine kind").detail(format!("\"{}\" is {what}.", old.name)));
         }
         let catalog = self.catalog();
-        let word = if old.kind == FunctionKind::Procedure { "PROCEDURE" } else { "FUNCTION" };
+        let word = match old.kind {
+            FunctionKind::Procedure => "PROCEDURE",
+            FunctionKind::Aggregate => "AGGREGATE",
+            _ => "FUNCTION",
+        };
         let hint = format!("Use DROP {word} {} first.", catalog.function_signature(old, self.path));
         if (old.return_type, old.returns_set) != (new.return_type, new.returns_set) {
             let message = match old.kind {

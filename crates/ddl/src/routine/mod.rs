@@ -11,3 +11,4 @@ mod find;
 mod parameters;
 
 pub(super) use find::RoutineName;
+pub(super) use parameters::Parameters;

@@ -48,7 +48,7 @@ fn wrong(message: impl std::fmt::Display) -> DbError {
 }
 
 impl Ddl<'_> {
-    pub(super) fn routine_parameters(&self, nodes: &[Node], procedure: bool) -> Result<Parameters> {
+    pub(crate) fn routine_parameters(&self, nodes: &[Node], procedure: bool) -> Result<Parameters> {
         let mut all = Parameters::default();
         for node in nodes {
             let N::FunctionParameter(p) = inner(node)? else { continue };

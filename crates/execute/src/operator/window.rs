@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use melba_fmgr::Sink;
-use melba_fmgr::{AggregateFn, Partition};
+use melba_fmgr::{MakeAggregate, Partition};
 use melba_types::limits::Ticker;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Result};
 
@@ -234,7 +234,7 @@ impl WindowOp {
         let rows = PartitionRows { pages, arguments, keep: self.layout.keeps[index], frames: &frames };
         match &function.function {
             WindowFunction::Window(f) => f(&function.call.context(ctx), &rows, sink),
-            WindowFunction::Aggregate { make, strict } => aggregate(function, *make, *strict, ctx, &rows, sink),
+            WindowFunction::Aggregate { make, strict } => aggregate(function, make, *strict, ctx, &rows, sink),
         }
     }
 }
@@ -317,7 +317,7 @@ impl Partition for PartitionRows<'_> {
 /// the aggregate can forget; any other is computed anew.
 fn aggregate(
     function: &WindowSpec,
-    make: AggregateFn,
+    make: &MakeAggregate,
     strict: bool,
     ctx: &ExecContext,
     rows: &PartitionRows<'_>,

@@ -66,7 +66,15 @@ fn ordering(session: &dyn Session, function: &str, a: &Datum, b: &Datum) -> Resu
 
 fn call(session: &dyn Session, function: &str, args: &[Datum]) -> Result<Datum> {
     let run = melba_fmgr::registry::scalar(function).ok_or_else(|| err!(INTERNAL_ERROR, "no function {function}"))?;
-    let context = CallContext { session, arg_types: &[], return_type: Oid(0), collation: Oid(0), variadic: false, columns: None };
+    let context = CallContext {
+        session,
+        arg_types: &[],
+        return_type: Oid(0),
+        collation: Oid(0),
+        variadic: false,
+        columns: None,
+        view: CallContext::NO_VIEW,
+    };
     run(&context, args)
 }
 

@@ -1,0 +1,142 @@
+//! Aggregates that users make of functions: CREATE AGGREGATE.
+//!
+//! The state is a value that the transition function makes of itself and a row's arguments.
+
+use std::sync::Arc;
+
+use melba_catalog::{AggregateInfo, Catalog, Function};
+use melba_fmgr::{Aggregate, CallContext, MakeAggregate, RoutineCall, io};
+use melba_types::{Datum, DbError, Oid, Result};
+
+use crate::compile::target_of;
+use crate::{Routine, Target};
+
+/// A function of an aggregate, with the types that it is called with.
+struct Step {
+    function: Arc<Function>,
+    target: Target,
+    is_routine: bool,
+    arg_types: Vec<Oid>,
+    return_type: Oid,
+}
+
+struct UserAggregate {
+    transition: Step,
+    last: Option<Step>,
+    /// How many NULLs follow the state in the call of the final function.
+    extra: usize,
+    state_type: Oid,
+    initial: Option<Arc<str>>,
+}
+
+struct State {
+    of: Arc<UserAggregate>,
+    value: Datum,
+    /// The state is a value of its own, not yet to be taken from the first row.
+    begun: bool,
+}
+
+impl Step {
+    fn new(catalog: &Catalog, function: Oid, arg_types: Vec<Oid>, return_type: Oid) -> Result<Step> {
+        let missing = || DbError::internal(format!("cache lookup failed for function {function}"));
+        let function = catalog.function(function).ok_or_else(missing)?.clone();
+        let is_routine = Routine::find(catalog, function.oid).is_some();
+        Ok(Step { target: target_of(&function), is_routine, function, arg_types, return_type })
+    }
+
+    fn call(&self, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+        if self.function.strict && args.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        if self.is_routine {
+            return call.session.call_routine(&RoutineCall {
+                function: self.function.oid,
+                args,
+                arg_types: &self.arg_types,
+                return_type: self.return_type,
+                columns: None,
+                view: call.view,
+            });
+        }
+        let context = CallContext {
+            session: call.session,
+            arg_types: &self.arg_types,
+            return_type: self.return_type,
+            collation: call.collation,
+            variadic: call.variadic,
+            columns: None,
+            view: call.view,
+        };
+        match &self.target {
+            Target::Scalar(f) => f(&context, args),
+            Target::System(source) => call.session.system_function(source, &context, args),
+        }
+    }
+}
+
+/// What makes the states of a user's aggregate. `state_type`, `arg_types` and `return_type`: what polymorphic ones stand for.
+///
+/// # Errors
+/// XX000 when one of its functions is gone.
+pub fn user_aggregate(
+    catalog: &Catalog,
+    info: &AggregateInfo,
+    state_type: Oid,
+    arg_types: &[Oid],
+    return_type: Oid,
+) -> Result<MakeAggregate> {
+    let with_state = |args: &[Oid]| [&[state_type], args].concat();
+    let transition = Step::new(catalog, info.transition, with_state(arg_types), state_type)?;
+    let extra = if info.final_extra { arg_types.len() } else { 0 };
+    let last = match info.final_function.is_valid() {
+        true => Some(Step::new(catalog, info.final_function, with_state(&arg_types[..extra]), return_type)?),
+        false => None,
+    };
+    let of = Arc::new(UserAggregate { transition, last, extra, state_type, initial: info.initial_value.clone() });
+    Ok(Arc::new(move |call: &CallContext<'_>| {
+        let value = match &of.initial {
+            Some(text) => io::text_in(call.session, of.state_type, -1, text)?,
+            None => Datum::Null,
+        };
+        let begun = of.initial.is_some() || !of.transition.function.strict;
+        Ok(Box::new(State { of: of.clone(), value, begun }) as Box<dyn Aggregate>)
+    }))
+}
+
+impl Aggregate for State {
+    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+        if !self.begun {
+            self.value = args.first().cloned().unwrap_or(Datum::Null);
+            self.begun = true;
+            return Ok(());
+        }
+        let mut all = Vec::with_capacity(args.len() + 1);
+        all.push(std::mem::replace(&mut self.value, Datum::Null));
+        all.extend_from_slice(args);
+        self.value = self.of.transition.call(call, &all)?;
+        Ok(())
+    }
+
+    fn merge(&mut self, _other: Box<dyn Aggregate>) -> Result<()> {
+        Err(DbError::internal("a user's aggregate in parts"))
+    }
+
+    fn finish(&self, call: &CallContext<'_>) -> Result<Datum> {
+        let Some(last) = &self.of.last else { return Ok(self.value.clone()) };
+        let mut args = vec![self.value.clone()];
+        args.resize(1 + self.of.extra, Datum::Null);
+        last.call(call, &args)
+    }
+
+    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
+    }
+
+    fn grows(&self) -> bool {
+        true
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<State>() + self.value.heap_bytes()
+    }
+}
