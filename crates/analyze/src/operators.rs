@@ -202,10 +202,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
             None => (self.cx.prefix_operator(name, right_type, location)?, vec![right_type], vec![right]),
         };
-        if !operator.function.is_valid() {
-            let shown = operator_signature(self.cx, operator);
-            return Err(err!(UNDEFINED_FUNCTION, "operator is only a shell: {shown}").at(location));
-        }
+        self.refuse_shell(operator, location)?;
         let mut declared = if actual.len() == 2 { vec![operator.left, operator.right] } else { vec![operator.right] };
         let ty = self.cx.enforce_generic_consistency(&actual, &mut declared, operator.result).map_err(|e| e.at(location))?;
         let args = self.coerce_arguments(args, &declared)?;
@@ -223,6 +220,14 @@ impl<'p> Analyzer<'_, 'p> {
             returns_set: set,
             location,
         })))
+    }
+
+    fn refuse_shell(&self, operator: &Operator, location: i32) -> Result<()> {
+        if operator.function.is_valid() {
+            return Ok(());
+        }
+        let shown = operator_signature(self.cx, operator);
+        Err(err!(UNDEFINED_FUNCTION, "operator is only a shell: {shown}").at(location))
     }
 
     /// Converts arguments to declared types.
@@ -253,6 +258,7 @@ impl<'p> Analyzer<'_, 'p> {
                 .ok_or_else(|| err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side").at(location))?
         };
         let operator = self.cx.binary_operator(name, scalar_type, element, location)?;
+        self.refuse_shell(operator, location)?;
         let mut declared = [operator.left, operator.right];
         let result = self
             .cx

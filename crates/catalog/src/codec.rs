@@ -21,7 +21,7 @@ use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
 const VERSION: u8 = 7;
-/// Aggregates had no more than a transition and a final function: the row of an extension's ended there.
+/// Casts did not say whether they are parts of types. Aggregates had no more than a transition and a final function: the row of an extension's ended there.
 const VERSION_6: u8 = 6;
 /// Constraints did not say whether they are suspended.
 const VERSION_5: u8 = 5;
@@ -31,6 +31,7 @@ const TAG_TYPE: u8 = 2;
 const TAG_FUNCTION: u8 = 3;
 /// What `AggregateInfo` has since version 7.
 const LATER_OF_AGGREGATE: [u8; 6] = [0, b'r', 0, 0, 0, 0];
+const TAG_CAST: u8 = 5;
 const TAG_CONSTRAINT: u8 = 6;
 const TAG_DROPPED: u8 = 255;
 const NULL_KIND: u8 = 255;
@@ -106,6 +107,13 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
         [VERSION_4, TAG_TYPE, rest @ ..] => {
             completed = [rest, &[0]].concat();
             (TAG_TYPE, &completed[..])
+        }
+        [VERSION_6 | VERSION_5 | VERSION_4, TAG_CAST, rest @ ..] => {
+            // There was no CREATE CAST: those that are no extension's were made with a range type.
+            let oid = Oid::read(&mut ByteReader::new(rest))?;
+            let is_part = (classes::FIRST_USER_OID..classes::FIRST_EXTENSION_OID).contains(&oid.0);
+            completed = [rest, &[u8::from(is_part)]].concat();
+            (TAG_CAST, &completed[..])
         }
         [VERSION_4 | VERSION_5, TAG_CONSTRAINT, rest @ ..] => {
             completed = [rest, &[FIRES_ON_ORIGIN; 2]].concat();
@@ -479,7 +487,7 @@ code_struct! {
     Operator {
         oid name namespace owner left right result function commutator negator can_merge can_hash restrict join
     }
-    Cast { oid source target function context method }
+    Cast { oid source target function context method part_of_type }
     Constraint {
         oid name namespace kind deferrable initially_deferred enforced validated relation domain index columns foreign_key
         expression operators local inherited no_inherit parent depends_on check_enabled action_enabled

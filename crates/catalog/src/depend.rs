@@ -139,7 +139,7 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             list.normal(classes::PG_PROC, o.function);
         }
         Object::Cast(o) => {
-            let kind = if is_range_cast(o) { DependencyKind::Internal } else { DependencyKind::Normal };
+            let kind = if o.part_of_type { DependencyKind::Internal } else { DependencyKind::Normal };
             list.push(address(classes::PG_TYPE, o.source, 0), kind);
             list.push(address(classes::PG_TYPE, o.target, 0), kind);
             list.push(address(classes::PG_PROC, o.function, 0), kind);
@@ -178,11 +178,6 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
 pub fn is_range_constructor(f: &Function) -> bool {
     let makes_range = f.source.starts_with("range_constructor") || f.source.starts_with("multirange_constructor");
     f.language == classes::INTERNAL_LANGUAGE && makes_range && f.oid.0 >= classes::FIRST_USER_OID
-}
-
-/// A cast that CREATE TYPE ... AS RANGE has made. All others that are not built in are an extension's: there is no CREATE CAST.
-pub fn is_range_cast(cast: &Cast) -> bool {
-    (classes::FIRST_USER_OID..classes::FIRST_EXTENSION_OID).contains(&cast.oid.0)
 }
 
 struct List {

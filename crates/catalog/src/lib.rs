@@ -45,7 +45,7 @@ pub use builtin::{
 };
 pub use cluster::Cluster;
 pub use codec::{KEY_BYTES, StoredChange, decode_change, encode_change};
-pub use depend::{Dependency, DependencyKind, dependencies, is_range_cast, is_range_constructor};
+pub use depend::{Dependency, DependencyKind, dependencies, is_range_constructor};
 pub use layered::Named;
 pub use naming::{KeywordClass, format_type_modifier, keyword_class, keywords, quote_ident, quote_literal};
 pub use objects::*;

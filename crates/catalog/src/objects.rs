@@ -604,6 +604,8 @@ pub struct Cast {
     pub context: u8,
     /// 'f' function, 'i' through text I/O, 'b' binary-coercible.
     pub method: u8,
+    /// CREATE TYPE ... AS RANGE has made it.
+    pub part_of_type: bool,
 }
 
 /// pg_constraint.contype.

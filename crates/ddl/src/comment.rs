@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_catalog::{Description, Object, ObjectAddress, ObjectChange, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Result, bail, err};
-use pg_query::protobuf::{CommentStmt, ObjectType, node::Node as N};
+use pg_query::protobuf::{CommentStmt, Node, ObjectType, node::Node as N};
 
 use super::Ddl;
 use super::routine::RoutineName;
@@ -23,6 +23,16 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    /// What is named by the types that it is for.
+    fn commented_by_types(&self, kind: ObjectType, object: Option<&Node>) -> Result<ObjectAddress> {
+        let object = object.ok_or_else(|| DbError::internal("COMMENT ON nothing"))?;
+        let found = match kind {
+            ObjectType::ObjectCast => self.find_cast(Some(object), false)?,
+            _ => self.find_operator(object, false)?,
+        };
+        found.ok_or_else(|| DbError::internal("COMMENT ON what is not there"))
+    }
+
     fn commented(&self, s: &CommentStmt) -> Result<ObjectAddress> {
         let object = s.object.as_deref();
         let names = match object.and_then(|n| n.node.as_ref()) {
@@ -30,8 +40,7 @@ impl Ddl<'_> {
             Some(N::TypeName(name)) => strings(&name.names),
             _ => object.and_then(string).into_iter().collect(),
         };
-        let catalog = self.catalog();
-        let at = |class, object| ObjectAddress { class, object, sub: 0 };
+        let (catalog, at) = (self.catalog(), |class, object| ObjectAddress { class, object, sub: 0 });
         match s.objtype() {
             ObjectType::ObjectTable
             | ObjectType::ObjectView
@@ -51,8 +60,8 @@ impl Ddl<'_> {
                 let number = self.column_numbers(&relation, &[column], false)?[0];
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
             }
-            ObjectType::ObjectTrigger => self.commented_trigger(&names),
             ObjectType::ObjectPolicy => self.commented_policy(&names),
+            ObjectType::ObjectCast | ObjectType::ObjectOperator => self.commented_by_types(s.objtype(), object),
             ObjectType::ObjectLargeobject => self.commented_large_object(object),
             ObjectType::ObjectSchema => {
                 let namespace = self.namespace(names.first().unwrap_or(&""))?;
@@ -89,6 +98,7 @@ impl Ddl<'_> {
                 })?;
                 Ok(at(classes::PG_CONSTRAINT, found.oid))
             }
+            ObjectType::ObjectTrigger => self.commented_trigger(&names),
             kind if RoutineName::is_routine(kind) => self.commented_routine(kind, object),
             _ => Err(DbError::unsupported("COMMENT ON this kind of object")),
         }

@@ -6,7 +6,7 @@
 
 use hashbrown::HashMap;
 use melba_catalog::{
-    Catalog, ConstraintKind, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_cast, is_range_constructor,
+    Catalog, ConstraintKind, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_constructor,
 };
 use melba_types::{DbError, Oid, Result, SqlState, err};
 
@@ -166,8 +166,8 @@ fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddr
             triggers.into_iter().find(|t| t.constraint == constraint.oid).map(|t| at(classes::PG_TRIGGER, t.oid, 0))
         }
         classes::PG_CAST => {
-            let cast = catalog.cast_by_oid(address.object).filter(|c| is_range_cast(c))?;
-            Some(at(classes::PG_TYPE, cast.source, 0))
+            let cast = catalog.cast_by_oid(address.object).filter(|c| c.part_of_type)?;
+            Some(at(classes::PG_PROC, cast.function, 0))
         }
         _ => None,
     }

@@ -38,9 +38,15 @@ impl Ddl<'_> {
     }
 
     fn resolve_dropped(&self, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
-        if RoutineName::is_routine(kind) {
-            return self.dropped_routine(kind, object, missing_ok);
+        match kind {
+            _ if RoutineName::is_routine(kind) => self.dropped_routine(kind, object, missing_ok),
+            ObjectType::ObjectCast => self.find_cast(Some(object), missing_ok),
+            ObjectType::ObjectOperator => self.find_operator(object, missing_ok),
+            _ => self.resolve_named(kind, object, missing_ok),
         }
+    }
+
+    fn resolve_named(&self, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
         let names = match inner(object)? {
             N::List(list) => strings(&list.items),
             N::String(_) => string(object).into_iter().collect(),
@@ -179,6 +185,7 @@ impl Ddl<'_> {
                 }
             }
             classes::PG_TRIGGER => return self.remove_trigger(address.object),
+            classes::PG_OPERATOR => self.unlink_operator(address.object),
             classes::PG_ATTRDEF => return self.remove_default(&catalog, address.object),
             classes::PG_TYPE => {
                 self.remove_type(&catalog, address.object);

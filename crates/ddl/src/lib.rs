@@ -9,6 +9,7 @@ mod alter_column;
 mod alter_kind;
 mod alter_table;
 mod attach;
+mod cast;
 mod column_constraints;
 mod comment;
 mod constraint;
@@ -30,6 +31,7 @@ mod like;
 mod move_schema;
 mod naming;
 mod on_commit;
+mod operator;
 mod owned;
 mod partition;
 mod partition_foreign_key;
@@ -130,6 +132,9 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::GrantRoleStmt(s) => done(ddl.grant_role(s), if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }),
         N::GrantStmt(s) => done(ddl.grant(s), if s.is_grant { "GRANT" } else { "REVOKE" }),
         N::AlterDefaultPrivilegesStmt(s) => done(ddl.alter_default_privileges(s), "ALTER DEFAULT PRIVILEGES"),
+        N::CreateCastStmt(s) => done(ddl.create_cast(s), "CREATE CAST"),
+        N::DefineStmt(s) if s.kind() == ObjectType::ObjectOperator => done(ddl.create_operator(s), "CREATE OPERATOR"),
+        N::AlterOperatorStmt(s) => done(ddl.alter_operator(s), "ALTER OPERATOR"),
         N::DefineStmt(s) if s.kind() == ObjectType::ObjectAggregate => done(ddl.create_aggregate(s), "CREATE AGGREGATE"),
         N::CreateFunctionStmt(s) => {
             done(ddl.create_function(s), if s.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" })

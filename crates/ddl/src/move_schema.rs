@@ -46,6 +46,11 @@ impl Ddl<'_> {
                 self.move_extension(name, &s.newschema)?;
                 Ok("ALTER EXTENSION".to_owned())
             }
+            ObjectType::ObjectOperator => {
+                let operator = self.named_operator(s.object.as_deref())?;
+                self.move_operator(&operator, &s.newschema)?;
+                Ok("ALTER OPERATOR".to_owned())
+            }
             kind if RoutineName::is_routine(kind) => {
                 self.move_routine(kind, s.object.as_deref(), &s.newschema)?;
                 Ok(format!("ALTER {}", object_word(kind)))

@@ -270,7 +270,8 @@ impl Ddl<'_> {
         let (all_arg_types, arg_modes) = (vec![array], vec![b'v']);
         let any = of_multirange(&[array], "multirange_constructor2");
         self.put_constructor(Function { all_arg_types, arg_modes, variadic: range, ..any })?;
-        let cast = Cast { oid: self.tx.new_oid(), source: range, target: info.multirange, function, context: b'e', method: b'f' };
+        let (oid, target) = (self.tx.new_oid(), info.multirange);
+        let cast = Cast { oid, source: range, target, function, context: b'e', method: b'f', part_of_type: true };
         self.tx.put(Object::Cast(Arc::new(cast)));
         Ok(())
     }

@@ -91,6 +91,12 @@ impl Ddl<'_> {
                 self.give_type(&ty, owner);
                 Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
             }
+            ObjectType::ObjectOperator => {
+                let operator = self.named_operator(object)?;
+                self.require_owner(operator.owner, "operator", &operator.name)?;
+                self.give_operator(&operator, owner)?;
+                Ok("ALTER OPERATOR".into())
+            }
             kind if RoutineName::is_routine(kind) => {
                 self.alter_routine_owner(kind, object, owner)?;
                 Ok(format!("ALTER {}", object_word(kind)))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, QuickFn, RowColumn, ScalarFn, VectorFn};
+use melba_fmgr::{CallContext, QuickFn, RoutineCall, RowColumn, ScalarFn, VectorFn};
 use melba_types::{Datum, Oid, Result, limits};
 
 use super::stored::StoredFunction;
@@ -16,6 +16,8 @@ pub enum Target {
     Scalar(ScalarFn),
     /// By pg_proc.prosrc: the session knows.
     System(Arc<str>),
+    /// One that a user wrote, which the session runs.
+    Routine(Oid),
 }
 
 /// A function with its operands.
@@ -50,8 +52,18 @@ impl std::fmt::Debug for Call {
     }
 }
 
+/// Runs a function that a user wrote.
+pub(crate) fn run_routine(function: Oid, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    let CallContext { arg_types, return_type, view, .. } = *call;
+    call.session.call_routine(&RoutineCall { function, args, arg_types, return_type, columns: None, view })
+}
+
 impl Call {
     pub fn context<'a>(&'a self, ctx: &'a Evaluation) -> CallContext<'a> {
+        // Its statements take views of their own, and the calling one goes on with its own.
+        if self.volatile && matches!(self.target, Target::Routine(_)) {
+            ctx.keep_view();
+        }
         let view = ctx.view();
         CallContext {
             session: &*ctx.session,
@@ -73,6 +85,7 @@ impl Call {
         let value = match &self.target {
             Target::Scalar(function) => function(context, args)?,
             Target::System(source) => context.session.system_function(source, context, args)?,
+            Target::Routine(function) => run_routine(*function, context, args)?,
         };
         match &value {
             Datum::Text(v) => limits::check_value(v.len())?,

@@ -12,7 +12,7 @@ use super::scalar_array::Members;
 use super::stored::StoredFunction;
 use super::{
     Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, SubscriptScheme, Target,
-    array, condition, row,
+    array, condition, is_routine, row,
 };
 use melba_tree::{Expr, Sublink, Var};
 
@@ -405,6 +405,8 @@ impl<'a> Compiler<'a> {
     fn folded(&mut self, call: Call, function: Oid) -> Result<Expression> {
         let ty = call.return_type;
         let immutable = match function {
+            // What it does is not looked into while the statement is planned.
+            _ if matches!(call.target, Target::Routine(_)) => false,
             // In PostgreSQL a function in SQL, which becomes a cast and a concatenation.
             TEXT_ANY_CAT | ANY_TEXT_CAT => call.args.iter().all(|a| self.is_io_immutable(a.ty, oids::TEXT)),
             _ => self.catalog.function(function).is_some_and(|f| f.volatility == b'i'),
@@ -597,7 +599,6 @@ impl<'a> Compiler<'a> {
 
 /// What runs for a row of pg_proc.
 pub fn target_of(function: &Function) -> Target {
-    let by_oid = || format!("function:{}", function.oid);
     let registered = match function.language {
         LANGUAGE_INTERNAL | LANGUAGE_C => registry::scalar(&function.source),
         LANGUAGE_SQL => registry::scalar(&format!("{}_{}", function.name, function.oid)),
@@ -606,7 +607,8 @@ pub fn target_of(function: &Function) -> Target {
     match registered {
         Some(implementation) => Target::Scalar(implementation),
         None if function.language == LANGUAGE_INTERNAL => Target::System(function.source.clone()),
-        None => Target::System(by_oid().into()),
+        None if is_routine(function) => Target::Routine(function.oid),
+        None => Target::System(format!("function:{}", function.oid).into()),
     }
 }
 
@@ -633,7 +635,7 @@ pub fn call_of(
         stored,
         strict: f.strict,
         volatile: f.volatility == b'v',
-        parallel_safe: f.parallel == b's',
+        parallel_safe: f.parallel == b's' && !is_routine(f),
         arg_types: args.iter().map(|a| a.ty).collect(),
         args,
         return_type,

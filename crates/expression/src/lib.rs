@@ -37,7 +37,7 @@ pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, c
 pub use evaluation::{Evaluation, NoSubPlans, SubPlans};
 pub use json::{JsonPath, JsonQuery};
 pub use pieces::{Pieces, Weight};
-pub use routine::Routine;
+pub use routine::{Routine, is_routine};
 pub use subplan::{SubPlan, SubPlanKind, SubPlanTest};
 pub use user_aggregate::user_aggregate;
 

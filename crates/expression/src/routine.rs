@@ -22,13 +22,16 @@ pub struct Routine {
     columns: Option<Arc<[RowColumn]>>,
 }
 
+/// Whether a user wrote a function, in SQL or another language.
+pub fn is_routine(function: &Function) -> bool {
+    let written = matches!(function.language, classes::SQL_LANGUAGE | classes::PLPGSQL_LANGUAGE);
+    written && function.oid.0 >= classes::FIRST_USER_OID
+}
+
 impl Routine {
     /// The function of that OID, if a user wrote it.
     pub fn find(catalog: &Catalog, function: Oid) -> Option<&Arc<Function>> {
-        if function.0 < classes::FIRST_USER_OID {
-            return None;
-        }
-        catalog.function(function).filter(|f| matches!(f.language, classes::SQL_LANGUAGE | classes::PLPGSQL_LANGUAGE))
+        catalog.function(function).filter(|f| is_routine(f))
     }
 
     pub fn new(function: &Function, args: Vec<Expression>, return_type: Oid, columns: Option<Arc<[RowColumn]>>) -> Routine {

@@ -5,17 +5,17 @@
 use std::sync::Arc;
 
 use melba_catalog::{AggregateInfo, Catalog, Function};
-use melba_fmgr::{Aggregate, CallContext, MakeAggregate, RoutineCall, io};
+use melba_fmgr::{Aggregate, CallContext, MakeAggregate, io};
 use melba_types::{Datum, DbError, Oid, Result};
 
+use crate::Target;
+use crate::call::run_routine;
 use crate::compile::target_of;
-use crate::{Routine, Target};
 
 /// A function of an aggregate, with the types that it is called with.
 struct Step {
     function: Arc<Function>,
     target: Target,
-    is_routine: bool,
     arg_types: Vec<Oid>,
     return_type: Oid,
 }
@@ -40,23 +40,12 @@ impl Step {
     fn new(catalog: &Catalog, function: Oid, arg_types: Vec<Oid>, return_type: Oid) -> Result<Step> {
         let missing = || DbError::internal(format!("cache lookup failed for function {function}"));
         let function = catalog.function(function).ok_or_else(missing)?.clone();
-        let is_routine = Routine::find(catalog, function.oid).is_some();
-        Ok(Step { target: target_of(&function), is_routine, function, arg_types, return_type })
+        Ok(Step { target: target_of(&function), function, arg_types, return_type })
     }
 
     fn call(&self, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
         if self.function.strict && args.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
-        }
-        if self.is_routine {
-            return call.session.call_routine(&RoutineCall {
-                function: self.function.oid,
-                args,
-                arg_types: &self.arg_types,
-                return_type: self.return_type,
-                columns: None,
-                view: call.view,
-            });
         }
         let context = CallContext {
             session: call.session,
@@ -70,6 +59,7 @@ impl Step {
         match &self.target {
             Target::Scalar(f) => f(&context, args),
             Target::System(source) => call.session.system_function(source, &context, args),
+            Target::Routine(function) => run_routine(*function, &context, args),
         }
     }
 }

@@ -116,6 +116,7 @@ pub(super) fn casts(seed: &Seed) -> Vec<Arc<Cast>> {
         function: r.oid("castfunc"),
         context: r.char("castcontext"),
         method: r.char("castmethod"),
+        part_of_type: false,
     };
     seed.rows().map(|r| Arc::new(cast(r))).collect()
 }

@@ -218,3 +218,17 @@ fn aggregates_of_version_6_are_only_read_by_their_final_functions() {
     old[0] = VERSION_6;
     assert!(decode_change(&stored.key, &old).is_some());
 }
+
+#[test]
+fn casts_of_version_6_that_are_no_extension_s_are_parts_of_range_types() {
+    let cast = Catalog::default().cast(oids::INT4, oids::INT8).expect("a cast").clone();
+    for (oid, is_part) in [(Oid(16500), true), (Oid(classes::FIRST_EXTENSION_OID + 5), false)] {
+        let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Cast(Arc::new(Cast { oid, ..(*cast).clone() }))));
+        let value = stored.value.expect("a value");
+        let mut old = value[..value.len() - 1].to_vec();
+        old[0] = VERSION_6;
+        let (_, change) = decode_change(&stored.key, &old).expect("reads back");
+        let ObjectChange::Put(Object::Cast(read)) = change else { panic!("not a cast") };
+        assert_eq!(read.part_of_type, is_part);
+    }
+}

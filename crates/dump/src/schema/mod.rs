@@ -131,6 +131,12 @@ fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
     let sql = format!(
         "SELECT 'foreign table ' || c.oid::regclass FROM pg_catalog.pg_class c
             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {USER} AND c.relkind = 'f'
+         UNION ALL SELECT 'operator ' || o.oprname FROM pg_catalog.pg_operator o
+            JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace WHERE {USER} AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                WHERE d.classid = 'pg_catalog.pg_operator'::regclass AND d.objid = o.oid AND d.deptype = 'e')
+         UNION ALL SELECT 'cast from ' || c.castsource::regtype FROM pg_catalog.pg_cast c WHERE c.oid >= 16384
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                WHERE d.classid = 'pg_catalog.pg_cast'::regclass AND d.objid = c.oid AND d.deptype IN ('e', 'i'))
          UNION ALL SELECT 'aggregate ' || p.oid::regprocedure FROM pg_catalog.pg_proc p
             JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {USER} AND p.prokind = 'a' AND {OWN_FUNCTION}"
     );

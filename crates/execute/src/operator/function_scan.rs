@@ -36,7 +36,7 @@ impl RowIter {
             SetSource::System { call } => {
                 let args = call.args.iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
                 match &call.target {
-                    Target::Scalar(_) => {
+                    Target::Scalar(_) | Target::Routine(_) => {
                         let value = call.invoke(&call.context(ctx), &args)?;
                         Box::new(std::iter::once(Ok(vec![value])))
                     }
