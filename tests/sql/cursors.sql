@@ -69,3 +69,23 @@ prepare cached as select * from t order by id limit 1;
 execute cached;
 alter table t add w text;
 execute cached;
+
+-- The last row is found from the end, which is no way forward.
+begin;
+declare c no scroll cursor for select generate_series(1, 3);
+fetch last from c;
+rollback;
+begin;
+declare c no scroll cursor for select generate_series(1, 3);
+fetch absolute -1 from c;
+rollback;
+begin;
+declare c no scroll cursor for select generate_series(1, 3);
+fetch absolute 2 from c;
+fetch next from c;
+rollback;
+begin;
+declare c scroll cursor for select generate_series(1, 3);
+fetch last from c;
+fetch absolute -2 from c;
+rollback;

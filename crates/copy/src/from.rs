@@ -169,6 +169,16 @@ impl CopyFrom {
         self.flush().map_err(|e| self.earlier(e))
     }
 
+    /// Rows written so far.
+    pub fn rows(&self) -> u64 {
+        self.rows.saturating_sub(self.writer.skipped)
+    }
+
+    /// Rows left out so far, as their data could not be read.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
     /// The line that comes next.
     pub fn place(&self) -> String {
         format!("COPY {}, line {}", self.writer.target.relation.name, self.line + 1)

@@ -47,7 +47,9 @@ pub fn watch(engine: &Engine, instance: &Arc<Instance>, log: &Arc<ServerLog>, wo
 
 /// For metrics.
 fn count(work: &Work, event: &BackgroundEvent) {
-    let add = |counter: &AtomicU64, n: u64| drop(counter.fetch_add(n, Ordering::Relaxed));
+    let add = |counter: &AtomicU64, n: u64| {
+        counter.fetch_add(n, Ordering::Relaxed);
+    };
     match event {
         BackgroundEvent::Flushed { bytes, .. } => {
             add(&work.flushes, 1);

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
+use super::progress::Progress;
+
 /// pg_stat_activity.state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -46,6 +48,8 @@ pub struct Activity {
     /// It waits in pg_sleep().
     sleeps: AtomicU8,
     counters: [AtomicU64; Counter::COUNT],
+    /// How far its command is, if that is a long one.
+    pub progress: Progress,
 }
 
 /// What a session counts.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use melba_catalog::{Relation, RelationKind, Storage, quote_ident, trigger_events};
 use melba_engine::RelationLockMode;
 use melba_protocol::Format;
-use melba_types::{DbError, Result, bail, err};
+use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{CopyStmt, node::Node as N};
 
+use super::activity::Activity;
 use super::created_file;
 use super::portal::{CopyIn, CopyOut, Outcome};
+use super::progress::{Command, Running};
 use melba_analyze::ExprKind;
 use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
 use melba_ddl::Ddl;
@@ -27,31 +29,63 @@ use melba_types::BATCH_ROWS;
 /// Bytes read from a file at a time.
 const FILE_CHUNK_BYTES: usize = 256 << 10;
 
-impl CopyIn for CopyFrom {
-    fn feed(&mut self, data: &[u8]) -> Result<()> {
-        CopyFrom::feed(self, data)
-    }
+/// Figures of pg_stat_progress_copy, by their numbers.
+const BYTES_PROCESSED: usize = 1;
+const BYTES_TOTAL: usize = 2;
+const TUPLES_PROCESSED: usize = 3;
+const COMMAND: usize = 5;
+const TYPE: usize = 6;
+const TUPLES_SKIPPED: usize = 7;
 
-    fn catch_up(&mut self) -> Result<()> {
-        CopyFrom::catch_up(self)
-    }
+/// A COPY that others see the progress of.
+struct Watched<C> {
+    copy: C,
+    running: Running,
+}
 
-    fn place(&self) -> String {
-        CopyFrom::place(self)
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<u64> {
-        CopyFrom::finish(&mut self)
+impl<C> Watched<C> {
+    fn new(cx: &CopyContext<'_>, copy: C, relation: Oid, s: &CopyStmt) -> Watched<C> {
+        let running = Running::begin(cx.activity, Command::Copy, relation);
+        running.set(COMMAND, if s.is_from { 1 } else { 2 });
+        // A file, or the client.
+        running.set(TYPE, if s.filename.is_empty() { 3 } else { 1 });
+        Watched { copy, running }
     }
 }
 
-impl CopyOut for CopyTo {
+impl CopyIn for Watched<CopyFrom> {
+    fn feed(&mut self, data: &[u8]) -> Result<()> {
+        self.running.add(BYTES_PROCESSED, data.len() as i64);
+        self.copy.feed(data)?;
+        self.running.set(TUPLES_PROCESSED, self.copy.rows() as i64);
+        self.running.set(TUPLES_SKIPPED, self.copy.skipped() as i64);
+        Ok(())
+    }
+
+    fn catch_up(&mut self) -> Result<()> {
+        self.copy.catch_up()
+    }
+
+    fn place(&self) -> String {
+        self.copy.place()
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<u64> {
+        self.copy.finish()
+    }
+}
+
+impl CopyOut for Watched<CopyTo> {
     fn next(&mut self, out: &mut Vec<u8>) -> Result<bool> {
-        CopyTo::next(self, out)
+        let before = out.len();
+        let is_more = self.copy.next(out)?;
+        self.running.add(BYTES_PROCESSED, (out.len() - before) as i64);
+        self.running.set(TUPLES_PROCESSED, self.copy.rows() as i64);
+        Ok(is_more)
     }
 
     fn rows(&self) -> u64 {
-        CopyTo::rows(self)
+        self.copy.rows()
     }
 }
 
@@ -65,6 +99,8 @@ pub struct CopyContext<'a> {
     pub query: &'a dyn Fn(&N) -> Result<Outcome>,
     /// Cursors are open.
     pub has_portals: bool,
+    /// Of the session.
+    pub activity: &'a Arc<Activity>,
 }
 
 /// Runs COPY; transfers with a file are done when this returns.
@@ -188,12 +224,14 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     let width = columns.len();
     let format = wire_format(&options);
     let writer = TableWriter::new(target, cx.tx.engine.clone());
-    let mut copy = CopyFrom::new(exec, cx.tx.clone(), writer, columns, defaults, filter, options);
+    let copy = CopyFrom::new(exec, cx.tx.clone(), writer, columns, defaults, filter, options);
+    let mut copy = Watched::new(cx, copy, relation.oid, s);
     if s.filename.is_empty() {
         return Ok(Outcome::CopyIn { format, columns: width, copy: Box::new(copy) });
     }
     // The user names a file of the server's machine, not one of the database.
     let mut file = fs::File::open(&s.filename).map_err(|e| file_error(&s.filename, "reading", &e))?;
+    copy.running.set(BYTES_TOTAL, file.metadata().map_or(0, |file| file.len() as i64));
     let mut chunk = vec![0; FILE_CHUNK_BYTES];
     loop {
         let read = file.read(&mut chunk).map_err(|e| file_error(&s.filename, "reading", &e))?;
@@ -202,7 +240,7 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
         }
         copy.feed(&chunk[..read])?;
     }
-    Ok(Outcome::Done { tag: format!("COPY {}", CopyFrom::finish(&mut copy)?) })
+    Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) })
 }
 
 /// For every column, what it gets when the input lacks it.
@@ -217,6 +255,7 @@ fn column_defaults(cx: &CopyContext<'_>, relation: &Arc<Relation>) -> Result<Vec
 }
 
 fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
+    let mut relation_oid = Oid::INVALID;
     let outcome = match (&s.relation, s.query.as_deref()) {
         (Some(name), _) => {
             let relation = cx.ddl.open_relation(name, RelationLockMode::AccessShare)?;
@@ -237,6 +276,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
                     error.hint("Try the COPY (SELECT ...) TO variant.")
                 });
             }
+            relation_oid = relation.oid;
             let columns = copied_columns(&relation, &strings(&s.attlist))?;
             let list: Vec<String> = columns.iter().map(|at| quote_ident(&relation.columns[*at].name).into_owned()).collect();
             let text = format!("SELECT {} FROM ONLY {}", list.join(", "), cx.ddl.qualified_name(&relation));
@@ -256,7 +296,8 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
     options.check_columns(None, &names)?;
     let types = columns.iter().map(|c| c.ty).collect();
     let session = (cx.exec)().session.clone();
-    let mut copy = CopyTo::new(session, Box::new(move || source.next(BATCH_ROWS)), names, types, options);
+    let copy = CopyTo::new(session, Box::new(move || source.next(BATCH_ROWS)), names, types, options);
+    let mut copy = Watched::new(cx, copy, relation_oid, s);
     if s.filename.is_empty() {
         return Ok(Outcome::CopyOut { format, columns: width, copy: Box::new(copy) });
     }

@@ -201,7 +201,8 @@ fn copy(
 ) -> Result<Outcome> {
     // The statement's own portal may be among them, without a name.
     let has_portals = context.session.portals.has_named();
-    copy::run(&CopyContext { ddl, tx, exec, query, has_portals }, s)
+    let activity = &context.session.activity;
+    copy::run(&CopyContext { ddl, tx, exec, query, has_portals, activity }, s)
 }
 
 fn create_table_as(

@@ -46,6 +46,7 @@ mod portals;
 mod positioned;
 mod prepared;
 mod procedure_transactions;
+mod progress;
 mod reset;
 mod resets;
 mod routine;

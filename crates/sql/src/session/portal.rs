@@ -306,6 +306,10 @@ impl Rows {
 
     /// Goes to row `row` (0: before the first); true when there is such a row. Negative rows count from the end.
     pub fn absolute(&mut self, row: i64) -> Result<bool> {
+        if row < 0 {
+            // From the end it is a step back, also to the last row.
+            self.check_backward()?;
+        }
         let target = if row >= 0 {
             row as u64
         } else {

@@ -9,8 +9,9 @@ use melba_types::inet::Inet;
 use melba_types::numeric::Numeric;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, TreeId, oids};
 
-use super::backends::Addresses;
+use super::backends::{Addresses, Backend};
 use super::context::StatementContext;
+use super::progress;
 use melba_settings::Reconfigured;
 use melba_settings::configuration::Place;
 use melba_settings::table::{Context, Type};
@@ -80,8 +81,7 @@ impl StatementContext {
             "pg_stat_get_io" => Ok(self.io_rows()),
             "pg_stat_statements_1_12" => Ok(self.statement_rows(matches!(args[0], Datum::Bool(true)))),
             "pg_stat_get_slru" => Ok(self.slru_rows()),
-            // Nothing of what it tells of happens here.
-            "pg_stat_get_progress_info" => Ok(Vec::new()),
+            "pg_stat_get_progress_info" => Ok(self.progress_rows(args[0].as_str())),
             "pg_stat_get_activity" => Ok(self.activity_rows(args)),
             _ => match self.monitoring_rows(source, args) {
                 Some(rows) => rows,
@@ -243,6 +243,18 @@ impl StatementContext {
     }
 
     /// Whether this user may see what sessions of a role do.
+    /// Of the sessions that run a command of that name; only COPY tells how far it is.
+    fn progress_rows(&self, command: &str) -> Vec<Vec<Datum>> {
+        let Some(command) = progress::Command::by_name(command) else { return Vec::new() };
+        let backends = self.session.instance.backends.all();
+        let row = |backend: &Arc<Backend>| {
+            let (relation, figures) = backend.activity.progress.of(command)?;
+            let is_seen = self.sees_activity_of(backend.role);
+            Some(progress::row(backend.pid, backend.database, relation, &figures, is_seen))
+        };
+        backends.iter().filter_map(row).collect()
+    }
+
     pub(super) fn sees_activity_of(&self, role: Oid) -> bool {
         const READ_ALL_STATS: Oid = Oid(3375);
         [role, READ_ALL_STATS].iter().any(|wanted| self.catalog.has_role(self.user.oid, *wanted, RoleUse::Inherit))

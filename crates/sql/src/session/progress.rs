@@ -1,0 +1,101 @@
+//! How far a long command is (pg_stat_progress_*): figures that only its session writes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering::Relaxed};
+
+use melba_types::{Datum, Oid};
+
+use super::activity::Activity;
+
+/// Figures that pg_stat_get_progress_info() gives.
+pub const FIGURES: usize = 20;
+
+/// What is under way, by the name that pg_stat_get_progress_info() knows it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Command {
+    Copy = 1,
+}
+
+impl Command {
+    pub fn by_name(name: &str) -> Option<Command> {
+        name.eq_ignore_ascii_case("copy").then_some(Command::Copy)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// 0: nothing is under way.
+    command: AtomicU8,
+    relation: AtomicU32,
+    figures: [AtomicI64; FIGURES],
+}
+
+impl Progress {
+    /// The relation and the figures of a command that is under way.
+    pub fn of(&self, command: Command) -> Option<(Oid, [i64; FIGURES])> {
+        let is_it = self.command.load(Relaxed) == command as u8;
+        is_it.then(|| (Oid(self.relation.load(Relaxed)), std::array::from_fn(|at| self.figures[at].load(Relaxed))))
+    }
+}
+
+/// A command that is under way as long as this lives.
+pub struct Running(Arc<Activity>);
+
+impl Running {
+    pub fn begin(activity: &Arc<Activity>, command: Command, relation: Oid) -> Running {
+        let progress = &activity.progress;
+        progress.figures.iter().for_each(|figure| figure.store(0, Relaxed));
+        progress.relation.store(relation.0, Relaxed);
+        progress.command.store(command as u8, Relaxed);
+        Running(activity.clone())
+    }
+
+    /// `number`: as `paramN`.
+    pub fn set(&self, number: usize, value: i64) {
+        self.0.progress.figures[number - 1].store(value, Relaxed);
+    }
+
+    pub fn add(&self, number: usize, value: i64) {
+        let figure = &self.0.progress.figures[number - 1];
+        figure.store(figure.load(Relaxed) + value, Relaxed);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.progress.command.store(0, Relaxed);
+    }
+}
+
+/// A row of pg_stat_get_progress_info(): pid, datid, relid, param1 and so on; who may not see them gets no more than the first two.
+pub fn row(pid: i32, database: Oid, relation: Oid, figures: &[i64; FIGURES], is_seen: bool) -> Vec<Datum> {
+    let seen = |value: Datum| if is_seen { value } else { Datum::Null };
+    let mut row = vec![Datum::Int4(pid), Datum::Oid(database.0), seen(Datum::Oid(relation.0))];
+    row.extend(figures.iter().map(|figure| seen(Datum::Int8(*figure))));
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_long_as_it_runs() {
+        let activity = Arc::<Activity>::default();
+        assert!(activity.progress.of(Command::Copy).is_none());
+        let running = Running::begin(&activity, Command::Copy, Oid(7));
+        running.set(5, 1);
+        running.add(1, 10);
+        running.add(1, 5);
+        let (relation, figures) = activity.progress.of(Command::Copy).expect("it runs");
+        assert_eq!((relation, figures[0], figures[4]), (Oid(7), 15, 1));
+        drop(running);
+        assert!(activity.progress.of(Command::Copy).is_none());
+        Running::begin(&activity, Command::Copy, Oid(8)).set(2, 1);
+        let again = Running::begin(&activity, Command::Copy, Oid(9));
+        assert_eq!(activity.progress.of(Command::Copy).map(|(_, figures)| figures[1]), Some(0), "figures begin anew");
+        drop(again);
+    }
+}
