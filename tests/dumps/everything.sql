@@ -10,6 +10,7 @@ alter type app.mood add value 'it''s odd' before 'happy';
 create domain app.positive as integer default 1 constraint more_than_zero check (value > 0);
 create domain app.word as varchar(20) collate "C" not null;
 create type app.point as (x integer, y numeric(8,2), note text collate "C");
+create table app.points of app.point (primary key (x), y with options default 1.5 not null, check (y > 0));
 create type app.floatrange as range (subtype = float8, subtype_diff = float8mi);
 create type app.wordrange as range (subtype = text, collation = "C", subtype_opclass = text_pattern_ops, multirange_type_name = app.words);
 create type app.moods as range (subtype = app.mood);

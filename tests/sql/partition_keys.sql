@@ -64,6 +64,13 @@ set constraints of_b deferred;
 insert into fk values (13, 1, 'never');
 set constraints of_b immediate;
 rollback;
+-- ALTER CONSTRAINT
+alter table fk alter constraint of_b deferrable initially deferred;
+select conrelid::regclass, condeferrable, condeferred from pg_constraint where conname = 'of_b' order by 1;
+alter table fk alter constraint of_b not deferrable;
+select conrelid::regclass, condeferrable, condeferred from pg_constraint where conname = 'of_b' order by 1;
+alter table pk alter constraint pk_pkey deferrable;
+alter table pk alter constraint none deferrable;
 create table refuses (b text references pk (b)) partition by list (b);
 create table refuses1 partition of refuses for values in ('later');
 insert into refuses values ('later');

@@ -17,6 +17,7 @@ use super::alter_kind::check_form;
 use super::create_table::TableBuilder;
 use super::schema::{given, object_word};
 use super::storage_parameters::{ParametersOf, reset_list};
+use super::typed_table::{cascades, check_typed};
 use melba_parse::nodes::inner;
 
 /// Names that columns may not have.
@@ -43,15 +44,24 @@ impl Ddl<'_> {
         check_kind(s.objtype(), &relation)?;
         self.require_own_relation(&relation)?;
         self.refuse_pending_events(&relation, "ALTER TABLE")?;
+        commands.iter().try_for_each(|c| check_typed(&relation, c))?;
+        let mut tables = match cascades(&commands) {
+            Some(cascade) => self.typed_tables(&relation, cascade)?,
+            None => Vec::new(),
+        };
+        tables.insert(0, relation.oid);
         // As PostgreSQL: drops first, then types, then the rest.
         commands.sort_by_key(|c| pass(c.subtype()));
         let is_type = |c: &&AlterTableCmd| c.subtype() == At::AtAlterColumnType;
         let first = commands.iter().position(is_type).unwrap_or(commands.len());
         let (before, rest) = commands.split_at(first);
         let (types, after) = rest.split_at(rest.iter().filter(|c| is_type(c)).count());
-        before.iter().try_for_each(|c| self.alter_command(relation.oid, c, name.inh))?;
-        self.alter_column_types(relation.oid, types, name.inh)?;
-        after.iter().try_for_each(|c| self.alter_command(relation.oid, c, name.inh))?;
+        for table in tables {
+            let recurse = name.inh || table != relation.oid;
+            before.iter().try_for_each(|c| self.alter_command(table, c, recurse))?;
+            self.alter_column_types(table, types, recurse)?;
+            after.iter().try_for_each(|c| self.alter_command(table, c, recurse))?;
+        }
         Ok(tag)
     }
 
@@ -68,13 +78,15 @@ impl Ddl<'_> {
             (At::AtAddIndexConstraint | At::AtAddIndex, _) => Err(DbError::unsupported("this form of ADD CONSTRAINT")),
             (At::AtDropConstraint, _) => self.drop_table_constraint(&relation, c, recurse),
             (At::AtValidateConstraint, _) => self.validate_constraint(&relation, &c.name, recurse),
-            (At::AtAlterConstraint, _) => Err(DbError::unsupported("ALTER CONSTRAINT")),
+            (At::AtAlterConstraint, Some(N::AtalterConstraint(c))) => self.alter_constraint(&relation, c, recurse),
             (At::AtChangeOwner, _) => {
                 let spec = c.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
                 self.change_relation_owner(&relation, self.role_spec(spec)?)
             }
             (At::AtSetLogged, _) => self.set_logged(&relation, Persistence::Permanent),
             (At::AtSetUnLogged, _) => self.set_logged(&relation, Persistence::Unlogged),
+            (At::AtAddOf, Some(N::TypeName(name))) => self.set_table_type(&relation, name),
+            (At::AtDropOf, _) => self.clear_table_type(&relation),
             (At::AtAddInherit, Some(N::RangeVar(parent))) => self.add_inherit(&relation, parent),
             (At::AtDropInherit, Some(N::RangeVar(parent))) => self.drop_inherit(&relation, parent),
             (At::AtAttachPartition, Some(N::PartitionCmd(part))) => match relation.index {
@@ -303,7 +315,7 @@ impl Ddl<'_> {
         self.tx.put(melba_catalog::Object::Constraint(Arc::new(Row { validated: true, ..row.clone() })));
     }
 
-    fn constraint_of(&self, relation: &Relation, name: &str) -> Result<Arc<Row>> {
+    pub fn constraint_of(&self, relation: &Relation, name: &str) -> Result<Arc<Row>> {
         let catalog = self.catalog();
         let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == *name);
         found

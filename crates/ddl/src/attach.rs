@@ -234,6 +234,9 @@ impl Ddl<'_> {
             .detail(format!("This operation is not supported for {}.", super::plural(child.kind))));
         }
         self.require_owner(child.owner, "table", &child.name)?;
+        if child.of_type.is_valid() {
+            bail!(WRONG_OBJECT_TYPE, "cannot attach a typed table as partition");
+        }
         if child.is_partition() {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is already a partition", child.name);
         }

@@ -60,12 +60,17 @@ impl Ddl<'_> {
         self.check_on_commit(s.oncommit(), persistence)?;
         let mut inheritance = self.inheritance(&s.inh_relations, s.partbound.is_some(), persistence)?;
         let mut builder = TableBuilder { table: name.relname.clone(), ..TableBuilder::default() };
+        let of_type = match &s.of_typename {
+            Some(name) => self.add_type_columns(&mut builder, name, &s.table_elts)?,
+            None => Oid::INVALID,
+        };
         for element in &s.table_elts {
             // Each name is compared with those before it.
             if builder.columns.len() > COLUMNS_MAX {
                 break;
             }
             match inner(element)? {
+                N::ColumnDef(_) if of_type.is_valid() => {}
                 N::ColumnDef(def) if inheritance.is_partition => self.add_partition_column(&mut builder, def, &inheritance)?,
                 N::ColumnDef(def) => self.add_column_definition(&mut builder, def)?,
                 N::Constraint(c) => builder.constraints.push((None, (**c).clone())),
@@ -84,6 +89,9 @@ impl Ddl<'_> {
             None => self.put_table(namespace, &name.relname, persistence, builder.columns, options)?,
         };
         self.note_on_commit(relation, s.oncommit());
+        if of_type.is_valid() {
+            self.put_relation(Relation { of_type, ..(*self.relation(relation)?).clone() });
+        }
         self.set_parents(relation, &inheritance)?;
         if let (Some(bound), [parent]) = (&s.partbound, &inheritance.parents[..]) {
             self.set_partition_bound(relation, parent, bound)?;
@@ -184,7 +192,7 @@ impl Ddl<'_> {
     }
 
     /// Collects the constraints written at the column that comes next.
-    fn add_column_constraints(
+    pub(super) fn add_column_constraints(
         &self,
         builder: &mut TableBuilder,
         def: &ColumnDef,
@@ -445,9 +453,6 @@ pub fn serial_type(name: &str) -> Option<Oid> {
 }
 
 fn refuse_unsupported(s: &CreateStmt) -> Result<()> {
-    if s.of_typename.is_some() {
-        return Err(DbError::unsupported("CREATE TABLE OF"));
-    }
     if !s.tablespacename.is_empty() && s.tablespacename != "pg_default" {
         bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.tablespacename);
     }

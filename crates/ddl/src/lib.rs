@@ -6,6 +6,7 @@
 mod access;
 mod aggregate;
 mod alter_column;
+mod alter_constraint;
 mod alter_kind;
 mod alter_table;
 mod attach;
@@ -51,6 +52,7 @@ mod storage_parameters;
 mod transition;
 mod trigger;
 mod truncate;
+mod typed_table;
 mod types;
 mod view;
 

@@ -230,7 +230,7 @@ impl Ddl<'_> {
         Ok(true)
     }
 
-    fn pass_constraints_on(&self, parent: &Relation, before: &[Oid]) -> Result<()> {
+    pub fn pass_constraints_on(&self, parent: &Relation, before: &[Oid]) -> Result<()> {
         let before = if before.is_empty() { &[Oid::INVALID][..] } else { before };
         if parent.constraints.iter().all(|c| before.contains(c)) {
             return Ok(());
@@ -405,7 +405,8 @@ impl Ddl<'_> {
 
     /// RENAME COLUMN.
     pub fn rename_column_everywhere(&self, relation: &Relation, s: &RenameStmt) -> Result<()> {
-        let (from, to, recurse) = (&*s.subname, &*s.newname, s.relation.as_ref().is_none_or(|r| r.inh));
+        let (from, to, recurse) =
+            (&*s.subname, &*s.newname, relation.of_type.is_valid() || s.relation.as_ref().is_none_or(|r| r.inh));
         let column = relation.columns.iter().find(|c| !c.dropped && *c.name == *from);
         if column.is_some_and(|c| c.inherited > 0) {
             bail!(INVALID_TABLE_DEFINITION, "cannot rename inherited column \"{from}\"");

@@ -29,7 +29,7 @@ impl Ddl<'_> {
             }
             ObjectType::ObjectColumn | ObjectType::ObjectAttribute => {
                 if let Some(relation) = self.renamed_relation(s)? {
-                    self.rename_column_everywhere(&relation, s)?;
+                    self.rename_column_and_typed(&relation, s)?;
                 }
                 Ok(relation_tag())
             }

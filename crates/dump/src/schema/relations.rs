@@ -12,7 +12,7 @@ const SEQUENCE_OPTIONS: &str =
 /// What is said of tables and sequences once they are there.
 pub fn before(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = Vec::new();
-    for sql in [partitions(), inherited_defaults(), columns(), identities(), owned_sequences()] {
+    for sql in [partitions(), inherited_defaults(), columns(), typed_tables(), identities(), owned_sequences()] {
         all.extend(reader.entries(Section::Before, &sql)?);
     }
     Ok(all)
@@ -104,6 +104,15 @@ fn inherited_defaults() -> String {
     )
 }
 
+/// Typed tables are made as others, so that their columns may have defaults.
+fn typed_tables() -> String {
+    format!(
+        "SELECT 'TABLE', n.nspname, c.relname, format('ALTER TABLE %I.%I OF %s;', n.nspname, c.relname, c.reloftype::regtype)
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND c.reloftype <> 0 AND {USER} ORDER BY c.oid"
+    )
+}
+
 /// The options that ALTER COLUMN ... SET takes; a server may keep notes of its own beside them.
 const IS_OPTION: &str = "o LIKE 'n\\_distinct%'";
 
@@ -179,15 +188,15 @@ fn indexes() -> String {
     )
 }
 
-/// Keys first: foreign keys need them.
+/// Keys first: foreign keys need them. Those of partitioned tables reach their partitions, which are attached by then.
 fn constraints() -> String {
     format!(
         "SELECT CASE o.contype WHEN 'f' THEN 'FK CONSTRAINT' ELSE 'CONSTRAINT' END, n.nspname, c.relname,
-            format('ALTER TABLE %s%I.%I ADD CONSTRAINT %I %s;', CASE WHEN o.contype IN ('c', 'n') THEN '' ELSE 'ONLY ' END,
+            format('ALTER TABLE %s%I.%I ADD CONSTRAINT %I %s;', CASE WHEN o.contype IN ('c', 'n') OR c.relkind = 'p' AND o.contype = 'f' THEN '' ELSE 'ONLY ' END,
                 n.nspname, c.relname, o.conname, pg_get_constraintdef(o.oid))
          FROM pg_catalog.pg_constraint o JOIN pg_catalog.pg_class c ON c.oid = o.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          WHERE {USER} AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
-            AND (o.contype IN ('p', 'u', 'x', 'f') OR o.contype IN ('c', 'n') AND NOT o.convalidated AND o.conislocal)
+            AND (o.contype IN ('p', 'u', 'x') OR o.contype = 'f' AND o.conparentid = 0 OR o.contype IN ('c', 'n') AND NOT o.convalidated AND o.conislocal)
          ORDER BY o.contype = 'f', o.oid"
     )
 }

@@ -372,3 +372,30 @@ fn a_foreign_key_of_partitions_is_validated_later() {
         ("select count(*) from pg_constraint where conname = 'k' and convalidated", "T D:2 C:SELECT 1 Z:I"),
     ]);
 }
+
+/// PostgreSQL has it since 18.
+#[test]
+fn constraints_are_altered() {
+    check(&[
+        ("create table pk (a int primary key)", "C:CREATE TABLE Z:I"),
+        ("create table fk (a int references pk not enforced)", "C:CREATE TABLE Z:I"),
+        ("insert into fk values (1)", "C:INSERT 0 1 Z:I"),
+        ("alter table fk alter constraint fk_a_fkey enforced", "E23503 Z:I"),
+        ("insert into pk values (1)", "C:INSERT 0 1 Z:I"),
+        ("alter table fk alter constraint fk_a_fkey enforced", "C:ALTER TABLE Z:I"),
+        ("insert into fk values (2)", "E23503 Z:I"),
+        ("alter table fk alter constraint fk_a_fkey not enforced", "C:ALTER TABLE Z:I"),
+        ("insert into fk values (2)", "C:INSERT 0 1 Z:I"),
+        ("create table parent (a int constraint there not null no inherit)", "C:CREATE TABLE Z:I"),
+        ("create table child () inherits (parent)", "C:CREATE TABLE Z:I"),
+        ("insert into child values (null)", "C:INSERT 0 1 Z:I"),
+        ("alter table parent alter constraint there inherit", "E23502 Z:I"),
+        ("delete from child", "C:DELETE 1 Z:I"),
+        ("alter table parent alter constraint there inherit", "C:ALTER TABLE Z:I"),
+        ("insert into child values (null)", "E23502 Z:I"),
+        ("alter table child alter constraint there no inherit", "E55000 Z:I"),
+        ("alter table parent alter constraint there no inherit", "C:ALTER TABLE Z:I"),
+        ("insert into child values (null)", "E23502 Z:I"),
+        ("alter table parent alter constraint there not enforced", "E42809 Z:I"),
+    ]);
+}
