@@ -396,7 +396,9 @@ impl TableScan {
         let inside = |id: RowId| self.morsel.from <= id && id < self.morsel.to;
         let mut wanted: Vec<u32> = Vec::with_capacity(row_ids.len());
         if plain {
-            wanted.extend((0..row_ids.len() as u32).filter(|i| inside(row_ids[*i as usize])));
+            // The ids ascend.
+            let before = |bound: RowId| row_ids.partition_point(|id| *id < bound) as u32;
+            wanted.extend(before(self.morsel.from)..before(self.morsel.to));
         } else {
             let csns = reader.csns(range.clone())?;
             let dead = reader.tombstones(range)?;
