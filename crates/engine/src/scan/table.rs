@@ -164,6 +164,19 @@ impl TableScan {
 
     /// The next rows, whose columns are read when they are asked for; never none.
     pub fn next_piece(&mut self) -> Result<Option<ScanPiece<'_>>> {
+        if let Some(ScanBatch { row_ids, columns }) = self.memory_rows()? {
+            return Ok(Some(ScanPiece::loaded(self, row_ids, columns)));
+        }
+        while self.segments.run < self.runs.len() {
+            if let Some((row_ids, rows)) = self.segment_rows()? {
+                return Ok(Some(ScanPiece::new(self, row_ids, rows)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next rows of memory, as long as there are any.
+    fn memory_rows(&mut self) -> Result<Option<ScanBatch>> {
         while !self.memory.done {
             let mut columns = empty_columns(&self.layout, &self.projection, 0)?;
             let mut row_ids = Vec::new();
@@ -174,12 +187,7 @@ impl TableScan {
                 }
             }
             if !row_ids.is_empty() {
-                return Ok(Some(ScanPiece::loaded(self, row_ids, columns)));
-            }
-        }
-        while self.segments.run < self.runs.len() {
-            if let Some((row_ids, rows)) = self.segment_rows()? {
-                return Ok(Some(ScanPiece::new(self, row_ids, rows)));
+                return Ok(Some(ScanBatch { row_ids, columns }));
             }
         }
         Ok(None)
@@ -204,10 +212,13 @@ impl TableScan {
         Ok(None)
     }
 
-    /// Passes the row group that comes next, if all of its rows are the view's, and the least and the greatest value of each projected
-    /// column are known without reading it: these, as two rows.
-    pub fn next_extremes(&mut self) -> Result<Option<Vec<Column>>> {
-        if !self.memory.done || !self.skip_groups()? {
+    /// The next rows of memory; then the row group that comes next, if all of its rows are the view's, and the least and the greatest
+    /// value of each projected column are known without reading it: these, as two rows. Beside them, how many rows were passed.
+    pub fn next_extremes(&mut self) -> Result<Option<(Vec<Column>, usize)>> {
+        if let Some(ScanBatch { row_ids, columns }) = self.memory_rows()? {
+            return Ok(Some((columns, row_ids.len())));
+        }
+        if !self.skip_groups()? {
             return Ok(None);
         }
         let (reader, group) = (&self.runs[self.segments.run].reader, self.segments.group);
@@ -222,7 +233,7 @@ impl TableScan {
             extremes.push(greatest);
             columns.push(extremes);
         }
-        Ok(self.whole_group().map(|_| columns))
+        Ok(self.whole_group().map(|rows| (columns, rows)))
     }
 
     /// Passes the row group that comes next, if the view sees all of its rows and nothing newer replaces any; its rows.

@@ -181,12 +181,15 @@ impl Operator for TableScanOp {
                     self.done = true;
                     break;
                 };
+                note_scan(ctx, self.node.source.tree, 0, rows);
                 return Ok(give(&mut self.pending, Batch { columns: vec![], rows }, limit));
             }
             if self.node.extremes
-                && let Some(columns) = scan.next_extremes()?
+                && let Some((columns, passed)) = scan.next_extremes()?
             {
-                return Ok(give(&mut self.pending, Batch { columns, rows: 2 }, limit));
+                note_scan(ctx, self.node.source.tree, 0, passed);
+                let rows = columns.first().map_or(0, Column::len);
+                return Ok(give(&mut self.pending, Batch { columns, rows }, limit));
             }
             let top = self.top.as_deref().zip(self.node.top_filter.map(|(column, _)| column));
             if let Some(zone) = top.and_then(|(top, column)| top.zone(self.node.source.projection[column])) {

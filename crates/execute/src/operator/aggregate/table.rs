@@ -318,7 +318,9 @@ mod tests {
         assert_eq!(own_near.absorb(&GroupTable { near: Some(near), ..GroupTable::default() }, 1).0, [1, 0]);
         let long = |keys: &[(&str, u32)]| {
             let mut out = LongKeys::default();
-            keys.iter().for_each(|(key, group)| drop(out.insert(key.as_bytes(), *group)));
+            for (key, group) in keys {
+                out.insert(key.as_bytes(), *group);
+            }
             out
         };
         let mut own = GroupTable { words: words(&[10]), long: long(&[("a", 1)]), ..GroupTable::default() };
