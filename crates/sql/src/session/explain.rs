@@ -5,22 +5,26 @@ use std::time::{Duration, Instant};
 
 use melba_catalog::Catalog;
 use melba_parse::command::is_query;
-use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
+use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{DefElem, ExplainStmt};
 
 use super::context::StatementContext;
 use super::pipeline;
 use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
+use super::serialization::Serialization;
 use melba_parse::nodes::{option_text, options};
 use melba_plan::explain::{ExplainOptions, explain, explain_document};
 use melba_plan::explain_document::{self as document, Format, Value};
+use melba_protocol::Format as WireFormat;
 use melba_transaction::Tx;
 
 struct Options {
     plan: ExplainOptions,
     summary: bool,
     verbose: bool,
+    /// How rows are made ready to be sent.
+    serialize: Option<WireFormat>,
     /// `None`: text.
     format: Option<Format>,
 }
@@ -28,7 +32,7 @@ struct Options {
 /// Reads the list of options by PostgreSQL's rules.
 fn read_options(s: &ExplainStmt) -> Result<Options> {
     let (mut analyze, mut costs, mut generic, mut format) = (false, true, false, None);
-    let (mut timing, mut summary, mut wal, mut serialize, mut verbose) = (None, None, false, false, false);
+    let (mut timing, mut summary, mut wal, mut serialize, mut verbose) = (None, None, false, None, false);
     for def in options(&s.options) {
         let on = || option_on(def);
         match def.defname.as_str() {
@@ -38,17 +42,17 @@ fn read_options(s: &ExplainStmt) -> Result<Options> {
             "timing" => timing = Some(on()?),
             "summary" => summary = Some(on()?),
             "wal" => wal = on()?,
-            // Nothing is counted for these: there are no shared buffers, no settings that change plans, and no more to say.
             "verbose" => verbose = on()?,
-            "buffers" | "settings" | "memory" => drop(on()?),
-            "serialize" => {
-                serialize = option_text(def).is_none_or(|v| !matches!(&*v.to_ascii_lowercase(), "none" | "off" | "false"))
-            }
+            // There are no shared buffers, whose counts are not shown while they are 0, and no settings that change plans.
+            "buffers" | "settings" => drop(on()?),
+            "memory" if on()? => return Err(DbError::unsupported("EXPLAIN option MEMORY")),
+            "memory" => {}
+            "serialize" => serialize = read_serialize(def)?,
             "format" => format = read_format(def)?,
             other => return Err(err!(SYNTAX_ERROR, "unrecognized EXPLAIN option \"{other}\"").at(def.location)),
         }
     }
-    for (given, name) in [(wal, "WAL"), (timing == Some(true), "TIMING"), (serialize, "SERIALIZE")] {
+    for (given, name) in [(wal, "WAL"), (timing == Some(true), "TIMING"), (serialize.is_some(), "SERIALIZE")] {
         if given && !analyze {
             bail!(INVALID_PARAMETER_VALUE, "EXPLAIN option {name} requires ANALYZE");
         }
@@ -57,7 +61,7 @@ fn read_options(s: &ExplainStmt) -> Result<Options> {
         bail!(INVALID_PARAMETER_VALUE, "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together");
     }
     let plan = ExplainOptions { costs, analyze, timing: timing.unwrap_or(true) };
-    Ok(Options { plan, summary: summary.unwrap_or(analyze), verbose, format })
+    Ok(Options { plan, summary: summary.unwrap_or(analyze), verbose, serialize, format })
 }
 
 fn option_on(def: &DefElem) -> Result<bool> {
@@ -65,6 +69,18 @@ fn option_on(def: &DefElem) -> Result<bool> {
         None | Some("true" | "on" | "1") => Ok(true),
         Some("false" | "off" | "0") => Ok(false),
         Some(_) => Err(err!(SYNTAX_ERROR, "{} requires a Boolean value", def.defname)),
+    }
+}
+
+fn read_serialize(def: &DefElem) -> Result<Option<WireFormat>> {
+    match option_text(def).as_deref() {
+        None | Some("text") => Ok(Some(WireFormat::Text)),
+        Some("binary") => Ok(Some(WireFormat::Binary)),
+        Some("off" | "none") => Ok(None),
+        Some(other) => {
+            Err(err!(INVALID_PARAMETER_VALUE, "unrecognized value for EXPLAIN option \"serialize\": \"{other}\"")
+                .at(def.location))
+        }
     }
 }
 
@@ -161,9 +177,14 @@ fn plan_lines(
     planned.plan.check_constants()?;
     pipeline::lock_relations(tx, &planned.plan)?;
     planned.permissions.check(&context.catalog, context.user.oid)?;
+    let mut serialization = options.serialize.zip(planned.columns.as_ref()).map(|(format, columns)| {
+        let types = columns.iter().map(|column| column.ty).collect();
+        Serialization::new(format, types)
+    });
     let started = Instant::now();
+    let mut take = |batch: &Batch| serialization.as_mut().map_or(Ok(()), |s| s.take(&**context, batch));
     let timings = match options.plan.analyze {
-        true => pipeline::run_measured(context, tx, &planned, parameters)?,
+        true => pipeline::run_measured(context, tx, &planned, parameters, &mut take)?,
         false => Vec::new(),
     };
     let execution = started.elapsed();
@@ -180,6 +201,9 @@ fn plan_lines(
         if options.plan.analyze {
             query.push(("Triggers".into(), Value::Groups("Trigger", vec![])));
         }
+        if let Some(serialization) = &serialization {
+            query.push(("Serialization".into(), serialization.group(options.plan.timing)));
+        }
         if options.summary && options.plan.analyze {
             query.push(("Execution Time".into(), Value::Plain(in_milliseconds(execution))));
         }
@@ -191,9 +215,10 @@ fn plan_lines(
     }
     if options.summary {
         lines.push(format!("Planning Time: {} ms", in_milliseconds(planning)));
-        if options.plan.analyze {
-            lines.push(format!("Execution Time: {} ms", in_milliseconds(execution)));
-        }
+    }
+    lines.extend(serialization.as_ref().map(|serialization| serialization.line(options.plan.timing)));
+    if options.summary && options.plan.analyze {
+        lines.push(format!("Execution Time: {} ms", in_milliseconds(execution)));
     }
     Ok(lines)
 }

@@ -51,6 +51,7 @@ mod reset;
 mod resets;
 mod routine;
 mod run;
+mod serialization;
 mod server_files;
 mod server_settings;
 mod set;

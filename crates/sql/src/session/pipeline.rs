@@ -51,7 +51,7 @@ pub(super) struct Planned {
     /// Policies hold for this user, with row_security as it was.
     row_security: Option<bool>,
     parameter_types: Vec<Oid>,
-    columns: Option<Arc<[ResultColumn]>>,
+    pub columns: Option<Arc<[ResultColumn]>>,
     /// Of a statement whose literals are its parameters.
     literals: Vec<LiteralUse>,
     /// `Statement::row_literals`.
@@ -534,12 +534,13 @@ fn evaluation_of(
     Evaluation::new(context.clone(), tx.engine.clone(), view, parameters, ExecutionState::new(tx.clone()))
 }
 
-/// EXPLAIN ANALYZE: runs a plan to its end, drops its rows and tells what each node did.
+/// EXPLAIN ANALYZE: runs a plan to its end, gives its rows to `take` and tells what each node did.
 pub(super) fn run_measured(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     planned: &Planned,
     parameters: &Arc<[Datum]>,
+    take: &mut dyn FnMut(&Batch) -> Result<()>,
 ) -> Result<Vec<NodeTiming>> {
     let mut evaluation = evaluation(context, tx, parameters.clone())?;
     evaluation.subplans.instrument();
@@ -547,6 +548,7 @@ pub(super) fn run_measured(
     let (started, mut rows) = (Instant::now(), 0);
     while let Some(batch) = execution.next_batch(melba_types::BATCH_ROWS)? {
         rows += batch.rows as u64;
+        take(&batch)?;
         context.check_interrupt()?;
     }
     let mut timings = execution.evaluation().subplans.timings();

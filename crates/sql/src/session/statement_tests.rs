@@ -399,3 +399,21 @@ fn constraints_are_altered() {
         ("alter table parent alter constraint there not enforced", "E42809 Z:I"),
     ]);
 }
+
+/// Since version 17.
+#[test]
+fn explain_tells_what_serializing_a_result_gives() {
+    let of = |options: &str| {
+        format!("explain (analyze, timing off, summary off, costs off, buffers off, {options}) select 1234, null")
+    };
+    let plan = "T D:Result (actual rows=1.00 loops=1)";
+    check(&[
+        (&of("serialize"), &format!("{plan} D:Serialization: output=1kB  format=text C:EXPLAIN Z:I")),
+        (&of("serialize binary"), &format!("{plan} D:Serialization: output=1kB  format=binary C:EXPLAIN Z:I")),
+        (&of("serialize none"), &format!("{plan} C:EXPLAIN Z:I")),
+        (&of("serialize on"), "E22023 Z:I"),
+        ("explain (serialize) select 1", "E22023 Z:I"),
+        (&of("memory"), "E0A000 Z:I"),
+        (&of("memory off"), &format!("{plan} C:EXPLAIN Z:I")),
+    ]);
+}
