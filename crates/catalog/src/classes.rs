@@ -57,6 +57,7 @@ pub const PLPGSQL_LANGUAGE: Oid = Oid(13682);
 /// Collations.
 pub const DEFAULT_COLLATION: Oid = Oid(100);
 pub const C_COLLATION: Oid = Oid(950);
+pub const UNICODE_FAST_COLLATION: Oid = Oid(6411);
 
 /// The first OID of objects that users create.
 pub const FIRST_USER_OID: u32 = 16384;

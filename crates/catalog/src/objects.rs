@@ -708,6 +708,17 @@ pub struct Collation {
     pub locale: Option<Arc<str>>,
 }
 
+impl Collation {
+    /// The built-in collation that functions know this one's upper and lower case by.
+    pub fn casing(&self) -> Oid {
+        match self.locale.as_deref() {
+            Some("C" | "POSIX") => crate::classes::C_COLLATION,
+            Some("PG_UNICODE_FAST") => crate::classes::UNICODE_FAST_COLLATION,
+            _ => crate::classes::DEFAULT_COLLATION,
+        }
+    }
+}
+
 /// A row of pg_extension. What it consists of are objects of their own.
 #[derive(Clone, Debug)]
 pub struct Extension {

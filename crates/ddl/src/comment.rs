@@ -12,6 +12,10 @@ use super::routine::RoutineName;
 use super::schema::range_var;
 use melba_parse::nodes::{string, strings};
 
+fn is_named_as_dropped(kind: ObjectType) -> bool {
+    matches!(kind, ObjectType::ObjectCast | ObjectType::ObjectOperator | ObjectType::ObjectCollation)
+}
+
 impl Ddl<'_> {
     pub fn comment(&self, s: &CommentStmt) -> Result<()> {
         let address = self.commented(s)?;
@@ -23,11 +27,12 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What is named by the types that it is for.
-    fn commented_by_types(&self, kind: ObjectType, object: Option<&Node>) -> Result<ObjectAddress> {
+    /// What DROP finds by the same name.
+    fn commented_as_dropped(&self, kind: ObjectType, object: Option<&Node>) -> Result<ObjectAddress> {
         let object = object.ok_or_else(|| DbError::internal("COMMENT ON nothing"))?;
         let found = match kind {
             ObjectType::ObjectCast => self.find_cast(Some(object), false)?,
+            ObjectType::ObjectCollation => self.find_collation(object, false)?,
             _ => self.find_operator(object, false)?,
         };
         found.ok_or_else(|| DbError::internal("COMMENT ON what is not there"))
@@ -61,7 +66,7 @@ impl Ddl<'_> {
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
             }
             ObjectType::ObjectPolicy => self.commented_policy(&names),
-            ObjectType::ObjectCast | ObjectType::ObjectOperator => self.commented_by_types(s.objtype(), object),
+            kind if is_named_as_dropped(kind) => self.commented_as_dropped(kind, object),
             ObjectType::ObjectLargeobject => self.commented_large_object(object),
             ObjectType::ObjectSchema => {
                 let namespace = self.namespace(names.first().unwrap_or(&""))?;

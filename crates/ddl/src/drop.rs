@@ -42,6 +42,7 @@ impl Ddl<'_> {
             _ if RoutineName::is_routine(kind) => self.dropped_routine(kind, object, missing_ok),
             ObjectType::ObjectCast => self.find_cast(Some(object), missing_ok),
             ObjectType::ObjectOperator => self.find_operator(object, missing_ok),
+            ObjectType::ObjectCollation => self.find_collation(object, missing_ok),
             _ => self.resolve_named(kind, object, missing_ok),
         }
     }
@@ -279,6 +280,12 @@ impl Ddl<'_> {
                     format!("cast from {} to {}", name(c.source), name(c.target))
                 }
                 None => format!("cast {}", address.object),
+            },
+            classes::PG_COLLATION => match catalog.collation(address.object) {
+                Some(c) => {
+                    format!("collation {}", catalog.qualified(catalog.collation_is_visible(c, self.path), c.namespace, &c.name))
+                }
+                None => format!("collation {}", address.object),
             },
             classes::PG_LARGEOBJECT => format!("large object {}", address.object),
             classes::PG_DATABASE => format!("database {}", catalog.database(address.object).map_or("?", |d| &d.name)),

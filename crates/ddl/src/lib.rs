@@ -11,6 +11,7 @@ mod alter_kind;
 mod alter_table;
 mod attach;
 mod cast;
+mod collation;
 mod column_constraints;
 mod comment;
 mod constraint;
@@ -136,6 +137,8 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::AlterDefaultPrivilegesStmt(s) => done(ddl.alter_default_privileges(s), "ALTER DEFAULT PRIVILEGES"),
         N::CreateCastStmt(s) => done(ddl.create_cast(s), "CREATE CAST"),
         N::DefineStmt(s) if s.kind() == ObjectType::ObjectOperator => done(ddl.create_operator(s), "CREATE OPERATOR"),
+        N::DefineStmt(s) if s.kind() == ObjectType::ObjectCollation => done(ddl.create_collation(s), "CREATE COLLATION"),
+        N::AlterCollationStmt(s) => done(ddl.refresh_collation(&s.collname), "ALTER COLLATION"),
         N::AlterOperatorStmt(s) => done(ddl.alter_operator(s), "ALTER OPERATOR"),
         N::DefineStmt(s) if s.kind() == ObjectType::ObjectAggregate => done(ddl.create_aggregate(s), "CREATE AGGREGATE"),
         N::CreateFunctionStmt(s) => {

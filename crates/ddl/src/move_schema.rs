@@ -46,6 +46,10 @@ impl Ddl<'_> {
                 self.move_extension(name, &s.newschema)?;
                 Ok("ALTER EXTENSION".to_owned())
             }
+            ObjectType::ObjectCollation => {
+                self.move_collation(s.object.as_deref(), &s.newschema)?;
+                Ok("ALTER COLLATION".to_owned())
+            }
             ObjectType::ObjectOperator => {
                 let operator = self.named_operator(s.object.as_deref())?;
                 self.move_operator(&operator, &s.newschema)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
 use melba_catalog::role_uses::{RoleUse, RoleUseKind};
-use melba_catalog::{Collation, Extension, Object, ObjectAddress, classes};
+use melba_catalog::{Extension, Object, ObjectAddress, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{DropBehavior, DropOwnedStmt, ObjectType, ReassignOwnedStmt};
@@ -136,10 +136,7 @@ impl Ddl<'_> {
                 self.give_database(&o, owner);
             }
             Some(Object::Operator(o)) => self.give_operator(&o, owner)?,
-            Some(Object::Collation(o)) => {
-                self.check_new_owner(o.owner, owner, Some(o.namespace))?;
-                self.tx.put(Object::Collation(Arc::new(Collation { owner, ..(*o).clone() })));
-            }
+            Some(Object::Collation(o)) => self.give_collation(&o, owner)?,
             Some(Object::Extension(o)) => {
                 self.check_new_owner(o.owner, owner, Some(o.namespace))?;
                 self.tx.put(Object::Extension(Arc::new(Extension { owner, ..(*o).clone() })));

@@ -40,6 +40,10 @@ impl Ddl<'_> {
                 Ok("ALTER TABLE".into())
             }
             ObjectType::ObjectTrigger => self.rename_trigger(s).map(|()| "ALTER TRIGGER".into()),
+            ObjectType::ObjectCollation => {
+                self.rename_collation(s.object.as_deref(), &s.newname)?;
+                Ok("ALTER COLLATION".into())
+            }
             ObjectType::ObjectPolicy => self.rename_policy(s).map(|()| "ALTER POLICY".into()),
             ObjectType::ObjectSchema => {
                 self.rename_schema(&s.subname, &s.newname)?;

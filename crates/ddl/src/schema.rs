@@ -91,6 +91,10 @@ impl Ddl<'_> {
                 self.give_type(&ty, owner);
                 Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
             }
+            ObjectType::ObjectCollation => {
+                self.give_collation(&*self.named_collation(object)?, owner)?;
+                Ok("ALTER COLLATION".into())
+            }
             ObjectType::ObjectOperator => {
                 let operator = self.named_operator(object)?;
                 self.require_owner(operator.owner, "operator", &operator.name)?;

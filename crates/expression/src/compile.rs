@@ -628,6 +628,9 @@ pub fn call_of(
     let vector = if f.language == LANGUAGE_INTERNAL { registry::vector(&f.source) } else { None };
     let stored = if f.language == LANGUAGE_INTERNAL { StoredFunction::of(&f.source, &args) } else { None };
     let quick = if f.language == LANGUAGE_INTERNAL && args.len() == 2 { registry::quick(&f.source) } else { None };
+    let of_user = collation.0 >= classes::FIRST_USER_OID && f.language == LANGUAGE_INTERNAL;
+    let own = if of_user { catalog.collation(collation) } else { None };
+    let collation = own.map_or(collation, |c| c.casing());
     Ok(Call {
         target: target_of(f),
         quick,

@@ -65,6 +65,8 @@ pub fn writing_command(node: &N) -> Option<&'static str> {
         N::CreateDomainStmt(_) => "CREATE DOMAIN",
         N::AlterDomainStmt(_) => "ALTER DOMAIN",
         N::DefineStmt(s) if s.kind() == ObjectType::ObjectOperator => "CREATE OPERATOR",
+        N::DefineStmt(s) if s.kind() == ObjectType::ObjectCollation => "CREATE COLLATION",
+        N::AlterCollationStmt(_) => "ALTER COLLATION",
         N::AlterOperatorStmt(_) => "ALTER OPERATOR",
         N::CreateCastStmt(_) => "CREATE CAST",
         N::DefineStmt(s) if s.kind() == ObjectType::ObjectAggregate => "CREATE AGGREGATE",
@@ -106,6 +108,7 @@ fn rename_command(ty: ObjectType) -> &'static str {
         ObjectType::ObjectSchema => "ALTER SCHEMA",
         ObjectType::ObjectTrigger => "ALTER TRIGGER",
         ObjectType::ObjectPolicy => "ALTER POLICY",
+        ObjectType::ObjectCollation => "ALTER COLLATION",
         _ => "ALTER TABLE",
     }
 }
@@ -125,6 +128,7 @@ fn drop_command(ty: ObjectType) -> &'static str {
         ObjectType::ObjectRoutine => "DROP ROUTINE",
         ObjectType::ObjectAggregate => "DROP AGGREGATE",
         ObjectType::ObjectCast => "DROP CAST",
+        ObjectType::ObjectCollation => "DROP COLLATION",
         ObjectType::ObjectOperator => "DROP OPERATOR",
         ObjectType::ObjectTrigger => "DROP TRIGGER",
         ObjectType::ObjectPolicy => "DROP POLICY",

@@ -131,6 +131,8 @@ fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
     let sql = format!(
         "SELECT 'foreign table ' || c.oid::regclass FROM pg_catalog.pg_class c
             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {USER} AND c.relkind = 'f'
+         UNION ALL SELECT 'collation ' || c.collname FROM pg_catalog.pg_collation c
+            JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace WHERE {USER}
          UNION ALL SELECT 'operator ' || o.oprname FROM pg_catalog.pg_operator o
             JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace WHERE {USER} AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                 WHERE d.classid = 'pg_catalog.pg_operator'::regclass AND d.objid = o.oid AND d.deptype = 'e')
