@@ -216,6 +216,7 @@ pub fn object_word(kind: ObjectType) -> &'static str {
         ObjectType::ObjectSequence => "SEQUENCE",
         ObjectType::ObjectIndex => "INDEX",
         ObjectType::ObjectTrigger => "TRIGGER",
+        ObjectType::ObjectPolicy => "POLICY",
         ObjectType::ObjectSchema => "SCHEMA",
         ObjectType::ObjectDomain => "DOMAIN",
         ObjectType::ObjectType => "TYPE",
@@ -226,6 +227,9 @@ pub fn object_word(kind: ObjectType) -> &'static str {
         ObjectType::ObjectRoutine => "ROUTINE",
         ObjectType::ObjectAggregate => "AGGREGATE",
         ObjectType::ObjectExtension => "EXTENSION",
+        ObjectType::ObjectCast => "CAST",
+        ObjectType::ObjectOperator => "OPERATOR",
+        ObjectType::ObjectCollation => "COLLATION",
         _ => "OBJECT",
     }
 }
