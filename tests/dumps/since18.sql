@@ -48,3 +48,8 @@ create view app.json_rows as select d.id, t.* from app.documents d, json_table(
         nested path '$.n[*]' as inner_path columns (b for ordinality, c text format json with unconditional wrapper, jsonb_col jsonb path '$'),
         nested '$.o' columns (nested path '$.p' columns (d float8))
     ) error on error) t;
+create table app.numbered (id bigint generated always as identity, part integer, note text) partition by list (part);
+create table app.numbered1 partition of app.numbered for values in (1);
+create table app.numbered2 partition of app.numbered for values in (2);
+insert into app.numbered (part, note) values (1, 'one'), (2, 'two');
+insert into app.numbered2 (part, note) values (2, 'three');

@@ -154,6 +154,11 @@ pub fn column_default(cx: &Context<'_>, relation: &Arc<Relation>, index: usize) 
 
 /// The sequence behind an identity column.
 pub fn identity_sequence(cx: &Context<'_>, relation: &Relation, index: usize) -> Option<Oid> {
+    if let (true, [parent]) = (relation.is_partition(), &relation.parents[..]) {
+        let parent = cx.catalog.relation(*parent)?;
+        let above = parent.columns.iter().position(|c| !c.dropped && c.name == relation.columns[index].name)?;
+        return identity_sequence(cx, parent, above);
+    }
     let number = index as i16 + 1;
     let owned = |oid: Oid| {
         let sequence = cx.catalog.relation(oid)?.sequence.as_ref()?;

@@ -8,6 +8,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, Constraint, node::
 
 use super::Ddl;
 use super::expression::Use;
+use super::partition_identity::check_identity_change;
 use super::rewrite::TypeChange;
 use super::storage_parameters::{ParametersOf, reset_list};
 use melba_parse::nodes::{option_text, options};
@@ -63,10 +64,14 @@ impl Ddl<'_> {
                 let code = self.compression_method(&text(), &relation.columns[at])?;
                 self.change_column(relation, at, |col| col.compression = code);
             }
-            _ if relation.is_partitioned() || relation.is_partition() => {
-                return Err(DbError::unsupported("identity columns of partitioned tables"));
+            _ => {
+                check_identity_change(relation, kind, recurse)?;
+                self.alter_identity(relation, at, c, def)?;
+                if relation.is_partitioned() {
+                    let letter = self.relation(relation.oid)?.columns[at].identity;
+                    self.spread_identity(relation.oid, &c.name, letter)?;
+                }
             }
-            _ => self.alter_identity(relation, at, c, def)?,
         }
         if recurse && matches!(kind, At::AtColumnDefault | At::AtSetStatistics | At::AtSetStorage) {
             self.alter_childrens_column(relation, c, def)?;

@@ -262,6 +262,15 @@ impl Ddl<'_> {
             ),
             _ => {}
         }
+        if let Some(own) = child.columns.iter().find(|c| !c.dropped && c.identity != 0) {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "table \"{}\" being attached contains an identity column \"{}\"",
+                child.name,
+                own.name
+            )
+            .detail("The new partition may not contain an identity column."));
+        }
         let known = |c: &&Column| !parent.columns.iter().any(|p| !p.dropped && p.name == c.name);
         if let Some(extra) = child.columns.iter().filter(|c| !c.dropped).find(known) {
             return Err(err!(
@@ -297,6 +306,7 @@ impl Ddl<'_> {
         self.remove_parent(child.oid, parent)?;
         let relation = self.relation(child.oid)?;
         self.put_relation(Relation { partition_bound: None, ..(*relation).clone() });
+        self.forget_identity(&relation)?;
         self.drop_parent_triggers(child.oid)?;
         self.detach_foreign_keys(&*self.relation(child.oid)?);
         self.detach_indexes(&*self.relation(child.oid)?)

@@ -12,6 +12,7 @@ use super::Ddl;
 use super::column_constraints::check_column_constraints;
 use super::inherit::Inheritance;
 use super::naming::clip;
+use super::partition_identity::refuse_identity;
 use super::persistence::{access_method, engine_persistence};
 use super::sequence::SequenceOptions;
 use super::storage_parameters::ParametersOf;
@@ -185,7 +186,8 @@ impl Ddl<'_> {
         if builder.columns.iter().any(|c| *c.name == *def.colname) {
             bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", def.colname);
         }
-        let mut column = Column { not_null: false, default: None, ..column.clone() };
+        refuse_identity(def, "partitions")?;
+        let mut column = Column { not_null: false, default: None, identity: 0, ..column.clone() };
         self.add_column_constraints(builder, def, &mut column, false)?;
         builder.columns.push(column);
         Ok(())
@@ -397,7 +399,7 @@ impl Ddl<'_> {
                 builder.constraints.extend(self.not_null_like(&source, column).map(|c| (Some(builder.columns.len()), c)));
             }
             if copy.identity != 0 {
-                let options = self.owned_sequence_options(&source, &column.name)?;
+                let options = self.owned_sequence_options(&*self.topmost(&source)?, &column.name)?;
                 builder.sequences.push((builder.columns.len(), options, true));
             }
             builder.columns.push(copy);

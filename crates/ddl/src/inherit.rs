@@ -93,9 +93,6 @@ impl Ddl<'_> {
     fn inherit_columns(&self, columns: &mut Vec<InheritedColumn>, parent: &Relation) -> Result<()> {
         let catalog = self.catalog();
         for (at, column) in parent.columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
-            if parent.is_partitioned() && column.identity != 0 {
-                return Err(DbError::unsupported("identity columns of partitioned tables"));
-            }
             let constraint = catalog.not_null_constraint(parent, at as i16 + 1).filter(|c| !c.no_inherit);
             let not_null = constraint.map(|c| c.name.clone());
             let Some(known) = columns.iter_mut().find(|c| c.column.name == column.name) else {

@@ -37,6 +37,7 @@ mod operator;
 mod owned;
 mod partition;
 mod partition_foreign_key;
+mod partition_identity;
 mod partition_index;
 mod persistence;
 mod policy;

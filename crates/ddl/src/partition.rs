@@ -37,9 +37,6 @@ impl Ddl<'_> {
         if relation.persistence == melba_catalog::Persistence::Unlogged {
             bail!(FEATURE_NOT_SUPPORTED, "partitioned tables cannot be unlogged");
         }
-        if relation.columns.iter().any(|c| c.identity != 0) {
-            return Err(DbError::unsupported("identity columns of partitioned tables"));
-        }
         if spec.part_params.len() > KEYS_MAX {
             bail!(TOO_MANY_COLUMNS, "cannot partition using more than {KEYS_MAX} columns");
         }
@@ -149,6 +146,7 @@ impl Ddl<'_> {
         let text = self.bound_text(key, &values);
         let partition_bound = Some(Arc::new(PartitionBound { values, text: text.into() }));
         self.put_relation(Relation { partition_bound, ..(*relation).clone() });
+        self.inherit_identity(table, parent)?;
         self.check_default_rows(table, parent)
     }
 

@@ -49,7 +49,7 @@ impl Ddl<'_> {
         if exists {
             return self.add_column(relation, def, if_not_exists);
         }
-        if constraints_of(def).any(|c| c.contype() == ConstrType::ConstrIdentity) {
+        if !relation.is_partitioned() && constraints_of(def).any(|c| c.contype() == ConstrType::ConstrIdentity) {
             bail!(INVALID_TABLE_DEFINITION, "cannot recursively add identity column to table that has child tables");
         }
         // Keys of a partitioned table need the column in the partitions.
@@ -89,7 +89,11 @@ impl Ddl<'_> {
         };
         self.add_column(child, &with_constraints(def, is_own), false)?;
         let added = self.relation(child.oid)?;
-        self.change_column(&added, added.columns.len() - 1, |c| (c.inherited, c.local) = (1, false));
+        let at = added.columns.len() - 1;
+        self.change_column(&added, at, |c| (c.inherited, c.local, c.identity) = (1, false, above.identity));
+        if above.identity != 0 {
+            self.fill_new_column(child.oid, at)?;
+        }
         self.inherit_new_constraints(child.oid, parent, &[])?;
         let child = self.relation(child.oid)?;
         self.each_child(&child, EXCLUSIVE, |grandchild| self.add_column_to_child(&grandchild, &child, def))
@@ -478,7 +482,7 @@ fn refuse_weaker(own: &Row, validated: bool, enforced: bool, relation: &Relation
     )
 }
 
-fn constraints_of(def: &ColumnDef) -> impl Iterator<Item = &Constraint> {
+pub fn constraints_of(def: &ColumnDef) -> impl Iterator<Item = &Constraint> {
     def.constraints.iter().filter_map(|n| match &n.node {
         Some(N::Constraint(c)) => Some(&**c),
         _ => None,

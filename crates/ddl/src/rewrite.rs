@@ -177,7 +177,7 @@ impl Ddl<'_> {
             self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
             return Ok(());
         }
-        let sequence = self.owned_sequence(&relation, &definition.name);
+        let sequence = self.owned_sequence(&*self.topmost(&relation)?, &definition.name);
         let (view, _pin) = self.tx.engine.latest_view();
         let mut rows = self.rows(target.tree, relation.columns.len(), &target.missing, view)?;
         while let Some(batch) = rows.next()? {

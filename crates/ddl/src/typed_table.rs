@@ -11,6 +11,7 @@ use pg_query::protobuf::{
 
 use super::Ddl;
 use super::create_table::TableBuilder;
+use super::partition_identity::refuse_identity;
 use melba_parse::nodes::inner;
 
 impl Ddl<'_> {
@@ -40,6 +41,7 @@ impl Ddl<'_> {
             if options.iter().any(|o| o.colname == def.colname) {
                 bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", def.colname);
             }
+            refuse_identity(def, "typed tables")?;
             options.push(def);
         }
         for column in of.columns.iter().filter(|c| !c.dropped) {
