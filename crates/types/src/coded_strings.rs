@@ -71,3 +71,53 @@ impl CodedStrings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bitmap::Bitmap;
+    use crate::datum::Datum;
+    use crate::oids::Kind;
+
+    fn texts(values: &[Option<&str>]) -> Column {
+        let mut out = Column::with_capacity(Kind::Text, values.len());
+        values.iter().for_each(|value| out.push(value.map_or(Datum::Null, Datum::text)));
+        out
+    }
+
+    fn shown(column: &Column) -> Vec<String> {
+        (0..column.len()).map(|i| format!("{:?}", column.get(i))).collect()
+    }
+
+    #[test]
+    fn a_coded_column_is_the_column_of_its_values() {
+        let entries = Arc::new(texts(&[Some("red"), Some(""), Some("a string longer than sixteen bytes")]));
+        let mut validity = Bitmap::filled(5, true);
+        validity.set(3, false);
+        let strings = CodedStrings::new(Arc::clone(&entries), vec![2, 0, 1, 0, 2]).unwrap();
+        let coded = Column { data: ColumnData::Coded(strings), validity: Some(validity) };
+        let long = entries.get(2);
+        let plain = texts(&[Some(long.as_str()), Some("red"), Some(""), None, Some(long.as_str())]);
+        assert_eq!(shown(&coded), shown(&plain));
+        assert_eq!(shown(&coded.take(&[4, 3, 1])), shown(&plain.take(&[4, 3, 1])));
+        assert_eq!(shown(&coded.slice(1..4)), shown(&plain.slice(1..4)));
+        assert_eq!(shown(&coded.take_or_null(&[Some(1), None])), shown(&plain.take_or_null(&[Some(1), None])));
+        let picks = [(0, 1), (1, 3), (0, 4)];
+        assert_eq!(shown(&Column::gather(&[&coded, &plain], &picks)), shown(&Column::gather(&[&plain, &plain], &picks)));
+        for mut all in [coded.clone(), plain.clone()] {
+            all.append(&coded);
+            all.push(Datum::text("more"));
+            all.push_null();
+            let mut expected = plain.clone();
+            expected.append(&plain);
+            expected.push(Datum::text("more"));
+            expected.push_null();
+            assert_eq!(shown(&all), shown(&expected));
+        }
+        assert!(CodedStrings::new(Arc::clone(&entries), vec![3]).is_none(), "a code beyond the entries");
+        assert!(
+            CodedStrings::new(Arc::new(Column::with_capacity(Kind::Int4, 0)), vec![]).is_none(),
+            "entries that are no strings"
+        );
+    }
+}
