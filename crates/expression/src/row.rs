@@ -60,7 +60,9 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
             Datum::Record(record) => record.fields.get(*field).cloned().unwrap_or(Datum::Null),
             _ => Datum::Null,
         },
-        Node::FieldStore { arg, values, types } => return field_store(expression, (arg, values, types), ctx, row),
+        Node::FieldStore { arg, values, types } => {
+            return record(expression, types, None, with_fields(arg, values, types.len(), ctx, row)?);
+        }
         Node::Let { arg, body } => {
             let value = arg.eval_row(ctx, row)?;
             return ctx.with_local(value, || body.eval_row(ctx, row));
@@ -75,22 +77,23 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
     })
 }
 
-/// A row with other values in some of its fields.
-fn field_store(
-    expression: &Expression,
-    (arg, values, types): (&Expression, &[(usize, Expression)], &Arc<[Oid]>),
+/// The fields of a row, so many, with other values in some of them.
+fn with_fields(
+    arg: &Expression,
+    values: &[(usize, Expression)],
+    width: usize,
     ctx: &Evaluation,
     row: &[Datum],
-) -> Result<Datum> {
+) -> Result<Vec<Datum>> {
     let mut fields = match arg.eval_row(ctx, row)? {
         Datum::Record(record) => record.fields.clone(),
         _ => Vec::new(),
     };
-    fields.resize(types.len(), Datum::Null);
+    fields.resize(width, Datum::Null);
     for (field, value) in values {
         fields[*field] = value.eval_row(ctx, row)?;
     }
-    record(expression, types, None, fields)
+    Ok(fields)
 }
 
 /// Whether a cursor stands on a row: the cursor's name, the row's ctid and tableoid.

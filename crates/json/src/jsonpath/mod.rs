@@ -123,9 +123,9 @@ fn select<T>(
 
 fn exists(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
     // In lax mode the first item is the answer, whatever follows it.
-    select(call, a, use_zone, |path, items, failed| match failed && !(path.lax && !items.is_empty()) {
-        true => Ok(Datum::Null),
-        false => Ok(Datum::Bool(!items.is_empty())),
+    select(call, a, use_zone, |path, items, failed| {
+        let is_answered = !failed || path.lax && !items.is_empty();
+        Ok(if is_answered { Datum::Bool(!items.is_empty()) } else { Datum::Null })
     })
 }
 
