@@ -10,6 +10,7 @@ use pg_query::protobuf as pb;
 use super::columns::system_var;
 use super::range_columns::{apply_aliases, relation_columns};
 use super::scope::{ExprKind, NsItem};
+use super::sublink::scalar_sublink;
 use super::{Analyzer, nodes};
 use melba_tree::*;
 
@@ -216,7 +217,7 @@ impl<'p> Analyzer<'_, 'p> {
             }
             None => None,
         };
-        self.sample_rows(entry, &method, &args, repeatable.clone());
+        self.sample_rows(entry, &method, &args, repeatable.clone())?;
         if let RangeKind::Relation { sample, .. } = &mut self.level_mut().range_table[entry].kind {
             *sample = Some(Box::new(TableSample { method: method.into(), args, repeatable }));
         }
@@ -224,45 +225,26 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// Hides the rows of a table that are not in its sample.
-    fn sample_rows(&mut self, entry: usize, method: &str, args: &[Expr], seed: Option<Expr>) {
-        let random = || {
-            // Once a statement.
-            let mut query = Query::new(Command::Select);
-            let target = Target {
-                expr: self.random(),
-                name: "seed".into(),
-                junk: false,
-                reference: 0,
-                column: 0,
-                origin: (Oid::INVALID, 0),
-            };
-            query.targets.push(target);
-            let (kind, ty, typmod, collation) = (SublinkKind::Expr, oids::FLOAT8, -1, Oid::INVALID);
-            Expr::Sublink(Box::new(Sublink { kind, query, test: None, operator: None, ty, typmod, collation, location: -1 }))
+    fn sample_rows(&mut self, entry: usize, method: &str, args: &[Expr], seed: Option<Expr>) -> Result<()> {
+        let seed = match seed {
+            Some(seed) => seed,
+            None => self.random_seed()?,
         };
-        let seed = seed.unwrap_or_else(random);
         let mut all = vec![system_var(entry, -1, oids::TID)];
         all.extend(args.iter().cloned());
         all.push(seed);
         let sampled = Expr::Sampled { system: method == "system", args: all };
         self.level_mut().range_table[entry].security.push(sampled);
+        Ok(())
     }
 
-    fn random(&self) -> Expr {
-        let function = self.cx.function_with("random", &[]).map_or(Oid::INVALID, |f| f.oid);
-        Expr::Function(Box::new(FunctionCall {
-            function,
-            args: Vec::new(),
-            defaulted: 0,
-            ty: oids::FLOAT8,
-            collation: Oid::INVALID,
-            input_collation: Oid::INVALID,
-            returns_set: false,
-            variadic: false,
-            form: CoercionForm::Call,
-            typmod: -1,
-            location: -1,
-        }))
+    /// A random number that is the same for a whole statement.
+    fn random_seed(&mut self) -> Result<Expr> {
+        let expr = self.built_in_call("random", &[], vec![], -1)?;
+        let mut query = Query::new(Command::Select);
+        let (name, origin) = ("seed".into(), (Oid::INVALID, 0));
+        query.targets.push(Target { expr, name, junk: false, reference: 0, column: 0, origin });
+        scalar_sublink(query, -1)
     }
 
     /// 42712 when two items have the same name.

@@ -125,7 +125,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// A call of a built-in function of exactly these types.
-    fn built_in_call(&mut self, name: &str, types: &[Oid], args: Vec<Expr>, location: i32) -> Result<Expr> {
+    pub fn built_in_call(&mut self, name: &str, types: &[Oid], args: Vec<Expr>, location: i32) -> Result<Expr> {
         let function = self.cx.function_with(name, types).ok_or_else(|| DbError::internal(format!("no function {name}")))?;
         Ok(Expr::Function(Box::new(FunctionCall {
             function: function.oid,

@@ -8,6 +8,7 @@ use pg_query::protobuf as pb;
 use super::Analyzer;
 use super::json::Wanted;
 use super::scope::ExprKind;
+use super::sublink::scalar_sublink;
 use super::values::column_var;
 use melba_tree::*;
 
@@ -117,18 +118,7 @@ impl<'p> Analyzer<'_, 'p> {
         self.check_sublink_place(n.location)?;
         self.level_mut().has_sublinks = true;
         let query = self.with_level(|a| a.array_query(n))?;
-        let target = query.targets.first().ok_or_else(|| DbError::internal("aggregate without a target"))?;
-        let (ty, typmod, collation) = (target.expr.ty(), target.expr.typmod(), target.expr.collation());
-        Ok(Expr::Sublink(Box::new(Sublink {
-            kind: SublinkKind::Expr,
-            query,
-            test: None,
-            operator: None,
-            ty,
-            typmod,
-            collation,
-            location: n.location,
-        })))
+        scalar_sublink(query, n.location)
     }
 
     /// The query around the one that was written, at the level just opened.

@@ -9,6 +9,14 @@ use super::scope::ExprKind;
 use super::{Analyzer, nodes};
 use melba_tree::*;
 
+/// The value of a query of one column.
+pub fn scalar_sublink(query: Query, location: i32) -> Result<Expr> {
+    let target = query.targets.first().ok_or_else(|| DbError::internal("a scalar subquery without a target"))?;
+    let (ty, typmod, collation) = (target.expr.ty(), target.expr.typmod(), target.expr.collation());
+    let (kind, test, operator) = (SublinkKind::Expr, None, None);
+    Ok(Expr::Sublink(Box::new(Sublink { kind, query, test, operator, ty, typmod, collation, location })))
+}
+
 impl<'p> Analyzer<'_, 'p> {
     pub fn sublink(&mut self, n: &'p pb::SubLink) -> Result<Expr> {
         use pb::SubLinkType as T;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use melba_catalog::Catalog;
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
+use super::layout::column;
 use melba_tree::*;
 
 /// record = record, and its function.
@@ -60,16 +61,7 @@ fn target(expr: Expr, column: &OutputColumn) -> Target {
 }
 
 fn var(entry: usize, index: usize, c: &OutputColumn) -> Expr {
-    Expr::Var(Var {
-        entry,
-        column: index as i16 + 1,
-        levels_up: 0,
-        ty: c.ty,
-        typmod: c.typmod,
-        collation: c.collation,
-        version: RowVersion::Default,
-        location: -1,
-    })
+    column(entry, index as i16 + 1, c.ty, c.typmod, c.collation)
 }
 
 fn call(function: Oid, args: Vec<Expr>, ty: Oid) -> Expr {
