@@ -5,6 +5,7 @@
 
 pub mod command;
 mod escapes;
+pub mod fingerprint;
 pub mod lexer;
 pub mod literals;
 pub mod nodes;
@@ -16,8 +17,8 @@ use std::sync::{Arc, OnceLock};
 use literals::Literal;
 use melba_fmgr::Session;
 use melba_types::{DbError, Result, SqlState, err, limits};
+use pg_query::NodeEnum;
 use pg_query::protobuf::ParseResult;
-use pg_query::{FingerprintOptions, NodeEnum, ParserOptions};
 use prost::Message;
 
 pub use escapes::warnings;
@@ -53,12 +54,9 @@ impl Statement {
         self.source.get(self.start..self.end).unwrap_or(&self.source).trim()
     }
 
-    /// A hash of the text without its constants, as libpg_query makes it; never 0.
+    /// A hash of the words of a statement that is no query, without its constants; never 0.
     pub fn fingerprint(&self) -> u64 {
-        *self.fingerprint.get_or_init(|| {
-            pg_query::fingerprint(self.text(), ParserOptions::default(), FingerprintOptions::default())
-                .map_or(1, |found| found.value.max(1))
-        })
+        *self.fingerprint.get_or_init(|| fingerprint::of(self))
     }
 }
 

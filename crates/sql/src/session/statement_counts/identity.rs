@@ -2,12 +2,12 @@
 //!
 //! The number of a query is a hash of its analyzed form as text (`melba_deparse::identifying_text`): all names are qualified in it, so that
 //! it says which tables are meant, and a constant is only its type. It is the same after a restart, and on every server of a version.
-//! Other statements are known by libpg_query's fingerprint.
+//! Other statements are known by their words (`Statement::fingerprint`).
 
 use melba_analyze::{Context, LiteralUse};
 use melba_parse::Statement;
+use melba_parse::fingerprint::{self, end_of_constant, tokens};
 use melba_tree::{Expr, ParamKind, Query};
-use pg_query::protobuf::{ScanToken, Token};
 
 /// Where a constant stands in the source text; of a list of constants, which is shown as its first one, where the last one stands.
 #[derive(Clone, Copy, Debug)]
@@ -52,10 +52,8 @@ impl Identity {
 
     /// The statement's text with `$n` for each constant. `uses`: how its literals became parameters.
     pub fn text(&self, statement: &Statement, uses: &[LiteralUse]) -> String {
-        // Without tokens nothing is left out, as where a text cannot be read.
         let is_scanned = statement.literals.is_empty() || !self.constants.is_empty();
-        let tokens = if is_scanned { pg_query::scan(&statement.source).ok() } else { None };
-        let tokens = tokens.map(|scanned| scanned.tokens).unwrap_or_default();
+        let tokens = if is_scanned { tokens(statement) } else { Vec::new() };
         let literal_at = |start: usize| statement.literals.iter().find(|l| l.range.start == start);
         let end_of = |at: usize| match literal_at(at) {
             Some(literal) => Some(literal.range.end),
@@ -89,23 +87,8 @@ impl Identity {
     }
 }
 
-/// Where the constant ends that begins at a place: a token, or one with its sign.
-fn end_of_constant(statement: &Statement, tokens: &[ScanToken], at: usize) -> Option<usize> {
-    let from = tokens.partition_point(|t| (t.start as usize) < at);
-    let mut found = tokens[from..].iter().filter(|t| !is_comment(t.token));
-    let first = found.next().filter(|t| t.start as usize == at)?;
-    let is_sign = statement.source.get(at..first.end as usize).is_some_and(|text| matches!(text, "-" | "+"));
-    let last = if is_sign { found.next()? } else { first };
-    Some(last.end as usize)
-}
-
 fn place(first: i32, last: i32) -> Option<Place> {
     Some(Place { first: usize::try_from(first).ok()?, last: usize::try_from(last).ok()? })
-}
-
-/// SQL_COMMENT and C_COMMENT.
-fn is_comment(token: i32) -> bool {
-    token == Token::SqlComment as i32 || token == Token::CComment as i32
 }
 
 /// A text, copied with constants replaced.
@@ -142,5 +125,9 @@ impl<'a> Replacing<'a> {
 
 /// The text of a statement that is no query, without its constants.
 pub fn text_of_utility(statement: &Statement) -> String {
-    pg_query::normalize(statement.text()).unwrap_or_else(|_| statement.text().to_owned())
+    let mut out = Replacing::new(statement, 0);
+    for constant in fingerprint::constants(statement) {
+        out.constant(constant.start, constant.end);
+    }
+    out.finish()
 }
