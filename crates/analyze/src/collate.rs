@@ -2,8 +2,10 @@
 //!
 //! The rules are those of the PostgreSQL manual, chapter 23.2 "Collation Support": explicit beats implicit, two different
 //! implicit ones conflict unless one is the default.
+//!
+//! The orders of ICU are not known here: what would order by them is refused. Their equality is that of bytes, as they are deterministic.
 
-use melba_types::{Oid, Result, err};
+use melba_types::{DbError, Oid, Result, err};
 
 use super::Analyzer;
 use super::context::Context;
@@ -36,8 +38,44 @@ impl Analyzer<'_, '_> {
                 result = assign(cx, e);
             }
         });
-        result
+        result?;
+        let keys = q.order_by.iter().chain(q.windows.iter().flat_map(|w| &w.order_by));
+        for key in keys {
+            if let Some(target) = q.targets.iter().find(|t| t.reference == key.reference) {
+                refuse_order(cx, target.expr.collation(), target.expr.location())?;
+            }
+        }
+        Ok(())
     }
+}
+
+/// # Errors
+/// 0A000 where the order of a collation is asked for that is not that of bytes.
+fn refuse_order(cx: &Context<'_>, collation: Oid, location: i32) -> Result<()> {
+    match cx.catalog.collation(collation) {
+        Some(c) if c.provider == b'i' => {
+            Err(DbError::unsupported(format!("ordering by the ICU collation \"{}\"", c.name)).at(location))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The same for what an expression does with its inputs.
+fn refuse_unknown_order(cx: &Context<'_>, e: &Expr, input: Oid) -> Result<()> {
+    // min, max and their kin.
+    let is_extreme = |function: Oid| {
+        let aggregate = cx.catalog.function(function).and_then(|f| f.aggregate.as_ref());
+        aggregate.is_some_and(|a| a.sort_operator.is_valid())
+    };
+    let orders = match e {
+        Expr::Operator(o) => cx.catalog.is_ordering(o.operator),
+        Expr::ScalarArray(s) => cx.catalog.is_ordering(s.operator),
+        Expr::Aggregate(a) => is_extreme(a.function),
+        Expr::Window(w) => is_extreme(w.function),
+        Expr::MinMax { .. } => true,
+        _ => false,
+    };
+    if orders { refuse_order(cx, input, e.location()) } else { Ok(()) }
 }
 
 /// Derives the collations of an expression and everything in it.
@@ -154,6 +192,9 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
                 let mut state = derive(cx, l)?;
                 let right = derive(cx, r)?;
                 merge(cx, &mut state, right)?;
+                if !matches!(row.comparison, Comparison::Equal | Comparison::NotEqual) {
+                    refuse_order(cx, state.collation, state.location)?;
+                }
                 row.input_collations.push(state.collation);
             }
             return Ok(NOTHING);
@@ -173,7 +214,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
             }
             let child = derive(cx, &mut c.default)?;
             merge(cx, &mut state, child)?;
-            return Ok(finish(cx, e, state));
+            return finish(cx, e, state);
         }
         Expr::Subscript(s) => {
             for index in s.upper.iter_mut().chain(&mut s.lower).flatten() {
@@ -184,19 +225,22 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
                 let child = derive(cx, assigned)?;
                 merge(cx, &mut state, child)?;
             }
-            return Ok(finish(cx, e, state));
+            return finish(cx, e, state);
         }
         Expr::Aggregate(a) => {
             if let Some(filter) = &mut a.filter {
                 assign(cx, filter)?;
             }
-            a.order_by.iter_mut().try_for_each(|o| assign(cx, &mut o.expr))?;
+            for key in &mut a.order_by {
+                assign(cx, &mut key.expr)?;
+                refuse_order(cx, key.expr.collation(), key.expr.location())?;
+            }
             let mut state = NOTHING;
             for arg in a.direct_args.iter_mut().chain(&mut a.args) {
                 let child = derive(cx, arg)?;
                 merge(cx, &mut state, child)?;
             }
-            return Ok(finish(cx, e, state));
+            return finish(cx, e, state);
         }
         Expr::Window(w) => {
             if let Some(filter) = &mut w.filter {
@@ -207,12 +251,12 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
                 let child = derive(cx, arg)?;
                 merge(cx, &mut state, child)?;
             }
-            return Ok(finish(cx, e, state));
+            return finish(cx, e, state);
         }
         Expr::ArrayCoerce { arg, element, .. } => {
             assign(cx, element)?;
             let state = derive(cx, arg)?;
-            return Ok(finish(cx, e, state));
+            return finish(cx, e, state);
         }
         _ => {}
     }
@@ -224,11 +268,14 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
         }
     });
     result?;
-    Ok(finish(cx, e, state))
+    finish(cx, e, state)
 }
 
 /// Stores what the children give as the node's input collation, and the node's own.
-fn finish(cx: &Context<'_>, e: &mut Expr, children: State) -> State {
+///
+/// # Errors
+/// 0A000 for an order that is not known.
+fn finish(cx: &Context<'_>, e: &mut Expr, children: State) -> Result<State> {
     let input = if children.strength == Strength::Conflict { Oid::INVALID } else { children.collation };
     let ty_collation = cx.collation_of_type(e.ty());
     let state = if !ty_collation.is_valid() {
@@ -238,8 +285,9 @@ fn finish(cx: &Context<'_>, e: &mut Expr, children: State) -> State {
     } else {
         children
     };
+    refuse_unknown_order(cx, e, input)?;
     store(e, state.collation, input);
-    state
+    Ok(state)
 }
 
 fn store(e: &mut Expr, own: Oid, input: Oid) {

@@ -14,7 +14,7 @@ use melba_types::{Datum, Oid, Result, err, limits, oids};
 use super::context::Context;
 use super::expression::analyze_stored_expression;
 use super::inline::inline_in_expression;
-use melba_tree::permissions::Permissions;
+use melba_tree::permissions::{Permissions, role_inside};
 use melba_tree::*;
 
 /// What row-level security has added to a query.
@@ -95,7 +95,7 @@ impl Rewriter<'_> {
                     self.relation(query, at, oid, role)?;
                 }
                 RangeKind::Subquery { query, view } => {
-                    let role = self.role_in(*view).or(role);
+                    let role = role_inside(self.cx.catalog, *view, role);
                     self.query(query, role)?;
                 }
                 _ => {}
@@ -113,15 +113,9 @@ impl Rewriter<'_> {
         });
         result?;
         match e {
-            Expr::Sublink(s) => self.query(&mut s.query, role),
+            Expr::Sublink(s) => self.query(&mut s.query, role_inside(self.cx.catalog, s.view, role)),
             _ => Ok(()),
         }
-    }
-
-    /// The role that stands for the user inside a view.
-    fn role_in(&self, view: Oid) -> Option<Oid> {
-        let view = self.cx.catalog.relation(view)?;
-        (!view.has_option("security_invoker")).then_some(view.owner)
     }
 
     fn relation(&mut self, query: &mut Query, at: usize, oid: Oid, role: Option<Oid>) -> Result<()> {
@@ -130,7 +124,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         let through = query.range_table[at].required.through.iter();
-        let role = through.fold(role, |role, (view, _)| self.role_in(*view).or(role));
+        let role = through.fold(role, |role, (view, _)| role_inside(self.cx.catalog, *view, role));
         let user = role.unwrap_or(self.cx.user);
         self.secured.depends_on_user = true;
         if !is_restricted(self.cx, relation, user)? {

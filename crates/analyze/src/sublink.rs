@@ -14,7 +14,7 @@ pub fn scalar_sublink(query: Query, location: i32) -> Result<Expr> {
     let target = query.targets.first().ok_or_else(|| DbError::internal("a scalar subquery without a target"))?;
     let (ty, typmod, collation) = (target.expr.ty(), target.expr.typmod(), target.expr.collation());
     let (kind, test, operator) = (SublinkKind::Expr, None, None);
-    Ok(Expr::Sublink(Box::new(Sublink { kind, query, test, operator, ty, typmod, collation, location })))
+    Ok(Expr::Sublink(Box::new(Sublink { kind, query, test, operator, view: Oid::INVALID, ty, typmod, collation, location })))
 }
 
 impl<'p> Analyzer<'_, 'p> {
@@ -51,6 +51,7 @@ impl<'p> Analyzer<'_, 'p> {
             query,
             test: None,
             operator: None,
+            view: Oid::INVALID,
             ty,
             typmod,
             collation,
@@ -149,6 +150,7 @@ impl<'p> Analyzer<'_, 'p> {
             query,
             test: Some(test),
             operator: if kind == SublinkKind::RowCompare { Some(name.name.into()) } else { written.map(Into::into) },
+            view: Oid::INVALID,
             ty: oids::BOOL,
             typmod: -1,
             collation: Oid::INVALID,
@@ -192,6 +194,7 @@ impl<'p> Analyzer<'_, 'p> {
                         query,
                         test: None,
                         operator: None,
+                        view: Oid::INVALID,
                         ty: oids::RECORD,
                         typmod: -1,
                         collation: Oid::INVALID,

@@ -84,7 +84,24 @@ impl Updatable {
         let layer = Layer { view: view.clone(), filter: query.filter.as_ref().map(meaning), columns };
         let columns = targets().map(|t| meaning(&t.expr)).collect();
         let layers = std::iter::once(layer).chain(inner.into_iter().flat_map(|inner| inner.layers)).collect();
-        Ok(Updatable { table, columns, layers })
+        let mut found = Updatable { table, columns, layers };
+        found.note_view(view.oid);
+        Ok(found)
+    }
+
+    /// Subqueries that are no view's in it are this view's.
+    fn note_view(&mut self, view: Oid) {
+        let filters = self.layers.iter_mut().filter_map(|layer| layer.filter.as_mut());
+        for e in self.columns.iter_mut().chain(filters) {
+            e.visit_mut(0, &mut |e, _| {
+                if let Expr::Sublink(s) = e
+                    && !s.view.is_valid()
+                {
+                    s.view = view;
+                }
+                true
+            });
+        }
     }
 }
 

@@ -58,7 +58,7 @@ seed pg_collation "SELECT oid, collname, collnamespace, collprovider, collisdete
     colllocale, collicurules FROM pg_collation
   WHERE collname IN ('default', 'C', 'POSIX', 'ucs_basic', 'pg_c_utf8', 'pg_unicode_fast', 'unicode', 'und-x-icu',
     'en-x-icu', 'en-US-x-icu', 'de-x-icu', 'fr-x-icu', 'es-x-icu', 'ru-x-icu', 'ja-x-icu', 'zh-x-icu', 'sv-x-icu',
-    'tr-x-icu', 'en_US', 'en_US.utf8', 'C.utf8') AND collencoding IN (-1, 6) ORDER BY oid"
+    'en_US', 'en_US.utf8', 'C.utf8') AND collencoding IN (-1, 6) ORDER BY oid"
 seed pg_namespace "SELECT oid, nspname, nspowner, nspacl FROM pg_namespace WHERE oid < 16384 ORDER BY oid"
 seed pg_authid "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication,
     rolbypassrls FROM pg_authid WHERE oid < 16384 ORDER BY oid"

@@ -148,6 +148,11 @@ impl Catalog {
         Some((best.family, best.strategy))
     }
 
+    /// Whether an operator asks which of two values comes first.
+    pub fn is_ordering(&self, operator: Oid) -> bool {
+        self.btree_strategy(operator).is_some_and(|(_, strategy)| strategy != EQUAL)
+    }
+
     /// Whether an operator is the equality of some B-tree or hash family.
     pub fn is_equality(&self, operator: Oid) -> bool {
         let is = |m: &crate::OperatorFamilyMember| match m.method {

@@ -784,6 +784,8 @@ pub struct Sublink {
     pub test: Option<Expr>,
     /// The operator name as written, for deparse.
     pub operator: Option<Arc<str>>,
+    /// The view that the query came from, where that was merged: its privileges are those of that view's. Or 0.
+    pub view: Oid,
     pub ty: Oid,
     pub typmod: i32,
     pub collation: Oid,

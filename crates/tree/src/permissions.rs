@@ -98,7 +98,7 @@ impl Collector<'_> {
                             required.selected.extend(&own.selected);
                         }
                         self.found.uses.push(Use { relation: *view, role: user, required });
-                        user = self.role_in(*view).or(user);
+                        user = self.role_inside(*view, user);
                     }
                     let mut required = entry.required.clone();
                     required.select |= !required.behind.is_empty();
@@ -109,7 +109,7 @@ impl Collector<'_> {
                     if view.is_valid() {
                         self.found.uses.push(Use { relation: *view, role, required: entry.required.clone() });
                     }
-                    self.query(query, self.role_in(*view).or(role));
+                    self.query(query, self.role_inside(*view, role));
                 }
                 _ => {}
             }
@@ -126,7 +126,7 @@ impl Collector<'_> {
             Expr::Aggregate(a) => a.function,
             Expr::Window(w) => w.function,
             Expr::Sublink(s) => {
-                self.query(&s.query, role);
+                self.query(&s.query, self.role_inside(s.view, role));
                 Oid::INVALID
             }
             _ => Oid::INVALID,
@@ -138,10 +138,17 @@ impl Collector<'_> {
         e.children(&mut |child| self.expression(child, role));
     }
 
-    /// The role that stands for the user inside a view.
-    fn role_in(&self, view: Oid) -> Option<Oid> {
-        let view = self.catalog.relation(view)?;
-        (!view.has_option("security_invoker")).then_some(view.owner)
+    fn role_inside(&self, view: Oid, around: Option<Oid>) -> Option<Oid> {
+        role_inside(self.catalog, view, around)
+    }
+}
+
+/// The role that stands for the user inside a query; `None`: the user. `view`: whose query it is, or 0; `around`: the role around it. A
+/// security_invoker view is used by the user, also in views of others (PostgreSQL's manual, CREATE VIEW).
+pub fn role_inside(catalog: &Catalog, view: Oid, around: Option<Oid>) -> Option<Oid> {
+    match catalog.relation(view) {
+        Some(view) => (!view.has_option("security_invoker")).then_some(view.owner),
+        None => around,
     }
 }
 

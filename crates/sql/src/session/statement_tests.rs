@@ -446,3 +446,27 @@ fn partitions_number_their_rows_together() {
         ("insert into t31 (p) values (3)", "E23502 Z:I"),
     ]);
 }
+
+#[test]
+fn what_orders_by_an_icu_collation_is_refused() {
+    check(&[
+        ("create table t (a text collate \"de-x-icu\" primary key, b int)", "C:CREATE TABLE Z:I"),
+        ("insert into t values ('a', 1), ('B', 2)", "C:INSERT 0 2 Z:I"),
+        ("select b from t where a = 'a'", "T D:1 C:SELECT 1 Z:I"),
+        ("select count(*) from t where a <> 'a' and a in ('B', 'C') group by a", "T D:1 C:SELECT 1 Z:I"),
+        ("select a from t order by a", "E0A000 Z:I"),
+        ("select a from t order by a collate \"C\"", "T D:B D:a C:SELECT 2 Z:I"),
+        ("select b from t where a < 'b'", "E0A000 Z:I"),
+        ("select b from t where (a, b) < ('b', 1)", "E0A000 Z:I"),
+        ("select b from t where a < any (array['b'])", "E0A000 Z:I"),
+        ("select max(a) from t", "E0A000 Z:I"),
+        ("select max(a) over () from t", "E0A000 Z:I"),
+        ("select greatest(a, 'b') from t", "E0A000 Z:I"),
+        ("select array_agg(b order by a) from t", "E0A000 Z:I"),
+        ("select rank() over (order by a) from t", "E0A000 Z:I"),
+        ("select a from t union all select a from t order by a", "E0A000 Z:I"),
+        ("select a from t group by a, b order by b, a", "E0A000 Z:I"),
+        ("select distinct a from t order by 1", "E0A000 Z:I"),
+        ("select percentile_disc(0.5) within group (order by a) from t", "E0A000 Z:I"),
+    ]);
+}
