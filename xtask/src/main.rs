@@ -1,5 +1,6 @@
 //! Developer tasks: `cargo xtask ci` is the whole of CI, `cargo xtask tidy` checks what no lint does.
 
+mod backup;
 mod bulk;
 mod clients;
 mod compare;
@@ -43,6 +44,7 @@ tasks:
   tour             the tour of README.md in real psql, then kill -9
   soak             every way of asking on busy processors, each answer counted; --seconds N (40), --connections N (64)
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
+  backup           melba backup of a server under pgbench, followed, restored at positions of the log, verified, damaged
   history [LEVEL]  random histories of lists and kill -9, judged; --seconds N a level (8), --kills N (2), --seed N;
                    LEVEL predicates: of reads by range at SERIALIZABLE
   threads          what threads share without a plain lock, by a model checker (shuttle); INTERLEAVINGS=N (80) orders of each scenario
@@ -118,6 +120,7 @@ fn ci() -> Result<(), String> {
         "tour",
         "soak",
         "crash",
+        "backup",
         "history",
         "memory",
         "durability",
@@ -163,6 +166,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "clients" => clients::run(options.server),
         "tour" => tour::tour(options.server),
         "soak" => soak::soak(&options.soak, options.server),
+        "backup" => backup::backup(),
         "crash" => crash::crash(&options.crash),
         "history" => history::history(&options.name, &options.history),
         "space" => space::space(&options.space),

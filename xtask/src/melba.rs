@@ -76,6 +76,11 @@ impl Melba {
         Melba::start(directory, "127.0.0.1:0", arguments.iter().map(|a| (*a).to_owned()).collect())
     }
 
+    /// A server over the `data` of a folder, which `stop` removes.
+    pub fn over(directory: PathBuf) -> Result<Melba, String> {
+        Melba::start(directory, "127.0.0.1:0", Vec::new())
+    }
+
     /// kill -9, then a server over the same data on the same port.
     pub fn crash_and_restart(mut self) -> Result<Melba, String> {
         self.kill();

@@ -19,7 +19,9 @@ mod restore_objects;
 mod schema;
 mod workers;
 
+pub use connection::{Source, describe};
 pub use dump::{DumpOptions, dump};
+pub use progress::Progress;
 pub use restore::{RestoreOptions, restore};
 
 /// A failure in words for the person at the terminal.

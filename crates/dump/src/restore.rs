@@ -16,10 +16,10 @@ use crate::workers::parallel;
 
 #[derive(Debug, Args)]
 pub struct RestoreOptions {
-    /// A dump made by melba dump: its file or its folder
+    /// A dump made by melba dump: its file or its folder; or where backups of melba backup are kept
     #[arg(long = "from", value_name = "PATH")]
     from: PathBuf,
-    /// The database to restore into: postgres://USER@HOST:PORT/DATABASE
+    /// The database to restore into: postgres://USER@HOST:PORT/DATABASE; of a backup a new data directory
     #[arg(long = "to", value_name = "URL", required_unless_present_any = ["plain", "list"])]
     to: Option<String>,
     /// Writes SQL for psql to a new file, or for - to standard output, instead of restoring
@@ -43,6 +43,14 @@ pub struct RestoreOptions {
     /// Workers that restore tables and indexes at the same time
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
+}
+
+impl RestoreOptions {
+    /// From where to where, if those can be a backup and a data directory.
+    pub fn backup(&self) -> Option<(String, PathBuf)> {
+        let to = self.to.as_ref().filter(|to| !to.contains("://") && !to.contains('='))?;
+        Some((self.from.to_str()?.to_owned(), PathBuf::from(to)))
+    }
 }
 
 /// Restores a dump, or the chosen parts of it. Parts that are there already fail as their statements do: nothing is replaced.

@@ -12,6 +12,7 @@
 //!    acknowledged any more.
 
 mod background;
+mod backup;
 mod commit;
 mod engine;
 mod events;
@@ -42,6 +43,7 @@ mod write_set;
 mod tests;
 
 pub use background::BackgroundStep;
+pub use backup::{Backup, BackupSegment, Restored, restore};
 pub use commit::Durability;
 pub use engine::Engine;
 pub use events::{BackgroundEvent, EventWatch};
@@ -51,8 +53,8 @@ pub use melba_locks::{LockTag, LockedObject, LongWait, RelationLockMode, RowLock
 pub use melba_segment::Coded;
 pub use melba_segment::{ColumnEstimate, Point};
 pub use melba_store::{
-    DenseStatistics, EngineError, Held, Interrupt, InterruptReason, MemoryBudget, Persistence, QueryMemory, Result, RowBytes,
-    RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile, TempWatch,
+    DenseStatistics, EngineError, Held, Interrupt, InterruptReason, ManifestState, MemoryBudget, Persistence, QueryMemory,
+    Result, RowBytes, RowCounts, SequenceDefinition, SequenceId, SequenceState, TempBlock, TempFile, TempWatch,
 };
 #[doc(hidden)]
 pub use melba_threads::planted;

@@ -51,6 +51,8 @@ const EXAMPLES: &str = "Examples:
   melba salvage /srv/melba /srv/copy           what can be read of a damaged data directory, in a new one
   melba dump --from postgres://postgres@127.0.0.1/postgres --to backup.melba
   melba restore --from backup.melba --to postgres://postgres@127.0.0.1/copy
+  melba backup --from postgres://postgres@127.0.0.1/postgres --to s3://bucket/melba --keep 7d
+  melba restore --from s3://bucket/melba --to /srv/melba-again
   melba advise postgres://me@db/shop --space 25GB --rows-per-day 100000      what that database would take here
 
 Settings are in DATA/melba.conf, one `name = value` a line as in postgresql.conf; -c overrides them, and
@@ -86,8 +88,15 @@ enum Command {
         #[command(flatten)]
         options: melba_dump::DumpOptions,
     },
-    /// Restores a dump, or parts of it, into a database that exists
-    Restore(melba_dump::RestoreOptions),
+    /// Restores a dump, or parts of it, into a database that exists; or a backup, into a new data directory
+    Restore {
+        #[command(flatten)]
+        options: melba_dump::RestoreOptions,
+        #[command(flatten)]
+        point: melba_backup::Point,
+    },
+    /// Makes a backup of a running server in a folder or an object store; `melba restore` makes a data directory of it
+    Backup(Backup),
     /// Reruns published experiments on servers side by side, and reports
     #[command(subcommand)]
     Lab(melba_lab::Experiment),
@@ -100,6 +109,15 @@ struct Data {
     /// The data directory; `serve` creates it when it is missing
     #[arg(long = "data", value_name = "DIR", default_value = "./melba-data")]
     directory: PathBuf,
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Backup {
+    #[command(subcommand)]
+    look: Option<melba_backup::Look>,
+    #[command(flatten)]
+    options: Option<melba_backup::Options>,
 }
 
 #[derive(Args)]
@@ -154,7 +172,13 @@ fn main() -> ExitCode {
             }),
             None => Err("--from or --data is needed".to_owned()),
         },
-        Command::Restore(options) => melba_dump::restore(&options),
+        Command::Restore { options, point } => match options.backup() {
+            Some((place, to)) if melba_backup::is_repository(&place) => melba_backup::restore(&place, &to, &point),
+            _ => melba_dump::restore(&options),
+        },
+        Command::Backup(Backup { look: Some(look), .. }) => melba_backup::look(&look),
+        Command::Backup(Backup { options: Some(options), .. }) => melba_backup::backup(&options),
+        Command::Backup(_) => Err("--to is needed".to_owned()),
         Command::Lab(experiment) => melba_lab::run(experiment),
         Command::Advise(options) => melba_advise::advise(&options, &serve::while_serving_anew),
     };

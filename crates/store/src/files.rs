@@ -39,7 +39,28 @@ impl SegmentFile {
 
 /// Files that no tree needs any more.
 #[derive(Default)]
-pub struct Trash(pub Mutex<Vec<SegmentFile>>);
+pub struct Trash {
+    pub files: Mutex<Vec<SegmentFile>>,
+    /// As long as there are any, files stay: backups copy them.
+    holds: AtomicU64,
+}
+
+impl Trash {
+    /// Files that exist from here on, and are named by what is then in force, stay until `release`.
+    pub fn hold(&self) {
+        self.holds.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub fn release(&self) {
+        self.holds.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// What may be deleted now.
+    pub fn take(&self) -> Vec<SegmentFile> {
+        let mut files = self.files.lock();
+        if self.holds.load(Ordering::SeqCst) > 0 { Vec::new() } else { std::mem::take(&mut *files) }
+    }
+}
 
 /// What files may take.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +151,7 @@ impl Files {
 
     /// A file that nobody needs, and no commit has linked.
     pub fn discard(&self, file: u64) {
-        self.trash.0.lock().push(SegmentFile::unknown(file, Csn(0)));
+        self.trash.files.lock().push(SegmentFile::unknown(file, Csn(0)));
     }
 }
 
@@ -183,7 +204,7 @@ impl Drop for Usage {
     fn drop(&mut self) {
         if *self.obsolete.get_mut() {
             let assigned = Csn(*self.assigned.get_mut());
-            self.trash.0.lock().push(SegmentFile::unknown(self.file, assigned));
+            self.trash.files.lock().push(SegmentFile::unknown(self.file, assigned));
         }
     }
 }

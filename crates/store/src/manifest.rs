@@ -183,6 +183,26 @@ impl ManifestState {
         }
     }
 
+    /// The state as the bytes of a manifest.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        encode_record(&self.edits())
+    }
+
+    /// The state that `to_bytes` wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` for other bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<ManifestState> {
+        let mut state = ManifestState::default();
+        match decode_record(bytes, true) {
+            Some((edits, length)) if length == bytes.len() && edits.first() == Some(&Edit::Reset) => {
+                edits.iter().for_each(|e| state.apply(e));
+                Ok(state)
+            }
+            _ => Err(EngineError::Corrupt { what: "the copy of the manifest is damaged, or of another version".to_owned() }),
+        }
+    }
+
     /// The edits that make this state from nothing.
     fn edits(&self) -> Vec<Edit> {
         let mut out = vec![Edit::Reset, Edit::Database { number: self.database, record: self.records }];

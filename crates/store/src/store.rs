@@ -255,7 +255,7 @@ impl Store {
 
     /// Deletes files that nobody reads, the manifest does not name, and replay would not link; true when there were any.
     pub fn remove_trash(&self) -> bool {
-        let files = std::mem::take(&mut *self.files.trash.0.lock());
+        let files = self.files.trash.take();
         if files.is_empty() {
             return false;
         }
@@ -269,7 +269,7 @@ impl Store {
             // What cannot be removed now is a stray for the next start.
             let _ = self.files.directory.remove(&segment_name(segment.file));
         }
-        self.files.trash.0.lock().extend(keep);
+        self.files.trash.files.lock().extend(keep);
         removed
     }
 

@@ -16,6 +16,7 @@
 //! The engine is the only caller. docs/design/wal.md has the bytes.
 
 mod error;
+mod follow;
 mod format;
 #[cfg(all(test, feature = "shuttle"))]
 mod interleavings;
@@ -27,6 +28,7 @@ mod writer;
 mod tests;
 
 pub use error::{Result, WalError};
+pub use follow::RecordStream;
 pub use format::{CSN_MAX, FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, Record};
 pub use reader::{Belongs, Known, LogFiles, replay};
 pub use salvage::salvage;

@@ -14,6 +14,7 @@ use melba_types::{Csn, Lsn};
 use melba_vfs::{Directory, File, SyncSwitch};
 
 use crate::error::{Result, WalError};
+use crate::follow::Holds;
 use crate::format::{END_BYTES, FILE_HEADER_BYTES, FileHeader, RECORD_HEADER_BYTES, Record, end_mark, file_name, record_header};
 use crate::reader::{Belongs, Known, LogFiles, SPARE_PREFIX, replay};
 
@@ -75,17 +76,17 @@ impl Current {
     }
 }
 
-struct Files {
+pub(crate) struct Files {
     current: Current,
     /// Starts of all files, ascending, the current one last.
-    starts: Vec<Lsn>,
+    pub starts: Vec<Lsn>,
     /// The last one is taken next.
     spares: Vec<Spare>,
     next_spare: u64,
 }
 
 /// The files of a log that was begun.
-struct FilesGuard<'a>(MutexGuard<'a, Option<Files>>);
+pub(crate) struct FilesGuard<'a>(MutexGuard<'a, Option<Files>>);
 
 impl Deref for FilesGuard<'_> {
     type Target = Files;
@@ -121,7 +122,7 @@ impl Files {
 
 /// The log, open for appending.
 pub struct Wal {
-    directory: Arc<dyn Directory>,
+    pub(crate) directory: Arc<dyn Directory>,
     options: WalOptions,
     tail: Mutex<Tail>,
     /// `None`: not begun.
@@ -136,6 +137,7 @@ pub struct Wal {
     database: AtomicU64,
     manifest: AtomicU64,
     written: [WriteCounters; 2],
+    pub(crate) holds: Mutex<Holds>,
 }
 
 /// On whose behalf the log is written.
@@ -206,6 +208,7 @@ impl Wal {
             manifest: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             written: Default::default(),
+            holds: Mutex::default(),
         }
     }
 
@@ -289,7 +292,7 @@ impl Wal {
         Ok(())
     }
 
-    fn files(&self) -> Result<FilesGuard<'_>> {
+    pub(crate) fn files(&self) -> Result<FilesGuard<'_>> {
         let files = self.files.lock();
         if files.is_some() { Ok(FilesGuard(files)) } else { Err(WalError::Failed) }
     }
@@ -547,10 +550,11 @@ impl Wal {
         Ok(true)
     }
 
-    /// Gives back the files that hold nothing at or after `lsn`: some are kept for reuse, which spares the disk new blocks.
+    /// Gives back the files that hold nothing at or after `lsn`, and nothing that is held (`hold`): some are kept for reuse, which spares the disk new blocks.
     pub fn release_before(&self, lsn: Lsn) -> Result<()> {
         let mut superfluous = Vec::new();
         let mut files = self.files()?;
+        let lsn = lsn.min(self.holds.lock().first());
         // A file ends where the next begins; the current one stays.
         while files.starts.len() > 1 && files.starts[1] <= lsn {
             let name = file_name(files.starts[0]);

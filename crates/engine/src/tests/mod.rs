@@ -1,5 +1,6 @@
 //! Tests of the whole engine.
 
+mod backup;
 pub(crate) mod basic;
 mod bulk;
 mod crash;

@@ -261,6 +261,8 @@ pub struct SessionState {
     pub(super) programs: ProgramCache,
     /// The tables of triggers that run, within each other.
     pub(super) running_triggers: Arc<Mutex<Vec<Oid>>>,
+    /// What a backup by this session holds.
+    pub(super) backup: Mutex<Option<melba_engine::Backup>>,
     pub(super) spare_frames: SpareFrames,
     pub(super) domain_checks: Mutex<DomainChecks>,
     pub(super) shown: Mutex<ShownCache>,
@@ -307,6 +309,7 @@ impl SessionState {
             routines: BodyCache::default(),
             programs: ProgramCache::default(),
             running_triggers: Arc::default(),
+            backup: Mutex::default(),
             spare_frames: SpareFrames::default(),
             domain_checks: Mutex::default(),
             shown: Mutex::default(),

@@ -11,6 +11,7 @@
 pub mod activity;
 mod arbiter_values;
 pub mod backends;
+mod backup;
 mod blocking;
 mod cache;
 pub mod client;

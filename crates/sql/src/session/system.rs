@@ -85,6 +85,7 @@ impl StatementContext {
                 self.call_server_file(source, args)
             }
             "pg_stat_file" | "pg_stat_file_1arg" => self.call_server_file(source, args),
+            _ if source.starts_with("melba_backup_") => self.call_backup(source, args),
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
             _ if source.contains("_size") && !source.starts_with("pg_tablespace") => self.call_size(source, args),
             _ => match self.statistics_value(source, call.return_type, args) {

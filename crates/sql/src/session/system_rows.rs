@@ -74,6 +74,8 @@ impl StatementContext {
             "pg_listening_channels" => {
                 Ok(self.session.listener.channels().into_iter().map(|channel| vec![Datum::text(channel)]).collect())
             }
+            "melba_backup_start" => self.start_backup(),
+            "melba_backup_files" => self.backup_files(),
             "melba_get_compression_stats" => self.compression_rows(),
             // Nothing can be prepared.
             "pg_prepared_xact" => Ok(Vec::new()),
