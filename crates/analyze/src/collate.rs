@@ -228,18 +228,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
             return finish(cx, e, state);
         }
         Expr::Aggregate(a) => {
-            if let Some(filter) = &mut a.filter {
-                assign(cx, filter)?;
-            }
-            for key in &mut a.order_by {
-                assign(cx, &mut key.expr)?;
-                refuse_order(cx, key.expr.collation(), key.expr.location())?;
-            }
-            let mut state = NOTHING;
-            for arg in a.direct_args.iter_mut().chain(&mut a.args) {
-                let child = derive(cx, arg)?;
-                merge(cx, &mut state, child)?;
-            }
+            let state = derive_aggregate(cx, a)?;
             return finish(cx, e, state);
         }
         Expr::Window(w) => {
@@ -269,6 +258,23 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
     });
     result?;
     finish(cx, e, state)
+}
+
+/// What the arguments of an aggregate give; its other parts are derived apart.
+fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<State> {
+    if let Some(filter) = &mut a.filter {
+        assign(cx, filter)?;
+    }
+    for key in &mut a.order_by {
+        assign(cx, &mut key.expr)?;
+        refuse_order(cx, key.expr.collation(), key.expr.location())?;
+    }
+    let mut state = NOTHING;
+    for arg in a.direct_args.iter_mut().chain(&mut a.args) {
+        let child = derive(cx, arg)?;
+        merge(cx, &mut state, child)?;
+    }
+    Ok(state)
 }
 
 /// Stores what the children give as the node's input collation, and the node's own.

@@ -44,8 +44,9 @@ pub fn look(look: &Look) -> Result<()> {
 }
 
 fn list(repository: &Repository) -> Result<()> {
+    let backups = repository.backups()?;
     println!("{:19} {:16} {:>10} {:>8} {:>14} {:>14}  kept until", "backup", "database", "MB", "segments", "from", "to");
-    for (database, time, backup) in repository.backups()? {
+    for (database, time, backup) in backups {
         let parts = repository.parts(&database, &time)?;
         let last = parts.last().map_or(&backup.part, |(_, part)| part);
         let bytes: u64 = backup.part.segments.iter().map(|s| s.content.bytes).sum();

@@ -54,7 +54,8 @@ impl Repository {
     }
 
     fn failed(&self, key: &str, e: &object_store::Error) -> String {
-        format!("{}: {key}: {e}", self.shown)
+        let separator = if key.is_empty() { "" } else { ": " };
+        format!("{}{separator}{key}: {e}", self.shown)
     }
 
     /// Writes a small object.

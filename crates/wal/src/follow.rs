@@ -1,46 +1,24 @@
 //! The log, read while it is written: for backups, and for archives that follow it.
 
-use std::collections::BTreeMap;
-
 use melba_types::Lsn;
 
 use crate::error::{Result, WalError};
 use crate::format::{FileHeader, Record, file_name, parse_record};
 use crate::writer::Wal;
 
-/// From where on the log is kept for readers, whatever recovery needs.
-#[derive(Default)]
-pub(crate) struct Holds {
-    by_reader: BTreeMap<u64, Lsn>,
-    next: u64,
-}
-
-impl Holds {
-    /// Everything from here on is kept.
-    pub fn first(&self) -> Lsn {
-        self.by_reader.values().copied().min().unwrap_or(Lsn(u64::MAX))
-    }
-}
-
 impl Wal {
     /// Keeps everything that is there, and what comes, for a reader: its number. Ends with `release`.
     pub fn hold(&self) -> u64 {
-        let mut holds = self.holds.lock();
-        holds.next += 1;
-        let reader = holds.next;
-        holds.by_reader.insert(reader, Lsn(0));
-        reader
+        self.holds.lock().add()
     }
 
     /// A reader needs nothing before `from` any more.
     pub fn move_hold(&self, reader: u64, from: Lsn) {
-        if let Some(held) = self.holds.lock().by_reader.get_mut(&reader) {
-            *held = from.max(*held);
-        }
+        self.holds.lock().advance(reader, from);
     }
 
     pub fn release(&self, reader: u64) {
-        self.holds.lock().by_reader.remove(&reader);
+        self.holds.lock().remove(reader);
     }
 
     /// Bytes of records from `from` on, at most `bytes_max` of them: none where nothing more is durable. The last record may be cut.

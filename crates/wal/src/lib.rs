@@ -18,6 +18,7 @@
 mod error;
 mod follow;
 mod format;
+mod holds;
 #[cfg(all(test, feature = "shuttle"))]
 mod interleavings;
 mod reader;

@@ -14,8 +14,8 @@ use melba_types::{Csn, Lsn};
 use melba_vfs::{Directory, File, SyncSwitch};
 
 use crate::error::{Result, WalError};
-use crate::follow::Holds;
 use crate::format::{END_BYTES, FILE_HEADER_BYTES, FileHeader, RECORD_HEADER_BYTES, Record, end_mark, file_name, record_header};
+use crate::holds::Holds;
 use crate::reader::{Belongs, Known, LogFiles, SPARE_PREFIX, replay};
 
 /// How the log is written.
