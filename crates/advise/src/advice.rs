@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 use melba_toast::Method;
 use serde::Serialize;
 
-use crate::Result;
 use crate::database::quoted;
+use crate::growth::Growth;
 use crate::postgres_size::postgres_size;
 use crate::sample::{Column, Sample};
-use crate::scale::Dense;
-use crate::trial::{ColumnTrials, Trial, Trials};
+use crate::trial::{ColumnTrials, Together, Trial, Trials};
 use crate::units::{bytes, count};
 
 /// Another method, or another read budget, is worth naming when it takes at most this share.
@@ -40,6 +39,8 @@ pub struct Advice {
     pub days: Option<[f64; 3]>,
     /// What to type.
     pub statements: Vec<String>,
+    /// What all of it took, where that was tried.
+    pub verdicts: Vec<Verdict>,
 }
 
 #[derive(Debug, Serialize)]
@@ -50,13 +51,31 @@ pub struct TableAdvice {
     pub raw_bytes: f64,
     pub postgres_pglz_bytes: f64,
     pub postgres_lz4_bytes: f64,
-    /// Columns without a method, and the primary key.
-    pub rest_bytes: f64,
+    /// Columns without a method, and the primary key, in the order of the columns' methods.
+    pub rests: Vec<RestAdvice>,
     pub columns: Vec<ColumnAdvice>,
     pub notes: Vec<String>,
     /// The table's columns, where it is to be created.
     #[serde(skip)]
     pub created: Option<Vec<Column>>,
+}
+
+/// What a table takes beside its columns when they are stored by some method: they share rows and the primary key.
+#[derive(Clone, Debug, Serialize)]
+pub struct RestAdvice {
+    pub method: &'static str,
+    pub budget: Option<f64>,
+    pub bytes: f64,
+}
+
+impl RestAdvice {
+    pub fn name(&self) -> String {
+        name(self.method, self.budget)
+    }
+}
+
+fn name(method: &str, budget: Option<f64>) -> String {
+    budget.map_or_else(|| method.to_owned(), |budget| format!("dense, {budget} ms"))
 }
 
 #[derive(Debug, Serialize)]
@@ -86,65 +105,99 @@ pub struct MethodAdvice {
 
 impl MethodAdvice {
     pub fn name(&self) -> String {
-        self.budget.map_or_else(|| self.method.to_owned(), |budget| format!("dense, {budget} ms"))
+        name(self.method, self.budget)
+    }
+}
+
+/// What a table was predicted to take with one method for all its long columns, and what it took.
+#[derive(Debug, Serialize)]
+pub struct Verdict {
+    pub table: String,
+    pub method: String,
+    pub predicted_bytes: f64,
+    pub took_bytes: f64,
+}
+
+impl Verdict {
+    /// How far the prediction was off, in shares of the truth: above zero when it was too high.
+    pub fn off_by(&self) -> f64 {
+        self.predicted_bytes / self.took_bytes.max(1.0) - 1.0
     }
 }
 
 impl TableAdvice {
-    pub fn of(sample: &Sample, trials: &Trials) -> Result<TableAdvice> {
+    /// Of a table that has been surveyed with a read budget.
+    pub fn of(sample: &Sample, trials: &Trials, growths: &[Growth], budget: f64) -> TableAdvice {
         let scale = sample.scale;
+        let rows_scale = sample.rows_total / sample.rows.len().max(1) as f64;
         let [pglz, lz4] = [Method::Pglz, Method::Lz4].map(|method| postgres_size(sample, method));
-        let column = |tried: &ColumnTrials| {
-            let raw = sample.raw_bytes(tried.column) as f64;
-            let alone = tried.trials.iter().find(|t| t.method == "lz4").map_or(raw, |t| t.bytes);
-            let section_raw = trials.section_lz4_bytes * raw / alone;
-            let methods = tried.trials.iter().map(|trial| method(trial, tried, raw, raw * scale, section_raw)).collect();
+        let column = |(tried, growth): (&ColumnTrials, &Growth)| {
+            let raw_bytes = growth.table.raw_bytes;
+            let methods = tried.trials.iter().map(|trial| method(trial, tried, growth, budget)).collect();
             ColumnAdvice {
                 name: sample.columns[tried.column].name.clone(),
                 type_name: sample.columns[tried.column].type_name.clone(),
-                raw_bytes: raw * scale,
+                raw_bytes,
                 postgres_pglz_bytes: pglz.columns[tried.column],
                 postgres_lz4_bytes: lz4.columns[tried.column],
                 methods,
                 advised: 0,
             }
         };
-        Ok(TableAdvice {
+        let rest = |together: &Together| {
+            let Together { method, budget, .. } = *together;
+            RestAdvice { method, budget, bytes: trials.rest_bytes(method, budget) * rows_scale }
+        };
+        TableAdvice {
             name: sample.name.clone(),
             rows: sample.rows_total,
             rows_tried: sample.rows.len(),
             raw_bytes: (0..sample.columns.len()).map(|at| sample.raw_bytes(at) as f64).sum::<f64>() * scale,
             postgres_pglz_bytes: pglz.total,
             postgres_lz4_bytes: lz4.total,
-            rest_bytes: trials.rest_bytes.unwrap_or(0.0) * scale,
-            columns: trials.columns.iter().map(column).collect(),
+            rests: trials.together.iter().map(rest).collect(),
+            columns: trials.columns.iter().zip(growths).map(column).collect(),
             notes: sample.notes.clone(),
             created: (!sample.exists).then(|| sample.columns.clone()),
-        })
+        }
     }
 
     /// What Melba takes with the advised methods.
     pub fn melba_bytes(&self) -> f64 {
-        self.rest_bytes + self.columns.iter().map(|c| c.methods[c.advised].bytes).sum::<f64>()
+        self.melba_bytes_with(|column| column.advised)
+    }
+
+    /// What Melba takes with some methods of its columns. Of the rest, the largest column's method decides.
+    pub fn melba_bytes_with(&self, method: impl Fn(&ColumnAdvice) -> usize) -> f64 {
+        let columns: f64 = self.columns.iter().map(|column| column.methods[method(column)].bytes).sum();
+        (self.rest_with(&method) + columns).max(0.0)
+    }
+
+    fn rest_with(&self, method: impl Fn(&ColumnAdvice) -> usize) -> f64 {
+        let largest = self.columns.iter().max_by(|a, b| a.raw_bytes.total_cmp(&b.raw_bytes));
+        self.rests.get(largest.map_or(0, method)).map_or(0.0, |rest| rest.bytes)
     }
 }
 
-/// A trial, for the whole table.
-fn method(trial: &Trial, tried: &ColumnTrials, raw: f64, raw_total: f64, section_raw: f64) -> MethodAdvice {
-    let dense = Dense { bytes: trial.bytes, half_bytes: tried.half_bytes, raw_bytes: raw, raw_total, section_raw };
-    // The half was tried with the first budget, as the first of the dense trials was: others grow alike.
-    let first = tried.trials.iter().find(|t| t.method == "dense").map_or(trial.bytes, |t| t.bytes);
+/// A trial, for the whole table, whose sections were computed with a read budget: with others they grow alike.
+fn method(trial: &Trial, tried: &ColumnTrials, growth: &Growth, surveyed: f64) -> MethodAdvice {
+    let like_surveyed = tried.trials.iter().find(|t| t.budget == Some(surveyed)).map_or(trial.bytes, |t| t.bytes);
     let (bytes, memory_bytes) = match trial.budget {
-        None => (trial.bytes * raw_total / raw.max(1.0), FRAME_BYTES),
+        None => (growth.alone(trial.bytes), FRAME_BYTES),
         Some(budget) => {
-            let dense = Dense { half_bytes: tried.half_bytes * trial.bytes / first, ..dense };
-            let sections = (raw_total / section_raw).ceil().max(1.0);
-            let reference = REFERENCE_BYTES_MAX.min(raw_total / sections / 2.0);
-            (dense.total(), sections * reference + budget * BUDGET_BYTES)
+            let sections = growth.table.sections.max(1.0);
+            let reference = REFERENCE_BYTES_MAX.min(growth.table.raw_bytes / sections / 2.0);
+            (growth.dense(like_surveyed) * trial.bytes / like_surveyed, sections * reference + budget * BUDGET_BYTES)
         }
     };
     let Trial { method, budget, read_p50_us, read_p99_us, write_us, .. } = *trial;
     MethodAdvice { method, budget, bytes, read_p50_us, read_p99_us, write_us, memory_bytes }
+}
+
+/// The read budget that sections are computed with: a server's own, or the nearest to it.
+pub fn default_budget(budgets: &[f64]) -> f64 {
+    let distance = |budget: &f64| (budget / DEFAULT_BUDGET).ln().abs();
+    budgets.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(DEFAULT_BUDGET)
 }
 
 impl Advice {
@@ -164,6 +217,7 @@ impl Advice {
             rows_that_fit,
             days: rows_per_day.map(|rows| rows_that_fit.map(|fit| fit / rows.max(1e-9))),
             statements: statements(&tables, budget),
+            verdicts: Vec::new(),
             tables,
         }
     }
@@ -179,6 +233,16 @@ impl Advice {
             let _ = writeln!(out, "| {} |\n|---|---|{}", HEADS.join(" | "), "---:|".repeat(HEADS.len() - 2));
             table.lines().iter().for_each(|line| out.push_str(&format!("| {} |\n", line.join(" | "))));
             table.notes.iter().for_each(|note| out.push_str(&format!("\n- {note}\n")));
+        }
+        if !self.verdicts.is_empty() {
+            out.push_str(
+                "\n## What all of it took\n\n| table | method | predicted | took | off by |\n|---|---|---:|---:|---:|\n",
+            );
+        }
+        for verdict in &self.verdicts {
+            let Verdict { table, method, predicted_bytes, took_bytes } = verdict;
+            let (predicted, took, off_by) = (bytes(*predicted_bytes), bytes(*took_bytes), verdict.off_by() * 100.0);
+            let _ = writeln!(out, "| {table} | {method} | {predicted} | {took} | {off_by:.1} % |");
         }
         let _ = writeln!(out, "\n## What to type\n\n```\n{}\n```\n", self.statements.join("\n"));
         NOTES.iter().for_each(|note| out.push_str(&format!("- {note}\n")));
@@ -210,7 +274,7 @@ impl Advice {
 pub const HEADS: [&str; 8] = ["column", "method", "size", "ratio", "read p50 us", "read p99 us", "write us", "memory"];
 
 pub const NOTES: [&str; 4] = [
-    "Melba's sizes are those of the sample in a server of its own, for the whole table in proportion; of dense, with what longer sections save.",
+    "Melba's sizes are those of the sample in a server of its own, brought to the whole table by what all of its values, or long parts of it, take.",
     "PostgreSQL's sizes are computed: TOAST's rule for each row, its codecs, its pages, the primary key; no other indexes.",
     "A read is one value by its key through a client, cached; a write is a row's share of COPY.",
     "Memory is what fast reads keep at most: of dense a reference for each section and a block, else a frame.",
@@ -257,7 +321,9 @@ impl TableAdvice {
                 out.push(line(format!("{}{mark}", method.name()), method.bytes, [p50, p99, write, bytes(method.memory_bytes)]));
             }
         }
-        let rest = ["other columns, primary key", "", &bytes(self.rest_bytes), "", "", "", "", ""].map(str::to_owned);
+        let rest =
+            ["other columns, primary key", "", &bytes(self.rest_with(|column| column.advised).max(0.0)), "", "", "", "", ""]
+                .map(str::to_owned);
         out.push(rest);
         out
     }
@@ -344,7 +410,7 @@ pub mod tests {
             raw_bytes: 1e9,
             postgres_pglz_bytes: 5e8,
             postgres_lz4_bytes: 4e8,
-            rest_bytes: 1e6,
+            rests: vec![RestAdvice { method: "lz4", budget: None, bytes: 1e6 }; 5],
             columns: vec![ColumnAdvice {
                 name: "body <x>".into(),
                 type_name: "text".into(),

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use crate::Result;
-use crate::sample::{Column, Row, Sample, Storage, is_in_stretch};
+use crate::sample::{Column, Row, Sample, Storage, Window, is_in_stretch};
 
 /// Of larger files the first records are the sample: reading all of them takes minutes.
 const READ_BYTES_MAX: u64 = 8 << 30;
@@ -19,17 +19,13 @@ pub fn sample(path: &Path, bytes_max: u64) -> Result<Sample> {
     let (head, head_bytes) =
         record(&mut reader).map_err(failed)?.ok_or_else(|| format!("{}: the file is empty", path.display()))?;
     let mut rows: Vec<Row> = Vec::new();
-    let (mut at, mut taken, mut ends, mut last) = (0, 0, Vec::new(), 0);
+    let (mut at, mut taken) = (0, 0);
     while let Some((mut row, bytes)) = record(&mut reader).map_err(failed)? {
-        let stretch = match total {
-            READ_BYTES_MAX.. => (at < bytes_max).then_some(0),
-            _ => is_in_stretch(at, total, bytes_max),
+        let is_wanted = match total {
+            READ_BYTES_MAX.. => at < bytes_max,
+            _ => is_in_stretch(at, total, bytes_max).is_some(),
         };
-        if let Some(stretch) = stretch {
-            if stretch != last && !rows.is_empty() {
-                ends.push(rows.len());
-            }
-            last = stretch;
+        if is_wanted {
             taken += bytes;
             row.resize(head.len(), None);
             rows.push(row);
@@ -38,7 +34,6 @@ pub fn sample(path: &Path, bytes_max: u64) -> Result<Sample> {
         }
         at += bytes;
     }
-    ends.push(rows.len());
     let column = |(at, name): (usize, &Option<Box<[u8]>>)| {
         let is_number = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| text.parse::<i64>().is_ok());
         let all = !rows.is_empty() && rows.iter().filter_map(|row| row[at].as_deref()).all(is_number);
@@ -50,7 +45,30 @@ pub fn sample(path: &Path, bytes_max: u64) -> Result<Sample> {
     let scale = ((total - head_bytes) as f64 / taken.max(1) as f64).max(1.0);
     let rows_total = (rows.len() as f64 * scale).round();
     let name = path.file_stem().map_or_else(|| "csv".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    Ok(Sample { name, columns, rows, ends, rows_total, scale, notes: Vec::new(), exists: false })
+    let (path, fields) = (path.to_owned(), head.len());
+    let scan = move |window: &Window, each: &mut dyn FnMut(&Row) -> Result<()>| scan(&path, fields, window, each);
+    Ok(Sample { name, columns, rows, rows_total, scale, notes: Vec::new(), exists: false, scan: Box::new(scan) })
+}
+
+/// The records of a window; of files that are too large for it those at their beginning.
+fn scan(path: &Path, fields: usize, window: &Window, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    let file = File::open(path).map_err(failed)?;
+    let total = file.metadata().map_err(failed)?.len() as f64;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut at = record(&mut reader).map_err(failed)?.map_or(0, |(_, bytes)| bytes);
+    while let Some((mut row, bytes)) = record(&mut reader).map_err(failed)? {
+        let share = at as f64 / total.max(1.0);
+        if share >= window.end {
+            return Ok(());
+        }
+        if window.contains(&share) {
+            row.resize(fields, None);
+            each(&row)?;
+        }
+        at += bytes;
+    }
+    Ok(())
 }
 
 /// The next record and its bytes in the file; an empty field without quotes is null. `None` at the end.

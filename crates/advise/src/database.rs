@@ -7,7 +7,7 @@ use std::time::Duration;
 use postgres::{Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
 use crate::Result;
-use crate::sample::{Column, Row, STRETCHES, Sample, Storage, read_line};
+use crate::sample::{Column, Row, STRETCHES, Sample, Storage, Window, read_line};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Rows of tables with more than this are taken from the statistics, when there are any: counting them takes minutes.
@@ -17,16 +17,14 @@ const PROBE_ROWS: u64 = 100;
 
 /// Samples of tables, the largest first; of all tables of the user when none is named.
 pub fn samples(url: &str, tables: &[String], bytes_max: u64) -> Result<Vec<Sample>> {
-    let mut config = postgres::Config::from_str(url).map_err(|e| format!("{url}: {e}"))?;
-    config.connect_timeout(CONNECT_WITHIN).application_name("melba advise");
-    let mut client = config.connect(NoTls).map_err(|e| format!("could not connect: {}", shown(&e)))?;
+    let mut client = connect(url)?;
     let wanted = |name: &str| tables.is_empty() || tables.iter().any(|t| t == name || name.strip_prefix("public.") == Some(t));
     let found = rows(&mut client, TABLES)?;
     let mut samples = Vec::new();
     for table in &found {
         let (oid, name, estimate) = (text(table, 0), text(table, 1), text(table, 2));
         if wanted(name) {
-            samples.extend(sample(&mut client, oid, name, estimate.parse().unwrap_or(-1.0), bytes_max)?);
+            samples.extend(sample(&mut client, url, oid, name, estimate.parse().unwrap_or(-1.0), bytes_max)?);
         }
     }
     match tables
@@ -38,12 +36,18 @@ pub fn samples(url: &str, tables: &[String], bytes_max: u64) -> Result<Vec<Sampl
     }
 }
 
+fn connect(url: &str) -> Result<Client> {
+    let mut config = postgres::Config::from_str(url).map_err(|e| format!("{url}: {e}"))?;
+    config.connect_timeout(CONNECT_WITHIN).application_name("melba advise");
+    config.connect(NoTls).map_err(|e| format!("could not connect: {}", shown(&e)))
+}
+
 const TABLES: &str = "SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.reltuples FROM pg_class c \
      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
      ORDER BY pg_total_relation_size(c.oid) DESC, 2";
 
 /// Stretches of neighbouring rows of a table; `None` when it has none.
-fn sample(client: &mut Client, oid: &str, name: &str, estimate: f64, bytes_max: u64) -> Result<Option<Sample>> {
+fn sample(client: &mut Client, url: &str, oid: &str, name: &str, estimate: f64, bytes_max: u64) -> Result<Option<Sample>> {
     let mut notes = Vec::new();
     let columns: Vec<Column> = rows(client, &columns_query(oid))?.iter().map(|row| column(row, &mut notes)).collect();
     let rows_total = match estimate {
@@ -54,27 +58,44 @@ fn sample(client: &mut Client, oid: &str, name: &str, estimate: f64, bytes_max: 
         return Ok(None);
     }
     let names = columns.iter().map(|c| quoted(&c.name)).collect::<Vec<_>>().join(", ");
-    let from = |offset: u64, limit: u64| format!("COPY (SELECT {names} FROM {name} OFFSET {offset} LIMIT {limit}) TO STDOUT");
-    let probe = copy(client, &from((rows_total / 2.0) as u64, PROBE_ROWS), u64::MAX)?;
+    let from = format!("COPY (SELECT {names} FROM {name}");
+    let from = move |offset: u64, limit: u64| format!("{from} OFFSET {offset} LIMIT {limit}) TO STDOUT");
+    let mut read = |sql: &str, bytes_max: u64| -> Result<Vec<Row>> {
+        let (mut rows, mut taken) = (Vec::new(), 0);
+        copy(client, sql, &mut |row| {
+            if taken < bytes_max {
+                taken += row.iter().flatten().map(|value| value.len() as u64).sum::<u64>();
+                rows.push(row.clone());
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    };
+    let probe = read(&from((rows_total / 2.0) as u64, PROBE_ROWS), u64::MAX)?;
     let bytes: usize = probe.iter().flatten().flatten().map(|value| value.len()).sum();
     let limit = (bytes_max as f64 / (bytes as f64 / probe.len().max(1) as f64).max(1.0)).ceil().max(1.0);
-    let (mut rows, mut ends) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
     let stretches = if limit < rows_total { STRETCHES } else { 1 };
     for stretch in 0..stretches {
         let offset = (rows_total * stretch as f64 / stretches as f64) as u64;
-        rows.extend(copy(client, &from(offset, (limit / stretches as f64).ceil() as u64), bytes_max / stretches)?);
-        ends.push(rows.len());
+        rows.extend(read(&from(offset, (limit / stretches as f64).ceil() as u64), bytes_max / stretches)?);
     }
     let scale = (rows_total / rows.len().max(1) as f64).max(1.0);
+    let url = url.to_owned();
+    let scan = move |window: &Window, each: &mut dyn FnMut(&Row) -> Result<()>| {
+        let [start, end] = [window.start, window.end].map(|share| (rows_total * share) as u64);
+        let limit = if window.end >= 1.0 { i64::MAX as u64 } else { end - start };
+        copy(&mut connect(&url)?, &from(start, limit), each)
+    };
     Ok((!rows.is_empty()).then_some(Sample {
         name: name.to_owned(),
         columns,
         rows,
-        ends,
         rows_total,
         scale,
         notes,
         exists: true,
+        scan: Box::new(scan),
     }))
 }
 
@@ -112,26 +133,25 @@ fn column(row: &SimpleQueryRow, notes: &mut Vec<String>) -> Column {
     Column { name, type_name, storage, in_primary_key: text(row, 6) == "t" }
 }
 
-/// The rows that COPY sends, of so many bytes at most; at least one.
-fn copy(client: &mut Client, sql: &str, bytes_max: u64) -> Result<Vec<Row>> {
+/// Calls a function with the rows that COPY sends.
+fn copy(client: &mut Client, sql: &str, each: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
     let failed = |e: String| format!("{e}, in {sql}");
     let mut reader = client.copy_out(sql).map_err(|e| failed(shown(&e)))?;
-    let (mut rows, mut data, mut taken) = (Vec::new(), Vec::new(), 0u64);
+    let mut data = Vec::new();
     let mut piece = vec![0; 1 << 20];
     loop {
         let read = reader.read(&mut piece).map_err(|e| failed(e.to_string()))?;
+        // What came before has no end of a line.
+        let mut looked_at = data.len();
         data.extend_from_slice(&piece[..read]);
         let mut start = 0;
-        while let Some(end) = data[start..].iter().position(|b| *b == b'\n') {
-            if taken < bytes_max {
-                rows.push(read_line(&data[start..start + end]));
-                taken += end as u64;
-            }
-            start += end + 1;
+        while let Some(end) = data[looked_at..].iter().position(|b| *b == b'\n').map(|at| looked_at + at) {
+            each(&read_line(&data[start..end]))?;
+            (start, looked_at) = (end + 1, end + 1);
         }
         data.drain(..start);
         if read == 0 {
-            return Ok(rows);
+            return Ok(());
         }
     }
 }

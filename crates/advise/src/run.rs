@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::advice::{Advice, TableAdvice};
+use crate::advice::{self, Advice, TableAdvice};
 use crate::sample::Sample;
+use crate::sections::SectionRules;
 use crate::trial::{self, Trials};
-use crate::{Result, csv, database, folder, html, units};
+use crate::{Result, csv, database, folder, growth, html, units, verify};
+
+/// How far a prediction may be off.
+const OFF_BY_MAX: f64 = 0.1;
 
 /// Serves a new database with settings for as long as a function runs that is told where.
 pub type Serve<'a> = dyn Fn(Vec<(String, String)>, &mut dyn FnMut(SocketAddr) -> Result<()>) -> Result<()> + 'a;
@@ -21,9 +25,12 @@ pub struct Options {
     /// Only this table of a database; may be given several times
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<String>,
-    /// Bytes of each table that are looked at
-    #[arg(long, value_name = "SIZE", default_value = "192MB", value_parser = units::parse_bytes)]
+    /// Bytes of each table that are loaded and tried
+    #[arg(long, value_name = "SIZE", default_value = "64MB", value_parser = units::parse_bytes)]
     sample: u64,
+    /// Bytes of each table that are read to compute what dense sections take: of larger tables three parts
+    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = units::parse_bytes)]
+    scan: u64,
     /// The room that rows are counted for
     #[arg(long, value_name = "SIZE", default_value = "25GB", value_parser = units::parse_bytes)]
     space: u64,
@@ -36,6 +43,9 @@ pub struct Options {
     /// Milliseconds that reading a dense value may take: dense is tried with each
     #[arg(long, value_delimiter = ',', default_values_t = [0.05, 0.2, 1.0])]
     budgets: Vec<f64>,
+    /// Load all of it by lz4, zstd and dense, too, and fail if a prediction was off by more than a tenth
+    #[arg(long)]
+    verify: bool,
     /// Where advice.json, advice.md and advice.html are written
     #[arg(long, value_name = "DIR", default_value = "./melba-advice")]
     out: PathBuf,
@@ -43,17 +53,19 @@ pub struct Options {
 
 /// Looks, tries, and says what it found.
 pub fn advise(options: &Options, serve: &Serve) -> Result<()> {
-    let samples = samples(options)?;
-    let steps: usize = samples.iter().map(|s| s.candidates().len() * (trial::STEPS + options.budgets.len()) + 1).sum();
+    let mut samples = samples(options)?;
+    let steps: usize = samples.iter().map(|s| (s.candidates().len() + 1) * (trial::STEPS + options.budgets.len()) - 1).sum();
     let progress = ProgressBar::new(steps as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} (left {eta}) {msg}") {
         progress.set_style(style);
     }
     let mut trials: Vec<Trials> = samples.iter().map(Trials::new).collect();
-    let memory = options.memory.iter().map(|memory| ("memory".to_owned(), memory.clone()));
+    let settings = |budget: f64| {
+        let memory = options.memory.iter().map(|memory| ("memory".to_owned(), memory.clone()));
+        memory.chain([("dense_read_budget".to_owned(), budget.to_string())]).collect()
+    };
     for budget in &options.budgets {
-        let settings = memory.clone().chain([("dense_read_budget".to_owned(), budget.to_string())]).collect();
-        serve(settings, &mut |address| {
+        serve(settings(*budget), &mut |address| {
             let mut client = trial::connect(address)?;
             let each = samples.iter().zip(&mut trials);
             each.into_iter().try_for_each(|(sample, trials)| {
@@ -62,13 +74,32 @@ pub fn advise(options: &Options, serve: &Serve) -> Result<()> {
             })
         })?;
     }
+    let budget = advice::default_budget(&options.budgets);
+    let mut tables = Vec::new();
+    for (sample, trials) in samples.iter_mut().zip(&trials) {
+        progress.set_message(format!("{}, all of it", sample.name));
+        let rules = SectionRules::of(trials.memory_bytes, budget);
+        let growths = growth::survey(sample, rules, options.scan, &mut || progress.inc(1))?;
+        tables.push(TableAdvice::of(sample, trials, &growths, budget));
+    }
     progress.finish_and_clear();
-    let tables = samples.iter().zip(&trials).map(|(sample, trials)| TableAdvice::of(sample, trials)).collect::<Result<_>>()?;
-    let advice = Advice::new(&options.from, tables, options.space, options.rows_per_day);
+    let mut advice = Advice::new(&options.from, tables, options.space, options.rows_per_day);
+    if options.verify {
+        serve(settings(budget), &mut |address| {
+            let mut client = trial::connect(address)?;
+            for (sample, table) in samples.iter().zip(&advice.tables) {
+                advice.verdicts.extend(verify::verify(&mut client, sample, table, budget)?);
+            }
+            Ok(())
+        })?;
+    }
     let written = write(&advice, &options.out)?;
     println!("{}", advice.markdown());
     println!("Written to {}", written.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "));
-    Ok(())
+    match advice.verdicts.iter().find(|verdict| verdict.off_by().abs() > OFF_BY_MAX) {
+        Some(wrong) => Err(format!("{}, {}: off by {:.1} %", wrong.table, wrong.method, wrong.off_by() * 100.0)),
+        None => Ok(()),
+    }
 }
 
 fn samples(options: &Options) -> Result<Vec<Sample>> {

@@ -1,5 +1,9 @@
 //! Neighbouring rows of a table, with what is known of its columns.
 
+use std::borrow::Cow;
+
+use crate::Result;
+
 /// How PostgreSQL stores values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
@@ -29,15 +33,18 @@ pub struct Column {
 /// Values in text form; `None` is null.
 pub type Row = Vec<Option<Box<[u8]>>>;
 
+/// A part of a table, in shares of it.
+pub type Window = std::ops::Range<f64>;
+
+/// What calls a function with the rows of a window, in their order.
+pub type Scan = dyn Fn(&Window, &mut dyn FnMut(&Row) -> Result<()>) -> Result<()>;
+
 /// Neighbouring rows.
-#[derive(Debug)]
 pub struct Sample {
     /// Of the table, as SQL has it.
     pub name: String,
     pub columns: Vec<Column>,
     pub rows: Vec<Row>,
-    /// Where each stretch of neighbours ends among the rows.
-    pub ends: Vec<usize>,
     /// Rows of the whole table.
     pub rows_total: f64,
     /// How many times as much the table has, at least 1: by bytes where they are known, for neighbours may be longer than others.
@@ -46,6 +53,8 @@ pub struct Sample {
     pub notes: Vec<String>,
     /// Whether there is such a table already.
     pub exists: bool,
+    /// Reads the table again.
+    pub scan: Box<Scan>,
 }
 
 /// Stretches of a sample: tables differ from place to place.
@@ -73,10 +82,9 @@ impl Sample {
         (0..self.columns.len()).filter(tried).filter(is_long).collect()
     }
 
-    /// The first half of each stretch: as if half as much had been looked at.
-    pub fn half(&self) -> Vec<usize> {
-        let starts = [0].into_iter().chain(self.ends.iter().copied());
-        starts.zip(&self.ends).flat_map(|(start, end)| start..start + (end - start).div_ceil(2)).collect()
+    /// Bytes of the table's values, about.
+    pub fn bytes_total(&self) -> f64 {
+        (0..self.columns.len()).map(|at| self.raw_bytes(at) as f64).sum::<f64>() * self.scale
     }
 
     /// Bytes of a column's values.
@@ -87,6 +95,11 @@ impl Sample {
 }
 
 impl Storage {
+    /// A value's bytes, given its text form; of those with a form of their own the text.
+    pub fn content(self, text: &[u8]) -> Cow<'_, [u8]> {
+        if self == Storage::Bytes { Cow::Owned(from_hexadecimal(text)) } else { Cow::Borrowed(text) }
+    }
+
     /// Bytes of a value of varying width, without its length.
     pub fn raw_bytes(self, text: &[u8]) -> u64 {
         match self {

@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use postgres::{Client, NoTls};
+use postgres::{Client, CopyInWriter, NoTls};
 
 use crate::Result;
 use crate::database::{number, quoted, shown};
-use crate::sample::{Sample, write_field};
+use crate::sample::{Column, Row, Sample, write_field};
 
-/// Trials of a column beside those of each read budget: lz4, zstd, dense of the first half.
+/// Steps for a column beside a trial by each read budget: lz4, zstd, and its sections. A table takes as many, but one.
 pub const STEPS: usize = 3;
 const TABLE: &str = "melba_advise_trial";
 /// Single reads of a trial, after some that fill the caches.
@@ -38,25 +38,26 @@ pub struct Trial {
 pub struct ColumnTrials {
     pub column: usize,
     pub trials: Vec<Trial>,
-    /// Of half of the sample, dense, by the first budget.
-    pub half_bytes: f64,
+}
+
+/// What the sample took with all of its columns, those that methods are tried on by one of them, and the primary key.
+#[derive(Clone, Copy, Debug)]
+pub struct Together {
+    pub method: &'static str,
+    pub budget: Option<f64>,
+    pub bytes: f64,
 }
 
 /// All trials of a sample.
 #[derive(Debug)]
 pub struct Trials {
     pub columns: Vec<ColumnTrials>,
-    /// Bytes of the columns that no method is tried on, with the primary key; `None`: not tried yet.
-    pub rest_bytes: Option<f64>,
-    /// Bytes of lz4 that a dense section takes in, as the server's memory has it.
-    pub section_lz4_bytes: f64,
+    pub together: Vec<Together>,
+    /// The server's memory for rows and blocks, by which sections are made.
+    pub memory_bytes: u64,
     /// Bytes of the trials' own keys.
     key_bytes: f64,
 }
-
-/// A dense section's values, compressed by lz4, take a share of the server's memory, and at most so many bytes.
-const SECTION_SHARE: f64 = 16.0;
-const SECTION_LZ4_BYTES_MAX: f64 = (64 << 20) as f64;
 
 pub fn connect(address: SocketAddr) -> Result<Client> {
     let mut config = postgres::Config::new();
@@ -67,30 +68,23 @@ pub fn connect(address: SocketAddr) -> Result<Client> {
 impl Trials {
     pub fn new(sample: &Sample) -> Trials {
         let columns = sample.candidates().into_iter().map(|column| ColumnTrials { column, ..ColumnTrials::default() }).collect();
-        Trials { columns, rest_bytes: None, section_lz4_bytes: SECTION_LZ4_BYTES_MAX, key_bytes: 0.0 }
+        Trials { columns, together: Vec::new(), memory_bytes: 0, key_bytes: 0.0 }
     }
 
     /// What can be tried on a server with this read budget; on the first one everything else, too.
     pub fn run(&mut self, client: &mut Client, sample: &Sample, budget: f64, step: &mut dyn FnMut()) -> Result<()> {
-        let is_first = self.rest_bytes.is_none();
-        let all: Vec<usize> = (0..sample.rows.len()).collect();
+        let is_first = self.together.is_empty();
+        let mut methods = vec![("dense", Some(budget))];
         if is_first {
             let buffers = number(client, "SELECT setting::bigint * 8192 FROM pg_settings WHERE name = 'shared_buffers'")?;
-            self.section_lz4_bytes = (buffers / SECTION_SHARE).clamp(1.0, SECTION_LZ4_BYTES_MAX);
-            self.rest_bytes = Some(self.try_rest(client, sample)?);
-            step();
+            self.memory_bytes = buffers as u64;
+            self.key_bytes = load(client, sample, None, "")?.bytes;
+            methods.splice(0..0, [("lz4", None), ("zstd", None)]);
         }
         for at in 0..self.columns.len() {
             let column = self.columns[at].column;
-            let mut methods = vec![("dense", Some(budget))];
-            if is_first {
-                methods.splice(0..0, [("lz4", None), ("zstd", None)]);
-                let half = load(client, sample, Some(column), "dense", &sample.half())?;
-                self.columns[at].half_bytes = (half.bytes - self.key_bytes / 2.0).max(1.0);
-                step();
-            }
-            for (method, budget) in methods {
-                let loaded = load(client, sample, Some(column), method, &all)?;
+            for &(method, budget) in &methods {
+                let loaded = load(client, sample, Some(column), method)?;
                 let (read_p50_us, read_p99_us) = read(client, sample.rows.len() as u64)?;
                 let bytes = (loaded.bytes - self.key_bytes).max(1.0);
                 self.columns[at].trials.push(Trial {
@@ -104,48 +98,35 @@ impl Trials {
                 step();
             }
         }
-        execute(client, &format!("DROP TABLE IF EXISTS {TABLE}"))
+        for (method, budget) in methods {
+            let bytes = load_together(client, sample, method, |each| sample.rows.iter().try_for_each(each))?;
+            self.together.push(Together { method, budget, bytes });
+            step();
+        }
+        drop_table(client)
     }
 
-    /// The columns that no method is tried on, and the primary key; and what the trials' own keys take.
-    fn try_rest(&mut self, client: &mut Client, sample: &Sample) -> Result<f64> {
-        let all: Vec<usize> = (0..sample.rows.len()).collect();
-        self.key_bytes = load(client, sample, None, "", &all)?.bytes;
-        let candidates = sample.candidates();
-        let rest: Vec<usize> = (0..sample.columns.len()).filter(|at| !candidates.contains(at)).collect();
-        if rest.is_empty() {
-            return Ok(0.0);
-        }
-        let definition = |at: &usize| format!("{} {}", quoted(&sample.columns[*at].name), sample.columns[*at].type_name);
-        let key: Vec<String> =
-            rest.iter().filter(|at| sample.columns[**at].in_primary_key).map(|at| quoted(&sample.columns[*at].name)).collect();
-        let mut parts: Vec<String> = rest.iter().map(definition).collect();
-        if !key.is_empty() {
-            parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
-        }
-        create(client, &parts.join(", "))?;
-        let loaded = fill(client, sample, &all, |row, _, out| {
-            for (i, at) in rest.iter().enumerate() {
-                if i > 0 {
-                    out.push(b'\t');
-                }
-                write_field(row[*at].as_deref(), out);
-            }
-        })?;
-        Ok(loaded.bytes)
+    /// Of the sample by a method: what it took beside what its columns took alone. That is other columns, the primary key, and that long
+    /// rows move values out that short ones keep.
+    pub fn rest_bytes(&self, method: &str, budget: Option<f64>) -> f64 {
+        let is_same = |other: &str, own: Option<f64>| other == method && own == budget;
+        let together = self.together.iter().find(|t| is_same(t.method, t.budget)).map_or(0.0, |t| t.bytes);
+        let trials = self.columns.iter().flat_map(|column| &column.trials);
+        together - trials.filter(|t| is_same(t.method, t.budget)).map(|t| t.bytes).sum::<f64>()
     }
 }
 
 struct Loaded {
+    /// Without indexes.
     bytes: f64,
     write_us: f64,
 }
 
-/// Loads one column of some rows beside a key of numbers; without a column, the key alone.
-fn load(client: &mut Client, sample: &Sample, column: Option<usize>, method: &str, rows: &[usize]) -> Result<Loaded> {
+/// Loads one column beside a key of numbers; without a column, the key alone.
+fn load(client: &mut Client, sample: &Sample, column: Option<usize>, method: &str) -> Result<Loaded> {
     let value = column.map(|at| format!(", v {} COMPRESSION {method}", sample.columns[at].type_name));
     create(client, &format!("id bigint PRIMARY KEY{}", value.unwrap_or_default()))?;
-    fill(client, sample, rows, |row, id, out| {
+    fill(client, sample, |row, id, out| {
         // Writing into memory does not fail.
         let _ = write!(out, "{id}");
         if let Some(at) = column {
@@ -155,33 +136,97 @@ fn load(client: &mut Client, sample: &Sample, column: Option<usize>, method: &st
     })
 }
 
+fn drop_table(client: &mut Client) -> Result<()> {
+    execute(client, &format!("DROP TABLE IF EXISTS {TABLE}"))
+}
+
+/// The table's primary key, as CREATE TABLE takes it.
+fn primary_key(sample: &Sample) -> Option<String> {
+    let key: Vec<String> = sample.columns.iter().filter(|c| c.in_primary_key).map(|c| quoted(&c.name)).collect();
+    (!key.is_empty()).then(|| format!("PRIMARY KEY ({})", key.join(", ")))
+}
+
 fn create(client: &mut Client, columns: &str) -> Result<()> {
-    execute(client, &format!("DROP TABLE IF EXISTS {TABLE}"))?;
+    drop_table(client)?;
     execute(client, &format!("CREATE TABLE {TABLE} ({columns})"))
 }
 
 /// Copies rows into the table and lets the background work end.
-fn fill(
+fn fill(client: &mut Client, sample: &Sample, line: impl Fn(&Row, usize, &mut Vec<u8>)) -> Result<Loaded> {
+    let started = Instant::now();
+    let mut loading = Loading::start(client)?;
+    sample.rows.iter().enumerate().try_for_each(|(id, row)| loading.line(|out| line(row, id, out)))?;
+    loading.finish()?;
+    let write_us = started.elapsed().as_secs_f64() * 1e6 / sample.rows.len().max(1) as f64;
+    settled_bytes(client)?;
+    Ok(Loaded { bytes: number(client, &format!("SELECT pg_table_size('{TABLE}')"))?, write_us })
+}
+
+/// Loads rows of all columns, those that methods are tried on by one, and says what they take with the primary key.
+pub fn load_together(
     client: &mut Client,
     sample: &Sample,
-    rows: &[usize],
-    line: impl Fn(&crate::sample::Row, usize, &mut Vec<u8>),
-) -> Result<Loaded> {
-    let sql = format!("COPY {TABLE} FROM STDIN");
-    let started = Instant::now();
-    let mut writer = client.copy_in(&sql).map_err(|e| shown(&e))?;
-    let mut data = Vec::new();
-    for (id, row) in rows.iter().enumerate() {
-        line(&sample.rows[*row], id, &mut data);
-        data.push(b'\n');
-        if data.len() > 1 << 20 {
-            writer.write_all(&data).map_err(|e| e.to_string())?;
-            data.clear();
-        }
+    method: &str,
+    rows: impl FnOnce(&mut dyn FnMut(&Row) -> Result<()>) -> Result<()>,
+) -> Result<f64> {
+    let candidates = sample.candidates();
+    let definition = |(at, column): (usize, &Column)| {
+        let method = if candidates.contains(&at) { format!(" COMPRESSION {method}") } else { String::new() };
+        format!("{} {}{method}", quoted(&column.name), column.type_name)
+    };
+    let mut parts: Vec<String> = sample.columns.iter().enumerate().map(definition).collect();
+    parts.extend(primary_key(sample));
+    create(client, &parts.join(", "))?;
+    let mut loading = Loading::start(client)?;
+    rows(&mut |row| {
+        loading.line(|out| {
+            for (at, value) in row.iter().enumerate() {
+                if at > 0 {
+                    out.push(b'\t');
+                }
+                write_field(value.as_deref(), out);
+            }
+        })
+    })?;
+    loading.finish()?;
+    let bytes = settled_bytes(client)?;
+    drop_table(client)?;
+    Ok(bytes)
+}
+
+/// Lines of COPY on their way into the table.
+struct Loading<'a> {
+    writer: CopyInWriter<'a>,
+    data: Vec<u8>,
+}
+
+impl Loading<'_> {
+    fn start(client: &mut Client) -> Result<Loading<'_>> {
+        let writer = client.copy_in(&format!("COPY {TABLE} FROM STDIN")).map_err(|e| shown(&e))?;
+        Ok(Loading { writer, data: Vec::new() })
     }
-    writer.write_all(&data).map_err(|e| e.to_string())?;
-    writer.finish().map_err(|e| shown(&e))?;
-    let write_us = started.elapsed().as_secs_f64() * 1e6 / rows.len().max(1) as f64;
+
+    /// Sends a line that is appended without its end.
+    fn line(&mut self, append: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        append(&mut self.data);
+        self.data.push(b'\n');
+        if self.data.len() > 1 << 20 { self.send() } else { Ok(()) }
+    }
+
+    fn send(&mut self) -> Result<()> {
+        self.writer.write_all(&self.data).map_err(|e| e.to_string())?;
+        self.data.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.send()?;
+        self.writer.finish().map(drop).map_err(|e| shown(&e))
+    }
+}
+
+/// What the table takes when nothing is left to do for it.
+fn settled_bytes(client: &mut Client) -> Result<f64> {
     // Of what is still in memory, the size is another.
     execute(client, "CHECKPOINT")?;
     execute(client, &format!("VACUUM {TABLE}"))?;
@@ -196,7 +241,7 @@ fn fill(
             break;
         }
     }
-    Ok(Loaded { bytes, write_us })
+    Ok(bytes)
 }
 
 /// Microseconds of single reads by key, cached: the median and the 99th percentile.

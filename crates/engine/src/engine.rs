@@ -113,7 +113,7 @@ impl Engine {
         let store = &self.shared.store;
         let Ok(toast) = store.tree(table.toast()).map(|tree| Arc::clone(&tree)) else { return Ok(()) };
         let table = Arc::clone(&*store.tree(table)?);
-        if table.is_flushed() && table.memory_bytes() + toast.memory_bytes() + store.linked_waiting_bytes() > 0 {
+        if table.is_flushed() && table.memory_bytes() + toast.memory_bytes() + store.linked_bytes() > 0 {
             self.checkpoint()?;
         }
         let mut trees: Vec<Arc<Tree>> = store.all_trees().into_iter().filter(|other| other.table == table.id).collect();

@@ -37,6 +37,9 @@ const LOG_BYTES_MIN: u64 = 32 << 20;
 
 /// When nothing else happens, a row store is flushed that is filled to 1/IDLE_SHARE.
 const IDLE_SHARE: u64 = 16;
+/// The same holds when its rows are one in HIDDEN_SHARE of those in a tree's segments, which merges rewrite then, and these take so many bytes.
+const HIDDEN_SHARE: u64 = 8;
+const HIDDEN_BYTES_MIN: u64 = 64 << 10;
 /// Room in the manifest for files that come while a flush is installed.
 const SPARE_FILES: usize = 1000;
 
@@ -77,6 +80,8 @@ pub(crate) struct Flusher {
     /// Is told which trees have new segments.
     merger: Arc<Merger>,
     current: Mutex<Option<Flush>>,
+    /// The newest commit with which memory was seen to hide little.
+    little_at: Mutex<Option<Csn>>,
 }
 
 impl Flusher {
@@ -96,6 +101,7 @@ impl Flusher {
             pipeline: Arc::clone(pipeline),
             merger: Arc::clone(merger),
             current: Mutex::default(),
+            little_at: Mutex::default(),
         }
     }
 
@@ -127,9 +133,24 @@ impl Flusher {
         let log = self.pipeline.log.wal.end().0.saturating_sub(self.store.checkpoint().0);
         // When nothing else happens, little is left for recovery, and merges have all there is.
         let least = self.options.row_store_bytes() / IDLE_SHARE;
-        let is_much = log >= self.options.wal_file_bytes / 2 || bytes >= least || self.store.linked_waiting_bytes() > 0;
-        let idle = || is_much && self.pipeline.is_idle();
+        let is_much = log >= self.options.wal_file_bytes / 2 || bytes >= least || self.store.linked_bytes() > 0;
+        let idle = || (is_much || self.hides_much()) && self.pipeline.is_idle();
         bytes >= self.options.row_store_bytes() || self.log_is_long(log) || idle()
+    }
+
+    /// Whether rows in memory stand for a share of a tree's segments that merges would rewrite: little has to be said to delete much.
+    fn hides_much(&self) -> bool {
+        if self.store.row_store_bytes() == 0 || !self.pipeline.is_idle() {
+            return false;
+        }
+        let assigned = self.pipeline.floor().assigned;
+        let mut little_at = self.little_at.lock();
+        if *little_at == Some(assigned) {
+            return false;
+        }
+        let hides_much = self.store.all_trees().iter().any(|tree| hides_much(tree));
+        *little_at = (!hides_much).then_some(assigned);
+        hides_much
     }
 
     /// A flush is due when this much log would have to be replayed: it also takes space.
@@ -341,6 +362,16 @@ impl Flusher {
 }
 
 /// Freezes the active table; false when it is empty.
+fn hides_much(tree: &Tree) -> bool {
+    let Some(table) = tree.as_table().filter(|_| tree.is_flushed()) else { return false };
+    let levels = table.levels.read();
+    let (bytes, rows) = levels.runs.iter().fold((0, 0), |(bytes, rows), run| {
+        let meta = run.reader.meta();
+        (bytes + meta.stored_bytes, rows + meta.rows)
+    });
+    bytes >= HIDDEN_BYTES_MIN && levels.active.map.read().len() as u64 * HIDDEN_SHARE >= rows
+}
+
 fn freeze_levels<K: Ord, V: Payload, R>(levels: &mut Levels<K, V, R>) -> bool {
     if levels.active.map.read().is_empty() {
         return false;

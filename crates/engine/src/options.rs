@@ -41,13 +41,6 @@ const MERGE_FAN_IN: (usize, usize) = (8, 32);
 /// The least and the most bytes that a merge decodes of an input at a time.
 const MERGE_PIECE_BYTES: (usize, usize) = (32 << 10, 1 << 20);
 
-/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/design/dense.md took.
-const DENSE_BYTES_A_MICROSECOND: usize = 1280;
-/// Of the memory so many bytes are there for a chunk of a section that is planned: a chunk takes an eighth of that.
-const DENSE_MEMORY_A_CHUNK: usize = 400;
-/// Frames of a dense segment, compressed by lz4: several hundred megabytes of values.
-const DENSE_SPOOL_BYTES_MAX: usize = 64 << 20;
-
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
@@ -120,13 +113,7 @@ impl EngineOptions {
 
     /// How merges make values dense, as far as memory allows.
     pub(crate) fn density(&self, effort: Effort) -> Density {
-        let memory = self.memory_bytes as usize;
-        // A sixth of what a shard of the cache holds: references of several segments are there.
-        let reference_bytes_max = (self.cache_bytes() / 96).min(DenseOptions::default().reference_bytes_max);
-        let budget = (self.dense_read_budget.as_micros() as usize).clamp(1, 10_000);
-        let block_bytes = budget * DENSE_BYTES_A_MICROSECOND;
-        let chunks_max = (memory / DENSE_MEMORY_A_CHUNK).clamp(1, DenseOptions::default().chunks_max);
-        let options = DenseOptions { reference_bytes_max, block_bytes, chunks_max, effort };
-        Density { options, spool_bytes: (memory / 16).clamp(1, DENSE_SPOOL_BYTES_MAX) }
+        let options = DenseOptions::within(self.memory_bytes, self.dense_read_budget, effort);
+        Density { options, spool_bytes: DenseOptions::section_bytes(self.memory_bytes) }
     }
 }

@@ -137,8 +137,8 @@ impl TableOutput {
             if new_row && (writer.row_ids.len() >= BATCH_ROWS || writer.bytes >= BATCH_BYTES) {
                 writer.write()?;
             }
-            let is_full = match self.dense {
-                Some(density) if writer.segment.spooled_bytes() > 0 => writer.segment.spooled_bytes() >= density.spool_bytes,
+            let is_full = match (self.dense, writer.segment.spooled_bytes()) {
+                (Some(density), Some(spooled)) => spooled >= density.spool_bytes,
                 _ => writer.written + writer.bytes >= self.segment_bytes,
             };
             if new_row && is_full {

@@ -46,9 +46,8 @@ pub struct Store {
     row_store_bytes: AtomicU64,
     /// Memory of all others.
     memory_tables_bytes: AtomicU64,
-    /// Bytes that wait to become dense in segments that commits have linked since the last flush began: merges come to them when the
-    /// manifest names them.
-    linked_waiting_bytes: AtomicU64,
+    /// Bytes of segments that commits have linked since the last flush began: merges come to them when the manifest names them.
+    linked_bytes: AtomicU64,
     /// Where replay would begin.
     checkpoint_lsn: AtomicU64,
     /// The records of all commits up to here lie before that point: replay does not link their segments any more.
@@ -107,7 +106,7 @@ impl Store {
             manifest: Mutex::new(manifest),
             row_store_bytes: AtomicU64::new(0),
             memory_tables_bytes: AtomicU64::new(0),
-            linked_waiting_bytes: AtomicU64::new(0),
+            linked_bytes: AtomicU64::new(0),
             checkpoint_lsn: AtomicU64::new(state.replay.0),
             checkpoint_csn: AtomicU64::new(linked),
             _lock: folders.lock,
@@ -221,19 +220,19 @@ impl Store {
 
     // Checkpoints and files.
 
-    /// Bytes that wait to become dense in segments that commits have linked since the last flush began.
-    pub fn linked_waiting_bytes(&self) -> u64 {
-        self.linked_waiting_bytes.load(Ordering::Relaxed)
+    /// Bytes of segments that commits have linked since the last flush began.
+    pub fn linked_bytes(&self) -> u64 {
+        self.linked_bytes.load(Ordering::Relaxed)
     }
 
-    /// A commit has linked a segment with so many bytes that wait to become dense.
-    pub fn note_linked(&self, waiting_bytes: u64) {
-        self.linked_waiting_bytes.fetch_add(waiting_bytes, Ordering::Relaxed);
+    /// A commit has linked a segment of so many bytes.
+    pub fn note_linked(&self, bytes: u64) {
+        self.linked_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// A flush begins, after which the manifest names what was linked.
     pub fn note_freeze(&self) {
-        self.linked_waiting_bytes.store(0, Ordering::Relaxed);
+        self.linked_bytes.store(0, Ordering::Relaxed);
     }
 
     /// Where replay would begin.

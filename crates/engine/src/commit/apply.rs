@@ -85,7 +85,7 @@ impl Apply<'_> {
         match (&tree.data, run) {
             (TreeData::Table(table), PrivateRun::Table(run)) => {
                 let linked = self.store.files.link_table(run, csn)?;
-                self.store.note_linked(linked.reader.meta().waiting_bytes);
+                self.store.note_linked(linked.reader.meta().stored_bytes);
                 table.levels.write().add_runs([linked]);
             }
             (TreeData::Index(index), PrivateRun::Index(run)) => {

@@ -23,8 +23,9 @@ const SMALL_SHARE: u64 = 4;
 
 /// Raw bytes of dense values to those of the same values compressed by lz4, about.
 const SPOOL_SHARE: u64 = 6;
-/// Dense values are compressed again with others when they are at most so many times as many.
-const DENSE_AGAIN: u64 = 2;
+/// Dense values are merged with others when they are at most so many times as many. When they are the most, their blocks are copied, and
+/// the others are compressed against their reference: that costs a copy, where a section of their own would take several times their space.
+const DENSE_AGAIN: u64 = 16;
 
 /// How much a rewriting takes.
 #[derive(Clone, Copy, Debug)]
@@ -376,8 +377,8 @@ impl<'a> Shape<'a> {
         (count > LEVELS_MAX).then(|| (0..self.runs.len()).filter(|i| self.height[*i] > newest).collect())
     }
 
-    /// Neighbours with frames that wait to become dense together, and dense ones that are small beside them: so a value is made dense
-    /// anew only when about half as many have come since. While there are commits, only as many as fill a segment.
+    /// Neighbours with frames that wait to become dense together, and dense ones beside them that are not too large: so a value is copied
+    /// some few times in its life. While there are commits, only as many as fill a segment.
     fn neighbours_to_gather(&self, eagerness: Eagerness, gather_bytes: u64) -> Option<Range<usize>> {
         let run = |at: usize| &self.runs[self.bottoms[at]];
         let spooled = |at: usize| run(at).waiting_bytes + run(at).dense_bytes / SPOOL_SHARE;
@@ -587,7 +588,7 @@ mod tests {
         assert_eq!(choose(&runs, &none, Eagerness::Idle), sink(&[0, 1, 2], &[], Some(2), None));
         // 2 is too large beside what waits.
         assert_eq!(choose(&runs[1..], &none, Eagerness::Idle), sink(&[0, 1], &[], Some(2), None));
-        let runs = [waiting(3, 3, 3), dense(2, 12, 2)];
+        let runs = [Candidate { waiting_bytes: 512 << 10, ..run(3, 1, 3, 3) }, dense(2, 12, 2)];
         assert_eq!(choose(&runs, &none, Eagerness::Idle), sink(&[0], &[], Some(3), None));
         assert_eq!(choose(&runs, &none, Eagerness::Everything), sink(&[0, 1], &[], None, None));
         // As many as a segment has, at a time.

@@ -213,10 +213,13 @@ impl Merger {
         };
         let job = Job::new(plan, &candidates, runs, aim);
         let start = self.runtime.clock.monotonic();
+        let cpu_start = self.runtime.clock.thread_cpu();
         let outputs = write(&job)?;
         let (before, after) = (Bytes::of(&job.inputs), Bytes::of(&outputs));
         if tree.as_table().is_some() && before.waiting > after.waiting {
-            let time = self.runtime.clock.monotonic().saturating_sub(start);
+            // Pauses for others, and processors that others had, are not what it costs.
+            let cpu = self.runtime.clock.thread_cpu().zip(cpu_start).map(|(now, start)| now.saturating_sub(start));
+            let time = cpu.unwrap_or_else(|| self.runtime.clock.monotonic().saturating_sub(start));
             let waiting = before.waiting - after.waiting;
             tree.dense_work.note(waiting, before.stored, after.stored, time, self.options.dense_gain_min_bytes);
         }

@@ -245,6 +245,11 @@ impl DenseColumns {
         self.columns.iter_mut().find(|dense| dense.column == column)
     }
 
+    /// Whether there is a dense column, or one that may become so.
+    pub fn may_hold(&self) -> bool {
+        !self.columns.is_empty() || !self.undecided.is_empty()
+    }
+
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.columns.iter().map(DenseColumn::memory_bytes).sum()

@@ -52,7 +52,7 @@ fn write(directory: &OsDirectory, rows: u64, dense: Option<DenseOptions>) -> Seg
         let parts = row.as_deref().map(|row| [row]);
         writer.append_bytes(RowId(n * 2 + 1), Csn(9), parts.as_ref().map(|parts| &parts[..])).unwrap();
     }
-    assert_eq!(writer.spooled_bytes() > 0, dense.is_some() && rows > 64);
+    assert_eq!(writer.spooled_bytes().is_some_and(|bytes| bytes > 0), dense.is_some() && rows > 64);
     writer.finish().unwrap()
 }
 

@@ -175,9 +175,13 @@ impl TableSegmentWriter {
         }
     }
 
-    /// Bytes of values that wait in memory for the segment's end.
-    pub fn spooled_bytes(&self) -> usize {
-        if let Sink::Here { dense: Some(dense), .. } = &self.sink { dense.memory_bytes() } else { 0 }
+    /// Bytes of values that wait in memory for the segment's end; `None` when no column is dense, nor may be yet: the first row
+    /// group decides.
+    pub fn spooled_bytes(&self) -> Option<usize> {
+        match &self.sink {
+            Sink::Here { dense: Some(dense), .. } if dense.may_hold() => Some(dense.memory_bytes()),
+            _ => None,
+        }
     }
 
     /// The chunk of long values that the group has, if it does.

@@ -13,6 +13,8 @@
 //!
 //! All of it is pure code, and the same values give the same bytes.
 
+use std::time::Duration;
+
 mod chunks;
 mod codec;
 mod order;
@@ -40,6 +42,35 @@ pub struct DenseOptions {
 impl Default for DenseOptions {
     fn default() -> DenseOptions {
         DenseOptions { reference_bytes_max: 8 << 20, block_bytes: 256 << 10, chunks_max: 2 << 20, effort: Effort::High }
+    }
+}
+
+/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/design/dense.md took.
+const BYTES_A_MICROSECOND: usize = 1280;
+/// Of the memory so many bytes are there for a chunk of a section that is planned: a chunk takes an eighth of that.
+const MEMORY_A_CHUNK: u64 = 400;
+/// A reference's share of the memory: a third of that is the block cache's, and a shard of it holds six references.
+const MEMORY_A_REFERENCE: u64 = 3 * 96;
+/// A section's values, compressed by lz4 while they wait, take such a share of the memory, and at most so many bytes.
+const SECTION_SHARE: u64 = 16;
+const SECTION_BYTES_MAX: u64 = 64 << 20;
+
+impl DenseOptions {
+    /// How an engine with so much memory makes sections whose blocks are read within a budget.
+    pub fn within(memory_bytes: u64, read_budget: Duration, effort: Effort) -> DenseOptions {
+        let most = DenseOptions::default();
+        let budget = (read_budget.as_micros() as usize).clamp(1, 10_000);
+        DenseOptions {
+            reference_bytes_max: most.reference_bytes_max.min((memory_bytes / MEMORY_A_REFERENCE) as usize),
+            block_bytes: budget * BYTES_A_MICROSECOND,
+            chunks_max: ((memory_bytes / MEMORY_A_CHUNK) as usize).clamp(1, most.chunks_max),
+            effort,
+        }
+    }
+
+    /// Bytes of a section's values, compressed by lz4 while they wait: the more there are, the more have their like among them.
+    pub fn section_bytes(memory_bytes: u64) -> usize {
+        (memory_bytes / SECTION_SHARE).clamp(1, SECTION_BYTES_MAX) as usize
     }
 }
 
