@@ -152,7 +152,7 @@ impl Background {
     /// Flushes the log if anything waits.
     fn run_log_step(&self) -> bool {
         let pipeline = &self.pipeline;
-        self.runtime.guarded(|| pipeline.log.waiting_bytes() > 0 && pipeline.flush_log(WrittenBy::Background).is_ok())
+        self.runtime.guarded(|| pipeline.log.has_work() && pipeline.flush_log(WrittenBy::Background).is_ok())
     }
 
     fn run_log_file_step(&self) -> bool {

@@ -16,6 +16,7 @@ mod python;
 mod random;
 mod report;
 mod server;
+mod slow_disk;
 mod statistics;
 mod sysbench;
 mod target;

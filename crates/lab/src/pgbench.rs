@@ -14,6 +14,8 @@ pub struct Load {
     pub seconds: u32,
     /// simple, extended or prepared
     pub protocol: String,
+    /// The built-in transaction.
+    pub script: String,
     /// Settings of every connection, as for PGOPTIONS.
     pub options: String,
 }
@@ -40,7 +42,7 @@ pub fn initialize(target: &Target, scale: u32, arguments: &[&str], options: &str
     tool::output(&mut command).map(drop).map_err(|e| format!("{}: {e}", target.name))
 }
 
-/// TPC-B, sort of, as pgbench has it.
+/// Runs one of pgbench's own transactions.
 pub fn run(target: &Target, load: &Load) -> Result<Outcome> {
     let folder = std::env::temp_dir().join(format!("melba-lab-pgbench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -58,7 +60,7 @@ pub fn run(target: &Target, load: &Load) -> Result<Outcome> {
 fn command(target: &Target, load: &Load, folder: &Path) -> Result<Command> {
     let mut command = target.client_program(tool::find("pgbench")?);
     command.current_dir(folder).env("PGOPTIONS", &load.options).args(["--no-vacuum", "--report-per-command", "--log"]);
-    command.args(["--protocol", &load.protocol]);
+    command.args(["--protocol", &load.protocol, "--builtin", &load.script]);
     for (option, value) in [("--client", load.clients), ("--jobs", load.threads), ("--time", load.seconds)] {
         command.args([option, &value.to_string()]);
     }

@@ -1,11 +1,13 @@
 //! sysbench's workloads against PostgreSQL's protocol and MySQL's, by the real sysbench.
 
 use std::process::Command;
+use std::time::Duration;
 
 use clap::Args;
 
 use crate::progress::Progress;
 use crate::report::{Collector, Key, Report};
+use crate::slow_disk;
 use crate::target::Protocol;
 use crate::{Common, Result, Target, tool};
 
@@ -13,6 +15,8 @@ use crate::{Common, Result, Target, tool};
 pub struct Options {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    disk: slow_disk::Options,
     #[arg(long, default_value_t = 16)]
     threads: u32,
     #[arg(long, default_value_t = 4)]
@@ -49,29 +53,41 @@ pub fn run(options: &Options) -> Result<Report> {
         ("rows", options.rows.to_string()),
         ("seconds", options.seconds.to_string()),
     ];
+    let parameters = parameters.into_iter().chain(options.disk.parameters()).collect();
     let mut report = Report::new("sysbench", common, parameters)?;
     let mut collector = Collector::new(common.targets.len());
-    let progress = Progress::new(common.rounds as usize * options.workloads.len() * common.targets.len());
+    let delays = options.disk.delays();
+    let lines = common.rounds as usize * delays.len() * options.workloads.len();
+    let progress = Progress::new(lines * common.targets.len());
     for round in 1..=common.rounds {
-        for workload in &options.workloads {
+        for (delay, workload) in delays.iter().flat_map(|delay| options.workloads.iter().map(move |workload| (*delay, workload)))
+        {
             for (index, target) in common.targets.iter().enumerate() {
-                progress.step(format_args!("round {round}: {workload}, {}", target.name));
-                let outcome = measure(options, workload, target)?;
-                collector.add(Key::higher("Throughput", workload.as_str(), "1/s"), index, outcome.rate);
-                collector.add(Key::lower("Latency, 95 %", workload.as_str(), "ms"), index, outcome.latency_95);
-                collector.add(Key::lower("Statements tried again", workload.as_str(), "errors"), index, outcome.errors);
-                if let Some(seconds) = outcome.cpu_seconds {
-                    let micros = seconds * 1e6 / outcome.events;
-                    collector.add(Key::lower("Server's CPU", workload.as_str(), "us an event"), index, micros);
-                }
+                progress.step(format_args!("round {round}: {}, {}", slow_disk::Options::section(workload, delay), target.name));
+                options.disk.set(delay)?;
+                slow_disk::Options::check(delay, target, index, &mut collector)?;
+                let outcome = measure(options, workload, delay, target)?;
+                collect(workload, delay, &outcome, index, &mut collector);
             }
         }
     }
+    options.disk.set(Some(Duration::ZERO))?;
     report.finish(&collector, Vec::new());
     report
         .notes
         .push("Deadlocks and serialization failures are tried again, any other error ends the experiment; bulk_insert counts rows, the others transactions.".to_owned());
     Ok(report)
+}
+
+fn collect(workload: &str, delay: Option<Duration>, outcome: &Outcome, index: usize, collector: &mut Collector) {
+    let section = |title| slow_disk::Options::section(title, delay);
+    collector.add(Key::higher(section("Throughput"), workload, "1/s"), index, outcome.rate);
+    collector.add(Key::lower(section("Latency, 99 %"), workload, "ms"), index, outcome.latency_99);
+    collector.add(Key::lower(section("Statements tried again"), workload, "errors"), index, outcome.errors);
+    if let Some(seconds) = outcome.cpu_seconds {
+        let micros = seconds * 1e6 / outcome.events;
+        collector.add(Key::lower(section("Server's CPU"), workload, "us an event"), index, micros);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -81,22 +97,25 @@ struct Outcome {
     errors: f64,
     rate: f64,
     /// In milliseconds.
-    latency_95: f64,
+    latency_99: f64,
     cpu_seconds: Option<f64>,
 }
 
-fn measure(options: &Options, workload: &str, target: &Target) -> Result<Outcome> {
+fn measure(options: &Options, workload: &str, delay: Option<Duration>, target: &Target) -> Result<Outcome> {
     let step = |step: &str| {
         let command = &mut command(options, workload, target)?;
         tool::output(command.arg(step)).map_err(|e| format!("{}, {workload} {step}: {e}", target.name))
     };
     // What an interrupted run left would be in the way.
+    options.disk.set(Some(Duration::ZERO))?;
     step("cleanup")?;
     step("prepare")?;
+    options.disk.set(delay)?;
     let process = target.process();
     let before = process.map(|p| p.usage());
     let report = step("run")?;
     let used = process.map(|p| p.usage()).zip(before).map(|(after, before)| after.since(before).cpu_seconds);
+    options.disk.set(Some(Duration::ZERO))?;
     step("cleanup")?;
     let outcome = parse(&report).map_err(|e| format!("{}, {workload}: {e}", target.name))?;
     Ok(Outcome { cpu_seconds: used, ..outcome })
@@ -124,7 +143,7 @@ fn command(options: &Options, workload: &str, target: &Target) -> Result<Command
         _ => options.tables,
     };
     let load = [("threads", options.threads), ("tables", tables), ("table-size", options.rows), ("time", options.seconds)];
-    command.args(load.map(|(name, value)| format!("--{name}={value}"))).args(["--rand-type=uniform", "--percentile=95"]);
+    command.args(load.map(|(name, value)| format!("--{name}={value}"))).args(["--rand-type=uniform", "--percentile=99"]);
     Ok(command)
 }
 
@@ -136,7 +155,7 @@ fn parse(text: &str) -> Result<Outcome> {
     };
     let (events, seconds) = (number("total number of events:")?, seconds(text)?);
     let errors = number("ignored errors:")?;
-    Ok(Outcome { events, errors, rate: events / seconds, latency_95: number("95th percentile:")?, cpu_seconds: None })
+    Ok(Outcome { events, errors, rate: events / seconds, latency_99: number("99th percentile:")?, cpu_seconds: None })
 }
 
 /// "total time: 10.0012s"
@@ -156,13 +175,13 @@ General statistics:
     total time:                          10.0000s
     total number of events:              1000
 Latency (ms):
-         95th percentile:                        2.50
+         99th percentile:                        2.50
 ";
 
     #[test]
     fn the_report_is_read() {
         let outcome = parse(REPORT).unwrap();
-        assert_eq!((outcome.events, outcome.rate, outcome.latency_95), (1000.0, 100.0, 2.5));
+        assert_eq!((outcome.events, outcome.rate, outcome.latency_99), (1000.0, 100.0, 2.5));
         assert_eq!(
             parse(&REPORT.replace("errors:                      0", "errors:                      3")).unwrap().errors,
             3.0

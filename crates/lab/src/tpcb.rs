@@ -1,5 +1,7 @@
 //! The published comparison of durabilities: pgbench's TPC-B on tables that are logged and committed synchronously, logged and
-//! committed asynchronously, unlogged, and in memory.
+//! committed asynchronously, unlogged, and in memory; also on disks that are slowed.
+
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
@@ -7,12 +9,18 @@ use crate::pgbench::{self, Load, Outcome};
 use crate::process::Usage;
 use crate::progress::Progress;
 use crate::report::{Claim, Collector, Finding, Key, Report};
+use crate::slow_disk;
 use crate::{Common, Result, Target};
 
 #[derive(Debug, Args)]
 pub struct Options {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    disk: slow_disk::Options,
+    /// pgbench's transaction: tpcb-like or simple-update
+    #[arg(long, default_value = "tpcb-like", value_parser = ["tpcb-like", "simple-update"])]
+    script: String,
     /// 100,000 accounts each
     #[arg(long, default_value_t = 20)]
     scale: u32,
@@ -82,20 +90,26 @@ pub fn run(options: &Options) -> Result<Report> {
         ("threads", options.threads.to_string()),
         ("seconds", options.seconds.to_string()),
         ("protocol", options.protocol.clone()),
+        ("script", options.script.clone()),
     ];
+    let parameters = parameters.into_iter().chain(options.disk.parameters()).collect();
     let mut report = Report::new("TPC-B by durability", common, parameters)?;
     let mut collector = Collector::new(common.targets.len());
-    let progress = Progress::new(common.rounds as usize * options.modes.len() * common.targets.len());
+    let delays = options.disk.delays();
+    let lines = common.rounds as usize * delays.len() * options.modes.len();
+    let progress = Progress::new(lines * common.targets.len());
     for round in 1..=common.rounds {
-        for mode in &options.modes {
+        for (delay, mode) in delays.iter().flat_map(|delay| options.modes.iter().map(move |mode| (*delay, *mode))) {
             for (index, target) in common.targets.iter().enumerate() {
-                progress.step(format_args!("round {round}: {}, {}", mode.title(), target.name));
-                if *mode != Mode::Memory || has_memory_tables(target)? {
-                    measure(options, *mode, target, index, &mut collector)?;
+                let section = slow_disk::Options::section(mode.title(), delay);
+                progress.step(format_args!("round {round}: {section}, {}", target.name));
+                if mode != Mode::Memory || has_memory_tables(target)? {
+                    measure(options, (mode, delay), target, index, &mut collector)?;
                 }
             }
         }
     }
+    options.disk.set(Some(Duration::ZERO))?;
     report.finish(&collector, order(common, &collector, &options.modes));
     report.notes.push("Each run begins with fresh tables; its four sums are compared at its end.".to_owned());
     report.notes.push("CPU and bytes written are the server's, from /proc; log bytes are from pg_stat_wal.".to_owned());
@@ -107,11 +121,20 @@ fn has_memory_tables(target: &Target) -> Result<bool> {
     Ok(target.number(&mut client, "SELECT count(*) FROM pg_am WHERE amname = 'memory'")? > 0.0)
 }
 
-fn measure(options: &Options, mode: Mode, target: &Target, index: usize, collector: &mut Collector) -> Result<()> {
+fn measure(
+    options: &Options,
+    (mode, delay): (Mode, Option<Duration>),
+    target: &Target,
+    index: usize,
+    collector: &mut Collector,
+) -> Result<()> {
     let (arguments, settings) = mode.initialization();
+    options.disk.set(Some(Duration::ZERO))?;
     pgbench::initialize(target, options.scale, arguments, settings)?;
     let mut client = target.connect()?;
     target.execute(&mut client, "CHECKPOINT")?;
+    options.disk.set(delay)?;
+    slow_disk::Options::check(delay, target, index, collector)?;
     let process = target.process();
     let used = || process.map(|p| p.usage());
     let (used_before, log_before) = (used(), log_bytes(target)?);
@@ -120,18 +143,19 @@ fn measure(options: &Options, mode: Mode, target: &Target, index: usize, collect
         threads: options.threads,
         seconds: options.seconds,
         protocol: options.protocol.clone(),
+        script: options.script.clone(),
         options: mode.connection().to_owned(),
     };
     let outcome = pgbench::run(target, &load)?;
     let usage = used().zip(used_before).map(|(after, before)| after.since(before));
     let log = log_bytes(target)?.zip(log_before).map(|(after, before)| after - before);
-    check_balances(target)?;
-    collect(mode, &outcome, usage, log, index, collector);
+    check_balances(target, &options.script)?;
+    let section = slow_disk::Options::section(mode.title(), delay);
+    collect(&section, &outcome, usage, log, index, collector);
     Ok(())
 }
 
-fn collect(mode: Mode, outcome: &Outcome, usage: Option<Usage>, log: Option<f64>, index: usize, collector: &mut Collector) {
-    let section = mode.title();
+fn collect(section: &str, outcome: &Outcome, usage: Option<Usage>, log: Option<f64>, index: usize, collector: &mut Collector) {
     let transactions = outcome.transactions as f64;
     collector.add(Key::higher(section, TPS, "1/s"), index, outcome.tps);
     let mut lower = |line: &str, unit, value| collector.add(Key::lower(section, line, unit), index, value);
@@ -160,10 +184,18 @@ fn log_bytes(target: &Target) -> Result<Option<f64>> {
     Ok(target.number(&mut client, "SELECT wal_bytes FROM pg_stat_wal").ok())
 }
 
-/// TPC-B's invariant: what was added to accounts, tellers and branches is what the history says.
-fn check_balances(target: &Target) -> Result<()> {
-    let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts) || ' ' || (SELECT sum(tbalance) FROM pgbench_tellers) || ' '
-        || (SELECT sum(bbalance) FROM pgbench_branches) || ' ' || (SELECT coalesce(sum(delta), 0) FROM pgbench_history)";
+/// TPC-B's invariant: what was added to accounts, tellers and branches is what the history says. The simple update changes accounts
+/// only.
+fn check_balances(target: &Target, script: &str) -> Result<()> {
+    let sums = match script {
+        "simple-update" => {
+            "SELECT (SELECT sum(abalance) FROM pgbench_accounts) || ' ' || (SELECT coalesce(sum(delta), 0) FROM pgbench_history)"
+        }
+        _ => {
+            "SELECT (SELECT sum(abalance) FROM pgbench_accounts) || ' ' || (SELECT sum(tbalance) FROM pgbench_tellers) || ' '
+                || (SELECT sum(bbalance) FROM pgbench_branches) || ' ' || (SELECT coalesce(sum(delta), 0) FROM pgbench_history)"
+        }
+    };
     let mut client = target.connect()?;
     let text = target.value(&mut client, sums)?.unwrap_or_default();
     let mut parts = text.split(' ');

@@ -407,9 +407,17 @@ impl Wal {
 
     /// Writes and syncs everything appended so far. One thread does it at a time; others wait for it and then do the rest.
     pub fn flush(&self, by: WrittenBy) -> Result<Lsn> {
+        self.flush_to(Lsn(u64::MAX), by)
+    }
+
+    /// The same, unless the thread that was waited for has written everything before `wanted`.
+    pub fn flush_to(&self, wanted: Lsn, by: WrittenBy) -> Result<Lsn> {
         let mut files = self.files()?;
         if self.failed.load(Ordering::Acquire) {
             return Err(WalError::Failed);
+        }
+        if self.durable() >= wanted {
+            return Ok(self.durable());
         }
         let (chunks, end) = {
             let mut tail = self.tail.lock();

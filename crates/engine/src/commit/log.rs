@@ -3,6 +3,7 @@
 //!
 //! The log writer flushes every `wal_writer_delay`, and at once when `wal_writer_flush_after` bytes wait. So a crash takes
 //! asynchronous commits of at most one delay and the time of one flush; PostgreSQL promises three delays. Commits are lost from the end only: the log has them in order.
+//! What synchronous commits have put into the log, they see to themselves: a flush of the log writer's would make them wait for two.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub(crate) struct Log {
     /// Whether syncs reach the disk, but for files that a crash may take anyway.
     sync: SyncSwitch,
     pub writer: LogWriter,
+    /// Where the last record ends for which nobody waits.
+    unawaited: AtomicU64,
     runtime: Arc<Runtime>,
 }
 
@@ -35,6 +38,8 @@ pub(crate) struct LogWriter {
     flush_after: AtomicU64,
     /// When `is_due` was answered with yes.
     flushed_at: Mutex<Duration>,
+    /// How far the log was durable when the log writer last looked.
+    durable_seen: AtomicU64,
     wake: WaitCell,
 }
 
@@ -44,6 +49,7 @@ impl LogWriter {
             delay_micros: AtomicU64::default(),
             flush_after: AtomicU64::default(),
             flushed_at: Mutex::default(),
+            durable_seen: AtomicU64::new(u64::MAX),
             wake: WaitCell::default(),
         };
         writer.configure(options);
@@ -107,6 +113,7 @@ impl Log {
             directory,
             sync,
             writer: LogWriter::new(options),
+            unawaited: AtomicU64::new(0),
             runtime: Arc::clone(runtime),
         }
     }
@@ -114,6 +121,19 @@ impl Log {
     /// Bytes of the log that a crash would take.
     pub fn waiting_bytes(&self) -> u64 {
         self.wal.end().0.saturating_sub(self.wal.durable().0)
+    }
+
+    /// Nobody waits for the record that ends here: the log writer sees to it.
+    pub fn note_unawaited(&self, end: Lsn) {
+        self.unawaited.fetch_max(end.0, Ordering::Relaxed);
+    }
+
+    /// Whether the log writer has something to do: there are records for which nobody waits, or whoever waits does nothing for
+    /// longer than its delay.
+    pub fn has_work(&self) -> bool {
+        let durable = self.wal.durable().0;
+        let is_stuck = self.writer.durable_seen.swap(durable, Ordering::Relaxed) == durable;
+        self.waiting_bytes() > 0 && (is_stuck || self.unawaited.load(Ordering::Relaxed) > durable)
     }
 
     /// Room for a record's payload.
@@ -124,7 +144,7 @@ impl Log {
 
     /// Makes everything in the log durable; a failure poisons the engine.
     pub fn flush(&self, by: WrittenBy) -> Result<()> {
-        match self.wal.flush(by) {
+        match self.wal.flush_to(self.wal.end(), by) {
             Ok(_) => Ok(()),
             Err(e) => Err(self.runtime.poison(e.into())),
         }
@@ -177,7 +197,9 @@ impl Log {
             room.take().into_iter().for_each(Reservation::keep);
             let mut payload = payload::encode_sequence_state(id, state);
             let crc = melba_wal::payload_crc(&payload);
-            self.wal.append(Csn(0), &mut payload, crc).1
+            let (_, end) = self.wal.append(Csn(0), &mut payload, crc);
+            self.note_unawaited(end);
+            end
         })
     }
 }

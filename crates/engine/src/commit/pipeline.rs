@@ -58,6 +58,8 @@ pub(crate) struct Started {
     needed: Lsn,
     /// The log has nothing of it.
     is_unlogged: bool,
+    /// It has no place in the order: `csn` is another's, which it relies on.
+    is_empty: bool,
 }
 
 /// What must have become durable, or visible, before a commit returns, beside its own record.
@@ -195,13 +197,15 @@ impl Pipeline {
         Floor { assigned: Csn(state.next_csn - 1), whole: self.snapshots.visible(), replay: in_flight.min(self.log.wal.end()) }
     }
 
-    /// A transaction that has changed nothing: what it relies on becomes durable, and visible, first.
-    pub fn commit_nothing(&self, needs: Needs, durability: Durability) -> Result<Started> {
-        let sync = durability == Durability::Sync;
-        if needs.seen > self.snapshots.visible() || sync && needs.log > self.log.wal.durable() {
-            self.flush_log(WrittenBy::Client)?;
-        }
-        Ok(Started { csn: self.snapshots.visible(), needed: Lsn(0), is_unlogged: true })
+    /// A transaction that has changed nothing: it ends when what it relies on is durable, and visible.
+    pub fn commit_nothing(&self, needs: Needs, durability: Durability) -> Started {
+        let needed = if durability == Durability::Sync { needs.log } else { Lsn(0) };
+        Started { csn: self.snapshots.visible().max(needs.seen), needed, is_unlogged: true, is_empty: true }
+    }
+
+    /// Whether nothing is waited for any more.
+    fn is_published(&self, started: &Started) -> bool {
+        self.snapshots.visible() >= started.csn && self.log.wal.durable() >= started.needed
     }
 
     /// Steps 1 and 2; `apply` puts the changes into the row store. Nothing has changed after an error.
@@ -213,7 +217,7 @@ impl Pipeline {
         apply(csn);
         step();
         self.note_one_applied(csn);
-        Ok(Started { csn, needed, is_unlogged: end.0 == 0 })
+        Ok(Started { csn, needed, is_unlogged: end.0 == 0, is_empty: false })
     }
 
     /// Step 1: the commit's number, how far the log must be durable for it, and where its record ends. The only errors are that numbers
@@ -235,6 +239,9 @@ impl Pipeline {
             true => (Lsn(u64::MAX), Lsn(0)),
             false => self.log.wal.append(csn, record.payload, crc),
         };
+        if !record.is_sync {
+            self.log.note_unawaited(end);
+        }
         step();
         let early = is_planted(Plant::PublishEarly);
         let needed = if record.is_sync && !early { end.max(record.needs.log) } else { Lsn(0) };
@@ -261,7 +268,15 @@ impl Pipeline {
 
     /// Steps 3 and 4, waiting for other commits, or leading them.
     pub fn wait_published(&self, committer: &Committer<'_>, started: &Started) -> Result<()> {
-        if self.snapshots.visible() >= started.csn { Ok(()) } else { self.finish_commit(committer, started.csn, started.needed) }
+        if self.is_published(started) {
+            return Ok(());
+        }
+        if started.is_empty {
+            // All that it relies on is applied, and its record in the log.
+            self.runtime.scheduler.before_wait();
+            return self.flush_log(WrittenBy::Client);
+        }
+        self.finish_commit(committer, started.csn, started.needed)
     }
 
     /// The part of step 4 that needs no waiting: whether the commit is published now.
@@ -269,7 +284,7 @@ impl Pipeline {
         if self.snapshots.visible() < started.csn {
             drop(self.publish(&mut self.state.lock()));
         }
-        match self.snapshots.visible() >= started.csn {
+        match self.is_published(started) {
             true => Ok(true),
             false => self.runtime.check_poison().map(|()| false),
         }

@@ -22,7 +22,7 @@ pub(super) fn start_commit(
     let Shared { runtime, store, pipeline, .. } = shared;
     runtime.check_poison()?;
     if writes.is_empty() {
-        return pipeline.commit_nothing(needs, durability);
+        return Ok(pipeline.commit_nothing(needs, durability));
     }
     shared.background.stall()?;
     shared.check_memory_tables(writes, 0)?;

@@ -549,6 +549,7 @@ impl Transaction {
         }
         self.finish(writes, true);
         if Csn(self.seen.load(Ordering::Relaxed)) > self.shared().snapshots.visible() {
+            self.shared().runtime.scheduler.before_wait();
             // A failure is the engine's end, of which everybody hears.
             let _ = self.shared().pipeline.flush_log(WrittenBy::Client);
         }

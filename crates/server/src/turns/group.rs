@@ -93,8 +93,8 @@ pub(super) struct GroupState<S> {
     /// Seats whose answers are sent together.
     answering: Vec<Box<Seat<S>>>,
     committing: Vec<Box<Seat<S>>>,
-    /// A thread without the group writes the log for earlier commits; these wait for it and go together then.
-    is_flushing: bool,
+    /// Seats whose commits were written by another thread.
+    committed: Vec<Box<Seat<S>>>,
     /// Times the sockets were looked at since the first of those.
     commit_rounds: usize,
     /// Seats whose answers were put off but not handed over (`Plant::ForgetHeldAnswer`).
@@ -107,6 +107,8 @@ pub(super) enum Next<S> {
     Serve(Box<Seat<S>>),
     Answer(Vec<Box<Seat<S>>>),
     Commit(Vec<Box<Seat<S>>>),
+    /// The log was written for these.
+    Committed(Vec<Box<Seat<S>>>),
     Poll,
     /// Somebody else owns the group now, or everything has stopped.
     Leave,
@@ -133,7 +135,7 @@ impl<W: World> Group<W> {
                 ready: VecDeque::new(),
                 answering: Vec::new(),
                 committing: Vec::new(),
-                is_flushing: false,
+                committed: Vec::new(),
                 commit_rounds: 0,
                 #[cfg(test)]
                 planted: Vec::new(),
@@ -163,16 +165,20 @@ impl<W: World> Group<W> {
         self.state.lock().seats.remove(&seat.id);
     }
 
-    /// What `worker` does next. Looks at the sockets when nothing else is to be done. `tick`: the monitor's.
-    pub fn next(&self, world: &W, worker: WorkerId, tick: &AtomicU64, news: &mut Vec<News>) -> Next<W::Served> {
+    /// What `worker` does next. Looks at the sockets when nothing else is to be done. `tick`: the monitor's; `hands_over`: commits are
+    /// left to another thread, and wait for nothing but short turns.
+    pub fn next(&self, world: &W, worker: WorkerId, tick: &AtomicU64, hands_over: bool, news: &mut Vec<News>) -> Next<W::Served> {
         let mut state = self.state.lock();
         if state.owner != Some(worker) || state.is_stopped {
             return Next::Leave;
         }
         state.busy_since = tick.load(Ordering::Relaxed);
-        let commits = !state.committing.is_empty() && !state.is_flushing;
-        let commits_now = commits && state.commit_rounds >= COMMIT_ROUNDS_MAX;
+        if !state.committed.is_empty() {
+            return Next::Committed(std::mem::take(&mut state.committed));
+        }
+        let commits = !state.committing.is_empty();
         let next_is_short = state.ready.front().is_some_and(|next| !next.has_long_turns);
+        let commits_now = commits && if hands_over { !next_is_short } else { state.commit_rounds >= COMMIT_ROUNDS_MAX };
         let answers_wait = next_is_short && !commits_now && state.answering.len() < ANSWERS_MAX;
         if state.has_answers() && !answers_wait {
             return Next::Answer(std::mem::take(&mut state.answering));
@@ -204,15 +210,11 @@ impl<W: World> Group<W> {
         }
     }
 
-    /// Begins to write the log while somebody else owns the group: later commits wait for that.
-    pub fn start_flush(&self) {
-        self.state.lock().is_flushing = true;
-    }
-
-    /// The log was written for the earlier commits.
-    pub fn end_flush(&self) {
+    /// Takes seats back whose commits were written.
+    pub fn give_back(&self, world: &W, seats: SeatsOf<W>) {
         let mut state = self.state.lock();
-        if std::mem::take(&mut state.is_flushing) && !state.committing.is_empty() {
+        state.committed.extend(seats);
+        if !world.is_planted(Plant::NoWake) {
             self.wake(&state);
         }
     }
@@ -267,7 +269,11 @@ impl<W: World> Group<W> {
     /// What the owner has put off, for it to be done at once.
     pub fn take_all(&self, worker: WorkerId) -> Option<(SeatsOf<W>, SeatsOf<W>)> {
         let mut state = self.state.lock();
-        (state.owner == Some(worker)).then(|| (std::mem::take(&mut state.answering), state.take_committing()))
+        (state.owner == Some(worker)).then(|| {
+            let mut committing = state.take_committing();
+            committing.append(&mut state.committed);
+            (std::mem::take(&mut state.answering), committing)
+        })
     }
 
     /// Queues the seats whose sessions have waited too long for their clients, and tells those that are served of clients that have

@@ -9,7 +9,7 @@
 //! (`processors`).
 //!
 //! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers go out.
-//! On a disk that takes its time somebody else owns the group meanwhile, and the next commits gather until that write has ended.
+//! On a disk that takes its time one thread writes the log for the commits of all groups (`commits`).
 //!
 //! Invariants (those of a group's seats are in `group`):
 //! 1. A connection is in one place, which serves it and sends its answers: a seat is a value that moves. Nobody looks at a seat that
@@ -25,6 +25,7 @@
 //!
 //! `model` runs all of this under a checker that chooses the order of what the threads do.
 
+mod commits;
 mod group;
 #[cfg(test)]
 mod model;
@@ -38,6 +39,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::sender::ANSWERS_MAX;
+use commits::Commits;
 use group::{EVENTS_MAX, Group, Next, Seat, Whereabouts, WorkerId};
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use workers::Worker;
@@ -54,8 +56,7 @@ pub(crate) struct Turns<W: World> {
     /// Seats taken.
     connections: AtomicUsize,
     tick: AtomicU64,
-    /// How long writing the log takes, in microseconds: a moving average.
-    log_micros: AtomicU64,
+    commits: Commits<SeatOf<W>>,
     stopped: AtomicBool,
 }
 
@@ -65,8 +66,6 @@ type SeatOf<W> = Box<Seat<<W as World>::Served>>;
 const TICK: Duration = Duration::from_millis(5);
 /// Ticks between two looks for sessions that wait too long.
 const IDLE_TICKS: u64 = 8;
-/// Giving the group to another thread costs about as much as waiting so long for the log.
-const LOG_MICROS_MAX: u64 = 200;
 /// Turns that take longer gain little from being near their client.
 const SHORT_TURN: Duration = Duration::from_micros(100);
 
@@ -82,12 +81,14 @@ impl<W: World> Turns<W> {
             next_seat: AtomicU64::new(1),
             connections: AtomicUsize::new(0),
             tick: AtomicU64::new(1),
-            log_micros: AtomicU64::new(0),
+            commits: Commits::new(),
             stopped: AtomicBool::new(false),
         });
         for group in &turns.groups {
             turns.start_group(group)?;
         }
+        let writer = Arc::clone(&turns);
+        turns.world.start_thread("commits".into(), Box::new(move || writer.write_commits()))?;
         let monitor = Arc::clone(&turns);
         turns.world.start_thread("turns".into(), Box::new(move || monitor.monitor()))?;
         Ok(turns)
@@ -102,6 +103,7 @@ impl<W: World> Turns<W> {
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.groups.iter().for_each(|group| group.stop());
+        self.commits.stop();
     }
 
     /// Takes over a connection whose session has greeted its client.
@@ -147,16 +149,12 @@ impl<W: World> Turns<W> {
     fn own(self: &Arc<Self>, group: &Arc<Group<W>>, worker: &Worker) {
         let mut news = Vec::with_capacity(EVENTS_MAX);
         loop {
-            match group.next(&self.world, worker.id, &self.tick, &mut news) {
+            match group.next(&self.world, worker.id, &self.tick, self.commits.is_log_slow(), &mut news) {
                 Next::Serve(seat) => self.serve(seat, Some(worker.id)),
                 Next::Answer(seats) => self.answer(group, seats),
-                Next::Commit(seats) => {
-                    if self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX {
-                        group.start_flush();
-                        self.give(group, worker);
-                    }
-                    self.finish_commits(group, seats);
-                }
+                Next::Commit(seats) if self.commits.is_log_slow() => self.commits.put(&self.world, seats),
+                Next::Commit(seats) => self.write_and_finish(group, seats),
+                Next::Committed(seats) => self.finish_commits(group, seats),
                 Next::Poll => {}
                 Next::Leave => return,
             }
@@ -192,6 +190,7 @@ impl<W: World> Turns<W> {
                 }
                 Ok(Turn::Commits) => match self.groups[seat.group].put_off_commit(worker, seat) {
                     None => return,
+                    Some(seat) if self.commits.is_log_slow() => return self.commits.put(&self.world, vec![seat]),
                     Some(mut seat) => {
                         seat.ends = !self.finish_commit(&mut seat);
                         Some(seat)
@@ -290,20 +289,26 @@ impl<W: World> Turns<W> {
         }
     }
 
+    /// Writes the log for all commits that have begun. A panic is one of each commit, which looks for itself.
+    fn write_log(&self, of: &Seat<W::Served>) {
+        let began = self.world.now();
+        let _ = catch_unwind(AssertUnwindSafe(|| of.served.flush_log()));
+        self.commits.note_write(self.world.now().saturating_sub(began));
+    }
+
     /// One write of the log for all of them.
-    fn finish_commits(&self, group: &Group<W>, mut seats: Vec<SeatOf<W>>) {
+    fn write_and_finish(&self, group: &Group<W>, mut seats: Vec<SeatOf<W>>) {
         if self.world.is_planted(Plant::AnswerBeforeCommit) {
             group.sender.lock().send(seats.iter_mut().map(|seat| &mut seat.served).collect());
         }
         if let Some(seat) = seats.first() {
-            let began = self.world.now();
-            // A panic is one of each commit, which looks for itself.
-            let _ = catch_unwind(AssertUnwindSafe(|| seat.served.flush_log()));
-            let average = self.log_micros.load(Ordering::Relaxed);
-            let took = self.world.now().saturating_sub(began).as_micros() as u64;
-            self.log_micros.store((average * 7 + took) / 8, Ordering::Relaxed);
+            self.write_log(seat);
         }
-        group.end_flush();
+        self.finish_commits(group, seats);
+    }
+
+    /// Ends commits for which the log was written.
+    fn finish_commits(&self, group: &Group<W>, mut seats: Vec<SeatOf<W>>) {
         for seat in &mut seats {
             seat.ends = !self.finish_commit(seat);
         }
@@ -311,6 +316,29 @@ impl<W: World> Turns<W> {
             return seats.into_iter().for_each(|seat| self.serve(seat, None));
         }
         self.answer(group, seats);
+    }
+
+    /// The life of the thread that writes the log for all groups (`commits`).
+    fn write_commits(&self) {
+        while let Some(mut seats) = self.commits.take(&self.world) {
+            if self.world.is_planted(Plant::AnswerBeforeCommit) {
+                seats.iter_mut().for_each(|seat| assert!(seat.served.send_answer()));
+            }
+            if let Some(seat) = seats.first() {
+                self.write_log(seat);
+            }
+            let others_wait = self.commits.note_written(&self.world, seats.len());
+            for group in &self.groups {
+                let (own, others) = seats.into_iter().partition::<Vec<SeatOf<W>>, _>(|seat| seat.group == group.index);
+                seats = others;
+                match others_wait {
+                    _ if own.is_empty() => {}
+                    true => group.give_back(&self.world, own),
+                    // Nothing else is to be done here, and to wake another thread takes longer.
+                    false => self.finish_commits(group, own),
+                }
+            }
+        }
     }
 
     fn end(&self, mut seat: SeatOf<W>) {

@@ -51,6 +51,27 @@ impl Condvar {
         (self.wait(guard), false)
     }
 
+    /// Waits for a notification, or so long.
+    #[cfg(not(test))]
+    pub fn wait_briefly<'a, T>(&self, _: &'a Mutex<T>, guard: MutexGuard<'a, T>, time: Duration) -> MutexGuard<'a, T> {
+        self.wait_for(guard, time).0
+    }
+
+    /// Waits while others do as much as the checker lets them.
+    #[cfg(test)]
+    pub fn wait_briefly<'a, T>(&self, mutex: &'a Mutex<T>, guard: MutexGuard<'a, T>, _: Duration) -> MutexGuard<'a, T> {
+        drop(guard);
+        shuttle::thread::yield_now();
+        mutex.lock()
+    }
+
+    /// Waits for a notification.
+    #[cfg(not(test))]
+    pub fn wait<'a, T>(&self, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.inner.wait(&mut guard);
+        guard
+    }
+
     #[cfg(test)]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.inner.wait(guard).expect("a panic ends the whole test")

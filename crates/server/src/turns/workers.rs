@@ -220,7 +220,7 @@ impl<W: World> Scheduler for Owned<W> {
             return false;
         }
         // They are not served here: they could wait for the statement below them on this thread's stack.
-        turns.finish_commits(group, committing);
+        turns.write_and_finish(group, committing);
         true
     }
 

@@ -159,4 +159,6 @@ pub(crate) enum Plant {
     ServeWhileHolding,
     /// Who puts a seat into the queue does not wake the thread that polls.
     NoWake,
+    /// Who leaves a commit to the writer of the log does not wake it.
+    NoCommitWake,
 }

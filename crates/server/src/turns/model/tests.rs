@@ -294,7 +294,7 @@ fn idle_sessions_end() {
 #[test]
 fn too_few_threads_are_enough_for_commits_and_late_readers() {
     check(
-        Options { groups: 1, threads_max: 2, room: 1, ..Options::default() },
+        Options { groups: 1, threads_max: 3, room: 1, ..Options::default() },
         &[&[Send(&[Ask, Commit, Ask]), Read(3), Do(&[Ask])], &[Do(&[Commit]), Do(&[Ask])], &[Do(&[Commit, Ask])]],
     );
 }
@@ -362,6 +362,11 @@ fn a_thread_that_serves_while_it_holds_others_is_found() {
 #[test]
 fn a_poller_that_is_not_woken_is_found() {
     finds(Plant::NoWake, Options { slow_log: true, groups: 1, ..Options::default() }, COMMITS);
+}
+
+#[test]
+fn a_writer_of_the_log_that_is_not_woken_is_found() {
+    finds(Plant::NoCommitWake, Options { slow_log: true, ..Options::default() }, COMMITS);
 }
 
 #[test]
