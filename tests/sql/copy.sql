@@ -85,3 +85,15 @@ select count(*) from t where a = 99;
 create view v as select * from t;
 copy v to stdout;
 copy (select * from v where a = 1) to stdout (format csv);
+-- Lines of CSV that are taken together, and those between them that are not.
+create table csv_lines (a int, b text, c bigint);
+\copy csv_lines from program 'printf "1,one,10\n2,,\n3,\\\\.,30\n4,\"four,\n4\",40\n5,a\\tb,-50\n,\"\",\n7,seven\"\"7\",70\r\n8,eight,80\n"' (format csv)
+\copy csv_lines from program 'printf "1,nil,10\n2,n,20\nnil,nil,nil\n3,\"nil\",30\n"' (format csv, null 'nil')
+\copy csv_lines from program 'printf "9,nil,10\n9,n,20\n"' (format csv, null 'nil', force_not_null (b))
+\copy csv_lines (c, a) from program 'printf "c,a\n11,1\n12,2\n"' (format csv, header)
+\copy csv_lines from program 'printf "1,one,10\n2,two,20\n3,three,x\n4,four,40\n"' (format csv)
+\copy csv_lines from program 'printf "1,one,10\n2,two\n3,three,30\n"' (format csv)
+\copy csv_lines from program 'printf "1,one,10\n2,two,20,x\n"' (format csv)
+\copy csv_lines from program 'printf "1,one,10\n2,\"two,20\n"' (format csv)
+select a, b, b is null as is_null, c from csv_lines order by c, a, b;
+drop table csv_lines;

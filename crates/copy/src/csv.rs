@@ -17,6 +17,11 @@ pub(super) struct Records {
 }
 
 impl Records {
+    /// Whether the next record begins where the buffer does: lines that were found in another way may be taken.
+    pub fn is_at_start(&self) -> bool {
+        self.searched == 0 && !self.quoted && !self.escaped
+    }
+
     /// The first whole record of `buffer`; at the end of the input, what is left.
     ///
     /// # Errors

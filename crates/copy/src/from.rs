@@ -38,9 +38,9 @@ struct Source {
 
 /// What finds rows in the input.
 enum Framing {
-    /// Plain lines are taken many at a time, where the options allow it.
+    /// Plain lines are taken many at a time, where the options allow it, as in CSV.
     Text(Lines, Option<PlainLines>),
-    Csv(Records),
+    Csv(Records, Option<PlainLines>),
     Binary {
         header_read: bool,
     },
@@ -100,15 +100,19 @@ impl CopyFrom {
         // Nulls of a domain may be refused, bad values skipped, defaults asked for: that is for the general path.
         let any_domain = sources.iter().any(|s| source_is_domain(&ctx, s.ty));
         let plain = !any_domain && !sources.is_empty() && options.default.is_none() && !options.ignore_errors;
-        let plain = plain.then(|| PlainLines::new(options.delimiter, &options.null, sources.len()));
+        let plain = plain.then_some(sources.len());
+        let keeps_text = sources.iter().any(|s| options.force_not_null.contains(&s.name));
+        let of_text = |fields| PlainLines::of_text(options.delimiter, &options.null, fields);
+        let of_csv = |fields| PlainLines::of_csv(options.delimiter, options.quote, &options.null, fields);
         CopyFrom {
             ctx,
             tx,
             force_null: sources.iter().map(|s| options.force_null.contains(&s.name)).collect(),
             force_not_null: sources.iter().map(|s| options.force_not_null.contains(&s.name)).collect(),
             framing: match options.format {
-                CopyFormat::Text => Framing::Text(Lines::new(), plain),
-                CopyFormat::Csv => Framing::Csv(Records::default()),
+                CopyFormat::Text => Framing::Text(Lines::new(), plain.map(of_text)),
+                // A null marker may be a value by FORCE_NOT_NULL.
+                CopyFormat::Csv => Framing::Csv(Records::default(), plain.filter(|_| !keeps_text).map(of_csv)),
                 CopyFormat::Binary => Framing::Binary { header_read: false },
             },
             header_pending: options.header != Header::Absent,
@@ -266,13 +270,25 @@ impl CopyFrom {
 
     /// Reads as many rows as the fast path takes, up to a batch; bytes taken.
     fn plain_rows(&mut self, input: &[u8]) -> Result<usize> {
-        let Framing::Text(lines, Some(plain)) = &mut self.framing else { return Ok(0) };
         if self.header_pending {
             return Ok(0);
         }
         let before = self.lines.len();
-        let mut rows = plain.find(input, BATCH_ROWS - before);
-        if rows == 0 || lines.take_plain().is_err() {
+        let (plain, mut rows) = match &mut self.framing {
+            Framing::Text(lines, Some(plain)) => {
+                let rows = plain.find(input, BATCH_ROWS - before);
+                if rows == 0 || lines.take_plain().is_err() {
+                    return Ok(0);
+                }
+                (plain, rows)
+            }
+            Framing::Csv(records, Some(plain)) if records.is_at_start() => {
+                let rows = plain.find(input, BATCH_ROWS - before);
+                (plain, rows)
+            }
+            _ => return Ok(0),
+        };
+        if rows == 0 {
             return Ok(0);
         }
         for (i, source) in self.sources.iter().enumerate() {
@@ -296,7 +312,7 @@ impl CopyFrom {
     fn next_row(&mut self, input: &[u8], at_end: bool) -> Result<Option<usize>> {
         let found = match &mut self.framing {
             Framing::Text(lines, _) => lines.next(input, at_end),
-            Framing::Csv(records) => records.next(input, &self.options, at_end),
+            Framing::Csv(records, _) => records.next(input, &self.options, at_end),
             Framing::Binary { .. } => return self.next_tuple(input, at_end),
         };
         let Some(Line { len, taken }) = found.map_err(|e| self.at_line(e, self.line + 1, None))? else { return Ok(None) };
