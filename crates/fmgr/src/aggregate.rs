@@ -52,15 +52,15 @@ pub trait Aggregate: Send {
 }
 
 /// States of one aggregate in many groups, which are numbered from 0.
-pub trait GroupedAggregate: Send {
+pub trait GroupedAggregate: Send + Sync {
     /// Makes room for so many groups.
     fn resize(&mut self, groups: usize);
     /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns.
     /// In each group it gives what `Aggregate::add_batch` does with the same rows in their order.
     fn add(&mut self, call: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
-    /// Adds the states of other rows, of the same aggregate: those of its group `i` to the group `places[i]`.
-    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()>;
-    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+    /// Adds states of other rows, of the same aggregate: those of its group `groups[i]` to the group `places[i]`.
+    fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()>;
+    fn as_any(&self) -> &dyn std::any::Any;
     /// A group's result.
     fn finish(&self, call: &CallContext<'_>, group: usize) -> Result<Datum>;
     /// Appends the results of some groups.

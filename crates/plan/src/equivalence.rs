@@ -99,6 +99,13 @@ impl Planner<'_> {
                 self.imply_below(left, &[]);
                 self.imply_below(right, &[]);
             }
+            // The right side's NULLs decide, too, and would not pass what is said of a left row's value.
+            Tree::Join { join: TreeJoin::NotIn, left, right, .. } => {
+                let left_rels = left.rels();
+                let of_left: Vec<Expr> = above.iter().filter(|c| is_within(c, left_rels)).cloned().collect();
+                self.imply_below(left, &of_left);
+                self.imply_below(right, &[]);
+            }
             Tree::Join { left, right, conditions, .. } => {
                 let (left_rels, right_rels) = (left.rels(), right.rels());
                 let of_left: Vec<Expr> = above.iter().filter(|c| is_within(c, left_rels)).cloned().collect();
@@ -235,10 +242,8 @@ fn add_certain(tree: &Tree, out: &mut Vec<Expr>) {
             out.extend_from_slice(conditions);
             items.iter().for_each(|item| add_certain(item, out));
         }
-        Tree::Join { join: TreeJoin::Left | TreeJoin::Semi | TreeJoin::SemiPair | TreeJoin::Anti, left, .. } => {
-            add_certain(left, out);
-        }
         Tree::Leaf(_) | Tree::Join { join: TreeJoin::Full, .. } => {}
+        Tree::Join { left, .. } => add_certain(left, out),
     }
 }
 

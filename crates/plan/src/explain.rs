@@ -439,6 +439,7 @@ fn join_name(join: JoinType) -> &'static str {
         JoinType::Full => " Full",
         JoinType::Semi | JoinType::SemiPair => " Semi",
         JoinType::Anti => " Anti",
+        JoinType::NotIn => " Null-Aware Anti",
         JoinType::RightSemi => " Right Semi",
         JoinType::RightAnti => " Right Anti",
     }

@@ -227,11 +227,13 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether a team is to split the rows by their keys first: groups that would not fit its memory anyway, and of few rows each.
-    fn scatters(&self, groups: &[Expression], count: f64, rows: f64) -> bool {
-        let number = |name: &str| self.context.session.setting_number(name).unwrap_or(0.0);
-        let memory = number("work_mem") * 1024.0 * number("hash_mem_multiplier");
-        count * GROUP_BYTES > memory && rows <= count * SCATTERED_ROWS_A_GROUP_MAX && may_scatter(groups)
+    /// Into how many parts a team is to split the rows by their keys first; 0: not at all. With many groups of few rows each, members
+    /// would collect most groups more than once, in tables that fit no cache.
+    fn scatters(&self, groups: &[Expression], count: f64, rows: f64) -> usize {
+        if count < SCATTERED_GROUPS_MIN || rows > count * SCATTERED_ROWS_A_GROUP_MAX || !may_scatter(groups) {
+            return 0;
+        }
+        ((count / SCATTERED_GROUPS_A_PART) as usize).next_power_of_two().clamp(SCATTERED_PARTS_MIN, SCATTERED_PARTS_MAX)
     }
 
     /// Rows of `input` are aggregated; direct arguments read the values of the group.
@@ -315,8 +317,12 @@ fn is_builtin(function: &Function) -> bool {
     !(classes::FIRST_USER_OID..classes::FIRST_EXTENSION_OID).contains(&function.oid.0)
 }
 
-/// About what a group takes in memory.
-const GROUP_BYTES: f64 = 128.0;
+/// With fewer groups each member's fit a processor's cache.
+const SCATTERED_GROUPS_MIN: f64 = 100_000.0;
+/// Groups of a part that fit it: some 100 bytes each.
+const SCATTERED_GROUPS_A_PART: f64 = 20_000.0;
+const SCATTERED_PARTS_MIN: usize = 32;
+const SCATTERED_PARTS_MAX: usize = 256;
 /// With more rows a group most rows meet a group that their member has already.
 const SCATTERED_ROWS_A_GROUP_MAX: f64 = 3.0;
 

@@ -138,14 +138,10 @@ impl Planner<'_> {
         }
         let outer: Vec<Rc<Expr>> = across.iter().filter(|c| rels_of(c) & right_rels == 0).cloned().collect();
         let lefts = self.tree_paths(left, &left_own, if join == TreeJoin::Full { &[] } else { &outer }, goal)?;
-        let rights = self.tree_paths(right, &right_own, if join == TreeJoin::Full { &[] } else { &joining }, goal)?;
-        let join_type = match join {
-            TreeJoin::Left => JoinType::Left,
-            TreeJoin::Full => JoinType::Full,
-            TreeJoin::Semi => JoinType::Semi,
-            TreeJoin::SemiPair => JoinType::SemiPair,
-            TreeJoin::Anti => JoinType::Anti,
-        };
+        // A full join is no lookup, and NOT IN asks for the NULLs as well.
+        let looks_up = !matches!(join, TreeJoin::Full | TreeJoin::NotIn);
+        let rights = self.tree_paths(right, &right_own, if looks_up { &joining } else { &[] }, goal)?;
+        let join_type = type_of(join);
         let mut out = Vec::new();
         for l in &lefts {
             for r in &rights {
@@ -157,7 +153,7 @@ impl Planner<'_> {
                 let partners = self.match_share(&all, left_rels, rights.first().map_or(rr, |_| rows_of(&rights)));
                 let rows = match join_type {
                     JoinType::Semi | JoinType::SemiPair => (lr * partners).max(1.0),
-                    JoinType::Anti => (lr * (1.0 - partners)).max(1.0),
+                    JoinType::Anti | JoinType::NotIn => (lr * (1.0 - partners)).max(1.0),
                     JoinType::Full => (lr * rr * sel).max(lr + rr),
                     _ => (lr * rr * sel).max(lr),
                 };
@@ -392,12 +388,12 @@ impl Planner<'_> {
                     paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), false);
                 }
                 // A loop that has no index looks at all pairs: where the estimate of a side is wrong, it takes for ever.
-                if join == JoinType::Full || l.rows * r.rows > PAIRS_MAX {
+                if join == JoinType::NotIn || join == JoinType::Full || l.rows * r.rows > PAIRS_MAX {
                     return;
                 }
             }
         }
-        if join == JoinType::Full && (dependent || left_conditions.iter().any(|c| rels_of(c) != 0)) {
+        if join == JoinType::NotIn || join == JoinType::Full && (dependent || left_conditions.iter().any(|c| rels_of(c) != 0)) {
             return;
         }
         let rest: Vec<&Expr> = left_conditions.iter().map(|c| &***c).collect();
@@ -551,7 +547,8 @@ fn lifted(tree: &Tree) -> Option<Tree> {
     let Tree::Inner { items, conditions } = tree else { return None };
     let (mut items, mut joins) = (items.clone(), Vec::new());
     for item in &mut items {
-        while let Tree::Join { join: join @ (TreeJoin::Semi | TreeJoin::Anti), left, right, conditions } = item {
+        while let Tree::Join { join: join @ (TreeJoin::Semi | TreeJoin::Anti | TreeJoin::NotIn), left, right, conditions } = item
+        {
             joins.push((*join, right.clone(), std::mem::take(conditions)));
             *item = std::mem::replace(left, Tree::Leaf(0));
         }
@@ -645,6 +642,17 @@ fn joined(join: JoinType, left: &Stage, right: &Stage) -> (Arc<[melba_types::Kin
     }
     let kinds = left.node.kinds.iter().chain(right.node.kinds.iter()).copied().collect();
     (kinds, left.layout.clone().joined(&right.layout))
+}
+
+fn type_of(join: TreeJoin) -> JoinType {
+    match join {
+        TreeJoin::Left => JoinType::Left,
+        TreeJoin::Full => JoinType::Full,
+        TreeJoin::Semi => JoinType::Semi,
+        TreeJoin::SemiPair => JoinType::SemiPair,
+        TreeJoin::Anti => JoinType::Anti,
+        TreeJoin::NotIn => JoinType::NotIn,
+    }
 }
 
 /// Rows of an item without parameters.

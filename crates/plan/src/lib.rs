@@ -28,6 +28,7 @@ mod member;
 mod membership;
 mod modify;
 pub mod modify_node;
+mod never_null;
 pub mod node;
 mod nullability;
 mod parallel;

@@ -437,6 +437,9 @@ pub enum JoinType {
     SemiPair,
     /// Left rows without one.
     Anti,
+    /// `NOT IN`, by hash only and by one key: like `Anti`, but a NULL is perhaps equal to anything. So no row passes where the right side
+    /// has one, and none whose own key is NULL, unless the right side has no rows.
+    NotIn,
     /// Right rows with a match. Of hash joins, as the next: what is built are the rows that are asked for.
     RightSemi,
     /// Right rows without one.
@@ -451,7 +454,7 @@ impl JoinType {
 
     /// The output has the columns of the right side.
     pub fn keeps_right(self) -> bool {
-        !matches!(self, JoinType::Semi | JoinType::Anti)
+        !matches!(self, JoinType::Semi | JoinType::Anti | JoinType::NotIn)
     }
 
     /// The join of the sides exchanged that gives the same rows, where there is one that builds on what was the left side.
@@ -466,7 +469,7 @@ impl JoinType {
 
     /// Left rows without a partner are given, too.
     pub fn keeps_unmatched_left(self) -> bool {
-        matches!(self, JoinType::Left | JoinType::Full | JoinType::Anti)
+        matches!(self, JoinType::Left | JoinType::Full | JoinType::Anti | JoinType::NotIn)
     }
 
     /// Rows of the right side come once all left rows are read.
@@ -518,8 +521,8 @@ pub struct AggregateNode {
     pub sorted: bool,
     /// Threads that may collect parts of the input beside the statement's own.
     pub workers: usize,
-    /// They split the rows by their keys before they aggregate them.
-    pub scatters: bool,
+    /// Into how many parts they split the rows by their keys before they aggregate these; 0: not at all.
+    pub scatters: usize,
 }
 
 /// One aggregate function call.

@@ -5,6 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use melba_types::{DbError, Result};
 
 use super::layout::column;
+use super::never_null::{Rows, is_output_never_null};
 use super::nullability::rejected_nulls;
 use super::planner::Planner;
 use super::rels::{Rels, bit, conjuncts, contains_sublink, rels_of};
@@ -23,6 +24,8 @@ pub(super) enum TreeJoin {
     /// Like `Semi`, with the columns of the first match.
     SemiPair,
     Anti,
+    /// Like `Anti` by one equality, whose NULLs count (`JoinType::NotIn`).
+    NotIn,
 }
 
 /// Joins over range table entries.
@@ -58,6 +61,17 @@ impl Tree {
         }
     }
 
+    /// The relations that outer joins may extend with NULLs.
+    pub fn extended(&self) -> Rels {
+        match self {
+            Tree::Leaf(_) => 0,
+            Tree::Inner { items, .. } => items.iter().fold(0, |all, item| all | item.extended()),
+            Tree::Join { join: TreeJoin::Left, left, right, .. } => left.extended() | right.rels(),
+            Tree::Join { join: TreeJoin::Full, left, right, .. } => left.rels() | right.rels(),
+            Tree::Join { left, right, .. } => left.extended() | right.extended(),
+        }
+    }
+
     pub fn rels(&self) -> Rels {
         match self {
             Tree::Leaf(entry) => 1 << (*entry).min(127),
@@ -79,6 +93,14 @@ pub(super) struct Builder<'p, 'a> {
     rechecks: bool,
     /// The entry that is changed.
     target: Option<usize>,
+}
+
+/// What is known of rows that a condition is asked of.
+struct Known<'a> {
+    /// Relations that outer joins may have extended with NULLs.
+    extended: Rels,
+    /// Conditions that they all meet.
+    conditions: &'a [Expr],
 }
 
 impl Planner<'_> {
@@ -150,7 +172,7 @@ impl Planner<'_> {
                     return;
                 }
                 self.reduce_outer_joins(left, if *join == TreeJoin::Semi { not_null | own } else { not_null });
-                self.reduce_outer_joins(right, if *join == TreeJoin::Anti { 0 } else { own });
+                self.reduce_outer_joins(right, if matches!(join, TreeJoin::Anti | TreeJoin::NotIn) { 0 } else { own });
             }
         }
     }
@@ -400,10 +422,11 @@ impl Builder<'_, '_> {
                 let mut rest = Vec::new();
                 let mut joins = Vec::new();
                 let available = pulled.iter().fold(0, |all, i| all | i.rels());
-                for condition in conditions {
-                    match self.as_join(&condition, available)? {
+                let extended = pulled.iter().fold(0, |all, item| all | item.extended());
+                for condition in &conditions {
+                    match self.as_join(condition, available, &Known { extended, conditions: &conditions })? {
                         Some(found) => joins.push(found),
-                        None => rest.push(condition),
+                        None => rest.push(condition.clone()),
                     }
                 }
                 let mut groups = Vec::new();
@@ -432,20 +455,60 @@ impl Builder<'_, '_> {
     }
 
     /// The join that a conjunct stands for.
-    fn as_join(&mut self, condition: &Expr, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
+    fn as_join(&mut self, condition: &Expr, available: Rels, known: &Known<'_>) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
         // Of a lateral subquery, it may be about relations that are joined elsewhere.
         if rels_of(condition) & !available != 0 {
             return Ok(None);
         }
         match condition {
             Expr::Sublink(s) if s.kind == SublinkKind::Exists => self.exists(s, TreeJoin::Semi, available),
-            Expr::Sublink(s) if s.kind == SublinkKind::Any => self.any(s, available),
+            Expr::Sublink(s) if s.kind == SublinkKind::Any => {
+                let found = self.any(s, available)?;
+                Ok(found.map(|(tree, conditions)| (TreeJoin::Semi, tree, conditions)))
+            }
             Expr::Not(arg) => match &**arg {
                 Expr::Sublink(s) if s.kind == SublinkKind::Exists => self.exists(s, TreeJoin::Anti, available),
+                Expr::Sublink(s) if s.kind == SublinkKind::Any => self.not_in(s, available, known),
                 _ => Ok(None),
             },
             _ => Ok(None),
         }
+    }
+
+    /// `x <> ALL (SELECT ...)`: an anti join with the subquery. A comparison with a NULL is NULL, so that a NULL on either side may
+    /// keep the condition from being true though no values are equal. Where neither side has any, the equalities are true or false, as
+    /// equality of values always is, and the condition is true if none is true. Otherwise the join counts the NULLs of its one key: over
+    /// a side without rows the condition is true, a NULL among them leaves it NULL or false for all, and a NULL of `x` for that row. Of
+    /// several keys a NULL decides only where the others are equal, which no table by the keys says.
+    fn not_in(&mut self, s: &Sublink, available: Rels, known: &Known<'_>) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
+        // Rows that have changed meanwhile are asked the whole condition again.
+        let (false, Some(test)) = (self.rechecks, &s.test) else { return Ok(None) };
+        let mut tests = Vec::new();
+        conjuncts(test.clone(), &mut tests);
+        let rows = Rows {
+            catalog: self.planner.catalog(),
+            entries: &self.entries,
+            extended: known.extended,
+            conditions: known.conditions,
+        };
+        let mut has_nulls = false;
+        for (place, test) in tests.iter().enumerate() {
+            let Expr::Operator(op) = test else { return Ok(None) };
+            let [left, Expr::Param(Param { kind: ParamKind::Executor, number, ty, .. })] = &op.args[..] else { return Ok(None) };
+            if *number != place || !self.planner.hashes_alike(op.operator, left.ty(), *ty) {
+                return Ok(None);
+            }
+            has_nulls |= !rows.are_never_null(left) || !is_output_never_null(rows.catalog, &s.query, place);
+        }
+        if !has_nulls {
+            return Ok(self.any(s, available)?.map(|(tree, conditions)| (TreeJoin::Anti, tree, conditions)));
+        }
+        // A key is of columns of its side.
+        let is_of_columns = s.query.targets.iter().all(|target| rels_of(&target.expr) != 0);
+        if tests.len() > 1 || !is_of_columns {
+            return Ok(None);
+        }
+        Ok(self.any(s, available)?.map(|(tree, conditions)| (TreeJoin::NotIn, tree, conditions)))
     }
 
     fn exists(&mut self, s: &Sublink, join: TreeJoin, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
@@ -484,8 +547,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `x = ANY (SELECT ...)`: a semi join with the subquery.
-    fn any(&mut self, s: &Sublink, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
+    /// `x = ANY (SELECT ...)`: the subquery, and the conditions that join it.
+    fn any(&mut self, s: &Sublink, available: Rels) -> Result<Option<(Tree, Vec<Expr>)>> {
         let Some(test) = &s.test else { return Ok(None) };
         if refers_up(&s.query, 1) || rels_of(test) & available == 0 || self.planner.has_volatile(test) {
             return Ok(None);
@@ -531,7 +594,7 @@ impl Builder<'_, '_> {
         });
         let mut conditions = Vec::new();
         conjuncts(test, &mut conditions);
-        Ok(Some((TreeJoin::Semi, tree, conditions)))
+        Ok(Some((tree, conditions)))
     }
 }
 

@@ -594,7 +594,7 @@ pub(super) fn rechecks(tree: &super::prepare::Tree, entries: &[RangeEntry]) -> V
                 TreeJoin::SemiPair => steps.extend(must(conditions)),
                 TreeJoin::Left => steps.push(RecheckExpr::Outer { conditions: conditions.clone(), rels: right.rels() }),
                 // What was not found is not looked for again, and rows of a full join cannot be locked.
-                TreeJoin::Anti | TreeJoin::Semi | TreeJoin::Full => {}
+                TreeJoin::Anti | TreeJoin::NotIn | TreeJoin::Semi | TreeJoin::Full => {}
             }
             steps
         }

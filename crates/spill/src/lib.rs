@@ -9,7 +9,8 @@
 //! Invariants:
 //! 1. All of them write `Run`s of batches in one format (`codec`), which nothing but this module reads.
 //! 2. What an operator answers does not depend on whether it spilled, but for the order of rows that nobody asked to be ordered.
-//! 3. Buffers of readers and writers are bounded by the operator's target and are not counted.
+//! 3. Rows that were split and fit the target after all stay in memory where the operator says so (`Partitions::in_memory`).
+//! 4. Buffers of readers and writers are bounded by the operator's target and are not counted.
 
 mod codec;
 mod partition;

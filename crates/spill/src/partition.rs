@@ -33,6 +33,14 @@ impl Partitions {
         Ok(Partitions { file, parts, buffers: Buffers::default(), seed: u64::from(level) })
     }
 
+    /// So many parts, kept in memory as far as an operator with this target has room, and the budget.
+    pub fn in_memory(resources: &Resources, target: usize, count: usize) -> Result<Partitions> {
+        let file = resources.file()?;
+        let block = block_bytes(target).min(target / BUFFERS_SHARE / count);
+        let parts = (0..count).map(|_| RunWriter::new(&file, block).keeping(resources.held())).collect();
+        Ok(Partitions { file, parts, buffers: Buffers::keeping(target), seed: 0 })
+    }
+
     /// The part of a key.
     pub fn part_of(&self, key: &[u8]) -> u32 {
         (hash(key, self.seed) % self.parts.len() as u64) as u32

@@ -1,8 +1,8 @@
-//! Runs: batches in a temporary file, read in the order they were written.
+//! Runs: batches in a temporary file, or in memory as far as a writer may keep them, read in the order they were written.
 
 use std::sync::Arc;
 
-use melba_engine::{TempBlock, TempFile};
+use melba_engine::{Held, TempBlock, TempFile};
 use melba_types::{Batch, Result};
 
 use super::codec;
@@ -11,27 +11,44 @@ use melba_types::BATCH_ROWS;
 /// Writes a run. Several may write into one file in turn.
 pub(super) struct RunWriter {
     file: Arc<TempFile>,
-    blocks: Vec<TempBlock>,
+    blocks: Vec<Block>,
     rows: u64,
     block_bytes: usize,
+    /// What it keeps in memory, if it may.
+    held: Option<Held>,
     /// Rows of the next block, and about how many bytes they are.
     pending: Batch,
     pending_bytes: usize,
 }
 
+enum Block {
+    File(TempBlock),
+    Memory(Batch),
+}
+
 /// What writing a block needs, shared by the writers of an operator.
 #[derive(Default)]
 pub(super) struct Buffers {
+    /// Bytes that may still be kept in memory.
+    memory_left: usize,
     raw: Vec<u8>,
     packed: Vec<u8>,
+}
+
+impl Buffers {
+    /// So many bytes may be kept in memory.
+    pub fn keeping(bytes: usize) -> Buffers {
+        Buffers { memory_left: bytes, ..Buffers::default() }
+    }
 }
 
 /// A finished run.
 #[derive(Clone)]
 pub struct Run {
     file: Arc<TempFile>,
-    blocks: Arc<[TempBlock]>,
+    blocks: Arc<[Block]>,
     pub rows: u64,
+    _held: Option<Arc<Held>>,
 }
 
 /// Reads a run from its beginning.
@@ -49,9 +66,25 @@ impl RunWriter {
             blocks: Vec::new(),
             rows: 0,
             block_bytes,
+            held: None,
             pending: Batch::default(),
             pending_bytes: 0,
         }
+    }
+
+    /// Keeps rows in memory, as far as the account and the buffers have room.
+    pub fn keeping(self, held: Held) -> RunWriter {
+        RunWriter { held: Some(held), ..self }
+    }
+
+    /// Whether so many bytes may be kept; then they count as kept.
+    fn keeps(&mut self, bytes: usize, buffers: &mut Buffers) -> bool {
+        let Some(left) = buffers.memory_left.checked_sub(bytes) else { return false };
+        let keeps = self.held.as_mut().is_some_and(|held| held.try_set(held.bytes() + bytes));
+        if keeps {
+            buffers.memory_left = left;
+        }
+        keeps
     }
 
     pub fn push(&mut self, batch: Batch, buffers: &mut Buffers) -> Result<()> {
@@ -69,16 +102,20 @@ impl RunWriter {
         if batch.rows == 0 {
             return Ok(());
         }
+        self.rows += batch.rows as u64;
+        if self.held.is_some() && self.keeps(batch.memory_bytes(), buffers) {
+            self.blocks.push(Block::Memory(batch));
+            return Ok(());
+        }
         buffers.raw.clear();
         codec::encode(&batch, &mut buffers.raw);
-        self.blocks.push(self.file.append(&buffers.raw, &mut buffers.packed)?);
-        self.rows += batch.rows as u64;
+        self.blocks.push(Block::File(self.file.append(&buffers.raw, &mut buffers.packed)?));
         Ok(())
     }
 
     pub fn finish(mut self, buffers: &mut Buffers) -> Result<Run> {
         self.write(buffers)?;
-        Ok(Run { file: self.file, blocks: self.blocks.into(), rows: self.rows })
+        Ok(Run { file: self.file, blocks: self.blocks.into(), rows: self.rows, _held: self.held.map(Arc::new) })
     }
 }
 
@@ -86,15 +123,35 @@ impl Run {
     pub fn reader(&self) -> RunReader {
         RunReader { run: self.clone(), at: 0, raw: Vec::new(), packed: Vec::new() }
     }
+
+    /// Hands on all rows.
+    pub fn each_batch(&self, mut take: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
+        let mut reader = self.reader();
+        for block in &*self.blocks {
+            match block {
+                Block::Memory(batch) => take(batch)?,
+                Block::File(block) => take(&reader.read(*block)?)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl RunReader {
     /// The next batch, as large as a block.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
-        let Some(block) = self.run.blocks.get(self.at) else { return Ok(None) };
+        let block = match self.run.blocks.get(self.at) {
+            None => return Ok(None),
+            Some(Block::Memory(batch)) => Err(batch.clone()),
+            Some(Block::File(block)) => Ok(*block),
+        };
         self.at += 1;
-        self.run.file.read(*block, &mut self.packed, &mut self.raw)?;
-        codec::decode(&self.raw).map(Some)
+        block.map_or_else(Ok, |block| self.read(block)).map(Some)
+    }
+
+    fn read(&mut self, block: TempBlock) -> Result<Batch> {
+        self.run.file.read(block, &mut self.packed, &mut self.raw)?;
+        codec::decode(&self.raw)
     }
 
     /// Goes back to the beginning.

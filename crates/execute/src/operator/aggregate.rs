@@ -8,7 +8,7 @@
 mod by_codes;
 mod by_group;
 mod input;
-mod long_keys;
+mod merge;
 mod pass;
 mod scatter;
 mod table;
@@ -80,6 +80,8 @@ pub(super) struct AggregateOp {
     /// Results to compute, how many of them are, and the memory they hold.
     groups: Groups,
     at: usize,
+    /// Results that a team has computed.
+    rows: Vec<Batch>,
     held: Option<melba_engine::Held>,
     /// Passes still to make, the next one last.
     work: Vec<Work>,
@@ -108,6 +110,7 @@ impl AggregateOp {
             started: false,
             groups: Groups::default(),
             at: 0,
+            rows: Vec::new(),
             held: None,
             work: Vec::new(),
             ready: Vec::new(),
@@ -129,14 +132,16 @@ impl AggregateOp {
         if self.ready.is_empty() {
             let passes = if node.workers == 0 { 1 } else { (node.workers + 1) * PASSES_A_THREAD };
             let some = self.work.split_off(self.work.len().saturating_sub(passes));
-            self.ready = parallel::each_of(ctx, node.workers, &node.input, some, |ctx, work| work.pass(&node, ctx))?;
+            let kinds = &self.kinds;
+            let pass = |ctx: &ExecContext, work: Work| work.pass(&node, ctx)?.with_rows(&node, kinds, ctx);
+            self.ready = parallel::each_of(ctx, node.workers, &node.input, some, pass)?;
         }
         let Some(done) = self.ready.pop() else { return Ok(false) };
         self.used.batches += 1 + done.work.len() as u64 - u64::from(self.used.batches > 0);
         self.used.memory = self.used.memory.max(done.memory as u64);
         self.used.disk += done.disk;
         self.work.extend(done.work.into_iter().rev());
-        (self.groups, self.at) = (done.groups, 0);
+        (self.groups, self.at, self.rows) = (done.groups, 0, done.rows);
         self.held = Some(done.held);
         if !node.groups.is_empty() {
             let Used { batches, memory, disk } = self.used;
@@ -145,38 +150,45 @@ impl AggregateOp {
         Ok(true)
     }
 
-    /// Takes the input: its groups, or `None` when it has been split into work for later passes.
-    fn first(&mut self, node: &AggregateNode, ctx: &ExecContext) -> Result<Option<Done>> {
+    /// Takes the input: its groups, the next ones last; none when it has been split into work for later passes.
+    fn first(&mut self, node: &AggregateNode, ctx: &ExecContext) -> Result<Vec<Done>> {
         let mut pass = Pass::new(node, ctx, 0..node.sets.len(), 0)?;
         match parallel::form(ctx, node.workers, &node.input, &mut *self.input)? {
             Some((team, workers)) => {
                 ctx.record_timing(self.id, |t| t.workers = workers.count() as u64);
-                if node.scatters {
+                if node.scatters > 0 {
                     (self.work, self.used.disk) = scatter::scatter(node, ctx, team, &workers)?;
                     self.used.batches = self.work.len() as u64;
-                    return Ok(None);
+                    return Ok(Vec::new());
                 }
                 let collect = |ctx: &ExecContext| {
                     let mut pass = Pass::new(node, ctx, 0..node.sets.len(), 0)?;
                     parallel::each_batch(ctx, &node.input, |batch| pass.take(&batch))?;
                     pass.into_partial()
                 };
-                pass.take_partials(parallel::run(ctx, team, &workers, collect)?)?;
+                let partials = parallel::run(ctx, team, &workers, collect)?;
+                drop(workers);
+                match merge::merge(node, &self.kinds, ctx, partials)? {
+                    Ok(parts) => return Ok(parts),
+                    Err(partials) => pass.take_partials(partials)?,
+                }
             }
             None => pass.take_all(ctx, &mut *self.input)?,
         }
-        pass.finish().map(Some)
+        Ok(vec![pass.finish()?])
     }
+}
 
-    /// The output rows of some groups.
-    fn results(&self, ctx: &ExecContext, list: Range<usize>) -> Result<Batch> {
-        let (node, groups) = (&self.node, &self.groups);
+impl Groups {
+    /// The output rows of some groups, but for those that HAVING leaves out.
+    fn results(&self, node: &AggregateNode, kinds: &[Kind], ctx: &ExecContext, list: Range<usize>) -> Result<Batch> {
+        let groups = self;
         let list = &groups.list[list];
         let numbers: Vec<u32> = list.iter().map(|group| group.number).collect();
         let mut columns: Vec<Column> = groups.keys.iter().map(|key| key.take(&numbers)).collect();
         for (i, spec) in node.aggregates.iter().enumerate() {
             let call = spec.call.context(ctx);
-            let mut column = Column::with_capacity(self.kinds[columns.len()], list.len());
+            let mut column = Column::with_capacity(kinds[columns.len()], list.len());
             match &groups.columns[i] {
                 Some(states) => states.finish_all(&call, &numbers, &mut column)?,
                 None => {
@@ -192,7 +204,11 @@ impl AggregateOp {
             let masks = list.iter().map(|group| mask(&node.sets[group.set])).collect();
             columns.push(Column::new(ColumnData::Int4(masks)));
         }
-        Ok(Batch { columns, rows: list.len() })
+        let batch = Batch { columns, rows: list.len() };
+        Ok(match filter(&node.having, ctx, &batch)? {
+            None => batch,
+            Some(rows) => batch.take(&rows),
+        })
     }
 }
 
@@ -202,6 +218,10 @@ impl Operator for AggregateOp {
             if let Some(batch) = self.pending.take(limit) {
                 return Ok(Some(batch));
             }
+            if let Some(batch) = self.rows.pop() {
+                self.pending.put(batch);
+                continue;
+            }
             let some = self.at..(self.at + BATCH_ROWS).min(self.groups.list.len());
             if some.is_empty() {
                 match self.pass(ctx)? {
@@ -210,17 +230,14 @@ impl Operator for AggregateOp {
                 }
             }
             self.at = some.end;
-            let batch = self.results(ctx, some)?;
-            match filter(&self.node.having, ctx, &batch)? {
-                None => self.pending.put(batch),
-                Some(rows) => self.pending.put(batch.take(&rows)),
-            }
+            self.pending.put(self.groups.results(&self.node, &self.kinds, ctx, some)?);
         }
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {
         self.started = false;
         (self.groups, self.at) = (Groups::default(), 0);
+        self.rows.clear();
         self.held = None;
         self.work.clear();
         self.ready.clear();

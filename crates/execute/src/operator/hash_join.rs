@@ -62,6 +62,8 @@ pub(super) struct HashJoinOp {
     probe: Option<Probe>,
     /// In several rounds: which rows of the left part have found a partner.
     partnered: Option<Bitmap>,
+    /// Of NOT IN, as the right side has rows: left rows whose key is NULL do not pass.
+    leaves_out_nulls: bool,
     /// Row number, within the left part, of the next batch's first row.
     left_row: usize,
     built_from: usize,
@@ -106,6 +108,7 @@ impl HashJoinOp {
             matched: Bitmap::default(),
             probe: None,
             partnered: None,
+            leaves_out_nulls: false,
             left_row: 0,
             built_from: 0,
             work: Vec::new(),
@@ -117,6 +120,17 @@ impl HashJoinOp {
 
     fn next_left(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
         match &mut self.sides.0 {
+            Side::Input if self.leaves_out_nulls => {
+                let keys = Keys { expressions: &self.node.left_keys, parts: &self.node.parts };
+                while let Some(batch) = self.left.next(ctx, BATCH_ROWS)? {
+                    match keys.not_null(ctx, &batch)? {
+                        Some(rows) if rows.is_empty() => ctx.check_interrupt()?,
+                        Some(rows) => return Ok(Some(batch.take(&rows))),
+                        None => return Ok(Some(batch)),
+                    }
+                }
+                Ok(None)
+            }
             Side::Input => self.left.next(ctx, BATCH_ROWS),
             Side::Run(_, reader) => reader.next_batch(),
         }
@@ -137,6 +151,7 @@ impl HashJoinOp {
         if let Some(shared) = ctx.team().and_then(|team| team.table::<Shared>(self.id)) {
             if self.shared.is_none() {
                 self.matched = unmatched(&self.node, &shared.built);
+                self.leaves_out_nulls = self.node.join == JoinType::NotIn && shared.built.rows.rows > 0;
             }
             self.built = Some(shared.built.clone());
             self.shared = Some(shared);
@@ -197,6 +212,12 @@ impl HashJoinOp {
     /// Makes the table of some right rows; what is next.
     fn begin_probe(&mut self, ctx: &ExecContext, rows: Batch, held: Held) -> Result<Stage> {
         let node = self.node.clone();
+        if node.join == JoinType::NotIn && matches!(self.sides.1, Side::Input) {
+            if has_nulls(&node, ctx, &rows)? {
+                return Ok(Stage::Done);
+            }
+            self.leaves_out_nulls = rows.rows > 0;
+        }
         let mut built = Built::new(&node, ctx, rows, held)?;
         if matches!(self.sides, (Side::Input, Side::Input)) {
             built.tell_scans(&node, ctx)?;
@@ -204,7 +225,7 @@ impl HashJoinOp {
         if self.level == 0 || self.batches > 1 {
             self.record(ctx, &built);
         }
-        let inner = !matches!(node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
+        let inner = !node.join.keeps_unmatched_left();
         let empty = built.rows.rows == 0;
         self.matched = unmatched(&node, &built);
         self.built = Some(Arc::new(built));
@@ -247,10 +268,12 @@ impl HashJoinOp {
         let new = || Partitions::new(resources, resources.hash_bytes, self.level);
         let (mut rights, mut lefts) = (new()?, new()?);
         let right_keys = Keys { expressions: &node.right_keys, parts: &node.parts };
-        for batch in [rows, more] {
-            right_keys.split(ctx, &batch, &mut rights)?;
-        }
-        while let Some(batch) = self.next_right(ctx)? {
+        self.leaves_out_nulls = node.join == JoinType::NotIn;
+        let mut next = vec![more, rows];
+        while let Some(batch) = next.pop().map_or_else(|| self.next_right(ctx), |batch| Ok(Some(batch)))? {
+            if node.join == JoinType::NotIn && has_nulls(&node, ctx, &batch)? {
+                return Ok(Stage::Done);
+            }
             right_keys.split(ctx, &batch, &mut rights)?;
             ctx.check_interrupt()?;
         }
@@ -262,7 +285,7 @@ impl HashJoinOp {
         let pairs: Vec<(Run, Run)> = lefts.finish()?.into_iter().zip(rights.finish()?).collect();
         self.batches += pairs.len() as u64 - u64::from(self.level == 0);
         let needs_left = !matches!(node.join, JoinType::Right | JoinType::Full | JoinType::RightAnti);
-        let needs_right = !matches!(node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
+        let needs_right = !node.join.keeps_unmatched_left();
         let pairs = pairs.into_iter().rev().filter(|(left, right)| match () {
             () if needs_left && left.rows == 0 => false,
             () => !(needs_right && right.rows == 0),
@@ -354,7 +377,7 @@ impl HashJoinOp {
     }
 
     fn left_alone_stage(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
-        let wanted = matches!(self.node.join, JoinType::Left | JoinType::Full | JoinType::Anti);
+        let wanted = self.node.join.keeps_unmatched_left();
         let (true, Some(left)) = (wanted, self.next_left(ctx)?) else {
             self.stage = Stage::Next;
             return Ok(None);
@@ -365,6 +388,12 @@ impl HashJoinOp {
         let rows: Vec<u32> = (0..left.rows as u32).filter(|i| !partnered.get(first + *i as usize)).collect();
         Ok(Some(left_alone(&self.node, &left, &rows)))
     }
+}
+
+/// Whether a right row has a NULL for its key, so that NOT IN is true for no left row.
+fn has_nulls(node: &HashJoinNode, ctx: &ExecContext, rows: &Batch) -> Result<bool> {
+    let keys = Keys { expressions: &node.right_keys, parts: &node.parts };
+    Ok(keys.not_null(ctx, rows)?.is_some())
 }
 
 /// None of the table's rows has found a partner; empty for joins that do not ask.

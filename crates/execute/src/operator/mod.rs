@@ -12,6 +12,7 @@ mod integers;
 mod json_table;
 mod limit;
 mod lock_rows;
+mod long_keys;
 mod nested_loop;
 mod partial;
 mod pending;

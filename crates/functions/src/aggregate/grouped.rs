@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use melba_fmgr::{CallContext, GroupedAggregate};
 use melba_types::{Bitmap, Column, ColumnData, Datum, DbError, Mantissas, Numeric, Result};
 
-use super::any;
 use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
 
 /// Calls `f` with each of the rows, all if none are named, whose value is not null, and with its group.
@@ -24,13 +23,13 @@ fn for_each_value(column: &Column, rows: Option<&[u32]>, places: &[u32], mut f: 
 }
 
 /// The states to merge, of the type they must have.
-fn same<T: 'static>(other: Box<dyn GroupedAggregate>) -> Result<Box<T>> {
-    other.as_any().downcast().map_err(|_| DbError::internal("merged states of different aggregates"))
+fn same<T: 'static>(other: &dyn GroupedAggregate) -> Result<&T> {
+    other.as_any().downcast_ref().ok_or_else(|| DbError::internal("merged states of different aggregates"))
 }
 
-/// Adds values to those at other places.
-fn add_at<T: Copy + std::ops::AddAssign>(to: &mut [T], values: &[T], places: &[u32]) {
-    values.iter().zip(places).for_each(|(value, place)| to[*place as usize] += *value);
+/// Adds the values of some groups to those at other places.
+fn add_at<T: Copy + std::ops::AddAssign>(to: &mut [T], values: &[T], groups: &[u32], places: &[u32]) {
+    groups.iter().zip(places).for_each(|(group, place)| to[*place as usize] += values[*group as usize]);
 }
 
 #[derive(Default)]
@@ -66,12 +65,14 @@ impl GroupedAggregate for GroupedCount {
         Ok(())
     }
 
-    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()> {
-        add_at(&mut self.counts, &same::<GroupedCount>(other)?.counts, places);
+    fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()> {
+        add_at(&mut self.counts, &same::<GroupedCount>(other)?.counts, groups, places);
         Ok(())
     }
 
-    any!();
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
 
     fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
         Ok(Datum::Int8(self.counts[group]))
@@ -121,14 +122,16 @@ impl GroupedAggregate for GroupedIntegerSum {
         Ok(())
     }
 
-    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()> {
+    fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()> {
         let other = same::<GroupedIntegerSum>(other)?;
-        add_at(&mut self.counts, &other.counts, places);
-        add_at(&mut self.sums, &other.sums, places);
+        add_at(&mut self.counts, &other.counts, groups, places);
+        add_at(&mut self.sums, &other.sums, groups, places);
         Ok(())
     }
 
-    any!();
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
 
     fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
         integer_result(self.result, self.counts[group], self.sums[group])
@@ -208,22 +211,29 @@ impl GroupedAggregate for GroupedNumericSum {
         }
     }
 
-    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()> {
+    fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()> {
         let other = same::<GroupedNumericSum>(other)?;
         if let Some(scale) = other.scale {
             if *self.scale.get_or_insert(scale) == scale {
-                add_at(&mut self.counts, &other.counts, places);
-                add_at(&mut self.sums, &other.sums, places);
+                add_at(&mut self.counts, &other.counts, groups, places);
+                add_at(&mut self.sums, &other.sums, groups, places);
             } else {
-                for (group, place) in places.iter().enumerate().filter(|(group, _)| other.counts[*group] > 0) {
+                for (group, place) in groups.iter().map(|g| *g as usize).zip(places).filter(|(group, _)| other.counts[*group] > 0)
+                {
                     self.others.entry(*place).or_default().add_words(other.counts[group], other.sums[group], scale)?;
                 }
             }
         }
-        other.others.iter().try_for_each(|(group, sum)| self.others.entry(places[*group as usize]).or_default().merge(sum))
+        if other.others.is_empty() {
+            return Ok(());
+        }
+        let others = groups.iter().zip(places).filter_map(|(group, place)| Some((other.others.get(group)?, place)));
+        others.into_iter().try_for_each(|(sum, place)| self.others.entry(*place).or_default().merge(sum))
     }
 
-    any!();
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
 
     fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
         let mut sum = NumericSum::default();
@@ -292,15 +302,17 @@ impl GroupedAggregate for GroupedExtreme {
         Ok(())
     }
 
-    fn merge(&mut self, other: Box<dyn GroupedAggregate>, places: &[u32]) -> Result<()> {
+    fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()> {
         let other = same::<GroupedExtreme>(other)?;
-        for (group, place) in places.iter().enumerate().filter(|(group, _)| other.seen[*group]) {
+        for (group, place) in groups.iter().map(|g| *g as usize).zip(places).filter(|(group, _)| other.seen[*group]) {
             self.take(*place as usize, other.best[group]);
         }
         Ok(())
     }
 
-    any!();
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
 
     fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
         Ok(if self.seen[group] { (self.value)(self.best[group]) } else { Datum::Null })

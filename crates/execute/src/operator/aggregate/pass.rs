@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use melba_engine::Held;
 use melba_fmgr::GroupedAggregate;
-use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Result};
+use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
 use super::by_group::ByGroup;
 use super::input::{Arguments, group_bytes, value_bytes};
 use super::table::GroupTable;
 use super::{Group, Groups, State};
 use crate::{ExecContext, Operator};
-use melba_expression::{Node, Pieces, Vector};
+use melba_expression::{Expression, Node, Pieces, Vector};
 use melba_plan::node::{AggregateNode, AggregateSpec};
 use melba_spill::{Partitions, Run, Sorter};
 use melba_types::BATCH_ROWS;
@@ -29,14 +29,12 @@ pub(super) struct Work {
 impl Work {
     /// Hands all rows to `take`.
     fn each_batch(self, ctx: &ExecContext, mut take: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
-        for run in self.runs {
-            let mut reader = run.reader();
-            while let Some(batch) = reader.next_batch()? {
+        self.runs.into_iter().try_for_each(|run| {
+            run.each_batch(|batch| {
                 ctx.check_interrupt()?;
-                take(&batch)?;
-            }
-        }
-        Ok(())
+                take(batch)
+            })
+        })
     }
 
     /// The pass over these rows.
@@ -77,20 +75,39 @@ pub(super) struct Pass<'a> {
 
 /// What a member of a team has collected of its rows.
 pub(super) struct Partial {
-    groups: Groups,
-    tables: Vec<GroupTable>,
-    held: Held,
-    bytes: usize,
-    work: Vec<Work>,
+    pub groups: Groups,
+    pub tables: Vec<GroupTable>,
+    pub held: Held,
+    pub bytes: usize,
+    pub work: Vec<Work>,
 }
 
 /// What a pass leaves.
 pub(super) struct Done {
     pub groups: Groups,
+    /// Results that are there already, the next ones last; then there are no groups.
+    pub rows: Vec<Batch>,
     pub held: Held,
     pub work: Vec<Work>,
     pub memory: usize,
     pub disk: u64,
+}
+
+impl Done {
+    /// Computes the results, which is the statement's thread's work otherwise, where HAVING may leave out most of them.
+    pub fn with_rows(mut self, node: &AggregateNode, kinds: &[Kind], ctx: &ExecContext) -> Result<Done> {
+        if node.having.is_empty() || ctx.team().is_none() || !node.having.iter().all(Expression::is_parallel_safe) {
+            return Ok(self);
+        }
+        let groups = std::mem::take(&mut self.groups);
+        for from in (0..groups.list.len()).step_by(BATCH_ROWS).rev() {
+            let batch = groups.results(node, kinds, ctx, from..(from + BATCH_ROWS).min(groups.list.len()))?;
+            if batch.rows > 0 {
+                self.rows.push(batch);
+            }
+        }
+        Ok(self)
+    }
 }
 
 impl<'a> Pass<'a> {
@@ -136,8 +153,7 @@ impl<'a> Pass<'a> {
     }
 
     fn add_group(&mut self, set: usize, states: Vec<State>) {
-        self.bytes += group_bytes(states.len());
-        self.bytes += self.groups.columns.iter().flatten().map(|column| column.group_bytes()).sum::<usize>();
+        self.bytes += self.groups.bytes_a_group();
         let number = self.groups.list.len() as u32;
         self.groups.list.push(Group { number, set, states });
     }
@@ -364,7 +380,7 @@ impl<'a> Pass<'a> {
         drop(held);
         let known = self.groups.list.len();
         let Some(table) = tables.pop() else { return Ok(work) };
-        let (places, key_bytes) = self.tables[0].absorb(&table, known as u32);
+        let (places, key_bytes) = self.tables[0].absorb(table.by_number().into_iter(), known as u32);
         drop(table);
         self.bytes += key_bytes;
         let is_new = |place: u32| place as usize >= known;
@@ -385,8 +401,9 @@ impl<'a> Pass<'a> {
             }
         }
         self.groups.resize();
-        for (own, other) in self.groups.columns.iter_mut().flatten().zip(groups.columns.into_iter().flatten()) {
-            own.merge(other, &places)?;
+        let all: Vec<u32> = (0..places.len() as u32).collect();
+        for (own, other) in self.groups.columns.iter_mut().flatten().zip(groups.columns.iter().flatten()) {
+            own.merge(&**other, &all, &places)?;
         }
         self.account()?;
         Ok(work)
@@ -415,7 +432,7 @@ impl<'a> Pass<'a> {
         let (work, disk) = self.work()?;
         self.groups.resize();
         order(self.node, self.ctx, &mut self.groups)?;
-        Ok(Done { groups: self.groups, held: self.held, work, memory: self.bytes, disk })
+        Ok(Done { groups: self.groups, rows: Vec::new(), held: self.held, work, memory: self.bytes, disk })
     }
 
     /// Hands an aggregate's direct arguments to its states, group by group. Hypothetical-set aggregates: the sort key of each
@@ -481,7 +498,7 @@ fn evaluate<'b>(node: &AggregateNode, ctx: &ExecContext, batch: &'b Batch) -> Re
 }
 
 impl Groups {
-    fn new(node: &AggregateNode, ctx: &ExecContext) -> Result<Groups> {
+    pub fn new(node: &AggregateNode, ctx: &ExecContext) -> Result<Groups> {
         let column = |spec: &AggregateSpec| -> Result<Option<Box<dyn GroupedAggregate>>> {
             // Those that wait for the end take the rows of one group after the other.
             Ok(if sorts(spec) { None } else { (spec.make)(&spec.call.context(ctx))?.grouped() })
@@ -493,8 +510,14 @@ impl Groups {
         Ok(Groups { list: Vec::new(), keys, columns, boxed })
     }
 
+    /// About what a new group takes beside its key and its values.
+    pub fn bytes_a_group(&self) -> usize {
+        let boxed = self.columns.iter().filter(|column| column.is_none()).count();
+        group_bytes(boxed) + self.columns.iter().flatten().map(|column| column.group_bytes()).sum::<usize>()
+    }
+
     /// Makes room for the states of all groups.
-    fn resize(&mut self) {
+    pub fn resize(&mut self) {
         let groups = self.list.len();
         self.columns.iter_mut().flatten().for_each(|column| column.resize(groups));
     }

@@ -16,7 +16,7 @@ use crate::team::Team;
 pub(super) fn scatter(node: &AggregateNode, ctx: &ExecContext, team: Team, workers: &Workers) -> Result<(Vec<Work>, u64)> {
     let split = |ctx: &ExecContext| -> Result<(Vec<Run>, u64)> {
         let resources = ctx.resources();
-        let mut parts = Partitions::new(resources, resources.hash_bytes, 0)?;
+        let mut parts = Partitions::in_memory(resources, resources.hash_bytes, node.scatters)?;
         let mut key = Vec::new();
         parallel::each_batch(ctx, &node.input, |batch| {
             let keys = node.groups.iter().map(|g| g.eval_vector(ctx, &batch)).collect::<Result<Vec<Vector<'_>>>>()?;

@@ -1,10 +1,12 @@
 //! The groups of a grouping set by their key.
 
-use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::super::integers::each_int;
+use super::super::long_keys::LongKeys;
 use super::by_codes::ByCodes;
-use super::long_keys::LongKeys;
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;
 use melba_types::Kind;
@@ -42,7 +44,7 @@ enum Words {
 
 /// A key, whose bytes are held as `B` if they do not fit a word.
 #[derive(Clone, Copy)]
-enum Key<B> {
+pub(super) enum Key<B> {
     Word(u128),
     Long(B),
 }
@@ -133,9 +135,9 @@ impl GroupTable {
         }
     }
 
-    /// Adds the groups of another table of the same set: those with new keys get numbers from `next` on, in their order. The number
+    /// Adds groups of another table of the same set: those with new keys get numbers from `next` on, in their order. The number
     /// here of each group there, and about how many bytes the new ones take.
-    pub fn absorb(&mut self, other: &GroupTable, mut next: u32) -> (Vec<u32>, usize) {
+    pub fn absorb<'k>(&mut self, keys: impl Iterator<Item = Key<&'k [u8]>>, mut next: u32) -> (Vec<u32>, usize) {
         let mut bytes = 0;
         let place = |key: Key<&[u8]>| {
             let known = match key {
@@ -151,12 +153,12 @@ impl GroupTable {
                 next - 1
             })
         };
-        let places = other.by_number().into_iter().map(place).collect();
+        let places = keys.map(place).collect();
         (places, bytes)
     }
 
     /// The keys in the order of their groups' numbers, which are all those from 0 on.
-    fn by_number(&self) -> Vec<Key<&[u8]>> {
+    pub fn by_number(&self) -> Vec<Key<&[u8]>> {
         let near = self.near.as_ref();
         let mut out = vec![Key::Word(0); near.map_or(0, |near| near.groups) + self.words.len() + self.long.len()];
         let words = near.into_iter().flat_map(Near::words).chain(self.words.iter().map(|(word, group)| (*word, *group)));
@@ -172,6 +174,52 @@ impl GroupTable {
 
     pub fn only(&self) -> u32 {
         self.get_word(0).unwrap_or(0)
+    }
+}
+
+/// How groups of several tables are split into parts, so that those of one key are in the same.
+pub(super) enum Splitter {
+    /// Keys that are found by their distance, by ranges of this width from the least on.
+    Ranges {
+        bits: u32,
+        first: i64,
+        width: u64,
+    },
+    Hash {
+        hasher: DefaultHashBuilder,
+        count: u64,
+    },
+}
+
+impl Splitter {
+    pub fn new<'a>(tables: impl Iterator<Item = &'a GroupTable> + Clone, count: usize) -> Splitter {
+        let nears: Option<Vec<&Near>> = tables.map(|table| table.near.as_ref()).collect();
+        let filled = || nears.iter().flatten().filter(|near| !near.places.is_empty());
+        let last = |near: &Near| near.first.saturating_add(near.places.len() as i64 - 1);
+        let bounds = (filled().map(|near| near.first).min(), filled().map(|near| last(near)).max());
+        match (filled().next(), bounds) {
+            (Some(near), (Some(first), Some(last))) => {
+                Splitter::Ranges { bits: near.bits, first, width: last.abs_diff(first) / count as u64 + 1 }
+            }
+            _ => Splitter::Hash { hasher: DefaultHashBuilder::default(), count: count as u64 },
+        }
+    }
+
+    #[inline]
+    pub fn part_of(&self, key: &Key<&[u8]>) -> u32 {
+        let (hasher, count) = match (self, key) {
+            // NULL
+            (Splitter::Ranges { .. }, Key::Word(0) | Key::Long(_)) => return 0,
+            (Splitter::Ranges { bits, first, width }, Key::Word(word)) => {
+                return (word_value(*word, *bits).abs_diff(*first) / width) as u32;
+            }
+            (Splitter::Hash { hasher, count }, _) => (hasher, count),
+        };
+        let hash = match key {
+            Key::Word(word) => hasher.hash_one(word),
+            Key::Long(key) => hasher.hash_one(key),
+        };
+        (hash % count) as u32
     }
 }
 
@@ -228,8 +276,7 @@ impl Near {
     /// The value in a key that is not NULL.
     #[inline]
     fn value(&self, word: u128) -> i64 {
-        let above = u128::BITS - self.bits;
-        ((word << above) as i128 >> above) as i64
+        word_value(word, self.bits)
     }
 
     #[inline]
@@ -288,6 +335,13 @@ impl Near {
     }
 }
 
+/// The value of so many bits in a key that is not NULL.
+#[inline]
+fn word_value(word: u128, bits: u32) -> i64 {
+    let above = u128::BITS - bits;
+    ((word << above) as i128 >> above) as i64
+}
+
 /// Appends a value of so many bits, and one that says that it is not null, to the word of each row.
 fn append_words(values: &Vector<'_>, bits: u32, words: &mut [u128]) {
     let mask = (1u128 << bits) - 1;
@@ -308,14 +362,17 @@ mod tests {
         let words = |keys: &[u128]| (0..).zip(keys).map(|(group, key)| (*key, group)).collect();
         let table = |keys: &[u128]| GroupTable { words: words(keys), ..GroupTable::default() };
         let mut own = table(&[10, 11]);
-        assert_eq!(own.absorb(&table(&[12, 11, 13]), 2).0, [2, 1, 3]);
+        assert_eq!(own.absorb(table(&[12, 11, 13]).by_number().into_iter(), 2).0, [2, 1, 3]);
         let mut near = Near::new(32);
         for (group, value) in (0..).zip([11, 7]) {
             near.insert(1 << 32 | value, group);
         }
         let mut own_near = GroupTable { near: Some(Near::new(32)), ..GroupTable::default() };
         own_near.insert_word(1 << 32 | 7, 0);
-        assert_eq!(own_near.absorb(&GroupTable { near: Some(near), ..GroupTable::default() }, 1).0, [1, 0]);
+        assert_eq!(
+            own_near.absorb(GroupTable { near: Some(near), ..GroupTable::default() }.by_number().into_iter(), 1).0,
+            [1, 0]
+        );
         let long = |keys: &[(&str, u32)]| {
             let mut out = LongKeys::default();
             for (key, group) in keys {
@@ -325,7 +382,7 @@ mod tests {
         };
         let mut own = GroupTable { words: words(&[10]), long: long(&[("a", 1)]), ..GroupTable::default() };
         let other = GroupTable { words: words(&[11, 10]), long: long(&[("b", 2), ("a", 3)]), ..GroupTable::default() };
-        assert_eq!(own.absorb(&other, 2).0, [2, 0, 3, 1]);
+        assert_eq!(own.absorb(other.by_number().into_iter(), 2).0, [2, 0, 3, 1]);
     }
 
     #[test]

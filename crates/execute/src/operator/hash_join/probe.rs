@@ -90,8 +90,8 @@ impl Probe {
                 self.left.take(&lefts)
             }
             JoinType::RightSemi | JoinType::RightAnti => Batch::default(),
-            JoinType::Anti if rounds => Batch::default(),
-            JoinType::Anti => {
+            JoinType::Anti | JoinType::NotIn if rounds => Batch::default(),
+            JoinType::Anti | JoinType::NotIn => {
                 let alone = without(from..self.at, &lefts);
                 self.left.take(&alone.into_iter().filter(fresh).collect::<Vec<_>>())
             }

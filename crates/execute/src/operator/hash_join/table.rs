@@ -2,9 +2,11 @@
 
 use hashbrown::HashMap;
 use melba_engine::Held;
+use melba_types::key_words::{KeyWords, word_of};
 use melba_types::{Batch, ColumnData, Result};
 
 use super::super::integers::{each_int, int_datum};
+use super::super::long_keys::LongKeys;
 use crate::ExecContext;
 use crate::join_filter::JoinFilter;
 use melba_expression::Expression;
@@ -19,15 +21,13 @@ pub(super) const END: u32 = u32::MAX;
 /// The first row of each key; rows of equal keys are chained.
 enum Table {
     /// One integer key, whose values lie close together: by the distance from the least.
-    Dense {
-        least: i64,
-        heads: Vec<u32>,
-    },
+    Dense { least: i64, heads: Vec<u32> },
     /// One integer key.
     Int(HashMap<i64, u32>),
     /// Two of them, side by side.
     Ints(HashMap<u128, u32>),
-    Bytes(HashMap<Box<[u8]>, u32>),
+    /// Encoded keys: those that fit a word, and the others.
+    Encoded { words: HashMap<u128, u32>, long: LongKeys },
 }
 
 pub(super) struct Built {
@@ -70,17 +70,15 @@ impl Built {
         } else if ints && keys.len() == 1 {
             int_table(&keys[0], rows.rows, chain)
         } else {
-            let mut table: HashMap<Box<[u8]>, u32> = HashMap::with_capacity(rows.rows);
-            let mut key = Vec::new();
-            for i in (0..rows.rows).rev() {
-                if key_of(&keys, &node.parts, i, &mut key) {
-                    match table.get_mut(&key[..]) {
-                        Some(head) => chain(i, std::mem::replace(head, i as u32)),
-                        None => drop(table.insert(key.as_slice().into(), i as u32)),
-                    }
-                }
-            }
-            Table::Bytes(table)
+            let (mut words, mut long) = (HashMap::<u128, u32>::new(), LongKeys::default());
+            let mut first = Vec::new();
+            let are_short = rows.rows > 0 && key_of(&keys, &node.parts, 0, &mut first) && word_of(&first).is_some();
+            each_key(&keys, &node.parts, (0..rows.rows).rev(), are_short, |i, key| match key {
+                None => {}
+                Some(Key::Word(key)) => chain(i, words.insert(key, i as u32).unwrap_or(END)),
+                Some(Key::Long(key)) => chain(i, long.put(key, i as u32).unwrap_or(END)),
+            });
+            Table::Encoded { words, long }
         };
         drop(keys);
         if is_unique {
@@ -115,7 +113,6 @@ impl Built {
         let keys = node.left_keys.iter().map(|k| k.eval_vector(ctx, left)).collect::<Result<Vec<_>>>()?;
         let mut out = Vec::with_capacity(left.rows);
         let mut put = |head: Option<&u32>| out.push(head.copied().unwrap_or(END));
-        let mut key = Vec::new();
         match &self.table {
             // Keys below the least become large.
             Table::Dense { least, heads } => each_int(&keys[0], 0..left.rows, |_, key| {
@@ -123,9 +120,13 @@ impl Built {
             }),
             Table::Int(table) => each_int(&keys[0], 0..left.rows, |_, key| put(key.and_then(|key| table.get(&key)))),
             Table::Ints(table) => (0..left.rows).for_each(|i| put(ints_of(&keys, i).and_then(|key| table.get(&key)))),
-            Table::Bytes(table) => (0..left.rows).for_each(|i| {
-                put(if key_of(&keys, &node.parts, i, &mut key) { table.get(&key[..]) } else { None });
-            }),
+            Table::Encoded { words, long } => {
+                each_key(&keys, &node.parts, 0..left.rows, words.len() >= long.len(), |_, key| match key {
+                    None => put(None),
+                    Some(Key::Word(key)) => put(words.get(&key)),
+                    Some(Key::Long(key)) => put(long.get(key).as_ref()),
+                });
+            }
         }
         Ok(out)
     }
@@ -156,6 +157,36 @@ fn int_table(key: &Vector<'_>, rows: usize, mut chain: impl FnMut(usize, u32)) -
         }
     });
     Table::Int(table)
+}
+
+/// An encoded key.
+enum Key<'a> {
+    Word(u128),
+    Long(&'a [u8]),
+}
+
+/// The keys of some rows, in their order; `None` where a part is NULL. `are_short`: most may fit a word, and are tried as such first.
+fn each_key(
+    keys: &[Vector<'_>],
+    parts: &[KeyPart],
+    rows: impl ExactSizeIterator<Item = usize>,
+    are_short: bool,
+    mut f: impl FnMut(usize, Option<Key<'_>>),
+) {
+    let mut words = None;
+    if are_short {
+        let words = words.insert(KeyWords::new(rows.len()));
+        keys.iter().zip(parts).for_each(|(key, part)| key.append_words(part, words));
+    }
+    let mut bytes = Vec::new();
+    for row in rows {
+        let word = words.as_ref().and_then(|words| words.get(row)).filter(|_| !keys.iter().any(|key| key.is_null(row)));
+        match word {
+            Some(word) => f(row, Some(Key::Word(word))),
+            None if key_of(keys, parts, row, &mut bytes) => f(row, Some(word_of(&bytes).map_or(Key::Long(&bytes), Key::Word))),
+            None => f(row, None),
+        }
+    }
 }
 
 /// The key of row `i`; false when a part of it is NULL.
@@ -202,6 +233,13 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
+    /// The rows without a NULL in a key; `None`: all of them.
+    pub fn not_null(&self, ctx: &ExecContext, batch: &Batch) -> Result<Option<Vec<u32>>> {
+        let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
+        let rows: Vec<u32> = (0..batch.rows as u32).filter(|row| !keys.iter().any(|key| key.is_null(*row as usize))).collect();
+        Ok((rows.len() < batch.rows).then_some(rows))
+    }
+
     /// Splits a batch by key. Rows with a NULL, which never find a partner, are all in the first part.
     pub fn split(&self, ctx: &ExecContext, batch: &Batch, to: &mut Partitions) -> Result<()> {
         let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;

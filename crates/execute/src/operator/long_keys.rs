@@ -1,10 +1,10 @@
-//! The numbers of groups whose keys do not fit a word: the keys lie end to end, not in a box each.
+//! A number for each key that does not fit a word: of its group, or of the first row that has it. The keys lie end to end, not in a box each.
 
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// What a key takes beside its bytes: its hash, its end, its group, and its place in the table with what that has to spare.
+/// What a key takes beside its bytes: its hash, its end, its number, and its place in the table with what that has to spare.
 const KEY_BYTES: usize = 32;
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Key {
     hash: u64,
     /// Where its bytes end.
     end: u32,
-    group: u32,
+    value: u32,
 }
 
 impl LongKeys {
@@ -36,27 +36,48 @@ impl LongKeys {
     pub fn get(&self, key: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(key);
         let is_same = |number: &u32| self.keys[*number as usize].hash == hash && self.key(*number as usize) == key;
-        self.table.find(hash, is_same).map(|number| self.keys[*number as usize].group)
+        self.table.find(hash, is_same).map(|number| self.keys[*number as usize].value)
     }
 
     /// Adds a key that is not there; about how many bytes that takes.
     ///
     /// # Panics
     /// When all keys take 4 GB: an operator holds less than that.
-    pub fn insert(&mut self, key: &[u8], group: u32) -> usize {
+    pub fn insert(&mut self, key: &[u8], value: u32) -> usize {
         let hash = self.hasher.hash_one(key);
-        self.bytes.extend_from_slice(key);
-        let end = u32::try_from(self.bytes.len()).expect("an operator holds at most 1 GB");
-        let number = self.keys.len() as u32;
-        self.keys.push(Key { hash, end, group });
+        let number = self.append(key, hash, value);
         let keys = &self.keys;
         self.table.insert_unique(hash, number, |number| keys[*number as usize].hash);
         KEY_BYTES + key.len()
     }
 
-    /// The keys and their groups.
+    /// Gives a key a number, which may be there already; the one it had.
+    ///
+    /// # Panics
+    /// As `insert`.
+    pub fn put(&mut self, key: &[u8], value: u32) -> Option<u32> {
+        let hash = self.hasher.hash_one(key);
+        let keys = &self.keys;
+        let is_same = |number: &u32| keys[*number as usize].hash == hash && self.key(*number as usize) == key;
+        match self.table.find(hash, is_same) {
+            Some(number) => Some(std::mem::replace(&mut self.keys[*number as usize].value, value)),
+            None => {
+                self.insert(key, value);
+                None
+            }
+        }
+    }
+
+    fn append(&mut self, key: &[u8], hash: u64, value: u32) -> u32 {
+        self.bytes.extend_from_slice(key);
+        let end = u32::try_from(self.bytes.len()).expect("an operator holds at most 1 GB");
+        self.keys.push(Key { hash, end, value });
+        self.keys.len() as u32 - 1
+    }
+
+    /// The keys and their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], u32)> {
-        (0..self.keys.len()).map(|number| (self.key(number), self.keys[number].group))
+        (0..self.keys.len()).map(|number| (self.key(number), self.keys[number].value))
     }
 }
 
@@ -75,5 +96,7 @@ mod tests {
         assert!((0..1000).all(|n| keys.get(&key(n)) == Some(n * 2)));
         assert_eq!((keys.get(b""), keys.len()), (None, 1000));
         assert!(keys.iter().zip(0..).all(|((bytes, group), n)| bytes == key(n) && group == n * 2));
+        assert_eq!((keys.put(&key(7), 3), keys.put(&key(7), 5), keys.put(b"another", 1)), (Some(14), Some(3), None));
+        assert_eq!((keys.get(&key(7)), keys.get(b"another"), keys.len()), (Some(5), Some(1), 1001));
     }
 }

@@ -1,0 +1,175 @@
+//! Groups that the members of a team have collected of their rows, put together: they are split into parts by their keys, and each
+//! part is put together by one thread.
+
+use std::ops::Range;
+
+use parking_lot::Mutex;
+
+use melba_engine::Held;
+use melba_fmgr::GroupedAggregate;
+use melba_plan::node::AggregateNode;
+use melba_types::{Column, Kind, Result};
+
+use super::pass::{Done, Partial};
+use super::table::{GroupTable, Key, Splitter};
+use super::{Group, Groups, State};
+use crate::{ExecContext, parallel};
+
+/// Fewer groups are put together by the statement's thread before others have begun.
+const GROUPS_MIN: usize = 1 << 14;
+/// Groups a part: they and their states fit a processor's cache.
+const GROUPS_A_PART: usize = 1 << 13;
+const PARTS_MIN: usize = 8;
+const PARTS_MAX: usize = 1 << 10;
+
+/// What a member has collected, but for the states that are not in columns: those move.
+struct Member {
+    keys: Vec<Column>,
+    columns: Vec<Option<Box<dyn GroupedAggregate>>>,
+    table: GroupTable,
+    _held: Held,
+}
+
+/// A member's groups by parts.
+struct Share<'a> {
+    /// By number.
+    keys: Vec<Key<&'a [u8]>>,
+    /// Numbers of groups, those of the first part first, and where those of each part end.
+    numbers: Vec<u32>,
+    ends: Vec<u32>,
+}
+
+/// By member, by group: the states of one part that move.
+type States = Vec<Vec<Vec<State>>>;
+
+impl Share<'_> {
+    fn of(&self, part: usize) -> &[u32] {
+        let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.numbers[start as usize..self.ends[part] as usize]
+    }
+}
+
+/// Puts groups of one grouping set together, each of which then is in one of the parts; gives them back when they are few, or do not fit
+/// twice.
+pub(super) fn merge(
+    node: &AggregateNode,
+    kinds: &[Kind],
+    ctx: &ExecContext,
+    partials: Vec<Partial>,
+) -> Result<std::result::Result<Vec<Done>, Vec<Partial>>> {
+    let total: usize = partials.iter().map(|partial| partial.groups.list.len()).sum();
+    let is_one_list = node.sorted || node.sets.iter().any(Vec::is_empty) || partials.iter().any(|p| !p.work.is_empty());
+    let mut room = ctx.resources().held();
+    if partials.len() < 2 || total < GROUPS_MIN || is_one_list || !room.try_set(partials.iter().map(|p| p.bytes).sum()) {
+        return Ok(Err(partials));
+    }
+    let room = Mutex::new(room);
+    let count = (total / GROUPS_A_PART).clamp(PARTS_MIN, PARTS_MAX);
+    let (mut members, mut lists) = (Vec::with_capacity(partials.len()), Vec::with_capacity(partials.len()));
+    for mut partial in partials {
+        let Some(table) = partial.tables.pop() else { continue };
+        let Groups { list, keys, columns, .. } = partial.groups;
+        lists.push((members.len(), list));
+        members.push(Member { keys, columns, table, _held: partial.held });
+    }
+    let splitter = Splitter::new(members.iter().map(|member| &member.table), count);
+    let split = |_: &ExecContext, (member, list): (usize, Vec<Group>)| Ok(share(&members[member].table, list, &splitter, count));
+    let shares = parallel::each_of(ctx, node.workers, &node.input, lists, split)?;
+    let mut states: Vec<States> = (0..count).map(|_| Vec::new()).collect();
+    let mut by_member = Vec::with_capacity(shares.len());
+    for (share, of_parts) in shares {
+        by_member.push(share);
+        states.iter_mut().zip(of_parts).for_each(|(all, own)| all.push(own));
+    }
+    // Results are read from the last on.
+    let parts = states.into_iter().enumerate().rev().collect();
+    let put_together = |ctx: &ExecContext, (part, states): (usize, States)| {
+        let shares = members.iter().zip(&by_member).map(|(member, share)| (member, share, share.of(part)));
+        let (groups, bytes) = one_part(node, ctx, shares, states)?;
+        let mut held = ctx.resources().held();
+        let mut room = room.lock();
+        let left = room.bytes().saturating_sub(bytes);
+        room.set(left)?;
+        held.set(bytes)?;
+        drop(room);
+        Done { groups, rows: Vec::new(), held, work: Vec::new(), memory: bytes, disk: 0 }.with_rows(node, kinds, ctx)
+    };
+    parallel::each_of(ctx, node.workers, &node.input, parts, put_together).map(Ok)
+}
+
+/// Splits a member's groups, and their states.
+fn share<'a>(table: &'a GroupTable, list: Vec<Group>, splitter: &Splitter, count: usize) -> (Share<'a>, States) {
+    let keys = table.by_number();
+    let parts: Vec<u32> = keys.iter().map(|key| splitter.part_of(key)).collect();
+    let mut ends = vec![0u32; count];
+    parts.iter().for_each(|part| ends[*part as usize] += 1);
+    let mut states: States = ends.iter().map(|_| Vec::new()).collect();
+    let mut at: Vec<u32> = Vec::with_capacity(count);
+    let mut all = 0;
+    for end in &mut ends {
+        at.push(all);
+        all += *end;
+        *end = all;
+    }
+    let mut numbers = vec![0u32; keys.len()];
+    for (number, part) in (0..).zip(&parts) {
+        let at = &mut at[*part as usize];
+        numbers[*at as usize] = number;
+        *at += 1;
+    }
+    if list.first().is_some_and(|group| !group.states.is_empty()) {
+        list.into_iter().zip(&parts).for_each(|(group, part)| states[*part as usize].push(group.states));
+    }
+    (Share { keys, numbers, ends }, states)
+}
+
+/// The groups of one part, and about how many bytes they take.
+fn one_part<'a>(
+    node: &AggregateNode,
+    ctx: &ExecContext,
+    shares: impl Iterator<Item = (&'a Member, &'a Share<'a>, &'a [u32])>,
+    states: States,
+) -> Result<(Groups, usize)> {
+    let mut groups = Groups::new(node, ctx)?;
+    let mut table = GroupTable::new(node, 0);
+    let mut bytes = 0;
+    for ((member, share, numbers), states) in shares.zip(states) {
+        ctx.check_interrupt()?;
+        let known = groups.list.len();
+        let (places, key_bytes) = table.absorb(numbers.iter().map(|number| share.keys[*number as usize]), known as u32);
+        bytes += key_bytes;
+        let new: Vec<u32> = numbers.iter().zip(&places).filter(|(_, place)| **place as usize >= known).map(|(n, _)| *n).collect();
+        for (own, other) in groups.keys.iter_mut().zip(&member.keys) {
+            let values = other.take(&new);
+            bytes += values.memory_bytes();
+            own.append(&values);
+        }
+        add_states(&mut groups, states, &places, known..known + new.len())?;
+        groups.resize();
+        for (own, other) in groups.columns.iter_mut().flatten().zip(member.columns.iter().flatten()) {
+            own.merge(&**other, numbers, &places)?;
+        }
+    }
+    bytes += groups.list.len() * groups.bytes_a_group();
+    bytes += groups.columns.iter().flatten().map(|column| column.other_bytes()).sum::<usize>();
+    Ok((groups, bytes))
+}
+
+/// Adds the groups whose places are `new`; `states` are of the groups at `places`, or there are none.
+fn add_states(groups: &mut Groups, states: Vec<Vec<State>>, places: &[u32], new: Range<usize>) -> Result<()> {
+    if states.is_empty() {
+        groups.list.extend(new.map(|number| Group { number: number as u32, set: 0, states: Vec::new() }));
+        return Ok(());
+    }
+    for (states, place) in states.into_iter().zip(places) {
+        match groups.list.get_mut(*place as usize) {
+            Some(own) => {
+                for (own, other) in own.states.iter_mut().zip(states) {
+                    own.aggregate.merge(other.aggregate)?;
+                }
+            }
+            None => groups.list.push(Group { number: *place, set: 0, states }),
+        }
+    }
+    Ok(())
+}
