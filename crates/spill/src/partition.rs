@@ -14,6 +14,7 @@ const PARTS_MAX: usize = 32;
 const TARGET_BYTES_PER_PART: usize = 128 << 10;
 /// All write buffers together take this part of the target.
 const BUFFERS_SHARE: usize = 4;
+const BUFFER_BYTES_MIN: usize = 4 << 10;
 
 /// Parts being written, all into one file.
 pub struct Partitions {
@@ -33,9 +34,11 @@ impl Partitions {
         Ok(Partitions { file, parts, buffers: Buffers::default(), seed: u64::from(level) })
     }
 
-    /// So many parts, kept in memory as far as an operator with this target has room, and the budget.
+    /// So many parts, or fewer where their write buffers would be tiny, kept in memory as far as an operator with this target has room,
+    /// and the budget.
     pub fn in_memory(resources: &Resources, target: usize, count: usize) -> Result<Partitions> {
         let file = resources.file()?;
+        let count = count.min(target / BUFFERS_SHARE / BUFFER_BYTES_MIN).max(PARTS_MIN);
         let block = block_bytes(target).min(target / BUFFERS_SHARE / count);
         let parts = (0..count).map(|_| RunWriter::new(&file, block).keeping(resources.held())).collect();
         Ok(Partitions { file, parts, buffers: Buffers::keeping(target), seed: 0 })
