@@ -114,6 +114,9 @@ struct Company {
     return_time: Option<Duration>,
 }
 
+/// For company at a shorter write nobody is waited for: the wait would cost as much as it gains.
+const WRITE_MIN: Duration = Duration::from_micros(500);
+
 impl Company {
     fn note_arrivals(&mut self, now: Duration, count: usize) {
         let was_missing = self.arrived < self.answered;
@@ -142,7 +145,7 @@ impl Company {
     /// all is taken to be as long as theirs is many: they share the processors. Who does not return within two writes thinks.
     fn missing(&self, write: Duration) -> Option<(usize, Duration)> {
         let (answered, all) = (self.answered.max(1) as u32, self.answered + self.left);
-        let usual = self.return_time.filter(|time| *time < write * 2)?;
+        let usual = self.return_time.filter(|time| write >= WRITE_MIN && *time < write * 2)?;
         let is_one_crowd = usual * all as u32 / answered < write;
         let wanted = if is_one_crowd { self.answered } else { all.div_ceil(2).saturating_sub(self.left) };
         let until = self.answered_at + (usual * 2 * wanted as u32 / answered).min(write);
@@ -188,6 +191,8 @@ mod tests {
         assert_eq!(company.missing(ms(7)), None, "eight of them would take eight milliseconds");
         assert_eq!(company.missing(ms(9)), Some((4, ms(112))), "which is worth waiting for here");
         assert_eq!(company.missing(ms(1)), None, "they think");
+        company.return_time = Some(Duration::from_micros(300));
+        assert_eq!(company.missing(Duration::from_micros(400)), None, "not for so short a write");
     }
 
     #[test]
