@@ -81,3 +81,13 @@ pub fn run(experiment: Experiment) -> Result<()> {
     println!("Written to {}", written.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Subcommand as _;
+
+    #[test]
+    fn the_options_of_experiments_do_not_collide() {
+        super::Experiment::augment_subcommands(clap::Command::new("lab")).debug_assert();
+    }
+}

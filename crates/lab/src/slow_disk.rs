@@ -15,7 +15,7 @@ use crate::target::Protocol;
 use crate::{Result, Target};
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct SlowDisk {
     /// How long a sync takes, such as 0.2ms or 5ms; of several, each is an experiment of its own. The servers are started
     /// with LD_PRELOAD=libmelba_slowdisk.so and SLOWDISK=FILE
     #[arg(long, value_name = "TIME", value_delimiter = ',', value_parser = time, requires = "slow_disk")]
@@ -46,7 +46,7 @@ fn pause(text: &str) -> Result<(Duration, Duration)> {
     Ok((time(pause)?, time(period)?))
 }
 
-impl Options {
+impl SlowDisk {
     /// The delays of the experiment; `None`: the disk as it is.
     pub fn delays(&self) -> Vec<Option<Duration>> {
         if self.sync_delay.is_empty() { vec![None] } else { self.sync_delay.iter().copied().map(Some).collect() }
@@ -96,7 +96,7 @@ impl Options {
                 "{name}: a commit takes {middle:.2} ms where a sync is to take {delay:?}: its disk is not slowed"
             ));
         }
-        collector.add(Key::lower(Options::section("One client's commit", Some(delay)), "latency, median", "ms"), index, middle);
+        collector.add(Key::lower(SlowDisk::section("One client's commit", Some(delay)), "latency, median", "ms"), index, middle);
         Ok(())
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn delays_are_written_as_the_library_reads_them() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let options = Options {
+        let options = SlowDisk {
             sync_delay: vec![Duration::from_millis(5)],
             sync_jitter: Duration::from_millis(1),
             sync_pause: (Duration::from_secs(1), Duration::from_secs(20)),

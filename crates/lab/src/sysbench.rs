@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::progress::Progress;
 use crate::report::{Collector, Key, Report};
-use crate::slow_disk;
+use crate::slow_disk::SlowDisk;
 use crate::target::Protocol;
 use crate::{Common, Result, Target, tool};
 
@@ -16,7 +16,7 @@ pub struct Options {
     #[command(flatten)]
     pub common: Common,
     #[command(flatten)]
-    disk: slow_disk::Options,
+    disk: SlowDisk,
     #[arg(long, default_value_t = 16)]
     threads: u32,
     #[arg(long, default_value_t = 4)]
@@ -63,9 +63,9 @@ pub fn run(options: &Options) -> Result<Report> {
         for (delay, workload) in delays.iter().flat_map(|delay| options.workloads.iter().map(move |workload| (*delay, workload)))
         {
             for (index, target) in common.targets.iter().enumerate() {
-                progress.step(format_args!("round {round}: {}, {}", slow_disk::Options::section(workload, delay), target.name));
+                progress.step(format_args!("round {round}: {}, {}", SlowDisk::section(workload, delay), target.name));
                 options.disk.set(delay)?;
-                slow_disk::Options::check(delay, target, index, &mut collector)?;
+                SlowDisk::check(delay, target, index, &mut collector)?;
                 let outcome = measure(options, workload, delay, target)?;
                 collect(workload, delay, &outcome, index, &mut collector);
             }
@@ -80,7 +80,7 @@ pub fn run(options: &Options) -> Result<Report> {
 }
 
 fn collect(workload: &str, delay: Option<Duration>, outcome: &Outcome, index: usize, collector: &mut Collector) {
-    let section = |title| slow_disk::Options::section(title, delay);
+    let section = |title| SlowDisk::section(title, delay);
     collector.add(Key::higher(section("Throughput"), workload, "1/s"), index, outcome.rate);
     collector.add(Key::lower(section("Latency, 99 %"), workload, "ms"), index, outcome.latency_99);
     collector.add(Key::lower(section("Statements tried again"), workload, "errors"), index, outcome.errors);

@@ -9,7 +9,7 @@ use crate::pgbench::{self, Load, Outcome};
 use crate::process::Usage;
 use crate::progress::Progress;
 use crate::report::{Claim, Collector, Finding, Key, Report};
-use crate::slow_disk;
+use crate::slow_disk::SlowDisk;
 use crate::{Common, Result, Target};
 
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub struct Options {
     #[command(flatten)]
     pub common: Common,
     #[command(flatten)]
-    disk: slow_disk::Options,
+    disk: SlowDisk,
     /// pgbench's transaction: tpcb-like or simple-update
     #[arg(long, default_value = "tpcb-like", value_parser = ["tpcb-like", "simple-update"])]
     script: String,
@@ -101,7 +101,7 @@ pub fn run(options: &Options) -> Result<Report> {
     for round in 1..=common.rounds {
         for (delay, mode) in delays.iter().flat_map(|delay| options.modes.iter().map(move |mode| (*delay, *mode))) {
             for (index, target) in common.targets.iter().enumerate() {
-                let section = slow_disk::Options::section(mode.title(), delay);
+                let section = SlowDisk::section(mode.title(), delay);
                 progress.step(format_args!("round {round}: {section}, {}", target.name));
                 if mode != Mode::Memory || has_memory_tables(target)? {
                     measure(options, (mode, delay), target, index, &mut collector)?;
@@ -134,7 +134,7 @@ fn measure(
     let mut client = target.connect()?;
     target.execute(&mut client, "CHECKPOINT")?;
     options.disk.set(delay)?;
-    slow_disk::Options::check(delay, target, index, collector)?;
+    SlowDisk::check(delay, target, index, collector)?;
     let process = target.process();
     let used = || process.map(|p| p.usage());
     let (used_before, log_before) = (used(), log_bytes(target)?);
@@ -150,7 +150,7 @@ fn measure(
     let usage = used().zip(used_before).map(|(after, before)| after.since(before));
     let log = log_bytes(target)?.zip(log_before).map(|(after, before)| after - before);
     check_balances(target, &options.script)?;
-    let section = slow_disk::Options::section(mode.title(), delay);
+    let section = SlowDisk::section(mode.title(), delay);
     collect(&section, &outcome, usage, log, index, collector);
     Ok(())
 }
