@@ -41,7 +41,7 @@ fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum])
         others.resize(3);
         let rest: Vec<u32> = b.iter().map(|row| 2 - places[*row as usize]).collect();
         others.add(&call, &[&column.take(b)], None, &rest).expect("all rows");
-        grouped.merge(others, &[2, 1, 0]).expect("merge");
+        grouped.merge(&*others, &[0, 1, 2], &[2, 1, 0]).expect("merge");
         for group in 0..3 {
             let mut state = make(&call).expect("state");
             state.add_batch(&call, &[&column], &of(group, &rows)).expect("batch");
