@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use jiff::Timestamp;
 
-use crate::record::Part;
+use crate::record::{Content, Part};
 use crate::repository::Repository;
 use crate::{Result, duration, shown};
 
@@ -58,7 +58,7 @@ fn list(repository: &Repository) -> Result<()> {
 }
 
 /// The objects that a part of a backup names.
-fn objects<'a>(database: &'a str, part: &'a Part) -> impl Iterator<Item = (String, crate::record::Content)> + 'a {
+fn objects<'a>(database: &'a str, part: &'a Part) -> impl Iterator<Item = (String, Content)> + 'a {
     let segments = part.segments.iter().map(move |s| (format!("{database}/{}", s.key()), s.content));
     segments.chain(part.log.iter().map(move |l| (format!("{database}/{}", l.key()), l.content)))
 }

@@ -1,5 +1,6 @@
 //! A data directory, made from a backup.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use melba_engine::{EngineError, ManifestState};
 use melba_types::Lsn;
 use melba_vfs::{Directory, OsDirectory};
 
-use crate::record::{Backup, LogPiece, Part};
+use crate::record::{Backup, Content, LogPiece, Part};
 use crate::repository::Repository;
 use crate::{Result, lsn, shown};
 
@@ -37,7 +38,6 @@ pub fn restore(place: &str, to: &Path, point: &Point) -> Result<()> {
     let chosen = Chosen::find(&repository, place, point)?;
     let failed = |e: std::io::Error| format!("{}: {e}", to.display());
     std::fs::create_dir_all(to).map_err(failed)?;
-    use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
     let directory: Arc<dyn Directory> = Arc::new(OsDirectory::open(to).map_err(failed)?);
     chosen.segments(&repository, &directory)?;
@@ -126,9 +126,9 @@ impl Chosen {
 }
 
 /// An object that is as it was written.
-pub fn checked(repository: &Repository, key: &str, content: crate::record::Content) -> Result<Vec<u8>> {
+pub fn checked(repository: &Repository, key: &str, content: Content) -> Result<Vec<u8>> {
     let bytes = repository.get(key)?;
-    match crate::record::Content::of(&bytes) == content {
+    match Content::of(&bytes) == content {
         true => Ok(bytes),
         false => Err(format!("{key} is damaged: it has another checksum than what was backed up")),
     }

@@ -35,6 +35,8 @@ fn failed(e: postgres::Error) -> String {
 impl Server {
     pub fn begin(url: &str) -> Result<Server> {
         let mut client = Source::parse(url)?.connect()?;
+        // Following, it waits for longer than others may.
+        client.batch_execute("SET idle_session_timeout = 0").map_err(failed)?;
         let version: String = client.query_one("SELECT pg_catalog.version()", &[]).map_err(failed)?.get(0);
         if !version.contains("Melba") {
             return Err(format!("{url} is no Melba server: {version}"));

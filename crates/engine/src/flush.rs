@@ -40,6 +40,8 @@ const IDLE_SHARE: u64 = 16;
 /// The same holds when its rows are one in HIDDEN_SHARE of those in a tree's segments, which merges rewrite then, and these take so many bytes.
 const HIDDEN_SHARE: u64 = 8;
 const HIDDEN_BYTES_MIN: u64 = 64 << 10;
+/// All trees are looked at for that, of which there may be many.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// Room in the manifest for files that come while a flush is installed.
 const SPARE_FILES: usize = 1000;
 
@@ -80,8 +82,8 @@ pub(crate) struct Flusher {
     /// Is told which trees have new segments.
     merger: Arc<Merger>,
     current: Mutex<Option<Flush>>,
-    /// The newest commit with which memory was seen to hide little.
-    little_at: Mutex<Option<Csn>>,
+    /// When it was last looked at what rows in memory hide, and the newest commit then.
+    looked_at: Mutex<(Duration, Csn)>,
 }
 
 impl Flusher {
@@ -101,7 +103,7 @@ impl Flusher {
             pipeline: Arc::clone(pipeline),
             merger: Arc::clone(merger),
             current: Mutex::default(),
-            little_at: Mutex::default(),
+            looked_at: Mutex::default(),
         }
     }
 
@@ -143,14 +145,13 @@ impl Flusher {
         if self.store.row_store_bytes() == 0 || !self.pipeline.is_idle() {
             return false;
         }
-        let assigned = self.pipeline.floor().assigned;
-        let mut little_at = self.little_at.lock();
-        if *little_at == Some(assigned) {
+        let (now, assigned) = (self.runtime.clock.monotonic(), self.pipeline.floor().assigned);
+        let mut looked_at = self.looked_at.lock();
+        if looked_at.1 == assigned || now < looked_at.0 + LOOK_AFTER {
             return false;
         }
-        let hides_much = self.store.all_trees().iter().any(|tree| hides_much(tree));
-        *little_at = (!hides_much).then_some(assigned);
-        hides_much
+        *looked_at = (now, assigned);
+        self.store.all_trees().iter().any(|tree| hides_much(tree))
     }
 
     /// A flush is due when this much log would have to be replayed: it also takes space.
@@ -361,7 +362,7 @@ impl Flusher {
     }
 }
 
-/// Freezes the active table; false when it is empty.
+/// Whether rows in memory stand for a share of a tree's segments.
 fn hides_much(tree: &Tree) -> bool {
     let Some(table) = tree.as_table().filter(|_| tree.is_flushed()) else { return false };
     let levels = table.levels.read();
@@ -372,6 +373,7 @@ fn hides_much(tree: &Tree) -> bool {
     bytes >= HIDDEN_BYTES_MIN && levels.active.map.read().len() as u64 * HIDDEN_SHARE >= rows
 }
 
+/// Freezes the active table; false when it is empty.
 fn freeze_levels<K: Ord, V: Payload, R>(levels: &mut Levels<K, V, R>) -> bool {
     if levels.active.map.read().is_empty() {
         return false;

@@ -6,7 +6,7 @@ use postgres::Client;
 use serving::Serving;
 
 /// Stacks of sessions, and what the allocator sets aside, are a part of it.
-const ADDRESS_SPACE: &str = "-v 3145728";
+const ADDRESS_SPACE: &str = "-v 3276800";
 /// `memory` is more than the system gives, so that the server's own limits say nothing.
 const OPTIONS: [&str; 8] =
     ["-c", "unix_socket_directories=", "-c", "memory=64GB", "-c", "shared_buffers=64MB", "-c", "work_mem=20GB"];

@@ -8,13 +8,13 @@ use melba_catalog::{Catalog, Role, acl};
 use melba_protocol::startup::{NextStartup, unsupported_version};
 use melba_protocol::{ProtocolVersion, Startup, StartupMessage, next_startup};
 use melba_serverlog::{ConnectionAspects, Entry, Level, Source, Verbosity};
-use melba_sql::session::Session;
 use melba_sql::session::backends::{Addresses, Backend, ClientCertificate, Encryption, Exceeded, Limits, Peer, Wake};
 use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::setting_value::Value;
 use melba_sql::session::settings::Settings;
 use melba_sql::session::socket_options::SocketOptions;
+use melba_sql::session::{BACKUP_HINT, Session};
 use melba_types::{DbError, Oid, Result, Severity, SqlState, err};
 
 use crate::access::Access;
@@ -283,7 +283,7 @@ fn read_parameters<'a>(
             "database" => request.database = value.to_owned(),
             "options" => request.options = value.to_owned(),
             "replication" if matches!(value, "false" | "off" | "no" | "0") => {}
-            "replication" => return Err(fatal(DbError::unsupported("replication"))),
+            "replication" => return Err(fatal(DbError::unsupported("replication").hint(BACKUP_HINT))),
             _ if name.starts_with("_pq_.") => {}
             _ => request.settings.push((name.to_owned(), value.to_owned())),
         }

@@ -4,6 +4,8 @@ use melba_types::{Datum, DbError, Lsn, Result, err};
 
 use super::context::StatementContext;
 
+/// For those who look for PostgreSQL's way.
+pub const BACKUP_HINT: &str = "Use melba backup, which copies a running server into a folder or an object store.";
 /// What one call gives at most.
 const BYTES_MAX: usize = 16 << 20;
 

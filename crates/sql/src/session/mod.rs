@@ -70,6 +70,7 @@ mod utility;
 mod vacuum;
 mod value_io;
 
+pub use backup::BACKUP_HINT;
 pub use melba_settings::{self as settings, socket_options, value as setting_value};
 pub use system::{set_version, version};
 
