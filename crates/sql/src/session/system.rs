@@ -13,8 +13,8 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, er
 
 use melba_largeobject::{RowsOf, Trees};
 
-use super::BACKUP_HINT;
 use super::backends::{Addresses, Backend};
+use super::backup::is_backup_function;
 use super::context::StatementContext;
 use super::large_objects::is_large_object_function;
 use super::statistics::replication_slot_statistics;
@@ -86,10 +86,7 @@ impl StatementContext {
                 self.call_server_file(source, args)
             }
             "pg_stat_file" | "pg_stat_file_1arg" => self.call_server_file(source, args),
-            "pg_backup_start" | "pg_backup_stop" | "pg_switch_wal" | "pg_create_restore_point" => {
-                Err(DbError::unsupported(format!("function {source}")).hint(BACKUP_HINT))
-            }
-            _ if source.starts_with("melba_backup_") => self.call_backup(source, args),
+            _ if is_backup_function(source) => self.call_backup(source, args),
             _ if source.contains("_advisory_") => self.call_advisory(source, args),
             _ if source.contains("_size") && !source.starts_with("pg_tablespace") => self.call_size(source, args),
             _ => match self.statistics_value(source, call.return_type, args) {
