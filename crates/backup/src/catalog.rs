@@ -68,8 +68,7 @@ fn verify(repository: &Repository) -> Result<()> {
     for (database, time, backup) in repository.backups()? {
         let parts = repository.parts(&database, &time)?;
         let manifest = (format!("{database}/backups/{time}.manifest"), backup.manifest);
-        let named = std::iter::once(&backup.part).chain(parts.iter().map(|(_, part)| part));
-        let all = named.flat_map(|part| objects(&database, part)).chain([manifest]);
+        let all = backup.with(&parts).flat_map(|part| objects(&database, part)).chain([manifest]);
         for (key, content) in all.filter(|(key, _)| seen.insert(key.clone())) {
             let problem = match repository.get_pieces(&key, &mut |_| Ok(())) {
                 Ok(is) if is == content => continue,
@@ -103,8 +102,7 @@ pub fn expire(repository: &Repository, keep: Duration) -> Result<()> {
         let mut keys = HashSet::new();
         for (database, time, backup) in list.iter().map(|at| &all[*at]) {
             let parts = repository.parts(database, time)?;
-            let named = std::iter::once(&backup.part).chain(parts.iter().map(|(_, part)| part));
-            keys.extend(named.flat_map(|part| objects(database, part)).map(|(key, _)| key));
+            keys.extend(backup.with(&parts).flat_map(|part| objects(database, part)).map(|(key, _)| key));
         }
         Ok(keys)
     };

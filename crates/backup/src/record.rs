@@ -23,6 +23,13 @@ pub struct Backup {
     pub configuration: Vec<(String, String)>,
 }
 
+impl Backup {
+    /// Its own part, and those that it has got later.
+    pub fn with<'a>(&'a self, parts: &'a [(String, Part)]) -> impl Iterator<Item = &'a Part> {
+        std::iter::once(&self.part).chain(parts.iter().map(|(_, part)| part))
+    }
+}
+
 /// `backups/TIME/TO.json`, and what a backup itself has of the same: a part of the log, and the segments that are needed with it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {

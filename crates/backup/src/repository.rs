@@ -162,17 +162,33 @@ impl Repository {
         server::sync_file_system(&self.shown)
     }
 
+    /// The folders of databases. What is below them, most objects, is not listed.
+    fn databases(&self) -> Result<Vec<String>> {
+        let prefix = self.path("");
+        let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&prefix))).map_err(|e| self.failed("", &e))?;
+        Ok(listed.common_prefixes.iter().filter_map(|path| path.filename().map(str::to_owned)).collect())
+    }
+
     /// All backups: database and time, and what they consist of; oldest first.
     pub fn backups(&self) -> Result<Vec<(String, String, Backup)>> {
         let mut found = Vec::new();
-        for (key, _) in self.list("")? {
-            if let [database, "backups", name] = key.split('/').collect::<Vec<_>>()[..]
-                && let Some(time) = name.strip_suffix(".json")
-            {
-                found.push((database.to_owned(), time.to_owned(), self.json(&key)?));
-            }
+        for database in self.databases()? {
+            found.extend(self.backups_of(&database)?.into_iter().map(|(time, backup)| (database.clone(), time, backup)));
         }
         found.sort_by(|a, b| a.1.cmp(&b.1));
+        Ok(found)
+    }
+
+    /// The backups of a database.
+    pub fn backups_of(&self, database: &str) -> Result<Vec<(String, Backup)>> {
+        let mut found = Vec::new();
+        for (key, _) in self.list(&format!("{database}/backups"))? {
+            if let [_, _, name] = key.split('/').collect::<Vec<_>>()[..]
+                && let Some(time) = name.strip_suffix(".json")
+            {
+                found.push((time.to_owned(), self.json(&key)?));
+            }
+        }
         Ok(found)
     }
 
@@ -182,5 +198,50 @@ impl Repository {
         keys.retain(|key| key.ends_with(".json"));
         keys.sort();
         keys.into_iter().map(|key| self.json(&key).map(|part| (key.clone(), part))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Part;
+
+    fn part(from: u64, to: u64) -> Part {
+        Part { at: "2026-11-25T00:00:00Z".to_owned(), from, to, log: Vec::new(), segments: Vec::new() }
+    }
+
+    fn backup(to: u64) -> Backup {
+        Backup {
+            format: FORMAT,
+            server: "Melba".to_owned(),
+            began: "2026-11-25T00:00:00Z".to_owned(),
+            ended: "2026-11-25T00:00:01Z".to_owned(),
+            manifest: Content::of(b"m"),
+            replay: 0,
+            part: part(0, to),
+            configuration: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn backups_of_all_databases_are_found_with_their_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().to_str().unwrap();
+        let repository = Repository::open(place).unwrap();
+        assert!(repository.backups().unwrap().is_empty() && !is_repository(place));
+        repository.put("00a1/segments/1-2", b"segment".to_vec()).unwrap();
+        repository.put_json("00a1/backups/T2.json", &backup(20)).unwrap();
+        repository.put_json("00b2/backups/T1.json", &backup(10)).unwrap();
+        repository.put_json("00a1/backups/T2/0000000000000028.json", &part(30, 40)).unwrap();
+        repository.put_json("00a1/backups/T2/000000000000001e.json", &part(20, 30)).unwrap();
+        let found = repository.backups().unwrap();
+        let named: Vec<_> = found.iter().map(|(database, time, backup)| (&**database, &**time, backup.part.to)).collect();
+        assert_eq!(named, [("00b2", "T1", 10), ("00a1", "T2", 20)]);
+        let parts = repository.parts("00a1", "T2").unwrap();
+        assert_eq!(found[1].2.with(&parts).map(|part| part.to).collect::<Vec<_>>(), [20, 30, 40]);
+        assert!(repository.parts("00b2", "T1").unwrap().is_empty() && is_repository(place));
+        assert_eq!(repository.list("00a1/segments").unwrap(), [("00a1/segments/1-2".to_owned(), 7)]);
+        repository.put_json("00b2/backups/T3.json", &Backup { format: FORMAT + 1, ..backup(10) }).unwrap();
+        assert!(repository.backups().is_err_and(|e| e.contains("unknown format")));
     }
 }

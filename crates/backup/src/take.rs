@@ -146,12 +146,9 @@ impl Taken {
 fn known_segments(repository: &Repository, database: &str) -> Result<HashMap<String, Content>> {
     let listed: HashMap<String, u64> = repository.list(&format!("{database}/segments"))?.into_iter().collect();
     let mut known = HashMap::new();
-    for (of, time, backup) in repository.backups()? {
-        if of != database {
-            continue;
-        }
+    for (time, backup) in repository.backups_of(database)? {
         let parts = repository.parts(database, &time)?;
-        for segment in backup.part.segments.iter().chain(parts.iter().flat_map(|(_, part)| &part.segments)) {
+        for segment in backup.with(&parts).flat_map(|part| &part.segments) {
             let key = segment.key();
             if listed.get(&format!("{database}/{key}")) == Some(&segment.content.bytes) {
                 known.insert(key, segment.content);

@@ -20,13 +20,16 @@ enum Constants {
 /// A hash of the statement's words; comments, white space, its `constants` and the case of words outside quotes do not count. Never 0.
 pub(crate) fn of(statement: &Statement) -> u64 {
     let mut hash = Xxh3::new();
-    let constants = constants(statement);
-    for token in tokens(statement) {
+    let tokens = tokens(statement);
+    let mut constants = constants_among(&tokens, statement).into_iter().peekable();
+    for token in &tokens {
         let (start, end) = (token.start as usize, token.end as usize);
-        if constants.iter().any(|c| c.start == start) {
-            hash.update(b"$");
-        } else if !constants.iter().any(|c| c.contains(&start)) {
-            add(&mut hash, &token, statement.source.get(start..end).unwrap_or_default());
+        // Both are in order.
+        while constants.next_if(|c| c.end <= start).is_some() {}
+        match constants.peek() {
+            Some(constant) if constant.start == start => hash.update(b"$"),
+            Some(constant) if constant.contains(&start) => {}
+            _ => add(&mut hash, token, statement.source.get(start..end).unwrap_or_default()),
         }
     }
     hash.digest().max(1)
@@ -34,8 +37,12 @@ pub(crate) fn of(statement: &Statement) -> u64 {
 
 /// Where in the source text the constants stand that do not count.
 pub fn constants(statement: &Statement) -> Vec<Range<usize>> {
-    let tokens = tokens(statement);
-    let end = |at: usize| end_of_constant(statement, &tokens, at);
+    constants_among(&tokens(statement), statement)
+}
+
+/// The same, in order, of a statement with these tokens.
+fn constants_among(tokens: &[ScanToken], statement: &Statement) -> Vec<Range<usize>> {
+    let end = |at: usize| end_of_constant(statement, tokens, at);
     match constants_of(&statement.node) {
         Constants::None => Vec::new(),
         Constants::At(at) => usize::try_from(at).ok().and_then(|at| Some(at..end(at)?)).into_iter().collect(),
