@@ -21,7 +21,8 @@ use melba_types::{DbError, Result, Severity, SqlState, err};
 
 use crate::access::Access;
 use crate::connection::Connection;
-use crate::hba::system::{System, account_name, local_account, own_account, peer_account};
+use crate::hba::sockets::local_account;
+use crate::hba::system::{System, account_name, own_account, peer_account};
 use crate::hba::{Applicant, ClientCert, ClientName, InForce, Method, Rule, check_map, find};
 use crate::tls::{Channel, TlsConfiguration};
 

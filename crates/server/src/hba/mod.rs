@@ -1,7 +1,7 @@
 //! Who may connect, and how they prove who they are: pg_hba.conf and pg_ident.conf, as in PostgreSQL 18.
 //!
 //! `tokenizer` cuts lines, `file` reads files with what they include, `rule` and `ident` make sense of lines, `matching` finds the
-//! rule for a client, `system` asks the system, `rows` is what the views show. Only `file` and `system` do I/O.
+//! rule for a client, `system` and `sockets` ask the system, `rows` is what the views show. Only these two and `file` do I/O.
 //!
 //! Invariants:
 //! 1. The rules change as a whole: a file with an error changes nothing.
@@ -15,6 +15,7 @@ mod options;
 mod pattern;
 mod rows;
 mod rule;
+pub(crate) mod sockets;
 pub(crate) mod system;
 mod tokenizer;
 

@@ -1,8 +1,8 @@
-//! What the system knows of clients: the account of a process behind a socket, names of hosts and accounts, networks.
+//! What the system knows of clients: the account behind a Unix-domain socket, names of hosts and accounts, networks.
 
 use std::ffi::{CStr, CString};
 use std::mem::{MaybeUninit, size_of};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
 use std::os::fd::RawFd;
 
 use super::matching::Network;
@@ -127,77 +127,17 @@ pub(crate) fn account_name(account: u32) -> Option<String> {
     name.into_string().ok()
 }
 
-/// The account of the process at the other end of a TCP connection within this machine, if that can be told.
-pub(crate) fn local_account(client: SocketAddr, server: SocketAddr) -> Option<u32> {
-    let look = |file: &str, client, server| account_in(&std::fs::read_to_string(file).ok()?, client, server);
-    match (client.ip().to_canonical(), server.ip().to_canonical()) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => {
-            look("/proc/net/tcp", (from, client.port()).into(), (to, server.port()).into()).or_else(|| {
-                // Some programs reach IPv4 by sockets of IPv6.
-                let mapped = [(from, client.port()), (to, server.port())].map(|(ip, port)| (ip.to_ipv6_mapped(), port).into());
-                look("/proc/net/tcp6", mapped[0], mapped[1])
-            })
-        }
-        _ => look("/proc/net/tcp6", client, server),
-    }
-}
-
-/// The account of the connected socket with these ends in a table of the kernel's. Sockets that nobody has (any more) are listed as
-/// root's, and told by their state or by having no inode.
-fn account_in(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    const ESTABLISHED: &str = "01";
-    let (local, remote) = (hexadecimal(local), hexadecimal(remote));
-    table.lines().skip(1).find_map(|line| {
-        let mut fields = line.split_ascii_whitespace().skip(1);
-        if fields.next()? != local || fields.next()? != remote || fields.next()? != ESTABLISHED {
-            return None;
-        }
-        let (account, inode) = (fields.nth(3)?, fields.nth(1)?);
-        if inode == "0" { None } else { account.parse().ok() }
-    })
-}
-
-/// An address as the kernel's tables have it: words of four bytes in the machine's order, and the port.
-fn hexadecimal(address: SocketAddr) -> String {
-    let bytes: Vec<u8> = match address.ip() {
-        IpAddr::V4(ip) => ip.octets().to_vec(),
-        IpAddr::V6(ip) => ip.octets().to_vec(),
-    };
-    let words = bytes.as_chunks::<4>().0.iter().map(|word| format!("{:08X}", u32::from_ne_bytes(*word)));
-    format!("{}:{:04X}", words.collect::<String>(), address.port())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;
 
     use super::*;
 
     #[test]
-    fn accounts_of_processes_behind_sockets_are_found() {
+    fn account_behind_a_unix_socket_is_found() {
         let (ours, _theirs) = UnixStream::pair().expect("sockets");
         assert_eq!(peer_account(ours.as_raw_fd()), Some(own_account()));
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let client = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
-        let (server, _) = listener.accept().expect("a client");
-        let ends = (server.peer_addr().expect("connected"), server.local_addr().expect("connected"));
-        assert_eq!(local_account(ends.0, ends.1), Some(own_account()));
-        drop(client);
-        assert_eq!(local_account(ends.0, ends.1), None, "what was closed belongs to nobody");
-    }
-
-    #[cfg(target_endian = "little")]
-    #[test]
-    fn sockets_without_a_process_are_nobody_s() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-             0: 0100007F:1538 00000000:0000 0A 00000000:00000000 00:00000000 00000000   999        0 100 1 0 100 0 0 10 0\n\
-             1: 0100007F:B001 0100007F:1538 01 00000000:00000000 02:00000000 00000000  1000        0 101 2 0 20 4 30 10 -1\n\
-             2: 0100007F:B002 0100007F:1538 06 00000000:00000000 03:00000000 00000000     0        0 0 3 0\n\
-             3: 0100007F:B003 0100007F:1538 01 00000000:00000000 00:00000000 00000000     0        0 0 1 0\n";
-        let of = |port: u16| account_in(table, (Ipv4Addr::LOCALHOST, port).into(), (Ipv4Addr::LOCALHOST, 0x1538).into());
-        assert_eq!((of(0xB001), of(0xB002), of(0xB003), of(0xB004)), (Some(1000), None, None, None));
     }
 
     #[test]
