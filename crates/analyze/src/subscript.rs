@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_types::array::DIMENSIONS_MAX;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
@@ -122,7 +123,6 @@ impl<'p> Analyzer<'_, 'p> {
             return self.hstore_subscript(container, steps, slice, assign);
         }
         let element = self.subscript_element(&container, base)?;
-        const DIMENSIONS_MAX: usize = 6;
         if steps.len() > DIMENSIONS_MAX {
             return Err(err!(
                 PROGRAM_LIMIT_EXCEEDED,

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use melba_types::limits::Ticker;
+use melba_types::array::{DIMENSIONS_MAX, element_count};
+use melba_types::limits::{self, Ticker};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, oids};
 
 use super::{Expression, Subscript, SubscriptScheme, sqlvalue};
 use crate::Evaluation;
-
-const ARRAY_DIMENSIONS_MAX: usize = 6;
 
 /// ARRAY[...].
 pub(super) fn build(values: Vec<Datum>, element_type: Oid, multidimensional: bool) -> Result<Datum> {
@@ -43,10 +42,10 @@ pub(super) fn build(values: Vec<Datum>, element_type: Oid, multidimensional: boo
     if empties {
         return Err(mismatch());
     }
-    if inner.len() >= ARRAY_DIMENSIONS_MAX {
+    if inner.len() >= DIMENSIONS_MAX {
         bail!(
             PROGRAM_LIMIT_EXCEEDED,
-            "number of array dimensions ({}) exceeds the maximum allowed ({ARRAY_DIMENSIONS_MAX})",
+            "number of array dimensions ({}) exceeds the maximum allowed ({DIMENSIONS_MAX})",
             inner.len() + 1
         );
     }
@@ -156,6 +155,11 @@ pub(super) fn element(array: &Array, subscripts: &[Option<i32>]) -> Datum {
     array.elements.get(offset).cloned().unwrap_or(Datum::Null)
 }
 
+/// A bound of a dimension of a slice, if it is written.
+fn bound(bounds: &[Option<i32>], dimension: usize) -> Option<i64> {
+    bounds.get(dimension).copied().flatten().map(i64::from)
+}
+
 /// The subarray between the bounds, its lower bounds 1; empty when the bounds miss the array.
 fn slice(array: &Array, lower: &[Option<i32>], upper: &[Option<i32>]) -> Datum {
     let empty = || Datum::Array(Arc::new(Array { element_type: array.element_type, dims: vec![], elements: vec![] }));
@@ -164,13 +168,13 @@ fn slice(array: &Array, lower: &[Option<i32>], upper: &[Option<i32>]) -> Datum {
     }
     let mut ranges = Vec::with_capacity(array.dims.len());
     for (i, dim) in array.dims.iter().enumerate() {
-        let last = dim.lower_bound + dim.length - 1;
-        let from = lower.get(i).copied().flatten().unwrap_or(dim.lower_bound).max(dim.lower_bound);
-        let to = upper.get(i).copied().flatten().unwrap_or(last).min(last);
+        let (first, last) = (i64::from(dim.lower_bound), dim.upper_bound());
+        let from = bound(lower, i).map_or(first, |bound| bound.max(first));
+        let to = bound(upper, i).map_or(last, |bound| bound.min(last));
         if from > to {
             return empty();
         }
-        ranges.push(((from - dim.lower_bound) as usize, (to - dim.lower_bound) as usize));
+        ranges.push(((from - first) as usize, (to - first) as usize));
     }
     let mut elements = Vec::new();
     copy_ranges(array, &ranges, 0, 0, &mut |offset| elements.push(array.elements[offset].clone()));
@@ -193,6 +197,7 @@ fn assign_element(mut array: Array, subscripts: &[Option<i32>], value: Datum) ->
     let subscripts: Vec<i32> = subscripts.iter().map(|s| s.unwrap_or(1)).collect();
     if array.dims.is_empty() {
         array.dims = subscripts.iter().map(|&s| ArrayDim { length: 1, lower_bound: s }).collect();
+        element_count(&array.dims)?;
         array.elements = vec![value];
         return Ok(Datum::Array(Arc::new(array)));
     }
@@ -200,7 +205,7 @@ fn assign_element(mut array: Array, subscripts: &[Option<i32>], value: Datum) ->
         bail!(ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts");
     }
     if array.dims.len() == 1 {
-        extend(&mut array, subscripts[0], subscripts[0])?;
+        extend(&mut array, i64::from(subscripts[0]), i64::from(subscripts[0]))?;
     }
     let mut offset = 0usize;
     for (&subscript, dim) in subscripts.iter().zip(&array.dims) {
@@ -215,39 +220,43 @@ fn assign_element(mut array: Array, subscripts: &[Option<i32>], value: Datum) ->
 }
 
 /// Makes a one-dimensional array reach over `from..=to`, filling with NULL.
-fn extend(array: &mut Array, from: i32, to: i32) -> Result<()> {
-    const ELEMENTS_MAX: i64 = 134_217_727;
+fn extend(array: &mut Array, from: i64, to: i64) -> Result<()> {
     let dim = &mut array.dims[0];
-    let length = i64::from(to.max(dim.lower_bound + dim.length - 1)) - i64::from(from.min(dim.lower_bound)) + 1;
-    if length > ELEMENTS_MAX {
-        bail!(PROGRAM_LIMIT_EXCEEDED, "array size exceeds the maximum allowed ({ELEMENTS_MAX})");
-    }
-    if from < dim.lower_bound {
-        let more = (dim.lower_bound - from) as usize;
-        array.elements.splice(0..0, std::iter::repeat_n(Datum::Null, more));
-        dim.lower_bound = from;
-    }
-    dim.length = length as i32;
-    array.elements.resize(length as usize, Datum::Null);
+    let first = i64::from(dim.lower_bound);
+    let grown = dimension(from.min(first), to.max(dim.upper_bound()))?;
+    let before = (first - i64::from(grown.lower_bound)) as usize;
+    limits::check_memory(grown.length as usize * size_of::<Datum>())?;
+    *dim = grown;
+    array.elements.splice(0..0, std::iter::repeat_n(Datum::Null, before));
+    array.elements.resize(grown.length as usize, Datum::Null);
     Ok(())
+}
+
+/// A dimension of these bounds, of no elements when they are in the wrong order; 54000 when no array may have it.
+fn dimension(from: i64, to: i64) -> Result<ArrayDim> {
+    let length = i32::try_from((to - from + 1).max(0)).unwrap_or(i32::MAX);
+    let lower_bound = from as i32; // bounds come from integers
+    let dimension = ArrayDim { length, lower_bound };
+    element_count(&[dimension])?;
+    Ok(dimension)
 }
 
 fn assign_slice(mut array: Array, lower: &[Option<i32>], upper: &[Option<i32>], source: &Array) -> Result<Datum> {
     if array.dims.is_empty() {
         let mut dims = Vec::with_capacity(upper.len());
-        for (l, u) in lower.iter().zip(upper) {
-            let (Some(l), Some(u)) = (l, u) else {
+        for i in 0..upper.len() {
+            let (Some(from), Some(to)) = (bound(lower, i), bound(upper, i)) else {
                 return Err(melba_types::err!(ARRAY_SUBSCRIPT_ERROR, "array slice subscript must provide both boundaries")
                     .detail("When assigning to a slice of an empty array value, slice boundaries must be fully specified."));
             };
-            dims.push(ArrayDim { length: (u - l + 1).max(0), lower_bound: *l });
+            dims.push(dimension(from, to)?);
         }
-        let count: i64 = dims.iter().map(|d| i64::from(d.length)).product();
-        if count > source.elements.len() as i64 {
+        let count = element_count(&dims)?;
+        if count > source.elements.len() {
             bail!(ARRAY_SUBSCRIPT_ERROR, "source array too small");
         }
         array.dims = dims;
-        array.elements = source.elements[..count as usize].to_vec();
+        array.elements = source.elements[..count].to_vec();
         return Ok(Datum::Array(Arc::new(array)));
     }
     if upper.len() > array.dims.len() {
@@ -257,18 +266,17 @@ fn assign_slice(mut array: Array, lower: &[Option<i32>], upper: &[Option<i32>], 
     let mut ranges = Vec::with_capacity(array.dims.len());
     for i in 0..array.dims.len() {
         let dim = array.dims[i];
-        let last = dim.lower_bound + dim.length - 1;
-        let from = lower.get(i).copied().flatten().unwrap_or(dim.lower_bound);
-        let to = upper.get(i).copied().flatten().unwrap_or(last);
+        let from = bound(lower, i).unwrap_or(i64::from(dim.lower_bound));
+        let to = bound(upper, i).unwrap_or(dim.upper_bound());
         if from > to {
             bail!(ARRAY_SUBSCRIPT_ERROR, "upper bound cannot be less than lower bound");
         }
         if one {
             extend(&mut array, from, to)?;
-        } else if from < dim.lower_bound || to > last {
+        } else if from < i64::from(dim.lower_bound) || to > dim.upper_bound() {
             bail!(ARRAY_SUBSCRIPT_ERROR, "array subscript out of range");
         }
-        let base = array.dims[i].lower_bound;
+        let base = i64::from(array.dims[i].lower_bound);
         ranges.push(((from - base) as usize, (to - base) as usize));
     }
     let count: usize = ranges.iter().map(|(a, b)| b - a + 1).product();

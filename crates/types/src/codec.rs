@@ -14,8 +14,9 @@
 
 use std::sync::Arc;
 
+use crate::array::{Array, ArrayDim};
 use crate::bytes::ByteReader;
-use crate::datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
+use crate::datum::{Datum, Interval, Multirange, Range, Record, TimeTz};
 use crate::ids::Oid;
 use crate::numeric::Numeric;
 use crate::oids::Kind;

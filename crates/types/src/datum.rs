@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::array::Array;
 use crate::ids::Oid;
 use crate::numeric::Numeric;
 use crate::oids::Kind;
@@ -50,21 +51,6 @@ pub struct Interval {
 pub struct TimeTz {
     pub micros: i64,
     pub zone_seconds_west: i32,
-}
-
-/// One dimension of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArrayDim {
-    pub length: i32,
-    pub lower_bound: i32,
-}
-
-/// An array; elements in row-major order. No dimensions: the empty array.
-#[derive(Clone, Debug)]
-pub struct Array {
-    pub element_type: Oid,
-    pub dims: Vec<ArrayDim>,
-    pub elements: Vec<Datum>,
 }
 
 /// A composite value. `type_oid` is RECORD for an anonymous one.

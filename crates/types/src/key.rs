@@ -26,8 +26,9 @@ use std::sync::Arc;
 
 use bytes::encode_bytes;
 
+use crate::array::{Array, ArrayDim};
 use crate::column::{Column, ColumnData};
-use crate::datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
+use crate::datum::{Datum, Interval, Multirange, Range, Record, TimeTz};
 use crate::float::{compare_f32, compare_f64};
 use crate::ids::Oid;
 use crate::numeric::Numeric;

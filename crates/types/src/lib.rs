@@ -5,6 +5,7 @@
 //!    statically from the expression or column that produced it, never from the datum.
 //! 2. Everything here is pure: no I/O, no clock, no global mutable state but that of `limits`.
 
+pub mod array;
 mod batch;
 mod bitmap;
 pub mod bits;
@@ -39,12 +40,13 @@ mod sort;
 pub mod sqlstate;
 pub mod timezone;
 
+pub use array::{Array, ArrayDim};
 pub use batch::{BATCH_ROWS, Batch};
 pub use bitmap::Bitmap;
 pub use byte_strings::ByteStrings;
 pub use coded_strings::CodedStrings;
 pub use column::{Column, ColumnData};
-pub use datum::{Array, ArrayDim, Datum, Interval, Multirange, Range, Record, TimeTz};
+pub use datum::{Datum, Interval, Multirange, Range, Record, TimeTz};
 pub use error::{DbError, Result, Severity};
 pub use ids::{Csn, Lsn, Oid, RowId, TreeId, TxnId};
 pub use mantissas::Mantissas;

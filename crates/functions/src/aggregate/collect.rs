@@ -149,7 +149,7 @@ impl Aggregate for Stacked {
             return Err(err!(ARRAY_SUBSCRIPT_ERROR, "cannot accumulate empty arrays"));
         }
         if self.count == 0 {
-            if array.dims.len() >= crate::array::io::DIMENSIONS_MAX {
+            if array.dims.len() >= melba_types::array::DIMENSIONS_MAX {
                 return Err(crate::array::io::too_many_dimensions());
             }
             (self.dims, self.element_type) = (array.dims.clone(), array.element_type);

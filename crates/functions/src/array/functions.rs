@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use melba_fmgr::{CallContext, ScalarFn, lookup, order};
+use melba_types::array::{DIMENSIONS_MAX, ELEMENTS_MAX, element_count};
 use melba_types::key::{self, KeyType};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, sort_by};
 
-use super::io::{ELEMENTS_MAX, element_count, too_many_dimensions};
+use super::io::too_many_dimensions;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("array_append", append),
@@ -332,7 +333,7 @@ fn fill(call: &CallContext<'_>, a: &[Datum], lower_bounds: Option<&Datum>) -> Re
     if lengths.elements.iter().any(Datum::is_null) {
         return null("dimension values");
     }
-    if lengths.elements.len() > super::io::DIMENSIONS_MAX {
+    if lengths.elements.len() > DIMENSIONS_MAX {
         return Err(too_many_dimensions());
     }
     let mut dims: Vec<ArrayDim> = lengths.elements.iter().map(|l| ArrayDim { length: l.as_i32(), lower_bound: 1 }).collect();

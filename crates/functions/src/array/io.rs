@@ -5,13 +5,10 @@ use std::sync::Arc;
 use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
 use melba_fmgr::type_io::{append_quoted, is_space};
 use melba_fmgr::{TypeContext, TypeIo, lookup};
+use melba_types::array::{DIMENSIONS_MAX, ELEMENTS_MAX, element_count};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, oids};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::ANYARRAY, TypeIo { input, output, receive, send })];
-
-pub const DIMENSIONS_MAX: usize = 6;
-/// Elements an array can have at most (PostgreSQL's MaxArraySize on 64 bits).
-pub const ELEMENTS_MAX: usize = 134_217_727;
 
 fn input(context: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let element_type = element_type(context)?;
@@ -467,23 +464,6 @@ pub fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
         dims.clear();
     }
     Ok(Datum::Array(Arc::new(Array { element_type, dims, elements })))
-}
-
-/// Elements of an array of these dimensions, or 54000 when it is too large.
-pub fn element_count(dims: &[ArrayDim]) -> Result<usize> {
-    if dims.is_empty() {
-        return Ok(0);
-    }
-    let mut count = 1usize;
-    for d in dims {
-        let fits = d.lower_bound.checked_add(d.length).is_some() && d.length >= 0;
-        count = usize::try_from(d.length)
-            .ok()
-            .and_then(|length| count.checked_mul(length))
-            .filter(|&count| fits && count <= ELEMENTS_MAX)
-            .ok_or_else(|| err!(PROGRAM_LIMIT_EXCEEDED, "array size exceeds the maximum allowed ({ELEMENTS_MAX})"))?;
-    }
-    Ok(count)
 }
 
 /// See `receive`.

@@ -2,4 +2,3 @@
 
 pub mod functions;
 pub mod io;
-pub mod subscript;
