@@ -109,6 +109,10 @@ impl MethodAdvice {
     }
 }
 
+/// Where verdicts are shown.
+pub const VERDICTS: &str = "What all of it took";
+pub const VERDICT_HEADS: [&str; 5] = ["table", "method", "predicted", "took", "off by"];
+
 /// What a table was predicted to take with one method for all its long columns, and what it took.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
@@ -122,6 +126,12 @@ impl Verdict {
     /// How far the prediction was off, in shares of the truth: above zero when it was too high.
     pub fn off_by(&self) -> f64 {
         self.predicted_bytes / self.took_bytes.max(1.0) - 1.0
+    }
+
+    /// The cells under `VERDICT_HEADS`.
+    pub fn line(&self) -> [String; 5] {
+        let off_by = format!("{:.1} %", self.off_by() * 100.0);
+        [self.table.clone(), self.method.clone(), bytes(self.predicted_bytes), bytes(self.took_bytes), off_by]
     }
 }
 
@@ -235,15 +245,9 @@ impl Advice {
             table.notes.iter().for_each(|note| out.push_str(&format!("\n- {note}\n")));
         }
         if !self.verdicts.is_empty() {
-            out.push_str(
-                "\n## What all of it took\n\n| table | method | predicted | took | off by |\n|---|---|---:|---:|---:|\n",
-            );
+            let _ = writeln!(out, "\n## {VERDICTS}\n\n| {} |\n|---|---|---:|---:|---:|", VERDICT_HEADS.join(" | "));
         }
-        for verdict in &self.verdicts {
-            let Verdict { table, method, predicted_bytes, took_bytes } = verdict;
-            let (predicted, took, off_by) = (bytes(*predicted_bytes), bytes(*took_bytes), verdict.off_by() * 100.0);
-            let _ = writeln!(out, "| {table} | {method} | {predicted} | {took} | {off_by:.1} % |");
-        }
+        self.verdicts.iter().for_each(|verdict| out.push_str(&format!("| {} |\n", verdict.line().join(" | "))));
         let _ = writeln!(out, "\n## What to type\n\n```\n{}\n```\n", self.statements.join("\n"));
         NOTES.iter().for_each(|note| out.push_str(&format!("- {note}\n")));
         out

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::advice::{Advice, ColumnAdvice, HEADS, NOTES};
+use crate::advice::{Advice, ColumnAdvice, HEADS, NOTES, VERDICT_HEADS, VERDICTS, Verdict};
 use crate::units::bytes;
 
 const BAR_HEIGHT: usize = 18;
@@ -35,11 +35,13 @@ pub fn page(advice: &Advice) -> String {
     for table in &advice.tables {
         let _ = writeln!(out, "<h2>{}</h2>\n<p>{}</p>", escape(&table.name), escape(&table.describe()));
         table.columns.iter().for_each(|column| chart(&column.name, &bars(column), &mut out));
-        out.push_str("<table>\n");
-        row("th", &HEADS.map(str::to_owned), &mut out);
-        table.lines().iter().for_each(|line| row("td", line, &mut out));
-        out.push_str("</table>\n");
+        rows(&HEADS, &table.lines(), &mut out);
         table.notes.iter().for_each(|note| out.push_str(&format!("<p>{}</p>\n", escape(note))));
+    }
+    if !advice.verdicts.is_empty() {
+        let _ = writeln!(out, "<h2>{VERDICTS}</h2>");
+        let lines: Vec<[String; 5]> = advice.verdicts.iter().map(Verdict::line).collect();
+        rows(&VERDICT_HEADS, &lines, &mut out);
     }
     let _ = writeln!(out, "<h2>What to type</h2>\n<pre>{}</pre>", escape(&advice.statements.join("\n")));
     NOTES.iter().for_each(|note| out.push_str(&format!("<p>{}</p>\n", escape(note))));
@@ -83,9 +85,17 @@ fn chart(title: &str, bars: &[Bar], out: &mut String) {
     out.push_str("</svg>\n");
 }
 
-fn row(element: &str, cells: &[String], out: &mut String) {
+/// A table with a head.
+fn rows(heads: &[&str], lines: &[impl AsRef<[String]>], out: &mut String) {
+    out.push_str("<table>\n");
+    row("th", heads, out);
+    lines.iter().for_each(|line| row("td", line.as_ref(), out));
+    out.push_str("</table>\n");
+}
+
+fn row(element: &str, cells: &[impl AsRef<str>], out: &mut String) {
     out.push_str("<tr>");
-    cells.iter().for_each(|cell| out.push_str(&format!("<{element}>{}</{element}>", escape(cell))));
+    cells.iter().for_each(|cell| out.push_str(&format!("<{element}>{}</{element}>", escape(cell.as_ref()))));
     out.push_str("</tr>\n");
 }
 

@@ -129,12 +129,20 @@ fn write(advice: &Advice, folder: &Path) -> Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
     use crate::advice::tests::table;
+    use crate::advice::{VERDICTS, Verdict};
 
     #[test]
     fn the_three_forms_say_the_same() {
         let folder = tempfile::tempdir().unwrap();
-        let advice =
+        let mut advice =
             Advice::new("postgres://me:secret@h/d", vec![table([3e8, 2e8, 6e7, 4.9e7, 4.9e7])], 25_000_000_000, Some(100.0));
+        let verdict = |method: &str, took_bytes| Verdict {
+            table: "docs <x>".to_owned(),
+            method: method.to_owned(),
+            predicted_bytes: 5e7,
+            took_bytes,
+        };
+        advice.verdicts = vec![verdict("lz4", 4e7), verdict("dense, 0.2 ms", 5e7)];
         let paths = write(&advice, folder.path()).unwrap();
         let [json, markdown, html] = [0, 1, 2].map(|at| std::fs::read_to_string(&paths[at]).unwrap());
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -144,6 +152,9 @@ mod tests {
             "{markdown}"
         );
         assert!(markdown.contains("| body <x> | dense, 0.2 ms (advised) | 49.0 MB | 20.4 |"), "{markdown}");
+        assert!(markdown.contains("| docs <x> | lz4 | 50.0 MB | 40.0 MB | 25.0 % |"), "{markdown}");
+        let cells = "<td>docs &lt;x&gt;</td><td>dense, 0.2 ms</td><td>50.0 MB</td><td>50.0 MB</td><td>0.0 %</td>";
+        assert!(html.contains(VERDICTS) && html.contains(cells), "{html}");
         assert!(html.contains("body &lt;x&gt;") && html.contains("<svg") && !html.contains("http"), "{html}");
         assert!(!json.contains("secret") && !markdown.contains("secret") && !html.contains("secret"));
     }
