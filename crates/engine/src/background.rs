@@ -130,6 +130,8 @@ impl Background {
                 Hurry::Late
             } else if background.merger.is_awaited() {
                 Hurry::Awaited
+            } else if background.merger.is_pressed() {
+                Hurry::Pressed
             } else {
                 Hurry::No
             }
@@ -180,8 +182,10 @@ impl Background {
     fn run_merge_step(&self) -> bool {
         self.runtime.guarded(|| {
             let now = self.runtime.clock.monotonic();
-            let eagerness = if self.pipeline.is_idle() { Eagerness::Idle } else { Eagerness::Busy };
-            let step = || self.store.reserve.with(now, || self.merger.step(eagerness));
+            let steps: &[Eagerness] =
+                if self.pipeline.is_idle() { &[Eagerness::Idle, Eagerness::Cold] } else { &[Eagerness::Busy] };
+            let any = || steps.iter().map(|eagerness| self.merger.step(*eagerness)).find(|done| !matches!(done, Ok(false)));
+            let step = || self.store.reserve.with(now, || any().unwrap_or(Ok(false)));
             self.merge.lock().run(&self.runtime, "merge", step).unwrap_or(false) | self.store.remove_trash()
         })
     }

@@ -32,7 +32,9 @@ pub enum Hurry {
     No,
     /// Its result is waited for: it does not pause.
     Awaited,
-    /// Its end is: it takes the fast way, too.
+    /// Other work of the thread waits for it: it takes the fast way.
+    Pressed,
+    /// Its end is waited for: it takes the fast way, and does not pause.
     Late,
 }
 
@@ -60,13 +62,13 @@ impl GivingWay {
             return;
         }
         let mut pause = pause(passed, worked);
-        while !pause.is_zero() && (self.hurry)() == Hurry::No {
+        while !pause.is_zero() && matches!((self.hurry)(), Hurry::No | Hurry::Pressed) {
             let nap = pause.min(NAP);
             self.scheduler.pause(nap);
             pause -= nap;
         }
         self.looked = GivingWay::look(&*self.clock).unwrap_or(now);
-        self.pace = if (self.hurry)() == Hurry::Late { Pace::Fast } else { Pace::Thorough };
+        self.pace = if matches!((self.hurry)(), Hurry::Pressed | Hurry::Late) { Pace::Fast } else { Pace::Thorough };
     }
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct Candidate {
     pub waiting_bytes: u64,
     /// Raw bytes of values that are dense.
     pub dense_bytes: u64,
+    /// Of these, those that a fast level has compressed.
+    pub hasty_bytes: u64,
     pub csn_max: Csn,
     /// Keys as bytes; for rows, the id big-endian.
     pub first: Vec<u8>,
@@ -68,6 +70,7 @@ impl Candidate {
         self.held += other.held;
         self.waiting_bytes += other.waiting_bytes;
         self.dense_bytes += other.dense_bytes;
+        self.hasty_bytes += other.hasty_bytes;
         self.csn_max = self.csn_max.max(other.csn_max);
         self.first = std::mem::take(&mut self.first).min(other.first);
         self.last = std::mem::take(&mut self.last).max(other.last);
@@ -148,14 +151,16 @@ impl Absorbed {
 }
 
 /// What is worth rewriting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Eagerness {
     /// What a quarter of is dead: while there are commits.
     Busy = 1,
     /// What an eighth of is dead.
     Idle = 2,
-    /// Everything that has anything above it.
-    Everything = 3,
+    /// Values that a fast level has made dense are compressed again: when there is nothing else to do.
+    Cold = 3,
+    /// Everything that has anything above it, and all of that at once.
+    Everything = 4,
 }
 
 impl Eagerness {
@@ -163,7 +168,7 @@ impl Eagerness {
     fn share(self) -> u64 {
         match self {
             Eagerness::Busy => 4,
-            Eagerness::Idle => 8,
+            Eagerness::Idle | Eagerness::Cold => 8,
             Eagerness::Everything => u64::MAX,
         }
     }
@@ -177,6 +182,14 @@ pub(crate) enum Plan {
     Sink { bottoms: Vec<usize>, above: Vec<usize>, left: Vec<usize>, from: Vec<u8>, to: Option<Vec<u8>> },
     /// Runs above the bottom, newest first, into one level.
     Collapse { runs: Vec<usize> },
+}
+
+impl Plan {
+    /// Bytes of what it rewrites.
+    pub fn bytes(&self, runs: &[Candidate]) -> u64 {
+        let (Plan::Sink { bottoms: which, .. } | Plan::Collapse { runs: which }) = self;
+        which.iter().map(|at| runs[*at].bytes).sum()
+    }
 }
 
 /// The runs of a tree, newest first, by what they lie on.
@@ -304,7 +317,9 @@ impl<'a> Shape<'a> {
         }
         // What only snapshots needed that are gone.
         let freed = |at: &usize| run(*at).csn_max <= oldest && pays(*at, run(*at).held, share);
-        (0..self.bottoms.len()).find(freed).map(|at| self.sink(absorbed, at..at + 1, fan_in))
+        let is_hasty = |at: &usize| eagerness >= Eagerness::Cold && run(*at).hasty_bytes > 0;
+        let mut slices = 0..self.bottoms.len();
+        slices.clone().find(freed).or_else(|| slices.find(is_hasty)).map(|at| self.sink(absorbed, at..at + 1, fan_in))
     }
 
     /// A slice that keeps a run above the bottom of which most is dead already: absorbed in at least half of its slices.
@@ -451,7 +466,7 @@ mod tests {
     #[test]
     fn what_nothing_overlaps_stays() {
         let none = Absorbed::default();
-        for eagerness in [Eagerness::Busy, Eagerness::Idle, Eagerness::Everything] {
+        for eagerness in [Eagerness::Busy, Eagerness::Idle, Eagerness::Cold, Eagerness::Everything] {
             assert_eq!(choose(&[], &none, eagerness), None);
             assert_eq!(choose(&[run(2, 60, 5, 9), run(1, 60, 1, 4)], &none, eagerness), None);
         }
@@ -596,6 +611,17 @@ mod tests {
         let gathered: Vec<usize> = (12..20).collect();
         assert_eq!(choose(&many, &none, Eagerness::Busy), sink(&gathered, &[], None, Some(9)));
         assert_eq!(choose(&[dense(2, 12, 2), dense(1, 12, 1)], &none, Eagerness::Idle), None);
+    }
+
+    #[test]
+    fn what_became_dense_in_haste_is_compressed_again_when_nothing_else_is_to_do() {
+        let hasty = Candidate { dense_bytes: 99 << 20, hasty_bytes: 9 << 20, ..run(1, 9, 1, 2) };
+        let runs = [run(2, 9, 3, 4), hasty];
+        let none = Absorbed::default();
+        assert_eq!(choose(&runs, &none, Eagerness::Idle), None);
+        assert_eq!(choose(&runs, &none, Eagerness::Cold), sink(&[1], &[], None, Some(3)));
+        let dead = [run(3, 3, 3, 4), runs[0].clone(), runs[1].clone()];
+        assert_eq!(choose(&dead, &none, Eagerness::Cold), sink(&[1], &[0], Some(3), None), "what is dead goes first");
     }
 
     #[test]

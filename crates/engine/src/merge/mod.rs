@@ -21,7 +21,7 @@ use melba_store::{
     Edit, EngineError, IndexOutput, Keep, Levels, Manifest, Payload, Place, Result, Run, SegmentFile, Store, Swap, TableOutput,
     Tree, TreeData, may_have_key, may_have_row,
 };
-use melba_threads::atomic::{AtomicU64, Ordering};
+use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
 use melba_threads::planted::{Plant, is_planted};
 use melba_threads::{Mutex, MutexGuard};
 use melba_types::{Csn, RowId, TreeId};
@@ -39,6 +39,9 @@ use queue::Unmerged;
 /// A run is made about this share of its tree, within bounds: the extra space of a step.
 const AIM_SHARE: u64 = 16;
 
+/// Merges of less do not press.
+const PRESSING_BYTES_MIN: u64 = 1 << 20;
+
 /// Does merges.
 pub(crate) struct Merger {
     options: Arc<EngineOptions>,
@@ -50,6 +53,8 @@ pub(crate) struct Merger {
     merges: Mutex<Merges>,
     /// Statements that wait for that: the merge that runs does not give way to anybody then.
     awaited: AtomicU64,
+    /// Something pays that merges would do before they compress again what is dense.
+    is_pressed: AtomicBool,
     unmerged: Mutex<Unmerged>,
 }
 
@@ -98,6 +103,7 @@ impl Merger {
             log: Arc::clone(log),
             merges: Mutex::default(),
             awaited: AtomicU64::new(0),
+            is_pressed: AtomicBool::new(false),
             unmerged: Mutex::default(),
         }
     }
@@ -112,9 +118,18 @@ impl Merger {
         self.awaited.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether something waits that merges do first.
+    pub fn is_pressed(&self) -> bool {
+        self.is_pressed.load(Ordering::Relaxed)
+    }
+
     /// Does one rewriting, if one pays; false when no tree needs any.
     pub fn step(&self, eagerness: Eagerness) -> Result<bool> {
-        self.step_locked(&mut self.merges.lock(), eagerness)
+        let done = self.step_locked(&mut self.merges.lock(), eagerness)?;
+        if eagerness == Eagerness::Idle && !done {
+            self.is_pressed.store(false, Ordering::Relaxed);
+        }
+        Ok(done)
     }
 
     /// Rewrites as long as something pays, of all trees or of some.
@@ -161,7 +176,8 @@ impl Merger {
         if tree.is_damaged() {
             return Ok(false);
         }
-        let effort = if eagerness == Eagerness::Busy { Effort::Normal } else { Effort::High };
+        // Space comes back first, and what is left to win by a slower level when nothing else is to do.
+        let effort = if eagerness < Eagerness::Cold { Effort::Normal } else { Effort::High };
         let write = |job: &Job<_>| self.merge_table(tree, job, effort);
         let result = match &tree.data {
             TreeData::Table(t) => self.merge_tree(tree, merges, eagerness, &t.levels, write),
@@ -194,24 +210,16 @@ impl Merger {
             candidates.iter_mut().for_each(|candidate| candidate.waiting_bytes = 0);
         }
         if eagerness != Eagerness::Everything && tree.dense_work.is_stopped() {
-            candidates.iter_mut().for_each(|candidate| candidate.waiting_bytes = 0);
+            candidates.iter_mut().for_each(|candidate| (candidate.waiting_bytes, candidate.hasty_bytes) = (0, 0));
         }
         let shape = Shape::new(&candidates);
         let oldest = self.snapshots.compute_oldest();
-        let raw_bytes: u64 = candidates.iter().map(|c| c.raw_bytes).sum();
-        let most = self.store.files.segment_bytes as u64;
-        let aim = (raw_bytes / AIM_SHARE).clamp(self.store.files.piece_bytes() as u64, most);
-        let fan_in = self.options.merge_fan_in(match &tree.data {
-            TreeData::Table(t) => t.layout.read().kinds().len(),
-            TreeData::Index(_) => 1,
-        });
-        let gather_bytes = self.options.density(Effort::Normal).spool_bytes as u64;
-        let limits = Limits { aim_bytes: aim, gather_bytes, fan_in };
+        let limits = self.limits(tree, &candidates);
         let Some(plan) = shape.choose(&merges.absorbed, eagerness, oldest, limits) else {
             let waits = shape.is_held_back(oldest);
             return Ok(if waits { Outcome::Waiting } else { Outcome::Nothing });
         };
-        let job = Job::new(plan, &candidates, runs, aim);
+        let job = Job::new(plan, &candidates, runs, limits.aim_bytes);
         let start = self.runtime.clock.monotonic();
         let cpu_start = self.runtime.clock.thread_cpu();
         let outputs = write(&job)?;
@@ -235,6 +243,18 @@ impl Merger {
             took: self.runtime.clock.monotonic().saturating_sub(start),
         });
         Ok(Outcome::Rewritten)
+    }
+
+    /// How much a rewriting of a tree with such runs takes.
+    fn limits(&self, tree: &Tree, candidates: &[Candidate]) -> Limits {
+        let raw_bytes: u64 = candidates.iter().map(|c| c.raw_bytes).sum();
+        let most = self.store.files.segment_bytes as u64;
+        let aim_bytes = (raw_bytes / AIM_SHARE).clamp(self.store.files.piece_bytes() as u64, most);
+        let fan_in = self.options.merge_fan_in(match &tree.data {
+            TreeData::Table(t) => t.layout.read().kinds().len(),
+            TreeData::Index(_) => 1,
+        });
+        Limits { aim_bytes, gather_bytes: self.options.density(Effort::Normal).spool_bytes as u64, fan_in }
     }
 
     /// Whether a table has columns whose values are to become dense.
@@ -294,7 +314,19 @@ impl Merger {
     pub fn note_flushed(&self, tree: &Tree) {
         let merges = Merges::default();
         let bulk = match &tree.data {
-            TreeData::Table(t) => Shape::new(&merges.candidates(&t.levels.read().runs)).bulk(),
+            TreeData::Table(t) => {
+                let mut candidates = merges.candidates(&t.levels.read().runs);
+                if tree.dense_work.is_stopped() {
+                    candidates.iter_mut().for_each(|candidate| candidate.waiting_bytes = 0);
+                }
+                let shape = Shape::new(&candidates);
+                let limits = self.limits(tree, &candidates);
+                let plan = shape.choose(&Absorbed::default(), Eagerness::Idle, Csn(0), limits);
+                if plan.is_some_and(|plan| plan.bytes(&candidates) >= PRESSING_BYTES_MIN) {
+                    self.is_pressed.store(true, Ordering::Relaxed);
+                }
+                shape.bulk()
+            }
             TreeData::Index(t) => Shape::new(&merges.candidates(&t.levels.read().runs)).bulk(),
         };
         tree.note_bulk(bulk);
@@ -545,6 +577,7 @@ impl Described for TableSegmentReader {
             held: meta.tombstones.max(doubled as u64),
             waiting_bytes: meta.waiting_bytes,
             dense_bytes: meta.dense_bytes,
+            hasty_bytes: meta.hasty_bytes,
             csn_max: meta.csn_max,
             first: meta.row_id_min.0.to_be_bytes().to_vec(),
             last: meta.row_id_max.0.to_be_bytes().to_vec(),
@@ -563,6 +596,7 @@ impl Described for KeySegmentReader {
             held: meta.tombstones,
             waiting_bytes: if meta.packed { 0 } else { meta.stored_bytes },
             dense_bytes: 0,
+            hasty_bytes: 0,
             csn_max: meta.csn_max,
             first: meta.key_min.clone(),
             last: meta.key_max.clone(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use melba_toast::dense::{DenseOptions, Pace, Plan, PlannedBlock, Spool, Treatment};
+use melba_toast::dense::{DenseOptions, Effort, Pace, Plan, PlannedBlock, Spool, Treatment};
 use melba_toast::frame::{Density, densify, density};
 use melba_toast::is_incompressible;
 use melba_types::{Bitmap, ByteStrings, Kind};
@@ -24,6 +24,8 @@ const VALUE_BYTES_MIN: usize = 64;
 const AS_IS_CODEC: Codec = Codec::Zstd(3);
 /// What compresses the reference itself: a window of 8 MB.
 const REFERENCE_CODEC: Codec = Codec::Zstd(17);
+/// The same when the space is to come back soon.
+const HASTY_REFERENCE_CODEC: Codec = Codec::Zstd(9);
 
 /// The values of a column that is being written.
 pub(super) struct DenseColumn {
@@ -88,34 +90,45 @@ impl DenseColumn {
     /// Writes the section; blocks of the same column of an input may go on in it.
     fn finish(mut self, frames: &mut FrameWriter, how: &How) -> Result<Section> {
         self.spool.close();
-        let reused = match &how.source {
-            Some(source) => Reused::of(source, self.column, &self.spool, &self.plain, how.give_way)?,
+        let effort = how.options.effort;
+        let mut reused = match &how.source {
+            Some(source) => Reused::of(source, self.column, &self.spool, &self.plain, effort, how.give_way)?,
             None => None,
         };
-        let plan = match &reused {
+        let plan = match &mut reused {
             Some(reused) => {
+                let (again, reference) = (reused.take_again(), reused.reference()?);
                 let is_left = |value| !reused.has(value);
-                Plan::against(&self.spool, is_left, reused.reference()?, &how.options, how.give_way)
+                Plan::against(&self.spool, is_left, reference, again, &how.options, how.give_way)
             }
             None => Plan::of(&self.spool, &how.options, how.give_way),
         };
         let plan = plan.map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?;
         let mut reference = BlockList::new(frames.buffer());
         match &reused {
-            Some(reused) => reused.write_reference(frames, &mut reference)?,
-            None if plan.reference.is_empty() => {}
-            None => reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?),
+            _ if plan.reference.is_empty() => {}
+            Some(reused) if effort == Effort::Normal || !reused.has_hasty_reference() => {
+                reused.write_reference(frames, &mut reference)?;
+            }
+            _ if effort == Effort::Normal => reference.note(frames.block(&plan.reference, HASTY_REFERENCE_CODEC)?),
+            _ => reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?),
         }
         let ordinals = self.write_ordinals(reused.as_ref(), &plan, frames)?;
         let mut list = BlockList::new(frames.buffer());
         let mut firsts = vec![0];
+        let mut thorough = reused.as_ref().map_or(0, Reused::thorough_blocks);
+        let are_all_thorough = reused.as_ref().is_none_or(|reused| reused.blocks().len() == thorough);
         if let Some(reused) = &reused {
             for (at, block) in reused.blocks().iter().enumerate() {
                 reused.write_block(at, frames, &mut list)?;
                 firsts.push(firsts[firsts.len() - 1] + block.values.len() as u32);
             }
         }
-        self.write_blocks(plan, frames, how.give_way, &mut list, &mut firsts)?;
+        let written = self.write_blocks(plan, frames, how.give_way, &mut list, &mut firsts)?;
+        if are_all_thorough {
+            thorough += written;
+        }
+        let hasty_blocks = firsts.len() - 1 - thorough;
         Ok(Section {
             column: self.column,
             raw_bytes: self.spool.raw_bytes(),
@@ -123,10 +136,11 @@ impl DenseColumn {
             ordinals,
             blocks: list.finish(0),
             firsts,
+            hasty_blocks,
         })
     }
 
-    /// Writes the blocks of a plan.
+    /// Writes the blocks of a plan; returns how many come before the first hasty one.
     fn write_blocks(
         &self,
         mut plan: Plan,
@@ -134,13 +148,16 @@ impl DenseColumn {
         give_way: fn() -> Pace,
         list: &mut BlockList,
         firsts: &mut Vec<u32>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let mut encoder = plan.encoder();
+        let mut thorough = 0;
         for at in 0..plan.blocks.len() {
             if give_way() == Pace::Fast && plan.hasten() {
                 encoder = plan.encoder();
             }
             let block = &plan.blocks[at];
+            // Behind a hasty one all others count as such.
+            thorough += usize::from(thorough == at && !(plan.is_hasty && block.treatment == Treatment::Dense));
             let content = self.content(block, frames)?;
             let length = match block.treatment {
                 Treatment::Dense => frames.dense_block(&content, &mut encoder)?,
@@ -150,7 +167,7 @@ impl DenseColumn {
             list.note(length);
             firsts.push(firsts[firsts.len() - 1] + block.values.len() as u32);
         }
-        Ok(())
+        Ok(thorough)
     }
 
     /// Writes for every row which of the section's values is its own.

@@ -251,8 +251,19 @@ fn write_pages(
     name: &str,
     pages: &[u64],
     source: Option<&Arc<TableSegmentReader>>,
-) -> crate::Result<()> {
-    let options = TableOptions { group_rows: 64, dense: options(), ..TableOptions::default() };
+) -> crate::Result<SegmentMeta> {
+    write_pages_with(directory, name, pages, source, |_| {})
+}
+
+fn write_pages_with(
+    directory: &OsDirectory,
+    name: &str,
+    pages: &[u64],
+    source: Option<&Arc<TableSegmentReader>>,
+    change: impl FnOnce(&mut TableOptions),
+) -> crate::Result<SegmentMeta> {
+    let mut options = TableOptions { group_rows: 64, dense: options(), ..TableOptions::default() };
+    change(&mut options);
     let mut writer = TableSegmentWriter::create(directory, name, &[Kind::Frame], &options)?;
     source.iter().for_each(|source| writer.reuse(Arc::clone(source)));
     for (at, n) in pages.iter().enumerate() {
@@ -260,7 +271,7 @@ fn write_pages(
         frame::encode(Some(Method::Dense), 3, &page(*n), &mut bytes);
         writer.append_bytes(RowId(at as u64), Csn(1), Some(&[&bytes]))?;
     }
-    writer.finish().map(drop)
+    writer.finish()
 }
 
 /// Reads the pages again, and returns how many blocks of values two segments have in common, and how many the first one has.
@@ -313,6 +324,43 @@ fn blocks_that_live_move_as_bytes_with_their_reference() {
     write_pages(&directory, "f", &changed, None).unwrap();
     let bytes = |name: &str| open(name).meta().stored_bytes;
     assert!(bytes("c") * 10 <= bytes("f") * 13, "{} bytes instead of {}", bytes("c"), bytes("f"));
+}
+
+#[test]
+fn hasty_blocks_are_compressed_again_when_there_is_time() {
+    let (_folder, directory) = folder();
+    let cache = BlockCache::new(8 << 20);
+    let open = |name: &str| TableSegmentReader::open(&directory, name, &cache).unwrap();
+    let thoroughly = |options: &mut TableOptions| {
+        options.dense.iter_mut().for_each(|dense| dense.effort = Effort::High);
+    };
+    let pages: Vec<u64> = (0..300).collect();
+    let meta = write_pages(&directory, "hasty", &pages, None).unwrap();
+    assert_eq!((meta.hasty_bytes, *open("hasty").meta()), (meta.dense_bytes, meta));
+    let hasty = open("hasty");
+    // A few rows are gone: what is compressed again has the values that live, and no others.
+    let fewer: Vec<u64> = pages.iter().filter(|n| **n % 40 != 3).copied().collect();
+    let meta = write_pages_with(&directory, "thorough", &fewer, Some(&hasty), thoroughly).unwrap();
+    assert_eq!((meta.hasty_bytes, *open("thorough").meta()), (0, meta));
+    let thorough = open("thorough");
+    let blocks = pages_and_common_blocks(&thorough, &fewer, &hasty).1;
+    assert!(meta.stored_bytes <= hasty.meta().stored_bytes);
+    // What comes behind is hasty, and what goes on is not.
+    let more: Vec<u64> = fewer.iter().copied().chain(1000..1030).collect();
+    let meta = write_pages(&directory, "more", &more, Some(&thorough)).unwrap();
+    let more_segment = open("more");
+    let (common, all) = pages_and_common_blocks(&more_segment, &more, &thorough);
+    assert_eq!((common, more_segment.sections[0].hasty_blocks), (blocks, all - blocks));
+    assert!(meta.hasty_bytes > 0 && meta.hasty_bytes * 4 < meta.dense_bytes);
+    // In a hurry, all of it stays hasty.
+    let hurried = write_pages_with(&directory, "hurried", &more, Some(&more_segment), |options| {
+        thoroughly(options);
+        options.give_way = || melba_toast::dense::Pace::Fast;
+    });
+    assert_eq!(hurried.unwrap().hasty_bytes, meta.hasty_bytes);
+    let meta = write_pages_with(&directory, "again", &more, Some(&open("hurried")), thoroughly).unwrap();
+    assert_eq!(meta.hasty_bytes, 0);
+    assert_eq!(pages_and_common_blocks(&open("again"), &more, &thorough).0, blocks, "what is thorough moves as bytes");
 }
 
 #[test]

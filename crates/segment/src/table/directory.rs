@@ -13,10 +13,10 @@
 //!                    | 7 filtered: one of 2 or 4, then the filter's blocks varint
 //! waiting bytes varint | dense columns varint | sections varint | section ...
 //! section column varint | raw bytes varint | references varint (0, 1), block length varint | ordinals: as 2
-//!         | blocks varint | (values varint, block length varint) ...
+//!         | blocks varint | (values varint, block length varint) ... | hasty blocks varint
 //! ```
 //!
-//! A file of version 2 ends with the groups; one of version 3 has no mantissas, one of version 4 no filters.
+//! A file of version 2 ends with the groups; one of version 3 has no mantissas, one of version 4 no filters, one of version 5 no hasty blocks.
 //!
 //! Offsets are not stored: blocks lie end to end in the order of the directory.
 
@@ -39,6 +39,8 @@ const FORM_MANTISSAS: u8 = 6;
 const FORM_FILTERED: u8 = 7;
 /// The version that has sections.
 const VERSION_WITH_SECTIONS: u32 = 3;
+/// The version whose sections say which blocks are hasty.
+const VERSION_WITH_HASTE: u32 = 6;
 /// Most columns that are believed: PostgreSQL's limit is 1,600.
 const COLUMNS_MAX: usize = 1 << 16;
 
@@ -91,6 +93,17 @@ pub(crate) struct Section {
     pub blocks: Blocks,
     /// The ordinal of each block's first value, and behind the last block the number of all values.
     pub firsts: Vec<u32>,
+    /// So many of the last blocks were compressed by a fast level, to be compressed again when there is time.
+    pub hasty_blocks: usize,
+}
+
+impl Section {
+    /// Raw bytes of the values of hasty blocks, about.
+    pub fn hasty_bytes(&self) -> u64 {
+        let blocks = self.firsts.len() - 1;
+        let (values, first) = (u64::from(self.firsts[blocks]), u64::from(self.firsts[blocks - self.hasty_blocks]));
+        (self.raw_bytes as f64 * (values - first) as f64 / values.max(1) as f64) as u64
+    }
 }
 
 /// The blocks of a chunk, end to end.
@@ -191,6 +204,7 @@ impl TableDirectory {
             waiting_bytes: 0,
             dense_columns: 0,
             dense_bytes: 0,
+            hasty_bytes: 0,
             footer_crc: 0,
         };
         let count = r.length()?;
@@ -217,9 +231,10 @@ impl TableDirectory {
             meta.dense_columns = r.varint()?;
             let rows = groups.iter().map(|group: &Group| group.summary.rows).sum();
             for _ in 0..r.length()? {
-                sections.push(cursor.section(&mut r, rows)?);
+                sections.push(cursor.section(&mut r, rows, version)?);
             }
             meta.dense_bytes = sections.iter().map(|section| section.raw_bytes).sum();
+            meta.hasty_bytes = sections.iter().map(Section::hasty_bytes).sum();
         }
         let is_whole = r.remaining() == 0 && cursor.offset == blocks_end && dense_chunks_have_sections(&groups, &sections);
         is_whole.then_some(TableDirectory { kinds, meta, groups, sections })
@@ -240,6 +255,7 @@ fn encode_section(section: &Section, out: &mut Vec<u8>) {
     encode_lengths(&section.ordinals, out, |_, _| {});
     let values = |block: usize| u64::from(section.firsts[block + 1] - section.firsts[block]);
     encode_lengths(&section.blocks, out, |block, out| put_varint(values(block), out));
+    put_varint(section.hasty_blocks as u64, out);
 }
 
 /// Appends how many blocks there are, and the length of each, behind what `before` appends for it.
@@ -334,7 +350,7 @@ impl Cursor {
     }
 
     /// The values of a column of so many rows.
-    fn section(&mut self, r: &mut ByteReader<'_>, rows: usize) -> Option<Section> {
+    fn section(&mut self, r: &mut ByteReader<'_>, rows: usize, version: u32) -> Option<Section> {
         let (column, raw_bytes) = (r.length()?, r.varint()?);
         let references = r.length().filter(|count| *count <= 1)?;
         let reference = self.lengths(r, 0, references, |_| Some(()))?;
@@ -346,7 +362,8 @@ impl Cursor {
             firsts.push(firsts.last()?.checked_add(values)?);
             Some(())
         })?;
-        Some(Section { column, raw_bytes, reference, ordinals, blocks, firsts })
+        let hasty_blocks = if version >= VERSION_WITH_HASTE { r.length().filter(|hasty| *hasty <= count)? } else { 0 };
+        Some(Section { column, raw_bytes, reference, ordinals, blocks, firsts, hasty_blocks })
     }
 
     /// `count` blocks; `before` reads what is noted before the length of each.

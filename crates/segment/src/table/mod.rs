@@ -91,6 +91,8 @@ pub struct SegmentMeta {
     pub dense_columns: u64,
     /// Raw bytes of values in dense sections.
     pub dense_bytes: u64,
+    /// Of these, about, those that a fast level has compressed.
+    pub hasty_bytes: u64,
     /// Checksum of the directory, which names every block: tells two files apart.
     pub footer_crc: u32,
 }

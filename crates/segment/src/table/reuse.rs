@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use melba_toast::dense::{Pace, Spool, SpoolReader};
+use melba_toast::dense::{Effort, Pace, PlannedBlock, Spool, SpoolReader, Treatment};
 use melba_types::Bitmap;
 
 use super::TableSegmentReader;
@@ -32,6 +32,8 @@ pub(super) struct Reused {
     /// Which of its sections.
     section: usize,
     blocks: Vec<ReusedBlock>,
+    /// Blocks that a fast level has compressed, and that are compressed again: the values that live.
+    again: Vec<PlannedBlock>,
     /// Of the spool's values, those that are in these blocks.
     placed: Bitmap,
 }
@@ -54,14 +56,19 @@ impl Reused {
         column: usize,
         spool: &Spool,
         plain: &Bitmap,
+        effort: Effort,
         give_way: fn() -> Pace,
     ) -> Result<Option<Reused>> {
         let Some(section) = source.sections.iter().position(|section| section.column == column) else { return Ok(None) };
         if source.sections[section].raw_bytes * 100 < spool.raw_bytes() * SECTION_KNOWN_PERCENT {
             return Ok(None);
         }
-        let mut reused =
-            Reused { source: Arc::clone(source), section, blocks: Vec::new(), placed: Bitmap::filled(spool.len(), false) };
+        let placed = Bitmap::filled(spool.len(), false);
+        let mut reused = Reused { source: Arc::clone(source), section, blocks: Vec::new(), again: Vec::new(), placed };
+        let stays = match effort {
+            Effort::Normal => usize::MAX,
+            Effort::High => reused.first_hasty(),
+        };
         let mut left = Left::of(spool, plain).map_err(|()| reused.changed())?;
         let (mut known, mut bytes) = (0, 0);
         for block in 0..reused.section().blocks.ends.len() {
@@ -79,9 +86,18 @@ impl Reused {
             }
             known += live as u64;
             if values.iter().any(Option::is_some) && live * 100 >= all * BLOCK_LIVE_PERCENT {
-                values.iter().flatten().for_each(|value| reused.placed.set(*value as usize, true));
-                reused.blocks.push(ReusedBlock { block, values });
                 bytes += live as u64;
+                if block < stays {
+                    values.iter().flatten().for_each(|value| reused.placed.set(*value as usize, true));
+                    reused.blocks.push(ReusedBlock { block, values });
+                    continue;
+                }
+                let values: Vec<u32> = values.into_iter().flatten().collect();
+                // Others are not compressed at all.
+                if values.iter().all(|value| spool.treatment(*value as usize) == Treatment::Dense) {
+                    values.iter().for_each(|value| reused.placed.set(*value as usize, true));
+                    reused.again.push(PlannedBlock { values, treatment: Treatment::Dense });
+                }
             } else {
                 (0..values.len()).for_each(|at| left.give_back(values[at], strings.get(at), strings.is_plain(at)));
             }
@@ -100,6 +116,26 @@ impl Reused {
 
     pub fn blocks(&self) -> &[ReusedBlock] {
         &self.blocks
+    }
+
+    /// Takes the blocks that are to be compressed again.
+    pub fn take_again(&mut self) -> Vec<PlannedBlock> {
+        std::mem::take(&mut self.again)
+    }
+
+    /// The section's first hasty block.
+    fn first_hasty(&self) -> usize {
+        self.section().blocks.ends.len() - self.section().hasty_blocks
+    }
+
+    /// How many of the blocks that go on come before the first hasty one.
+    pub fn thorough_blocks(&self) -> usize {
+        self.blocks.partition_point(|block| block.block < self.first_hasty())
+    }
+
+    /// Whether the reference was compressed by a fast level, as far as that is known: as most of the blocks.
+    pub fn has_hasty_reference(&self) -> bool {
+        self.section().hasty_blocks * 2 >= self.section().blocks.ends.len()
     }
 
     /// Whether one of the spool's values is in a block that goes on.

@@ -353,6 +353,7 @@ impl SegmentEnd {
             waiting_bytes: self.waiting_bytes,
             dense_columns: self.dense_columns,
             dense_bytes: sections.iter().map(|section| section.raw_bytes).sum(),
+            hasty_bytes: sections.iter().map(Section::hasty_bytes).sum(),
             footer_crc: 0,
         };
         let footer = TableDirectory { kinds: self.kinds, meta, groups, sections }.encode();

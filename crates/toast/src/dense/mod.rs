@@ -77,7 +77,7 @@ impl DenseOptions {
 /// How much time compression may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// About 30 MB/s of raw bytes a core.
+    /// About 30 MB/s of raw bytes a core: what lz4 or dead rows take is given back soon.
     Normal,
     /// As `Normal`, but a fifth of that where a sample of the blocks becomes smaller by a fiftieth; of short values half of it.
     High,
@@ -88,7 +88,7 @@ pub enum Effort {
 pub enum Pace {
     /// Nobody waits for it.
     Thorough,
-    /// Writers are slowed until it has ended: the fast level will do.
+    /// Others wait until it has ended: the fast level will do.
     Fast,
 }
 

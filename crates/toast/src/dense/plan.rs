@@ -31,6 +31,8 @@ pub struct Plan {
     pub blocks: Vec<PlannedBlock>,
     /// zstd's level.
     pub level: i32,
+    /// Nobody has tried a higher level: blocks may become smaller when there is time.
+    pub is_hasty: bool,
 }
 
 /// Values that are compressed together.
@@ -46,10 +48,10 @@ impl Plan {
     /// # Errors
     /// `Malformed` when the spool's memory has changed: a bug of ours.
     pub fn of(spool: &Spool, options: &DenseOptions, give_way: fn() -> Pace) -> Result<Plan, CodecError> {
-        Plan::over(spool, |_| true, None, options, give_way)
+        Plan::over(spool, |_| true, None, Vec::new(), options, give_way)
     }
 
-    /// Plans blocks of some of the values against a reference that there is.
+    /// Plans blocks of some of the values against a reference that there is, behind blocks that are given.
     ///
     /// # Errors
     /// As `of`.
@@ -57,16 +59,18 @@ impl Plan {
         spool: &Spool,
         is_wanted: impl Fn(u32) -> bool,
         reference: Vec<u8>,
+        given: Vec<PlannedBlock>,
         options: &DenseOptions,
         give_way: fn() -> Pace,
     ) -> Result<Plan, CodecError> {
-        Plan::over(spool, is_wanted, Some(reference), options, give_way)
+        Plan::over(spool, is_wanted, Some(reference), given, options, give_way)
     }
 
     fn over(
         spool: &Spool,
         is_wanted: impl Fn(u32) -> bool,
         given: Option<Vec<u8>>,
+        mut blocks: Vec<PlannedBlock>,
         options: &DenseOptions,
         give_way: fn() -> Pace,
     ) -> Result<Plan, CodecError> {
@@ -76,7 +80,8 @@ impl Plan {
         };
         let dense = with(Treatment::Dense);
         let dense_bytes: u64 = dense.iter().map(|v| spool.value_bytes(*v as usize) as u64).sum();
-        let is_short = dense_bytes < SHORT_BYTES * dense.len() as u64;
+        let all = || dense.iter().chain(blocks.iter().flat_map(|block| &block.values));
+        let is_short = all().map(|v| spool.value_bytes(*v as usize) as u64).sum::<u64>() < SHORT_BYTES * all().count() as u64;
         let (mut reference_bytes, mut block_bytes) = (options.reference_bytes_max, options.block_bytes);
         if is_short {
             reference_bytes = reference_bytes.min(SHORT_REFERENCE_BYTES_MAX);
@@ -110,13 +115,13 @@ impl Plan {
             reference.extend_from_slice(&value[piece.from as usize..piece.to as usize]);
         }
         drop(all);
-        let mut blocks = in_blocks(spool, &order, block_bytes, Treatment::Dense);
+        blocks.extend(in_blocks(spool, &order, block_bytes, Treatment::Dense));
         let higher = match options.effort {
             Effort::Normal => None,
             Effort::High if is_short => Some(LEVEL_HIGH_SHORT),
             Effort::High => Some(LEVEL_HIGH),
         };
-        let mut plan = Plan { reference, blocks: Vec::new(), level: LEVEL_NORMAL };
+        let mut plan = Plan { reference, blocks: Vec::new(), level: LEVEL_NORMAL, is_hasty: true };
         plan.decide(spool, &blocks, may_drop, higher, give_way)?;
         // Copied as they are, they need not be read with others.
         blocks.extend(in_blocks(spool, &with(Treatment::AsIs), options.block_bytes / 8, Treatment::AsIs));
@@ -131,7 +136,9 @@ impl Plan {
 
     /// Goes on at the fast level, which is three to six times as fast; false when that is the level already.
     pub fn hasten(&mut self) -> bool {
-        std::mem::replace(&mut self.level, LEVEL_NORMAL) > LEVEL_NORMAL
+        let is_slower = std::mem::replace(&mut self.level, LEVEL_NORMAL) > LEVEL_NORMAL;
+        self.is_hasty |= is_slower;
+        is_slower
     }
 
     /// Drops the reference, if that may be, or takes the higher level, where a sample of the blocks says that it pays.
@@ -168,9 +175,11 @@ impl Plan {
         }
         if let Some(higher) = higher
             && give_way() == Pace::Thorough
-            && measure(&self.reference, higher) * 1000 <= bytes * LEVEL_PAYS
         {
-            self.level = higher;
+            self.is_hasty = false;
+            if measure(&self.reference, higher) * 1000 <= bytes * LEVEL_PAYS {
+                self.level = higher;
+            }
         }
         Ok(())
     }
