@@ -3,7 +3,7 @@
 DATA ?= ./melba-data
 LISTEN ?= 127.0.0.1:5432
 
-.PHONY: run build test setup setup-test
+.PHONY: run build test clients setup setup-test
 
 run: build
 	./target/release/melba serve --data $(DATA) --listen $(LISTEN)
@@ -14,6 +14,10 @@ build: setup
 
 test: setup-test
 	cargo xtask ci
+
+# The published tests of drivers and ORMs on Melba and on PostgreSQL; an hour or more, and the network. SUITE=NAME runs one.
+clients: build setup-test
+	MELBA=target/release/melba cargo xtask suites $(SUITE)
 
 setup:
 	@scripts/setup.sh build

@@ -49,3 +49,9 @@ create sequence if not exists s;
 \ds
 select last_value, log_cnt >= 0, is_called from s;
 select format('%s of %s', last_value, is_called) from s where is_called;
+
+-- What serial columns bring is told to those who want to hear of it.
+set client_min_messages = debug1;
+create table told (a serial, b bigint generated always as identity);
+reset client_min_messages;
+drop table told;

@@ -23,6 +23,7 @@ mod simsql;
 mod soak;
 mod space;
 mod sqllogictest;
+mod suites;
 mod sweep;
 mod tidy;
 mod tour;
@@ -61,6 +62,8 @@ tasks:
   differential     random statements on PostgreSQL and on Melba, the same answers; --seconds N (60), --statements N, --seed N of the
                    first round (a fresh one)
   sqllogictest DIR files of the sqllogictest format, fetched by hand (CONTRIBUTING.md); --seconds N (1200)
+  suites [NAME]    the published tests of drivers and ORMs (tests/suites), fetched from their registries, on PostgreSQL and on Melba:
+                   shares into docs/COMPATIBILITY.md; --minutes N a suite and server (20); not in CI
   tpch             the queries of TPC-H on PostgreSQL and on Melba, the same answers, and times; --scale N (0.01)
   shapes           much of one thing and four times as much (IN lists, columns, partitions, tables), and questions to the catalogs of
                    many tables, beside PostgreSQL; --tables N (2000)
@@ -74,8 +77,8 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, soak, differential, sqllogictest, tpch, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
-runs already, instead of a fresh Melba; differential, sqllogictest, tpch, shapes, compare, dumps, isolation and bulk take --reference for PostgreSQL.
+clients, tour, soak, differential, sqllogictest, suites, tpch, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
+runs already, instead of a fresh Melba; differential, sqllogictest, suites, tpch, shapes, compare, dumps, isolation and bulk take --reference for PostgreSQL.
 MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
 
@@ -182,6 +185,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
             let seconds = options.sqllogictest_seconds.unwrap_or(1200);
             sqllogictest::sqllogictest(&options.name, seconds, options.server, options.reference)
         }
+        "suites" => suites::suites(&options.name, &options.suites, options.server, options.reference),
         "sweep" => sweep::sweep(&options.name, options.server),
         "tpch" => tpch::tpch(&options.tpch, options.server, options.reference),
         "shapes" => shapes::shapes(&options.shapes, options.server, options.reference),
@@ -210,6 +214,7 @@ struct Options {
     soak: soak::Options,
     tpch: tpch::Options,
     shapes: shapes::Options,
+    suites: suites::Options,
     name: String,
 }
 
@@ -253,7 +258,7 @@ impl Options {
                 self.tpch.scale = value.to_owned();
             }
             "--tables" => self.shapes.tables = number()? as usize,
-            "--minutes" => self.longrun.minutes = number()?,
+            "--minutes" => (self.longrun.minutes, self.suites.minutes) = (number()?, Some(number()?)),
             _ => return Err(USAGE.to_owned()),
         }
         Ok(())

@@ -391,7 +391,7 @@ impl Ddl<'_> {
         let options = self.sequence_options(&constraint.options, Some(column.ty))?;
         let letter = constraint.generated_when.as_bytes().first().copied().unwrap_or(b'a');
         self.change_column(relation, at, |col| col.identity = letter);
-        self.create_owned_sequence(relation.oid, at, options, true)
+        self.create_owned_sequence("ALTER TABLE", relation.oid, at, options, true)
     }
 
     fn alter_identity(&self, relation: &Relation, at: usize, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {

@@ -146,7 +146,7 @@ impl Ddl<'_> {
             self.tx.engine.extend_table_tree(tree, &[kind])?;
         }
         for (_, options, identity) in builder.sequences {
-            self.create_owned_sequence(relation.oid, at, options, identity)?;
+            self.create_owned_sequence("ALTER TABLE", relation.oid, at, options, identity)?;
         }
         // The default goes in first: it says what existing rows get.
         let is_default = |c: &Constraint| matches!(c.contype(), ConstrType::ConstrDefault | ConstrType::ConstrGenerated);

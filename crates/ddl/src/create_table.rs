@@ -101,7 +101,7 @@ impl Ddl<'_> {
             self.set_partition_key(relation, spec)?;
         }
         for (column, sequence, identity) in builder.sequences {
-            self.create_owned_sequence(relation, column, sequence, identity)?;
+            self.create_owned_sequence("CREATE TABLE", relation, column, sequence, identity)?;
         }
         self.add_inherited_constraints(relation, &inheritance, &mut builder.constraints)?;
         // Foreign keys may refer to a key that LIKE brings.

@@ -174,6 +174,11 @@ impl<'a> Ddl<'a> {
         self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice));
     }
 
+    /// A message of level DEBUG1, as few as PostgreSQL has: those that clients' tests look for.
+    pub fn debug(&self, message: impl Into<String>) {
+        self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Debug));
+    }
+
     pub fn warning(&self, state: SqlState, message: impl Into<String>) {
         self.session.notice(DbError::new(state, message).severity(melba_types::Severity::Warning));
     }

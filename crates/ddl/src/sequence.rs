@@ -198,8 +198,15 @@ impl Ddl<'_> {
             .collect()
     }
 
-    /// The sequence of a serial or identity column, and the column's default.
-    pub fn create_owned_sequence(&self, table: Oid, column: usize, options: SequenceOptions, identity: bool) -> Result<()> {
+    /// The sequence of a serial or identity column, and the column's default. `statement` is CREATE TABLE or ALTER TABLE.
+    pub fn create_owned_sequence(
+        &self,
+        statement: &str,
+        table: Oid,
+        column: usize,
+        options: SequenceOptions,
+        identity: bool,
+    ) -> Result<()> {
         let relation = self.relation(table)?;
         let catalog = self.catalog();
         let (namespace, name) = match &options.name {
@@ -219,6 +226,8 @@ impl Ddl<'_> {
                 (relation.namespace, name)
             }
         };
+        let place = format!("{}.{}", relation.name, relation.columns[column].name);
+        self.debug(format!("{statement} will create implicit sequence \"{name}\" for serial column \"{place}\""));
         if identity && type_range(relation.columns[column].ty).is_none() {
             bail!(INVALID_PARAMETER_VALUE, "identity column type must be smallint, integer, or bigint");
         }

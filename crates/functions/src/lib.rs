@@ -18,6 +18,7 @@ pub mod format;
 pub mod hash;
 pub mod inet;
 pub mod int;
+pub mod macaddr;
 pub mod math;
 pub mod money;
 pub mod numeric;

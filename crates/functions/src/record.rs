@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use melba_fmgr::io::{binary_in, binary_out, text_in, text_out};
+use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
 use melba_fmgr::type_io::{append_quoted, is_space};
 use melba_fmgr::{CallContext, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup, order};
 use melba_types::key::{self, KeyType};
@@ -199,7 +199,7 @@ fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
         }
         let length = next(&mut rest)?;
         if length == -1 {
-            values.push(Datum::Null);
+            values.push(check_domain(context.session, field.ty, Datum::Null)?);
             continue;
         }
         let (value, tail) = usize::try_from(length).ok().and_then(|n| rest.split_at_checked(n)).ok_or_else(short)?;

@@ -1,6 +1,7 @@
 //! uuid: input and output, comparison, generation.
 
-use std::cmp::Ordering;
+use std::cmp::Ordering as Order;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use melba_fmgr::{ScalarFn, Session, TypeIo, comparison_table, type_io};
 use melba_types::datetime::UNIX_EPOCH_MICROS;
@@ -25,7 +26,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[(
     },
 )];
 
-fn compare(a: &Datum, b: &Datum) -> Ordering {
+fn compare(a: &Datum, b: &Datum) -> Order {
     a.as_uuid().cmp(&b.as_uuid())
 }
 
@@ -38,10 +39,12 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("uuid_hash", |_, a| Ok(Datum::Int4(hash_bytes(&a[0].as_uuid()) as i32))),
     ("uuid_hash_extended", |_, a| Ok(Datum::Int8(hash_bytes_extended(&a[0].as_uuid(), a[1].as_i64() as u64) as i64))),
     ("gen_random_uuid", |c, _| Ok(Datum::Uuid(with_version(random(c.session)?, 4)))),
-    ("uuidv7", |c, _| Ok(Datum::Uuid(version_7(c.session, c.session.clock_timestamp())?))),
+    ("uuidv7", |c, _| Ok(Datum::Uuid(version_7(c.session, ascending_nanos(c.session))?))),
     ("uuidv7_interval", |c, a| {
-        let at = add_interval_to_instant(c.session, c.session.clock_timestamp(), &a[0].as_interval())?;
-        Ok(Datum::Uuid(version_7(c.session, at)?))
+        let nanos = ascending_nanos(c.session);
+        let at = add_interval_to_instant(c.session, nanos.div_euclid(1000) + UNIX_EPOCH_MICROS, &a[0].as_interval())?;
+        let shifted = at.saturating_sub(UNIX_EPOCH_MICROS).saturating_mul(1000).saturating_add(nanos.rem_euclid(1000));
+        Ok(Datum::Uuid(version_7(c.session, shifted)?))
     }),
     ("uuid_extract_timestamp", |_, a| Ok(timestamp(a[0].as_uuid()).map_or(Datum::Null, Datum::Int8))),
     ("uuid_extract_version", |_, a| {
@@ -96,12 +99,23 @@ pub fn with_version(mut uuid: [u8; 16], version: u8) -> [u8; 16] {
     uuid
 }
 
+/// A step of the time that is in version 7, which tells 4096 parts of a millisecond apart.
+const STEP_NANOS: i64 = 1_000_000 / 4096 + 1;
+
+/// Nanoseconds of Unix time, at least a step after those of the call before: UUIDs of version 7 ascend in the order in which a
+/// server has made them. Keys of rows are to have the order of their insertion, and clients rely on that.
+fn ascending_nanos(session: &dyn Session) -> i64 {
+    static LAST: AtomicI64 = AtomicI64::new(0);
+    let now = session.clock_timestamp().saturating_sub(UNIX_EPOCH_MICROS).saturating_mul(1000);
+    let after = |last: i64| now.max(last.saturating_add(STEP_NANOS));
+    after(LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last))).unwrap_or_else(|last| last))
+}
+
 /// Milliseconds of Unix time, twelve bits of the millisecond's fraction, random bits.
-fn version_7(session: &dyn Session, at: i64) -> melba_types::Result<[u8; 16]> {
-    let micros = at.saturating_sub(UNIX_EPOCH_MICROS);
+fn version_7(session: &dyn Session, nanos: i64) -> melba_types::Result<[u8; 16]> {
     let mut uuid = random(session)?;
-    uuid[..6].copy_from_slice(&micros.div_euclid(1000).to_be_bytes()[2..]);
-    let fraction = (micros.rem_euclid(1000) as u32 * 4096 / 1000) as u16;
+    uuid[..6].copy_from_slice(&nanos.div_euclid(1_000_000).to_be_bytes()[2..]);
+    let fraction = (nanos.rem_euclid(1_000_000) * 4096 / 1_000_000) as u16;
     uuid[6..8].copy_from_slice(&fraction.to_be_bytes());
     Ok(with_version(uuid, 7))
 }
@@ -143,6 +157,13 @@ mod tests {
         assert!(parse("a0eebc99-9c0b4ef8-bb6d-6bb9bd380a1").is_none());
         assert!(parse("{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11").is_none());
         assert!(parse("a0eeb-c999c0b-4ef8-bb6d-6bb9bd380a11").is_none());
+    }
+
+    #[test]
+    fn version_7_ascends_within_a_tick_of_the_clock() {
+        let session = crate::testing::session();
+        let made = (0..5000).map(|_| version_7(&session, ascending_nanos(&session)).expect("random bits"));
+        assert!(made.collect::<Vec<_>>().is_sorted_by(|a, b| a[..8] < b[..8]));
     }
 
     #[test]

@@ -447,7 +447,7 @@ pub fn receive(context: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
         let length = i32::from_be_bytes(*head);
         rest = tail;
         if length == -1 {
-            elements.push(Datum::Null);
+            elements.push(check_domain(context.session, element_type, Datum::Null)?);
             continue;
         }
         let (value, tail) = usize::try_from(length)

@@ -166,7 +166,7 @@ impl Session {
             let place = |shown: &str| parameter_place(bind.portal, i) + shown;
             let datum = match (value, bind.parameter_formats.get(i)) {
                 (_, Format::Unknown(code)) => Err(unknown_format(code).context(place(""))),
-                (None, _) => Ok(Datum::Null),
+                (None, _) => melba_fmgr::io::check_domain(&*self.context, *ty, Datum::Null).map_err(|e| e.context(place(""))),
                 (Some(bytes), Format::Text) => {
                     let text = melba_protocol::body::utf8(bytes).map_err(|e| e.context(place("")))?;
                     // log_parameter_max_length_on_error is 0: not a character of it.

@@ -62,7 +62,7 @@ impl Frame<'_> {
         };
         let state = state.unwrap_or(default);
         let message = message.or_else(|| shown.map(|s: Arc<str>| s.to_string())).unwrap_or_else(|| state.to_string());
-        let error = with_options(DbError::new(state, message).severity(severity), options);
+        let error = with_options(DbError::new(state, message).severity(severity).routine("exec_stmt_raise"), options);
         if raise.level == Level::Exception {
             return Err(error);
         }
