@@ -19,6 +19,7 @@ use self::table::{Built, Keys};
 use super::pending::{Pending, give, nulls};
 use crate::team::BuiltTables;
 use crate::{ExecContext, Operator, parallel};
+use melba_expression::Expression;
 use melba_plan::Storage;
 use melba_plan::node::{HashJoinNode, JoinType};
 use melba_spill::{Partitions, Run, RunReader};
@@ -28,6 +29,9 @@ pub(super) use self::probe::join_rows;
 
 /// Rows are split by hash at most so often.
 const LEVELS_MAX: u32 = 4;
+
+/// Keys are looked at for NULLs as long as one of so many is NULL.
+const NULLS_SHARE: usize = 8;
 
 /// Where the rows of one side come from.
 enum Side {
@@ -64,6 +68,8 @@ pub(super) struct HashJoinOp {
     partnered: Option<Bitmap>,
     /// Of NOT IN, as the right side has rows: left rows whose key is NULL do not pass.
     leaves_out_nulls: bool,
+    /// Right rows whose key is NULL are not kept. They find no partner; looking for them pays as long as there are many.
+    drops_nulls: bool,
     /// Row number, within the left part, of the next batch's first row.
     left_row: usize,
     built_from: usize,
@@ -94,6 +100,10 @@ impl HashJoinOp {
         let right = ctx.build(&node.right)?;
         let mut read = Vec::new();
         node.residual.iter().for_each(|condition| condition.columns(&mut read));
+        let drops_nulls = match node.join {
+            JoinType::Right | JoinType::Full | JoinType::RightAnti | JoinType::NotIn => false,
+            _ => !node.right_keys.iter().any(Expression::is_volatile),
+        };
         Ok(HashJoinOp {
             id,
             node,
@@ -109,6 +119,7 @@ impl HashJoinOp {
             probe: None,
             partnered: None,
             leaves_out_nulls: false,
+            drops_nulls,
             left_row: 0,
             built_from: 0,
             work: Vec::new(),
@@ -141,9 +152,27 @@ impl HashJoinOp {
             return Ok(Some(batch));
         }
         match &mut self.sides.1 {
-            Side::Input => self.right.next(ctx, BATCH_ROWS),
+            Side::Input => match self.right.next(ctx, BATCH_ROWS)? {
+                Some(batch) => self.with_keys(ctx, batch).map(Some),
+                None => Ok(None),
+            },
             Side::Run(_, reader) => reader.next_batch(),
         }
+    }
+
+    /// A right batch without the rows whose key is NULL, if any are left out.
+    fn with_keys(&mut self, ctx: &ExecContext, batch: Batch) -> Result<Batch> {
+        if !self.drops_nulls {
+            return Ok(batch);
+        }
+        let keys = Keys { expressions: &self.node.right_keys, parts: &self.node.parts };
+        let rows = keys.not_null(ctx, &batch)?;
+        let kept = rows.as_ref().map_or(batch.rows, Vec::len);
+        self.drops_nulls = kept < batch.rows - batch.rows / NULLS_SHARE;
+        Ok(match rows {
+            Some(rows) => batch.take(&rows),
+            None => batch,
+        })
     }
 
     /// Reads right rows into a table, splits both sides when they do not fit, or leaves the rest for another round.
@@ -205,7 +234,9 @@ impl HashJoinOp {
             return Ok(false);
         }
         ctx.record_timing(self.id, |t| t.workers = gathered.workers as u64);
-        gathered.batches.into_iter().for_each(|batch| rows.append(batch));
+        for batch in gathered.batches {
+            rows.append(self.with_keys(ctx, batch)?);
+        }
         Ok(true)
     }
 
