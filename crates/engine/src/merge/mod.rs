@@ -224,11 +224,12 @@ impl Merger {
         let cpu_start = self.runtime.clock.thread_cpu();
         let outputs = write(&job)?;
         let (before, after) = (Bytes::of(&job.inputs), Bytes::of(&outputs));
-        if tree.as_table().is_some() && before.waiting > after.waiting {
+        if tree.as_table().is_some() && (before.waiting > after.waiting || before.hasty > after.hasty) {
             // Pauses for others, and processors that others had, are not what it costs.
             let cpu = self.runtime.clock.thread_cpu().zip(cpu_start).map(|(now, start)| now.saturating_sub(start));
             let time = cpu.unwrap_or_else(|| self.runtime.clock.monotonic().saturating_sub(start));
-            let waiting = before.waiting - after.waiting;
+            // Compressing again is not judged.
+            let waiting = before.waiting.saturating_sub(after.waiting);
             tree.dense_work.note(waiting, before.stored, after.stored, time, self.options.dense_gain_min_bytes);
         }
         self.store.files.sync_names().map_err(|e| self.runtime.poison(e))?;
@@ -421,16 +422,18 @@ pub(crate) fn reserve(manifest: &mut Manifest, runtime: &Runtime, edits: &[Edit]
     manifest.reserve(edits, names).map_err(|e| if manifest.is_lost() { runtime.poison(e) } else { e })
 }
 
-/// Bytes of some runs, and those in them that wait to become dense.
+/// Bytes of some runs, and those in them that wait to become dense, or were made so in haste.
 struct Bytes {
     stored: u64,
     waiting: u64,
+    hasty: u64,
 }
 
 impl Bytes {
     fn of<R: Described>(runs: &[Arc<Run<R>>]) -> Bytes {
         let described: Vec<Candidate> = runs.iter().map(|run| run.reader.describe()).collect();
-        Bytes { stored: described.iter().map(|c| c.bytes).sum(), waiting: described.iter().map(|c| c.waiting_bytes).sum() }
+        let sum = |of: fn(&Candidate) -> u64| described.iter().map(of).sum();
+        Bytes { stored: sum(|c| c.bytes), waiting: sum(|c| c.waiting_bytes), hasty: sum(|c| c.hasty_bytes) }
     }
 }
 
