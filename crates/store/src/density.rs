@@ -23,6 +23,8 @@ pub struct DenseStatistics {
     pub reference_bytes: u64,
     /// Of the whole tree: bytes of values that wait in segments.
     pub waiting_bytes: u64,
+    /// Of the whole tree: raw bytes of values that a fast level has made dense, about.
+    pub hasty_bytes: u64,
     pub blocks: u64,
     /// Of a sample: what decoding a value's block takes, from the file or the system's cache.
     pub read_mean: Duration,
@@ -42,6 +44,7 @@ impl Tree {
         let Some(table) = self.as_table() else { return Ok(Vec::new()) };
         let readers: Vec<_> = table.levels.read().runs.iter().map(|run| std::sync::Arc::clone(&run.reader)).collect();
         let waiting_bytes = readers.iter().map(|reader| reader.meta().waiting_bytes).sum();
+        let hasty_bytes = readers.iter().map(|reader| reader.meta().hasty_bytes).sum();
         let mut columns: Vec<usize> = readers.iter().flat_map(|r| r.sections()).map(|section| section.column).collect();
         columns.sort_unstable();
         columns.dedup();
@@ -64,6 +67,7 @@ impl Tree {
                 stored_bytes: sum(|section| section.stored_bytes),
                 reference_bytes: sum(|section| section.reference_bytes),
                 waiting_bytes,
+                hasty_bytes,
                 blocks: sum(|section| section.blocks as u64),
                 read_mean,
                 read_p99,

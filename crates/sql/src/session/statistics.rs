@@ -257,10 +257,11 @@ impl StatementContext {
             micros(s.read_mean),
             micros(s.read_p99),
             Datum::Float8(s.merge_time.as_secs_f64()),
-            Datum::text(match (s.is_stopped, s.waiting_bytes) {
-                (true, _) => "stopped",
-                (false, 0) => "done",
-                (false, _) => "waiting",
+            Datum::text(match (s.is_stopped, s.waiting_bytes, s.hasty_bytes) {
+                (true, _, _) => "stopped",
+                (false, 0, 0) => "done",
+                (false, 0, _) => "hasty",
+                (false, _, _) => "waiting",
             }),
         ]
     }
