@@ -13,6 +13,9 @@
 //! 4. Buffers of readers and writers are bounded by the operator's target and are not counted.
 
 mod codec;
+mod merge;
+mod order;
+mod packing;
 mod partition;
 pub mod quicksort;
 mod run;
@@ -25,6 +28,7 @@ use melba_engine::{Held, QueryMemory, TempFile};
 use melba_fmgr::Session;
 use melba_types::Result;
 
+pub use order::{Alone, Threads};
 pub use partition::Partitions;
 pub use run::{Run, RunReader};
 pub use sorter::{Sorted, Sorter};

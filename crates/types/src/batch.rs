@@ -52,16 +52,6 @@ impl Batch {
         self.columns.iter().any(Column::is_stored)
     }
 
-    /// Rows of several batches of equal columns: `picks` are (which batch, which row of it).
-    pub fn gather(batches: &[&Batch], picks: &[(u32, u32)]) -> Batch {
-        let width = batches.first().map_or(0, |b| b.columns.len());
-        let column = |i: usize| {
-            let columns: Vec<&Column> = batches.iter().map(|b| &b.columns[i]).collect();
-            Column::gather(&columns, picks)
-        };
-        Batch { columns: (0..width).map(column).collect(), rows: picks.len() }
-    }
-
     /// Memory in use, about.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Batch>() + self.columns.iter().map(Column::memory_bytes).sum::<usize>()

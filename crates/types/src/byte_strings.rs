@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Room made at once for strings not seen yet: the first one may be longer than all others.
-const RESERVED_BYTES_MAX: usize = 256 << 10;
+pub(crate) const RESERVED_BYTES_MAX: usize = 256 << 10;
 
 /// Varying-width values end to end; value `i` is `bytes[ends[i-1]..ends[i]]`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,12 +52,17 @@ impl ByteStrings {
         self.ends[range].iter().scan(start, |start, &end| Some((end - std::mem::replace(start, end)) as usize))
     }
 
-    /// Appends parts of `source` as values; how many. Short ones are copied without a call, sixteen bytes whatever their length.
+    /// Appends parts of `source` as values; how many.
     pub fn push_parts(&mut self, source: &[u8], parts: impl Iterator<Item = Range<usize>>) -> usize {
+        self.push_parts_of(parts.map(|part| (source, part)))
+    }
+
+    /// Appends parts of any sources as values; how many. Short ones are copied without a call, sixteen bytes whatever their length.
+    pub fn push_parts_of<'a>(&mut self, parts: impl Iterator<Item = (&'a [u8], Range<usize>)>) -> usize {
         const WIDE: usize = 16;
         const GROWTH_BYTES_MAX: usize = 64 << 10;
         let (mut at, before) = (self.bytes.len(), self.ends.len());
-        for Range { start, end } in parts {
+        for (source, Range { start, end }) in parts {
             let length = end - start;
             if self.bytes.len() < at + length + WIDE {
                 self.bytes.resize(at + length + WIDE + at.min(GROWTH_BYTES_MAX), 0);

@@ -3,11 +3,12 @@
 //! Why not Arrow arrays: operators serve one-row statements too, where building and dropping an `ArrayRef` a column
 //! costs more than the work; and PostgreSQL's numeric, interval, array and composite values have no Arrow layout.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
-use crate::byte_strings::ByteStrings;
+use crate::byte_strings::{ByteStrings, RESERVED_BYTES_MAX};
 use crate::coded_strings::CodedStrings;
 use crate::datum::Datum;
 use crate::mantissas::Mantissas;
@@ -304,35 +305,36 @@ impl Column {
     }
 
     /// Rows of several columns of one kind: `picks` are (which column, which row of it).
-    pub fn gather(columns: &[&Column], picks: &[(u32, u32)]) -> Column {
+    ///
+    /// The columns may be thousands, of whose values few are in a processor's cache: nothing is done for each column, and values are read
+    /// so that the processor waits for many at a time.
+    pub fn gather<C: Borrow<Column>>(columns: &[C], picks: &[(u32, u32)]) -> Column {
         macro_rules! pick {
             ($variant:ident) => {{
-                let sources: Option<Vec<_>> = columns
-                    .iter()
-                    .map(|c| match &c.data {
-                        ColumnData::$variant(v) => Some(v),
-                        _ => None,
-                    })
-                    .collect();
-                match sources {
-                    Some(v) => ColumnData::$variant(picks.iter().map(|&(c, r)| v[c as usize][r as usize].clone()).collect()),
+                let value = |&(c, r): &(u32, u32)| match &columns[c as usize].borrow().data {
+                    ColumnData::$variant(v) => Some(v[r as usize].clone()),
+                    _ => None,
+                };
+                let mut values = Vec::with_capacity(picks.len());
+                values.extend(picks.iter().map_while(value));
+                if values.len() < picks.len() {
+                    return gather_values(columns, picks);
+                }
+                ColumnData::$variant(values)
+            }};
+            (strings $variant:ident) => {{
+                let strings = |c: u32| match &columns[c as usize].borrow().data {
+                    ColumnData::$variant(v) => Some(v),
+                    _ => None,
+                };
+                match gather_strings(strings, picks) {
+                    Some(values) => ColumnData::$variant(values),
                     None => return gather_values(columns, picks),
                 }
             }};
-            (strings $variant:ident) => {{
-                let mut out = ByteStrings { ends: Vec::with_capacity(picks.len()), bytes: Vec::new() };
-                for (i, &(c, r)) in picks.iter().enumerate() {
-                    if i == 1 {
-                        out.reserve_like_first(picks.len() - 1);
-                    }
-                    let ColumnData::$variant(v) = &columns[c as usize].data else { return gather_values(columns, picks) };
-                    out.push(v.get(r as usize));
-                }
-                ColumnData::$variant(out)
-            }};
         }
         let Some(first) = columns.first() else { return Column::new(ColumnData::Bool(Vec::new())) };
-        let data = match &first.data {
+        let data = match &first.borrow().data {
             ColumnData::Bool(_) => pick!(Bool),
             ColumnData::Int2(_) => pick!(Int2),
             ColumnData::Int4(_) => pick!(Int4),
@@ -350,10 +352,10 @@ impl Column {
             ColumnData::Coded(_) | ColumnData::Stored(_) => return gather_values(columns, picks),
         };
         let mut validity = None;
-        if columns.iter().any(|c| c.validity.is_some()) {
+        if picks.iter().any(|(c, _)| columns[*c as usize].borrow().validity.is_some()) {
             let mut bits = Bitmap::filled(picks.len(), true);
             for (to, &(c, r)) in picks.iter().enumerate() {
-                if columns[c as usize].is_null(r as usize) {
+                if columns[c as usize].borrow().is_null(r as usize) {
                     bits.set(to, false);
                 }
             }
@@ -465,10 +467,34 @@ impl Column {
 }
 
 /// `Column::gather` for columns that are held differently.
-fn gather_values(columns: &[&Column], picks: &[(u32, u32)]) -> Column {
-    let mut out = columns[0].take(&[]);
-    picks.iter().for_each(|&(c, r)| out.push(columns[c as usize].get(r as usize)));
+fn gather_values<C: Borrow<Column>>(columns: &[C], picks: &[(u32, u32)]) -> Column {
+    let Some(first) = columns.first() else { return Column::new(ColumnData::Bool(Vec::new())) };
+    let mut out = first.borrow().take(&[]);
+    picks.iter().for_each(|&(c, r)| out.push(columns[c as usize].borrow().get(r as usize)));
     out
+}
+
+/// Picked strings; `None` when some column holds them differently.
+fn gather_strings<'a>(strings: impl Fn(u32) -> Option<&'a ByteStrings>, picks: &[(u32, u32)]) -> Option<ByteStrings> {
+    /// So many are looked at before they are copied.
+    const AHEAD: usize = 64;
+    let mut out = ByteStrings { ends: Vec::with_capacity(picks.len()), bytes: Vec::new() };
+    let mut found: Vec<(&[u8], Range<usize>)> = Vec::with_capacity(AHEAD);
+    for (i, some) in picks.chunks(AHEAD).enumerate() {
+        found.clear();
+        for &(c, r) in some {
+            let strings = strings(c)?;
+            found.push((&strings.bytes, strings.range(r as usize)));
+        }
+        // One read after the other, none of which waits for another; copying would wait for each string.
+        let first = |(bytes, range): &(&[u8], Range<usize>)| bytes.get(range.start).copied().unwrap_or(0);
+        std::hint::black_box(found.iter().fold(0, |all, string| all ^ first(string)));
+        out.push_parts_of(found.drain(..));
+        if i == 0 {
+            out.bytes.reserve((out.bytes.len() / some.len()).saturating_mul(picks.len()).min(RESERVED_BYTES_MAX));
+        }
+    }
+    Some(out)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Numerics of one scale as words.
 
+use std::borrow::Borrow;
+
 use crate::column::{Column, ColumnData};
 use crate::numeric::{Numeric, SMALL_SCALE_MAX};
 
@@ -36,18 +38,13 @@ impl Mantissas {
         fits
     }
 
-    /// Rows of several columns, when all of them are words of one scale: `picks` are (which column, which row of it).
-    pub(crate) fn gather(columns: &[&Column], picks: &[(u32, u32)]) -> Option<Mantissas> {
-        let words = |column: &&Column| if let ColumnData::Numeric(v) = &column.data { Some(v.scale) } else { None };
-        let scale = columns.first().and_then(words)?;
-        if columns.iter().any(|column| words(column) != Some(scale)) {
-            return None;
-        }
-        let value = |&(column, row): &(u32, u32)| match &columns[column as usize].data {
-            ColumnData::Numeric(v) => v.values[row as usize],
-            _ => 0,
-        };
-        Some(Mantissas { values: picks.iter().map(value).collect(), scale })
+    /// Rows of several columns, when all that are picked are words of one scale: `picks` are (which column, which row of it).
+    pub(crate) fn gather<C: Borrow<Column>>(columns: &[C], picks: &[(u32, u32)]) -> Option<Mantissas> {
+        let words =
+            |column: u32| if let ColumnData::Numeric(v) = &columns[column as usize].borrow().data { Some(v) } else { None };
+        let scale = words(picks.first()?.0)?.scale;
+        let value = |&(column, row): &(u32, u32)| words(column).filter(|v| v.scale == scale).map(|v| v.values[row as usize]);
+        Some(Mantissas { values: picks.iter().map(value).collect::<Option<_>>()?, scale })
     }
 }
 

@@ -1,5 +1,5 @@
 //! Sorting: keys are encoded to bytes once and compared as bytes. What does not fit is sorted in runs (`spill::Sorter`). Each member of
-//! a team sorts its part of the input; then all parts are merged.
+//! a team collects its part of the input; then the members sort all of it, each ranges of keys.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use melba_expression::Vector;
 use melba_expression::key::KeyPart;
 use melba_plan::Storage;
 use melba_plan::node::SortNode;
-use melba_spill::{Sorted, Sorter};
+use melba_spill::{Sorted, Sorter, Threads};
 use melba_types::BATCH_ROWS;
 
 /// Top-N keeps a heap up to this many rows, and sorts everything beyond.
@@ -60,7 +60,7 @@ impl SortOp {
         let bound = self.bound(ctx)?;
         let heap = bound.filter(|n| *n <= HEAP_ROWS_MAX);
         let sorters = if bound == Some(0) { Vec::new() } else { self.sorters(ctx, bound, heap)? };
-        let sorted = Sorter::merge(ctx.resources(), sorters, bound)?;
+        let sorted = Sorter::merge(ctx.resources(), sorters, bound, &Members { ctx, node: &self.node })?;
         ctx.record_timing(self.id, |t| {
             let method = match (sorted.on_disk, heap) {
                 (true, _) => "external merge",
@@ -94,6 +94,19 @@ impl SortOp {
             parallel::each_batch(ctx, &node.input, |batch| collector.push(ctx, batch))?;
             collector.finish()
         })
+    }
+}
+
+/// The threads that sort what was collected.
+struct Members<'a> {
+    ctx: &'a ExecContext<'a>,
+    node: &'a SortNode,
+}
+
+impl Threads for Members<'_> {
+    fn each<I: Send, T: Send>(&self, items: Vec<I>, f: impl Fn(I) -> T + Sync) -> Result<Vec<T>> {
+        let f = |ctx: &ExecContext, item| ctx.check_interrupt().map(|()| f(item));
+        parallel::each_of(self.ctx, self.node.workers, &self.node.input, items, f)
     }
 }
 
@@ -156,12 +169,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The sorter with all rows that may be wanted, in order.
+    /// The sorter with all rows that may be wanted.
     fn finish(mut self) -> Result<Sorter> {
         if let Some(top) = self.top.filter(|top| !top.is_over) {
             self.sorter.push(top.all, top.keys)?;
         }
-        self.sorter.sort();
         Ok(self.sorter)
     }
 }

@@ -1,0 +1,170 @@
+//! Sorted rows, in memory and in runs, read as one.
+
+use melba_types::merge_heap::MergeHeap;
+use melba_types::{BATCH_ROWS, Batch, ByteStrings, Column, ColumnData, Result};
+
+use super::order::{Entry, head};
+use super::{Run, RunReader};
+
+/// Rows in memory, in order.
+#[derive(Default)]
+pub(super) struct Ordered {
+    /// By column, by list.
+    columns: Vec<Vec<Column>>,
+    keys: Vec<ByteStrings>,
+    parts: Vec<Vec<Entry>>,
+    /// The part that is read, and how far.
+    part: usize,
+    at: usize,
+}
+
+impl Ordered {
+    /// `parts`: places in the lists of batches and keys, in order.
+    pub fn new(batches: Vec<Batch>, keys: Vec<ByteStrings>, parts: Vec<Vec<Entry>>) -> Ordered {
+        let width = batches.first().map_or(0, |batch| batch.columns.len());
+        let mut columns: Vec<Vec<Column>> = (0..width).map(|_| Vec::with_capacity(batches.len())).collect();
+        for batch in batches {
+            columns.iter_mut().zip(batch.columns).for_each(|(lists, column)| lists.push(column));
+        }
+        Ordered { columns, keys, parts, part: 0, at: 0 }
+    }
+
+    /// The next rows, their keys as a last column if wanted.
+    pub fn next(&mut self, limit: usize, with_keys: bool) -> Option<Batch> {
+        while self.at == self.parts.get(self.part)?.len() {
+            // Entries that have been read are of no use.
+            self.parts[self.part] = Vec::new();
+            (self.part, self.at) = (self.part + 1, 0);
+        }
+        let part = &self.parts[self.part];
+        let some = &part[self.at..self.at.saturating_add(limit).min(part.len())];
+        let picks: Vec<(u32, u32)> = some.iter().map(|e| (e.list, e.row)).collect();
+        let mut columns: Vec<Column> = self.columns.iter().map(|lists| Column::gather(lists, &picks)).collect();
+        if with_keys {
+            let mut keys = ByteStrings::default();
+            some.iter().for_each(|e| keys.push(self.keys[e.list as usize].get(e.row as usize)));
+            columns.push(Column::new(ColumnData::Bytes(keys)));
+        }
+        self.at += some.len();
+        Some(Batch { columns, rows: picks.len() })
+    }
+}
+
+/// Several inputs in order, read as one. The last column of their batches is the key.
+pub(super) struct Merge {
+    cursors: Vec<Cursor>,
+    /// Where the keys of all begin to differ.
+    from: usize,
+    /// Cursors with rows left.
+    heap: MergeHeap,
+    /// Those that cursors, and the answer in the making, point into.
+    batches: Vec<Batch>,
+}
+
+struct Cursor {
+    input: Input,
+    batch: usize,
+    row: usize,
+}
+
+enum Input {
+    Run(RunReader),
+    Memory(Ordered),
+}
+
+impl Input {
+    fn next_batch(&mut self) -> Result<Option<Batch>> {
+        match self {
+            Input::Run(reader) => reader.next_batch(),
+            Input::Memory(rows) => Ok(rows.next(BATCH_ROWS, true)),
+        }
+    }
+}
+
+/// The key that a cursor is at.
+fn key<'a>(cursors: &[Cursor], batches: &'a [Batch], cursor: u32) -> &'a [u8] {
+    let Cursor { batch, row, .. } = &cursors[cursor as usize];
+    match batches[*batch].columns.last().map(|c| &c.data) {
+        Some(ColumnData::Bytes(keys)) => keys.get(*row),
+        _ => &[],
+    }
+}
+
+impl Merge {
+    /// Of nothing yet; `from`: where the keys of all begin to differ.
+    pub fn new(from: usize) -> Merge {
+        Merge { cursors: Vec::new(), from, heap: MergeHeap::default(), batches: Vec::new() }
+    }
+
+    pub fn add_run(&mut self, run: &Run) -> Result<()> {
+        self.add(Input::Run(run.reader()))
+    }
+
+    pub fn add_memory(&mut self, rows: Ordered) -> Result<()> {
+        self.add(Input::Memory(rows))
+    }
+
+    fn add(&mut self, mut input: Input) -> Result<()> {
+        if let Some(batch) = input.next_batch()? {
+            self.cursors.push(Cursor { input, batch: self.batches.len(), row: 0 });
+            self.batches.push(batch);
+        }
+        Ok(())
+    }
+
+    /// After all inputs were added.
+    pub fn begin(&mut self) {
+        let key = |cursor| key(&self.cursors, &self.batches, cursor);
+        self.heap = MergeHeap::new((0..self.cursors.len() as u32).map(|i| (i, head(key(i), self.from))), key);
+    }
+
+    pub fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        let mut picks: Vec<(u32, u32)> = Vec::new();
+        while picks.len() < limit
+            && let Some(top) = self.heap.least()
+        {
+            let cursor = &mut self.cursors[top as usize];
+            picks.push((cursor.batch as u32, cursor.row as u32));
+            let ended = !cursor.advance(&mut self.batches)?;
+            let key = |cursor| key(&self.cursors, &self.batches, cursor);
+            match ended {
+                true => self.heap.remove(key),
+                false => self.heap.advance(head(key(top), self.from), key),
+            }
+        }
+        if picks.is_empty() {
+            return Ok(None);
+        }
+        let width = self.batches.first().map_or(0, |batch| batch.columns.len());
+        let column = |i: usize| Column::gather(&self.batches.iter().map(|b| &b.columns[i]).collect::<Vec<&Column>>(), &picks);
+        let batch = Batch { columns: (0..width).map(column).collect(), rows: picks.len() };
+        self.drop_read();
+        Ok(Some(batch))
+    }
+
+    /// Forgets batches that have been read.
+    fn drop_read(&mut self) {
+        if self.batches.len() <= self.cursors.len() {
+            return;
+        }
+        let mut read = std::mem::take(&mut self.batches);
+        for cursor in self.heap.inputs() {
+            let cursor = &mut self.cursors[cursor as usize];
+            self.batches.push(std::mem::take(&mut read[cursor.batch]));
+            cursor.batch = self.batches.len() - 1;
+        }
+    }
+}
+
+impl Cursor {
+    /// Goes to the next row; false at the end.
+    fn advance(&mut self, batches: &mut Vec<Batch>) -> Result<bool> {
+        self.row += 1;
+        if self.row >= batches[self.batch].rows {
+            let Some(batch) = self.input.next_batch()? else { return Ok(false) };
+            (self.batch, self.row) = (batches.len(), 0);
+            batches.push(batch);
+        }
+        Ok(true)
+    }
+}
