@@ -125,7 +125,7 @@ impl Planner<'_> {
         self.note_computed(AGGREGATE, &all.aggregates);
         let below = stage.node.estimate;
         let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
-        let scatters = self.scatters(&groups, of_input, below.rows);
+        let scatters = self.scatters(&exprs, &groups, of_input, below.rows);
         let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
@@ -194,7 +194,7 @@ impl Planner<'_> {
             having: vec![],
             sorted: false,
             workers: self.workers_for_aggregate(&input, 1, &own, &[]),
-            scatters: self.scatters(&own, rows, below.rows),
+            scatters: self.scatters(&all, &own, rows, below.rows),
             groups: own,
             input,
         };
@@ -229,11 +229,22 @@ impl Planner<'_> {
 
     /// Into how many parts a team is to split the rows by their keys first; 0: not at all. With many groups of few rows each, members
     /// would collect most groups more than once, in tables that fit no cache.
-    fn scatters(&self, groups: &[Expression], count: f64, rows: f64) -> usize {
-        if count < SCATTERED_GROUPS_MIN || rows > count * SCATTERED_ROWS_A_GROUP_MAX || !may_scatter(groups) {
+    fn scatters(&self, exprs: &[Expr], groups: &[Expression], count: f64, rows: f64) -> usize {
+        if count < SCATTERED_GROUPS_MIN || rows > count * SCATTERED_ROWS_A_GROUP_MAX || !self.may_scatter(exprs, groups) {
             return 0;
         }
         ((count / SCATTERED_GROUPS_A_PART) as usize).next_power_of_two().clamp(SCATTERED_PARTS_MIN, SCATTERED_PARTS_MAX)
+    }
+
+    /// Keys that are computed may be long, or differ when they are computed again; the beginning of a column's value does neither. A single
+    /// integer is often in the table's order, where the members' groups hardly meet, or close to others, which makes it an array's index.
+    fn may_scatter(&self, exprs: &[Expr], groups: &[Expression]) -> bool {
+        let is_short = |(expr, group): (&Expr, &Expression)| !group.makes_values() || self.beginning_of(expr).is_some();
+        let suits = !groups.iter().any(Expression::is_volatile) && exprs.iter().zip(groups).all(is_short);
+        match (exprs, groups) {
+            ([expr], [group]) if matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8) => suits && self.is_sparse(expr),
+            _ => suits,
+        }
     }
 
     /// Rows of `input` are aggregated; direct arguments read the values of the group.
@@ -325,14 +336,6 @@ const SCATTERED_PARTS_MIN: usize = 32;
 const SCATTERED_PARTS_MAX: usize = 256;
 /// With more rows a group most rows meet a group that their member has already.
 const SCATTERED_ROWS_A_GROUP_MAX: f64 = 3.0;
-
-/// Keys that are computed may be long, or differ when they are computed again. A single integer is often in the table's order, where
-/// the members' groups hardly meet.
-fn may_scatter(groups: &[Expression]) -> bool {
-    let is_computed = |group: &Expression| group.is_volatile() || group.makes_values();
-    let is_integer = matches!(groups, [group] if matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8));
-    !is_integer && !groups.iter().any(is_computed)
-}
 
 fn same_list(a: &[Expr], b: &[Expr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))

@@ -20,6 +20,12 @@ const PATTERN: f64 = 0.05;
 const LIST_ELEMENTS: f64 = 10.0;
 /// Of an array in a system relation: the columns of a key most of all.
 const CATALOG_ELEMENTS: f64 = 2.0;
+/// Functions that give the first characters of a text: substr, substring, left.
+const SUBSTR: Oid = Oid(877);
+const SUBSTRING: Oid = Oid(936);
+const LEFT: Oid = Oid(3060);
+/// As many places a group as an aggregate has in an array at most.
+const SPARSE_PLACES: f64 = 16.0;
 /// Days have so many microseconds.
 const DAY_MICROS: f64 = 86_400_000_000.0;
 
@@ -185,9 +191,32 @@ impl Planner<'_> {
                     }
                 }
             });
+            if let Some((entry, column, Some(characters))) = self.beginning_of(expr)
+                && let Some(estimate) = self.estimate(entry, column)
+            {
+                of_one = of_one.min(estimate.distinct_beginnings(characters));
+            }
             groups *= if is_known { of_one.max(1.0) } else { (rows * 0.1).max(1.0) };
         }
         groups.clamp(1.0, rows.max(1.0))
+    }
+
+    /// The entry and the column whose values an expression gives the first characters of, and how many, if that is known.
+    pub fn beginning_of(&self, expr: &Expr) -> Option<(usize, usize, Option<usize>)> {
+        let Expr::Function(call) = expr else { return None };
+        let (of, characters) = match (call.function, &call.args[..]) {
+            (SUBSTR | SUBSTRING, [of, from, characters]) if matches!(self.constant(from)?, Datum::Int4(1)) => (of, characters),
+            (LEFT, [of, characters]) => (of, characters),
+            _ => return None,
+        };
+        let (entry, column) = self.column_of(of)?;
+        let known = self.constant(characters).and_then(|count| if let Datum::Int4(count) = count { Some(count) } else { None });
+        Some((entry, column, known.and_then(|count| usize::try_from(count).ok())))
+    }
+
+    /// Whether a column of integers has its values in no order, and so far apart that they are no index of an array.
+    pub fn is_sparse(&self, expr: &Expr) -> bool {
+        self.estimate_of(expr).is_some_and(|estimate| estimate.is_sparse(SPARSE_PLACES))
     }
 
     /// Distinct values of a column; `None` when nothing is known.

@@ -104,6 +104,19 @@ impl ColumnEstimate {
         (values > 0.0).then(|| below / values)
     }
 
+    /// How many different beginnings of so many characters the values may have: at most as many as there are values.
+    pub fn distinct_beginnings(&self, characters: usize) -> f64 {
+        // A character has as many bytes at least; more of them would only make more beginnings.
+        let digits = characters.saturating_sub(self.prefix.len()).min(i32::MAX as usize) as i32;
+        if self.spans.is_empty() { self.distinct } else { self.alphabet.base().powi(digits).min(self.distinct) }
+    }
+
+    /// Whether the values lie in no order in the table, and are numbers with more than so many places for each.
+    pub fn is_sparse(&self, places: f64) -> bool {
+        let width = extent(&self.spans).map_or(0.0, |(min, max)| max - min);
+        width > self.distinct * places && depth(&self.spans, self.spans.len()) >= BESIDE_EACH_OTHER
+    }
+
     /// Whether no value can be at a point.
     pub fn excludes(&self, point: Point<'_>) -> bool {
         let place = match point {
@@ -138,9 +151,13 @@ impl Alphabet {
         met.fold(Alphabet { first, last }, |all, class| Alphabet { first: all.first.min(class.0), last: all.last.max(class.1) })
     }
 
+    fn base(self) -> f64 {
+        f64::from(self.last.saturating_sub(self.first)) + 1.0
+    }
+
     /// The fraction with a string's bytes as digits.
     fn place_of(self, bytes: &[u8]) -> f64 {
-        let base = f64::from(self.last.saturating_sub(self.first)) + 1.0;
+        let base = self.base();
         let mut unit = 1.0;
         let mut place = 0.0;
         // More digits than an f64 holds say nothing.
@@ -197,21 +214,29 @@ fn distinct(kind: Kind, counts: &[(f64, f64)], spans: &[Span]) -> f64 {
     if let [(_, distinct)] = counts {
         return *distinct;
     }
-    let (min, max) = spans.iter().fold((f64::MAX, f64::MIN), |(min, max), span| (min.min(span.min), max.max(span.max)));
-    let width = max - min;
-    // How many chunks cover a value.
-    let depth = if spans.is_empty() || width <= 0.0 {
-        counts.len() as f64
-    } else {
-        (spans.iter().map(|span| span.max - span.min).sum::<f64>() / width).clamp(1.0, counts.len() as f64)
-    };
+    let depth = depth(spans, counts.len());
     let of_chunk = |(values, distinct): &(f64, f64)| {
         if depth < BESIDE_EACH_OTHER { *distinct } else { distinct_of_sample(*values, *distinct) }
     };
     let all = counts.iter().map(of_chunk).sum::<f64>() / depth;
     let is_integer = matches!(kind, Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Char);
-    let most = if is_integer && !spans.is_empty() { values.min(width + 1.0) } else { values };
+    let most = extent(spans).filter(|_| is_integer).map_or(values, |(min, max)| values.min(max - min + 1.0));
     all.min(most)
+}
+
+/// The least and the greatest place.
+fn extent(spans: &[Span]) -> Option<(f64, f64)> {
+    spans.iter().map(|span| (span.min, span.max)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// How many of some chunks cover a value; `spans`: those of all or none of them.
+fn depth(spans: &[Span], chunks: usize) -> f64 {
+    match extent(spans) {
+        Some((min, max)) if max > min => {
+            (spans.iter().map(|span| span.max - span.min).sum::<f64>() / (max - min)).clamp(1.0, chunks as f64)
+        }
+        _ => chunks as f64,
+    }
 }
 
 /// How large a set is of which `values` random draws met `distinct` members: D with D * (1 - exp(-values / D)) = distinct.
@@ -252,6 +277,7 @@ mod tests {
     fn distinct_values_of_chunks_beside_each_other_add_up() {
         let chunks: Vec<Vec<i64>> = (0..10).map(|c| (0..10_000).map(|i| c * 2_500 + i / 4).collect()).collect();
         about(ints(&chunks).distinct, 25_000.0);
+        assert!(!ints(&chunks).is_sparse(0.5));
     }
 
     #[test]
@@ -259,6 +285,7 @@ mod tests {
         for of in [100, 10_000, 30_000, 200_000] {
             let chunks: Vec<Vec<i64>> = (0..20).map(|c| draws(30_000, of, c + 1)).collect();
             about(ints(&chunks).distinct, of as f64);
+            assert!(ints(&chunks).is_sparse(0.5) && !ints(&chunks).is_sparse(2.0));
         }
     }
 
@@ -266,6 +293,8 @@ mod tests {
     fn a_key_has_as_many_values_as_rows() {
         let chunks: Vec<Vec<i64>> = (0..10).map(|c| (0..10_000).map(|i| i * 10 + c).collect()).collect();
         about(ints(&chunks).distinct, 100_000.0);
+        // One of ten places has a value in each chunk, and all have one in some.
+        assert!(!ints(&chunks).is_sparse(2.0));
     }
 
     #[test]
@@ -300,6 +329,8 @@ mod tests {
         about(below("13199999999") - below("13100000000"), 0.1);
         about(below("13100999999") - below("13100000000"), 0.001);
         about(below("138") - below("130"), 0.8);
+        about(estimate.distinct_beginnings(4), 100.0);
+        assert_eq!((estimate.distinct_beginnings(2), estimate.distinct_beginnings(11)), (1.0, 10_000.0));
     }
 
     #[test]
