@@ -173,6 +173,10 @@ impl Session {
                 Ok(Some(data)) => data,
                 Ok(None) => break,
                 Err(error) => {
+                    // A session that must end is woken by closing the reading side: that is why there is no more to read.
+                    if let Some(ends) = self.state.interrupt.must_end() {
+                        return Err(ends.context(copy.place()));
+                    }
                     self.lost_sync = error.sqlstate() != SqlState::QUERY_CANCELED;
                     return Err(error.context(copy.place()));
                 }
