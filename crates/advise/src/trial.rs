@@ -18,8 +18,8 @@ const READS: u64 = 300;
 const READS_BEFORE: u64 = 50;
 /// A table has settled when its size stayed the same for so many looks.
 const SETTLED_LOOKS: usize = 4;
-const SETTLED_WITHIN: usize = 300;
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const SETTLED_WITHIN: usize = 1500;
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What a column took by one method, without its keys.
 #[derive(Clone, Copy, Debug)]
