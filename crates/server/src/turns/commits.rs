@@ -79,8 +79,12 @@ impl<S> Commits<S> {
             match state.company.missing(write) {
                 Some((missing, until)) if until > now => {
                     state.wake_at = state.waiting.len() + missing;
-                    state = self.wake.wait_briefly(&self.state, state, until - now);
+                    let late;
+                    (state, late) = self.wake.wait_briefly(&self.state, state, until - now);
                     state.wake_at = 0;
+                    if late && !state.is_stopped {
+                        return Some(std::mem::take(&mut state.waiting));
+                    }
                 }
                 _ => return Some(std::mem::take(&mut state.waiting)),
             }

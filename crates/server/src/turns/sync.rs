@@ -51,18 +51,18 @@ impl Condvar {
         (self.wait(guard), false)
     }
 
-    /// Waits for a notification, or so long.
+    /// Waits for a notification, or so long, which is not for ever for the checker either; true: none came for that long.
     #[cfg(not(test))]
-    pub fn wait_briefly<'a, T>(&self, _: &'a Mutex<T>, guard: MutexGuard<'a, T>, time: Duration) -> MutexGuard<'a, T> {
-        self.wait_for(guard, time).0
+    pub fn wait_briefly<'a, T>(&self, _: &'a Mutex<T>, guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {
+        self.wait_for(guard, time)
     }
 
-    /// Waits while others do as much as the checker lets them.
+    /// Waits while others do as much as the checker lets them; it chooses whether that was so long.
     #[cfg(test)]
-    pub fn wait_briefly<'a, T>(&self, mutex: &'a Mutex<T>, guard: MutexGuard<'a, T>, _: Duration) -> MutexGuard<'a, T> {
+    pub fn wait_briefly<'a, T>(&self, mutex: &'a Mutex<T>, guard: MutexGuard<'a, T>, _: Duration) -> (MutexGuard<'a, T>, bool) {
         drop(guard);
         shuttle::thread::yield_now();
-        mutex.lock()
+        (mutex.lock(), super::model::random(2) == 0)
     }
 
     /// Waits for a notification.
