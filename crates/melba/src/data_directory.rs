@@ -90,14 +90,17 @@ fn check_is_ours(data: &Path) -> std::io::Result<Option<String>> {
     for entry in std::fs::read_dir(data)? {
         let entry = entry?;
         let name = entry.file_name();
-        let extension = Path::new(&name).extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
+        // What a first start that was cut short had not renamed yet.
+        let renamed = Path::new(&name).file_stem().filter(|_| Path::new(&name).extension().is_some_and(|e| e == "new"));
+        let name = renamed.unwrap_or(&name);
+        let extension = Path::new(name).extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
         let is_of_start =
-            matches!(name.to_str(), Some("wal" | "segments" | "temp" | "log" | "reserve" | "authentication.secret"));
+            matches!(name.to_str(), Some(MANIFEST | "wal" | "segments" | "temp" | "log" | "reserve" | "authentication.secret"));
         if !is_of_start && name != "lost+found" && !PREPARED.contains(&extension.as_str()) {
             return Ok(Some(format!(
                 "directory \"{shown}\" is not empty, and holds no database of Melba: there is \"{}\"\n  \
                  hint: Choose an empty directory, or one that does not exist yet.",
-                name.to_string_lossy()
+                entry.file_name().to_string_lossy()
             )));
         }
     }
@@ -116,4 +119,21 @@ fn set_umask(mask: u32) {
 fn own_account() -> u32 {
     // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::geteuid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_start_that_was_cut_short_leaves_nothing_foreign() {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        for name in ["melba.conf.new", "server.lock", "MANIFEST.new", "authentication.secret.new"] {
+            std::fs::write(data.path().join(name), "").expect("a file");
+        }
+        assert_eq!(check_is_ours(data.path()).expect("it is read"), None);
+        std::fs::write(data.path().join("letter.new"), "").expect("a file");
+        let refusal = check_is_ours(data.path()).expect("it is read");
+        assert!(refusal.is_some_and(|text| text.contains("there is \"letter.new\"")));
+    }
 }
