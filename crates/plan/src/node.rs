@@ -472,6 +472,11 @@ impl JoinType {
         matches!(self, JoinType::Left | JoinType::Full | JoinType::Anti | JoinType::NotIn)
     }
 
+    /// Right rows without a partner are given, too.
+    pub fn keeps_unmatched_right(self) -> bool {
+        matches!(self, JoinType::Right | JoinType::Full | JoinType::RightAnti)
+    }
+
     /// Rows of the right side come once all left rows are read.
     pub fn gives_right_last(self) -> bool {
         matches!(self, JoinType::Right | JoinType::Full | JoinType::RightSemi | JoinType::RightAnti)

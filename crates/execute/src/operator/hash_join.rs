@@ -100,10 +100,8 @@ impl HashJoinOp {
         let right = ctx.build(&node.right)?;
         let mut read = Vec::new();
         node.residual.iter().for_each(|condition| condition.columns(&mut read));
-        let drops_nulls = match node.join {
-            JoinType::Right | JoinType::Full | JoinType::RightAnti | JoinType::NotIn => false,
-            _ => !node.right_keys.iter().any(Expression::is_volatile),
-        };
+        let needs_nulls = node.join.keeps_unmatched_right() || node.join == JoinType::NotIn;
+        let drops_nulls = !needs_nulls && !node.right_keys.iter().any(Expression::is_volatile);
         Ok(HashJoinOp {
             id,
             node,
@@ -315,7 +313,7 @@ impl HashJoinOp {
         }
         let pairs: Vec<(Run, Run)> = lefts.finish()?.into_iter().zip(rights.finish()?).collect();
         self.batches += pairs.len() as u64 - u64::from(self.level == 0);
-        let needs_left = !matches!(node.join, JoinType::Right | JoinType::Full | JoinType::RightAnti);
+        let needs_left = !node.join.keeps_unmatched_right();
         let needs_right = !node.join.keeps_unmatched_left();
         let pairs = pairs.into_iter().rev().filter(|(left, right)| match () {
             () if needs_left && left.rows == 0 => false,
