@@ -32,6 +32,7 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 const USAGE: &str = "usage: cargo xtask <task>
 
@@ -111,13 +112,13 @@ fn root() -> PathBuf {
 }
 
 fn ci() -> Result<(), String> {
-    cargo(&["fmt", "--all", "--check"])?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
-    tidy::check(&root())?;
-    cargo(&["test", "--workspace", "--quiet"])?;
-    threads()?;
-    sim::ci()?;
-    simsql::ci()?;
+    step("fmt", || cargo(&["fmt", "--all", "--check"]))?;
+    step("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
+    step("tidy", || tidy::check(&root()))?;
+    step("test", || cargo(&["test", "--workspace", "--quiet"]))?;
+    step("threads", threads)?;
+    step("sim", sim::ci)?;
+    step("simsql", simsql::ci)?;
     for task in [
         "clients",
         "tour",
@@ -134,11 +135,19 @@ fn ci() -> Result<(), String> {
         "dumps",
         "isolation",
     ] {
-        server_task(task, &[])?;
+        step(task, || server_task(task, &[]))?;
     }
-    server_task("shapes", &["--tables", "400"])?;
-    powercut::ci()?;
-    differential::ci()
+    step("shapes", || server_task("shapes", &["--tables", "400"]))?;
+    step("powercut", powercut::ci)?;
+    step("differential", differential::ci)
+}
+
+/// Runs a part of CI and says how long it took.
+fn step(name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let began = Instant::now();
+    run()?;
+    println!("ci: {name} took {} s", began.elapsed().as_secs());
+    Ok(())
 }
 
 /// Tests that run under a model checker for threads, with a feature of their crates. Bugs on purpose must be found.
