@@ -8,7 +8,8 @@ use melba_tree::{Const, Expr, ParamKind, Query};
 use melba_types::{Datum, Result};
 
 use super::context::StatementContext;
-use super::pipeline::{Planned, Purpose, analysis, plan_analyzed};
+use super::planned::Planned;
+use super::planning::{Purpose, analysis, plan_analyzed};
 use melba_parse::Statement;
 
 /// The arbiters cannot be known before the parameters are.

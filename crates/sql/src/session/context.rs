@@ -26,12 +26,11 @@ use super::backends::{Activity, Backends};
 use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
 use super::interrupt::Interrupt;
+use super::language::LanguageState;
 use super::names::SearchPath;
-use super::plpgsql::{ProgramCache, SpareFrames};
 use super::portals::Portals;
-use super::prepared::Prepared;
+use super::prepared::NamedStatements;
 use super::resets::Resets;
-use super::routine::BodyCache;
 use super::shown_cache::ShownCache;
 use super::statement_counts::{LocalCounts, StatementCounts};
 use super::user::User;
@@ -254,16 +253,14 @@ pub struct SessionState {
     pub temporary_namespace: Mutex<Oid>,
     /// Temporary tables that are emptied or dropped at a commit.
     pub on_commit: Mutex<Vec<(Oid, OnCommit)>>,
-    /// The named ones.
-    pub(super) prepared: Mutex<HashMap<String, Arc<Prepared>>>,
+    pub(super) prepared: Arc<NamedStatements>,
     pub(super) portals: Portals,
-    pub(super) routines: BodyCache,
-    pub(super) programs: ProgramCache,
+    pub(super) language_sql: LanguageState,
+    pub(super) language_plpgsql: LanguageState,
     /// The tables of triggers that run, within each other.
     pub(super) running_triggers: Arc<Mutex<Vec<Oid>>>,
     /// What a backup by this session holds.
     pub(super) backup: Mutex<Option<melba_engine::Backup>>,
-    pub(super) spare_frames: SpareFrames,
     pub(super) domain_checks: Mutex<DomainChecks>,
     pub(super) shown: Mutex<ShownCache>,
 }
@@ -304,13 +301,12 @@ impl SessionState {
             statements: instance.statements.join(),
             temporary_namespace: Mutex::default(),
             on_commit: Mutex::default(),
-            prepared: Mutex::default(),
+            prepared: Arc::default(),
             portals: Portals::default(),
-            routines: BodyCache::default(),
-            programs: ProgramCache::default(),
+            language_sql: LanguageState::default(),
+            language_plpgsql: LanguageState::default(),
             running_triggers: Arc::default(),
             backup: Mutex::default(),
-            spare_frames: SpareFrames::default(),
             domain_checks: Mutex::default(),
             shown: Mutex::default(),
         }

@@ -12,7 +12,7 @@ use pg_query::protobuf::{CopyStmt, node::Node as N};
 
 use super::activity::Activity;
 use super::created_file;
-use super::portal::{CopyIn, CopyOut, Outcome};
+use super::outcome::{CopyIn, CopyOut, Outcome};
 use super::progress::{Command, Running};
 use melba_analyze::ExprKind;
 use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};

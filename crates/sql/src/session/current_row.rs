@@ -5,7 +5,8 @@ use std::sync::Arc;
 use melba_types::{Datum, DbError, Oid, Result, bail};
 
 use super::context::StatementContext;
-use super::portal::{Portal, PortalState, Tag};
+use super::outcome::Tag;
+use super::portal::{Portal, PortalState};
 use super::portals::no_cursor;
 use super::positioned::Position;
 

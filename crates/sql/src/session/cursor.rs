@@ -10,8 +10,9 @@ use melba_parse::Statement;
 use melba_spill::Resources;
 
 use super::context::{SessionState, StatementContext};
-use super::pipeline;
-use super::portal::{Declared, Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows, Tag};
+use super::execution;
+use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
+use super::portal::{Declared, Portal, PortalState, Rewind, Rows};
 use super::portals::no_cursor;
 use super::prepared::nested;
 
@@ -38,7 +39,7 @@ impl StatementContext {
             bail!(DUPLICATE_CURSOR, "cursor \"{name}\" already exists");
         }
         let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
-        let (columns, source, positions) = pipeline::open_cursor(self, &inner, types, parameters.clone())?;
+        let (columns, source, positions) = execution::open_cursor(self, &inner, types, parameters.clone())?;
         let rewind = if option(SCROLL) {
             Rewind::Always
         } else if option(NO_SCROLL) {

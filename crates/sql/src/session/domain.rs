@@ -8,7 +8,7 @@ use melba_fmgr::Session;
 use melba_types::{Batch, Datum, DbError, Oid, Result, err};
 
 use super::context::StatementContext;
-use super::pipeline::analysis;
+use super::planning::analysis;
 use melba_analyze::analyze_stored_domain_check;
 use melba_expression::compile_domain_check;
 use melba_expression::{Evaluation, Expression, NoSubPlans};

@@ -6,7 +6,7 @@ use melba_types::{Batch, Column, ColumnData, Datum, Oid, Result, float, oids};
 
 use super::client::Client;
 use super::extended::unknown_format;
-use super::portal::ResultColumn;
+use super::outcome::ResultColumn;
 use super::value_io::ValueIo;
 
 /// Longer values are not copied into the output.

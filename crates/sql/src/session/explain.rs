@@ -10,9 +10,12 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::{DefElem, ExplainStmt};
 
 use super::context::StatementContext;
-use super::pipeline;
-use super::portal::{Outcome, ResultColumn, StoredRows, Tag};
+use super::execution;
+use super::outcome;
+use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
+use super::planning;
 use super::serialization::Serialization;
+use super::values;
 use melba_parse::nodes::{option_text, options};
 use melba_plan::explain::{ExplainOptions, explain, explain_document};
 use melba_plan::explain_document::{self as document, Format, Value};
@@ -141,7 +144,7 @@ pub(super) fn run(
             let prepared = context.session.prepared.lock().get(&execute.name).cloned();
             let prepared =
                 prepared.ok_or_else(|| err!(UNDEFINED_PSTATEMENT, "prepared statement \"{}\" does not exist", execute.name))?;
-            let values = pipeline::evaluate(context, &execute.params, &prepared.parameter_types)?;
+            let values = values::evaluate(context, &execute.params, &prepared.parameter_types)?;
             match &prepared.statement {
                 Some(s) if is_query(&s.node) => {
                     plan_lines(context, tx, &s.node, &options, &prepared.parameter_types, &values.into())?
@@ -152,7 +155,7 @@ pub(super) fn run(
         (_, Some(node)) => plan_lines(context, tx, node, &options, parameter_types, parameters)?,
         (_, None) => no_plan(&options),
     };
-    let source = Box::new(StoredRows(vec![pipeline::text_rows(vec![lines])].into_iter()));
+    let source = Box::new(StoredRows(vec![outcome::text_rows(vec![lines])].into_iter()));
     Ok(Outcome::Rows { columns: columns(s, &context.catalog)?, source, tag: Tag::Fixed("EXPLAIN".into()), formats: Vec::new() })
 }
 
@@ -172,10 +175,10 @@ fn plan_lines(
     parameters: &Arc<[Datum]>,
 ) -> Result<Vec<String>> {
     let started = Instant::now();
-    let planned = pipeline::plan_query(context, node, types, true)?;
+    let planned = planning::plan_query(context, node, types, true)?;
     let planning = started.elapsed();
     planned.plan.check_constants()?;
-    pipeline::lock_relations(tx, &planned.plan)?;
+    execution::lock_relations(tx, &planned.plan)?;
     planned.permissions.check(&context.catalog, context.user.oid)?;
     let mut serialization = options.serialize.zip(planned.columns.as_ref()).map(|(format, columns)| {
         let types = columns.iter().map(|column| column.ty).collect();
@@ -184,7 +187,7 @@ fn plan_lines(
     let started = Instant::now();
     let mut take = |batch: &Batch| serialization.as_mut().map_or(Ok(()), |s| s.take(&**context, batch));
     let timings = match options.plan.analyze {
-        true => pipeline::run_measured(context, tx, &planned, parameters, &mut take)?,
+        true => execution::run_measured(context, tx, &planned, parameters, &mut take)?,
         false => Vec::new(),
     };
     let execution = started.elapsed();

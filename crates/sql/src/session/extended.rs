@@ -12,7 +12,8 @@ use melba_types::BATCH_ROWS;
 use super::Session;
 use super::cache::{self, Cached};
 use super::client::Client;
-use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows};
+use super::outcome::{Outcome, ResultColumn, StoredRows};
+use super::portal::{Portal, PortalState, Rewind, Rows};
 use super::prepared::{Bound, BoundName, Prepared, shape_changed};
 use super::run::ends_failed_block;
 use super::statement_counts::measure::{Measured, rows_of};
@@ -321,7 +322,7 @@ impl Session {
         let tag = match self.start(bound)? {
             Outcome::Rows { mut source, tag, .. } => {
                 // A statement with effects runs to its end although only part of its result may be fetched.
-                if tag != super::portal::Tag::Counted("SELECT") {
+                if tag != super::outcome::Tag::Counted("SELECT") {
                     let mut batches = Vec::new();
                     while let Some(batch) = source.next(BATCH_ROWS)? {
                         batches.push(batch);
@@ -335,7 +336,7 @@ impl Session {
             Outcome::CopyIn { format, columns, copy } => self.copy_in(format, columns, copy, client)?,
             Outcome::CopyOut { format, columns, copy } => self.copy_out(format, columns, copy, client)?,
         };
-        portal.state = PortalState::Finished { had_rows: false, tag: super::portal::Tag::Fixed(tag.clone()) };
+        portal.state = PortalState::Finished { had_rows: false, tag: super::outcome::Tag::Fixed(tag.clone()) };
         Ok(Some(tag))
     }
 

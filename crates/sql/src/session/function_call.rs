@@ -11,9 +11,9 @@ use super::client::Client;
 use super::context::StatementContext;
 use super::extended::{too_long, unknown_format};
 use super::large_objects::is_large_object_function;
-use super::pipeline;
 use super::transaction::{Block, aborted};
 use super::value_io::ValueIo;
+use super::values;
 
 impl Session {
     /// Calls the function and sends what it gives.
@@ -70,7 +70,7 @@ const PIECES: [&str; 6] = ["be_loread", "be_lowrite", "be_lo_lseek", "be_lo_lsee
 /// what they write stays in the transaction's buffer until something else looks, as a descriptor that is opened for reading does.
 fn call(context: &StatementContext, function: &Function, arguments: Vec<Datum>) -> Result<Datum> {
     if !is_large_object_function(&function.source) {
-        return pipeline::call_function(context, function, arguments);
+        return values::call_function(context, function, arguments);
     }
     if arguments.iter().any(Datum::is_null) {
         return Ok(Datum::Null);

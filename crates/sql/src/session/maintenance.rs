@@ -6,7 +6,7 @@ use melba_engine::RelationLockMode;
 use melba_types::{Result, SqlState, bail, err};
 use pg_query::protobuf::{ClusterStmt, RangeVar, ReindexObjectType, ReindexStmt};
 
-use super::portal::Outcome;
+use super::outcome::Outcome;
 use super::vacuum::everything;
 use melba_ddl::{Ddl, undefined_relation};
 use melba_parse::nodes::{option_bool, option_text, options};

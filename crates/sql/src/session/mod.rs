@@ -21,18 +21,24 @@ mod copy;
 mod created_file;
 mod current_row;
 mod cursor;
+mod ddl_context;
+mod deferred;
 mod define;
 mod domain;
 mod encode;
 mod engine_info;
 pub mod engine_settings;
+mod execution;
 mod explain;
 mod extended;
+mod filling;
 mod function_call;
 pub mod interrupt;
+mod language;
 mod large_objects;
 mod listing;
 mod literals;
+mod local_settings;
 mod log_state;
 mod logging;
 mod maintenance;
@@ -40,12 +46,16 @@ mod monitoring;
 pub mod names;
 mod notifications;
 mod notify;
-pub mod pipeline;
+mod outcome;
+mod pipeline;
+mod planned;
+mod planning;
 mod plpgsql;
-pub mod portal;
+mod portal;
 mod portals;
 mod positioned;
 mod prepared;
+mod prepared_query;
 mod procedure_transactions;
 mod progress;
 mod reset;
@@ -64,11 +74,13 @@ mod statement_counts;
 mod statistics;
 mod system;
 mod system_rows;
+mod temporary;
 pub mod transaction;
 pub mod user;
 mod utility;
 mod vacuum;
 mod value_io;
+mod values;
 
 pub use backup::BACKUP_HINT;
 pub use melba_settings::{self as settings, socket_options, value as setting_value};
@@ -157,7 +169,7 @@ impl Session {
         let (context, context_versions) = state::first_context(&state, &derived);
         state.watch_temporary_files();
         Session {
-            prepared: PreparedStatements::new(state.clone()),
+            prepared: PreparedStatements::new(state.prepared.clone()),
             context: Arc::new(context),
             context_versions,
             server_settings: state.instance.settings_version(),
@@ -402,7 +414,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Their queries, and functions, hold the state in which they are.
         self.state.portals.clear();
-        self.state.spare_frames.clear();
+        plpgsql::end_statement(&self.state);
         self.state.instance.statements.leave(&self.state.statements);
     }
 }

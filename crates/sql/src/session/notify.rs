@@ -4,7 +4,7 @@ use melba_types::{Datum, Result, bail};
 use pg_query::protobuf::node::Node as N;
 
 use super::context::StatementContext;
-use super::portal::Outcome;
+use super::outcome::Outcome;
 use melba_transaction::Tx;
 
 /// Runs LISTEN, NOTIFY or UNLISTEN; `None`: it is another statement.

@@ -11,7 +11,8 @@ use hashbrown::HashMap;
 use melba_protocol::Format;
 use melba_types::{DbError, Result, Seldom, bail, err};
 
-use super::portal::{Listed, Portal, PortalState, ResultColumn};
+use super::outcome::ResultColumn;
+use super::portal::{Listed, Portal, PortalState};
 
 #[derive(Default)]
 pub(super) struct Portals {

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use hashbrown::HashMap;
 use melba_types::{Datum, DbError, Oid, Result, err};
 
 use melba_parse::Statement;
 use melba_serverlog::Policy;
+use parking_lot::Mutex;
 use pg_query::NodeEnum;
 
-use super::context::SessionState;
-use super::pipeline::{Analyzed, Compiled};
-use super::portal::ResultColumn;
+use super::outcome::ResultColumn;
+use super::planned::{Analyzed, Compiled};
 
 /// A statement that was parsed and analyzed: by Parse, by PREPARE, or as part of a query string.
 #[derive(Debug)]
@@ -118,19 +119,22 @@ pub(super) fn nested(node: Option<&NodeEnum>, outer: &Statement) -> Result<Arc<S
     Ok(Arc::new(Statement { node, literals: Vec::new(), row_literals: 0, ..Statement::clone(outer) }))
 }
 
+/// Prepared statements that have a name.
+pub(super) type NamedStatements = Mutex<HashMap<String, Arc<Prepared>>>;
+
 /// Prepared statements by name. Named ones are in the session's shared state, where functions find them.
 pub(super) struct PreparedStatements {
     unnamed: Option<Arc<Prepared>>,
-    state: Arc<SessionState>,
+    named: Arc<NamedStatements>,
 }
 
 impl PreparedStatements {
-    pub fn new(state: Arc<SessionState>) -> PreparedStatements {
-        PreparedStatements { unnamed: None, state }
+    pub fn new(named: Arc<NamedStatements>) -> PreparedStatements {
+        PreparedStatements { unnamed: None, named }
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Prepared>> {
-        if name.is_empty() { self.unnamed.clone() } else { self.state.prepared.lock().get(name).cloned() }
+        if name.is_empty() { self.unnamed.clone() } else { self.named.lock().get(name).cloned() }
     }
 
     /// Adds a statement, or replaces it.
@@ -138,16 +142,16 @@ impl PreparedStatements {
         if name.is_empty() {
             self.unnamed = Some(prepared);
         } else {
-            self.state.prepared.lock().insert(name.to_owned(), prepared);
+            self.named.lock().insert(name.to_owned(), prepared);
         }
     }
 
     pub fn remove(&mut self, name: &str) -> Option<Arc<Prepared>> {
-        if name.is_empty() { self.unnamed.take() } else { self.state.prepared.lock().remove(name) }
+        if name.is_empty() { self.unnamed.take() } else { self.named.lock().remove(name) }
     }
 
     pub fn clear(&mut self) {
         self.unnamed = None;
-        self.state.prepared.lock().clear();
+        self.named.lock().clear();
     }
 }

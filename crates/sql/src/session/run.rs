@@ -1,4 +1,4 @@
-//! Running one statement: analysis, execution by the session itself or by the pipeline, and sending what it gives.
+//! Running one statement: analysis, execution by the session itself or through `pipeline`, and sending what it gives.
 
 use std::sync::Arc;
 
@@ -14,8 +14,10 @@ use super::Session;
 use super::client::Client;
 use super::command;
 use super::encode::RowEncoder;
+use super::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
 use super::pipeline;
-use super::portal::{CopyIn, CopyOut, Outcome, ResultColumn, Rewind, RowSource, Rows, Tag};
+use super::planned::Compiled;
+use super::portal::{Rewind, Rows};
 use super::prepared::{Bound, Prepared, nested};
 use super::routine;
 use super::transaction::{Block, aborted};
@@ -35,7 +37,7 @@ impl Session {
             statement: None,
             parameter_types: parameter_types.to_vec(),
             columns: None,
-            compiled: pipeline::Compiled::default(),
+            compiled: Compiled::default(),
             from_sql: false,
             prepared_at: self.statement_start,
             executions: Default::default(),

@@ -4,7 +4,7 @@ use melba_types::{DbError, Result, bail};
 use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 
 use super::Session;
-use super::portal::Outcome;
+use super::outcome::Outcome;
 use super::set::argument_text;
 use super::transaction::prevent_in_block;
 use melba_settings::table::{Class, Context};

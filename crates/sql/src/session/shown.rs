@@ -5,7 +5,7 @@ use melba_tree::{Command, Query};
 use melba_types::{Oid, Result};
 
 use super::context::StatementContext;
-use super::pipeline::analysis;
+use super::planning::analysis;
 use melba_analyze::{
     RoutineScope, analyze_in_routine, analyze_stored_domain_check, analyze_stored_expression, analyze_view, routine_statements,
     stored_trigger_condition, trigger_entries,

@@ -10,7 +10,7 @@ use melba_parse::{Parsed, Statement};
 use super::Session;
 use super::cache::Cached;
 use super::client::Client;
-use super::portal::Outcome;
+use super::outcome::Outcome;
 use super::prepared::{Bound, Prepared};
 use super::statement_counts::measure::rows_of;
 
@@ -86,12 +86,12 @@ impl Session {
             Ok(prepared) => Arc::new(prepared),
             Err(error) => {
                 // That there are parameters at all is the first thing to say.
-                super::pipeline::refuse_parameters(self.context(), statement)?;
+                super::planning::refuse_parameters(self.context(), statement)?;
                 return Err(error);
             }
         };
         if !prepared.parameter_types.is_empty() {
-            super::pipeline::refuse_parameters(self.context(), statement)?;
+            super::planning::refuse_parameters(self.context(), statement)?;
         }
         let reusable = parsed.statements.len() == 1 && prepared.compiled.is_reusable();
         let entry = Cached::Query { parsed: parsed.clone(), prepared: reusable.then(|| prepared.clone()) };
@@ -109,7 +109,7 @@ impl Session {
                 None => return false,
             }
         }
-        super::pipeline::fails_when_planned(self.context(), &statement)
+        super::planning::fails_when_planned(self.context(), &statement)
     }
 
     fn run_simple(&mut self, bound: Bound, client: &mut dyn Client) -> Result<String> {

@@ -16,6 +16,7 @@ use super::Session;
 use super::context::{SessionState, StatementContext, format_settings};
 use super::engine_settings::set_commit_delay;
 use super::names::SearchPath;
+use super::plpgsql;
 use super::prepared::Prepared;
 use super::statement_counts::tracking::Tracking;
 use super::transaction::{Block, IsolationLevel, Modes};
@@ -439,7 +440,7 @@ impl Session {
     /// The transaction that has ended lives on no longer than its statements.
     fn forget_transaction(&mut self) {
         self.state.activity.set_transaction_start(0);
-        self.state.spare_frames.clear();
+        plpgsql::end_statement(&self.state);
         if !self.derived.transaction_timeout.is_zero() {
             self.state.interrupt.end_transaction();
         }
@@ -450,7 +451,7 @@ impl Session {
 
     /// The end of a statement: commits when it had the transaction to itself.
     pub(super) fn finish_command(&mut self) -> Result<()> {
-        self.state.spare_frames.clear();
+        plpgsql::end_statement(&self.state);
         match &self.transaction {
             Some(_) if self.block == Block::None => self.commit_transaction(),
             Some(transaction) => {
@@ -478,7 +479,7 @@ impl Session {
     /// The checks of constraints that wait for the transaction's end.
     pub(super) fn run_deferred_checks(&mut self) -> Result<()> {
         match self.transaction.as_ref().is_some_and(|t| !t.tx.deferred.is_empty()) {
-            true => super::define::run_deferred(self.context(), true),
+            true => super::deferred::run_deferred(self.context(), true),
             false => Ok(()),
         }
     }
@@ -487,7 +488,7 @@ impl Session {
     fn run_on_commit(&mut self) -> Result<()> {
         match self.transaction.is_none() || self.state.on_commit.lock().is_empty() {
             true => Ok(()),
-            false => super::define::run_on_commit(self.context()),
+            false => super::temporary::run_on_commit(self.context()),
         }
     }
 
@@ -560,7 +561,7 @@ impl Session {
     pub(super) fn end_temporary(&mut self) -> Result<()> {
         self.statement_start = self.state.instance.cluster.clock.now_micros();
         self.begin_transaction(self.derived.default_modes)?;
-        super::define::end_temporary(self.context())?;
+        super::temporary::end_temporary(self.context())?;
         self.commit_transaction()
     }
 

@@ -98,7 +98,7 @@ impl StatementContext {
 
     /// Whether rows of a relation, or a column of it, can be changed.
     fn is_updatable(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let cx = super::pipeline::analysis(self);
+        let cx = super::planning::analysis(self);
         let relation = Oid(args[0].as_oid());
         if source == "pg_relation_is_updatable" {
             return melba_analyze::updatable_events(&cx, relation, args[1].as_bool(), None).map(Datum::Int4);

@@ -15,12 +15,13 @@ use melba_parse::command::is_session_statement;
 use super::Session;
 use super::context::{SessionState, StatementContext};
 use super::cursor::HOLD;
-use super::portal::{Outcome, Portal, PortalState, ResultColumn, Rewind, Rows, StoredRows, Tag};
+use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
+use super::portal::{Portal, PortalState, Rewind, Rows};
 use super::portals::no_cursor;
 use super::prepared::{Bound, Prepared, nested};
 use super::set::modes_of;
 use super::transaction::{Block, prevent_in_block, require_block};
-use super::{command, pipeline};
+use super::{command, outcome, pipeline, planning, values};
 
 fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })
@@ -187,7 +188,7 @@ impl Session {
     fn run_prepare(&mut self, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
         let inner = self.context().check_prepare(prepare, statement)?;
         let context = self.context();
-        let types = prepare.argtypes.iter().map(|t| pipeline::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
+        let types = prepare.argtypes.iter().map(|t| planning::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
         let mut prepared = self.prepare(Some(inner), &types)?;
         prepared.from_sql = true;
         self.prepared.insert(&prepare.name, Arc::new(prepared));
@@ -202,7 +203,7 @@ impl Session {
             return Err(err!(SYNTAX_ERROR, "wrong number of parameters for prepared statement \"{}\"", execute.name)
                 .detail(format!("Expected {expected} parameters but got {given}.")));
         }
-        let parameters = pipeline::evaluate(self.context(), &execute.params, &prepared.parameter_types)?;
+        let parameters = values::evaluate(self.context(), &execute.params, &prepared.parameter_types)?;
         // Positions of errors refer to the prepared text, which the client did not just send.
         self.set_source_of(&prepared);
         self.start(Bound { prepared, parameters: parameters.into() })
@@ -270,7 +271,7 @@ impl StatementContext {
         if is_session_statement(&inner.node) {
             return Err(DbError::unsupported("PREPARE of a statement about the session in a function"));
         }
-        let types = prepare.argtypes.iter().map(|t| pipeline::resolve_type(self, t)).collect::<Result<Vec<Oid>>>()?;
+        let types = prepare.argtypes.iter().map(|t| planning::resolve_type(self, t)).collect::<Result<Vec<Oid>>>()?;
         let analyzed = pipeline::analyze(self, &inner, &types)?;
         let prepared = Prepared::new(inner, analyzed, self.statement_start);
         self.session.prepared.lock().insert(prepare.name.clone(), Arc::new(Prepared { from_sql: true, ..prepared }));
@@ -300,7 +301,7 @@ impl StatementContext {
         let columns = self.show_columns(show)?;
         let lines = self.show_lines(&show.name)?;
         let batch = if columns.len() == 1 {
-            pipeline::text_rows(vec![lines.into_iter().map(|(_, value, _)| value).collect()])
+            outcome::text_rows(vec![lines.into_iter().map(|(_, value, _)| value).collect()])
         } else {
             let mut table = vec![Vec::new(), Vec::new(), Vec::new()];
             for (name, value, description) in lines {
@@ -308,7 +309,7 @@ impl StatementContext {
                 table[1].push(value);
                 table[2].push(description.to_owned());
             }
-            pipeline::text_rows(table)
+            outcome::text_rows(table)
         };
         let source = Box::new(StoredRows(vec![batch].into_iter()));
         Ok(Outcome::Rows { columns, source, tag: Tag::Fixed("SHOW".to_owned()), formats: Vec::new() })

@@ -9,7 +9,7 @@ use melba_toast::Method;
 use melba_types::{Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
-use super::portal::Outcome;
+use super::outcome::Outcome;
 use melba_ddl::{Ddl, undefined_relation};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 

@@ -17,7 +17,9 @@ use melba_tree::{Command, Distinct, Expr, ParamKind, Query, Var};
 use melba_types::{Datum, DbError, Oid, Record, Result, SqlState, bail, err, oids};
 use pg_query::NodeEnum;
 
-use super::super::pipeline::{self, Planned, analysis};
+use super::super::execution;
+use super::super::planned::Planned;
+use super::super::planning::{self, analysis};
 use super::frame::{Frame, Typed};
 use super::program::{Prepared, Shape, Simple, Source, What};
 use super::sql::{is_misuse, misuse};
@@ -312,8 +314,8 @@ impl Frame<'_> {
             return self.simple(query, names);
         }
         let planned = match wanted {
-            Wanted::Cursor => pipeline::plan_cursor_in_routine(&self.context, query)?,
-            _ => pipeline::plan_in_routine(&self.context, query)?,
+            Wanted::Cursor => planning::plan_cursor_in_routine(&self.context, query)?,
+            _ => planning::plan_within(&self.context, query)?,
         };
         Ok(What::Query(Box::new(planned)))
     }
@@ -323,7 +325,7 @@ impl Frame<'_> {
         let permissions = Permissions::of(&query, catalog);
         let cx = analysis(&self.context);
         if catalog.has_user_functions() && inline_routines(&cx, &mut query)? && simple_target(&query).is_none() {
-            return Ok(What::Query(Box::new(pipeline::plan_in_routine(&self.context, query)?)));
+            return Ok(What::Query(Box::new(planning::plan_within(&self.context, query)?)));
         }
         let Some(target) = simple_target(&query) else { return Err(DbError::internal("the value is gone")) };
         let typmod = target.typmod();
@@ -422,7 +424,7 @@ impl Frame<'_> {
 
     /// A query over the variables as they are now, begun.
     pub fn execution(&self, prepared: &Prepared, planned: &Planned) -> Result<Execution> {
-        pipeline::execution(&self.context, &self.tx, planned, &self.parameters(prepared), self.view)
+        execution::execution(&self.context, &self.tx, planned, &self.parameters(prepared), self.view)
     }
 
     /// The values of a piece's parameters as they are now.

@@ -3,7 +3,7 @@
 use melba_plpgsql::tree::{Expression, Loop, RowSource, Scroll, Target, VariableType};
 use melba_types::{Array, Datum, DbError, Oid, Result, bail, err, oids};
 
-use super::super::pipeline::analysis;
+use super::super::planning::analysis;
 use super::expression::Wanted;
 use super::frame::{Flow, Frame, Typed};
 use super::value::RowShape;

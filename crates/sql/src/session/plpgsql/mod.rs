@@ -17,11 +17,13 @@ mod program;
 mod raise;
 mod result;
 mod sql;
+mod state;
 mod statement;
 mod trigger;
 mod utility;
 mod value;
 
 pub(super) use frame::{Control, TransactionControl};
-pub(super) use program::{ProgramCache, validate};
-pub(super) use result::{SpareFrames, call_again, call_rows, call_trigger, call_value, run_do};
+pub(super) use program::validate;
+pub(super) use result::{call_again, call_rows, call_trigger, call_value, run_do};
+pub(super) use state::end_statement;

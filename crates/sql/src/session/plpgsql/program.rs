@@ -16,7 +16,9 @@ use melba_types::{DbError, Oid, Result, bail, err, oids};
 use parking_lot::Mutex;
 
 use super::super::context::StatementContext;
-use super::super::pipeline::{Planned, analysis};
+use super::super::planned::Planned;
+use super::super::planning::analysis;
+use super::state::State;
 use super::trigger;
 
 /// Functions that are kept; beyond them the cache starts anew.
@@ -220,14 +222,14 @@ impl Program {
         key: (Oid, Box<[Oid]>, Oid),
         make: impl FnOnce() -> Result<Program>,
     ) -> Result<Arc<Program>> {
-        if let Some(known) = context.session.programs.lock().get(&key)
+        if let Some(known) = State::of(&context.session).programs.lock().get(&key)
             && Arc::ptr_eq(&known.catalog, &context.catalog)
             && known.path == context.path.path
         {
             return Ok(known.clone());
         }
         let program = Arc::new(make()?);
-        let mut cache = context.session.programs.lock();
+        let mut cache = State::of(&context.session).programs.lock();
         if cache.len() >= PROGRAMS_MAX {
             cache.clear();
         }

@@ -19,9 +19,10 @@ use melba_spill::{Place, Resources, Store};
 use melba_types::{BATCH_ROWS, Batch, Column, Datum, DbError, Kind, Oid, Record, Result, Seldom, bail, err, oids};
 
 use super::super::context::StatementContext;
-use super::super::routine::LocalSettings;
+use super::super::local_settings::LocalSettings;
 use super::frame::{Control, Frame, Typed};
 use super::program::{Program, compile_error};
+use super::state::State;
 use super::trigger;
 
 /// What a function has returned so far.
@@ -92,7 +93,7 @@ pub fn call_value(
     }
     let mut frame = start(context.clone(), function, call, Control::NONE)?;
     let value = frame.value()?;
-    context.session.spare_frames.give_back(function.oid, frame);
+    State::of(&context.session).spare_frames.give_back(function.oid, frame);
     Ok(value)
 }
 
@@ -373,14 +374,14 @@ impl SpareFrames {
 
 /// Calls a function with a spare frame, if there is one that fits.
 pub fn call_again(caller: &StatementContext, call: &RoutineCall<'_>) -> Option<Result<Datum>> {
-    let mut frame = caller.session.spare_frames.take(call.function)?;
+    let mut frame = State::of(&caller.session).spare_frames.take(call.function)?;
     if !frame.fits(caller, call) {
         return None;
     }
     frame.begin_again(call);
     let result = frame.value();
     if result.is_ok() {
-        caller.session.spare_frames.give_back(call.function, frame);
+        State::of(&caller.session).spare_frames.give_back(call.function, frame);
     }
     Some(result)
 }

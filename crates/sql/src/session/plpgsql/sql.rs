@@ -12,10 +12,10 @@ use melba_types::{BATCH_ROWS, Batch, Datum, DbError, Oid, Result, SqlState, bail
 use pg_query::NodeEnum;
 use pg_query::protobuf::CallStmt;
 
-use super::super::pipeline;
-use super::super::portal::{Outcome, ResultColumn, RowSource as Source, StoredRows, Tag};
+use super::super::outcome::{Outcome, ResultColumn, RowSource as Source, StoredRows, Tag};
 use super::super::positioned::Position;
 use super::super::routine;
+use super::super::{execution, planning};
 use super::expression::{Names, Wanted};
 use super::frame::{Frame, Typed};
 use super::program::{Prepared, Source as Place, What};
@@ -108,7 +108,7 @@ impl Frame<'_> {
                 self.check_command(planned.plan.command)?;
                 self.note_use();
                 let parameters = self.parameters(prepared);
-                let outcome = pipeline::begin(&self.context, &self.tx, planned, parameters, self.view)?;
+                let outcome = execution::begin(&self.context, &self.tx, planned, parameters, self.view)?;
                 return rows_of(outcome, planned.positions.clone());
             }
             What::Simple(simple) => {
@@ -133,8 +133,8 @@ impl Frame<'_> {
         }
         self.check_may_run(&statement.node)?;
         self.note_use();
-        let planned = pipeline::plan_cursor(&self.context, &statement.node, types)?;
-        let outcome = pipeline::begin(&self.context, &self.tx, &planned, values, self.view)?;
+        let planned = planning::plan_cursor(&self.context, &statement.node, types)?;
+        let outcome = execution::begin(&self.context, &self.tx, &planned, values, self.view)?;
         rows_of(outcome, planned.positions)
     }
 
@@ -148,8 +148,8 @@ impl Frame<'_> {
     fn dynamic_execution(&mut self, statement: &Statement, types: &[Oid], values: &Arc<[Datum]>) -> Result<Execution> {
         self.check_may_run(&statement.node)?;
         self.note_use();
-        let planned = pipeline::plan_query(&self.context, &statement.node, types, false)?;
-        pipeline::execution(&self.context, &self.tx, &planned, values, self.view)
+        let planned = planning::plan_query(&self.context, &statement.node, types, false)?;
+        execution::execution(&self.context, &self.tx, &planned, values, self.view)
     }
 
     /// The text that EXECUTE runs.
@@ -275,7 +275,7 @@ impl Frame<'_> {
                 return Err(misuse(err!(SYNTAX_ERROR, "INTO used with a command that cannot return data")));
             }
             let shape = RowShape::of(&execution.plan().columns);
-            let rows = pipeline::running(&self.tx, execution);
+            let rows = execution::running(&self.tx, execution);
             let rule = IntoRule { changes: !is_select, is_static: must_go_somewhere };
             return self.store_rows(rows, &shape, into, rule);
         }

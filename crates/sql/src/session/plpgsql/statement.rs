@@ -153,7 +153,7 @@ impl Frame<'_> {
             let value = self.evaluate(value, Wanted::Any)?;
             let ty = self.types[*variable];
             if ty.oid != value.ty || ty.typmod != value.typmod {
-                let collation = super::super::pipeline::analysis(&self.context).collation_of_type(value.ty);
+                let collation = super::super::planning::analysis(&self.context).collation_of_type(value.ty);
                 self.types[*variable] = VariableType { oid: value.ty, typmod: value.typmod, collation, is_record: false };
                 // The conditions compare with a value of another type now.
                 for (_, condition, _) in branches {

@@ -8,8 +8,8 @@ use melba_types::{DbError, Result, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::DiscardMode;
 
-use super::super::portal::Outcome;
-use super::super::{command, explain, pipeline, routine};
+use super::super::outcome::Outcome;
+use super::super::{command, define, explain, prepared_query, routine};
 use super::frame::{Control, Frame};
 use super::sql::misuse;
 
@@ -32,7 +32,7 @@ impl Frame<'_> {
             _ => {
                 self.note_use();
                 self.refresh();
-                pipeline::execute_utility(&self.context, &self.tx, statement)
+                define::execute_utility(&self.context, &self.tx, statement)
             }
         }
     }
@@ -58,7 +58,7 @@ impl Frame<'_> {
             NodeEnum::FetchStmt(s) => context.session.run_fetch(s),
             NodeEnum::ClosePortalStmt(s) => context.session.run_close(&s.portalname),
             NodeEnum::PrepareStmt(s) => context.prepare_in_routine(s, statement),
-            NodeEnum::ExecuteStmt(s) => pipeline::execute_prepared(&context, &self.tx, s),
+            NodeEnum::ExecuteStmt(s) => prepared_query::execute_prepared(&context, &self.tx, s),
             NodeEnum::DeallocateStmt(s) => context.session.run_deallocate(s),
             NodeEnum::DiscardStmt(s) => context.discard_in_routine(DiscardMode::try_from(s.target).unwrap_or_default()),
             _ => Err(DbError::unsupported("a statement about the session in a function")),

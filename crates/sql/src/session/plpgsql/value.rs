@@ -9,8 +9,8 @@ use melba_plpgsql::tree::{Expression, Target, VariableType};
 use melba_tree::{Expr, OutputColumn, Var};
 use melba_types::{Batch, Datum, DbError, Oid, Record, Result, bail, err, oids};
 
-use super::super::pipeline::analysis;
-use super::super::portal::ResultColumn;
+use super::super::outcome::ResultColumn;
+use super::super::planning::analysis;
 use super::expression::Wanted;
 use super::frame::{Frame, Typed};
 

@@ -9,7 +9,8 @@ use melba_types::{Oid, Result, err};
 use parking_lot::Mutex;
 
 use super::super::context::StatementContext;
-use super::super::pipeline::{self, Planned, analysis};
+use super::super::planned::Planned;
+use super::super::planning::{self, analysis};
 use super::shares_view;
 use melba_analyze::{ResultForm, RoutineResult, RoutineScope, analyze_in_routine, check_routine_statement, routine_statements};
 use melba_parse::Statement;
@@ -20,7 +21,7 @@ use melba_tree::OutputColumn;
 const BODIES_MAX: usize = 256;
 
 /// By function and types of arguments and result.
-pub type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Body>>>;
+type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Body>>>;
 
 /// A function's body for arguments of certain types.
 pub struct Body {
@@ -55,14 +56,14 @@ impl Body {
             return Body::new(context, function, call).map(Arc::new);
         }
         let key = (function.oid, Box::from(call.arg_types), call.return_type);
-        if let Some(known) = context.session.routines.lock().get(&key)
+        if let Some(known) = context.session.language_sql.get::<BodyCache>().lock().get(&key)
             && Arc::ptr_eq(&known.catalog, &context.catalog)
             && known.path == context.path.path
         {
             return Ok(known.clone());
         }
         let body = Arc::new(Body::new(context, function, call)?);
-        let mut cache = context.session.routines.lock();
+        let mut cache = context.session.language_sql.get::<BodyCache>().lock();
         if cache.len() >= BODIES_MAX {
             cache.clear();
         }
@@ -107,7 +108,7 @@ impl Body {
         let mut query = analyze_in_routine(&cx, &self.statements[at].node, &self.scope)?;
         let is_last = at + 1 == self.statements.len();
         let form = if is_last { cx.fit_routine_result(&mut query, &self.result)? } else { ResultForm::Void };
-        let planned = Arc::new(PlannedStatement { planned: pipeline::plan_in_routine(context, query)?, form });
+        let planned = Arc::new(PlannedStatement { planned: planning::plan_within(context, query)?, form });
         self.planned.lock()[at] = Some(planned.clone());
         Ok(planned)
     }

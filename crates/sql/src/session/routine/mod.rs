@@ -20,15 +20,14 @@ use melba_parse::nodes::{option_text, options};
 use melba_types::{Datum, DbError, Oid, Result, err, limits};
 use pg_query::protobuf::DoStmt;
 
-pub(super) use body::BodyCache;
 pub(super) use procedure::{analyzed, call_columns, output, run_call, run_called};
 
 use super::context::{StatementContext, format_settings};
+use super::local_settings::LocalSettings;
 use super::names::SearchPath;
 use super::plpgsql;
 use super::plpgsql::Control;
 use super::user::User;
-use melba_settings::Scope;
 use run::Run;
 use trigger::RunningTrigger;
 
@@ -146,29 +145,6 @@ impl StatementContext {
 
 /// A function's surroundings, the function, and the settings that it runs with.
 type Within = (Arc<StatementContext>, Arc<Function>, Option<LocalSettings>);
-
-/// The settings of a function's SET clauses; put back when it is dropped.
-pub(super) struct LocalSettings {
-    session: Arc<super::context::SessionState>,
-}
-
-impl LocalSettings {
-    fn set(context: &StatementContext, function: &Function) -> Result<LocalSettings> {
-        context.session.settings.lock().push_level();
-        let guard = LocalSettings { session: context.session.clone() };
-        for item in &function.config {
-            let (name, value) = item.split_once('=').unwrap_or((item, ""));
-            guard.session.settings.lock().set(name, value, Scope::Transaction)?;
-        }
-        Ok(guard)
-    }
-}
-
-impl Drop for LocalSettings {
-    fn drop(&mut self) {
-        self.session.settings.lock().end_local_level();
-    }
-}
 
 /// Runs a DO block. Errors of its syntax point into the statement.
 pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt, statement: &Statement, control: Control<'_>) -> Result<()> {

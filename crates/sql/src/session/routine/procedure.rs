@@ -9,9 +9,10 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err, oids};
 use pg_query::protobuf::CallStmt;
 
 use super::super::context::StatementContext;
-use super::super::pipeline::{self, analysis};
+use super::super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
+use super::super::planning::analysis;
 use super::super::plpgsql::Control;
-use super::super::portal::{Outcome, ResultColumn, StoredRows, Tag};
+use super::super::values::value_of;
 use melba_analyze::{AnalyzedCall, CallPlace, RoutineScope, analyze_call};
 use melba_tree::FunctionCall;
 
@@ -90,7 +91,7 @@ pub fn run_called(
     }
     let columns = output(context, &call)?;
     let arg_types: Vec<Oid> = call.args.iter().map(|a| a.ty()).collect();
-    let args = call.args.into_iter().map(|arg| pipeline::value_of(context, arg, parameters)).collect::<Result<Vec<_>>>()?;
+    let args = call.args.into_iter().map(|arg| value_of(context, arg, parameters)).collect::<Result<Vec<_>>>()?;
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     let view = tx.engine.active_view();
     let call = RoutineCall {

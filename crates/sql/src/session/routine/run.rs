@@ -9,11 +9,14 @@ use melba_types::{Batch, Datum, DbError, Oid, Record, Result, err, oids};
 use pg_query::NodeEnum;
 
 use super::super::context::StatementContext;
-use super::super::pipeline;
+use super::super::define;
+use super::super::execution;
+use super::super::local_settings::LocalSettings;
+use super::super::outcome::Outcome;
+use super::super::planning::analysis;
 use super::super::plpgsql::Control;
-use super::super::portal::Outcome;
 use super::body::Body;
-use super::{LocalSettings, run_call, shares_view};
+use super::{run_call, shares_view};
 use melba_analyze::ResultForm;
 use melba_execute::Execution;
 use melba_plan::PlanCommand;
@@ -71,7 +74,7 @@ impl Run {
         let count = self.body.statements.len();
         let result = self.body.result.ty;
         if count == 0 && result != oids::VOID {
-            let e = pipeline::analysis(&self.context).no_final_query(result);
+            let e = analysis(&self.context).no_final_query(result);
             return Err(e.within(format!("SQL function \"{}\" during startup", self.body.function.name)));
         }
         for at in 0..count {
@@ -89,7 +92,7 @@ impl Run {
             match step.map_err(|e| self.failed(at, e))? {
                 Some(last) => return Ok(Some(last)),
                 None if at + 1 == count && result != oids::VOID => {
-                    return Err(self.failed(at, pipeline::analysis(&self.context).no_final_query(result)));
+                    return Err(self.failed(at, analysis(&self.context).no_final_query(result)));
                 }
                 None => {}
             }
@@ -121,7 +124,7 @@ impl Run {
         if is_query(&statement.node) {
             let planned = self.body.planned(at, &self.context)?;
             let view = (shares_view(&self.body.function)).then_some(self.view);
-            let execution = pipeline::execution(&self.context, &self.tx, &planned.planned, &self.parameters, view)?;
+            let execution = execution::execution(&self.context, &self.tx, &planned.planned, &self.parameters, view)?;
             let shape = self.shape(planned.form, &execution.plan().columns);
             return Ok(Some(Last { execution, shape }));
         }
@@ -133,7 +136,7 @@ impl Run {
                 self.context.set_in_routine(set)?;
                 return Ok(None);
             }
-            _ => pipeline::execute_utility(&self.context, &self.tx, statement)?,
+            _ => define::execute_utility(&self.context, &self.tx, statement)?,
         };
         match outcome {
             Outcome::CopyIn { .. } | Outcome::CopyOut { .. } => {

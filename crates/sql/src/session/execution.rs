@@ -1,0 +1,244 @@
+//! Planned queries run: the locks of their relations, their privileges, and their rows.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use melba_engine::{LockTag, ReadView, Wait};
+use melba_fmgr::Session as _;
+use melba_parse::command::{is_query, statement_tag};
+use melba_types::{Batch, Datum, DbError, Oid, Result, err};
+use pg_query::NodeEnum;
+
+use super::context::StatementContext;
+use super::outcome::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
+use super::planned::Planned;
+use super::planning::{plan_cursor, plan_query};
+use super::positioned::Position;
+use melba_execute::{Execution, ExecutionState};
+use melba_expression::{Evaluation, NoSubPlans};
+use melba_parse::Statement;
+use melba_plan::{NodeTiming, Plan, PlanCommand};
+use melba_spill::Store;
+use melba_transaction::Tx;
+
+pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
+    for (relation, mode) in &plan.relations {
+        tx.engine.lock_relation(LockTag::Relation { database: tx.database.0, relation: relation.0 }, *mode, Wait::Block)?;
+    }
+    Ok(())
+}
+
+/// Begins a query that was planned for the catalog as it is: what gives rows without changing any is read later.
+pub(super) fn begin(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: Arc<[Datum]>,
+    view: Option<ReadView>,
+) -> Result<Outcome> {
+    lock_relations(tx, &planned.plan)?;
+    start_with(context, tx, planned, parameters, view)
+}
+
+pub(super) fn start(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: Arc<[Datum]>,
+) -> Result<Outcome> {
+    start_with(context, tx, planned, parameters, None)
+}
+
+fn start_with(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: Arc<[Datum]>,
+    view: Option<ReadView>,
+) -> Result<Outcome> {
+    planned.permissions.check(&context.catalog, context.user.oid)?;
+    let mut evaluation = match view {
+        None => evaluation(context, tx, parameters)?,
+        Some(view) => evaluation_of(context, tx, view, parameters),
+    };
+    evaluation.subplans.row_parameters = planned.row_literals;
+    let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
+    if planned.plan.command == PlanCommand::Select {
+        let columns = planned.columns.clone().unwrap_or_default();
+        let source = running(tx, execution);
+        return Ok(Outcome::Rows { columns, source, tag: Tag::Counted("SELECT"), formats: Vec::new() });
+    }
+    let mut first = None;
+    let mut more = None;
+    while let Some(batch) = execution.next_batch(melba_types::BATCH_ROWS)? {
+        context.check_interrupt()?;
+        match &first {
+            None => first = Some(batch),
+            Some(_) => more.get_or_insert_with(|| Store::new(execution.evaluation().resources())).push(batch)?,
+        }
+    }
+    if planned.row_literals > 0 && !execution.evaluation().subplans.rows_repeated.get() {
+        return Err(DbError::internal("the rows of a VALUES list were not found in its plan"));
+    }
+    let rows = execution.rows_affected();
+    let word = match planned.plan.command {
+        PlanCommand::Insert => "INSERT 0",
+        PlanCommand::Update => "UPDATE",
+        PlanCommand::Delete => "DELETE",
+        PlanCommand::Merge => "MERGE",
+        PlanCommand::Select => "SELECT",
+    };
+    let tag = Tag::Counted(word);
+    Ok(match &planned.columns {
+        None => Outcome::Done { tag: tag.text(rows) },
+        Some(columns) => Outcome::Rows {
+            columns: columns.clone(),
+            source: match more {
+                None => Box::new(StoredRows(Vec::from_iter(first).into_iter())),
+                Some(rows) => Box::new(Returned { first, rows: KeptRows { rows, place: 0 } }),
+            },
+            tag,
+            formats: Vec::new(),
+        },
+    })
+}
+
+/// Many rows of RETURNING.
+struct Returned {
+    first: Option<Batch>,
+    rows: KeptRows,
+}
+
+impl RowSource for Returned {
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        match self.first.take() {
+            Some(batch) => Ok(Some(batch)),
+            None => self.rows.next(limit),
+        }
+    }
+}
+
+/// Runs a query that stands inside a utility statement, against the catalog as the transaction sees it now.
+pub(super) fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Result<Outcome> {
+    if !is_query(node) {
+        return Err(DbError::unsupported("this kind of query here"));
+    }
+    let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
+    let planned = plan_query(&context, node, &[], false)?;
+    lock_relations(tx, &planned.plan)?;
+    start(&context, tx, &planned, Arc::from([]))
+}
+
+/// A cursor's columns, its rows, and where they come from.
+type CursorRows = (Arc<[ResultColumn]>, Box<dyn RowSource>, Arc<[Position]>);
+
+/// Plans a cursor's query and begins it.
+pub(super) fn open_cursor(
+    context: &Arc<StatementContext>,
+    statement: &Statement,
+    types: &[Oid],
+    parameters: Arc<[Datum]>,
+) -> Result<CursorRows> {
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    let mut context = context.clone();
+    let mut planned = plan_cursor(&context, &statement.node, types)?;
+    lock_relations(tx, &planned.plan)?;
+    let now = tx.catalog();
+    if !Arc::ptr_eq(&now, &context.catalog) {
+        // Changed while we waited for a lock.
+        context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(&context) });
+        planned = plan_cursor(&context, &statement.node, types)?;
+    }
+    match begin(&context, tx, &planned, parameters, None)? {
+        Outcome::Rows { columns, source, .. } => Ok((columns, source, planned.positions)),
+        _ => Err(err!(INVALID_CURSOR_DEFINITION, "cannot open {} query as cursor", statement_tag(&statement.node))),
+    }
+}
+
+/// A query of a function's body, begun: with a view of its own, or the given one.
+pub(super) fn execution(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: &Arc<[Datum]>,
+    view: Option<ReadView>,
+) -> Result<Execution> {
+    lock_relations(tx, &planned.plan)?;
+    planned.permissions.check(&context.catalog, context.user.oid)?;
+    let evaluation = match view {
+        None => evaluation(context, tx, parameters.clone())?,
+        Some(view) => evaluation_of(context, tx, view, parameters.clone()),
+    };
+    Execution::new(planned.plan.clone(), evaluation)
+}
+
+/// What a plan runs with.
+fn evaluation(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: Arc<[Datum]>) -> Result<Evaluation<ExecutionState>> {
+    tx.flush_large_objects()?;
+    tx.engine.await_safe_snapshot()?;
+    Ok(evaluation_of(context, tx, tx.engine.statement_view(), parameters))
+}
+
+fn evaluation_of(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    view: ReadView,
+    parameters: Arc<[Datum]>,
+) -> Evaluation<ExecutionState> {
+    Evaluation::new(context.clone(), tx.engine.clone(), view, parameters, ExecutionState::new(tx.clone()))
+}
+
+/// What expressions run with that have no queries in them, against the catalog as the transaction sees it now.
+pub(super) fn plain_evaluation(context: &StatementContext, tx: &Arc<Tx>) -> Evaluation<NoSubPlans> {
+    Evaluation::plain(Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() }), &tx.engine)
+}
+
+/// EXPLAIN ANALYZE: runs a plan to its end, gives its rows to `take` and tells what each node did.
+pub(super) fn run_measured(
+    context: &Arc<StatementContext>,
+    tx: &Arc<Tx>,
+    planned: &Planned,
+    parameters: &Arc<[Datum]>,
+    take: &mut dyn FnMut(&Batch) -> Result<()>,
+) -> Result<Vec<NodeTiming>> {
+    let mut evaluation = evaluation(context, tx, parameters.clone())?;
+    evaluation.subplans.instrument();
+    let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
+    let (started, mut rows) = (Instant::now(), 0);
+    while let Some(batch) = execution.next_batch(melba_types::BATCH_ROWS)? {
+        rows += batch.rows as u64;
+        take(&batch)?;
+        context.check_interrupt()?;
+    }
+    let mut timings = execution.evaluation().subplans.timings();
+    // A change is not measured where it is made.
+    let root = planned.plan.root.id;
+    timings.resize_with(timings.len().max(root + 1), NodeTiming::default);
+    if timings[root].loops == 0 {
+        let total = started.elapsed();
+        timings[root] = NodeTiming { loops: 1, rows, startup: total, total, ..NodeTiming::default() };
+    }
+    Ok(timings)
+}
+
+/// The rows of a running SELECT. Keeps what it sees from being collected.
+struct PlanRows {
+    execution: Execution,
+    _pin: melba_engine::ViewPin,
+}
+
+/// The rows of what was begun, as they come.
+pub(super) fn running(tx: &Tx, execution: Execution) -> Box<dyn RowSource> {
+    let pin = tx.engine.pin_view(execution.evaluation().view());
+    Box::new(PlanRows { execution, _pin: pin })
+}
+
+impl RowSource for PlanRows {
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        self.execution.next_batch(limit)
+    }
+
+    fn keep_stored(&mut self) {
+        self.execution.keep_stored = true;
+    }
+}

@@ -1,0 +1,191 @@
+//! Tables and materialized views that are made of a query's rows: CREATE TABLE AS, SELECT INTO, REFRESH.
+
+use std::sync::Arc;
+
+use melba_catalog::{Column, Relation, RelationKind, acl};
+use melba_engine::RelationLockMode;
+use melba_types::{BATCH_ROWS, DbError, Oid, Result, bail};
+use pg_query::protobuf::{
+    CreateTableAsStmt, ExecuteStmt, IntoClause, ObjectType, RefreshMatViewStmt, SelectStmt, node::Node as N,
+};
+
+use super::context::StatementContext;
+use super::execution::{plain_evaluation, run_query};
+use super::outcome::Outcome;
+use super::prepared_query::run_prepared;
+use melba_ddl::Ddl;
+use melba_table::{TableWriter, TargetBuilder};
+use melba_transaction::Tx;
+
+pub(super) fn create_table_as(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx>, s: &CreateTableAsStmt) -> Result<Outcome> {
+    let into = s.into.as_deref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
+    let node = s.query.as_deref().and_then(|n| n.node.as_ref());
+    let node = node.ok_or_else(|| DbError::internal("CREATE TABLE AS without a query"))?;
+    let kind = match s.objtype() {
+        ObjectType::ObjectMatview => RelationKind::MaterializedView,
+        _ => RelationKind::Table,
+    };
+    if let N::ExecuteStmt(execute) = node {
+        return fill_by_execute(ddl, context, tx, into, execute, s.if_not_exists);
+    }
+    fill_new_table(ddl, context, tx, into, node, kind, s.if_not_exists)
+}
+
+/// SELECT ... INTO.
+pub(super) fn select_into(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx>, s: &SelectStmt) -> Result<Outcome> {
+    let mut bare = s.clone();
+    let into = bare.into_clause.take().ok_or_else(|| DbError::internal("SELECT INTO without a name"))?;
+    let node = N::SelectStmt(Box::new(bare));
+    fill_new_table(ddl, context, tx, &into, &node, RelationKind::Table, false)
+}
+
+/// CREATE TABLE AS EXECUTE.
+fn fill_by_execute(
+    ddl: &Ddl<'_>,
+    context: &StatementContext,
+    tx: &Arc<Tx>,
+    into: &IntoClause,
+    execute: &ExecuteStmt,
+    if_not_exists: bool,
+) -> Result<Outcome> {
+    let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
+    let (namespace, temporary) = ddl.relation_namespace(name)?;
+    if ddl.relation_exists(namespace, &name.relname, if_not_exists)? {
+        return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
+    }
+    let persistence = ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?;
+    ddl.check_on_commit(into.on_commit(), persistence)?;
+    let result = run_prepared(context, tx, execute)?;
+    let Outcome::Rows { columns: found, .. } = &result else {
+        bail!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
+    };
+    let names = melba_parse::nodes::strings(&into.col_names);
+    if names.len() > found.len() {
+        bail!(SYNTAX_ERROR, "too many column names were specified");
+    }
+    let mut columns: Vec<Column> = Vec::new();
+    for (at, column) in found.iter().enumerate() {
+        let name = names.get(at).copied().unwrap_or(&column.name);
+        if columns.iter().any(|c| *c.name == *name) {
+            bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
+        }
+        columns.push(ddl.new_column(name, column.ty, column.typmod)?);
+    }
+    let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
+    let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
+    ddl.note_on_commit(oid, into.on_commit());
+    if into.skip_data {
+        return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
+    }
+    let rows = insert_rows(context, tx, oid, result)?;
+    Ok(Outcome::Done { tag: format!("SELECT {rows}") })
+}
+
+/// Creates a table with the columns of a query and fills it with its rows.
+fn fill_new_table(
+    ddl: &Ddl<'_>,
+    context: &StatementContext,
+    tx: &Arc<Tx>,
+    into: &IntoClause,
+    node: &N,
+    kind: RelationKind,
+    if_not_exists: bool,
+) -> Result<Outcome> {
+    let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
+    let word = if kind == RelationKind::Table { "SELECT" } else { "CREATE MATERIALIZED VIEW" };
+    let (namespace, temporary) = ddl.relation_namespace(name)?;
+    if ddl.relation_exists(namespace, &name.relname, if_not_exists)? {
+        let tag = if kind == RelationKind::Table { "CREATE TABLE AS" } else { word };
+        return Ok(Outcome::Done { tag: tag.into() });
+    }
+    let persistence = match kind {
+        RelationKind::Table => ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?,
+        _ if name.relpersistence == "u" => bail!(FEATURE_NOT_SUPPORTED, "materialized views cannot be unlogged"),
+        _ => ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?,
+    };
+    ddl.check_on_commit(into.on_commit(), persistence)?;
+    let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
+    let (analyzed, text, depends_on) = ddl.stored_query(&wrapped)?;
+    let columns = ddl.query_columns(&analyzed, &melba_parse::nodes::strings(&into.col_names))?;
+    let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
+    // The query of a table does not see the table; a materialized view is there when it is filled.
+    let source = match kind {
+        RelationKind::Table if !into.skip_data => Some(run_query(context, tx, node)?),
+        _ => None,
+    };
+    let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
+    ddl.note_on_commit(oid, into.on_commit());
+    if kind == RelationKind::MaterializedView {
+        let relation = ddl.relation(oid)?;
+        let text = melba_ddl::deparse_with_names(&text, &relation.columns, &analyzed, ddl)?;
+        let rule = tx.new_oid();
+        ddl.put_relation(Relation {
+            kind,
+            view_query: Some(text.into()),
+            rule,
+            depends_on,
+            populated: !into.skip_data,
+            ..(*relation).clone()
+        });
+    }
+    let rows = match source {
+        Some(source) => insert_rows(context, tx, oid, source)?,
+        None if into.skip_data => 0,
+        None => insert_all(context, tx, oid, node)?,
+    };
+    let tag = match kind {
+        _ if !into.skip_data => format!("SELECT {rows}"),
+        RelationKind::Table => "CREATE TABLE AS".to_owned(),
+        _ => word.to_owned(),
+    };
+    Ok(Outcome::Done { tag })
+}
+
+/// Inserts all rows of a query; their number.
+fn insert_all(context: &StatementContext, tx: &Arc<Tx>, table: Oid, node: &N) -> Result<u64> {
+    insert_rows(context, tx, table, run_query(context, tx, node)?)
+}
+
+fn insert_rows(context: &StatementContext, tx: &Arc<Tx>, table: Oid, rows: Outcome) -> Result<u64> {
+    let Outcome::Rows { mut source, .. } = rows else {
+        bail!(SYNTAX_ERROR, "query does not return rows");
+    };
+    source.keep_stored();
+    let ctx = plain_evaluation(context, tx);
+    let catalog = ctx.catalog().clone();
+    let builder = TargetBuilder { catalog: &catalog, session: &*ctx.session };
+    let mut writer = TableWriter::new(Arc::new(builder.table(table)?), tx.engine.clone());
+    let mut rows = 0;
+    while let Some(batch) = source.next(BATCH_ROWS)? {
+        ctx.check_interrupt()?;
+        rows += batch.rows as u64;
+        writer.insert_batch(&ctx, batch).map_err(|(_, e)| e)?;
+    }
+    writer.finish(&ctx).map_err(|(_, e)| e)?;
+    let changes = writer.changes();
+    writer.events.finish(&ctx, &tx.engine, &tx.deferred, &changes)?;
+    Ok(rows)
+}
+
+/// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whoever refreshes it.
+pub(super) fn refresh(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx>, s: &RefreshMatViewStmt) -> Result<Outcome> {
+    let name = s.relation.as_ref().ok_or_else(|| DbError::internal("REFRESH without a name"))?;
+    let relation = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;
+    if relation.kind != RelationKind::MaterializedView {
+        bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", relation.name);
+    }
+    if !ddl.catalog().has_relation_privileges(ddl.user, &relation, acl::MAINTAIN) {
+        return Err(melba_tree::permissions::denied(&relation));
+    }
+    let text = relation.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
+    let parsed = melba_parse::parse(text)?;
+    let statement = parsed.statements.first().ok_or_else(|| DbError::internal("materialized view with an empty query"))?;
+    ddl.empty_table(relation.oid)?;
+    if !s.skip_data {
+        let owners = context.maintaining(relation.owner);
+        insert_all(&owners, tx, relation.oid, &statement.node)?;
+    }
+    let now = ddl.relation(relation.oid)?;
+    ddl.put_relation(Relation { populated: !s.skip_data, ..(*now).clone() });
+    Ok(Outcome::Done { tag: "REFRESH MATERIALIZED VIEW".into() })
+}

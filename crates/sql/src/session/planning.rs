@@ -1,0 +1,212 @@
+//! Analysis and planning of a statement in its session's surroundings.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use melba_catalog::Catalog;
+use melba_fmgr::Session as _;
+use melba_parse::command::is_query;
+use melba_types::{DbError, Oid, Result};
+use pg_query::{Node, NodeEnum};
+
+use super::context::StatementContext;
+use super::outcome::ResultColumn;
+use super::planned::{Compiled, Planned};
+use super::positioned::{add_positions, is_simple_scan};
+use super::prepared::shape_changed;
+use super::statement_counts::identity::Identity;
+use melba_analyze::LiteralUse;
+use melba_parse::Statement;
+use melba_plan::PlanContext;
+use melba_tree::permissions::Permissions;
+use melba_tree::{Query, Target};
+
+/// What analysis knows of the statement's session.
+pub(super) fn analysis<'a>(context: &'a StatementContext) -> melba_analyze::Context<'a> {
+    melba_analyze::Context {
+        catalog: &context.catalog,
+        session: context,
+        search_path: &context.path.path,
+        temp_namespace: context.path.temporary,
+        database: &context.session.database,
+        user: context.user.oid,
+    }
+}
+
+impl Planned {
+    pub(super) fn is_current(&self, context: &StatementContext) -> bool {
+        Arc::ptr_eq(&self.catalog, &context.catalog)
+            && (Arc::ptr_eq(&self.path, &context.path) || self.path.path == context.path.path)
+            && self.is_of_user(context)
+    }
+
+    /// The policies in it are those that hold for the user.
+    pub(super) fn is_of_user(&self, context: &StatementContext) -> bool {
+        self.row_security.is_none_or(|on| self.user == context.user.oid && on == row_security(context))
+    }
+}
+
+impl Compiled {
+    /// Nothing it was analyzed against has changed.
+    pub fn is_current(&self, context: &StatementContext) -> bool {
+        self.planned.as_ref().is_none_or(|p| p.is_current(context))
+    }
+
+    /// The same text would be analyzed to the same now: names in schemas are looked up with the user's privileges.
+    pub fn is_for(&self, context: &StatementContext) -> bool {
+        self.is_current(context) && self.planned.as_ref().is_none_or(|p| p.user == context.user.oid)
+    }
+}
+
+fn row_security(context: &StatementContext) -> bool {
+    context.setting("row_security").as_deref() != Some("off")
+}
+
+/// Raises 42P02 for the first parameter of a statement that may have none.
+pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> Result<()> {
+    let query = match &statement.node {
+        NodeEnum::DeclareCursorStmt(declare) => declare.query.as_deref().and_then(|q| q.node.as_ref()),
+        node => Some(node),
+    };
+    if let Some(query) = query.filter(|query| is_query(query)) {
+        melba_analyze::analyze(&analysis(context), query, None)?;
+    }
+    Ok(())
+}
+
+/// A query failed before its first row; whether PostgreSQL would have raised the error before it began.
+pub fn fails_when_planned(context: &StatementContext, statement: &Statement) -> bool {
+    is_query(&statement.node)
+        && melba_analyze::analyze(&analysis(context), &statement.node, Some(&[]))
+            .is_ok_and(|analyzed| melba_plan::constant::fails(&analyzed.query, &plan_context(context, false)))
+}
+
+/// `explain`: with the texts that EXPLAIN prints.
+pub(super) fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid], explain: bool) -> Result<Planned> {
+    let analyzed = melba_analyze::analyze(&analysis(context), node, Some(parameter_types))?;
+    plan_analyzed(context, analyzed, Vec::new(), if explain { Purpose::Explain } else { Purpose::Run })
+}
+
+/// Plans a statement, with its literals as parameters if it has any marked.
+pub(super) fn plan_statement(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<Planned> {
+    if statement.literals.is_empty() {
+        return plan_query(context, &statement.node, parameter_types, false);
+    }
+    match melba_analyze::analyze_with_literals(&analysis(context), &statement.node, &statement.literals) {
+        Some((analyzed, literals)) => {
+            let row_literals = statement.row_literals;
+            plan_analyzed(context, analyzed, literals, Purpose::Run).map(|planned| Planned { row_literals, ..planned })
+        }
+        None => Err(shape_changed()),
+    }
+}
+
+/// Plans a query that is run as a part of something else, in a function's body for one.
+pub(super) fn plan_within(context: &StatementContext, query: Query) -> Result<Planned> {
+    plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), Purpose::Within)
+}
+
+/// Plans a cursor's query.
+pub(super) fn plan_cursor(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid]) -> Result<Planned> {
+    let analyzed = melba_analyze::analyze(&analysis(context), node, Some(parameter_types))?;
+    plan_analyzed(context, analyzed, Vec::new(), Purpose::Cursor)
+}
+
+/// The same in a function's body.
+pub(super) fn plan_cursor_in_routine(context: &StatementContext, query: Query) -> Result<Planned> {
+    plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), Purpose::Cursor)
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Run,
+    Explain,
+    /// It is run as a part of something else.
+    Within,
+    /// Its rows tell of which rows of tables they are made.
+    Cursor,
+}
+
+pub(super) fn plan_analyzed(
+    context: &StatementContext,
+    mut analyzed: melba_analyze::Analyzed,
+    literals: Vec<LiteralUse>,
+    purpose: Purpose,
+) -> Result<Planned> {
+    let started = Instant::now();
+    let identity = match purpose {
+        Purpose::Run | Purpose::Explain => Some(Identity::of(&analysis(context), &analyzed.query, !literals.is_empty())),
+        Purpose::Within | Purpose::Cursor => None,
+    };
+    let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
+    // Whoever may call a function needs the privileges for what is in it as well, but for those of its definer.
+    if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
+        permissions.add(Permissions::of(&analyzed.query, &context.catalog));
+    }
+    let secured = secure(context, &mut analyzed.query, &mut permissions)?;
+    let columns = result_columns(&analyzed.query, &context.catalog);
+    let mut positions = match purpose {
+        Purpose::Cursor => add_positions(&mut analyzed.query, &context.catalog),
+        Purpose::Run | Purpose::Explain | Purpose::Within => Vec::new(),
+    };
+    let plan = melba_plan::plan(&analyzed.query, &plan_context(context, purpose == Purpose::Explain))?;
+    if !is_simple_scan(&plan.root) {
+        positions.retain(|p| p.locked);
+    }
+    Ok(Planned {
+        literals,
+        row_literals: 0,
+        positions: positions.into(),
+        plan,
+        permissions,
+        catalog: context.catalog.clone(),
+        path: context.path.clone(),
+        user: context.user.oid,
+        row_security: secured,
+        parameter_types: analyzed.params,
+        columns,
+        identity: identity.map(Arc::new),
+        planning: AtomicU64::new(started.elapsed().as_nanos() as u64),
+    })
+}
+
+/// Adds the policies of its tables to a query; with what setting of row_security, if the query is another one without it or for
+/// another user.
+pub(super) fn secure(context: &StatementContext, query: &mut Query, permissions: &mut Permissions) -> Result<Option<bool>> {
+    let is_secured = |oid| context.catalog.relation(oid).is_some_and(|r| r.row_security);
+    if !permissions.relations().any(is_secured) {
+        return Ok(None);
+    }
+    let secured = melba_analyze::apply_row_security(&analysis(context), query)?;
+    permissions.add(secured.permissions);
+    Ok(secured.depends_on_user.then(|| row_security(context)))
+}
+
+fn plan_context(context: &StatementContext, explain: bool) -> PlanContext<'_> {
+    let statistics = &*context.session.instance.cluster.engine;
+    PlanContext { catalog: &context.catalog, session: context, statistics, explain }
+}
+
+pub(super) fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[ResultColumn]>> {
+    let targets: &[Target] = match query.command {
+        melba_tree::Command::Select => &query.targets,
+        _ if query.returning.is_empty() => return None,
+        _ => &query.returning,
+    };
+    let column = |target: &Target| {
+        let (ty, typmod) = (target.expr.ty(), target.expr.typmod());
+        let size = catalog.type_(ty).map_or(-1, |t| t.length);
+        ResultColumn { name: target.name.clone(), ty, typmod, table: target.origin.0, attribute: target.origin.1, size }
+    };
+    Some(targets.iter().filter(|t| !t.junk).map(column).collect())
+}
+
+/// The type that PREPARE names for a parameter.
+pub fn resolve_type(context: &StatementContext, name: &Node) -> Result<Oid> {
+    match &name.node {
+        Some(NodeEnum::TypeName(name)) => Ok(analysis(context).transform_type_name(name)?.0),
+        _ => Err(DbError::internal("PREPARE lists something that is no type")),
+    }
+}

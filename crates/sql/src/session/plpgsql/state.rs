@@ -1,0 +1,24 @@
+//! What the language keeps for a session.
+
+use super::super::context::SessionState;
+use super::program::ProgramCache;
+use super::result::SpareFrames;
+
+#[derive(Default)]
+pub(super) struct State {
+    pub programs: ProgramCache,
+    pub spare_frames: SpareFrames,
+}
+
+impl State {
+    pub fn of(session: &SessionState) -> &State {
+        session.language_plpgsql.get()
+    }
+}
+
+/// The statement of the session has ended.
+pub fn end_statement(session: &SessionState) {
+    if let Some(state) = session.language_plpgsql.used::<State>() {
+        state.spare_frames.clear();
+    }
+}
