@@ -81,3 +81,16 @@ select b.a, s.* from beside b, lateral (select t.x, v.y from generate_series(1, 
 select b.a, s.* from beside b, lateral (select v.column1, t.x from (values (1), (2)) v left join (generate_series(1, 2) t(x) left join generate_series(2, 3) u(y) on b.id = 9) on t.x = v.column1 and b.id > 8) s order by 1, 2, 3;
 select b.a, c.id, s.* from beside b join beside c on b.id = c.id + 1, lateral (select t.x from (values (1)) v left join generate_series(1, 2) t(x) on c.a = 'a' and b.id = 10) s order by 2, 3;
 drop table beside;
+
+-- Conditions of inner joins within a lateral subquery that refer to relations outside it, below outer joins.
+create table lat_a (id int primary key, x int);
+create table lat_b (id int primary key, x int);
+insert into lat_a values (1, 1), (2, 2), (3, null), (4, 1);
+insert into lat_b select i, i % 3 from generate_series(1, 6) i;
+select a.id, count(*) from lat_a a, lateral (select 1 from (lat_b b join lat_a c on c.x > a.x or b.x > 1) left join lat_b d on true) s group by 1 order by 1;
+select a.id, count(*) from lat_a a, lateral (select 1 from (lat_b b join lat_a c on c.id = b.x + a.x) left join lat_b d on d.id = b.id) s group by 1 order by 1;
+select a.id, s.* from lat_a a left join lateral (select b.id as b, c.id as c, d.id as d from (lat_b b join lat_a c on b.x = c.x + a.x) full join lat_a d on d.id = b.id) s on true order by 1, 2, 3, 4;
+select a.id, count(*), count(s.d) from lat_a a left join lateral (select d.id as d from (lat_b b join lat_a c on b.id + c.id = a.id + 1 join lat_b e on e.x + c.x = a.x + b.x) left join lat_b d on d.x = e.x and d.id > a.id) s on true group by 1 order by 1;
+select a.id, exists (select from (lat_b b join lat_a c on b.x + c.x = a.x or c.x is null) left join lat_b d on d.id = a.id where d.x > 0) from lat_a a order by 1;
+select count(*) from lat_a a, lateral (select 1 from (lat_b b join lat_a c on c.x + b.x > a.x) join lat_b e on e.x > a.x + c.x where not exists (select from lat_b f where f.id = e.id + a.id and f.x = b.x)) s;
+drop table lat_a, lat_b;

@@ -34,6 +34,7 @@ const PAIRS_MAX: f64 = 100.0;
 
 /// A condition between items of an inner join.
 struct Joining {
+    /// Of the items. What else it refers to, in a lateral subquery, is joined above and comes as parameters.
     rels: Rels,
     condition: Rc<Expr>,
     membership: Option<Membership>,
@@ -233,13 +234,13 @@ impl Planner<'_> {
             singles.push(self.tree_paths(item, &own, &joining, goal)?);
         }
         let joining = |(condition, membership): (&Rc<Expr>, _)| Joining {
-            rels: rels_of(condition),
+            rels: rels_of(condition) & all,
             condition: condition.clone(),
             membership,
         };
         let memberships = if items.len() > 1 { self.memberships(conditions) } else { vec![None; conditions.len()] };
         let left = conditions.iter().zip(memberships).zip(&placed).filter(|(_, placed)| !**placed).map(|(c, _)| joining(c));
-        let (loose, joining): (Vec<_>, Vec<_>) = left.partition(|c| c.rels & all == 0);
+        let (loose, joining): (Vec<_>, Vec<_>) = left.partition(|c| c.rels == 0);
         let mut paths = if items.len() == 1 {
             singles.swap_remove(0)
         } else if items.len() <= EXHAUSTIVE_ITEMS_MAX {
