@@ -9,6 +9,7 @@ use pg_query::protobuf as pb;
 
 use super::coerce::{CoercionContext, How};
 use super::scope::{ExprKind, NsItem};
+use super::update::is_partial;
 use super::values::column_var;
 use super::{Analyzer, nodes};
 use melba_tree::*;
@@ -342,10 +343,10 @@ impl<'p> Analyzer<'_, 'p> {
                 let is_default = matches!(e, Expr::Default { .. });
                 self.check_assignable(relation, column.index, is_default, overriding)?;
                 let plain = Assigned { index: column.index, name: column.name, indirection: &[], location: column.location };
-                let e = if is_default || column.indirection.is_empty() {
-                    self.assigned_expression(e, relation, &plain, None, true)?
-                } else {
-                    e
+                let e = match is_default || column.indirection.is_empty() {
+                    true => self.assigned_expression(e, relation, &plain, None, true)?,
+                    // As the part's type; all rows have the same one.
+                    false => assigned_part(self.assigned_expression(e, relation, column, None, true)?),
                 };
                 out.push(match e {
                     Expr::Default { .. } => self.default_or_null(relation, column.index)?,
@@ -471,48 +472,70 @@ impl<'p> Analyzer<'_, 'p> {
                 self.assign_subscript(container, ty, typmod, &steps, &path[count..], value, name, location)
             }
             Some(NodeEnum::String(field)) => {
-                let relation = self.cx.row_relation(ty).ok_or_else(|| {
-                    let shown = self.cx.type_name(ty);
-                    err!(
-                        DATATYPE_MISMATCH,
-                        "cannot assign to field \"{}\" of column \"{name}\" because its type {shown} is not a composite type",
-                        field.sval
-                    )
-                    .at(location)
-                })?;
-                let index = relation.columns.iter().position(|c| !c.dropped && *c.name == *field.sval);
-                let index = index.ok_or_else(|| {
-                    let shown = self.cx.type_name(ty);
-                    err!(
-                        UNDEFINED_COLUMN,
-                        "cannot assign to field \"{}\" of column \"{name}\" because there is no such column in data type {shown}",
-                        field.sval
-                    )
-                    .at(location)
-                })?;
-                let c = relation.columns[index].clone();
-                let inner = if path.len() > 1 {
-                    Expr::FieldSelect {
-                        arg: Box::new(container.clone()),
-                        field: index as i16 + 1,
-                        ty: c.ty,
-                        typmod: c.typmod,
-                        collation: c.collation,
-                    }
-                } else {
-                    Expr::null(c.ty, c.typmod, c.collation)
-                };
-                let name = self.name_of_part(name, &field.sval, &path[1..]);
-                let new = self.assign_into(inner, c.ty, c.typmod, &path[1..], value, name, location)?;
-                // Several fields of one value become one store.
-                if let Expr::FieldStore { arg, mut values, ty } = container {
-                    values.push((index as i16 + 1, new));
-                    return Ok(Expr::FieldStore { arg, values, ty });
-                }
-                Ok(Expr::FieldStore { arg: Box::new(container), values: vec![(index as i16 + 1, new)], ty })
+                self.assign_field(container, ty, typmod, &field.sval, &path[1..], value, name, location)
             }
             _ => Err(DbError::internal("unrecognized assignment target")),
         }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn assign_field(
+        &mut self,
+        container: Expr,
+        ty: Oid,
+        typmod: i32,
+        field: &str,
+        rest: &'p [pb::Node],
+        value: Expr,
+        name: &str,
+        location: i32,
+    ) -> Result<Expr> {
+        let shown = || self.cx.type_name(ty);
+        let relation = self.cx.row_relation(ty).ok_or_else(|| {
+            let (to, ty) = (format!("cannot assign to field \"{field}\" of column \"{name}\""), shown());
+            err!(DATATYPE_MISMATCH, "{to} because its type {ty} is not a composite type").at(location)
+        })?;
+        let index = relation.columns.iter().position(|c| !c.dropped && *c.name == *field).ok_or_else(|| {
+            let (to, ty) = (format!("cannot assign to field \"{field}\" of column \"{name}\""), shown());
+            err!(UNDEFINED_COLUMN, "{to} because there is no such column in data type {ty}").at(location)
+        })?;
+        let c = relation.columns[index].clone();
+        // A domain over a row is checked once the fields are what they are to be.
+        let (base, base_typmod) = self.cx.catalog.base_type_and_typmod(ty, typmod);
+        let container = undecided(container, ty, base, base_typmod);
+        let number = index as i16 + 1;
+        let inner = match rest {
+            [] => Expr::null(c.ty, c.typmod, c.collation),
+            _ => stored_field(&container, number).unwrap_or_else(|| Expr::FieldSelect {
+                arg: Box::new(container.clone()),
+                field: number,
+                ty: c.ty,
+                typmod: c.typmod,
+                collation: c.collation,
+            }),
+        };
+        let name = self.name_of_part(name, field, rest);
+        let new = self.assign_into(inner, c.ty, c.typmod, rest, value, name, location)?;
+        let store = match container {
+            // Several fields of one value become one store.
+            Expr::FieldStore { arg, mut values, ty } => {
+                values.retain(|(stored, _)| *stored != number);
+                values.push((number, new));
+                Expr::FieldStore { arg, values, ty }
+            }
+            container => Expr::FieldStore { arg: Box::new(container), values: vec![(number, new)], ty: base },
+        };
+        self.as_domain(store, ty, typmod, location)
+    }
+
+    /// What was put together as the base type of a domain becomes a value of the domain.
+    fn as_domain(&mut self, value: Expr, ty: Oid, typmod: i32, location: i32) -> Result<Expr> {
+        if value.ty() == ty {
+            return Ok(value);
+        }
+        let how = How { context: CoercionContext::Assignment, form: CoercionForm::ImplicitCast, location };
+        let coerced = self.coerce_to_target(value, ty, typmod, how)?;
+        coerced.ok_or_else(|| DbError::internal("cannot convert a value to its domain"))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -527,9 +550,10 @@ impl<'p> Analyzer<'_, 'p> {
         name: &str,
         location: i32,
     ) -> Result<Expr> {
+        let (base, base_typmod) = self.cx.catalog.base_type_and_typmod(ty, typmod);
+        let container = undecided(container, ty, base, base_typmod);
         let template = self.subscripts(container.clone(), steps, None)?;
         let Expr::Subscript(mut subscript) = template else { return Err(DbError::internal("subscript expected")) };
-        let (base, _) = self.cx.catalog.base_type_and_typmod(ty, typmod);
         let part = if subscript.slice { base } else { subscript.ty };
         let assigned = if rest.is_empty() {
             let from = value.ty();
@@ -549,13 +573,7 @@ impl<'p> Analyzer<'_, 'p> {
         };
         subscript.assign = Some(assigned);
         subscript.ty = subscript.container_type;
-        let result = Expr::Subscript(subscript);
-        if base == ty {
-            return Ok(result);
-        }
-        let how = How { context: CoercionContext::Assignment, form: CoercionForm::ImplicitCast, location };
-        let coerced = self.coerce_to_target(result, ty, typmod, how)?;
-        coerced.ok_or_else(|| DbError::internal("cannot convert array to its domain"))
+        self.as_domain(Expr::Subscript(subscript), ty, typmod, location)
     }
 
     /// 428C9 for what only DEFAULT may be assigned to.
@@ -629,6 +647,33 @@ impl<'p> Analyzer<'_, 'p> {
         let c = &relation.columns[index];
         let null = Expr::null(c.ty, c.typmod, c.collation);
         Ok(self.inserted_default(relation, index)?.unwrap_or(null))
+    }
+}
+
+/// A value that is assigned into, of a domain: as the base type, before the domain was checked, for there is more to come.
+fn undecided(container: Expr, ty: Oid, base: Oid, typmod: i32) -> Expr {
+    match container {
+        container if ty == base => container,
+        Expr::CoerceToDomain { arg, ty: to, .. } if to == ty && is_partial(&arg) => *arg,
+        container => super::coerce::relabel(container, base, typmod, CoercionForm::ImplicitCast),
+    }
+}
+
+/// The value that a field was given before.
+fn stored_field(container: &Expr, number: i16) -> Option<Expr> {
+    let Expr::FieldStore { values, .. } = container else { return None };
+    values.iter().find(|(stored, _)| *stored == number).map(|(_, value)| value.clone())
+}
+
+/// The value that an assignment into a part assigns.
+fn assigned_part(e: Expr) -> Expr {
+    match e {
+        Expr::CoerceToDomain { arg, .. } if is_partial(&arg) => assigned_part(*arg),
+        Expr::FieldStore { mut values, .. } if values.len() == 1 => assigned_part(values.remove(0).1),
+        Expr::Subscript(subscript) if subscript.assign.is_some() => {
+            subscript.assign.map_or_else(|| Expr::null(oids::UNKNOWN, -1, Oid::INVALID), assigned_part)
+        }
+        e => e,
     }
 }
 

@@ -137,7 +137,7 @@ impl<'p> Analyzer<'_, 'p> {
 }
 
 /// An assignment to a part of the column, to which another part can be added.
-fn is_partial(e: &Expr) -> bool {
+pub(super) fn is_partial(e: &Expr) -> bool {
     match e {
         Expr::FieldStore { .. } => true,
         Expr::Subscript(s) => s.assign.is_some(),

@@ -21,6 +21,7 @@ pub mod definitions;
 mod depend;
 pub mod derived;
 pub mod families;
+mod foreign_keys;
 pub mod grants;
 mod index_lists;
 mod layered;

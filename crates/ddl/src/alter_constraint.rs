@@ -39,15 +39,19 @@ impl Ddl<'_> {
     }
 
     fn alter_foreign_key(&self, relation: &Relation, row: &Row, c: &AtAlterConstraint) -> Result<()> {
-        let mut next = row.clone();
-        if c.alter_deferrability {
-            (next.deferrable, next.initially_deferred) = (c.deferrable, c.initdeferred);
-        }
         let begins = c.alter_enforceability && c.is_enforced && !row.enforced;
-        if c.alter_enforceability && row.enforced != c.is_enforced {
-            (next.enforced, next.validated) = (c.is_enforced, c.is_enforced);
-        }
+        let change = |row: &mut Row| {
+            if c.alter_deferrability {
+                (row.deferrable, row.initially_deferred) = (c.deferrable, c.initdeferred);
+            }
+            if c.alter_enforceability && row.enforced != c.is_enforced {
+                (row.enforced, row.validated) = (c.is_enforced, c.is_enforced);
+            }
+        };
+        let mut next = row.clone();
+        change(&mut next);
         self.tx.put(Object::Constraint(Arc::new(next)));
+        self.change_referenced_parts(row, &change);
         if begins {
             self.validate_foreign_key(row.oid)?;
         }

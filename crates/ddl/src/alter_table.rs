@@ -313,6 +313,7 @@ impl Ddl<'_> {
     /// Notes that all rows have been found to satisfy a constraint.
     pub fn put_validated(&self, row: &Row) {
         self.tx.put(melba_catalog::Object::Constraint(Arc::new(Row { validated: true, ..row.clone() })));
+        self.change_referenced_parts(row, &|part| part.validated = true);
     }
 
     pub fn constraint_of(&self, relation: &Relation, name: &str) -> Result<Arc<Row>> {

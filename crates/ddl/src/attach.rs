@@ -221,6 +221,7 @@ impl Ddl<'_> {
         }
         self.add_parent_indexes(child.oid)?;
         self.add_parent_foreign_keys(child.oid)?;
+        self.add_parent_references(child.oid)?;
         self.add_parent_triggers(child.oid)
     }
 
@@ -303,12 +304,14 @@ impl Ddl<'_> {
         if !child.is_partition() || !child.parents.contains(&parent.oid) {
             bail!(UNDEFINED_TABLE, "relation \"{}\" is not a partition of relation \"{}\"", child.name, parent.name);
         }
+        self.check_parent_references(child.oid)?;
         self.remove_parent(child.oid, parent)?;
         let relation = self.relation(child.oid)?;
         self.put_relation(Relation { partition_bound: None, ..(*relation).clone() });
         self.forget_identity(&relation)?;
         self.drop_parent_triggers(child.oid)?;
-        self.detach_foreign_keys(&*self.relation(child.oid)?);
+        self.detach_foreign_keys(&*self.relation(child.oid)?)?;
+        self.drop_parent_references(child.oid)?;
         self.detach_indexes(&*self.relation(child.oid)?)
     }
 }

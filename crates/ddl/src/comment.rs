@@ -38,6 +38,35 @@ impl Ddl<'_> {
         found.ok_or_else(|| DbError::internal("COMMENT ON what is not there"))
     }
 
+    fn commented_constraint(&self, names: &[&str]) -> Result<ObjectAddress> {
+        let [table @ .., name] = names else {
+            bail!(SYNTAX_ERROR, "constraint name must be qualified");
+        };
+        let catalog = self.catalog();
+        let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
+        self.require_owner(relation.owner, "relation", &relation.name)?;
+        let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == **name);
+        let found = found
+            .ok_or_else(|| err!(UNDEFINED_OBJECT, "constraint \"{name}\" for table \"{}\" does not exist", relation.name))?;
+        Ok(ObjectAddress { class: classes::PG_CONSTRAINT, object: found.oid, sub: 0 })
+    }
+
+    fn commented_domain_constraint(&self, object: Option<&Node>) -> Result<ObjectAddress> {
+        let parts = match object.and_then(|n| n.node.as_ref()) {
+            Some(N::List(list)) => &list.items[..],
+            _ => &[],
+        };
+        let [domain, name] = parts else { return Err(DbError::internal("a constraint without its domain")) };
+        let names = match &domain.node {
+            Some(N::TypeName(name)) => strings(&name.names),
+            _ => vec![],
+        };
+        let domain = self.domain_by_name(&names)?;
+        self.require_type_owner(&domain)?;
+        let found = self.domain_constraint_by_name(&domain, string(name).unwrap_or_default())?;
+        Ok(ObjectAddress { class: classes::PG_CONSTRAINT, object: found.oid, sub: 0 })
+    }
+
     fn commented(&self, s: &CommentStmt) -> Result<ObjectAddress> {
         let object = s.object.as_deref();
         let names = match object.and_then(|n| n.node.as_ref()) {
@@ -91,18 +120,8 @@ impl Ddl<'_> {
                 self.require_type_owner(&ty)?;
                 Ok(at(classes::PG_TYPE, ty.oid))
             }
-            ObjectType::ObjectTabconstraint => {
-                let [table @ .., name] = names.as_slice() else {
-                    bail!(SYNTAX_ERROR, "constraint name must be qualified");
-                };
-                let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
-                self.require_owner(relation.owner, "relation", &relation.name)?;
-                let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == **name);
-                let found = found.ok_or_else(|| {
-                    err!(UNDEFINED_OBJECT, "constraint \"{name}\" for table \"{}\" does not exist", relation.name)
-                })?;
-                Ok(at(classes::PG_CONSTRAINT, found.oid))
-            }
+            ObjectType::ObjectTabconstraint => self.commented_constraint(&names),
+            ObjectType::ObjectDomconstraint => self.commented_domain_constraint(object),
             ObjectType::ObjectTrigger => self.commented_trigger(&names),
             kind if RoutineName::is_routine(kind) => self.commented_routine(kind, object),
             _ => Err(DbError::unsupported("COMMENT ON this kind of object")),

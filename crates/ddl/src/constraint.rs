@@ -11,6 +11,7 @@ use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{ConstrType, Constraint};
 
 use super::Ddl;
+use super::alter_table::is_system_column;
 use super::expression::Use;
 use super::index::{IndexRequest, KeyRequest};
 use super::naming::{column_part, unused_constraint_name, unused_relation_name};
@@ -60,7 +61,7 @@ impl Ddl<'_> {
         for (column, c) in of(&[ConstrForeign]) {
             let columns = match column {
                 Some(column) => vec![*column as i16 + 1],
-                None => self.column_numbers(&*self.relation(table)?, &strings(&c.fk_attrs), true)?,
+                None => self.foreign_key_columns(&*self.relation(table)?, &strings(&c.fk_attrs))?,
             };
             self.add_foreign_key(table, &ForeignKeyRequest { constraint: c, columns, recurse }, Modifiers::of(c))?;
         }
@@ -77,6 +78,16 @@ impl Ddl<'_> {
                 None => bail!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", relation.name),
             })
             .collect()
+    }
+
+    /// The columns of a foreign key, on either side.
+    fn foreign_key_columns(&self, relation: &Relation, names: &[&str]) -> Result<Vec<i16>> {
+        let number = |name: &&str| match relation.number_of(name) {
+            Some(number) => Ok(number),
+            None if is_system_column(name) => bail!(FEATURE_NOT_SUPPORTED, "system columns cannot be used in foreign keys"),
+            None => bail!(UNDEFINED_COLUMN, "column \"{name}\" referenced in foreign key constraint does not exist"),
+        };
+        names.iter().map(number).collect()
     }
 
     /// Virtual generated columns are of built-in types only, as in PostgreSQL.
@@ -433,7 +444,7 @@ impl Ddl<'_> {
             let to = &referenced.columns[*target as usize - 1];
             operators.push(self.key_equality(&constraint_name, from, to)?);
         }
-        let set_columns = self.column_numbers(&relation, &strings(&c.fk_del_set_cols), true)?;
+        let set_columns = self.foreign_key_columns(&relation, &strings(&c.fk_del_set_cols))?;
         if let Some(stranger) = set_columns.iter().find(|n| !columns.contains(n)) {
             let name = &relation.columns[*stranger as usize - 1].name;
             bail!(INVALID_COLUMN_REFERENCE, "column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
@@ -463,6 +474,7 @@ impl Ddl<'_> {
             ..self.bare_constraint(&relation, &constraint_name, ConstraintKind::ForeignKey)?
         };
         self.put_constraint((*relation).clone(), row.clone());
+        self.add_referenced_parts(&row, &row.name)?;
         if row.validated {
             self.validate_foreign_key(row.oid)?;
         }
@@ -495,18 +507,7 @@ impl Ddl<'_> {
             let keys = primary.index.as_ref().map(|i| i.keys.iter().map(|k| k.column).collect()).unwrap_or_default();
             return Ok((keys, primary.oid));
         }
-        let columns = self.column_numbers(referenced, names, false).map_err(|e| {
-            err!(
-                UNDEFINED_COLUMN,
-                "column \"{}\" referenced in foreign key constraint does not exist",
-                first_missing(referenced, names)
-            )
-            .detail(e.message().to_owned())
-        });
-        let columns = columns.map_err(|mut e| {
-            e.fields_mut().detail = None;
-            e
-        })?;
+        let columns = self.foreign_key_columns(referenced, names)?;
         let covers = |i: &&Arc<Relation>| {
             i.index.as_ref().is_some_and(|x| {
                 let mut keys: Vec<i16> = x.keys.iter().map(|k| k.column).collect();
@@ -600,14 +601,7 @@ impl Modifiers {
     }
 }
 
-fn first_missing<'n>(relation: &Relation, names: &[&'n str]) -> &'n str {
-    names.iter().find(|n| !relation.columns.iter().any(|c| !c.dropped && *c.name == ***n)).copied().unwrap_or("")
-}
-
 fn check_partitioned_reference(relation: &Relation, referenced: &Relation, recurse: bool) -> Result<()> {
-    if referenced.is_partitioned() {
-        return Err(DbError::unsupported("a foreign key to a partitioned table"));
-    }
     if relation.is_partitioned() && !recurse {
         let (table, to) = (&relation.name, &referenced.name);
         let what = format!("foreign key on partitioned table \"{table}\" referencing relation \"{to}\"");

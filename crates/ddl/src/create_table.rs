@@ -115,6 +115,7 @@ impl Ddl<'_> {
         if inheritance.is_partition {
             self.add_parent_indexes(relation)?;
             self.add_parent_foreign_keys(relation)?;
+            self.add_parent_references(relation)?;
             self.add_parent_triggers(relation)?;
         }
         Ok(())

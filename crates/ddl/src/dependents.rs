@@ -161,7 +161,13 @@ fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddr
             Some(at(classes::PG_TYPE, f.return_type, 0))
         }
         classes::PG_CONSTRAINT => {
-            let constraint = catalog.constraint(address.object).filter(|c| c.kind == ConstraintKind::Trigger)?;
+            let constraint = catalog.constraint(address.object)?;
+            if catalog.is_referenced_part(constraint) {
+                return Some(at(classes::PG_CONSTRAINT, constraint.parent, 0));
+            }
+            if constraint.kind != ConstraintKind::Trigger {
+                return None;
+            }
             let triggers = catalog.relation(constraint.relation)?.triggers.iter().filter_map(|t| catalog.trigger(*t));
             triggers.into_iter().find(|t| t.constraint == constraint.oid).map(|t| at(classes::PG_TRIGGER, t.oid, 0))
         }

@@ -238,7 +238,8 @@ impl Ddl<'_> {
             classes::PG_CLASS => match catalog.relation(address.object) {
                 Some(r) if address.sub > 0 => {
                     let column = r.columns.get(address.sub as usize - 1).map_or("?", |c| &c.name);
-                    format!("column {column} of {} {}", relation_word(r.kind), self.visible_name(r))
+                    let of = if r.kind == RelationKind::Composite { "composite type" } else { relation_word(r.kind) };
+                    format!("column {column} of {of} {}", self.visible_name(r))
                 }
                 Some(r) if r.kind == RelationKind::Composite => format!("composite type {}", self.visible_name(r)),
                 Some(r) => format!("{} {}", relation_word(r.kind), self.visible_name(r)),

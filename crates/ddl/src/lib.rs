@@ -19,6 +19,8 @@ mod create_table;
 mod database;
 mod default_privileges;
 mod dependents;
+mod domain;
+mod domain_columns;
 mod drop;
 mod expression;
 mod extension;
@@ -43,6 +45,7 @@ mod persistence;
 mod policy;
 mod range;
 mod recurse;
+mod referenced_partition;
 mod rename;
 mod retype;
 mod rewrite;
@@ -154,6 +157,7 @@ pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
         N::AlterEnumStmt(s) => done(ddl.alter_enum(s), "ALTER TYPE"),
         N::CreateRangeStmt(s) => done(ddl.create_range(s), "CREATE TYPE"),
         N::CreateDomainStmt(s) => done(ddl.create_domain(s), "CREATE DOMAIN"),
+        N::AlterDomainStmt(s) => done(ddl.alter_domain(s), "ALTER DOMAIN"),
         N::CompositeTypeStmt(s) => done(ddl.create_composite(s), "CREATE TYPE"),
         N::AlterOwnerStmt(s) => Some(ddl.alter_owner(s)),
         N::SecLabelStmt(s) => Some(Err(match s.provider.as_str() {

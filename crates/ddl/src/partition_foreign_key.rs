@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use melba_catalog::{Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, Relation};
 use melba_engine::RelationLockMode;
-use melba_types::{Oid, Result};
+use melba_types::{Oid, Result, bail};
 
 use super::Ddl;
-use super::naming::{column_part, unused_constraint_name};
 
 impl Ddl<'_> {
     /// Gives every partition of a foreign key's table a key like it.
@@ -24,7 +23,12 @@ impl Ddl<'_> {
         let catalog = self.catalog();
         for parent in &self.relation(partition)?.parents {
             let parent = self.relation(*parent)?;
-            for row in foreign_keys(&catalog, &parent) {
+            for row in catalog.foreign_keys(&parent) {
+                if row.foreign_key.as_ref().is_some_and(|key| key.referenced_table == partition) {
+                    let (name, table) = (&row.name, &self.relation(partition)?.name);
+                    let what = format!("cannot attach table \"{table}\" as a partition because it is referenced by foreign key");
+                    bail!(FEATURE_NOT_SUPPORTED, "{what} \"{name}\"");
+                }
                 self.inherit_foreign_key(&*self.relation(partition)?, &parent, row)?;
             }
         }
@@ -43,7 +47,14 @@ impl Ddl<'_> {
         let delete_set_columns = info.delete_set_columns.iter().map(number).collect();
         let info = ForeignKeyInfo { delete_set_columns, ..(**info).clone() };
         let fits = |own: &&Arc<Row>| !own.parent.is_valid() && own.columns == columns && is_alike(own, above, &info);
-        if let Some(own) = foreign_keys(&catalog, partition).find(fits) {
+        if let Some(own) = catalog.foreign_keys(partition).find(fits) {
+            if own.enforced != above.enforced {
+                let (name, own, table) = (&above.name, &own.name, &partition.name);
+                let what =
+                    format!("constraint \"{name}\" enforceability conflicts with constraint \"{own}\" on relation \"{table}\"");
+                bail!(INVALID_OBJECT_DEFINITION, "{what}");
+            }
+            self.drop_referenced_parts(own)?;
             if above.validated && !own.validated {
                 self.validate_foreign_key(own.oid)?;
             }
@@ -53,12 +64,7 @@ impl Ddl<'_> {
             return Ok(());
         }
         let is_taken = partition.constraints.iter().filter_map(|c| catalog.constraint(*c)).any(|c| c.name == above.name);
-        let name = if is_taken {
-            let names: Vec<&str> = columns.iter().map(|n| &*partition.columns[*n as usize - 1].name).collect();
-            unused_constraint_name(&catalog, partition.namespace, &[], &partition.name, Some(&column_part(&names)), "fkey")
-        } else {
-            above.name.to_string()
-        };
+        let name = if is_taken { self.unused_part_name(partition.namespace, &above.name) } else { above.name.to_string() };
         let row = Row {
             columns,
             index: above.index,
@@ -81,25 +87,24 @@ impl Ddl<'_> {
     }
 
     /// What was a partition keeps its foreign keys as its own.
-    pub fn detach_foreign_keys(&self, table: &Relation) {
-        for row in foreign_keys(&self.catalog(), table).filter(|row| row.parent.is_valid()) {
+    pub fn detach_foreign_keys(&self, table: &Relation) -> Result<()> {
+        let catalog = self.catalog();
+        for row in catalog.foreign_keys(table).filter(|row| row.parent.is_valid()) {
             let row = Row { parent: Oid::INVALID, inherited: 0, local: true, ..(**row).clone() };
-            self.tx.put(Object::Constraint(Arc::new(row)));
+            self.tx.put(Object::Constraint(Arc::new(row.clone())));
+            self.add_referenced_parts(&row, &row.name)?;
         }
+        Ok(())
     }
 
     /// VALIDATE CONSTRAINT of the keys of partitions that are parts of one.
     pub fn validate_foreign_keys_below(&self, relation: &Relation, row: &Row) -> Result<()> {
         let catalog = self.catalog();
         self.each_child(relation, RelationLockMode::ShareUpdateExclusive, |child| {
-            let mut parts = foreign_keys(&catalog, &child).filter(|part| part.parent == row.oid);
+            let mut parts = catalog.foreign_keys(&child).filter(|part| part.parent == row.oid);
             parts.try_for_each(|part| self.validate_constraint(&child, &part.name, true))
         })
     }
-}
-
-fn foreign_keys<'a>(catalog: &'a melba_catalog::Catalog, table: &'a Relation) -> impl Iterator<Item = &'a Arc<Row>> {
-    table.constraints.iter().filter_map(|c| catalog.constraint(*c)).filter(|c| c.kind == ConstraintKind::ForeignKey)
 }
 
 /// Whether a key of a partition does what its parent's does; `info` is the parent's in the partition's columns.
@@ -110,5 +115,5 @@ fn is_alike(own: &Row, above: &Row, info: &ForeignKeyInfo) -> bool {
         && (key.on_update, key.on_delete, key.match_type) == (info.on_update, info.on_delete, info.match_type)
         && key.delete_set_columns == info.delete_set_columns
         && key.operators == info.operators
-        && (own.deferrable, own.initially_deferred, own.enforced) == (above.deferrable, above.initially_deferred, above.enforced)
+        && (own.deferrable, own.initially_deferred) == (above.deferrable, above.initially_deferred)
 }

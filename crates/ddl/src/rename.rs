@@ -69,10 +69,10 @@ impl Ddl<'_> {
                 Ok("ALTER DATABASE".into())
             }
             ObjectType::ObjectType | ObjectType::ObjectDomain => {
-                let ty = self.named_type(s.object.as_deref())?;
-                self.rename_named_type(kind, &ty, &s.newname)?;
+                self.rename_named_type(kind, &*self.named_type(s.object.as_deref())?, &s.newname)?;
                 Ok(format!("ALTER {}", object_word(kind)))
             }
+            ObjectType::ObjectDomconstraint => self.rename_domain_constraint(s).map(|()| "ALTER DOMAIN".into()),
             kind if RoutineName::is_routine(kind) => {
                 self.rename_routine(kind, s.object.as_deref(), &s.newname)?;
                 Ok(format!("ALTER {}", object_word(kind)))

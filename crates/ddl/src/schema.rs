@@ -164,17 +164,22 @@ impl Ddl<'_> {
             Some(N::TypeName(name)) => strings(&name.names),
             _ => vec![],
         };
-        let (schema, name) = self.split(&names)?;
-        let catalog = self.catalog();
-        let found = self.searched_schemas(schema)?.iter().find_map(|ns| catalog.type_by_name(*ns, name));
-        let missing = |array: &str| err!(UNDEFINED_OBJECT, "type \"{}{array}\" does not exist", names.join("."));
-        let found = found.ok_or_else(|| missing(""))?;
+        let found = self.type_named(&names)?;
         match object.and_then(|n| n.node.as_ref()) {
             Some(N::TypeName(name)) if !name.array_bounds.is_empty() => {
-                catalog.type_(found.array).cloned().ok_or_else(|| missing("[]"))
+                let array = self.catalog().type_(found.array).cloned();
+                array.ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}[]\" does not exist", names.join(".")))
             }
-            _ => Ok(found.clone()),
+            _ => Ok(found),
         }
+    }
+
+    /// The type of a name, which may have a schema before it.
+    pub fn type_named(&self, names: &[&str]) -> Result<Arc<Type>> {
+        let (schema, name) = self.split(names)?;
+        let catalog = self.catalog();
+        let found = self.searched_schemas(schema)?.iter().find_map(|ns| catalog.type_by_name(*ns, name));
+        found.cloned().ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))
     }
 }
 

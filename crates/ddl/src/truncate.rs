@@ -120,10 +120,15 @@ impl Ddl<'_> {
                             referencing.name
                         )));
                 }
-                self.notice(format!("truncate cascades to table \"{}\"", referencing.name));
-                self.lock_relation(referencing.oid, RelationLockMode::AccessExclusive)?;
-                known.insert(referencing.oid);
-                tables.push(referencing);
+                let all = |table: &Relation| catalog.descendants(table.oid);
+                for member in if referencing.is_partitioned() { all(&referencing) } else { vec![referencing.oid] } {
+                    let member = self.relation(member)?;
+                    if known.insert(member.oid) {
+                        self.notice(format!("truncate cascades to table \"{}\"", member.name));
+                        self.lock_relation(member.oid, RelationLockMode::AccessExclusive)?;
+                        tables.push(member);
+                    }
+                }
             }
         }
         Ok(())

@@ -1,17 +1,15 @@
-//! CREATE TYPE (enum, composite), CREATE DOMAIN; range types are in `range`.
+//! CREATE TYPE (enum, composite); range types are in `range`, domains in `domain`.
 
 use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{
-    Constraint, ConstraintKind, DomainInfo, Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind, classes,
-};
+use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind, classes};
 use melba_types::{DbError, Kind, Oid, Result, bail, err};
-use pg_query::protobuf::{AlterEnumStmt, CompositeTypeStmt, ConstrType, CreateDomainStmt, CreateEnumStmt, node::Node as N};
+use pg_query::protobuf::{AlterEnumStmt, CompositeTypeStmt, CreateEnumStmt, node::Node as N};
 
 use super::Ddl;
 use super::create_table::TableBuilder;
-use super::naming::{NAME_BYTES_MAX, clip, unused_constraint_name};
+use super::naming::{NAME_BYTES_MAX, clip};
 use melba_parse::nodes::{inner, string, strings};
 
 impl Ddl<'_> {
@@ -201,100 +199,6 @@ impl Ddl<'_> {
         }
         self.tx.put(Object::Type(Arc::new(Type { labels, ..(*ty).clone() })));
         Ok(())
-    }
-
-    pub fn create_domain(&self, s: &CreateDomainStmt) -> Result<()> {
-        let (namespace, name) = self.new_type_name(&strings(&s.domainname))?;
-        let type_name = s.type_name.as_ref().ok_or_else(|| DbError::internal("domain without a type"))?;
-        let (base, typmod) = self.usable_type(type_name)?;
-        let catalog = self.catalog();
-        let of = catalog.type_(base).cloned().ok_or_else(|| DbError::internal("missing type"))?;
-        if of.type_kind == TypeKind::Pseudo {
-            bail!(DATATYPE_MISMATCH, "\"{}\" is not a valid base type for a domain", of.name);
-        }
-        // The base type's default is the domain's, unless it has its own.
-        let default = of.domain.as_ref().and_then(|d| d.default.clone());
-        let mut depends_on = if default.is_some() { of.depends_on.clone() } else { vec![] };
-        let mut info = DomainInfo { base, typmod, dimensions: 0, not_null: false, default, constraints: vec![] };
-        let oid = self.tx.new_oid();
-        let shown = self.bare_relation(namespace, name, RelationKind::Composite, Persistence::Permanent, vec![]);
-        let mut rows: Vec<Constraint> = Vec::new();
-        for node in &s.constraints {
-            let N::Constraint(c) = inner(node)? else { continue };
-            match c.contype() {
-                ConstrType::ConstrNull => {}
-                ConstrType::ConstrDefault => {
-                    let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("default without an expression"))?;
-                    let column = self.new_column(name, base, typmod)?;
-                    let (text, mentioned) = self.domain_default(node, &shown, &column)?;
-                    (info.default, depends_on) = (Some(text), mentioned);
-                }
-                _ => {
-                    let row = Constraint { domain: oid, ..self.domain_constraint(c, &info, &shown, &rows)? };
-                    info.not_null |= row.kind == ConstraintKind::NotNull;
-                    info.constraints.push(row.oid);
-                    rows.push(row);
-                }
-            }
-        }
-        let collation = match &s.coll_clause {
-            Some(clause) => self.collation(&strings(&clause.collname), base, clause.location)?,
-            None => of.collation,
-        };
-        let array = self.put_array_type(name, namespace, oid, of.align)?;
-        let ty = Type {
-            oid,
-            name: name.into(),
-            namespace,
-            owner: self.user,
-            type_kind: TypeKind::Domain,
-            preferred: false,
-            array,
-            element: Oid::INVALID,
-            subscript: "-".into(),
-            collation,
-            input: "domain_in".into(),
-            receive: "domain_recv".into(),
-            domain: Some(Arc::new(info)),
-            depends_on,
-            labels: vec![],
-            acl: self.catalog().initial_acl(AclKind::Type, self.user, namespace),
-            ..(*of).clone()
-        };
-        self.tx.put(Object::Type(Arc::new(ty)));
-        for row in rows {
-            self.tx.put(Object::Constraint(Arc::new(row)));
-        }
-        Ok(())
-    }
-
-    /// A constraint of a new domain, beside others. `shown`: the domain as relations are described.
-    fn domain_constraint(
-        &self,
-        c: &pg_query::protobuf::Constraint,
-        info: &DomainInfo,
-        shown: &Relation,
-        others: &[Constraint],
-    ) -> Result<Constraint> {
-        let (kind, label) = match c.contype() {
-            ConstrType::ConstrNotnull => (ConstraintKind::NotNull, "not_null"),
-            ConstrType::ConstrCheck => (ConstraintKind::Check, "check"),
-            _ => return Err(err!(SYNTAX_ERROR, "this kind of constraint is not possible for domains")),
-        };
-        let name = match c.conname.as_str() {
-            "" => {
-                let taken: Vec<String> = others.iter().map(|o| o.name.to_string()).collect();
-                unused_constraint_name(&self.catalog(), shown.namespace, &taken, &shown.name, None, label)
-            }
-            name => name.to_owned(),
-        };
-        let (mut expression, mut depends_on) = (None, Vec::new());
-        if kind == ConstraintKind::Check {
-            let node = c.raw_expr.as_deref().ok_or_else(|| DbError::internal("check without an expression"))?;
-            let (text, mentioned) = self.stored_domain_check(node, info.base, info.typmod)?;
-            (expression, depends_on) = (Some(text), mentioned);
-        }
-        Ok(Constraint { relation: Oid::INVALID, expression, depends_on, ..self.bare_constraint(shown, &name, kind)? })
     }
 
     pub fn create_composite(&self, s: &CompositeTypeStmt) -> Result<()> {

@@ -6,6 +6,7 @@
 //!    with row limits see the side effects that PostgreSQL shows.
 //! 3. Operators are `Send`; the context goes with them from thread to thread but is never shared by two.
 
+mod conflict;
 pub mod context;
 mod instrument;
 mod join_filter;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use melba_catalog::Relation;
 use melba_catalog::trigger_events::{DELETE, INSERT, UPDATE};
-use melba_engine::{Isolation, RowLockMode};
-use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId, TreeId, bail};
+use melba_engine::RowLockMode;
+use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId};
 
+use super::conflict::{check_conflict_visible, is_part, lock_conflicting};
 use super::operator::{Pending, Purpose, Relock, give, lock_and_recheck, replace, still_holds};
 use super::{ExecContext, Operator};
 use melba_expression::Expression;
@@ -14,7 +16,7 @@ use melba_plan::modify_node::{
     Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
 };
 use melba_plan::node::TableSource;
-use melba_table::{Above, Before, Routed, TableTarget, TableWriter};
+use melba_table::{Above, Before, Routed, TableWriter};
 use melba_tree::{MergeMatch, RowCheckKind};
 use melba_types::BATCH_ROWS;
 
@@ -265,47 +267,6 @@ fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLoc
     Ok(Relock::Unchanged)
 }
 
-/// DO NOTHING because of a row that the transaction's snapshot does not show would be an answer from elsewhere.
-fn check_conflict_visible(ctx: &ExecContext, tree: TreeId, id: RowId) -> Result<()> {
-    if ctx.transaction().isolation() == Isolation::ReadCommitted {
-        return Ok(());
-    }
-    let view = ctx.view();
-    // Read as by the statement itself, so that SERIALIZABLE knows that it relies on the row.
-    ctx.transaction().get(view, tree, id)?;
-    let latest = ctx.transaction().get_latest(tree, id)?;
-    if latest.own_command.is_none() && latest.csn > view.csn {
-        bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
-    }
-    Ok(())
-}
-
-/// Locks the row that is in the way of another, for DO UPDATE; `None` when it is gone.
-fn lock_conflicting(ctx: &ExecContext, target: &TableTarget, id: RowId, mode: RowLockMode) -> Result<Option<Vec<Datum>>> {
-    let transaction = ctx.transaction();
-    transaction.lock_row_to_change(target.tree, id, mode)?;
-    let latest = transaction.get_latest(target.tree, id)?;
-    // Deleted meanwhile: the key is free now, or another row has taken it.
-    let Some(bytes) = latest.row else { return Ok(None) };
-    let view = ctx.view();
-    match latest.own_command {
-        Some(command) if command >= view.command => {
-            Err(melba_types::err!(CARDINALITY_VIOLATION, "ON CONFLICT DO UPDATE command cannot affect row a second time")
-                .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values."))
-        }
-        None if latest.csn > view.csn && transaction.isolation() != Isolation::ReadCommitted => {
-            bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
-        }
-        _ => Ok(Some(target.decode(&bytes))),
-    }
-}
-
-/// Whether an index is another, or the part of it that a partition has.
-fn is_part(ctx: &ExecContext, index: Oid, whole: Oid) -> bool {
-    let parents = || ctx.catalog().relation(index).map_or(&[][..], |r| &r.parents);
-    index == whole || parents().iter().any(|parent| is_part(ctx, *parent, whole))
-}
-
 impl ModifyOp {
     /// Whether rows are inserted as a batch: many, and those that come after others.
     fn takes(&self, batch: &Batch) -> bool {
@@ -445,19 +406,22 @@ impl ModifyOp {
             // It goes to another partition.
             let shown = self.shown(ctx, place, old.clone())?;
             self.set_moving(true);
-            if self.delete(ctx, place, id, old)?.is_none() {
+            if !self.remove(ctx, place, id, &old, Some(&node.target.relation))? {
                 self.set_moving(false);
                 return Ok(None);
             }
-            let new = match (place.member, &node.family) {
-                (Some(at), Some(family)) => family.members[at].columns.up(new),
-                _ => new,
+            let up = |row| match (place.member, &node.family) {
+                (Some(at), Some(family)) => family.members[at].columns.up(row),
+                _ => row,
             };
+            let (old, new) = (up(old), up(new));
             self.writer.new_rows = RowCheckKind::Update;
             let inserted = self.insert(ctx, new);
             self.writer.new_rows = RowCheckKind::Insert;
             let inserted = inserted?;
             self.set_moving(false);
+            let moved = inserted.as_ref().and_then(|changed| changed.new.as_ref());
+            self.writer.moved(ctx, &old, moved.map(|version| &version.values[..]))?;
             return Ok(inserted.map(|changed| Changed { old: version(shown), ..changed }));
         }
         self.writer(place).update(ctx, id, &old, &mut new)?;
@@ -467,14 +431,31 @@ impl ModifyOp {
     }
 
     fn delete(&mut self, ctx: &ExecContext, place: &Place<'_>, id: RowId, old: Vec<Datum>) -> Result<Option<Changed>> {
-        let writer = self.writer(place);
-        if writer.before_delete(ctx, id, &old)? == Before::Skip {
+        if !self.remove(ctx, place, id, &old, None)? {
             return Ok(None);
         }
-        writer.delete(ctx, id, &old)?;
-        self.gather_events(ctx, place)?;
         let values = self.shown(ctx, place, old)?;
         Ok(Some(Changed { old: Some(Version { values, id, table: place.source.relation }), new: None }))
+    }
+
+    /// Whether the row was deleted. `root`: it goes to another partition of that.
+    fn remove(
+        &mut self,
+        ctx: &ExecContext,
+        place: &Place<'_>,
+        id: RowId,
+        old: &[Datum],
+        root: Option<&Relation>,
+    ) -> Result<bool> {
+        let writer = self.writer(place);
+        if writer.before_delete(ctx, id, old)? == Before::Skip {
+            return Ok(false);
+        }
+        match root {
+            Some(root) => writer.delete_to_move(ctx, id, old, root)?,
+            None => writer.delete(ctx, id, old)?,
+        }
+        self.gather_events(ctx, place).map(|()| true)
     }
 
     /// A row of a member with the target's columns, virtual ones computed.

@@ -218,11 +218,8 @@ pub fn still_referenced(
     restrict: bool,
 ) -> DbError {
     let catalog = session.catalog();
-    // A key of a partition is a part of its parent's, which is told.
-    let mut constraint = constraint;
-    while let Some(above) = catalog.constraint(constraint.parent) {
-        constraint = above;
-    }
+    // Of a partitioned table, all of it is told of.
+    let constraint = catalog.constraint(constraint.oid).map_or(constraint, |whole| whole);
     let referencing = catalog.relation(constraint.relation);
     let name = referencing.map_or("", |r| &r.name);
     let key = foreign_key_text(session, referenced, columns, values);
@@ -247,6 +244,15 @@ pub fn still_referenced(
         Some(relation) => at_table(error, session, relation).constraint(&*constraint.name),
         None => error,
     }
+}
+
+/// 23503 of a partition that is no longer to be one. `values`: of the referencing table's columns.
+pub fn removed(session: &dyn Session, constraint: &Constraint, referencing: &Relation, values: &[Datum]) -> DbError {
+    let (partition, name) = (referenced_name(session.catalog(), constraint), &constraint.name);
+    let key = foreign_key_text(session, referencing, &constraint.columns, values);
+    let error = err!(FOREIGN_KEY_VIOLATION, "removing partition \"{partition}\" violates foreign key constraint \"{name}\"")
+        .detail(format!("{key} is still referenced from table \"{}\".", referencing.name));
+    at_table(error, session, referencing).constraint(&**name)
 }
 
 fn referenced_name(catalog: &Catalog, constraint: &Constraint) -> String {

@@ -86,13 +86,7 @@ impl Events {
     ) -> Result<()> {
         // What refers to the row follows before it is asked whether what it refers to is there: of two tables that refer to each
         // other, the other one has the new key then.
-        for constraint in &target.referenced_by {
-            let Some(key) = &constraint.foreign_key else { continue };
-            let (old, new) = (values_of(&key.referenced_columns, old), values_of(&key.referenced_columns, new));
-            if !same(&old, &new) {
-                self.referenced(ctx, target, constraint, old, Some(new))?;
-            }
-        }
+        self.key_changed(ctx, target, old, Some(new))?;
         let mut changed = Vec::new();
         for (at, constraint) in target.references.iter().enumerate() {
             if refers(constraint, |column| new[column].is_null())
@@ -108,9 +102,35 @@ impl Events {
     }
 
     pub(super) fn deleted(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, old: &[Datum]) -> Result<()> {
-        for constraint in &target.referenced_by {
+        self.key_changed(ctx, target, old, None)
+    }
+
+    /// A row leaves a partition for another one: keys that refer to tables above the partition are told by `key_changed`.
+    pub(super) fn left(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, old: &[Datum]) -> Result<()> {
+        let is_part =
+            |key: &Constraint| ctx.catalog().constraint(key.oid).is_some_and(|key| ctx.catalog().is_referenced_part(key));
+        for constraint in target.referenced_by.iter().filter(|key| !is_part(key)) {
             let Some(key) = &constraint.foreign_key else { continue };
             self.referenced(ctx, target, constraint, values_of(&key.referenced_columns, old), None)?;
+        }
+        Ok(())
+    }
+
+    /// A row has another key, or none any more, that others may refer to.
+    pub(super) fn key_changed(
+        &mut self,
+        ctx: &Evaluation,
+        target: &Arc<TableTarget>,
+        old: &[Datum],
+        new: Option<&[Datum]>,
+    ) -> Result<()> {
+        for constraint in &target.referenced_by {
+            let Some(key) = &constraint.foreign_key else { continue };
+            let of = |row: &[Datum]| values_of(&key.referenced_columns, row);
+            let (old, new) = (of(old), new.map(of));
+            if !new.as_ref().is_some_and(|new| same(&old, new)) {
+                self.referenced(ctx, target, constraint, old, new)?;
+            }
         }
         Ok(())
     }

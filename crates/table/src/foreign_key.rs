@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_catalog::trigger_events::{DELETE, UPDATE};
-use melba_catalog::{Constraint, ForeignKeyInfo};
+use melba_catalog::{Constraint, ForeignKeyInfo, Relation};
 use melba_engine::{Held, Isolation, RowLockMode, Wait};
 use melba_fmgr::io;
 use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
@@ -12,10 +12,11 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
 use super::error;
 use super::events::{Events, Runner};
 use super::part_source::PartSource;
+use super::referenced_key::{ReferencedKey, place_of};
 use super::routing::ColumnMap;
 use super::steps::Before;
 use super::target::TableTarget;
-use super::writer::TableWriter;
+use super::writer::{Above, TableWriter};
 use melba_expression::key::KeyPart;
 use melba_types::BATCH_ROWS;
 
@@ -84,12 +85,12 @@ pub(super) fn check_reference(
     if values.iter().any(Datum::is_null) {
         return Err(error::mixed_nulls(&*runner.ctx.session, constraint, &target.relation));
     }
-    let key = key_of(constraint)?;
-    let referenced = runner.target(key.referenced_table)?;
     let not_present = |runner: &Runner<'_>| error::not_present(&*runner.ctx.session, constraint, &target.relation, values);
-    let Some((tree, bytes)) = referenced_key(runner, target, &referenced, constraint, values)? else {
-        return Err(not_present(runner));
+    let referenced = match as_referenced(runner, target, constraint, values)? {
+        Some(values) => place_of(runner.ctx, |table| runner.target(table), constraint, &values)?,
+        None => None,
     };
+    let Some(ReferencedKey { table: referenced, index: tree, bytes }) = referenced else { return Err(not_present(runner)) };
     loop {
         let Some(row) = runner.txn.index_find_snapshot(tree, &bytes)? else { return Err(not_present(runner)) };
         runner.txn.lock_row(referenced.tree, row, RowLockMode::ForKeyShare, Wait::Block)?;
@@ -109,27 +110,19 @@ fn refuse_newer(runner: &Runner<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The key of the referenced row in the index that supports the constraint; `None`: no row can have it.
-fn referenced_key(
+/// The values of a referencing row as the referenced columns have them; `None`: they have no such values.
+pub(super) fn as_referenced(
     runner: &Runner<'_>,
     target: &TableTarget,
-    referenced: &TableTarget,
     constraint: &Constraint,
     values: &[Datum],
-) -> Result<Option<(melba_types::TreeId, Vec<u8>)>> {
+) -> Result<Option<Vec<Datum>>> {
     let key = key_of(constraint)?;
-    let lost = || DbError::internal(format!("foreign key \"{}\" has lost its index", constraint.name));
-    let index = referenced.indexes.iter().find(|i| i.oid == constraint.index).ok_or_else(lost)?;
-    let mut bytes = Vec::new();
-    for part in &index.parts {
-        let PartSource::Column(column) = part.source else { return Err(lost()) };
-        let at = key.referenced_columns.iter().position(|c| *c as usize - 1 == column).ok_or_else(lost)?;
-        let from = target.relation.columns[constraint.columns[at] as usize - 1].ty;
-        let to = referenced.relation.columns[column].ty;
-        let Some(value) = convert(runner, &values[at], from, to)? else { return Ok(None) };
-        part.key.encode(&value, &mut bytes);
-    }
-    Ok(Some((index.tree, bytes)))
+    let lost = || DbError::internal(format!("foreign key \"{}\" has lost its table", constraint.name));
+    let referenced = runner.ctx.catalog().relation(key.referenced_table).ok_or_else(lost)?;
+    let ty = |relation: &Relation, column: i16| relation.columns[column as usize - 1].ty;
+    let columns = constraint.columns.iter().zip(&key.referenced_columns).zip(values);
+    columns.map(|((from, to), value)| convert(runner, value, ty(&target.relation, *from), ty(referenced, *to))).collect()
 }
 
 /// Does what the constraint says for a referenced row that was deleted or whose key changed. Returns the events of the
@@ -145,12 +138,16 @@ pub(super) fn follow(
     let deleted = new.is_none();
     let action = Action::of_key(&key, deleted);
     let child = runner.target(constraint.relation)?;
-    if action == Action::Check && still_there(runner, referenced, constraint, &key, old)? {
+    if action == Action::Check && still_there(runner, constraint, old)? {
         return Ok(Events::default());
     }
     let event = if deleted && action == Action::Cascade { DELETE } else { UPDATE };
-    if !matches!(action, Action::Check | Action::Restrict) {
-        runner.begin(&child, event, &constraint.columns)?;
+    let whole = whole_of(runner, constraint)?;
+    let changed = if whole.triggers.is_empty() { None } else { Some(runner.target(whole.oid)?) };
+    if let Some(changed) = changed.as_ref().filter(|_| !matches!(action, Action::Check | Action::Restrict)) {
+        let columns = ColumnMap::new(&whole, &child.relation);
+        let above = |number: &i16| columns.above(*number as usize - 1).map(|at| at as i16 + 1);
+        runner.begin(changed, event, &constraint.columns.iter().filter_map(above).collect::<Vec<_>>())?;
     }
     let (rows, _held) = referencing_rows(runner, &child, referenced, constraint, old)?;
     if rows.is_empty() {
@@ -175,11 +172,31 @@ pub(super) fn follow(
     };
     let mut writer = TableWriter::new(child.clone(), runner.txn.clone());
     writer.updated = constraint.columns.clone();
-    writer.transitions = runner.transitions(&child, event);
+    writer.transitions = changed.as_ref().and_then(|changed| runner.transitions(changed, event));
+    if whole.oid != child.relation.oid {
+        let columns = ColumnMap::new(&whole, &child.relation);
+        writer.above = Some(Above { relation: whole, columns, written: Vec::new() });
+    }
     for row in rows {
         change_referencing(runner, &mut writer, constraint, (&key, action, deleted), new.as_deref(), row)?;
     }
+    // Where the default is the key that went, nothing has changed that would be checked.
+    if action == Action::SetDefault
+        && !referencing_rows(runner, &child, referenced, constraint, old)?.0.is_empty()
+        && !still_there(runner, constraint, old)?
+    {
+        let (session, columns) = (&*runner.ctx.session, &key.referenced_columns);
+        return Err(error::still_referenced(session, constraint, &referenced.relation, columns, old, false));
+    }
     Ok(std::mem::take(&mut writer.events))
+}
+
+/// The table that has a foreign key, of which a leaf is changed: the statement is one on all of it.
+fn whole_of(runner: &Runner<'_>, constraint: &Constraint) -> Result<Arc<Relation>> {
+    let catalog = runner.ctx.catalog();
+    let whole = catalog.constraint(constraint.oid).map_or(constraint.relation, |key| key.relation);
+    let lost = || DbError::internal(format!("foreign key \"{}\" has lost its table", constraint.name));
+    catalog.relation(whole).cloned().ok_or_else(lost)
 }
 
 /// 22003 of a key that the columns of `child` cannot have.
@@ -190,21 +207,9 @@ fn out_of_range(child: &TableTarget, constraint: &Constraint) -> DbError {
 }
 
 /// Whether another row has the old key by now.
-fn still_there(
-    runner: &Runner<'_>,
-    referenced: &TableTarget,
-    constraint: &Constraint,
-    key: &ForeignKeyInfo,
-    old: &[Datum],
-) -> Result<bool> {
-    let Some(index) = referenced.indexes.iter().find(|i| i.oid == constraint.index) else { return Ok(false) };
-    let mut bytes = Vec::new();
-    for part in &index.parts {
-        let PartSource::Column(column) = part.source else { return Ok(false) };
-        let Some(at) = key.referenced_columns.iter().position(|c| *c as usize - 1 == column) else { return Ok(false) };
-        part.key.encode(&old[at], &mut bytes);
-    }
-    Ok(runner.txn.index_find_latest(index.tree, &bytes)?.is_some())
+fn still_there(runner: &mut Runner<'_>, constraint: &Constraint, old: &[Datum]) -> Result<bool> {
+    let Some(place) = place_of(runner.ctx, |table| runner.target(table), constraint, old)? else { return Ok(false) };
+    Ok(runner.txn.index_find_latest(place.index, &place.bytes)?.is_some())
 }
 
 /// A referenced key as the child's columns have it; `None`: they have no such values.
@@ -309,7 +314,7 @@ fn change_referencing(
         let listed = key.delete_set_columns.is_empty() || !deleted || key.delete_set_columns.contains(column);
         changed[position] = match action {
             Action::SetNull if listed => Datum::Null,
-            Action::SetDefault if listed => default_value(runner, &child, position)?,
+            Action::SetDefault if listed => default_value(runner, writer, position)?,
             Action::Cascade => new.map_or(Datum::Null, |new| new[at].clone()),
             _ => continue,
         };
@@ -319,8 +324,10 @@ fn change_referencing(
         Before::Ran => writer.lock_for_changed_key(runner.ctx, row, &old, &changed)?,
         Before::Same => {}
     }
-    if !child.partition.is_empty() && !writer.accepts(runner.ctx, &mut changed)? {
-        return move_referencing(runner, writer, row, &old, changed);
+    if let Some(above) = writer.above.clone()
+        && !writer.accepts(runner.ctx, &mut changed)?
+    {
+        return move_referencing(runner, writer, &above, row, &old, changed);
     }
     writer.update(runner.ctx, row, &old, &mut changed)
 }
@@ -329,32 +336,33 @@ fn change_referencing(
 fn move_referencing(
     runner: &mut Runner<'_>,
     writer: &mut TableWriter,
+    above: &Above,
     row: RowId,
     old: &[Datum],
     changed: Vec<Datum>,
 ) -> Result<()> {
-    let child = writer.target.relation.clone();
-    let mut root = child.clone();
-    while let Some(parent) = root.parents.first().filter(|_| root.is_partition()) {
-        let lost = || DbError::internal("partition without a parent");
-        root = runner.ctx.catalog().relation(*parent).ok_or_else(lost)?.clone();
-    }
-    if let Before::Skip = writer.before_delete(runner.ctx, row, old)? {
+    let ctx = runner.ctx;
+    let mut root = TableWriter::new(runner.target(above.relation.oid)?, runner.txn.clone());
+    if let Before::Skip = writer.before_delete(ctx, row, old)? {
         return Ok(());
     }
-    writer.delete(runner.ctx, row, old)?;
-    let mut above = TableWriter::new(runner.target(root.oid)?, runner.txn.clone());
-    above.insert_routed(runner.ctx, ColumnMap::new(&root, &child).up(changed))?;
-    let routed = above.router.as_mut().map(|router| router.take_events());
+    writer.delete_to_move(ctx, row, old, &above.relation)?;
+    let inserted = root.insert_routed(ctx, above.columns.up(changed))?;
+    let routed = root.router.as_mut().map(|router| router.take_events());
     for events in routed.into_iter().flatten() {
-        writer.events.append(runner.ctx, events)?;
+        writer.events.append(ctx, events)?;
     }
-    writer.gather_events(runner.ctx, &mut above)
+    root.moved(ctx, &above.columns.up(old.to_vec()), inserted.as_ref().map(|routed| &routed.row[..]))?;
+    writer.gather_events(ctx, &mut root)
 }
 
-fn default_value(runner: &Runner<'_>, child: &TableTarget, column: usize) -> Result<Datum> {
+/// The default of a column: that of the table which the statement is on.
+fn default_value(runner: &Runner<'_>, writer: &TableWriter, column: usize) -> Result<Datum> {
+    let own = || (writer.target.relation.clone(), column);
+    let above = writer.above.as_ref().and_then(|above| Some((above.relation.clone(), above.columns.above(column)?)));
+    let (relation, column) = above.unwrap_or_else(own);
     let builder = super::TargetBuilder { catalog: runner.ctx.catalog(), session: &*runner.ctx.session };
-    match builder.default(&child.relation, column)? {
+    match builder.default(&relation, column)? {
         Some(expression) => expression.eval_row(runner.ctx, &[]),
         None => Ok(Datum::Null),
     }

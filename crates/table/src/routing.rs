@@ -84,6 +84,14 @@ impl ColumnMap {
         }
     }
 
+    /// The column above that is a column below.
+    pub fn above(&self, below: usize) -> Option<usize> {
+        match &self.places {
+            None => Some(below),
+            Some(places) => places.get(below).copied().flatten(),
+        }
+    }
+
     /// A row from above as one below.
     pub fn down(&self, row: Vec<Datum>) -> Vec<Datum> {
         match &self.places {

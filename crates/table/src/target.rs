@@ -10,6 +10,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use super::part_source::PartSource;
 use super::partition::PartitionCheck;
+use super::referencing::keys_of_leaves;
 use super::routing::Routing;
 use super::toast::ToastTarget;
 use super::trigger::{Triggers, compile_condition};
@@ -43,7 +44,7 @@ pub struct TableTarget {
     pub toast: ToastTarget,
     /// Foreign keys of this table.
     pub references: Vec<Arc<Constraint>>,
-    /// Foreign keys of others (or its own) that refer to this table.
+    /// Foreign keys of others (or its own) that refer to this table (`referencing`).
     pub referenced_by: Vec<Arc<Constraint>>,
     /// Of a partition: what its rows must satisfy to be in it, and in the partitions that it is in.
     pub partition: Vec<PartitionCheck>,
@@ -301,20 +302,10 @@ impl TargetBuilder<'_> {
             generated,
             virtuals,
             indexes,
-            references: constraints
-                .iter()
-                .filter(|c| c.kind == ConstraintKind::ForeignKey && c.enforced)
-                .map(|c| (*c).clone())
-                .collect(),
-            referenced_by: self.referencing_keys(oid),
+            references: self.catalog.foreign_keys(&relation).filter(|c| c.enforced).cloned().collect(),
+            referenced_by: keys_of_leaves(self.catalog, oid),
             relation: relation.clone(),
         })
-    }
-
-    /// The foreign keys that refer to a table. Those of partitioned tables are there for their partitions' keys only.
-    fn referencing_keys(&self, table: Oid) -> Vec<Arc<Constraint>> {
-        let has_rows = |c: &Constraint| self.catalog.relation(c.relation).is_some_and(|r| !r.is_partitioned());
-        self.catalog.referencing_constraints(table).into_iter().filter(|c| c.enforced && has_rows(c)).cloned().collect()
     }
 
     fn triggers(&self, relation: &Arc<Relation>) -> Result<Option<Arc<Triggers>>> {

@@ -13,6 +13,7 @@ use super::changes::StatementChanges;
 use super::error;
 use super::events::Events;
 use super::part_source::PartSource;
+use super::referencing::check_movable;
 use super::router::{Routed, Router};
 use super::routing::ColumnMap;
 use super::row_check::RowChecks;
@@ -272,6 +273,38 @@ impl TableWriter {
 
     /// Deletes a row whose lock the caller holds, and which comes after `before_delete`.
     pub fn delete(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
+        self.remove(ctx, id, old)?;
+        let target = self.target.clone();
+        let old = &*target.with_plain_keys(ctx, old)?;
+        self.events.deleted(ctx, &target, old)?;
+        self.after_row(ctx, DELETE, Some(old), None)
+    }
+
+    /// The same for a row that goes to another partition of `root`, whose writer is told by `moved`.
+    ///
+    /// # Errors
+    /// 0A000 when a foreign key refers to a table in between.
+    pub fn delete_to_move(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], root: &Relation) -> Result<()> {
+        let target = self.target.clone();
+        check_movable(ctx.catalog(), &target.relation, root)?;
+        self.remove(ctx, id, old)?;
+        let old = &*target.with_plain_keys(ctx, old)?;
+        self.events.left(ctx, &target, old)?;
+        self.after_row(ctx, DELETE, Some(old), None)
+    }
+
+    /// A row of this partitioned table has gone to another partition, or a trigger has kept it from getting there.
+    pub fn moved(&mut self, ctx: &Evaluation, old: &[Datum], new: Option<&[Datum]>) -> Result<()> {
+        let target = self.target.clone();
+        if target.referenced_by.is_empty() {
+            return Ok(());
+        }
+        let old = target.with_plain_keys(ctx, old)?;
+        let new = new.map(|new| target.with_plain_keys(ctx, new)).transpose()?;
+        self.events.key_changed(ctx, &target, &old, new.as_deref())
+    }
+
+    fn remove(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
         let target = self.target.clone();
         forget(&self.txn, &target.toast, old)?;
         self.txn.delete(target.tree, id)?;
@@ -281,8 +314,7 @@ impl TableWriter {
                 self.txn.index_delete(index.tree, &self.key, id)?;
             }
         }
-        self.events.deleted(ctx, &target, old)?;
-        self.after_row(ctx, DELETE, Some(old), None)
+        Ok(())
     }
 
     /// The first row in the way of `row` in the indexes `arbiters` accepts (by position). The keys stay locked, so a row

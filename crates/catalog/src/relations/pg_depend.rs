@@ -80,7 +80,10 @@ fn push(catalog: &Catalog, d: &Dependency, out: &mut Rows<'_>) {
     {
         dependent = ObjectAddress { class: classes::PG_REWRITE, object: view.rule, sub: 0 };
     }
-    push_row(dependent, d.referenced, d.kind, out);
+    let is_part = |oid| catalog.constraint(oid).is_some_and(|key| catalog.is_referenced_part(key));
+    let in_key = d.referenced.class == classes::PG_CONSTRAINT && dependent.class == classes::PG_CONSTRAINT;
+    let kind = if in_key && is_part(dependent.object) { DependencyKind::Internal } else { d.kind };
+    push_row(dependent, d.referenced, kind, out);
 }
 
 fn push_row(dependent: ObjectAddress, referenced: ObjectAddress, kind: DependencyKind, out: &mut Rows<'_>) {

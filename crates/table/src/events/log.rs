@@ -110,7 +110,7 @@ impl Subject {
         match (self, other) {
             (Subject::References(a, x), Subject::References(b, y)) => is_same(a, b) && x == y,
             (Subject::Unique(a, x), Subject::Unique(b, y)) => is_same(a, b) && x == y,
-            (Subject::Referenced(a, x), Subject::Referenced(b, y)) => is_same(a, b) && x.oid == y.oid,
+            (Subject::Referenced(a, x), Subject::Referenced(b, y)) => is_same(a, b) && (x.oid, x.relation) == (y.oid, y.relation),
             (Subject::Triggers(a), Subject::Triggers(b)) => a.is(b),
             _ => false,
         }

@@ -61,7 +61,7 @@ struct Begun {
 }
 
 impl<'a> Runner<'a> {
-    fn new(ctx: &'a Evaluation, txn: &'a Arc<Transaction>, changes: Arc<StatementChanges>) -> Runner<'a> {
+    pub fn new(ctx: &'a Evaluation, txn: &'a Arc<Transaction>, changes: Arc<StatementChanges>) -> Runner<'a> {
         let (targets, present) = (HashMap::new(), CheckedKeys::default());
         Runner { ctx, txn, targets, present, changes, begun: Vec::new(), replica: None }
     }

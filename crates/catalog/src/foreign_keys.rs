@@ -1,0 +1,42 @@
+//! Foreign keys to partitioned tables: beside the key itself there is a part of it for each partition of the referenced table, on the
+//! same referencing table. Rows are checked by the key, and actions are followed by the parts.
+
+use std::sync::Arc;
+
+use melba_types::Oid;
+
+use crate::objects::{Constraint, ConstraintKind, Relation};
+use crate::snapshot::Catalog;
+
+impl Catalog {
+    /// Whether a foreign key is a part of another one of its table: for a partition of the table that this one refers to.
+    pub fn is_referenced_part(&self, key: &Constraint) -> bool {
+        key.foreign_key.is_some() && self.constraint(key.parent).is_some_and(|whole| whole.relation == key.relation)
+    }
+
+    /// The foreign keys of a table by which its rows are checked.
+    pub fn foreign_keys<'a>(&'a self, table: &'a Relation) -> impl Iterator<Item = &'a Arc<Constraint>> {
+        let keys = table.constraints.iter().filter_map(|c| self.constraint(*c));
+        keys.filter(|c| c.kind == ConstraintKind::ForeignKey && !self.is_referenced_part(c))
+    }
+
+    /// The parts of a foreign key for the partitions right below the table that it refers to.
+    pub fn referenced_parts(&self, key: &Constraint) -> Vec<&Arc<Constraint>> {
+        let own = self.relation(key.relation).into_iter().flat_map(|table| &table.constraints);
+        own.filter_map(|c| self.constraint(*c)).filter(|c| c.parent == key.oid).collect()
+    }
+
+    /// The foreign keys that refer to a table and are no parts of others that do: those of partitions are parts of their parent's.
+    pub fn referencing_keys(&self, table: Oid) -> impl Iterator<Item = &Arc<Constraint>> {
+        let refers = move |key: &Constraint| key.foreign_key.as_ref().is_some_and(|info| info.referenced_table == table);
+        let all = self.referencing_constraints(table).into_iter();
+        all.filter(move |key| !self.constraint(key.parent).is_some_and(|above| refers(above)))
+    }
+}
+
+impl Relation {
+    /// The number of the column with a name.
+    pub fn number_of(&self, name: &str) -> Option<i16> {
+        self.columns.iter().position(|c| !c.dropped && *c.name == *name).map(|at| at as i16 + 1)
+    }
+}
