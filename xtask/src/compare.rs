@@ -23,7 +23,8 @@ pub fn compare(filter: &str, server: Option<Address>, reference: Option<Address>
     let scripts = scripts(filter)?;
     let mut postgres = None;
     let Some(reference) = reference_for("compare", reference, &mut postgres)? else { return Ok(()) };
-    let melba = if server.is_none() { Some(Melba::fresh("compare")?) } else { None };
+    let arguments = ["-c", "max_prepared_transactions=4"];
+    let melba = if server.is_none() { Some(Melba::fresh_with("compare", &arguments)?) } else { None };
     let server = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
     let outputs = root().join("target/compare");
     std::fs::create_dir_all(&outputs).map_err(|e| format!("{}: {e}", outputs.display()))?;
@@ -106,7 +107,8 @@ impl Postgres {
         let data = postgres.data();
         postgres
             .server_program("initdb", &["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"])?;
-        let options = format!("-p {port} -c listen_addresses=127.0.0.1 -k {} -c fsync=off", postgres.directory.display());
+        let socket = postgres.directory.display();
+        let options = format!("-p {port} -c listen_addresses=127.0.0.1 -k {socket} -c fsync=off -c max_prepared_transactions=4");
         let log = format!("{}/log", postgres.directory.display());
         postgres.server_program("pg_ctl", &["-D", &data, "-w", "-l", &log, "-o", &options, "start"])?;
         Ok(Some(postgres))

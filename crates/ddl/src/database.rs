@@ -107,6 +107,14 @@ impl Ddl<'_> {
         if database.is_template {
             bail!(WRONG_OBJECT_TYPE, "cannot drop a template database");
         }
+        match self.tx.cluster().prepared.count_in(database.oid) {
+            0 => {}
+            count => {
+                let (are, transactions) = if count == 1 { ("is", "transaction") } else { ("are", "transactions") };
+                return Err(err!(OBJECT_IN_USE, "database \"{}\" is being accessed by other users", s.dbname)
+                    .detail(format!("There {are} {count} prepared {transactions} using the database.")));
+            }
+        }
         for object in self.tx.cluster().catalog(database.oid).user_objects() {
             let Object::Relation(relation) = object else { continue };
             match relation.storage {

@@ -70,25 +70,44 @@ impl Pins {
 
 impl Session {
     pub(crate) fn open(shared: &Arc<Shared>) -> Result<Arc<Session>> {
+        let settings = Settings {
+            interrupt: Interrupt::new(),
+            lock_timeout: None,
+            deadlock_timeout: Duration::from_secs(1),
+            wait_watch: None,
+            commit_delay: Duration::ZERO,
+            commit_siblings: 0,
+        };
+        Session::open_with(shared, settings, Arc::default())
+    }
+
+    fn open_with(shared: &Arc<Shared>, settings: Settings, temp: Arc<TempUsage>) -> Result<Arc<Session>> {
         let slot = shared.snapshots.take_slot().ok_or(EngineError::TooManySessions)?;
         shared.locks.attach(slot);
         Ok(Arc::new(Session {
             shared: Arc::clone(shared),
             slot,
-            settings: Mutex::new(Settings {
-                interrupt: Interrupt::new(),
-                lock_timeout: None,
-                deadlock_timeout: Duration::from_secs(1),
-                wait_watch: None,
-                commit_delay: Duration::ZERO,
-                commit_siblings: 0,
-            }),
+            settings: Mutex::new(settings),
             pins: Mutex::default(),
             next: Mutex::default(),
-            temp: Arc::default(),
+            temp,
             scans: shared.queries.scans.new_session(),
             throttled_until: AtomicU64::new(0),
         }))
+    }
+
+    /// A session that goes on for this one, whose transaction stays with it until its end; `None`: it holds locks of its own.
+    pub fn successor(&self) -> Result<Option<Arc<Session>>> {
+        if self.shared.locks.has_session_locks(self.slot) {
+            return Ok(None);
+        }
+        Session::open_with(&self.shared, self.settings.lock().clone(), Arc::clone(&self.temp)).map(Some)
+    }
+
+    /// Is the session of a process from now on, as another one was.
+    pub fn take_place_of(&self, other: &Session) {
+        self.set_pid(self.shared.locks.pid(other.slot));
+        other.set_pid(0);
     }
 
     /// The process id that pg_locks and deadlock messages show.

@@ -19,6 +19,7 @@ from_session!(
     "pg_cursor",
     "melba_get_compression_stats",
     "pg_prepared_statement",
+    "pg_prepared_xact",
     "pg_available_extensions",
     "pg_available_extension_versions"
 );

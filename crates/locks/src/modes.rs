@@ -89,6 +89,16 @@ impl Mode {
         Mode(if mode == RowLockMode::ForUpdate { CHANGE } else { CHANGE_NO_KEY })
     }
 
+    /// Its number, which stays what it is.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The mode with a number.
+    pub fn of_number(number: u8) -> Option<Mode> {
+        (usize::from(number) < MODES).then_some(Mode(number))
+    }
+
     /// The modes that do not conflict with each other; every statement takes one of them.
     #[inline]
     pub fn is_weak(self) -> bool {

@@ -674,6 +674,24 @@ impl LockManager {
         session.keep_buffer(keys);
     }
 
+    /// What the session's transaction holds, but for values of unique keys; `None`: more than is known one by one.
+    pub fn transaction_locks(&self, owner: u32) -> Option<Vec<(LockKey, Mode)>> {
+        let session = &self.sessions[owner as usize];
+        if session.wide.load(Ordering::Relaxed) {
+            return None;
+        }
+        let held = session.held.lock();
+        let fast = held.fast.iter().flat_map(|(key, modes)| modes.iter().map(|mode| (*key, mode)));
+        let mut all: Vec<(LockKey, Mode)> = fast.chain(held.transaction.iter().copied()).collect();
+        all.retain(|(key, _)| !matches!(key, LockKey::Key(..)));
+        Some(all)
+    }
+
+    /// Whether the session holds locks beyond its transaction.
+    pub fn has_session_locks(&self, owner: u32) -> bool {
+        !self.sessions[owner as usize].held.lock().session.is_empty()
+    }
+
     /// Transaction locks in the table so far, for `release_since`.
     pub fn held(&self, owner: u32) -> usize {
         self.sessions[owner as usize].held.lock().transaction.len()

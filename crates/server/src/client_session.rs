@@ -89,7 +89,7 @@ impl Served for ClientSession {
 
     fn flush_log(&self) {
         // A write that fails is reported by each commit.
-        let _ = self.session.state().engine.flush_log();
+        let _ = self.session.state().engine().flush_log();
     }
 
     fn idle_timeout(&self) -> Option<Duration> {

@@ -383,7 +383,7 @@ fn session_state(
         pid,
     };
     let state = SessionState::new(instance, login, engine, settings).with_log_source(Arc::clone(source));
-    state.engine.set_interrupt(state.interrupt.engine.clone());
+    state.engine().set_interrupt(state.interrupt.engine.clone());
     ignored.into_iter().for_each(|e| state.warning(e));
     Ok(Arc::new(state))
 }

@@ -14,21 +14,17 @@ use hashbrown::{HashMap, HashSet};
 use melba_catalog::{Catalog, Object, ObjectChange, Relation, Storage, decode_change, encode_change};
 use melba_engine::{Durability, Engine, Isolation, Persistence, Transaction};
 use melba_types::row::RowLayout;
-use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId, err};
+use melba_types::{Datum, DbError, Oid, Result, RowId, TreeId, err};
 use melba_vfs::{Clock, Random};
 use parking_lot::{Mutex, RwLock};
 
 use crate::notify::Notifications;
+use crate::prepared::{PreparedTransactions, identifier_of, restore};
+use crate::tree::{CATALOG_KINDS, CATALOG_TREE};
 use crate::xids::Xids;
-
-/// The tree that holds the catalogs of all databases.
-const CATALOG_TREE: TreeId = TreeId(1);
 
 /// The part of the memory of queries that NOTIFY's queue may take.
 const NOTIFY_SHARE: u64 = 4;
-
-/// Key and value.
-const CATALOG_KINDS: [Kind; 2] = [Kind::Bytes, Kind::Bytes];
 
 /// Everything that the sessions of one server share.
 pub struct Cluster {
@@ -39,6 +35,7 @@ pub struct Cluster {
     version: AtomicU64,
     pub xids: Xids,
     pub notifications: Notifications,
+    pub prepared: PreparedTransactions,
     /// Where each catalog row is.
     rows: Mutex<HashMap<Vec<u8>, RowId>>,
 }
@@ -58,12 +55,17 @@ impl Cluster {
         let txn = engine.begin(Isolation::RepeatableRead)?;
         let mut rows = HashMap::new();
         let mut changes = Vec::new();
+        let mut prepared = Vec::new();
         if engine.has_tree(CATALOG_TREE) {
             let view = txn.statement_view();
             let mut scan = txn.scan(view, CATALOG_TREE, &[0, 1], &[Datum::Null, Datum::Null], &[], None)?;
             while let Some(batch) = scan.next()? {
                 for (i, row) in batch.row_ids.iter().enumerate() {
                     let (key, value) = (batch.columns[0].get(i), batch.columns[1].get(i));
+                    if let Some(identifier) = identifier_of(key.as_bytes()) {
+                        prepared.push((identifier, *row, Arc::from(value.as_bytes())));
+                        continue;
+                    }
                     let change = decode_change(key.as_bytes(), value.as_bytes())
                         .ok_or_else(|| err!(DATA_CORRUPTED, "catalog row {row} cannot be read"))?;
                     rows.insert(key.as_bytes().to_vec(), *row);
@@ -87,9 +89,24 @@ impl Cluster {
             published: RwLock::new(Arc::new(melba_catalog::Cluster::load(changes))),
             version: AtomicU64::new(1),
             rows: Mutex::new(rows),
+            prepared: PreparedTransactions::default(),
         });
+        prepared.into_iter().try_for_each(|(identifier, row, value)| cluster.restore_prepared(identifier, row, value))?;
         cluster.give_large_object_trees()?;
         Ok(cluster)
+    }
+
+    /// A transaction that waits for COMMIT PREPARED since an earlier life of the server.
+    fn restore_prepared(&self, identifier: String, row: RowId, value: Arc<[u8]>) -> Result<()> {
+        let (mut shown, voted) = restore(&self.engine, identifier, row, value)?;
+        shown.xid = self.xids.assign();
+        for of_database in voted.changes.chunk_by(|a, b| a.0 == b.0) {
+            let changes: Vec<ObjectChange> = of_database.iter().map(|(_, change)| change.clone()).collect();
+            // OIDs of its new objects are not given out again.
+            drop(self.catalog(of_database[0].0).with(&changes));
+        }
+        self.prepared.add(shown, voted);
+        Ok(())
     }
 
     /// The databases of a new cluster get their trees for large objects.

@@ -10,8 +10,12 @@
 pub mod cluster;
 mod names;
 pub mod notify;
+pub mod prepared;
+mod tree;
+mod two_phase;
 pub mod xids;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange};
@@ -24,6 +28,7 @@ use melba_largeobject::LargeObjects;
 use melba_table::{DeferredEvents, DeferredPosition};
 use melba_types::Seldom;
 use notify::{Listener, Pending};
+use prepared::Voted;
 use xids::XidSnapshot;
 
 /// One running transaction.
@@ -42,6 +47,8 @@ pub struct Tx {
     xid: OnceLock<u64>,
     /// Snapshots that others may adopt until this ends.
     exported: Mutex<Vec<ExportedSnapshot>>,
+    /// It is prepared: it ends as another `Tx`.
+    ends_elsewhere: AtomicBool,
 }
 
 #[derive(Default)]
@@ -90,7 +97,28 @@ impl Tx {
             ddl: Seldom::default(),
             xid: OnceLock::new(),
             exported: Mutex::default(),
+            ends_elsewhere: AtomicBool::new(false),
         })
+    }
+
+    /// What has voted, to be ended.
+    fn of_voted(cluster: &Arc<Cluster>, voted: Voted, database: Oid, xid: u64) -> Tx {
+        let claimed = voted.changes.len();
+        let changes = CatalogChanges { changes: voted.changes, claimed, ..CatalogChanges::default() };
+        let ddl = Seldom::default();
+        *ddl.lock() = changes;
+        Tx {
+            cluster: cluster.clone(),
+            engine: voted.engine,
+            database,
+            deferred: DeferredEvents::default(),
+            large_objects: Seldom::default(),
+            notifications: Seldom::default(),
+            ddl,
+            xid: OnceLock::from(xid),
+            exported: Mutex::default(),
+            ends_elsewhere: AtomicBool::new(false),
+        }
     }
 
     pub fn cluster(&self) -> &Arc<Cluster> {
@@ -375,6 +403,9 @@ impl Tx {
 
 impl Drop for Tx {
     fn drop(&mut self) {
+        if self.ends_elsewhere.load(Ordering::Relaxed) {
+            return;
+        }
         self.end_xid(self.cluster.engine.visible_csn(), false);
     }
 }

@@ -16,6 +16,7 @@ mod locks;
 mod misplaced;
 mod model;
 mod panics;
+mod prepared;
 mod salvage;
 mod space;
 mod spill;

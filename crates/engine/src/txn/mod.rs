@@ -7,6 +7,7 @@ mod find;
 mod frames;
 mod index;
 mod own;
+mod prepare;
 mod rows;
 mod schema;
 mod serializable;

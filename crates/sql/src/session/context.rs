@@ -67,6 +67,7 @@ impl Instance {
         const PAGE_BYTES: u64 = 8192;
         let pages = settings.get("max_notify_queue_pages").as_integer().max(1) as u64;
         cluster.notifications.limit_to(pages.saturating_mul(PAGE_BYTES));
+        cluster.prepared.set_limit(settings.get("max_prepared_transactions").as_integer().max(0) as usize);
         Instance {
             settings: RwLock::new(Arc::new(settings)),
             settings_version: AtomicU64::new(1),
@@ -234,7 +235,7 @@ pub struct SessionState {
     pub user_oid: Oid,
     pub database: Arc<str>,
     pub database_oid: Oid,
-    pub engine: Arc<melba_engine::Session>,
+    engine: Mutex<Arc<melba_engine::Session>>,
     pub pid: i32,
     /// What other sessions tell this one.
     pub listener: Arc<Listener>,
@@ -290,7 +291,7 @@ impl SessionState {
             user_oid: login.user_oid,
             database: login.database,
             database_oid: login.database_oid,
-            engine,
+            engine: Mutex::new(engine),
             pid: login.pid,
             listener: Listener::new(login.pid, login.database_oid),
             log_temp_files: Arc::new(AtomicU64::new(u64::MAX)),
@@ -318,9 +319,20 @@ impl SessionState {
         self
     }
 
+    /// The session that runs its transactions.
+    pub fn engine(&self) -> Arc<melba_engine::Session> {
+        self.engine.lock().clone()
+    }
+
+    /// Another one runs them from now on: the last transaction, which is prepared, keeps the one it has.
+    pub(super) fn set_engine(&self, engine: Arc<melba_engine::Session>) {
+        let before = std::mem::replace(&mut *self.engine.lock(), engine);
+        self.engine().take_place_of(&before);
+    }
+
     /// Begins a transaction in the session's database.
     pub(super) fn begin(&self, isolation: Isolation) -> Result<Tx> {
-        Tx::begin(&self.instance.cluster, &self.engine, self.database_oid, isolation)
+        Tx::begin(&self.instance.cluster, &self.engine(), self.database_oid, isolation)
     }
 
     /// Changes whenever the session's settings do.

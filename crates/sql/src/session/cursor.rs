@@ -49,7 +49,7 @@ impl StatementContext {
         };
         let mut rows = Rows::new(source, rewind);
         if option(HOLD) || rewind == Rewind::Always {
-            rows = rows.keeping(&Arc::new(Resources::new(&**self, &self.session.engine)));
+            rows = rows.keeping(&Arc::new(Resources::new(&**self, &self.session.engine())));
         }
         let format = if option(BINARY) { Format::Binary } else { Format::Text };
         let portal = Portal {

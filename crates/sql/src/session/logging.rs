@@ -73,7 +73,7 @@ impl SessionState {
     pub(super) fn watch_temporary_files(&self) {
         let (log, source) = (Arc::clone(self.instance.log()), Arc::clone(&self.log_source));
         let (least, activity) = (Arc::clone(&self.log_temp_files), Arc::clone(&self.activity));
-        self.engine.set_temp_watch(Box::new(move |name, bytes| {
+        self.engine().set_temp_watch(Box::new(move |name, bytes| {
             activity.add(Counter::TempFiles, 1);
             activity.add(Counter::TempBytes, bytes);
             if bytes >= least.load(Ordering::Relaxed) && least.load(Ordering::Relaxed) != u64::MAX {
@@ -87,7 +87,7 @@ impl SessionState {
     pub(super) fn follow_policy(&self, policy: &Policy) {
         self.log_temp_files.store(policy.temp_files.unwrap_or(u64::MAX), Ordering::Relaxed);
         let watch = policy.lock_waits.then(|| self.lock_watch(policy.verbosity));
-        self.engine.set_wait_watch(watch);
+        self.engine().set_wait_watch(watch);
     }
 
     /// log_lock_waits.

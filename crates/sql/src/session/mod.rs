@@ -76,6 +76,7 @@ mod system;
 mod system_rows;
 mod temporary;
 pub mod transaction;
+mod two_phase;
 pub mod user;
 mod utility;
 mod vacuum;
@@ -442,3 +443,5 @@ mod sqljson_tests;
 mod statement_tests;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod two_phase_tests;

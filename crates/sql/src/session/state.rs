@@ -48,12 +48,12 @@ impl Derived {
         let user = User::of((state.user_oid, &state.user), &settings, catalog);
         settings.set_superuser(user.superuser);
         settings.apply_to_socket();
-        set_commit_delay(&state.engine, &settings);
+        set_commit_delay(&state.engine(), &settings);
         let milliseconds = |name| Duration::from_millis(settings.get(name).as_integer().max(0) as u64);
         let isolation = settings.get("default_transaction_isolation").as_text();
         let lock_timeout = milliseconds("lock_timeout");
-        state.engine.set_lock_timeout((!lock_timeout.is_zero()).then_some(lock_timeout));
-        state.engine.set_deadlock_timeout(milliseconds("deadlock_timeout"));
+        state.engine().set_lock_timeout((!lock_timeout.is_zero()).then_some(lock_timeout));
+        state.engine().set_deadlock_timeout(milliseconds("deadlock_timeout"));
         let log = if state.instance.log().is_silent() { Policy::silent() } else { Policy::of(&settings) };
         state.follow_policy(&log);
         if let Some(client) = &state.log_source.client {
@@ -485,7 +485,7 @@ impl Session {
     }
 
     /// What ON COMMIT says of temporary tables.
-    fn run_on_commit(&mut self) -> Result<()> {
+    pub(super) fn run_on_commit(&mut self) -> Result<()> {
         match self.transaction.is_none() || self.state.on_commit.lock().is_empty() {
             true => Ok(()),
             false => super::temporary::run_on_commit(self.context()),
@@ -512,14 +512,19 @@ impl Session {
                 Err(committing) => Some(committing),
             };
         }
-        let changes_settings = transaction.has_settings_levels(&self.state);
+        self.leave_transaction();
+        Ok(())
+    }
+
+    /// The session's part of a transaction's end, which is a commit, or is up to others.
+    pub(super) fn leave_transaction(&mut self) {
+        let changes_settings = self.transaction.as_ref().is_some_and(|t| t.has_settings_levels(&self.state));
         self.state.activity.note_end(true);
         self.transaction = None;
         self.forget_transaction();
         if changes_settings {
             self.state.settings.lock().commit();
         }
-        Ok(())
     }
 
     /// What outlives the transaction reads the rest of its rows.
@@ -528,7 +533,7 @@ impl Session {
             return Ok(());
         }
         let context = self.context().clone();
-        let resources = Arc::new(Resources::new(&*context, &self.state.engine));
+        let resources = Arc::new(Resources::new(&*context, &self.state.engine()));
         self.state.portals.each(|p| p.hold || p.pinned, |portal| portal.hold(&resources))
     }
 

@@ -410,7 +410,7 @@ impl StatementContext {
     fn call_advisory(&self, source: &str, args: &[Datum]) -> Result<Datum> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         if source == "pg_advisory_unlock_all" {
-            self.session.engine.unlock_all();
+            self.session.engine().unlock_all();
             return Ok(Datum::text(""));
         }
         let database = self.session.database_oid.0;
@@ -423,7 +423,7 @@ impl StatementContext {
         };
         let mode = if source.contains("_shared") { RelationLockMode::Share } else { RelationLockMode::Exclusive };
         if source.starts_with("pg_advisory_unlock") {
-            let held = self.session.engine.unlock(tag, mode);
+            let held = self.session.engine().unlock(tag, mode);
             if !held {
                 let mode = if mode == RelationLockMode::Share { "ShareLock" } else { "ExclusiveLock" };
                 self.session.warning(err!(WARNING, "you don't own a lock of type {mode}"));
@@ -435,7 +435,7 @@ impl StatementContext {
         let granted = if source.contains("_xact_") {
             tx.engine.lock_object(tag, mode, wait)?
         } else {
-            self.session.engine.lock(tag, mode, wait)?
+            self.session.engine().lock(tag, mode, wait)?
         };
         Ok(if attempt { Datum::Bool(granted) } else { Datum::text("") })
     }

@@ -77,8 +77,7 @@ impl StatementContext {
             "melba_backup_start" => self.start_backup(),
             "melba_backup_files" => self.backup_files(),
             "melba_get_compression_stats" => self.compression_rows(),
-            // Nothing can be prepared.
-            "pg_prepared_xact" => Ok(Vec::new()),
+            "pg_prepared_xact" => Ok(self.prepared_transaction_rows()),
             "pg_prepared_statement" => Ok(self.prepared_rows()),
             "pg_stat_get_io" => Ok(self.io_rows()),
             "pg_stat_statements_1_12" => Ok(self.statement_rows(matches!(args[0], Datum::Bool(true)))),

@@ -49,7 +49,11 @@ impl Harness {
     }
 
     pub(crate) fn with_options(options: EngineOptions) -> Harness {
-        let data = tempfile::tempdir().expect("a temporary directory");
+        Harness::over(Arc::new(tempfile::tempdir().expect("a temporary directory")), options, &[])
+    }
+
+    /// A server whose data is what another one, if there was one, has left.
+    pub(super) fn over(data: Arc<tempfile::TempDir>, options: EngineOptions, settings: &[(String, String)]) -> Harness {
         let clock = Arc::new(OsClock::new());
         let directory = Arc::new(OsDirectory::open(data.path()).expect("the directory opens"));
         // What a merge saves a second depends on the machine; a test asks what it gives.
@@ -57,12 +61,17 @@ impl Harness {
         let engine = Engine::open(options, directory, clock.clone()).expect("an empty engine opens");
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
         let catalog = cluster.catalog_by_name("postgres").expect("the first database");
-        let instance = Arc::new(Instance::new(Settings::server(&[]).unwrap(), cluster));
-        Harness::of(&instance, catalog.database_oid(), Arc::new(data))
+        let instance = Arc::new(Instance::new(Settings::server(settings).unwrap(), cluster));
+        Harness::of(&instance, catalog.database_oid(), data)
+    }
+
+    /// The server is gone at once, without any end; where its data is.
+    pub(super) fn kill(self) -> Arc<tempfile::TempDir> {
+        self.data.clone()
     }
 
     /// Another session of the same server.
-    fn another(&self) -> Harness {
+    pub(super) fn another(&self) -> Harness {
         let state = &self.session.state;
         Harness::of(&state.instance, state.database_oid, self.data.clone())
     }
@@ -132,7 +141,7 @@ impl Harness {
 
     pub(crate) fn resources(&self) -> Arc<melba_spill::Resources> {
         let state = &self.session.state;
-        Arc::new(melba_spill::Resources::new(&*self.session.context, &state.engine))
+        Arc::new(melba_spill::Resources::new(&*self.session.context, &state.engine()))
     }
 
     pub(crate) fn query(&mut self, text: &str) -> String {

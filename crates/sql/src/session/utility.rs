@@ -95,43 +95,10 @@ impl Session {
                 done("ROLLBACK")
             }
             Kind::TransStmtPrepare => self.run_prepare_transaction(&t.gid),
-            Kind::TransStmtCommitPrepared => self.find_prepared_transaction("COMMIT PREPARED", &t.gid),
-            Kind::TransStmtRollbackPrepared => self.find_prepared_transaction("ROLLBACK PREPARED", &t.gid),
+            Kind::TransStmtCommitPrepared => self.run_commit_prepared(&t.gid),
+            Kind::TransStmtRollbackPrepared => self.run_rollback_prepared(&t.gid),
             _ => Err(DbError::internal("not a transaction statement")),
         }
-    }
-
-    /// Two-phase commit as of a server whose max_prepared_transactions is 0, which it always is here: nothing can be prepared.
-    fn run_prepare_transaction(&mut self, identifier: &str) -> Result<Outcome> {
-        const IDENTIFIER_BYTES: usize = 200;
-        match self.block {
-            Block::None | Block::Implicit => {
-                self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
-                self.block = Block::None;
-                self.roll_back_transaction();
-                done("ROLLBACK")
-            }
-            Block::Failed => {
-                self.block = Block::None;
-                self.roll_back_transaction();
-                done("ROLLBACK")
-            }
-            Block::Explicit => {
-                // Whatever comes of it, the block is over.
-                self.block = Block::None;
-                self.run_deferred_checks()?;
-                if identifier.len() >= IDENTIFIER_BYTES {
-                    bail!(INVALID_PARAMETER_VALUE, "transaction identifier \"{identifier}\" is too long");
-                }
-                Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "prepared transactions are disabled")
-                    .hint("Set \"max_prepared_transactions\" to a nonzero value."))
-            }
-        }
-    }
-
-    fn find_prepared_transaction(&mut self, command: &str, identifier: &str) -> Result<Outcome> {
-        prevent_in_block(self.block, command)?;
-        Err(err!(UNDEFINED_OBJECT, "prepared transaction with identifier \"{identifier}\" does not exist"))
     }
 
     fn run_commit(&mut self, chain: bool) -> Result<Outcome> {

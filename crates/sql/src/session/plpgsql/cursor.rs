@@ -94,7 +94,7 @@ impl Frame<'_> {
         };
         let mut rows = Rows::new(begun.source, rewind);
         if rewind == Rewind::Always {
-            rows = rows.keeping(&Arc::new(Resources::new(&*self.context, &session.engine)));
+            rows = rows.keeping(&Arc::new(Resources::new(&*self.context, &session.engine())));
         }
         let declared = Declared {
             statement: begun.origin.text().to_owned(),

@@ -37,7 +37,7 @@ pub(super) struct Returned {
 impl Returned {
     pub fn new(context: &StatementContext, program: &Program) -> Returned {
         let rows = program.returns_set.then(|| {
-            let resources = Arc::new(Resources::new(context, &context.session.engine));
+            let resources = Arc::new(Resources::new(context, &context.session.engine()));
             Store::new(&resources)
         });
         let kind = context.catalog.kind_of(program.result.ty).unwrap_or(Kind::Record);

@@ -1,0 +1,244 @@
+//! Two-phase commit: a transaction as bytes, which a later life of the server makes the same transaction of.
+//!
+//! ```text
+//! locks    count, then each: u8 0 relation / 1 object / 2 name / 3 advisory / 4 row, its numbers, u8 mode
+//! changes  as the log would hold them (docs/design/wal.md)
+//! ```
+//!
+//! Numbers are LEB128. Invariants:
+//! 1. The bytes hold what the transaction keeps others from: who restores it holds the same locks before anybody else comes. Locks on
+//!    values of unique keys are those of the entries it has changed: their hashes are of one life of the server.
+//! 2. What is in unlogged trees is lost in a crash, as is all that these trees had.
+
+use std::sync::Arc;
+
+use melba_locks::{HoldDuration, LockKey, LockTag, Mode, Wait};
+use melba_store::{EngineError, KeyBytes, Persistence, Result, Sequence, Tree, split_entry};
+use melba_threads::atomic::Ordering;
+use melba_types::bytes::{ByteReader, put_varint};
+use melba_types::row::RowLayout;
+use melba_types::{Kind, RowId, TreeId};
+
+use super::Transaction;
+use crate::commit::{Operation, decode, encode};
+use crate::view::Isolation;
+use crate::write_set::What;
+
+const RELATION: u8 = 0;
+const OBJECT: u8 = 1;
+const NAME: u8 = 2;
+const ADVISORY: u8 = 3;
+const ROW: u8 = 4;
+
+impl Transaction {
+    /// Whether it has changed what is of its session only.
+    pub fn has_temporary_changes(&self) -> bool {
+        let state = self.state.lock();
+        let is_temporary = |persistence| persistence == Persistence::Temporary;
+        let of_schema = |what: &What| match what {
+            What::CreateTree(tree) | What::DropTree(tree) | What::ExtendTable { tree, .. } => is_temporary(tree.persistence),
+            What::CreateSequence(sequence) | What::DropSequence(sequence) => is_temporary(sequence.persistence),
+            What::Row { .. } | What::Key { .. } => false,
+        };
+        state.writes.trees.iter().any(|t| !t.is_empty() && is_temporary(t.tree.persistence))
+            || state.writes.links.iter().any(|link| is_temporary(link.tree.persistence))
+            || state.writes.changes.iter().any(|change| of_schema(&change.what))
+    }
+
+    /// OIDs of the relations that it has locked.
+    pub fn locked_relations(&self) -> Vec<u32> {
+        let locks = self.shared().locks.transaction_locks(self.session.slot).unwrap_or_default();
+        let relation = |(key, _): &(LockKey, Mode)| match key {
+            LockKey::Tag(LockTag::Relation { relation, .. }) => Some(*relation),
+            _ => None,
+        };
+        locks.iter().filter_map(relation).collect()
+    }
+
+    /// The transaction as bytes: its changes and its locks.
+    ///
+    /// # Errors
+    /// `Unsupported` for a SERIALIZABLE transaction, `Limit` for one whose changes are partly in files, or with too many locks.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        if self.isolation == Isolation::Serializable {
+            return Err(EngineError::Unsupported("PREPARE TRANSACTION of a SERIALIZABLE transaction"));
+        }
+        let locks = self.shared().locks.transaction_locks(self.session.slot);
+        let locks = locks.ok_or(EngineError::Limit("a transaction with so many locks cannot be prepared"))?;
+        let mut out = Vec::new();
+        put_varint(locks.len() as u64, &mut out);
+        locks.iter().for_each(|(key, mode)| put_lock(key, *mode, &mut out));
+        self.with_state(|state| {
+            state.seal();
+            if !state.writes.links.is_empty() {
+                return Err(EngineError::Limit("a transaction with so many changes cannot be prepared"));
+            }
+            encode(&state.writes, &mut out);
+            Ok(out)
+        })
+    }
+
+    /// Nobody runs it until its end: it keeps no versions alive.
+    pub fn set_aside(&self) {
+        self.state.lock().snapshot = None;
+        let mut pins = self.session.pins.lock();
+        pins.current = None;
+        self.shared().snapshots.hold(self.session.slot, pins.oldest());
+    }
+
+    /// Makes this transaction, which has done nothing yet, what another one was. Nobody else has begun one since the engine was opened,
+    /// but for others that are restored.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are none that `to_bytes` has made.
+    pub fn restore(&self, bytes: &[u8]) -> Result<()> {
+        let corrupt = || EngineError::Corrupt { what: "a prepared transaction is malformed".into() };
+        let mut r = ByteReader::new(bytes);
+        for _ in 0..r.varint().ok_or_else(corrupt)? {
+            let (key, mode) = read_lock(&mut r).ok_or_else(corrupt)?;
+            self.lock_again(key, mode)?;
+        }
+        let mut failure = None;
+        let changes = r.take(r.remaining()).unwrap_or_default();
+        let decoded = decode(changes, &mut |operation| {
+            if failure.is_none() {
+                failure = self.restore_operation(operation).err();
+            }
+        });
+        match (failure, decoded) {
+            (Some(e), _) => Err(e),
+            (None, Some(())) => Ok(()),
+            (None, None) => Err(corrupt()),
+        }
+    }
+
+    fn lock_again(&self, key: LockKey, mode: Mode) -> Result<()> {
+        match self.session.lock_key(key, mode, HoldDuration::Transaction, Wait::NoWait)? {
+            true => Ok(()),
+            false => Err(EngineError::Misuse("a prepared transaction's lock is taken")),
+        }
+    }
+
+    fn restore_operation(&self, operation: Operation<'_>) -> Result<()> {
+        let store = &self.shared().store;
+        match operation {
+            Operation::CreateTable { tree, persistence, kinds } => self.create_again(Tree::table(tree, &kinds, persistence)),
+            Operation::CreateIndex { tree, table, persistence } => self.create_again(Tree::index(tree, table, persistence)),
+            Operation::DropTree(tree) => {
+                let tree = Arc::clone(&*store.tree(tree)?);
+                self.put_schema(What::DropTree(tree))
+            }
+            Operation::ExtendTable { tree, kinds } => self.extend_again(tree, kinds),
+            Operation::CreateSequence { id, persistence, definition, state } => {
+                store.skip_tree_ids(id.0 + 1);
+                let sequence = Arc::new(Sequence::new(id, definition, state, persistence, false));
+                store.add_sequence(Arc::clone(&sequence));
+                self.put_schema(What::CreateSequence(sequence))
+            }
+            Operation::DropSequence(id) => self.put_schema(What::DropSequence(store.sequence(id)?)),
+            Operation::Row { tree, row, bytes } => self.put_again(tree, row, bytes),
+            Operation::Entry { tree, key, live } => self.put_entry_again(tree, key, live),
+            Operation::LinkSegments { .. } | Operation::SequenceState { .. } => {
+                Err(EngineError::Corrupt { what: "a prepared transaction has what it cannot have".into() })
+            }
+        }
+    }
+
+    fn put_schema(&self, what: What) -> Result<()> {
+        self.change(|state| {
+            let command = state.command;
+            state.writes.put_schema(command, what);
+            Ok(())
+        })
+    }
+
+    fn create_again(&self, tree: Tree) -> Result<()> {
+        let store = &self.shared().store;
+        store.skip_tree_ids(tree.id.without_toast().0 + 1);
+        let tree = Arc::new(tree);
+        store.add_tree(Arc::clone(&tree));
+        self.put_schema(What::CreateTree(tree))
+    }
+
+    fn extend_again(&self, tree: TreeId, kinds: Vec<Kind>) -> Result<()> {
+        let tree = Arc::clone(&*self.tree(tree)?);
+        self.change(|state| {
+            let own = state.writes.layouts.iter().position(|(id, _)| *id == tree.id);
+            let before = own.map(|at| state.writes.layouts.swap_remove(at).1);
+            state.writes.layouts.push((tree.id, Arc::new(RowLayout::new(kinds))));
+            let command = state.command;
+            state.writes.put_schema(command, What::ExtendTable { tree, before });
+            Ok(())
+        })
+    }
+
+    fn put_again(&self, tree: TreeId, row: RowId, bytes: Option<&[u8]>) -> Result<()> {
+        let tree = self.tree(tree)?;
+        let table = tree.require_table()?;
+        // Others who insert from now on take other ids.
+        table.next_row.fetch_max(row.0 + 1, Ordering::Relaxed);
+        let was_there = self.get_latest(tree.id, row)?.row.is_some();
+        let live = match (was_there, bytes.is_some()) {
+            (false, true) => 1,
+            (true, false) => -1,
+            _ => 0,
+        };
+        self.change(|state| {
+            let command = state.command;
+            state.writes.put_row(command, &tree, row, bytes.map(Into::into), live);
+            Ok(())
+        })
+    }
+
+    fn put_entry_again(&self, tree: TreeId, entry: &[u8], live: bool) -> Result<()> {
+        let tree = self.tree(tree)?;
+        tree.require_index()?;
+        if let Some((key, _)) = split_entry(entry) {
+            self.lock_again(LockKey::Key(tree.id, self.shared().locks.hash_key(key)), Mode::KEY)?;
+        }
+        self.change(|state| {
+            let command = state.command;
+            state.writes.put_key(command, &tree, KeyBytes::new(entry), live);
+            Ok(())
+        })
+    }
+}
+
+fn put_lock(key: &LockKey, mode: Mode, out: &mut Vec<u8>) {
+    let mut put = |kind: u8, numbers: &[u64]| {
+        out.push(kind);
+        numbers.iter().for_each(|n| put_varint(*n, out));
+        out.push(mode.number());
+    };
+    match *key {
+        LockKey::Tag(LockTag::Relation { database, relation }) => put(RELATION, &[database.into(), relation.into()]),
+        LockKey::Tag(LockTag::Object { database, class, object }) => put(OBJECT, &[database.into(), class.into(), object.into()]),
+        LockKey::Tag(LockTag::Name { database, class, hash }) => put(NAME, &[database.into(), class.into(), hash]),
+        LockKey::Tag(LockTag::Advisory { database, key, two_keys }) => put(ADVISORY, &[database.into(), key, two_keys.into()]),
+        LockKey::Row(tree, row) => put(ROW, &[tree.0, row.0]),
+        LockKey::Key(..) => {}
+    }
+}
+
+fn read_lock(r: &mut ByteReader<'_>) -> Option<(LockKey, Mode)> {
+    let kind = r.u8()?;
+    let small = |n: u64| u32::try_from(n).ok();
+    let key = match kind {
+        RELATION => LockKey::Tag(LockTag::Relation { database: small(r.varint()?)?, relation: small(r.varint()?)? }),
+        OBJECT => {
+            let (database, class) = (small(r.varint()?)?, small(r.varint()?)?);
+            LockKey::Tag(LockTag::Object { database, class, object: small(r.varint()?)? })
+        }
+        NAME => {
+            let (database, class) = (small(r.varint()?)?, small(r.varint()?)?);
+            LockKey::Tag(LockTag::Name { database, class, hash: r.varint()? })
+        }
+        ADVISORY => {
+            let (database, key) = (small(r.varint()?)?, r.varint()?);
+            LockKey::Tag(LockTag::Advisory { database, key, two_keys: r.varint()? != 0 })
+        }
+        ROW => LockKey::Row(TreeId(r.varint()?), RowId(r.varint()?)),
+        _ => return None,
+    };
+    Some((key, Mode::of_number(r.u8()?)?))
+}

@@ -1,0 +1,160 @@
+//! Two-phase commit: what a prepared transaction keeps from others, and that it is the same after the server was killed.
+
+use std::sync::Arc;
+
+use melba_engine::EngineOptions;
+
+use super::tests::Harness;
+
+fn over(data: Arc<tempfile::TempDir>) -> Harness {
+    Harness::over(data, EngineOptions::default(), &[("max_prepared_transactions".to_owned(), "4".to_owned())])
+}
+
+fn harness() -> Harness {
+    over(Arc::new(tempfile::tempdir().expect("a temporary directory")))
+}
+
+fn check(h: &mut Harness, answers: &[(&str, &str)]) {
+    for (query, answer) in answers {
+        assert_eq!(h.query(query), *answer, "{query}");
+    }
+}
+
+const SETUP: &str = "
+    set lock_timeout = '50ms';
+    create table p (a int primary key, b text);
+    create table c (a int references p);
+    insert into p values (1, 'one'), (2, 'two');
+";
+
+const HELD: [(&str, &str); 7] = [
+    ("select b from p order by a", "T D:one D:two C:SELECT 2 Z:I"),
+    ("select gid from pg_prepared_xacts order by 1", "T D:made D:rows C:SELECT 2 Z:I"),
+    ("insert into p values (3, 'x')", "E55P03 Z:I"),
+    ("update p set b = 'x' where a = 2", "E55P03 Z:I"),
+    // A row refers to it.
+    ("delete from p where a = 1", "E55P03 Z:I"),
+    ("drop table p", "E55P03 Z:I"),
+    // Its name is taken.
+    ("create table made (a int)", "E55P03 Z:I"),
+];
+
+fn prepare(h: &mut Harness) {
+    assert!(!h.query(SETUP).contains(" E"));
+    check(
+        h,
+        &[
+            ("begin", "C:BEGIN Z:T"),
+            ("insert into p values (3, 'three')", "C:INSERT 0 1 Z:T"),
+            ("update p set b = 'zwei' where a = 2", "C:UPDATE 1 Z:T"),
+            ("insert into c values (1)", "C:INSERT 0 1 Z:T"),
+            ("prepare transaction 'rows'", "C:PREPARE TRANSACTION Z:I"),
+            ("begin", "C:BEGIN Z:T"),
+            ("create table made (a int primary key, b serial)", "C:CREATE TABLE Z:T"),
+            ("insert into made values (1), (2)", "C:INSERT 0 2 Z:T"),
+            ("create function one() returns int language sql return 1", "C:CREATE FUNCTION Z:T"),
+            ("prepare transaction 'made'", "C:PREPARE TRANSACTION Z:I"),
+        ],
+    );
+}
+
+fn end(h: &mut Harness) {
+    check(
+        h,
+        &[
+            ("create table later (a int primary key)", "C:CREATE TABLE Z:I"),
+            ("insert into later values (1)", "C:INSERT 0 1 Z:I"),
+            ("commit prepared 'rows'", "C:COMMIT PREPARED Z:I"),
+            ("select b from p order by a", "T D:one D:zwei D:three C:SELECT 3 Z:I"),
+            ("select a from c", "T D:1 C:SELECT 1 Z:I"),
+            ("delete from p where a = 1", "E23503 Z:I"),
+            ("insert into p values (3, 'x')", "E23505 Z:I"),
+            ("commit prepared 'rows'", "E42704 Z:I"),
+            ("commit prepared 'made'", "C:COMMIT PREPARED Z:I"),
+            ("insert into made values (2)", "E23505 Z:I"),
+            ("insert into made values (3)", "C:INSERT 0 1 Z:I"),
+            ("select a * 10 + one() from made order by a", "T D:11 D:21 D:31 C:SELECT 3 Z:I"),
+            ("select a from later", "T D:1 C:SELECT 1 Z:I"),
+            ("select count(*) from pg_prepared_xacts", "T D:0 C:SELECT 1 Z:I"),
+        ],
+    );
+}
+
+#[test]
+fn a_prepared_transaction_keeps_its_locks_until_it_is_committed() {
+    let mut h = harness();
+    prepare(&mut h);
+    check(&mut h, &HELD);
+    // The session that has prepared it may be gone.
+    let mut other = h.another();
+    other.query("set lock_timeout = '50ms'");
+    drop(h);
+    check(&mut other, &HELD);
+    end(&mut other);
+}
+
+#[test]
+fn a_prepared_transaction_survives_the_server() {
+    let mut h = harness();
+    prepare(&mut h);
+    let mut h = over(h.kill());
+    h.query("set lock_timeout = '50ms'");
+    check(&mut h, &HELD);
+    let mut h = over(h.kill());
+    end(&mut h);
+    let mut h = over(h.kill());
+    check(
+        &mut h,
+        &[
+            ("select b from p order by a", "T D:one D:zwei D:three C:SELECT 3 Z:I"),
+            ("select count(*) from made", "T D:3 C:SELECT 1 Z:I"),
+            ("select count(*) from pg_prepared_xacts", "T D:0 C:SELECT 1 Z:I"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_rolled_back_leaves_nothing() {
+    let mut h = harness();
+    prepare(&mut h);
+    let mut h = over(h.kill());
+    h.query("set lock_timeout = '50ms'");
+    check(
+        &mut h,
+        &[
+            ("rollback prepared 'made'", "C:ROLLBACK PREPARED Z:I"),
+            ("create table made (a int)", "C:CREATE TABLE Z:I"),
+            ("rollback prepared 'rows'", "C:ROLLBACK PREPARED Z:I"),
+            ("insert into p values (3, 'drei')", "C:INSERT 0 1 Z:I"),
+            ("delete from p where a = 1", "C:DELETE 1 Z:I"),
+            ("drop table p, c, made", "C:DROP TABLE Z:I"),
+        ],
+    );
+    let mut h = over(h.kill());
+    check(&mut h, &[("select count(*) from pg_prepared_xacts", "T D:0 C:SELECT 1 Z:I")]);
+}
+
+#[test]
+fn what_cannot_be_prepared_is_rolled_back() {
+    let mut h = harness();
+    h.query("create table t (a int)");
+    for (statement, state) in [
+        ("create temp table own (a int)", "E0A000"),
+        ("listen something", "E0A000"),
+        ("select pg_export_snapshot()", "E0A000"),
+        ("declare x cursor with hold for select 1", "E0A000"),
+        ("set transaction isolation level serializable; insert into t values (1)", "E0A000"),
+    ] {
+        h.query("begin");
+        assert!(!h.query(statement).contains(" E"), "{statement}");
+        assert_eq!(h.query("prepare transaction 'x'"), format!("{state} Z:I"), "{statement}");
+    }
+    check(
+        &mut h,
+        &[
+            ("select count(*) from t", "T D:0 C:SELECT 1 Z:I"),
+            ("select count(*) from pg_prepared_xacts", "T D:0 C:SELECT 1 Z:I"),
+            ("select count(*) from pg_locks where pid is null", "T D:0 C:SELECT 1 Z:I"),
+        ],
+    );
+}

@@ -1,0 +1,221 @@
+//! Prepared transactions: those that have voted for their commit (PREPARE TRANSACTION), and that another statement ends, maybe in
+//! another life of the server.
+//!
+//! ```text
+//! key    u32 4294967295, the identifier               a row of the catalog tree, beside those of objects
+//! value  u8 version, owner, database, i64 time, catalog changes (count; database, key, u8 has value, value), the engine's bytes
+//! ```
+//!
+//! Numbers are LEB128, but for the time. Invariants:
+//! 1. The row is durable before PREPARE TRANSACTION returns. The transaction's own commit removes it, so that after a crash it is either
+//!    there, and the transaction waits for its end, or the transaction has ended.
+//! 2. A restart restores all of them, with their locks, before anybody else begins a transaction.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use melba_catalog::{ObjectAddress, ObjectChange, decode_change, encode_change};
+use melba_engine::{Engine, Isolation, Transaction};
+use melba_types::bytes::{ByteReader, put_bytes, put_i64, put_varint};
+use melba_types::{Oid, Result, RowId, bail, err};
+use parking_lot::Mutex;
+
+use crate::tree::CATALOG_TREE;
+
+/// No database has this OID.
+const MARK: [u8; 4] = [u8::MAX; 4];
+const VERSION: u8 = 1;
+
+/// A prepared transaction as pg_prepared_xacts shows it.
+#[derive(Clone, Debug)]
+pub struct PreparedTransaction {
+    pub identifier: String,
+    pub xid: u64,
+    pub owner: Oid,
+    pub database: Oid,
+    /// Microseconds since 2000-01-01.
+    pub at: i64,
+}
+
+/// What waits for its end.
+#[derive(Clone)]
+pub(crate) struct Voted {
+    pub engine: Arc<Transaction>,
+    pub changes: Vec<(Oid, ObjectChange)>,
+    /// Where it is in the catalog tree.
+    pub row: RowId,
+    /// The row's value.
+    pub value: Arc<[u8]>,
+}
+
+struct Entry {
+    shown: PreparedTransaction,
+    /// `None`: it is being prepared, or ended.
+    voted: Option<Voted>,
+}
+
+/// Who ends a prepared transaction.
+pub struct Finisher {
+    pub user: Oid,
+    pub superuser: bool,
+    pub database: Oid,
+}
+
+/// All prepared transactions of a server.
+#[derive(Default)]
+pub struct PreparedTransactions {
+    all: Mutex<BTreeMap<String, Entry>>,
+    limit: AtomicUsize,
+}
+
+impl PreparedTransactions {
+    /// max_prepared_transactions.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// 55000 where none can be prepared.
+    pub fn check_enabled(&self) -> Result<()> {
+        match self.limit.load(Ordering::Relaxed) {
+            0 => Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "prepared transactions are disabled")
+                .hint("Set \"max_prepared_transactions\" to a nonzero value.")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Those that wait for their end, in the order of their identifiers.
+    pub fn list(&self) -> Vec<PreparedTransaction> {
+        self.all.lock().values().filter(|e| e.voted.is_some()).map(|e| e.shown.clone()).collect()
+    }
+
+    /// How many a database has.
+    pub fn count_in(&self, database: Oid) -> usize {
+        self.all.lock().values().filter(|e| e.shown.database == database).count()
+    }
+
+    /// Takes the identifier of one that is to be prepared.
+    pub(crate) fn reserve(&self, shown: PreparedTransaction) -> Result<()> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let mut all = self.all.lock();
+        let identifier = shown.identifier.clone();
+        if all.contains_key(&identifier) {
+            bail!(DUPLICATE_OBJECT, "transaction identifier \"{identifier}\" is already in use");
+        }
+        if all.len() >= limit {
+            return Err(err!(OUT_OF_MEMORY, "maximum number of prepared transactions reached")
+                .hint(format!("Increase \"max_prepared_transactions\" (currently {limit}).")));
+        }
+        all.insert(identifier, Entry { shown, voted: None });
+        Ok(())
+    }
+
+    /// One that was found when the server started: there may be more than the limit.
+    pub(crate) fn add(&self, shown: PreparedTransaction, voted: Voted) {
+        self.all.lock().insert(shown.identifier.clone(), Entry { shown, voted: Some(voted) });
+    }
+
+    /// Takes one to end it, with its id.
+    pub(crate) fn take(&self, identifier: &str, who: &Finisher) -> Result<(Voted, u64)> {
+        let mut all = self.all.lock();
+        let Some(Entry { shown, voted }) = all.get_mut(identifier) else {
+            bail!(UNDEFINED_OBJECT, "prepared transaction with identifier \"{identifier}\" does not exist");
+        };
+        if voted.is_none() {
+            bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "prepared transaction with identifier \"{identifier}\" is busy");
+        }
+        if shown.owner != who.user && !who.superuser {
+            return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to finish prepared transaction")
+                .hint("Must be superuser or the user that prepared the transaction."));
+        }
+        if shown.database != who.database {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "prepared transaction belongs to another database")
+                .hint("Connect to the database where the transaction was prepared to finish it."));
+        }
+        let xid = shown.xid;
+        voted.take().map(|voted| (voted, xid)).ok_or_else(|| err!(INTERNAL_ERROR, "a prepared transaction vanished"))
+    }
+
+    pub(crate) fn forget(&self, identifier: &str) {
+        self.all.lock().remove(identifier);
+    }
+
+    pub(crate) fn wait(&self, identifier: &str, voted: Voted) {
+        if let Some(entry) = self.all.lock().get_mut(identifier) {
+            entry.voted = Some(voted);
+        }
+    }
+}
+
+/// The key of a prepared transaction's row.
+pub(crate) fn key_of(identifier: &str) -> Vec<u8> {
+    [&MARK[..], identifier.as_bytes()].concat()
+}
+
+/// The identifier of a prepared transaction, if the row of the catalog tree is of one.
+pub(crate) fn identifier_of(key: &[u8]) -> Option<String> {
+    key.strip_prefix(&MARK).map(|identifier| String::from_utf8_lossy(identifier).into_owned())
+}
+
+/// The value of a prepared transaction's row.
+pub(crate) fn value_of(shown: &PreparedTransaction, changes: &[(Oid, ObjectChange)], engine: &Transaction) -> Result<Vec<u8>> {
+    let mut out = vec![VERSION];
+    put_varint(shown.owner.0.into(), &mut out);
+    put_varint(shown.database.0.into(), &mut out);
+    put_i64(shown.at, &mut out);
+    put_varint(changes.len() as u64, &mut out);
+    for (database, change) in changes {
+        let stored = encode_change(*database, change);
+        put_varint(database.0.into(), &mut out);
+        put_bytes(&stored.key, &mut out);
+        out.push(stored.value.is_some().into());
+        stored.value.iter().for_each(|value| put_bytes(value, &mut out));
+    }
+    out.extend(engine.to_bytes()?);
+    Ok(out)
+}
+
+/// Makes the transaction again that a row is of.
+///
+/// # Errors
+/// XX001 for a row that cannot be read.
+pub(crate) fn restore(engine: &Engine, identifier: String, row: RowId, value: Arc<[u8]>) -> Result<(PreparedTransaction, Voted)> {
+    let mut r = ByteReader::new(&value);
+    let read = read_value(&mut r, identifier);
+    let (shown, changes) =
+        read.ok_or_else(|| err!(DATA_CORRUPTED, "catalog row {row} of a prepared transaction cannot be read"))?;
+    let transaction = engine.begin(Isolation::ReadCommitted)?;
+    transaction.restore(r.take(r.remaining()).unwrap_or_default())?;
+    transaction.delete(CATALOG_TREE, row)?;
+    transaction.set_aside();
+    Ok((shown, Voted { engine: transaction, changes, row, value }))
+}
+
+fn read_value(r: &mut ByteReader<'_>, identifier: String) -> Option<(PreparedTransaction, Vec<(Oid, ObjectChange)>)> {
+    if r.u8()? != VERSION {
+        return None;
+    }
+    let oid = |n: u64| u32::try_from(n).ok().map(Oid);
+    let (owner, database, at) = (oid(r.varint()?)?, oid(r.varint()?)?, r.i64()?);
+    let mut changes = Vec::new();
+    for _ in 0..r.varint()? {
+        let home = oid(r.varint()?)?;
+        let key = r.bytes()?;
+        let change = match r.u8()? {
+            0 => removal(key)?,
+            _ => decode_change(key, r.bytes()?)?.1,
+        };
+        changes.push((home, change));
+    }
+    Some((PreparedTransaction { identifier, xid: 0, owner, database, at }, changes))
+}
+
+/// What a key without a value says, which `encode_change` has made.
+fn removal(key: &[u8]) -> Option<ObjectChange> {
+    let number = |at: usize| Some(u32::from_be_bytes(key.get(at..at + 4)?.try_into().ok()?));
+    let address = ObjectAddress { class: Oid(number(5)?), object: Oid(number(9)?), sub: number(13)? as i32 };
+    Some(match key.get(4)? {
+        0 => ObjectChange::Remove(address),
+        _ => ObjectChange::RemoveDescription(address),
+    })
+}
