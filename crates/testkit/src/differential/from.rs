@@ -145,7 +145,7 @@ impl Generator<'_> {
         let natural = self.chance(3) && self.schema.is_modern;
         let kind = if natural { "natural join" } else { *self.pick(&JOINS) };
         let lateral: Vec<Atom> = match kind {
-            "join" | "left join" | "cross join" if self.chance(20) => left.atoms.iter().chain(before).cloned().collect(),
+            "join" | "left join" | "cross join" if self.chance(30) => left.atoms.iter().chain(before).cloned().collect(),
             _ => Vec::new(),
         };
         let right = if !lateral.is_empty() && depth > 0 && self.nesting < 3 {
@@ -182,18 +182,27 @@ impl Generator<'_> {
             let constant = Node::text(Sort::Value(Type::Bool), *self.pick(&["true", "false"]));
             return equal.unwrap_or(constant);
         }
-        match (self.below(20), equal) {
+        let condition = match (self.below(20), equal) {
             (0..10, Some(equal)) => equal,
             (10..16, Some(equal)) => {
                 let more = self.condition(scope, depth.min(2));
-                Node::new(Sort::Value(Type::Bool), vec![list("(", " and ", ")", 1, vec![equal, more])])
+                either(" and ", equal, more)
             }
             (16, Some(equal)) => {
                 let more = self.condition(scope, depth.min(1));
-                Node::new(Sort::Value(Type::Bool), vec![list("(", " or ", ")", 1, vec![equal, more])])
+                either(" or ", equal, more)
             }
             (17, _) => Node::text(Sort::Value(Type::Bool), *self.pick(&["true", "false"])),
             _ => self.condition(scope, depth.min(2)),
+        };
+        // In a lateral or correlated query joins depend on the row outside as well.
+        if scope.outer.is_empty() || !self.chance(25) {
+            return condition;
+        }
+        match self.equality(&[left, right].concat(), &scope.outer) {
+            Some(outside) if self.chance(30) => either(" or ", outside, condition),
+            Some(outside) => either(" and ", outside, condition),
+            None => condition,
         }
     }
 
@@ -209,6 +218,10 @@ impl Generator<'_> {
         let (l, r) = self.pick(&pairs).clone();
         Some(Node::form(Sort::Value(Type::Bool), "($1 = $2)", &[l, r]))
     }
+}
+
+fn either(word: &'static str, left: Node, right: Node) -> Node {
+    Node::new(Sort::Value(Type::Bool), vec![list("(", word, ")", 1, vec![left, right])])
 }
 
 fn named(text: Part, alias: String, atoms: Vec<Atom>) -> Relation {

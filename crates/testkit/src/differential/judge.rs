@@ -153,7 +153,7 @@ fn one_form(rows: &Rows) -> Rows {
         let ty = rows.columns.get(place).map_or(0, |c| c.1);
         Some(match ty {
             NUMERIC => blank(value, 6..8),
-            FLOAT4 | FLOAT8 => without_sign_of_nan(value),
+            FLOAT4 | FLOAT8 => without_idle_sign(value),
             _ if ARRAYS.contains(&ty) => blank(value, 4..8),
             _ => trimmed(value),
         })
@@ -162,13 +162,17 @@ fn one_form(rows: &Rows) -> Rows {
     Rows { rows: rows.rows.iter().map(of).collect(), ..rows.clone() }
 }
 
-/// A binary float; which sign NaN has after arithmetic depends on the compiler.
-fn without_sign_of_nan(value: &[u8]) -> Vec<u8> {
-    let is_nan = match value {
-        [a, b, c, d] => f32::from_be_bytes([*a, *b, *c, *d]).is_nan(),
-        _ => value.try_into().is_ok_and(|bytes| f64::from_be_bytes(bytes).is_nan()),
+/// A binary float; which sign NaN has after arithmetic depends on the compiler, and zeros with either sign are equal.
+fn without_idle_sign(value: &[u8]) -> Vec<u8> {
+    let number = match value {
+        [a, b, c, d] => f64::from(f32::from_be_bytes([*a, *b, *c, *d])),
+        _ => value.try_into().map_or(1.0, f64::from_be_bytes),
     };
-    if is_nan { b"NaN".to_vec() } else { value.to_vec() }
+    match number {
+        n if n.is_nan() => b"NaN".to_vec(),
+        0.0 => b"0".to_vec(),
+        _ => value.to_vec(),
+    }
 }
 
 /// A binary value without the scale that a numeric shows, or the flag that says that an array may hold a NULL: a slice of
@@ -229,6 +233,18 @@ mod tests {
         assert_eq!(judge(&statement, &rows(&["1", "1"]), &rows(&["1", "2"])), Verdict::Different(Difference::Rows));
         let explained = judge(&statement, &rows(&["1.50", "{-0.0}"]), &rows(&["1.5", "{0}"]));
         assert_eq!(explained, Verdict::Explained(Reason::EqualForms));
+    }
+
+    #[test]
+    fn zeros_of_either_sign_are_in_any_order() {
+        let statement = Node::text(Sort::Statement, "select 1");
+        let rows = |values: [f32; 2]| {
+            let rows = values.iter().map(|v| vec![Some(v.to_be_bytes().to_vec())]).collect();
+            Answer::Rows(Rows { columns: vec![("c0".to_owned(), FLOAT4)], rows, affected: 2 })
+        };
+        let explained = judge(&statement, &rows([0.0, 1.0]), &rows([-0.0, 1.0]));
+        assert_eq!(explained, Verdict::Explained(Reason::EqualForms));
+        assert_eq!(judge(&statement, &rows([0.0, 1.0]), &rows([-0.0, -1.0])), Verdict::Different(Difference::Rows));
     }
 
     #[test]
