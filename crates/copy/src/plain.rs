@@ -41,7 +41,6 @@ impl PlainLines {
     pub fn find(&mut self, input: &[u8], rows_max: usize) -> usize {
         self.ends.clear();
         let window = &input[..input.len().min(WINDOW_BYTES)];
-        let window = &window[..memchr2(b'\r', 0, window).unwrap_or(window.len())];
         let (mut rows, mut in_row, mut start) = (0, 0, 0);
         for at in memchr3_iter(self.delimiter, b'\n', self.special, window) {
             if window[at] == self.special {
@@ -66,9 +65,13 @@ impl PlainLines {
             }
         }
         self.ends.truncate(rows * self.fields);
-        match std::str::from_utf8(&window[..self.bytes(rows)]) {
-            Ok(_) => rows,
-            Err(e) => (0..rows).take_while(|row| self.bytes(row + 1) <= e.valid_up_to()).count(),
+        // Of the lines found only: the window may be long, and its first line not a plain one.
+        let lines = &window[..self.bytes(rows)];
+        let lines = &lines[..memchr2(b'\r', 0, lines).unwrap_or(lines.len())];
+        let valid = std::str::from_utf8(lines).map_or_else(|e| e.valid_up_to(), str::len);
+        match valid == self.bytes(rows) {
+            true => rows,
+            false => (0..rows).take_while(|row| self.bytes(row + 1) <= valid).count(),
         }
     }
 
@@ -126,7 +129,8 @@ mod tests {
     fn csv_lines_without_quotes_are_found() {
         let mut two = PlainLines::of_csv(b',', b'"', "", 2);
         let expected = [row(&[Some("1"), Some("a\\b")]), row(&[None, Some("\\.")])];
-        for rest in [&b"2,\"b\"\n"[..], b"2,b\"\"\n", b"2,b\r\n", b"2\n", b"2,b,c\n", b"2,b"] {
+        for rest in [&b"2,\"b\"\n"[..], b"2,b\"\"\n", b"2,b\r\n", b"2,\0\n", b"2\n", b"2,b,c\n", b"2,b", b"2,\"b\"\n3,c\n4,d\r\n"]
+        {
             let input = [b"1,a\\b\n,\\.\n", rest].concat();
             assert_eq!(found(&mut two, &input), expected, "{:?}", String::from_utf8_lossy(rest));
         }
