@@ -125,8 +125,7 @@ pub(super) fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnu
     }
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
     let planned = plan_query(&context, node, &[], false)?;
-    lock_relations(tx, &planned.plan)?;
-    start(&context, tx, &planned, Arc::from([]))
+    begin(&context, tx, &planned, Arc::from([]), None)
 }
 
 /// A cursor's columns, its rows, and where they come from.
