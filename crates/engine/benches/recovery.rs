@@ -1,4 +1,4 @@
-//! How fast the log is replayed, by how the changes lie: `cargo bench -p melba-engine --bench recovery [-- OPERATIONS]`. A million
+//! How fast the log is replayed, by how the changes lie: `cargo bench -p melba-engine --bench recovery [-- OPERATIONS NAME...]`. A million
 //! operations on rows and keys a second of a processor is the least, whatever the keys. The row store holds about 800,000 of the
 //! shapes below. With few operations it runs within `cargo test --benches`.
 
@@ -175,6 +175,9 @@ fn measure(shape: &Shape, operations: u64) {
 }
 
 fn main() {
-    let operations: u64 = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(1000);
-    SHAPES.iter().for_each(|shape| measure(shape, operations));
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let operations = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(1000);
+    let names: Vec<&String> = arguments.iter().filter(|a| a.parse::<u64>().is_err()).collect();
+    let chosen = SHAPES.iter().filter(|shape| names.is_empty() || names.iter().any(|name| shape.name.contains(name.as_str())));
+    chosen.for_each(|shape| measure(shape, operations));
 }

@@ -85,7 +85,7 @@ impl Replay<'_> {
             progress.advance(record.end);
             self.replay_record(record, &mut found)
         })?;
-        found.targets.forget();
+        found.targets.forget(self.store);
         found.log_end = end;
         Ok(found)
     }
@@ -116,7 +116,7 @@ impl Replay<'_> {
                 self.replay_create(Tree::index(tree, table, persistence), found);
             }
             Operation::DropTree(tree) => {
-                found.targets.forget();
+                found.targets.forget(self.store);
                 if let Ok(dropped) = self.store.tree(tree) {
                     dropped.discard();
                     self.store.remove_tree(tree);
@@ -147,17 +147,13 @@ impl Replay<'_> {
                 }
             }
             Operation::Row { tree, row, bytes } => {
-                if let Some(target) = found.targets.of(self.store, tree) {
-                    target.put_row(self.store, row, bytes, csn);
-                }
+                found.targets.put_row(self.store, tree, row, bytes, csn);
             }
             Operation::Entry { tree, key, live } => {
-                if let Some(target) = found.targets.of(self.store, tree) {
-                    target.put_entry(self.store, key, live, csn);
-                }
+                found.targets.put_entry(self.store, tree, key, live, csn);
             }
             Operation::LinkSegments { tree, files } => {
-                found.targets.forget();
+                found.targets.forget(self.store);
                 for (file, footer_crc) in files {
                     let segment = SegmentFile { file, assigned: csn, footer_crc };
                     self.replay_link(tree, segment, found)?;
@@ -168,7 +164,7 @@ impl Replay<'_> {
     }
 
     fn replay_create(&self, tree: Tree, found: &mut Recovered) {
-        found.targets.forget();
+        found.targets.forget(self.store);
         found.next_tree = found.next_tree.max(tree.id.without_toast().0 + 1);
         if self.store.tree(tree.id).is_err() {
             tree.committed.store(true, Ordering::Relaxed);
