@@ -1,4 +1,4 @@
-//! Vector forms of the hot scalar functions: comparisons and arithmetic of numbers, comparisons and LIKE of text.
+//! Vector forms of the hot scalar functions: comparisons and arithmetic of numbers, comparisons, LIKE and parts of text.
 //!
 //! Invariant: a vector function gives exactly what its scalar function gives row by row, errors included; rows where an
 //! operand is null are null and raise nothing. A property test holds every entry to that.
@@ -6,12 +6,14 @@
 mod arithmetic;
 mod compare;
 mod numeric;
+mod substring;
 mod text;
 
 use melba_fmgr::{CallContext, Operand, VectorFn};
 use melba_types::{Bitmap, Column, Datum, DbError, Kind, Result};
 
-pub const TABLES: &[&[(&str, VectorFn)]] = &[arithmetic::VECTORS, compare::VECTORS, numeric::VECTORS, text::VECTORS];
+pub const TABLES: &[&[(&str, VectorFn)]] =
+    &[arithmetic::VECTORS, compare::VECTORS, numeric::VECTORS, substring::VECTORS, text::VECTORS];
 
 /// An operand's values of one physical type.
 #[derive(Clone, Copy)]

@@ -19,7 +19,11 @@ fn value(kind: Kind, n: u64) -> Datum {
         Kind::Oid => Datum::Oid([0, 1, u32::MAX][pick % 3]),
         Kind::Float4 => Datum::Float4([0.0, -0.0, 1.5, f32::NAN, f32::INFINITY, f32::MAX, 1e-30][pick % 7]),
         Kind::Float8 => Datum::Float8([0.0, -0.0, 1.5, f64::NAN, f64::NEG_INFINITY, f64::MAX, 1e-300][pick % 7]),
-        Kind::Text => Datum::text(["", "a", "ab", "abc", "b%", "a_c", "%b%", "a%", "_", "añ", "a\\", "a ", "  "][pick % 13]),
+        Kind::Text => {
+            let texts =
+                ["", "a", "ab", "abc", "b%", "a_c", "%b%", "a%", "_", "añ", "a\\", "a ", "  ", "a%c", "%a%%c%", "ab%bc", "%ñ"];
+            Datum::text(texts[pick % texts.len()])
+        }
         Kind::Bytes => Datum::bytes([&b""[..], b"\0", b"ab", b"\xff"][pick % 4]),
         Kind::Numeric => {
             let texts = ["0", "1.50", "-1.5", "NaN", "Infinity", "-Infinity", "9223372036854775807", "0.0000000001", "-7e30"];
@@ -50,9 +54,9 @@ fn column(session: &FixedSession, kind: Kind, rows: usize) -> Column {
     column
 }
 
-/// Kinds of a binary function's arguments and result, by its pg_proc row.
+/// Kinds of a function's arguments and result, by its pg_proc row.
 fn signature(session: &FixedSession, name: &str) -> Option<(Vec<Oid>, Vec<Kind>, Kind)> {
-    let function = session.catalog().functions().find(|f| &*f.source == name && f.arg_types.len() == 2)?;
+    let function = session.catalog().functions().find(|f| &*f.source == name && f.arg_types.len() >= 2)?;
     let kind = |ty: Oid| session.catalog().kind_of(ty);
     let args = function.arg_types.iter().map(|&ty| kind(ty)).collect::<Option<Vec<_>>>()?;
     Some((function.arg_types.clone(), args, kind(function.return_type)?))
@@ -73,7 +77,7 @@ fn by_rows(
         Operand::Scalar(value) => (*value).clone(),
     };
     let one = |row| {
-        let args = [at(&operands[0], row), at(&operands[1], row)];
+        let args: Vec<Datum> = operands.iter().map(|operand| at(operand, row)).collect();
         if args.iter().any(Datum::is_null) {
             return Ok("Null".to_string());
         }
@@ -91,13 +95,13 @@ fn a_vector_function_gives_what_its_scalar_function_gives() {
         // Small batches, so that most of them raise no error.
         for round in 0..200 {
             let rows = 1 + round % 5;
-            let columns = [column(&session, kinds[0], rows), column(&session, kinds[1], rows)];
-            let scalars = [value(kinds[0], session.random_u64()), value(kinds[1], session.random_u64())];
+            let columns: Vec<Column> = kinds.iter().map(|kind| column(&session, *kind, rows)).collect();
+            let scalars: Vec<Datum> = kinds.iter().map(|kind| value(*kind, session.random_u64())).collect();
             let operand = |side: usize, constant: bool| {
                 if constant { Operand::Scalar(&scalars[side]) } else { Operand::Column(&columns[side]) }
             };
-            let shape = round % 4;
-            let operands = [operand(0, shape & 1 != 0), operand(1, shape & 2 != 0)];
+            let shape = round % (1 << kinds.len());
+            let operands: Vec<Operand<'_>> = (0..kinds.len()).map(|side| operand(side, shape >> side & 1 != 0)).collect();
             let expected = by_rows(&session, name, &types, &operands, rows);
             let call = session.call(&types, oids::BOOL);
             let got = function(&call, &operands, rows).map_err(|e| e.message().to_string());

@@ -2,6 +2,7 @@
 
 use melba_fmgr::{CallContext, Operand, VectorFn};
 use melba_types::{ByteStrings, Column, ColumnData, Datum, Kind, Result};
+use memchr::memmem::Finder;
 
 use super::{fallback, validity};
 use crate::text::like::{PrefixKind, fixed_prefix, matches};
@@ -92,7 +93,37 @@ pub const VECTORS: &[(&str, VectorFn)] = comparisons! {
 enum Simple<'a> {
     Exact(String),
     Prefix(String),
-    Contains(Box<memchr::memmem::Finder<'a>>),
+    Contains(Box<Finder<'a>>),
+    Pieces(Pieces<'a>),
+}
+
+/// Literals with a `%` between any two: the first begins the value, the last ends it, and the others follow each other between.
+struct Pieces<'a> {
+    first: &'a [u8],
+    between: Vec<Finder<'a>>,
+    last: &'a [u8],
+}
+
+impl<'a> Pieces<'a> {
+    /// Of a pattern that has a `%`, and nothing else that is not literal.
+    fn new(pattern: &'a str) -> Option<Pieces<'a>> {
+        let (first, rest) = pattern.split_once('%')?;
+        let (between, last) = rest.rsplit_once('%').unwrap_or(("", rest));
+        let between = between.split('%').filter(|piece| !piece.is_empty()).map(Finder::new).collect();
+        Some(Pieces { first: first.as_bytes(), between, last: last.as_bytes() })
+    }
+
+    /// The first place where each piece is found leaves most to those behind it.
+    fn matches(&self, value: &[u8]) -> bool {
+        let Some(mut rest) = value.strip_prefix(self.first).and_then(|rest| rest.strip_suffix(self.last)) else { return false };
+        self.between.iter().all(|piece| match piece.find(rest) {
+            Some(at) => {
+                rest = &rest[at + piece.needle().len()..];
+                true
+            }
+            None => false,
+        })
+    }
 }
 
 fn simple(pattern: &str) -> Option<Simple<'_>> {
@@ -102,9 +133,14 @@ fn simple(pattern: &str) -> Option<Simple<'_>> {
         PrefixKind::PrefixOnly => return Some(Simple::Prefix(prefix)),
         PrefixKind::Partial => {}
     }
-    let inner = pattern.strip_prefix('%')?.strip_suffix('%')?;
-    let plain = !inner.contains(['%', '_', '\\']);
-    plain.then(|| Simple::Contains(Box::new(memchr::memmem::Finder::new(inner))))
+    if pattern.contains(['_', '\\']) {
+        return None;
+    }
+    let mut pieces = Pieces::new(pattern)?;
+    Some(match &mut pieces {
+        Pieces { first: b"", between, last: b"" } if between.len() == 1 => Simple::Contains(Box::new(between.swap_remove(0))),
+        _ => Simple::Pieces(pieces),
+    })
 }
 
 fn like(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize, name: &str, negate: bool) -> Result<Column> {
@@ -119,6 +155,7 @@ fn like(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize, name: &st
         Some(Simple::Exact(text)) => test(&|v| v == text.as_bytes()),
         Some(Simple::Prefix(prefix)) => test(&|v| v.starts_with(prefix.as_bytes())),
         Some(Simple::Contains(finder)) => test(&|v| finder.find(v).is_some()),
+        Some(Simple::Pieces(pieces)) => test(&|v| pieces.matches(v)),
         None => {
             let mut out = Vec::with_capacity(rows);
             for row in 0..rows {
