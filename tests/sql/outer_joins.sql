@@ -94,3 +94,17 @@ select a.id, count(*), count(s.d) from lat_a a left join lateral (select d.id as
 select a.id, exists (select from (lat_b b join lat_a c on b.x + c.x = a.x or c.x is null) left join lat_b d on d.id = a.id where d.x > 0) from lat_a a order by 1;
 select count(*) from lat_a a, lateral (select 1 from (lat_b b join lat_a c on c.x + b.x > a.x) join lat_b e on e.x > a.x + c.x where not exists (select from lat_b f where f.id = e.id + a.id and f.x = b.x)) s;
 drop table lat_a, lat_b;
+
+-- Rows that an outer join may have made up cannot be locked.
+create table lock_a (a int primary key);
+create table lock_b (a int primary key, b int);
+insert into lock_a values (1), (2);
+insert into lock_b values (1, 10);
+select * from lock_a left join lock_b using (a) for update;
+select * from lock_a left join lock_b using (a) for no key update of lock_b;
+select * from lock_a left join lock_b using (a) order by 1 for update of lock_a;
+select * from lock_a full join lock_b using (a) for share of lock_a;
+select * from (select * from lock_b) s right join lock_a using (a) for key share;
+select * from lock_a left join lock_b using (a) where b = 10 for update;
+select * from lock_a where not exists (select from lock_b where lock_b.a = lock_a.a) for update;
+drop table lock_a, lock_b;

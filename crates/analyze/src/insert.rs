@@ -63,6 +63,7 @@ impl<'p> Analyzer<'_, 'p> {
                 info.source = Some(entry);
                 q.from.push(FromItem::Range(entry));
                 q.targets = self.insert_row(values, &relation, &columns, s, &[])?;
+                self.type_source_parameters(entry);
             }
             (None, Some(select)) if select.values_lists.len() > 1 => {
                 let (entry, targets) = self.insert_values(select, &relation, &columns, s, overriding)?;
@@ -133,6 +134,17 @@ impl<'p> Analyzer<'_, 'p> {
             literals[i].clone().unwrap_or(var)
         };
         (entry, columns.iter().enumerate().map(var).collect())
+    }
+
+    /// A parameter that is a whole column of the source has its type by the column it is assigned to: in the source, too.
+    fn type_source_parameters(&mut self, entry: usize) {
+        let Some(level) = self.levels.last_mut() else { return };
+        let RangeKind::Subquery { query, .. } = &mut level.range_table[entry].kind else { return };
+        for target in &mut query.targets {
+            if let Expr::Param(param) = &mut target.expr {
+                self.params.settle(self.cx, param);
+            }
+        }
     }
 
     /// Opens the target relation of a command and adds its range entry. `first`: what MERGE does first, else the command.

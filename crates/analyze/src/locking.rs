@@ -18,7 +18,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn locking_clause(&mut self, clause: &'p pb::LockingClause, q: &mut Query) -> Result<()> {
         let strength = strength(clause.strength);
-        let text = strength_text(strength);
+        let text = strength.clause();
         let wait = match pb::LockWaitPolicy::try_from(clause.wait_policy) {
             Ok(pb::LockWaitPolicy::LockWaitSkip) => LockWait::SkipLocked,
             Ok(pb::LockWaitPolicy::LockWaitError) => LockWait::NoWait,
@@ -138,19 +138,10 @@ fn strength(value: i32) -> LockStrength {
     }
 }
 
-pub fn strength_text(strength: LockStrength) -> &'static str {
-    match strength {
-        LockStrength::KeyShare => "FOR KEY SHARE",
-        LockStrength::Share => "FOR SHARE",
-        LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
-        LockStrength::Update => "FOR UPDATE",
-    }
-}
-
 /// The text of the first clause of a list.
 pub fn strength_text_of(list: &[pb::Node]) -> &'static str {
     match list.first().and_then(|n| n.node.as_ref()) {
-        Some(NodeEnum::LockingClause(c)) => strength_text(strength(c.strength)),
+        Some(NodeEnum::LockingClause(c)) => strength(c.strength).clause(),
         _ => "FOR UPDATE",
     }
 }

@@ -87,6 +87,14 @@ impl Params {
         Ok(())
     }
 
+    /// Gives a reference the type that the parameter has got elsewhere.
+    pub(super) fn settle(&self, cx: &Context<'_>, param: &mut Param) {
+        if param.kind == ParamKind::External && param.ty == oids::UNKNOWN {
+            param.ty = self.types[param.number - 1];
+            param.collation = cx.collation_of_type(param.ty);
+        }
+    }
+
     /// The final types; 42P18 for one that nothing determined.
     pub(super) fn finish(&self, query: &Query) -> Result<Vec<Oid>> {
         if !self.variable || self.types.iter().all(|t| t.is_valid() && *t != oids::UNKNOWN) && self.types.is_empty() {

@@ -16,7 +16,7 @@ impl Ddl<'_> {
     pub fn create_view(&self, s: &ViewStmt) -> Result<()> {
         let name = s.view.as_ref().ok_or_else(|| DbError::internal("CREATE VIEW without a name"))?;
         let node = s.query.as_deref().ok_or_else(|| DbError::internal("CREATE VIEW without a query"))?;
-        let (query, text, depends_on) = self.stored_query(node)?;
+        let (query, text, depends_on) = self.stored_query(node, &[])?;
         if name.relpersistence == "u" {
             bail!(SYNTAX_ERROR, "views cannot be unlogged because they do not have storage");
         }
@@ -121,11 +121,11 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Analyzes a query for storing: the tree, its text, and what it mentions.
-    pub fn stored_query(&self, node: &Node) -> Result<(Query, String, Vec<ObjectAddress>)> {
+    /// Analyzes a query for storing: the tree, its text, and what it mentions. `parameters`: the types of `$1`, ...
+    pub fn stored_query(&self, node: &Node, parameters: &[Oid]) -> Result<(Query, String, Vec<ObjectAddress>)> {
         let inner = inner(node)?;
         self.with_context(|c| {
-            let query = melba_analyze::analyze(c, inner, None)?.query;
+            let query = melba_analyze::analyze(c, inner, (!parameters.is_empty()).then_some(parameters))?.query;
             let text = melba_deparse::stored_query(c, &query);
             let depends_on = self.usable_of_query(&query)?;
             Ok((query, text, depends_on))

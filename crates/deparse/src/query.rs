@@ -159,13 +159,7 @@ impl<'a> Printer<'a> {
             }
         }
         for locking in &query.locking {
-            let strength = match locking.strength {
-                LockStrength::KeyShare => " FOR KEY SHARE",
-                LockStrength::Share => " FOR SHARE",
-                LockStrength::NoKeyUpdate => " FOR NO KEY UPDATE",
-                LockStrength::Update => " FOR UPDATE",
-            };
-            self.keyword(strength, -INDENT_STANDARD, INDENT_STANDARD, 0);
+            self.keyword(&format!(" {}", locking.strength.clause()), -INDENT_STANDARD, INDENT_STANDARD, 0);
             self.put(" OF ");
             let name = self.entry_name(0, locking.entry);
             self.ident(&name);

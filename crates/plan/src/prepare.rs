@@ -79,6 +79,22 @@ impl Tree {
             Tree::Join { left, right, .. } => left.rels() | right.rels(),
         }
     }
+
+    /// The entries whose columns an outer join may leave NULL.
+    pub fn nullable(&self) -> Rels {
+        match self {
+            Tree::Leaf(_) => 0,
+            Tree::Inner { items, .. } => items.iter().fold(0, |all, item| all | item.nullable()),
+            Tree::Join { join, left, right, .. } => {
+                let of_join = match join {
+                    TreeJoin::SemiPair => 0,
+                    TreeJoin::Full => left.rels() | right.rels(),
+                    TreeJoin::Left | TreeJoin::Anti | TreeJoin::NotIn | TreeJoin::Semi => right.rels(),
+                };
+                of_join | left.nullable() | right.nullable()
+            }
+        }
+    }
 }
 
 /// The join tree under construction.

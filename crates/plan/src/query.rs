@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use melba_engine::RelationLockMode;
-use melba_types::{Datum, DbError, Result, limits};
+use melba_types::{Datum, DbError, Result, bail, limits};
 
 use super::layout::{Layout, TARGET, same};
 use super::node::*;
@@ -12,7 +12,7 @@ use super::path::{Goal, OrderKey};
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
 use melba_expression::key::KeyPart;
-use melba_tree::{Command, Cte, Distinct, Expr, Query, RangeEntry, RangeKind, SortGroup, Target};
+use melba_tree::{Command, Cte, Distinct, Expr, Locking, Query, RangeEntry, RangeKind, SortGroup, Target};
 
 /// Where a query's rows go when it is no ordinary SELECT: an INSERT's source keeps junk columns away already.
 pub(super) struct Purpose {
@@ -174,6 +174,7 @@ impl<'a> Planner<'a> {
         let upper = if grouped { Some(self.split_grouping(query)?) } else { None };
         let mut tree = self.prepare(query)?;
         if !query.locking.is_empty() {
+            refuse_nullable(&query.locking, &tree)?;
             tree.keep_partners();
         }
         self.level_mut().entries = std::mem::take(&mut query.range_table);
@@ -338,6 +339,8 @@ impl<'a> Planner<'a> {
                 let keys = self.sort_keys(&query.order_by, &query.targets, &stage.layout)?;
                 ties = query.with_ties.then(|| keys.clone());
                 if !ordered {
+                    // Rows that are locked or changed by others fall out above the sort: LIMIT counts those that stay.
+                    let bound = bound.filter(|_| query.locking.is_empty());
                     stage = self.sorted(stage, keys, bound, shown);
                 }
             }
@@ -577,6 +580,17 @@ impl<'a> Planner<'a> {
 pub(super) enum RecheckExpr {
     Condition(Expr),
     Outer { conditions: Vec<Expr>, rels: super::rels::Rels },
+}
+
+/// A row that an outer join has made up cannot be locked.
+fn refuse_nullable(locking: &[Locking], tree: &super::prepare::Tree) -> Result<()> {
+    let nullable = tree.nullable();
+    match locking.iter().find(|l| l.entry < 128 && nullable >> l.entry & 1 != 0) {
+        Some(lock) => {
+            bail!(FEATURE_NOT_SUPPORTED, "{} cannot be applied to the nullable side of an outer join", lock.strength.clause())
+        }
+        None => Ok(()),
+    }
 }
 
 /// How to look again at a joined row of which a part has changed, innermost joins first.

@@ -321,6 +321,18 @@ pub enum LockStrength {
     Update,
 }
 
+impl LockStrength {
+    /// The clause that asks for it.
+    pub fn clause(self) -> &'static str {
+        match self {
+            LockStrength::KeyShare => "FOR KEY SHARE",
+            LockStrength::Share => "FOR SHARE",
+            LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+            LockStrength::Update => "FOR UPDATE",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockWait {
     Block,

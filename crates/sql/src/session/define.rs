@@ -11,7 +11,7 @@ use super::context::StatementContext;
 use super::copy::{self, CopyContext};
 use super::ddl_context::with_ddl;
 use super::deferred;
-use super::execution::{plain_evaluation, run_query};
+use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::temporary::{makes_temporary, with_temporary_schema};
 use super::{filling, maintenance, notify, vacuum};
@@ -19,8 +19,13 @@ use melba_ddl::Ddl;
 use melba_parse::Statement;
 use melba_transaction::Tx;
 
-pub(super) fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statement: &Statement) -> Result<Outcome> {
-    let Some(result) = run(context, statement) else {
+pub(super) fn execute_utility(
+    context: &StatementContext,
+    tx: &Arc<Tx>,
+    statement: &Statement,
+    parameters: Parameters<'_>,
+) -> Result<Outcome> {
+    let Some(result) = run(context, statement, parameters) else {
         return Err(unsupported(statement.text()));
     };
     let outcome = result?;
@@ -29,7 +34,7 @@ pub(super) fn execute_utility(context: &StatementContext, tx: &Arc<Tx>, statemen
 }
 
 /// Runs a defining statement; `None` when the statement is none.
-fn run(context: &StatementContext, statement: &Statement) -> Option<Result<Outcome>> {
+fn run(context: &StatementContext, statement: &Statement, parameters: Parameters<'_>) -> Option<Result<Outcome>> {
     let Some(tx) = &context.tx else {
         return Some(Err(DbError::internal("a defining statement outside a transaction")));
     };
@@ -51,7 +56,7 @@ fn run(context: &StatementContext, statement: &Statement) -> Option<Result<Outco
     };
     with_ddl(context, tx, (source, start), |ddl| match &statement.node {
         N::CopyStmt(s) => Some(copy(context, ddl, tx, s)),
-        N::CreateTableAsStmt(s) => Some(filling::create_table_as(ddl, context, tx, s)),
+        N::CreateTableAsStmt(s) => Some(filling::create_table_as(ddl, context, tx, s, parameters)),
         N::SelectStmt(s) if s.into_clause.is_some() => Some(filling::select_into(ddl, context, tx, s)),
         N::RefreshMatViewStmt(s) => Some(filling::refresh(ddl, context, tx, s)),
         N::ConstraintsSetStmt(s) => Some(deferred::set_constraints(ddl, context, s)),
@@ -66,7 +71,7 @@ fn run(context: &StatementContext, statement: &Statement) -> Option<Result<Outco
 
 fn copy(context: &StatementContext, ddl: &Ddl<'_>, tx: &Arc<Tx>, s: &CopyStmt) -> Result<Outcome> {
     let exec = || plain_evaluation(context, tx);
-    let query = |node: &N| run_query(context, tx, node);
+    let query = |node: &N| run_query(context, tx, node, (&[], &Arc::from([])));
     // The statement's own portal may be among them, without a name.
     let has_portals = context.session.portals.has_named();
     let activity = &context.session.activity;

@@ -118,14 +118,22 @@ impl RowSource for Returned {
     }
 }
 
+/// The types and values of a statement's parameters.
+pub(super) type Parameters<'a> = (&'a [Oid], &'a Arc<[Datum]>);
+
 /// Runs a query that stands inside a utility statement, against the catalog as the transaction sees it now.
-pub(super) fn run_query(context: &StatementContext, tx: &Arc<Tx>, node: &NodeEnum) -> Result<Outcome> {
+pub(super) fn run_query(
+    context: &StatementContext,
+    tx: &Arc<Tx>,
+    node: &NodeEnum,
+    (types, values): Parameters<'_>,
+) -> Result<Outcome> {
     if !is_query(node) {
         return Err(DbError::unsupported("this kind of query here"));
     }
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
-    let planned = plan_query(&context, node, &[], false)?;
-    begin(&context, tx, &planned, Arc::from([]), None)
+    let planned = plan_query(&context, node, types, false)?;
+    begin(&context, tx, &planned, values.clone(), None)
 }
 
 /// A cursor's columns, its rows, and where they come from.

@@ -115,12 +115,7 @@ pub(super) fn explained(s: &ExplainStmt) -> Result<Option<&NodeEnum>> {
     let Some(node) = s.query.as_deref().and_then(|n| n.node.as_ref()) else {
         return Err(DbError::internal("EXPLAIN without a statement"));
     };
-    Ok(match node {
-        NodeEnum::CreateTableAsStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()).filter(|n| is_query(n)),
-        NodeEnum::DeclareCursorStmt(s) => s.query.as_deref().and_then(|n| n.node.as_ref()),
-        node if is_query(node) => Some(node),
-        _ => None,
-    })
+    Ok(planning::query_within(node))
 }
 
 /// Runs EXPLAIN.

@@ -10,14 +10,20 @@ use pg_query::protobuf::{
 };
 
 use super::context::StatementContext;
-use super::execution::{plain_evaluation, run_query};
+use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::prepared_query::run_prepared;
 use melba_ddl::Ddl;
 use melba_table::{TableWriter, TargetBuilder};
 use melba_transaction::Tx;
 
-pub(super) fn create_table_as(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx>, s: &CreateTableAsStmt) -> Result<Outcome> {
+pub(super) fn create_table_as(
+    ddl: &Ddl<'_>,
+    context: &StatementContext,
+    tx: &Arc<Tx>,
+    s: &CreateTableAsStmt,
+    parameters: Parameters<'_>,
+) -> Result<Outcome> {
     let into = s.into.as_deref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
     let node = s.query.as_deref().and_then(|n| n.node.as_ref());
     let node = node.ok_or_else(|| DbError::internal("CREATE TABLE AS without a query"))?;
@@ -28,7 +34,8 @@ pub(super) fn create_table_as(ddl: &Ddl<'_>, context: &StatementContext, tx: &Ar
     if let N::ExecuteStmt(execute) = node {
         return fill_by_execute(ddl, context, tx, into, execute, s.if_not_exists);
     }
-    fill_new_table(ddl, context, tx, into, node, kind, s.if_not_exists)
+    let new = NewTable { kind, into, if_not_exists: s.if_not_exists };
+    fill_new_table(ddl, context, tx, &new, node, parameters)
 }
 
 /// SELECT ... INTO.
@@ -36,7 +43,15 @@ pub(super) fn select_into(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx
     let mut bare = s.clone();
     let into = bare.into_clause.take().ok_or_else(|| DbError::internal("SELECT INTO without a name"))?;
     let node = N::SelectStmt(Box::new(bare));
-    fill_new_table(ddl, context, tx, &into, &node, RelationKind::Table, false)
+    let new = NewTable { kind: RelationKind::Table, into: &into, if_not_exists: false };
+    fill_new_table(ddl, context, tx, &new, &node, (&[], &Arc::from([])))
+}
+
+/// What is made of a query's rows.
+struct NewTable<'a> {
+    kind: RelationKind,
+    into: &'a IntoClause,
+    if_not_exists: bool,
 }
 
 /// CREATE TABLE AS EXECUTE.
@@ -86,11 +101,11 @@ fn fill_new_table(
     ddl: &Ddl<'_>,
     context: &StatementContext,
     tx: &Arc<Tx>,
-    into: &IntoClause,
+    new: &NewTable<'_>,
     node: &N,
-    kind: RelationKind,
-    if_not_exists: bool,
+    parameters: Parameters<'_>,
 ) -> Result<Outcome> {
+    let NewTable { kind, into, if_not_exists } = *new;
     let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
     let word = if kind == RelationKind::Table { "SELECT" } else { "CREATE MATERIALIZED VIEW" };
     let (namespace, temporary) = ddl.relation_namespace(name)?;
@@ -105,12 +120,12 @@ fn fill_new_table(
     };
     ddl.check_on_commit(into.on_commit(), persistence)?;
     let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
-    let (analyzed, text, depends_on) = ddl.stored_query(&wrapped)?;
+    let (analyzed, text, depends_on) = ddl.stored_query(&wrapped, parameters.0)?;
     let columns = ddl.query_columns(&analyzed, &melba_parse::nodes::strings(&into.col_names))?;
     let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
     // The query of a table does not see the table; a materialized view is there when it is filled.
     let source = match kind {
-        RelationKind::Table if !into.skip_data => Some(run_query(context, tx, node)?),
+        RelationKind::Table if !into.skip_data => Some(run_query(context, tx, node, parameters)?),
         _ => None,
     };
     let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
@@ -143,7 +158,7 @@ fn fill_new_table(
 
 /// Inserts all rows of a query; their number.
 fn insert_all(context: &StatementContext, tx: &Arc<Tx>, table: Oid, node: &N) -> Result<u64> {
-    insert_rows(context, tx, table, run_query(context, tx, node)?)
+    insert_rows(context, tx, table, run_query(context, tx, node, (&[], &Arc::from([])))?)
 }
 
 fn insert_rows(context: &StatementContext, tx: &Arc<Tx>, table: Oid, rows: Outcome) -> Result<u64> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use melba_parse::command::is_query;
-use melba_types::{Datum, DbError, Oid, Result};
+use melba_types::{Datum, DbError, Oid, Result, bail};
 use pg_query::NodeEnum;
-use pg_query::protobuf::DiscardMode;
+use pg_query::protobuf::{DiscardMode, ObjectType};
 
 use super::arbiter_values;
 use super::context::StatementContext;
@@ -14,7 +14,7 @@ use super::execution::{lock_relations, start};
 use super::explain;
 use super::outcome::Outcome;
 use super::planned::{Analyzed, Compiled, Planned};
-use super::planning::{analysis, plan_query, plan_statement, result_columns};
+use super::planning::{analysis, plan_query, plan_statement, query_within, result_columns};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
 use super::temporary;
@@ -36,7 +36,14 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
         return Ok(Analyzed { parameter_types, columns, compiled: Compiled::default() });
     }
     if !is_query(&statement.node) {
-        return Ok(Analyzed { parameter_types: parameter_types.to_vec(), columns: None, compiled: Compiled::default() });
+        let parameter_types = match query_within(&statement.node) {
+            Some(query) => melba_analyze::analyze(&analysis(context), query, Some(parameter_types))?.params,
+            None => parameter_types.to_vec(),
+        };
+        if !parameter_types.is_empty() && is_materialized_view(&statement.node) {
+            bail!(FEATURE_NOT_SUPPORTED, "materialized views may not be defined using bound parameters");
+        }
+        return Ok(Analyzed { parameter_types, columns: None, compiled: Compiled::default() });
     }
     if may_ask_for_values(&statement.node) && statement.literals.is_empty() {
         let analyzed = melba_analyze::analyze(&analysis(context), &statement.node, Some(parameter_types))?;
@@ -51,6 +58,10 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
         columns: planned.columns.clone(),
         compiled: Compiled { planned: Some(planned) },
     })
+}
+
+fn is_materialized_view(node: &NodeEnum) -> bool {
+    matches!(node, NodeEnum::CreateTableAsStmt(s) if s.objtype() == ObjectType::ObjectMatview)
 }
 
 /// An arbiter is inferred by a condition.
@@ -78,7 +89,7 @@ pub fn execute(
             }
             execute_planned(context, tx, statement, &planned, parameters)
         }
-        (None, _) => define::execute_utility(context, tx, statement),
+        (None, _) => define::execute_utility(context, tx, statement, (&prepared.parameter_types, &parameters)),
     }
 }
 

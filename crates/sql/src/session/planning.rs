@@ -63,13 +63,19 @@ fn row_security(context: &StatementContext) -> bool {
     context.setting("row_security").as_deref() != Some("off")
 }
 
-/// Raises 42P02 for the first parameter of a statement that may have none.
-pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> Result<()> {
-    let query = match &statement.node {
-        NodeEnum::DeclareCursorStmt(declare) => declare.query.as_deref().and_then(|q| q.node.as_ref()),
+/// The query that a statement is or holds; its parameters are the statement's.
+pub fn query_within(node: &NodeEnum) -> Option<&NodeEnum> {
+    let query = match node {
+        NodeEnum::DeclareCursorStmt(s) => s.query.as_deref().and_then(|q| q.node.as_ref()),
+        NodeEnum::CreateTableAsStmt(s) => s.query.as_deref().and_then(|q| q.node.as_ref()),
         node => Some(node),
     };
-    if let Some(query) = query.filter(|query| is_query(query)) {
+    query.filter(|query| is_query(query))
+}
+
+/// Raises 42P02 for the first parameter of a statement that may have none.
+pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> Result<()> {
+    if let Some(query) = query_within(&statement.node) {
         melba_analyze::analyze(&analysis(context), query, None)?;
     }
     Ok(())

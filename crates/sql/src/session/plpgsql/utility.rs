@@ -32,7 +32,7 @@ impl Frame<'_> {
             _ => {
                 self.note_use();
                 self.refresh();
-                define::execute_utility(&self.context, &self.tx, statement)
+                define::execute_utility(&self.context, &self.tx, statement, (&[], &Arc::from([])))
             }
         }
     }

@@ -136,7 +136,7 @@ impl Run {
                 self.context.set_in_routine(set)?;
                 return Ok(None);
             }
-            _ => define::execute_utility(&self.context, &self.tx, statement)?,
+            _ => define::execute_utility(&self.context, &self.tx, statement, (&[], &Arc::from([])))?,
         };
         match outcome {
             Outcome::CopyIn { .. } | Outcome::CopyOut { .. } => {

@@ -16,6 +16,13 @@ struct Place {
     last: usize,
 }
 
+/// A constant that `$n` stands for, and where the list ends that it stands for as well.
+struct Shown {
+    start: usize,
+    end: usize,
+    list_end: Option<usize>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Identity {
@@ -59,23 +66,31 @@ impl Identity {
             Some(literal) => Some(literal.range.end),
             None => end_of_constant(statement, &tokens, at),
         };
-        let mut constants: Vec<(usize, usize)> =
-            self.constants.iter().filter_map(|c| Some((c.first, end_of(c.first)?))).collect();
+        let mut constants: Vec<Shown> = Vec::with_capacity(self.constants.len() + statement.literals.len());
+        for place in &self.constants {
+            let list_end = if place.last > place.first { end_of(place.last) } else { None };
+            constants.extend(end_of(place.first).map(|end| Shown { start: place.first, end, list_end }));
+        }
         for (at, literal) in statement.literals.iter().enumerate() {
             let minus = literal.minus.filter(|_| uses.get(at) == Some(&LiteralUse::Negated));
-            constants.push((minus.unwrap_or(literal.range.start), literal.range.end));
+            constants.push(Shown { start: minus.unwrap_or(literal.range.start), end: literal.range.end, list_end: None });
         }
-        constants.sort_unstable();
+        constants.sort_unstable_by_key(|c| (c.start, c.end));
         // A literal with its sign, or a list that begins with it, comes first.
-        constants.dedup_by_key(|c| c.1);
+        constants.dedup_by(|next, kept| {
+            let is_same = next.end == kept.end;
+            if is_same {
+                kept.list_end = kept.list_end.or(next.list_end);
+            }
+            is_same
+        });
         let mut out = Replacing::new(statement, self.parameters);
-        for (start, end) in constants.into_iter().filter(|(start, _)| *start >= statement.start) {
+        for Shown { start, end, list_end } in constants.into_iter().filter(|c| c.start >= statement.start) {
             if start < out.at {
                 continue;
             }
             out.constant(start, end);
-            let list = self.constants.iter().find(|c| c.last > c.first && end_of(c.first) == Some(end));
-            if let Some(last) = list.and_then(|list| end_of(list.last)) {
+            if let Some(last) = list_end {
                 out.rest_of_list(last);
             }
         }
