@@ -2,7 +2,7 @@
 `skipped`, a tab, the test's name. A test that ends several ways (subtests, its clean-up) is failed if one of them is.
 
 A plugin of pytest (`-p outcomes`), a runner of Django (`TEST_RUNNER = "outcomes.DjangoRunner"`), and a filter for what
-`go test -json` prints (`python3 outcomes.py go`).
+`go test -json` (`python3 outcomes.py go`), `cargo test` (`... cargo`) or JUnit's console with `--details testfeed` (`... junit`) print.
 """
 
 import json
@@ -81,6 +81,25 @@ def go(lines):
             tell(words[event["Action"]], f"{event['Package']} {event['Test']}")
 
 
+def cargo(lines):
+    words = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+    for line in lines:
+        print(line, end="")
+        ended = re.match(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)", line)
+        if ended:
+            tell(words[ended[2]], ended[1])
+
+
+def junit(lines):
+    words = {"SUCCESSFUL": "passed", "FAILED": "failed", "SKIPPED": "skipped", "ABORTED": "skipped"}
+    for line in lines:
+        print(line, end="")
+        name, _, word = line.strip().rpartition(" :: ")
+        if word in words:
+            tell(words[word], name)
+
+
 if __name__ == "__main__":
-    assert sys.argv[1:] == ["go"], "usage: outcomes.py go < what go test -json prints"
-    go(sys.stdin)
+    filters = {"go": go, "cargo": cargo, "junit": junit}
+    assert len(sys.argv) == 2 and sys.argv[1] in filters, "usage: outcomes.py go|cargo|junit < what the tests print"
+    filters[sys.argv[1]](sys.stdin)
