@@ -54,6 +54,11 @@ pub const C_LANGUAGE: Oid = Oid(13);
 pub const SQL_LANGUAGE: Oid = Oid(14);
 pub const PLPGSQL_LANGUAGE: Oid = Oid(13682);
 
+/// Whether functions of a language are texts that users wrote, rather than names of what is built in.
+pub fn is_written_language(language: Oid) -> bool {
+    !matches!(language, INTERNAL_LANGUAGE | C_LANGUAGE)
+}
+
 /// Collations.
 pub const DEFAULT_COLLATION: Oid = Oid(100);
 pub const C_COLLATION: Oid = Oid(950);

@@ -97,8 +97,8 @@ pub struct Ddl<'a> {
     pub session_user: Oid,
     /// What is stored for a role's password (a verifier, when one is given, as it is); `None` for an empty password.
     pub stored_password: &'a dyn Fn(&str, &str) -> Result<Option<String>>,
-    /// Checks the text of a new function LANGUAGE plpgsql; positions of errors are bytes of it.
-    pub check_program: &'a dyn Fn(&Arc<Function>) -> Result<()>,
+    /// Checks a new function as its language wants it, if that is one of texts.
+    pub check_function: &'a dyn Fn(&Arc<Function>) -> Result<()>,
     /// Keeps what is to become of a temporary table when the transaction commits.
     pub on_commit: &'a dyn Fn(Oid, OnCommit),
     /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.

@@ -24,8 +24,7 @@ pub struct Routine {
 
 /// Whether a user wrote a function, in SQL or another language.
 pub fn is_routine(function: &Function) -> bool {
-    let written = matches!(function.language, classes::SQL_LANGUAGE | classes::PLPGSQL_LANGUAGE);
-    written && function.oid.0 >= classes::FIRST_USER_OID
+    classes::is_written_language(function.language) && function.oid.0 >= classes::FIRST_USER_OID
 }
 
 impl Routine {

@@ -167,7 +167,7 @@ fn attributes(f: &Function) -> String {
             out.push_str(text);
         }
     }
-    let usual_cost = if matches!(f.language, classes::INTERNAL_LANGUAGE | classes::C_LANGUAGE) { 1.0 } else { 100.0 };
+    let usual_cost = if classes::is_written_language(f.language) { 100.0 } else { 1.0 };
     if f.cost != usual_cost {
         let _ = write!(out, " COST {}", f.cost);
     }

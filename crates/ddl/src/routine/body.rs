@@ -38,25 +38,6 @@ impl Ddl<'_> {
         }
     }
 
-    /// The text of a function LANGUAGE plpgsql is parsed.
-    pub(super) fn check_program_body(&self, f: &Function) -> Result<()> {
-        if self.session.setting("check_function_bodies").as_deref() == Some("off") {
-            return Ok(());
-        }
-        (self.check_program)(&Arc::new(f.clone())).map_err(|mut e| {
-            let Some(position) = e.fields().position else { return e };
-            let at = position as usize - 1;
-            let line = f.source[..at.min(f.source.len())].matches('\n').count() + 1;
-            match melba_parse::place_of_body(self.source, &f.source, at) {
-                Some(at) => {
-                    e.fields_mut().position = Some((self.start + at) as u32 + 1);
-                    e
-                }
-                None => e.in_query(&f.source).within(format!("compilation of PL/pgSQL function \"{}\" near line {line}", f.name)),
-            }
-        })
-    }
-
     /// The search path that the function sets for itself.
     fn path_of(&self, f: &Function) -> Option<Vec<Oid>> {
         let setting = f.config.iter().find_map(|item| item.strip_prefix("search_path="))?;
@@ -163,36 +144,35 @@ fn check_result(c: &melba_analyze::Context<'_>, f: &Function, last: Option<Query
     }
 }
 
+/// Types that other languages do not have are those languages' to refuse.
+///
 /// # Errors
-/// 42P13 for types that no function LANGUAGE sql has.
+/// 42P13 for types that no function LANGUAGE sql has, and for a polymorphic result that no argument determines.
 pub(super) fn check_types(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
-    let catalog = ddl.catalog();
-    let name = |ty: Oid| catalog.type_name(ty, ddl.path);
-    let is_pseudo = |ty: Oid| catalog.type_(ty).is_some_and(|t| t.type_kind == melba_catalog::TypeKind::Pseudo);
-    let fine = |ty: Oid| !is_pseudo(ty) || melba_analyze::is_polymorphic(ty);
-    let result = f.return_type;
-    let is_program = f.language == classes::PLPGSQL_LANGUAGE;
-    let returns =
-        matches!(result, oids::RECORD | oids::VOID) || is_program && matches!(result, oids::TRIGGER | oids::EVENT_TRIGGER);
-    let takes = |ty: Oid| fine(ty) || is_program && ty == oids::RECORD;
-    match f.arg_types.iter().find(|ty| !takes(**ty)) {
-        _ if !fine(result) && !returns && is_program => {
-            bail!(FEATURE_NOT_SUPPORTED, "PL/pgSQL functions cannot return type {}", name(result))
-        }
-        _ if !fine(result) && !returns => {
-            bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot return type {}", name(result))
-        }
-        Some(ty) if is_program => bail!(FEATURE_NOT_SUPPORTED, "PL/pgSQL functions cannot accept type {}", name(*ty)),
-        Some(ty) => bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot have arguments of type {}", name(*ty)),
-        None => {}
+    if f.language == classes::SQL_LANGUAGE {
+        check_sql_types(ddl, f)?;
     }
     let outputs = f.all_arg_types.iter().zip(&f.arg_modes).filter(|(_, m)| matches!(m, b'o' | b't')).map(|(t, _)| *t);
-    for ty in outputs.chain([result]) {
+    for ty in outputs.chain([f.return_type]) {
         if let Some(detail) = melba_analyze::undetermined_result(ty, &f.arg_types) {
             return Err(err!(INVALID_FUNCTION_DEFINITION, "cannot determine result data type").detail(detail));
         }
     }
     Ok(())
+}
+
+fn check_sql_types(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
+    let catalog = ddl.catalog();
+    let name = |ty: Oid| catalog.type_name(ty, ddl.path);
+    let is_pseudo = |ty: Oid| catalog.type_(ty).is_some_and(|t| t.type_kind == melba_catalog::TypeKind::Pseudo);
+    let is_fine = |ty: Oid| !is_pseudo(ty) || melba_analyze::is_polymorphic(ty);
+    if !is_fine(f.return_type) && !matches!(f.return_type, oids::RECORD | oids::VOID) {
+        bail!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot return type {}", name(f.return_type));
+    }
+    match f.arg_types.iter().find(|ty| !is_fine(**ty)) {
+        Some(ty) => Err(err!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot have arguments of type {}", name(*ty))),
+        None => Ok(()),
+    }
 }
 
 /// The empty source that a function with a parsed body has.

@@ -37,7 +37,7 @@ impl Ddl<'_> {
             owner: self.user,
             kind: if s.is_procedure { FunctionKind::Procedure } else { FunctionKind::Function },
             language,
-            cost: if matches!(language, classes::SQL_LANGUAGE | classes::PLPGSQL_LANGUAGE) { COST_OF_PROGRAM } else { 1.0 },
+            cost: if classes::is_written_language(language) { COST_OF_PROGRAM } else { 1.0 },
             rows: if returns_set { ROWS_OF_SET } else { 0.0 },
             strict: false,
             returns_set,
@@ -73,19 +73,18 @@ impl Ddl<'_> {
         }
         match attributes.body.as_deref() {
             Some([name, ..]) if language == classes::INTERNAL_LANGUAGE => function.source = (*name).into(),
-            Some([text]) if language == classes::PLPGSQL_LANGUAGE => function.source = (*text).into(),
+            Some([text]) if language != classes::SQL_LANGUAGE => function.source = (*text).into(),
             body => self.routine_body(s, body, &mut function)?,
         }
         if old.is_none() {
             function.oid = self.tx.new_oid();
             function.acl = catalog.initial_acl(AclKind::Function, self.user, namespace);
         }
-        if language == classes::PLPGSQL_LANGUAGE {
-            self.check_program_body(&function)?;
-        }
         let own = function.oid;
         function.depends_on.retain(|d| d.object != own);
-        self.tx.put(Object::Function(Arc::new(function)));
+        let function = Arc::new(function);
+        (self.check_function)(&function)?;
+        self.tx.put(Object::Function(function));
         Ok(())
     }
 
@@ -122,8 +121,10 @@ impl Ddl<'_> {
                     Some(_) => Ok(classes::INTERNAL_LANGUAGE),
                 }
             }
-            "plpgsql" => Ok(classes::PLPGSQL_LANGUAGE),
-            name => Err(err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist")),
+            name => {
+                let found = self.catalog().language_by_name(name);
+                found.ok_or_else(|| err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"))
+            }
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Catalog;
+use melba_catalog::{Catalog, Function, classes};
 use melba_fmgr::Session as FunctionSession;
 use melba_protocol::password::{self, Encryption};
 use melba_types::{Oid, Result, Severity, bail, err};
 
 use super::context::StatementContext;
-use super::plpgsql;
+use super::language::{Within, language_of};
 use melba_ddl::Ddl;
 use melba_transaction::Tx;
 
@@ -24,9 +24,12 @@ pub(super) fn with_ddl<T>(
         Arc::new(StatementContext { catalog, ..context.clone() }.maintaining(owner))
     };
     let temporary_namespace = || temporary_namespace(context, tx);
-    let check_program = |function: &Arc<melba_catalog::Function>| {
+    let check_function = |function: &Arc<Function>| {
+        if !classes::is_written_language(function.language) {
+            return Ok(());
+        }
         let now = StatementContext { catalog: tx.catalog(), ..context.clone() };
-        plpgsql::validate(&now, function)
+        language_of(function)?.check(&now, function, Within { statement: source, start })
     };
     let stored_password = |role: &str, password: &str| stored_password(context, role, password);
     let on_commit = |table: Oid, action| context.session.on_commit.lock().push((table, action));
@@ -42,7 +45,7 @@ pub(super) fn with_ddl<T>(
         user: context.user.oid,
         session_user: context.user.session_oid,
         stored_password: &stored_password,
-        check_program: &check_program,
+        check_function: &check_function,
         on_commit: &on_commit,
         source,
         start,

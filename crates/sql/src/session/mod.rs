@@ -17,6 +17,7 @@ mod cache;
 pub mod client;
 mod command;
 pub mod context;
+mod control;
 mod copy;
 mod created_file;
 mod current_row;
@@ -100,6 +101,7 @@ use cache::StatementCache;
 
 use client::Client;
 use context::{SessionState, StatementContext};
+use language::Language;
 use log_state::Logging;
 use state::{ContextVersions, Derived, OpenTransaction};
 use transaction::Block;
@@ -120,6 +122,9 @@ pub enum Flow {
     /// The client said goodbye.
     End,
 }
+
+/// What functions can be written in.
+static LANGUAGES: [&dyn Language; 2] = [&routine::Sql, &plpgsql::PlPgSql];
 
 /// One connection after authentication.
 pub struct Session {
@@ -166,6 +171,7 @@ pub struct Session {
 
 impl Session {
     pub fn new(state: Arc<SessionState>) -> Session {
+        language::install(&LANGUAGES);
         let derived = Derived::new(&state, &state.catalog());
         let (context, context_versions) = state::first_context(&state, &derived);
         state.watch_temporary_files();
@@ -415,7 +421,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Their queries, and functions, hold the state in which they are.
         self.state.portals.clear();
-        plpgsql::end_statement(&self.state);
+        self.end_calls();
         self.state.instance.statements.leave(&self.state.statements);
     }
 }

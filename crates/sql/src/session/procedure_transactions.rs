@@ -7,7 +7,7 @@ use pg_query::protobuf::VariableSetStmt;
 
 use super::Session;
 use super::context::StatementContext;
-use super::plpgsql::{Control, TransactionControl};
+use super::control::{Control, TransactionControl};
 use super::transaction::{Block, Modes};
 
 impl TransactionControl for Session {

@@ -15,8 +15,8 @@ use melba_transaction::{Tx, TxSavepoint};
 use super::Session;
 use super::context::{SessionState, StatementContext, format_settings};
 use super::engine_settings::set_commit_delay;
+use super::language::languages;
 use super::names::SearchPath;
-use super::plpgsql;
 use super::prepared::Prepared;
 use super::statement_counts::tracking::Tracking;
 use super::transaction::{Block, IsolationLevel, Modes};
@@ -437,10 +437,15 @@ impl Session {
         self.context_versions = versions;
     }
 
+    /// What languages keep for the calls of a statement.
+    pub(super) fn end_calls(&self) {
+        languages().for_each(|language| language.end_statement(&self.state));
+    }
+
     /// The transaction that has ended lives on no longer than its statements.
     fn forget_transaction(&mut self) {
         self.state.activity.set_transaction_start(0);
-        plpgsql::end_statement(&self.state);
+        self.end_calls();
         if !self.derived.transaction_timeout.is_zero() {
             self.state.interrupt.end_transaction();
         }
@@ -451,7 +456,7 @@ impl Session {
 
     /// The end of a statement: commits when it had the transaction to itself.
     pub(super) fn finish_command(&mut self) -> Result<()> {
-        plpgsql::end_statement(&self.state);
+        self.end_calls();
         match &self.transaction {
             Some(_) if self.block == Block::None => self.commit_transaction(),
             Some(transaction) => {

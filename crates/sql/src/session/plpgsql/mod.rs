@@ -23,7 +23,49 @@ mod trigger;
 mod utility;
 mod value;
 
-pub(super) use frame::{Control, TransactionControl};
-pub(super) use program::validate;
-pub(super) use result::{call_again, call_rows, call_trigger, call_value, run_do};
-pub(super) use state::end_statement;
+use std::sync::Arc;
+
+use melba_catalog::{Function, classes};
+use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall};
+use melba_types::{Datum, Oid, Result};
+
+use super::context::{SessionState, StatementContext};
+use super::control::Control;
+use super::language::{Called, Language, Within};
+
+/// LANGUAGE plpgsql.
+pub(super) struct PlPgSql;
+
+impl Language for PlPgSql {
+    fn oid(&self) -> Oid {
+        classes::PLPGSQL_LANGUAGE
+    }
+
+    fn check(&self, context: &StatementContext, function: &Arc<Function>, within: Within<'_>) -> Result<()> {
+        program::check(context, function, within)
+    }
+
+    fn value_again(&self, caller: &StatementContext, call: &RoutineCall<'_>) -> Option<Result<Datum>> {
+        result::value_again(caller, call)
+    }
+
+    fn value(&self, called: Called, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {
+        result::call_value(called, call, control)
+    }
+
+    fn rows(&self, called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows> {
+        result::call_rows(called, call)
+    }
+
+    fn trigger(&self, called: Called, call: &TriggerCall<'_>) -> Result<Datum> {
+        result::call_trigger(called, call)
+    }
+
+    fn run_inline(&self, context: &Arc<StatementContext>, text: &str, within: Within<'_>, control: Control<'_>) -> Result<()> {
+        result::run_inline(context, text, within, control)
+    }
+
+    fn end_statement(&self, session: &SessionState) {
+        state::end_statement(session);
+    }
+}

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use melba_analyze::{Context, RoutineResult, RoutineScope};
 use melba_catalog::{Catalog, Function, FunctionKind, Relation, TypeKind};
 use melba_expression::Expression;
-use melba_fmgr::{RoutineCall, TriggerCall};
+use melba_fmgr::{RoutineCall, Session as _, TriggerCall};
 use melba_parse::{Statement, Strings};
 use melba_plpgsql::tree::{self, Target, VariableType};
 use melba_plpgsql::{Parameter, Returns, Signature, Types};
@@ -16,6 +16,7 @@ use melba_types::{DbError, Oid, Result, bail, err, oids};
 use parking_lot::Mutex;
 
 use super::super::context::StatementContext;
+use super::super::language::Within;
 use super::super::planned::Planned;
 use super::super::planning::analysis;
 use super::state::State;
@@ -381,11 +382,37 @@ fn trigger_result(context: &StatementContext, call: &TriggerCall<'_>) -> Routine
     RoutineResult { ty: oids::TRIGGER, columns: Some(columns), always_row: false }
 }
 
-/// The check of a new function's body.
+/// The check of a new function.
 ///
 /// # Errors
-/// Those of the parser, with a position in the body.
-pub fn validate(context: &StatementContext, function: &Arc<Function>) -> Result<()> {
+/// 0A000 for types that no function of the language has; those of the parser.
+pub fn check(context: &StatementContext, function: &Arc<Function>, within: Within<'_>) -> Result<()> {
+    check_types(context, function)?;
+    if context.setting("check_function_bodies").as_deref() == Some("off") {
+        return Ok(());
+    }
+    let text = &function.source;
+    check_text(context, function).map_err(|e| within.located(e, text).unwrap_or_else(|e| compile_error(e, &function.name, text)))
+}
+
+fn check_types(context: &StatementContext, function: &Function) -> Result<()> {
+    let catalog = &context.catalog;
+    let is_fine = |ty: Oid| {
+        let is_pseudo = catalog.type_(ty).is_some_and(|t| t.type_kind == TypeKind::Pseudo);
+        !is_pseudo || ty == oids::RECORD || melba_analyze::is_polymorphic(ty)
+    };
+    let name = |ty: Oid| catalog.type_name(ty, &context.path.path);
+    let result = function.return_type;
+    if !is_fine(result) && !matches!(result, oids::VOID | oids::TRIGGER | oids::EVENT_TRIGGER) {
+        bail!(FEATURE_NOT_SUPPORTED, "PL/pgSQL functions cannot return type {}", name(result));
+    }
+    match function.arg_types.iter().find(|ty| !is_fine(**ty)) {
+        Some(ty) => Err(err!(FEATURE_NOT_SUPPORTED, "PL/pgSQL functions cannot accept type {}", name(*ty))),
+        None => Ok(()),
+    }
+}
+
+fn check_text(context: &StatementContext, function: &Arc<Function>) -> Result<()> {
     // Polymorphic types are checked as if integers were given.
     let stand_in = |ty: &Oid| match *ty {
         oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY => oids::INT4_ARRAY,

@@ -12,15 +12,15 @@ use melba_catalog::Function;
 use melba_catalog::trigger_events::ROW;
 use melba_engine::ReadView;
 use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall, io};
-use melba_parse::Statement;
 use melba_plpgsql::Returns;
 use melba_plpgsql::tree::{Target, VariableType};
 use melba_spill::{Place, Resources, Store};
 use melba_types::{BATCH_ROWS, Batch, Column, Datum, DbError, Kind, Oid, Record, Result, Seldom, bail, err, oids};
 
 use super::super::context::StatementContext;
-use super::super::local_settings::LocalSettings;
-use super::frame::{Control, Frame, Typed};
+use super::super::control::Control;
+use super::super::language::{Called, Within};
+use super::frame::{Frame, Typed};
 use super::program::{Program, compile_error};
 use super::state::State;
 use super::trigger;
@@ -76,35 +76,26 @@ fn start<'a>(
 }
 
 /// The value of a function, or a procedure's output arguments.
-pub fn call_value(
-    context: Arc<StatementContext>,
-    function: &Arc<Function>,
-    call: &RoutineCall<'_>,
-    settings: Option<LocalSettings>,
-    control: Control<'_>,
-) -> Result<Datum> {
+pub fn call_value(called: Called, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {
+    let Called { context, function, settings } = called;
     let is_atomic = control.is_none();
     let has_own_surroundings = settings.is_some() || function.security_definer || call.columns.is_some();
     if !is_atomic || has_own_surroundings {
-        let mut frame = start(context, function, call, control)?;
+        let mut frame = start(context, &function, call, control)?;
         frame.run()?;
         drop(settings);
         return frame.result();
     }
-    let mut frame = start(context.clone(), function, call, Control::NONE)?;
+    let mut frame = start(context.clone(), &function, call, Control::NONE)?;
     let value = frame.value()?;
     State::of(&context.session).spare_frames.give_back(function.oid, frame);
     Ok(value)
 }
 
 /// The rows of a set-returning function.
-pub fn call_rows(
-    context: Arc<StatementContext>,
-    function: &Arc<Function>,
-    call: &RoutineCall<'_>,
-    settings: Option<LocalSettings>,
-) -> Result<RoutineRows> {
-    let mut frame = start(context, function, call, Control::NONE)?;
+pub fn call_rows(called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows> {
+    let Called { context, function, settings } = called;
+    let mut frame = start(context, &function, call, Control::NONE)?;
     frame.run()?;
     drop(settings);
     if !frame.program.returns_set {
@@ -117,13 +108,9 @@ pub fn call_rows(
 }
 
 /// Runs a trigger's function: the row that it gives, or NULL.
-pub fn call_trigger(
-    context: Arc<StatementContext>,
-    function: &Arc<Function>,
-    call: &TriggerCall<'_>,
-    settings: Option<LocalSettings>,
-) -> Result<Datum> {
-    let program = Program::of_trigger(&context, function, call);
+pub fn call_trigger(called: Called, call: &TriggerCall<'_>) -> Result<Datum> {
+    let Called { context, function, settings } = called;
+    let program = Program::of_trigger(&context, &function, call);
     let program = program.map_err(|e| compile_error(e, &function.name, &function.source))?;
     let view = program.shares_view.then_some(ReadView { csn: call.view.0, command: call.view.1 });
     let mut frame = Frame::new(program, context, view, Control::NONE)?;
@@ -142,19 +129,10 @@ pub fn call_trigger(
 }
 
 /// DO.
-pub fn run_do(context: Arc<StatementContext>, text: &str, statement: &Statement, control: Control<'_>) -> Result<()> {
-    let program = Program::of_block(&context, text).map_err(|mut e| {
-        let Some(position) = e.fields().position else { return e };
-        let source = &statement.source[statement.start..statement.end];
-        match melba_parse::place_of_body(source, text, position as usize - 1) {
-            Some(at) => {
-                e.fields_mut().position = Some((statement.start + at) as u32 + 1);
-                e
-            }
-            None => compile_error(e, "inline_code_block", text),
-        }
-    })?;
-    Frame::new(Arc::new(program), context, None, control)?.run()
+pub fn run_inline(context: &Arc<StatementContext>, text: &str, within: Within<'_>, control: Control<'_>) -> Result<()> {
+    let program = Program::of_block(context, text);
+    let program = program.map_err(|e| within.located(e, text).unwrap_or_else(|e| compile_error(e, "inline_code_block", text)))?;
+    Frame::new(Arc::new(program), context.clone(), None, control)?.run()
 }
 
 struct Rows {
@@ -373,7 +351,7 @@ impl SpareFrames {
 }
 
 /// Calls a function with a spare frame, if there is one that fits.
-pub fn call_again(caller: &StatementContext, call: &RoutineCall<'_>) -> Option<Result<Datum>> {
+pub fn value_again(caller: &StatementContext, call: &RoutineCall<'_>) -> Option<Result<Datum>> {
     let mut frame = State::of(&caller.session).spare_frames.take(call.function)?;
     if !frame.fits(caller, call) {
         return None;

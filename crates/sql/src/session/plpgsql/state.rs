@@ -16,7 +16,7 @@ impl State {
     }
 }
 
-/// The statement of the session has ended.
+/// A statement of the session has ended.
 pub fn end_statement(session: &SessionState) {
     if let Some(state) = session.language_plpgsql.used::<State>() {
         state.spare_frames.clear();

@@ -8,9 +8,10 @@ use melba_types::{DbError, Result, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::DiscardMode;
 
+use super::super::control::Control;
 use super::super::outcome::Outcome;
 use super::super::{command, define, explain, prepared_query, routine};
-use super::frame::{Control, Frame};
+use super::frame::Frame;
 use super::sql::misuse;
 
 impl Frame<'_> {

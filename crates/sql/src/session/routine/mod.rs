@@ -23,18 +23,35 @@ use pg_query::protobuf::DoStmt;
 pub(super) use procedure::{analyzed, call_columns, output, run_call, run_called};
 
 use super::context::{StatementContext, format_settings};
+use super::control::Control;
+use super::language::{Called, Language, Within, language_named, language_of, languages};
 use super::local_settings::LocalSettings;
 use super::names::SearchPath;
-use super::plpgsql;
-use super::plpgsql::Control;
 use super::user::User;
 use run::Run;
 use trigger::RunningTrigger;
 
+/// LANGUAGE sql.
+pub(super) struct Sql;
+
+impl Language for Sql {
+    fn oid(&self) -> Oid {
+        classes::SQL_LANGUAGE
+    }
+
+    fn value(&self, called: Called, call: &RoutineCall<'_>, _control: Control<'_>) -> Result<Datum> {
+        Run::start(called, call)?.value()
+    }
+
+    fn rows(&self, called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows> {
+        Run::start(called, call)?.rows()
+    }
+}
+
 impl StatementContext {
     /// The value of a function.
     pub(super) fn routine_value(&self, call: &RoutineCall<'_>) -> Result<Datum> {
-        match plpgsql::call_again(self, call) {
+        match languages().find_map(|language| language.value_again(self, call)) {
             Some(value) => value,
             None => self.procedure_value(call, Control::NONE),
         }
@@ -42,23 +59,17 @@ impl StatementContext {
 
     /// The output arguments of a procedure, which may end the transaction where `control` lets it.
     fn procedure_value(&self, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {
-        match self.called_program(call)? {
-            Some((context, function, settings)) => {
-                // Settings and privileges of the procedure's own would have to outlast the transaction.
-                let is_plain = settings.is_none() && !function.security_definer;
-                let control = if is_plain { control } else { Control::NONE };
-                plpgsql::call_value(context, &function, call, settings, control)
-            }
-            None => Run::start(self, call)?.value(),
-        }
+        let called = self.called(call)?;
+        // Settings and privileges of the procedure's own would have to outlast the transaction.
+        let is_plain = called.settings.is_none() && !called.function.security_definer;
+        let control = if is_plain { control } else { Control::NONE };
+        language_of(&called.function)?.value(called, call, control)
     }
 
     /// The rows of a set-returning function.
     pub(super) fn rows_of_routine(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
-        match self.called_program(call)? {
-            Some((context, function, settings)) => plpgsql::call_rows(context, &function, call, settings),
-            None => Run::start(self, call)?.rows(),
-        }
+        let called = self.called(call)?;
+        language_of(&called.function)?.rows(called, call)
     }
 
     /// Runs a trigger's function: the row that it gives, or NULL.
@@ -71,31 +82,27 @@ impl StatementContext {
         if function.language == classes::INTERNAL_LANGUAGE {
             return trigger::run_builtin(&function.source, call);
         }
-        let (mut context, settings) = match call.role == self.user.oid {
+        let mut called = match call.role == self.user.oid {
             true => self.within_routine(function)?,
             false => self.acting_as(call.role).within_routine(function)?,
         };
         if let Some(transitions) = trigger::transitions(call) {
-            Arc::make_mut(&mut context).transitions = Some(transitions);
+            Arc::make_mut(&mut called.context).transitions = Some(transitions);
         }
-        plpgsql::call_trigger(context, function, call, settings)
+        language_of(function)?.trigger(called, call)
     }
 
-    /// The function of a call LANGUAGE plpgsql, with its surroundings.
-    fn called_program(&self, call: &RoutineCall<'_>) -> Result<Option<Within>> {
+    fn called(&self, call: &RoutineCall<'_>) -> Result<Called> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog = tx.catalog();
-        match catalog.function(call.function).filter(|f| f.language == classes::PLPGSQL_LANGUAGE) {
-            Some(function) => {
-                let (context, settings) = self.within_routine(function)?;
-                Ok(Some((context, function.clone(), settings)))
-            }
-            None => Ok(None),
-        }
+        let function = catalog.function(call.function);
+        self.within_routine(
+            function.ok_or_else(|| DbError::internal(format!("cache lookup failed for function {}", call.function)))?,
+        )
     }
 
-    /// The surroundings of a function's statements, and the settings that last as long as it runs.
-    fn within_routine(&self, function: &Function) -> Result<(Arc<StatementContext>, Option<LocalSettings>)> {
+    /// A function in its surroundings.
+    fn within_routine(&self, function: &Arc<Function>) -> Result<Called> {
         limits::check_stack()?;
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog_version = tx.cluster().catalog_version();
@@ -111,7 +118,7 @@ impl StatementContext {
         if settings.is_some() || function.security_definer {
             inner.look_at_settings();
         }
-        Ok((Arc::new(inner), settings))
+        Ok(Called { context: Arc::new(inner), function: function.clone(), settings })
     }
 
     /// The surroundings with the privileges of a role that has left something to be done.
@@ -143,9 +150,6 @@ impl StatementContext {
     }
 }
 
-/// A function's surroundings, the function, and the settings that it runs with.
-type Within = (Arc<StatementContext>, Arc<Function>, Option<LocalSettings>);
-
 /// Runs a DO block. Errors of its syntax point into the statement.
 pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt, statement: &Statement, control: Control<'_>) -> Result<()> {
     let mut text = None;
@@ -158,13 +162,8 @@ pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt, statement: &St
         }
     }
     let Some(text) = text else { return Err(err!(SYNTAX_ERROR, "no inline code specified")) };
-    match language.as_str() {
-        "plpgsql" => plpgsql::run_do(context.clone(), &text, statement, control),
-        name if context.catalog.language_by_name(name).is_some() => {
-            Err(err!(FEATURE_NOT_SUPPORTED, "language \"{name}\" does not support inline code execution"))
-        }
-        name => Err(err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist")),
-    }
+    let within = Within { statement: &statement.source[statement.start..statement.end], start: statement.start };
+    language_named(context, &language)?.run_inline(context, &text, within, control)
 }
 
 /// Whether a function's statements see what the calling statement sees.

@@ -9,9 +9,9 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Result, err, oids};
 use pg_query::protobuf::CallStmt;
 
 use super::super::context::StatementContext;
+use super::super::control::Control;
 use super::super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
 use super::super::planning::analysis;
-use super::super::plpgsql::Control;
 use super::super::values::value_of;
 use melba_analyze::{AnalyzedCall, CallPlace, RoutineScope, analyze_call};
 use melba_tree::FunctionCall;

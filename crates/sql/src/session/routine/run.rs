@@ -9,12 +9,13 @@ use melba_types::{Batch, Datum, DbError, Oid, Record, Result, err, oids};
 use pg_query::NodeEnum;
 
 use super::super::context::StatementContext;
+use super::super::control::Control;
 use super::super::define;
 use super::super::execution;
+use super::super::language::Called;
 use super::super::local_settings::LocalSettings;
 use super::super::outcome::Outcome;
 use super::super::planning::analysis;
-use super::super::plpgsql::Control;
 use super::body::Body;
 use super::{run_call, shares_view};
 use melba_analyze::ResultForm;
@@ -53,14 +54,10 @@ struct Shape {
 }
 
 impl Run {
-    pub fn start(caller: &StatementContext, call: &RoutineCall<'_>) -> Result<Run> {
-        let tx = caller.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let catalog = tx.catalog();
-        let Some(function) = catalog.function(call.function) else {
-            return Err(DbError::internal(format!("cache lookup failed for function {}", call.function)));
-        };
-        let (context, settings) = caller.within_routine(function)?;
-        let body = Body::of(&context, function, call).map_err(|e| {
+    pub fn start(called: Called, call: &RoutineCall<'_>) -> Result<Run> {
+        let Called { context, function, settings } = called;
+        let tx = context.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        let body = Body::of(&context, &function, call).map_err(|e| {
             let source = function.sql_body.as_deref().unwrap_or(&function.source);
             e.in_query(source).within(format!("SQL function \"{}\" during startup", function.name))
         })?;

@@ -1,0 +1,67 @@
+//! What a procedure, or DO, may do to the transaction that it runs in.
+
+use std::sync::Arc;
+
+use melba_types::{DbError, Result, SqlState};
+use pg_query::protobuf::VariableSetStmt;
+
+use super::context::StatementContext;
+
+/// What a procedure may ask of its session.
+pub trait TransactionControl: Send {
+    /// Ends the transaction and begins the next one, with the same modes if it is chained.
+    fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<()>;
+    /// The surroundings of the next statement.
+    fn surroundings(&mut self) -> Arc<StatementContext>;
+    /// SET and RESET.
+    fn set(&mut self, set: &VariableSetStmt) -> Result<()>;
+    /// A statement has run: the transaction's modes are fixed.
+    fn note_use(&mut self);
+}
+
+/// What lets a procedure end the transaction; nothing where its caller is in one that must go on.
+pub struct Control<'a> {
+    session: Option<&'a mut (dyn TransactionControl + 'static)>,
+    /// Blocks with EXCEPTION that are open.
+    pub subtransactions: usize,
+}
+
+impl<'a> Control<'a> {
+    /// For who runs in a transaction that must go on.
+    pub const NONE: Control<'static> = Control { session: None, subtransactions: 0 };
+
+    pub fn of(session: &'a mut (dyn TransactionControl + 'static)) -> Control<'a> {
+        Control { session: Some(session), subtransactions: 0 }
+    }
+
+    /// Nobody may end the transaction.
+    pub fn is_none(&self) -> bool {
+        self.session.is_none()
+    }
+
+    /// The same, for who is called from here.
+    pub fn lent(&mut self) -> Control<'_> {
+        let subtransactions = self.subtransactions;
+        match &mut self.session {
+            Some(session) => Control { session: Some(&mut **session), subtransactions },
+            None => Control { session: None, subtransactions },
+        }
+    }
+
+    pub fn session(&mut self) -> Option<&mut (dyn TransactionControl + 'static)> {
+        self.session.as_deref_mut()
+    }
+
+    /// # Errors
+    /// 2D000 where the transaction may not end.
+    pub fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<Arc<StatementContext>> {
+        let refused = |message: &str| Err(DbError::new(SqlState::INVALID_TRANSACTION_TERMINATION, message));
+        let Some(session) = &mut self.session else { return refused("invalid transaction termination") };
+        if self.subtransactions > 0 {
+            let what = if commit { "commit" } else { "roll back" };
+            return refused(&format!("cannot {what} while a subtransaction is active"));
+        }
+        session.end_transaction(commit, chain)?;
+        Ok(session.surroundings())
+    }
+}
