@@ -74,3 +74,16 @@ alter function catalogs.five() rename to four;
 select pg_get_expr(adbin, adrelid), pg_get_expr(adbin, adrelid, true) from pg_attrdef where adrelid in ('catalogs.other'::regclass, 'catalogs.child'::regclass) order by 1;
 set client_min_messages = error;
 drop schema catalogs cascade;
+
+-- What a type modifier says, by the helpers of information_schema.
+create domain short as varchar(7);
+create table modified (a varchar(10), b short, c numeric(10, 2), d timestamp(3), e interval day to second(2), f bit varying(9), g text, h int, i interval year, primary key (h, a));
+select attname, information_schema._pg_truetypid(a, t)::regtype, information_schema._pg_truetypmod(a, t), information_schema._pg_char_max_length(atttypid, atttypmod),
+    information_schema._pg_char_octet_length(atttypid, atttypmod), information_schema._pg_numeric_precision(atttypid, atttypmod),
+    information_schema._pg_numeric_precision_radix(atttypid, atttypmod), information_schema._pg_numeric_scale(atttypid, atttypmod),
+    information_schema._pg_datetime_precision(atttypid, atttypmod), information_schema._pg_interval_type(atttypid, atttypmod),
+    information_schema._pg_index_position('modified_pkey'::regclass, attnum)
+  from pg_attribute a join pg_type t on t.oid = atttypid where attrelid = 'modified'::regclass and attnum > 0 order by attnum;
+select information_schema._pg_char_max_length(1043, null), information_schema._pg_numeric_scale(23, -1), information_schema._pg_interval_type(1186, -1);
+drop table modified;
+drop domain short;

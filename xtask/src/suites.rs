@@ -84,7 +84,7 @@ fn play(script: &Path, on: &str, address: &Address, minutes: u32) -> Result<Outc
     let name = name_of(script);
     let made = made(&name);
     std::fs::create_dir_all(&made).map_err(|e| format!("{}: {e}", made.display()))?;
-    let database = format!("suite_{name}");
+    let database = format!("suite_{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
     ask(address, &format!("drop database if exists {database} with (force)"))?;
     ask(address, &format!("create database {database}"))?;
     let outcomes = made.join(format!("{on}.outcomes"));

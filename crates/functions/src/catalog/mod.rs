@@ -3,6 +3,7 @@
 mod acl_item;
 mod comments;
 mod definitions;
+mod information_schema;
 mod partition_constraint;
 mod partitions;
 mod privileges;
@@ -16,6 +17,7 @@ use melba_types::{Datum, Oid};
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     comments::FUNCTIONS,
     definitions::FUNCTIONS,
+    information_schema::FUNCTIONS,
     partitions::FUNCTIONS,
     privileges::FUNCTIONS,
     sizes::FUNCTIONS,
