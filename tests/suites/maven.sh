@@ -15,12 +15,12 @@ artifact() {
     }
 }
 
-# JUnit's console of this version, which names each test as it ends.
+# JUnit's console of this version, which names each test as it ends; with JAVA_PROPERTIES.
 try_junit() {
     console=$(artifact "org.junit.platform:junit-platform-console-standalone:$1")
     classpath=$2
     shift 2
-    java -cp "$console:$classpath" org.junit.platform.console.ConsoleLauncher execute --disable-banner --disable-ansi-colors \
+    java $JAVA_PROPERTIES -cp "$console:$classpath" org.junit.platform.console.ConsoleLauncher execute --disable-banner --disable-ansi-colors \
         --details testfeed "$@" | python3 "$here/../outcomes.py" junit
 }
 
