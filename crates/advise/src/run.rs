@@ -1,6 +1,5 @@
 //! The command: samples, trials, and the files that say what came of them.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,8 +14,8 @@ use crate::{Result, csv, database, folder, growth, html, units, verify};
 /// How far a prediction may be off.
 const OFF_BY_MAX: f64 = 0.1;
 
-/// Serves a new database with settings for as long as a function runs that is told where.
-pub type Serve<'a> = dyn Fn(Vec<(String, String)>, &mut dyn FnMut(SocketAddr) -> Result<()>) -> Result<()> + 'a;
+/// Serves a new database with settings for as long as a function runs that is told where, in libpq's keywords.
+pub type Serve<'a> = dyn Fn(Vec<(String, String)>, &mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -65,8 +64,8 @@ pub fn advise(options: &Options, serve: &Serve) -> Result<()> {
         memory.chain([("dense_read_budget".to_owned(), budget.to_string())]).collect()
     };
     for budget in &options.budgets {
-        serve(settings(*budget), &mut |address| {
-            let mut client = trial::connect(address)?;
+        serve(settings(*budget), &mut |server| {
+            let mut client = trial::connect(server)?;
             let each = samples.iter().zip(&mut trials);
             each.into_iter().try_for_each(|(sample, trials)| {
                 progress.set_message(sample.name.clone());
@@ -85,8 +84,8 @@ pub fn advise(options: &Options, serve: &Serve) -> Result<()> {
     progress.finish_and_clear();
     let mut advice = Advice::new(&options.from, tables, options.space, options.rows_per_day);
     if options.verify {
-        serve(settings(budget), &mut |address| {
-            let mut client = trial::connect(address)?;
+        serve(settings(budget), &mut |server| {
+            let mut client = trial::connect(server)?;
             for (sample, table) in samples.iter().zip(&advice.tables) {
                 advice.verdicts.extend(verify::verify(&mut client, sample, table, budget)?);
             }

@@ -1,7 +1,6 @@
 //! A sample loaded into a Melba server, once by each method: sizes, and what a read and a write take.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use postgres::{Client, CopyInWriter, NoTls};
@@ -59,9 +58,10 @@ pub struct Trials {
     key_bytes: f64,
 }
 
-pub fn connect(address: SocketAddr) -> Result<Client> {
-    let mut config = postgres::Config::new();
-    config.host(&address.ip().to_string()).port(address.port()).user("postgres").dbname("postgres");
+/// `server`: libpq's keywords, but for the database.
+pub fn connect(server: &str) -> Result<Client> {
+    let mut config: postgres::Config = server.parse().map_err(|e| shown(&e))?;
+    config.dbname("postgres");
     config.connect(NoTls).map_err(|e| shown(&e))
 }
 

@@ -28,6 +28,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+pub use server::while_postgresql;
 pub use target::Target;
 
 /// A failure in words for the person at the terminal.

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -77,6 +78,24 @@ impl Server {
             }
         }
     }
+}
+
+/// Runs the newest PostgreSQL that is installed for as long as a function runs that is told its URL.
+///
+/// # Errors
+/// There is none, it does not start, and what the function says.
+pub fn while_postgresql(body: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    let scratch = std::env::temp_dir().join(format!("melba-postgresql-{}", std::process::id()));
+    let failed = |e: std::io::Error| format!("{}: {e}", scratch.display());
+    std::fs::create_dir(&scratch).map_err(failed)?;
+    // Whatever this process's umask: the server's account must get in.
+    std::fs::set_permissions(&scratch, std::fs::Permissions::from_mode(0o755)).map_err(failed)?;
+    let result = Server::postgresql(&scratch).and_then(|server| {
+        let Target { host, port, user, database, .. } = &server.target;
+        body(&format!("postgres://{user}@{host}:{port}/{database}"))
+    });
+    // The server has ended.
+    result.and(std::fs::remove_dir_all(&scratch).map_err(failed))
 }
 
 impl Drop for Server {

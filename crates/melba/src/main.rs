@@ -4,6 +4,7 @@ mod background_log;
 mod check;
 mod config;
 mod data_directory;
+mod embedded;
 mod memory;
 mod open_files;
 mod recovery;
@@ -47,6 +48,9 @@ const EXAMPLES: &str = "Examples:
   psql -h 127.0.0.1 -p 5432 -U postgres        connect to it
   psql -h /tmp -U postgres                     the same by a Unix-domain socket (-c unix_socket_directories=DIR,... for others)
   melba serve --listen 0.0.0.0:5432 --tls-self-signed --require-password
+  melba sql --data ./melba-data                a shell on the data directory of a stopped server
+  melba import sales.csv events.jsonl --to postgres://me@db/shop
+  melba sql postgres://me@db/shop -c 'SELECT 1' --format json
   melba check --data /srv/melba                verify every checksum, while the server is stopped
   melba salvage /srv/melba /srv/copy           what can be read of a damaged data directory, in a new one
   melba dump --from postgres://postgres@127.0.0.1/postgres --to backup.melba
@@ -102,6 +106,12 @@ enum Command {
     Lab(melba_lab::Experiment),
     /// Looks at a sample of data, elsewhere or here, and says what each way to compress it would take, how many rows fit, what to type
     Advise(melba_advise::Options),
+    /// A shell: statements typed, or of a script, on a server or on a data directory
+    Sql(melba_shell::SqlOptions),
+    /// Loads a small shop's data, asks five questions, and compares sizes and times with PostgreSQL's
+    Demo(melba_shell::DemoOptions),
+    /// Makes tables of files: CSV, JSON lines
+    Import(melba_shell::ImportOptions),
 }
 
 #[derive(Args)]
@@ -164,11 +174,8 @@ fn main() -> ExitCode {
         Command::Salvage { from, to } => salvage::salvage(&from, &to),
         Command::Dump { from: Some(url), options, .. } => melba_dump::dump(&options, &url),
         Command::Dump { data, database, options, .. } => match data {
-            Some(data) => serve::while_serving(&data, |address| {
-                melba_dump::dump(
-                    &options,
-                    &format!("host={} port={} user=postgres dbname={database}", address.ip(), address.port()),
-                )
+            Some(data) => serve::while_serving(&data, |keywords| {
+                melba_dump::dump(&options, &format!("{keywords} dbname={}", embedded::quoted(&database)))
             }),
             None => Err("--from or --data is needed".to_owned()),
         },
@@ -181,6 +188,12 @@ fn main() -> ExitCode {
         Command::Backup(_) => Err("--to is needed".to_owned()),
         Command::Lab(experiment) => melba_lab::run(experiment),
         Command::Advise(options) => melba_advise::advise(&options, &serve::while_serving_anew),
+        Command::Sql(options) => match melba_shell::sql(&options, &serve::while_serving_shell) {
+            Ok(code) => return ExitCode::from(code),
+            Err(e) => Err(e),
+        },
+        Command::Demo(options) => melba_shell::demo(&options, &serve::while_serving_any, &melba_lab::while_postgresql),
+        Command::Import(options) => melba_shell::import(&options, &serve::while_serving_shell),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,5 @@
 //! Opening a data directory, and serving it until a signal comes.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +20,7 @@ use melba_vfs::{Clock, Directory, OsClock, OsDirectory, OsRandom};
 use crate::background_log;
 use crate::config::{self, Files};
 use crate::data_directory;
+use crate::embedded::{Ending, Interrupt, PrivateSocket};
 use crate::memory;
 use crate::open_files::Shares;
 use crate::recovery;
@@ -123,43 +123,67 @@ fn listen_for_metrics(settings: &Settings, work: &Arc<Work>, log: &ServerLog) ->
     Ok(Some(metrics))
 }
 
-/// Serves a stopped server's data directory on a port of this machine for as long as `body` runs, then stops cleanly.
-pub fn while_serving(data: &Path, body: impl FnOnce(SocketAddr) -> Result<()>) -> Result<()> {
+/// Serves a stopped server's data directory to this process for as long as `body` runs, then stops cleanly. `body` is told how to connect, in
+/// libpq's keywords but for the database.
+pub fn while_serving(data: &Path, body: impl FnOnce(&str) -> Result<()>) -> Result<()> {
     if !data.is_dir() {
         return Err(format!("{} is no directory", data.display()));
     }
-    serve_for(data, Vec::new(), |_| {}, body)
+    serve_for(data, Vec::new(), Interrupt::Ends, |_| {}, body)
+}
+
+/// The same for a shell, which interrupts its statements itself, and makes the directory if it is missing.
+pub fn while_serving_shell(data: &Path, body: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    serve_for(data, Vec::new(), Interrupt::IsTheBodys, Engine::start_background, body)
 }
 
 /// Serves a new database in a temporary directory, with some settings, for as long as `body` runs.
-pub fn while_serving_anew(settings: Vec<(String, String)>, body: &mut dyn FnMut(SocketAddr) -> Result<()>) -> Result<()> {
+pub fn while_serving_anew(settings: Vec<(String, String)>, body: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
     let data = tempfile::tempdir().map_err(|e| format!("could not make a temporary directory: {e}"))?;
-    serve_for(data.path(), settings, Engine::start_background, body)
+    let path = data.path().to_owned();
+    serve_for(&path, settings, Interrupt::EndsAndRemoves(data), Engine::start_background, body)
 }
 
-/// Serves a data directory to `body` alone, once the engine has been prepared for it.
+/// A shell's directory, or a new database in a temporary one.
+pub fn while_serving_any(data: Option<&Path>, body: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    match data {
+        Some(data) => while_serving_shell(data, body),
+        None => while_serving_anew(Vec::new(), body),
+    }
+}
+
+/// Serves a data directory to `body` alone, by a socket in a directory that nobody else may look into, once the engine has been prepared for it.
 fn serve_for(
     data: &Path,
     mut overrides: Vec<(String, String)>,
+    interrupt: Interrupt,
     prepare: impl FnOnce(&Engine),
-    body: impl FnOnce(SocketAddr) -> Result<()>,
+    body: impl FnOnce(&str) -> Result<()>,
 ) -> Result<()> {
     data_directory::prepare(data)?;
     let directory = open_directory(data)?;
     let _lock = lock(&*directory, data)?;
-    overrides.push(("unix_socket_directories".to_owned(), String::new()));
+    let socket = PrivateSocket::new()?;
+    overrides.extend(socket.settings());
     let files = Files::new(data, overrides)?;
     let (settings, open_files_max) = fit_open_files(&files.configured()?)?;
     let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster));
-    let bound = Bound::new(Some("127.0.0.1:0"), &instance.settings(), instance.started).map_err(|e| full(&e))?;
+    let bound = Bound::new(None, &instance.settings(), instance.started).map_err(|e| full(&e))?;
     let server = Server::new(bound, instance, Access::owner_only()).map_err(|e| full(&e))?;
-    let (handle, address) = (server.handle(), server.local_addr());
+    let handle = server.handle();
     prepare(&engine);
+    let keywords = socket.keywords();
+    let ending = Ending::watch(interrupt, socket, handle.clone(), Arc::clone(&engine))?;
+    let over = ending.over();
     let result = std::thread::scope(|scope| {
-        let serving = scope.spawn(move || server.run());
-        let result = body(address);
+        let serving = scope.spawn(move || {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| server.run()));
+            over();
+            result.unwrap_or_else(|_| Err(std::io::Error::other("it panicked")))
+        });
+        let result = body(&keywords);
         handle.stop();
         match serving.join() {
             Ok(Ok(())) => result,
@@ -167,7 +191,7 @@ fn serve_for(
             Err(_) => Err("the listener panicked".to_owned()),
         }
     });
-    engine.shutdown().map_err(|e| e.to_string())?;
+    ending.shut_down()?;
     result
 }
 

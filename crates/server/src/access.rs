@@ -45,7 +45,7 @@ impl Access {
         Ok(Access { hosts, tls: RwLock::new(tls), secret, log: Arc::clone(log) })
     }
 
-    /// Lets in processes of this account, by TCP within this machine, and nobody else.
+    /// Lets in processes of this account, by Unix-domain sockets, and nobody else.
     pub fn owner_only() -> Access {
         Access { hosts: HostAccess::owner_only(), tls: RwLock::default(), secret: rand::random(), log: Arc::default() }
     }

@@ -92,11 +92,10 @@ impl HostAccess {
         Ok(access)
     }
 
-    /// One rule: processes of this account, by TCP of this machine.
+    /// One rule: processes of this account, by Unix-domain sockets.
     pub fn owner_only() -> HostAccess {
-        let rules =
-            [IPV4_LOOPBACK, IPV6_LOOPBACK].into_iter().map(|address| built_in_rule(Connections::Host, address, Method::Owner));
-        let in_force = InForce { rules: rules.collect(), mappings: Vec::new(), is_built_in: true };
+        let rules = vec![built_in_rule(Connections::Local, Address::All, Method::Owner)];
+        let in_force = InForce { rules, mappings: Vec::new(), is_built_in: true };
         HostAccess {
             hba_file: None,
             ident_file: None,

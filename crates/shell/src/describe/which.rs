@@ -1,0 +1,25 @@
+//! Which list is asked for, and in what form it is shown.
+
+use crate::connection::Column;
+
+/// A command of this family, without the letters that ask for more.
+pub struct Which<'a> {
+    pub name: &'a str,
+    pub with_system: bool,
+    /// `+`.
+    pub is_verbose: bool,
+}
+
+pub fn parse(name: &str) -> Which<'_> {
+    let short = name.trim_end_matches(['+', 'S']);
+    let more = &name[short.len()..];
+    Which { name: short, with_system: more.contains('S'), is_verbose: more.contains('+') }
+}
+
+/// A result that was asked for to be shown in a form of our own.
+pub struct Listing {
+    pub title: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Option<String>>>,
+    pub footers: Vec<String>,
+}

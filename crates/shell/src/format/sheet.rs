@@ -1,0 +1,131 @@
+//! How results are to be written, and what is known of them.
+
+use crate::connection::Column;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Columns below each other, as psql has them
+    Table,
+    /// Values with a separator between them, as psql -A has them
+    Unaligned,
+    /// RFC 4180, with a head; null is an empty field, an empty text is ""
+    Csv,
+    /// An array of objects for each result
+    Json,
+    /// An object in a line for each row
+    #[value(name = "jsonlines", aliases = ["jsonl", "json-lines"])]
+    JsonLines,
+    /// A table of GitHub's Markdown
+    Markdown,
+}
+
+impl Format {
+    pub const NAMES: &str = "table, unaligned, csv, json, jsonlines, markdown";
+
+    pub fn parse(name: &str) -> Option<Format> {
+        Some(match name {
+            "table" | "aligned" => Format::Table,
+            "unaligned" => Format::Unaligned,
+            "csv" => Format::Csv,
+            "json" => Format::Json,
+            "jsonlines" | "json-lines" | "jsonl" => Format::JsonLines,
+            "markdown" => Format::Markdown,
+            _ => return None,
+        })
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Table => "table",
+            Format::Unaligned => "unaligned",
+            Format::Csv => "csv",
+            Format::Json => "json",
+            Format::JsonLines => "jsonlines",
+            Format::Markdown => "markdown",
+        }
+    }
+
+    /// Whether a program reads it, which does not want anything but results.
+    pub fn is_for_programs(self) -> bool {
+        matches!(self, Format::Csv | Format::Json | Format::JsonLines | Format::Markdown)
+    }
+}
+
+/// Whether there is a line for each value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expanded {
+    Off,
+    On,
+    /// Where a row does not fit into a line.
+    Auto,
+}
+
+#[derive(Clone, Debug)]
+pub struct Style {
+    pub format: Format,
+    pub expanded: Expanded,
+    /// Neither head nor foot.
+    pub tuples_only: bool,
+    /// What stands for null in tables.
+    pub null: String,
+    pub separator: String,
+    /// Control characters are written out.
+    pub is_terminal: bool,
+    /// Columns of the terminal.
+    pub width: Option<usize>,
+}
+
+impl Style {
+    pub fn new(format: Format) -> Style {
+        Style {
+            format,
+            expanded: Expanded::Off,
+            tuples_only: false,
+            null: String::new(),
+            separator: "|".to_owned(),
+            is_terminal: false,
+            width: None,
+        }
+    }
+}
+
+/// What is known of a column's values by its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Number,
+    Boolean,
+    Json,
+    Text,
+}
+
+impl Kind {
+    pub fn of(type_oid: u32) -> Kind {
+        match type_oid {
+            // int8, int2, int4, oid, float4, float8, numeric, xid, cid, money is text to JSON.
+            20 | 21 | 23 | 26 | 28 | 29 | 700 | 701 | 1700 => Kind::Number,
+            16 => Kind::Boolean,
+            114 | 3802 => Kind::Json,
+            _ => Kind::Text,
+        }
+    }
+
+    /// Numbers end below each other.
+    pub fn is_right(type_oid: u32) -> bool {
+        Kind::of(type_oid) == Kind::Number || type_oid == 790
+    }
+}
+
+/// A row's values.
+pub type Values<'a> = [Option<&'a [u8]>];
+
+/// A result's description, by which its rows are written.
+pub struct Sheet {
+    pub style: Style,
+    pub columns: Vec<Column>,
+    pub title: Option<String>,
+    /// What stands below a table instead of the number of its rows.
+    pub footers: Vec<String>,
+    /// Written so far.
+    pub rows: u64,
+}

@@ -1,0 +1,45 @@
+//! What people type at: `melba sql`, a shell on any server of PostgreSQL's protocol, or on a data directory that this process serves, and
+//! `melba import`, which makes tables of files, and `melba demo`, which shows what a database does.
+//!
+//! 1. It is a client (`connection`) and knows nothing of the server's insides.
+//! 2. Values that are shown on a terminal never control it (`escape`).
+//! 3. Ctrl-C ends a statement, never the shell (`interrupts`).
+//!
+//! `scan` cuts what is read (`input`, `editor`) into statements and backslash commands; `query` and `copy` run statements, `command` and
+//! `describe` commands; `format` writes results to `output`. `shell` is what they share, `sql` the
+//! command line. `import` and `demo` use `connection` alone.
+
+mod command;
+mod commands;
+mod complete;
+mod connection;
+mod copy;
+mod copy_data;
+mod demo;
+mod describe;
+mod editor;
+mod escape;
+mod format;
+mod import;
+mod input;
+mod interrupts;
+mod output;
+mod progress;
+mod query;
+mod scan;
+mod shell;
+mod sql;
+mod target;
+mod terminal;
+mod variables;
+
+pub use demo::{Options as DemoOptions, demo};
+pub use import::{Options as ImportOptions, import};
+pub use sql::{Options as SqlOptions, sql};
+pub use terminal::restore as restore_terminal;
+
+/// A failure in words for the person at the terminal.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// Serves a data directory, which is made if it is missing, for as long as a function runs that is told how to connect.
+pub type Serve<'a> = dyn Fn(&std::path::Path, &mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;
