@@ -1,10 +1,10 @@
-//! `cargo xtask sim`: the simulation of the engine (crates/sim), built with optimisation and with its checks.
+//! `cargo xtask sim`: the simulation of the engine (crates/sim), with its checks.
 
 use crate::cargo;
 
 /// Hands the options on. The bugs that `--plant` turns on are only built when it is asked for.
 pub fn sim(options: &[&str]) -> Result<(), String> {
-    let mut arguments = vec!["run", "--quiet", "--profile", "sim", "--package", "melba-sim"];
+    let mut arguments = vec!["run", "--quiet", "--package", "melba-sim"];
     if options.contains(&"--plant") {
         arguments.extend(["--features", "planted"]);
     }
