@@ -54,7 +54,7 @@ impl Shell {
                 text => format!("Did not find any {what} named \"{text}\"."),
             });
         }
-        self.show(Listing { title, columns, rows, footers: Vec::new() })
+        self.show(Listing { title, columns, rows, footers: None })
     }
 
     /// A relation, or all that a pattern matches.

@@ -195,7 +195,7 @@ impl Shell {
                 heading = "";
             }
         }
-        Ok(Listing { title: relation.title(), columns, rows, footers })
+        Ok(Listing { title: relation.title(), columns, rows, footers: Some(footers) })
     }
 }
 

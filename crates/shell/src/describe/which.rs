@@ -21,5 +21,6 @@ pub struct Listing {
     pub title: String,
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Option<String>>>,
-    pub footers: Vec<String>,
+    /// Of a relation; a list has the number of its rows.
+    pub footers: Option<Vec<String>>,
 }

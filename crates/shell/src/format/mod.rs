@@ -28,11 +28,11 @@ pub struct Printer {
 impl Printer {
     pub fn new(style: &Style, columns: Vec<Column>) -> Printer {
         let block = Block::new(columns.len());
-        Printer { sheet: Sheet { style: style.clone(), columns, title: None, footers: Vec::new(), rows: 0 }, block }
+        Printer { sheet: Sheet { style: style.clone(), columns, title: None, footers: None, rows: 0 }, block }
     }
 
     /// For tables only.
-    pub fn with_texts(mut self, title: String, footers: Vec<String>) -> Printer {
+    pub fn with_texts(mut self, title: String, footers: Option<Vec<String>>) -> Printer {
         self.sheet.title = Some(title).filter(|title| !title.is_empty());
         self.sheet.footers = footers;
         self
@@ -78,7 +78,7 @@ impl Printer {
     fn end_block(&mut self, out: &mut dyn Write) -> Result<()> {
         self.block.end(&self.sheet, out)?;
         let is_expanded = self.block.is_expanded() && self.sheet.rows > 0;
-        if !self.sheet.style.tuples_only && (!is_expanded || !self.sheet.footers.is_empty()) {
+        if !self.sheet.style.tuples_only && (!is_expanded || self.sheet.footers.is_some()) {
             self.foot(out)?;
         }
         writeln!(out)
@@ -86,10 +86,10 @@ impl Printer {
 
     /// Footers, or how many rows there were.
     fn foot(&self, out: &mut dyn Write) -> Result<()> {
-        match self.sheet.footers.as_slice() {
-            [] if self.sheet.rows == 1 => writeln!(out, "(1 row)"),
-            [] => writeln!(out, "({} rows)", self.sheet.rows),
-            footers => footers.iter().try_for_each(|footer| writeln!(out, "{}", escape::text(footer))),
+        match &self.sheet.footers {
+            None if self.sheet.rows == 1 => writeln!(out, "(1 row)"),
+            None => writeln!(out, "({} rows)", self.sheet.rows),
+            Some(footers) => footers.iter().try_for_each(|footer| writeln!(out, "{}", escape::text(footer))),
         }
     }
 }

@@ -125,7 +125,7 @@ pub struct Sheet {
     pub columns: Vec<Column>,
     pub title: Option<String>,
     /// What stands below a table instead of the number of its rows.
-    pub footers: Vec<String>,
+    pub footers: Option<Vec<String>>,
     /// Written so far.
     pub rows: u64,
 }
