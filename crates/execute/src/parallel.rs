@@ -143,14 +143,17 @@ pub(crate) fn gather(
     bytes_a_row: usize,
 ) -> Result<Option<Gathered>> {
     let Some((team, workers)) = form(ctx, workers, node, input)? else { return Ok(None) };
-    let most = ctx.resources().hash_bytes;
+    /// More than anything holds, and than could be added to without an overflow.
+    const TOO_MUCH: usize = usize::MAX / 2;
     let bytes = AtomicUsize::new(0);
     let collect = |ctx: &ExecContext| {
-        let (mut batches, mut held) = (Vec::new(), ctx.resources().held());
+        let resources = ctx.resources();
+        let (mut batches, mut held) = (Vec::new(), resources.held());
         each_batch(ctx, node, |batch| {
             let more = batch.memory_bytes() + batch.rows * bytes_a_row;
-            if bytes.fetch_add(more, Ordering::Relaxed) + more > most || !held.try_set(held.bytes() + more) {
-                bytes.store(usize::MAX / 2, Ordering::Relaxed);
+            let (own, all) = (held.bytes() + more, bytes.fetch_add(more, Ordering::Relaxed) + more);
+            if !resources.holds_part(&mut held, own, all, resources.hash_bytes) {
+                bytes.store(TOO_MUCH, Ordering::Relaxed);
                 ctx.team().iter().for_each(|team| team.stop());
             } else {
                 batches.push((ctx.part().map_or(0, |(number, _)| number), batch));
@@ -161,7 +164,7 @@ pub(crate) fn gather(
     };
     let mut batches: Vec<(usize, Batch)> = run(ctx, team, &workers, collect)?.into_iter().flatten().collect();
     let bytes = bytes.into_inner();
-    if bytes > most {
+    if bytes >= TOO_MUCH {
         input.rescan(ctx)?;
         return Ok(None);
     }

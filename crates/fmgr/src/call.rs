@@ -83,6 +83,10 @@ pub trait Session: Send + Sync {
     fn setting_number(&self, _name: &str) -> Option<f64> {
         None
     }
+    /// Whether somebody has said what a setting is, and it is no default, nor follows from others.
+    fn setting_is_given(&self, _name: &str) -> bool {
+        true
+    }
     /// Microseconds since 2000-01-01: start of the transaction, of the statement, and now.
     fn transaction_timestamp(&self) -> i64;
     fn statement_timestamp(&self) -> i64;

@@ -1,9 +1,10 @@
 //! The memory of the server and its parts.
 //!
 //! Of the setting `memory`, three eighths are for rows that are not flushed yet and cached blocks (unless shared_buffers says
-//! otherwise), three eighths for what queries and write sets hold. One sort may hold a sixteenth (unless work_mem says otherwise),
-//! a hash table hash_mem_multiplier times that, as long as queries have that much left together. The rest is for what nobody
-//! counts: connections, catalogs and plans, the buffers of background work, the allocator.
+//! otherwise), three eighths for what queries and write sets hold. One sort may hold a sixteenth, a hash table hash_mem_multiplier
+//! times that, as long as queries have that much left together; and more, unless work_mem says otherwise, as long as half of what
+//! queries may hold is left for others. The rest is for what nobody counts: connections, catalogs and plans, the buffers of
+//! background work, the allocator.
 
 use std::path::Path;
 

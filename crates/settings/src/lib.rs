@@ -206,6 +206,11 @@ impl Settings {
         if slot.current == slot.reset { slot.source.clone() } else { Source::named("session") }
     }
 
+    /// Whether somebody has said so: it is no default, and does not follow from other settings.
+    pub fn is_given(&self, id: SettingId) -> bool {
+        !matches!(self.source(id).name, "default" | "override")
+    }
+
     /// The files have another value, which needs a restart.
     pub fn is_pending_restart(&self, id: SettingId) -> bool {
         self.slots[id].pending_restart

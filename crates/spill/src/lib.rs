@@ -1,7 +1,8 @@
 //! Rows that do not fit: what operators do when they would hold more than work_mem, or than the server has left.
 //!
 //! Every operator that keeps rows counts them in a `Held` of its query. When that would exceed the operator's target (work_mem,
-//! for hash tables times hash_mem_multiplier), or the budget of all queries, the rows go to a temporary file:
+//! for hash tables times hash_mem_multiplier), or the budget of all queries, the rows go to a temporary file. Where nobody has said
+//! what work_mem is, an operator holds more than its target as long as half of that budget is left for others (`Resources::holds`).
 //! - `Sorter` writes sorted runs and merges them,
 //! - `Partitions` splits rows by the hash of a key, so that each part can be handled alone,
 //! - `Store` keeps rows in the order they came, to be read again from any place.
@@ -36,6 +37,8 @@ pub use store::{Place, Store};
 
 /// Most that one operator holds in memory whatever the settings say: positions in columns are 32 bits wide.
 const TARGET_BYTES_MAX: usize = 1 << 30;
+/// Of the budget of all queries, what an operator that holds more than its target leaves to others: one part in so many.
+const SPARE_SHARE: u64 = 2;
 /// Least that is asked of an operator: what a few batches take.
 const TARGET_BYTES_MIN: usize = 64 << 10;
 
@@ -44,6 +47,8 @@ pub struct Resources {
     memory: Arc<QueryMemory>,
     session: Arc<melba_engine::Session>,
     temp_limit: Option<u64>,
+    /// What must be left of the budget for an operator to hold more than its target; `None`: it never does.
+    spare: Option<u64>,
     /// Target of sorts and materialised rows.
     pub work_bytes: usize,
     /// Target of hash tables.
@@ -58,8 +63,11 @@ impl Resources {
         let hash = work * number("hash_mem_multiplier").unwrap_or(2.0);
         let target = |bytes: f64| (bytes as usize).clamp(TARGET_BYTES_MIN, TARGET_BYTES_MAX);
         let limit = number("temp_file_limit").filter(|kilobytes| *kilobytes >= 0.0);
+        let memory = engine.query_memory();
+        let is_given = session.setting_is_given("work_mem") || session.setting_is_given("hash_mem_multiplier");
         Resources {
-            memory: engine.query_memory(),
+            spare: (!is_given).then(|| memory.limit() / SPARE_SHARE),
+            memory,
             session: Arc::clone(engine),
             temp_limit: limit.map(|kilobytes| (kilobytes as u64) << 10),
             work_bytes: target(work),
@@ -70,6 +78,22 @@ impl Resources {
     /// An account for an operator's rows.
     pub fn held(&self) -> Held {
         Held::new(&self.memory)
+    }
+
+    /// Whether an operator with this target may hold so many bytes; then it does.
+    #[must_use]
+    pub fn holds(&self, held: &mut Held, bytes: usize, target: usize) -> bool {
+        self.holds_part(held, bytes, bytes, target)
+    }
+
+    /// The same where several accounts are one operator's, which holds `all`.
+    #[must_use]
+    pub fn holds_part(&self, held: &mut Held, bytes: usize, all: usize, target: usize) -> bool {
+        match self.spare {
+            _ if all <= target => held.try_set(bytes),
+            Some(spare) if all <= TARGET_BYTES_MAX => held.try_set_sparing(bytes, spare),
+            _ => false,
+        }
     }
 
     pub fn file(&self) -> Result<Arc<TempFile>> {

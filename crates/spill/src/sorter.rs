@@ -94,7 +94,7 @@ impl Sorter {
         }
         let total = self.bytes + self.rows * ENTRY_BYTES;
         self.peak = self.peak.max(total);
-        if total > self.target || !self.held.try_set(total) {
+        if !self.resources.holds(&mut self.held, total, self.target) {
             self.spill()?;
         }
         Ok(())

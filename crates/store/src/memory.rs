@@ -33,9 +33,9 @@ impl MemoryBudget {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    fn try_reserve(&self, bytes: u64) -> bool {
+    fn try_reserve(&self, bytes: u64, spare: u64) -> bool {
         let taken = self.reserved.fetch_add(bytes, Ordering::Relaxed);
-        if taken + bytes <= self.limit {
+        if taken + bytes <= self.limit.saturating_sub(spare) {
             return true;
         }
         self.release(bytes);
@@ -70,7 +70,8 @@ impl QueryMemory {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn try_grow(&self, bytes: u64) -> bool {
+    /// `spare`: so much of the budget must be left.
+    fn try_grow(&self, bytes: u64, spare: u64) -> bool {
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let reserved = self.reserved.load(Ordering::Relaxed);
         if used <= reserved {
@@ -78,7 +79,7 @@ impl QueryMemory {
         }
         let missing = used - reserved;
         for wanted in [missing.next_multiple_of(PIECE_BYTES), missing] {
-            if self.budget.try_reserve(wanted) {
+            if self.budget.try_reserve(wanted, spare) {
                 self.reserved.fetch_add(wanted, Ordering::Relaxed);
                 return true;
             }
@@ -123,8 +124,14 @@ impl Held {
     /// Changes what is held; false, with nothing changed, when the budget has not so much left.
     #[must_use]
     pub fn try_set(&mut self, bytes: usize) -> bool {
+        self.try_set_sparing(bytes, 0)
+    }
+
+    /// The same, but more is held only as long as `spare` bytes of the budget are left for others.
+    #[must_use]
+    pub fn try_set_sparing(&mut self, bytes: usize, spare: u64) -> bool {
         if bytes > self.bytes {
-            if !self.memory.try_grow((bytes - self.bytes) as u64) {
+            if !self.memory.try_grow((bytes - self.bytes) as u64, spare) {
                 return false;
             }
         } else {
@@ -173,6 +180,7 @@ mod tests {
         x.set(760 << 10).expect("fits");
         assert!(!y.try_set(300 << 10) && y.bytes() == 0 && b.used() == 0);
         assert!(matches!(y.set(300 << 10), Err(EngineError::MemoryExhausted { request: 307_200, limit: 1_048_576 })));
+        assert!(!y.try_set_sparing(200 << 10, 100 << 10) && y.bytes() == 0, "others could not have so much any more");
         assert!(y.try_set(200 << 10), "a piece is left");
         x.set(0).expect("shrinks");
         y.grow(500 << 10).expect("fits now");

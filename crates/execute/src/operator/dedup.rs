@@ -53,7 +53,7 @@ impl Dedup {
             elsewhere.push(&batch.take(&out), &parts)?;
         } else {
             let held = self.held.get_or_insert_with(|| resources.held());
-            if self.bytes > resources.hash_bytes || !held.try_set(self.bytes) {
+            if !resources.holds(held, self.bytes, resources.hash_bytes) {
                 self.elsewhere = Some(Partitions::new(resources, resources.hash_bytes, self.level)?);
             }
         }

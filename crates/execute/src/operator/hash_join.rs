@@ -197,7 +197,7 @@ impl HashJoinOp {
         while let Some(batch) = self.next_right(ctx)? {
             bytes += batch.memory_bytes();
             let more = bytes + Built::table_bytes(rows.rows + batch.rows);
-            if rows.rows > 0 && (more > ctx.resources().hash_bytes || !held.try_set(more)) {
+            if rows.rows > 0 && !ctx.resources().holds(&mut held, more, ctx.resources().hash_bytes) {
                 match &self.sides.0 {
                     _ if self.level < LEVELS_MAX && self.partnered.is_none() && !self.volatile_keys() => {
                         drop(held);

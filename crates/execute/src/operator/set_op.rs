@@ -219,7 +219,7 @@ impl SetOpOp {
                     bytes += key.len() + KEY_OVERHEAD_BYTES;
                 }
             }
-            if bytes > ctx.resources().hash_bytes || !held.try_set(bytes) {
+            if !ctx.resources().holds(&mut held, bytes, ctx.resources().hash_bytes) {
                 let mut all = Counted::default();
                 std::mem::take(&mut counts).into_iter().for_each(|(key, n)| all.push(&key, n));
                 let mut new = Partitions::new(ctx.resources(), ctx.resources().hash_bytes, level)?;

@@ -476,6 +476,11 @@ impl melba_fmgr::Session for StatementContext {
         }
     }
 
+    fn setting_is_given(&self, name: &str) -> bool {
+        let settings = self.session.settings.lock();
+        settings.find(name).is_some_and(|id| settings.is_given(id))
+    }
+
     fn transaction_timestamp(&self) -> i64 {
         self.transaction_start
     }

@@ -342,7 +342,8 @@ impl<'a> Pass<'a> {
         if self.full || !self.fixed || self.groups.list.len() <= self.sets.len() {
             return Ok(self.held.set(bytes - self.unaccounted)?);
         }
-        if bytes > self.ctx.resources().hash_bytes || !self.held.try_set(bytes) {
+        let resources = self.ctx.resources();
+        if !resources.holds(&mut self.held, bytes, resources.hash_bytes) {
             self.full = true;
             if !self.held.try_set(bytes) {
                 self.unaccounted = bytes - self.held.bytes();
