@@ -3,10 +3,12 @@
 //! Invariants:
 //! 1. What all `QueryMemory`s have reserved is at most the budget's limit.
 //! 2. A reservation is given back when its `Held` or `QueryMemory` is dropped, whatever happened to the query.
+//! 3. What a `QueryMemory` has in use is at most what it has reserved, however many threads of its statement take and give at a time.
 
 use std::sync::Arc;
 
 use crate::error::{EngineError, Result};
+use melba_threads::Mutex;
 use melba_threads::atomic::{AtomicU64, Ordering};
 
 /// Reserved from the budget at a time, so that the shared counter is touched rarely.
@@ -33,13 +35,11 @@ impl MemoryBudget {
         self.reserved.load(Ordering::Relaxed)
     }
 
+    /// `spare`: so much must be left. A refusal changes nothing, be it for a moment, that another would be refused for.
     fn try_reserve(&self, bytes: u64, spare: u64) -> bool {
-        let taken = self.reserved.fetch_add(bytes, Ordering::Relaxed);
-        if taken + bytes <= self.limit.saturating_sub(spare) {
-            return true;
-        }
-        self.release(bytes);
-        false
+        let most = self.limit.saturating_sub(spare);
+        let more = |taken: u64| taken.checked_add(bytes).filter(|all| *all <= most);
+        self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
     fn release(&self, bytes: u64) {
@@ -47,17 +47,22 @@ impl MemoryBudget {
     }
 }
 
-/// What one statement holds of the budget. Used by one thread at a time; what it counts is an estimate anyway.
-#[derive(Debug)]
+/// What one statement holds of the budget, in all its threads.
 pub struct QueryMemory {
     budget: Arc<MemoryBudget>,
-    used: AtomicU64,
-    reserved: AtomicU64,
+    account: Mutex<Account>,
+}
+
+/// Bytes.
+#[derive(Default)]
+struct Account {
+    used: u64,
+    reserved: u64,
 }
 
 impl QueryMemory {
     pub fn new(budget: &Arc<MemoryBudget>) -> Arc<QueryMemory> {
-        Arc::new(QueryMemory { budget: Arc::clone(budget), used: AtomicU64::new(0), reserved: AtomicU64::new(0) })
+        Arc::new(QueryMemory { budget: Arc::clone(budget), account: Mutex::new(Account::default()) })
     }
 
     /// Bytes that all queries together may have.
@@ -67,33 +72,29 @@ impl QueryMemory {
 
     /// Bytes in use.
     pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        self.account.lock().used
     }
 
     /// `spare`: so much of the budget must be left.
     fn try_grow(&self, bytes: u64, spare: u64) -> bool {
-        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let reserved = self.reserved.load(Ordering::Relaxed);
-        if used <= reserved {
-            return true;
+        let mut account = self.account.lock();
+        let used = account.used + bytes;
+        if let Some(missing) = used.checked_sub(account.reserved).filter(|missing| *missing > 0) {
+            let pieces = [missing.next_multiple_of(PIECE_BYTES), missing];
+            let Some(reserved) = pieces.into_iter().find(|wanted| self.budget.try_reserve(*wanted, spare)) else { return false };
+            account.reserved += reserved;
         }
-        let missing = used - reserved;
-        for wanted in [missing.next_multiple_of(PIECE_BYTES), missing] {
-            if self.budget.try_reserve(wanted, spare) {
-                self.reserved.fetch_add(wanted, Ordering::Relaxed);
-                return true;
-            }
-        }
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
-        false
+        account.used = used;
+        true
     }
 
     fn shrink(&self, bytes: u64) {
-        let used = self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes;
-        let spare = self.reserved.load(Ordering::Relaxed).saturating_sub(used);
+        let mut account = self.account.lock();
+        account.used -= bytes;
+        let spare = account.reserved - account.used;
         if spare >= 2 * PIECE_BYTES {
             let back = spare - PIECE_BYTES;
-            self.reserved.fetch_sub(back, Ordering::Relaxed);
+            account.reserved -= back;
             self.budget.release(back);
         }
     }
@@ -101,12 +102,11 @@ impl QueryMemory {
 
 impl Drop for QueryMemory {
     fn drop(&mut self) {
-        self.budget.release(self.reserved.load(Ordering::Relaxed));
+        self.budget.release(self.account.lock().reserved);
     }
 }
 
 /// What one holder of rows has taken of its query's memory.
-#[derive(Debug)]
 pub struct Held {
     memory: Arc<QueryMemory>,
     bytes: usize,
@@ -186,6 +186,29 @@ mod tests {
         y.grow(500 << 10).expect("fits now");
         drop((x, y));
         drop((a, b));
+        assert_eq!(budget.reserved(), 0);
+    }
+
+    #[test]
+    fn threads_of_one_query_neither_lose_nor_exceed_what_is_reserved() {
+        let budget = MemoryBudget::new(8 << 20);
+        let memory = QueryMemory::new(&budget);
+        std::thread::scope(|scope| {
+            for thread in 1..=4 {
+                let (memory, budget) = (&memory, &budget);
+                scope.spawn(move || {
+                    let mut held = Held::new(memory);
+                    for round in 0..20_000 {
+                        let spare = if round % 3 == 0 { 4 << 20 } else { 0 };
+                        let _ = held.try_set_sparing((round * thread * 7919) % (3 << 20), spare);
+                        let (used, reserved) = (memory.used(), budget.reserved());
+                        assert!(used <= budget.limit() && reserved <= budget.limit(), "{used} of {reserved}");
+                    }
+                });
+            }
+        });
+        assert_eq!(memory.used(), 0);
+        drop(memory);
         assert_eq!(budget.reserved(), 0);
     }
 }
