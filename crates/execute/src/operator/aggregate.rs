@@ -7,22 +7,22 @@
 
 mod by_codes;
 mod by_group;
+mod groups;
 mod input;
 mod merge;
 mod pass;
 mod scatter;
 mod table;
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use melba_fmgr::{Aggregate, GroupedAggregate};
-use melba_types::{Batch, Column, ColumnData, Kind, Result};
+use melba_fmgr::Aggregate;
+use melba_types::{Batch, Kind, Result};
 
+use self::groups::Groups;
 use self::pass::{Done, Pass, Work};
 use super::pending::Pending;
 use crate::{ExecContext, Operator, parallel};
-use melba_expression::filter;
 use melba_plan::Storage;
 use melba_plan::node::AggregateNode;
 use melba_types::BATCH_ROWS;
@@ -49,26 +49,6 @@ impl State {
         self.memory = memory;
         grown
     }
-}
-
-struct Group {
-    /// Its place in what groups have in vectors.
-    number: u32,
-    set: usize,
-    /// Of the aggregates that have no vectors.
-    states: Vec<State>,
-}
-
-/// Groups, and what they have in vectors by their numbers.
-#[derive(Default)]
-struct Groups {
-    list: Vec<Group>,
-    /// By grouping expression: its values by the groups' numbers; NULL for those not in the group's set.
-    keys: Vec<Column>,
-    /// By aggregate, if it has states in columns.
-    columns: Vec<Option<Box<dyn GroupedAggregate>>>,
-    /// By aggregate: the place of its state among those of a group, if it has none in columns.
-    boxed: Vec<usize>,
 }
 
 pub(super) struct AggregateOp {
@@ -179,39 +159,6 @@ impl AggregateOp {
     }
 }
 
-impl Groups {
-    /// The output rows of some groups, but for those that HAVING leaves out.
-    fn results(&self, node: &AggregateNode, kinds: &[Kind], ctx: &ExecContext, list: Range<usize>) -> Result<Batch> {
-        let groups = self;
-        let list = &groups.list[list];
-        let numbers: Vec<u32> = list.iter().map(|group| group.number).collect();
-        let mut columns: Vec<Column> = groups.keys.iter().map(|key| key.take(&numbers)).collect();
-        for (i, spec) in node.aggregates.iter().enumerate() {
-            let call = spec.call.context(ctx);
-            let mut column = Column::with_capacity(kinds[columns.len()], list.len());
-            match &groups.columns[i] {
-                Some(states) => states.finish_all(&call, &numbers, &mut column)?,
-                None => {
-                    for group in list {
-                        column.push(group.states[groups.boxed[i]].aggregate.finish(&call)?);
-                    }
-                }
-            }
-            columns.push(column);
-        }
-        for grouping in &node.groupings {
-            let mask = |set: &Vec<usize>| grouping.iter().fold(0i32, |mask, g| mask << 1 | i32::from(!set.contains(g)));
-            let masks = list.iter().map(|group| mask(&node.sets[group.set])).collect();
-            columns.push(Column::new(ColumnData::Int4(masks)));
-        }
-        let batch = Batch { columns, rows: list.len() };
-        Ok(match filter(&node.having, ctx, &batch)? {
-            None => batch,
-            Some(rows) => batch.take(&rows),
-        })
-    }
-}
-
 impl Operator for AggregateOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
         loop {
@@ -222,7 +169,7 @@ impl Operator for AggregateOp {
                 self.pending.put(batch);
                 continue;
             }
-            let some = self.at..(self.at + BATCH_ROWS).min(self.groups.list.len());
+            let some = self.at..(self.at + BATCH_ROWS).min(self.groups.count);
             if some.is_empty() {
                 match self.pass(ctx)? {
                     true => continue,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
-use super::Group;
+use super::State;
 use crate::ExecContext;
 use melba_expression::{Expression, filter};
 use melba_plan::node::AggregateSpec;
@@ -83,9 +83,9 @@ fn may_have_nulls(column: &Column) -> bool {
     column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_))
 }
 
-/// About what a new group takes beside its key and its values: its states.
-pub(super) fn group_bytes(boxed: usize) -> usize {
-    size_of::<Group>() + boxed * 120
+/// About what so many states take that are not in columns.
+pub(super) fn state_bytes(boxed: usize) -> usize {
+    boxed * (size_of::<State>() + 96)
 }
 
 /// About what a value takes in a column.

@@ -1,8 +1,6 @@
 //! Groups that the members of a team have collected of their rows, put together: they are split into parts by their keys, and each
 //! part is put together by one thread.
 
-use std::ops::Range;
-
 use parking_lot::Mutex;
 
 use melba_engine::Held;
@@ -10,9 +8,10 @@ use melba_fmgr::GroupedAggregate;
 use melba_plan::node::AggregateNode;
 use melba_types::{Column, Kind, Result};
 
+use super::State;
+use super::groups::Groups;
 use super::pass::{Done, Partial};
 use super::table::{GroupTable, Key, Splitter};
-use super::{Group, Groups, State};
 use crate::{ExecContext, parallel};
 
 /// Fewer groups are put together by the statement's thread before others have begun.
@@ -39,8 +38,8 @@ struct Share<'a> {
     ends: Vec<u32>,
 }
 
-/// By member, by group: the states of one part that move.
-type States = Vec<Vec<Vec<State>>>;
+/// By member: the states of one part that move, those of a group together.
+type States = Vec<Vec<State>>;
 
 impl Share<'_> {
     fn of(&self, part: usize) -> &[u32] {
@@ -57,7 +56,7 @@ pub(super) fn merge(
     ctx: &ExecContext,
     partials: Vec<Partial>,
 ) -> Result<std::result::Result<Vec<Done>, Vec<Partial>>> {
-    let total: usize = partials.iter().map(|partial| partial.groups.list.len()).sum();
+    let total: usize = partials.iter().map(|partial| partial.groups.count).sum();
     let is_one_list = node.sorted || node.sets.iter().any(Vec::is_empty) || partials.iter().any(|p| !p.work.is_empty());
     let mut room = ctx.resources().held();
     if partials.len() < 2 || total < GROUPS_MIN || is_one_list || !room.try_set(partials.iter().map(|p| p.bytes).sum()) {
@@ -68,12 +67,14 @@ pub(super) fn merge(
     let (mut members, mut lists) = (Vec::with_capacity(partials.len()), Vec::with_capacity(partials.len()));
     for mut partial in partials {
         let Some(table) = partial.tables.pop() else { continue };
-        let Groups { list, keys, columns, .. } = partial.groups;
-        lists.push((members.len(), list));
+        let Groups { states, states_a_group, keys, columns, .. } = partial.groups;
+        lists.push((members.len(), states, states_a_group));
         members.push(Member { keys, columns, table, _held: partial.held });
     }
     let splitter = Splitter::new(members.iter().map(|member| &member.table), count);
-    let split = |_: &ExecContext, (member, list): (usize, Vec<Group>)| Ok(share(&members[member].table, list, &splitter, count));
+    let split = |_: &ExecContext, (member, states, states_a_group): (usize, Vec<State>, usize)| {
+        Ok(share(&members[member].table, states, states_a_group, &splitter, count))
+    };
     let shares = parallel::each_of(ctx, node.workers, &node.input, lists, split)?;
     let mut states: Vec<States> = (0..count).map(|_| Vec::new()).collect();
     let mut by_member = Vec::with_capacity(shares.len());
@@ -100,7 +101,13 @@ pub(super) fn merge(
 }
 
 /// Splits a member's groups, and their states.
-fn share<'a>(table: &'a GroupTable, list: Vec<Group>, splitter: &Splitter, count: usize) -> (Share<'a>, States) {
+fn share<'a>(
+    table: &'a GroupTable,
+    moving: Vec<State>,
+    states_a_group: usize,
+    splitter: &Splitter,
+    count: usize,
+) -> (Share<'a>, States) {
     let keys = table.by_number();
     let parts: Vec<u32> = keys.iter().map(|key| splitter.part_of(key)).collect();
     let mut ends = vec![0u32; count];
@@ -119,8 +126,9 @@ fn share<'a>(table: &'a GroupTable, list: Vec<Group>, splitter: &Splitter, count
         numbers[*at as usize] = number;
         *at += 1;
     }
-    if list.first().is_some_and(|group| !group.states.is_empty()) {
-        list.into_iter().zip(&parts).for_each(|(group, part)| states[*part as usize].push(group.states));
+    let mut moving = moving.into_iter();
+    if states_a_group > 0 {
+        parts.iter().for_each(|part| states[*part as usize].extend(moving.by_ref().take(states_a_group)));
     }
     (Share { keys, numbers, ends }, states)
 }
@@ -137,7 +145,7 @@ fn one_part<'a>(
     let mut bytes = 0;
     for ((member, share, numbers), states) in shares.zip(states) {
         ctx.check_interrupt()?;
-        let known = groups.list.len();
+        let known = groups.count;
         let (places, key_bytes) = table.absorb(numbers.iter().map(|number| share.keys[*number as usize]), known as u32);
         bytes += key_bytes;
         let new: Vec<u32> = numbers.iter().zip(&places).filter(|(_, place)| **place as usize >= known).map(|(n, _)| *n).collect();
@@ -146,32 +154,13 @@ fn one_part<'a>(
             bytes += values.memory_bytes();
             own.append(&values);
         }
-        add_states(&mut groups, states, &places, known..known + new.len())?;
+        groups.take_states(states, &places, new.len())?;
         groups.resize();
         for (own, other) in groups.columns.iter_mut().flatten().zip(member.columns.iter().flatten()) {
             own.merge(&**other, numbers, &places)?;
         }
     }
-    bytes += groups.list.len() * groups.bytes_a_group();
+    bytes += groups.count * groups.bytes_a_group();
     bytes += groups.columns.iter().flatten().map(|column| column.other_bytes()).sum::<usize>();
     Ok((groups, bytes))
-}
-
-/// Adds the groups whose places are `new`; `states` are of the groups at `places`, or there are none.
-fn add_states(groups: &mut Groups, states: Vec<Vec<State>>, places: &[u32], new: Range<usize>) -> Result<()> {
-    if states.is_empty() {
-        groups.list.extend(new.map(|number| Group { number: number as u32, set: 0, states: Vec::new() }));
-        return Ok(());
-    }
-    for (states, place) in states.into_iter().zip(places) {
-        match groups.list.get_mut(*place as usize) {
-            Some(own) => {
-                for (own, other) in own.states.iter_mut().zip(states) {
-                    own.aggregate.merge(other.aggregate)?;
-                }
-            }
-            None => groups.list.push(Group { number: *place, set: 0, states }),
-        }
-    }
-    Ok(())
 }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use melba_engine::Held;
-use melba_fmgr::GroupedAggregate;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
+use super::State;
 use super::by_group::ByGroup;
-use super::input::{Arguments, group_bytes, value_bytes};
+use super::groups::Groups;
+use super::input::{Arguments, value_bytes};
 use super::table::GroupTable;
-use super::{Group, Groups, State};
 use crate::{ExecContext, Operator};
 use melba_expression::{Expression, Node, Pieces, Vector};
 use melba_plan::node::{AggregateNode, AggregateSpec};
@@ -100,8 +100,8 @@ impl Done {
             return Ok(self);
         }
         let groups = std::mem::take(&mut self.groups);
-        for from in (0..groups.list.len()).step_by(BATCH_ROWS).rev() {
-            let batch = groups.results(node, kinds, ctx, from..(from + BATCH_ROWS).min(groups.list.len()))?;
+        for from in (0..groups.count).step_by(BATCH_ROWS).rev() {
+            let batch = groups.results(node, kinds, ctx, from..(from + BATCH_ROWS).min(groups.count))?;
             if batch.rows > 0 {
                 self.rows.push(batch);
             }
@@ -133,7 +133,7 @@ impl<'a> Pass<'a> {
         };
         for set in sets.filter(|_| level == 0) {
             if node.sets[set].is_empty() {
-                pass.tables[set].insert_only(pass.groups.list.len() as u32);
+                pass.tables[set].insert_only(pass.groups.count as u32);
                 pass.groups.keys.iter_mut().for_each(|key| key.push(Datum::Null));
                 pass.new_group(set)?;
             }
@@ -143,19 +143,17 @@ impl<'a> Pass<'a> {
 
     /// Adds a group, whose values are there already.
     fn new_group(&mut self, set: usize) -> Result<()> {
-        let make = |spec: &AggregateSpec| -> Result<State> {
-            Ok(State { aggregate: (spec.make)(&spec.call.context(self.ctx))?, memory: 0 })
-        };
-        let boxed = self.node.aggregates.iter().zip(&self.groups.columns).filter(|(_, column)| column.is_none());
-        let states = boxed.map(|(spec, _)| make(spec)).collect::<Result<Vec<_>>>()?;
-        self.add_group(set, states);
-        Ok(())
-    }
-
-    fn add_group(&mut self, set: usize, states: Vec<State>) {
+        if self.groups.states_a_group > 0 {
+            for (spec, column) in self.node.aggregates.iter().zip(&self.groups.columns) {
+                if column.is_none() {
+                    let aggregate = (spec.make)(&spec.call.context(self.ctx))?;
+                    self.groups.states.push(State { aggregate, memory: 0 });
+                }
+            }
+        }
         self.bytes += self.groups.bytes_a_group();
-        let number = self.groups.list.len() as u32;
-        self.groups.list.push(Group { number, set, states });
+        self.groups.push(self.node, set);
+        Ok(())
     }
 
     /// Takes all rows of an input.
@@ -247,7 +245,7 @@ impl<'a> Pass<'a> {
                 places.push(ELSEWHERE);
                 continue;
             }
-            let place = self.groups.list.len() as u32;
+            let place = self.groups.count as u32;
             new.push(i as u32);
             self.bytes += self.tables[set].insert(&mut of_rows, i, place);
             self.new_group(set)?;
@@ -313,7 +311,7 @@ impl<'a> Pass<'a> {
             return states.add(&spec.call.context(self.ctx), &columns, rows.as_deref(), places);
         }
         let mut taken = Vec::new();
-        for (group, rows) in by_group.get_or_insert_with(|| ByGroup::new(places, self.groups.list.len())).iter() {
+        for (group, rows) in by_group.get_or_insert_with(|| ByGroup::new(places, self.groups.count)).iter() {
             let rows = if takes_all {
                 rows
             } else {
@@ -330,7 +328,7 @@ impl<'a> Pass<'a> {
 
     fn add(&mut self, index: usize, group: u32, columns: &[&Column], rows: &[u32]) -> Result<()> {
         let call = self.node.aggregates[index].call.context(self.ctx);
-        let state = &mut self.groups.list[group as usize].states[self.groups.boxed[index]];
+        let state = self.groups.state_mut(group, index);
         state.aggregate.add_batch(&call, columns, rows)?;
         self.bytes += state.grown();
         Ok(())
@@ -339,7 +337,7 @@ impl<'a> Pass<'a> {
     /// Compares what is held with what may be.
     fn account(&mut self) -> Result<()> {
         let bytes = self.bytes + self.groups.columns.iter().flatten().map(|column| column.other_bytes()).sum::<usize>();
-        if self.full || !self.fixed || self.groups.list.len() <= self.sets.len() {
+        if self.full || !self.fixed || self.groups.count <= self.sets.len() {
             return Ok(self.held.set(bytes - self.unaccounted)?);
         }
         let resources = self.ctx.resources();
@@ -379,7 +377,7 @@ impl<'a> Pass<'a> {
             return Ok(work);
         }
         drop(held);
-        let known = self.groups.list.len();
+        let known = self.groups.count;
         let Some(table) = tables.pop() else { return Ok(work) };
         let (places, key_bytes) = self.tables[0].absorb(table.by_number().into_iter(), known as u32);
         drop(table);
@@ -391,16 +389,9 @@ impl<'a> Pass<'a> {
             self.bytes += values.memory_bytes();
             own.append(&values);
         }
-        for (group, place) in std::mem::take(&mut groups.list).into_iter().zip(&places) {
-            match self.groups.list.get_mut(*place as usize) {
-                Some(own) => {
-                    for (own, other) in own.states.iter_mut().zip(group.states) {
-                        own.aggregate.merge(other.aggregate)?;
-                    }
-                }
-                None => self.add_group(group.set, group.states),
-            }
-        }
+        self.bytes += new.len() * self.groups.bytes_a_group();
+        let states = std::mem::take(&mut groups.states);
+        self.groups.take_states(states, &places, new.len())?;
         self.groups.resize();
         let all: Vec<u32> = (0..places.len() as u32).collect();
         for (own, other) in self.groups.columns.iter_mut().flatten().zip(groups.columns.iter().flatten()) {
@@ -446,16 +437,16 @@ impl<'a> Pass<'a> {
             return Ok(hypothetical);
         }
         let call = spec.call.context(ctx);
-        for (number, group) in self.groups.list.iter_mut().enumerate() {
+        for number in 0..self.groups.count as u32 {
             ctx.check_interrupt()?;
-            let columns = self.groups.keys.iter().map(|key| key.take(&[number as u32])).collect();
+            let columns = self.groups.keys.iter().map(|key| key.take(&[number])).collect();
             let of_group = Batch { columns, rows: 1 };
             let direct = spec.direct.iter().map(|e| e.eval_batch(ctx, &of_group)).collect::<Result<Vec<_>>>()?;
             if spec.hypothetical {
                 direct.iter().zip(&spec.order).for_each(|(arg, (_, part))| part.encode_at(arg, 0, &mut hypothetical.bytes));
                 hypothetical.ends.push(hypothetical.bytes.len() as u32);
             }
-            let state = &mut group.states[self.groups.boxed[index]];
+            let state = self.groups.state_mut(number, index);
             state.aggregate.begin(&call, &direct.iter().map(|arg| arg.get(0)).collect::<Vec<_>>())?;
             self.bytes += state.grown();
         }
@@ -498,33 +489,7 @@ fn evaluate<'b>(node: &AggregateNode, ctx: &ExecContext, batch: &'b Batch) -> Re
     node.aggregates.iter().map(|spec| Arguments::new(spec, ctx, batch)).collect()
 }
 
-impl Groups {
-    pub fn new(node: &AggregateNode, ctx: &ExecContext) -> Result<Groups> {
-        let column = |spec: &AggregateSpec| -> Result<Option<Box<dyn GroupedAggregate>>> {
-            // Those that wait for the end take the rows of one group after the other.
-            Ok(if sorts(spec) { None } else { (spec.make)(&spec.call.context(ctx))?.grouped() })
-        };
-        let columns = node.aggregates.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let before = |at: usize| columns[..at].iter().filter(|column| column.is_none()).count();
-        let boxed = (0..columns.len()).map(before).collect();
-        let keys = node.groups.iter().map(|group| Column::with_capacity(group.kind, 0)).collect();
-        Ok(Groups { list: Vec::new(), keys, columns, boxed })
-    }
-
-    /// About what a new group takes beside its key and its values.
-    pub fn bytes_a_group(&self) -> usize {
-        let boxed = self.columns.iter().filter(|column| column.is_none()).count();
-        group_bytes(boxed) + self.columns.iter().flatten().map(|column| column.group_bytes()).sum::<usize>()
-    }
-
-    /// Makes room for the states of all groups.
-    pub fn resize(&mut self) {
-        let groups = self.list.len();
-        self.columns.iter_mut().flatten().for_each(|column| column.resize(groups));
-    }
-}
-
-fn sorts(spec: &AggregateSpec) -> bool {
+pub(super) fn sorts(spec: &AggregateSpec) -> bool {
     spec.distinct.is_some() || !spec.order.is_empty()
 }
 
@@ -548,20 +513,19 @@ fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Groups) -> Result
     if !(rollup || node.sorted && node.sets.len() == 1) {
         return Ok(());
     }
-    let values = &groups.keys;
-    let key_of = |group: &Group| -> Result<Vec<u8>> {
+    let key_of = |number: u32| -> Result<Vec<u8>> {
         let mut key = Vec::new();
         for (i, part) in node.parts.iter().enumerate() {
-            if node.sets[group.set].contains(&i) {
-                part.encode(&ctx.expand(values[i].get(group.number as usize), node.groups[i].kind)?, &mut key);
+            if node.sets[groups.set_of(number)].contains(&i) {
+                part.encode(&ctx.expand(groups.keys[i].get(number as usize), node.groups[i].kind)?, &mut key);
             } else {
                 key.push(u8::MAX);
             }
         }
         Ok(key)
     };
-    let mut keyed = groups.list.drain(..).map(|group| Ok((key_of(&group)?, group))).collect::<Result<Vec<_>>>()?;
+    let mut keyed = (0..groups.count as u32).map(|number| Ok((key_of(number)?, number))).collect::<Result<Vec<_>>>()?;
     keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
-    groups.list.extend(keyed.into_iter().map(|(_, group)| group));
+    groups.order = keyed.into_iter().map(|(_, number)| number).collect();
     Ok(())
 }
