@@ -15,6 +15,9 @@ const TARGET_BYTES_PER_PART: usize = 128 << 10;
 /// All write buffers together take this part of the target.
 const BUFFERS_SHARE: usize = 4;
 const BUFFER_BYTES_MIN: usize = 4 << 10;
+/// Fewer rows a part wait for others: what is done for each column of a part costs more than they do.
+const ROWS_A_PART: usize = 64;
+const WAITING_BYTES_MAX: usize = 4 << 20;
 
 /// Parts being written, all into one file.
 pub struct Partitions {
@@ -22,6 +25,11 @@ pub struct Partitions {
     parts: Vec<RunWriter>,
     buffers: Buffers,
     seed: u64,
+    /// Rows that wait to be split, with the part of each, and about how many bytes they are.
+    waiting: Batch,
+    waiting_to: Vec<u32>,
+    waiting_bytes: usize,
+    waiting_bytes_max: usize,
 }
 
 impl Partitions {
@@ -31,7 +39,7 @@ impl Partitions {
         let file = resources.file()?;
         let block = block_bytes(target).min(target / BUFFERS_SHARE / count);
         let parts = (0..count).map(|_| RunWriter::new(&file, block)).collect();
-        Ok(Partitions { file, parts, buffers: Buffers::default(), seed: u64::from(level) })
+        Ok(Partitions::of(file, parts, Buffers::default(), target, u64::from(level)))
     }
 
     /// So many parts, or fewer where their write buffers would be tiny, kept in memory as far as an operator with this target has room,
@@ -41,7 +49,13 @@ impl Partitions {
         let count = count.min(target / BUFFERS_SHARE / BUFFER_BYTES_MIN).max(PARTS_MIN);
         let block = block_bytes(target).min(target / BUFFERS_SHARE / count);
         let parts = (0..count).map(|_| RunWriter::new(&file, block).keeping(resources.held())).collect();
-        Ok(Partitions { file, parts, buffers: Buffers::keeping(target), seed: 0 })
+        Ok(Partitions::of(file, parts, Buffers::keeping(target), target, 0))
+    }
+
+    fn of(file: Arc<TempFile>, parts: Vec<RunWriter>, buffers: Buffers, target: usize, seed: u64) -> Partitions {
+        let waiting_bytes_max = (target / BUFFERS_SHARE).min(WAITING_BYTES_MAX);
+        let (waiting, waiting_to) = (Batch::default(), Vec::new());
+        Partitions { file, parts, buffers, seed, waiting, waiting_to, waiting_bytes: 0, waiting_bytes_max }
     }
 
     /// The part of a key.
@@ -50,7 +64,24 @@ impl Partitions {
     }
 
     /// Adds rows: `to` has the part of each.
-    pub fn push(&mut self, batch: &Batch, to: &[u32]) -> Result<()> {
+    pub fn push(&mut self, batch: Batch, to: &[u32]) -> Result<()> {
+        let enough = self.parts.len() * ROWS_A_PART;
+        if self.waiting.rows == 0 && batch.rows >= enough {
+            return self.split(&batch, to);
+        }
+        self.waiting_bytes += batch.memory_bytes();
+        self.waiting.append(batch);
+        self.waiting_to.extend_from_slice(to);
+        if self.waiting.rows >= enough || self.waiting_bytes >= self.waiting_bytes_max { self.split_waiting() } else { Ok(()) }
+    }
+
+    fn split_waiting(&mut self) -> Result<()> {
+        let (batch, to) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.waiting_to));
+        self.waiting_bytes = 0;
+        self.split(&batch, &to)
+    }
+
+    fn split(&mut self, batch: &Batch, to: &[u32]) -> Result<()> {
         // Where the rows of each part end, by their number; then, from there downwards, the rows, which so keep their order.
         let mut ends = vec![0; self.parts.len()];
         to.iter().for_each(|part| ends[*part as usize] += 1);
@@ -74,6 +105,7 @@ impl Partitions {
 
     /// All parts, also the empty ones: sides that are split alike have matching parts.
     pub fn finish(mut self) -> Result<Vec<Run>> {
+        self.split_waiting()?;
         self.parts.into_iter().map(|part| part.finish(&mut self.buffers)).collect()
     }
 

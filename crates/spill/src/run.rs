@@ -88,8 +88,15 @@ impl RunWriter {
     }
 
     pub fn push(&mut self, batch: Batch, buffers: &mut Buffers) -> Result<()> {
-        self.pending_bytes += batch.memory_bytes();
+        let (rows, bytes) = (batch.rows, batch.memory_bytes());
+        let is_first = self.pending.rows == 0;
+        self.pending_bytes += bytes;
         self.pending.append(batch);
+        if is_first && rows > 0 {
+            // Room for the block, so that what follows does not move what is there.
+            let of_block = (self.block_bytes / (bytes / rows).max(1)).min(BATCH_ROWS);
+            self.pending.columns.iter_mut().for_each(|column| column.reserve_like_last(of_block.saturating_sub(rows)));
+        }
         if self.pending_bytes >= self.block_bytes || self.pending.rows >= BATCH_ROWS {
             self.write(buffers)?;
         }

@@ -397,25 +397,38 @@ impl Column {
 
     /// Appends the rows of another column of the same kind.
     pub fn append(&mut self, from: &Column) {
-        use ColumnData::*;
-        if self.validity.is_none() && from.validity.is_none() {
-            match (&mut self.data, &from.data) {
-                (Bool(a), Bool(b)) => return a.extend_from_slice(b),
-                (Int2(a), Int2(b)) => return a.extend_from_slice(b),
-                (Int4(a), Int4(b)) => return a.extend_from_slice(b),
-                (Int8(a), Int8(b)) => return a.extend_from_slice(b),
-                (Float4(a), Float4(b)) => return a.extend_from_slice(b),
-                (Float8(a), Float8(b)) => return a.extend_from_slice(b),
-                (Oid(a), Oid(b)) => return a.extend_from_slice(b),
-                (Datum(a), Datum(b)) => return a.extend_from_slice(b),
-                (Text(a), Text(b)) | (Bytes(a), Bytes(b)) => return a.append(b),
-                (Numeric(a), Numeric(b)) if a.scale == b.scale => return a.values.extend_from_slice(&b.values),
-                _ => {}
+        let rows = self.len();
+        if !self.append_data(&from.data) {
+            (0..from.len()).for_each(|i| self.push(from.get(i)));
+            return;
+        }
+        match (&mut self.validity, &from.validity) {
+            (None, None) => {}
+            (Some(own), None) => own.extend_filled(from.len(), true),
+            (own, Some(other)) => {
+                let own = own.get_or_insert_with(|| Bitmap::filled(rows, true));
+                own.extend_words(other.words().iter().copied(), 0, from.len());
             }
         }
-        for i in 0..from.len() {
-            self.push(from.get(i));
+    }
+
+    /// Appends what values are held in, null or not; false, with nothing changed, where the other column has another form.
+    fn append_data(&mut self, from: &ColumnData) -> bool {
+        use ColumnData::*;
+        match (&mut self.data, from) {
+            (Bool(a), Bool(b)) => a.extend_from_slice(b),
+            (Int2(a), Int2(b)) => a.extend_from_slice(b),
+            (Int4(a), Int4(b)) => a.extend_from_slice(b),
+            (Int8(a), Int8(b)) => a.extend_from_slice(b),
+            (Float4(a), Float4(b)) => a.extend_from_slice(b),
+            (Float8(a), Float8(b)) => a.extend_from_slice(b),
+            (Oid(a), Oid(b)) => a.extend_from_slice(b),
+            (Datum(a), Datum(b)) => a.extend_from_slice(b),
+            (Text(a), Text(b)) | (Bytes(a), Bytes(b)) => a.append(b),
+            (Numeric(a), Numeric(b)) if a.scale == b.scale => a.values.extend_from_slice(&b.values),
+            _ => return false,
         }
+        true
     }
 
     /// The rows at `indices`, in that order.

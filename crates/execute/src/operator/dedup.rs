@@ -50,7 +50,7 @@ impl Dedup {
         }
         let resources = ctx.resources();
         if let Some(elsewhere) = &mut self.elsewhere {
-            elsewhere.push(&batch.take(&out), &parts)?;
+            elsewhere.push(batch.take(&out), &parts)?;
         } else {
             let held = self.held.get_or_insert_with(|| resources.held());
             if !resources.holds(held, self.bytes, resources.hash_bytes) {

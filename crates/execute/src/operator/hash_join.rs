@@ -303,12 +303,12 @@ impl HashJoinOp {
             if node.join == JoinType::NotIn && has_nulls(&node, ctx, &batch)? {
                 return Ok(Stage::Done);
             }
-            right_keys.split(ctx, &batch, &mut rights)?;
+            right_keys.split(ctx, batch, &mut rights)?;
             ctx.check_interrupt()?;
         }
         let left_keys = Keys { expressions: &node.left_keys, parts: &node.parts };
         while let Some(batch) = self.next_left(ctx)? {
-            left_keys.split(ctx, &batch, &mut lefts)?;
+            left_keys.split(ctx, batch, &mut lefts)?;
             ctx.check_interrupt()?;
         }
         let pairs: Vec<(Run, Run)> = lefts.finish()?.into_iter().zip(rights.finish()?).collect();

@@ -242,7 +242,7 @@ impl SetOpOp {
             ctx.check_interrupt()?;
             let keys = row_keys(&batch, 0..batch.columns.len(), &node.parts);
             let parts: Vec<u32> = (0..batch.rows).map(|i| lefts.part_of(keys.get(i))).collect();
-            lefts.push(&batch, &parts)?;
+            lefts.push(batch, &parts)?;
         }
         let pairs = lefts.finish()?.into_iter().zip(rights.finish()?).filter(|(left, _)| left.rows > 0);
         self.work.extend(pairs.map(|(left, right)| Work { left, right, level: level + 1 }));
@@ -322,7 +322,7 @@ impl Counted {
         let rows = self.counts.len();
         let parts: Vec<u32> = (0..rows).map(|i| to.part_of(self.keys.get(i))).collect();
         let columns = vec![Column::new(ColumnData::Bytes(self.keys)), Column::new(ColumnData::Int8(self.counts))];
-        to.push(&Batch { columns, rows }, &parts)
+        to.push(Batch { columns, rows }, &parts)
     }
 
     /// What `split` wrote.

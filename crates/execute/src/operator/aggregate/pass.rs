@@ -255,7 +255,7 @@ impl<'a> Pass<'a> {
             self.append_keys(set, keys, batch, &new);
         }
         if !out.is_empty() {
-            self.elsewhere_of(set)?.push(&batch.take(&out), &parts)?;
+            self.elsewhere_of(set)?.push(batch.take(&out), &parts)?;
         }
         Ok(places)
     }

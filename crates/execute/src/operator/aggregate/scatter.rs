@@ -7,7 +7,7 @@ use melba_spill::{Partitions, Run};
 use melba_types::Result;
 
 use super::pass::Work;
-use super::table::encode;
+use super::table::GroupTable;
 use crate::ExecContext;
 use crate::parallel::{self, Workers};
 use crate::team::Team;
@@ -17,16 +17,14 @@ pub(super) fn scatter(node: &AggregateNode, ctx: &ExecContext, team: Team, worke
     let split = |ctx: &ExecContext| -> Result<(Vec<Run>, u64)> {
         let resources = ctx.resources();
         let mut parts = Partitions::in_memory(resources, resources.hash_bytes, node.scatters)?;
-        let mut key = Vec::new();
+        let table = GroupTable::new(node, 0);
         parallel::each_batch(ctx, &node.input, |batch| {
             let keys = node.groups.iter().map(|g| g.eval_vector(ctx, &batch)).collect::<Result<Vec<Vector<'_>>>>()?;
-            let part = |row| {
-                key.clear();
-                encode(node, &node.sets[0], &keys, row, &mut key);
-                parts.part_of(&key)
-            };
-            let to: Vec<u32> = (0..batch.rows).map(part).collect();
-            parts.push(&batch, &to)
+            let mut of_rows = table.keys(node, 0, &keys, batch.rows, false);
+            let to: Vec<u32> = (0..batch.rows).map(|row| of_rows.with_bytes(row, |key| parts.part_of(key))).collect();
+            drop(of_rows);
+            drop(keys);
+            parts.push(batch, &to)
         })?;
         let disk = parts.bytes();
         Ok((parts.finish()?, disk))

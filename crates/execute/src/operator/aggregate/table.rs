@@ -239,6 +239,14 @@ impl BatchKeys<'_> {
         word_of(key).map_or(Key::Long(key), Key::Word)
     }
 
+    /// Hands on bytes that are the same for equal keys of any batch, and differ for others.
+    pub fn with_bytes<T>(&mut self, i: usize, f: impl FnOnce(&[u8]) -> T) -> T {
+        match self.key(i) {
+            Key::Word(word) => f(&word.to_le_bytes()),
+            Key::Long(key) => f(key),
+        }
+    }
+
     /// The key of row `i` as bytes.
     pub fn encode(&mut self, i: usize) -> &[u8] {
         self.bytes.clear();
@@ -248,7 +256,7 @@ impl BatchKeys<'_> {
 }
 
 /// Appends the encoded key of row `i` in some of the grouping columns.
-pub(super) fn encode(node: &AggregateNode, columns: &[usize], keys: &[Vector<'_>], i: usize, out: &mut Vec<u8>) {
+fn encode(node: &AggregateNode, columns: &[usize], keys: &[Vector<'_>], i: usize, out: &mut Vec<u8>) {
     columns.iter().for_each(|&c| keys[c].encode_key(&node.parts[c], i, out));
 }
 

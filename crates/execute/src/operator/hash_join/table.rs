@@ -241,11 +241,12 @@ impl Keys<'_> {
     }
 
     /// Splits a batch by key. Rows with a NULL, which never find a partner, are all in the first part.
-    pub fn split(&self, ctx: &ExecContext, batch: &Batch, to: &mut Partitions) -> Result<()> {
-        let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
+    pub fn split(&self, ctx: &ExecContext, batch: Batch, to: &mut Partitions) -> Result<()> {
+        let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, &batch)).collect::<Result<Vec<_>>>()?;
         let mut key = Vec::new();
         let part = |i| if key_of(&keys, self.parts, i, &mut key) { to.part_of(&key) } else { 0 };
         let parts: Vec<u32> = (0..batch.rows).map(part).collect();
+        drop(keys);
         to.push(batch, &parts)
     }
 }
