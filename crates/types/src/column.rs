@@ -530,6 +530,34 @@ mod tests {
     }
 
     #[test]
+    fn appended_rows_keep_their_values_and_nulls() {
+        let value = |kind, i: usize| match kind {
+            _ if i % 3 == 2 => Datum::Null,
+            Kind::Text => Datum::text(format!("text {i}")),
+            Kind::Int4 => Datum::Int4(i as i32),
+            // Of two scales, so that they are held in two ways.
+            Kind::Numeric => Datum::Numeric(crate::Numeric::parse(if i < 70 { "1.5" } else { "0.25" }).expect("a number")),
+            _ => Datum::Interval(crate::Interval { months: i as i32, days: 2, micros: 3 }),
+        };
+        for kind in [Kind::Interval, Kind::Text, Kind::Int4, Kind::Numeric] {
+            for lengths in [[0, 5, 65], [3, 1, 1], [64, 64, 3], [1, 1, 70]] {
+                let (mut all, mut expected) = (Column::with_capacity(kind, 0), Vec::new());
+                for length in lengths {
+                    let mut part = Column::with_capacity(kind, length);
+                    let from = expected.len();
+                    (from..from + length).for_each(|i| part.push(value(kind, i)));
+                    all.append(&part);
+                    expected.extend((from..from + length).map(|i| format!("{:?}", value(kind, i))));
+                }
+                all.push(Datum::Null);
+                expected.push("Null".to_string());
+                let found: Vec<String> = (0..all.len()).map(|i| format!("{:?}", all.get(i))).collect();
+                assert_eq!(found, expected, "{kind:?} {lengths:?}");
+            }
+        }
+    }
+
+    #[test]
     fn nulls_stay_nulls_beside_those_of_rows_without_a_source() {
         let values = |kind| match kind {
             Kind::Text => Datum::text("a"),

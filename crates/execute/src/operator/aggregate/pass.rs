@@ -19,6 +19,9 @@ use melba_types::BATCH_ROWS;
 /// The place of a row whose group another pass will have.
 const ELSEWHERE: u32 = u32::MAX;
 
+/// Room made at once for the groups of a later pass, most of whose rows may be of few groups.
+const RESERVED_GROUPS_MAX: u64 = 1 << 17;
+
 /// Rows of one grouping set for a later pass.
 pub(super) struct Work {
     pub set: usize,
@@ -40,6 +43,8 @@ impl Work {
     /// The pass over these rows.
     pub fn pass(self, node: &AggregateNode, ctx: &ExecContext) -> Result<Done> {
         let mut pass = Pass::new(node, ctx, self.set..self.set + 1, self.level)?;
+        let rows: u64 = self.runs.iter().map(|run| run.rows).sum();
+        pass.tables[self.set].reserve(rows.min(RESERVED_GROUPS_MAX) as usize);
         self.each_batch(ctx, |batch| pass.take(batch))?;
         pass.finish()
     }

@@ -70,6 +70,13 @@ impl GroupTable {
         GroupTable { near, ..GroupTable::default() }
     }
 
+    /// Makes room for so many groups, if they are hashed.
+    pub fn reserve(&mut self, groups: usize) {
+        if self.near.is_none() {
+            self.words.reserve(groups);
+        }
+    }
+
     /// The keys of a batch; `are_few`: hardly any will be asked for.
     pub fn keys<'a>(
         &self,

@@ -70,9 +70,11 @@ impl Built {
         } else if ints && keys.len() == 1 {
             int_table(&keys[0], rows.rows, chain)
         } else {
-            let (mut words, mut long) = (HashMap::<u128, u32>::new(), LongKeys::default());
             let mut first = Vec::new();
             let are_short = rows.rows > 0 && key_of(&keys, &node.parts, 0, &mut first) && word_of(&first).is_some();
+            // A table that grows moves all keys, from and to places that are in no cache.
+            let mut words: HashMap<u128, u32> = HashMap::with_capacity(if are_short { rows.rows } else { 0 });
+            let mut long = LongKeys::default();
             each_key(&keys, &node.parts, (0..rows.rows).rev(), are_short, |i, key| match key {
                 None => {}
                 Some(Key::Word(key)) => chain(i, words.insert(key, i as u32).unwrap_or(END)),
