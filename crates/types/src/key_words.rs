@@ -32,6 +32,11 @@ impl KeyWords {
         (self.lengths[row] != LONG).then(|| self.words[row])
     }
 
+    /// The words by row; those of keys that do not fit mean nothing.
+    pub fn into_words(self) -> Vec<u128> {
+        self.words
+    }
+
     /// Appends a column of the key: a value for each row.
     pub fn append_column(&mut self, column: &KeyColumn, values: &Column) {
         let is_bpchar = matches!(column.ty, KeyType::Bpchar);

@@ -5,6 +5,7 @@
 //! of as many rows as fit, probed by all left rows of the part, then the next.
 
 mod probe;
+mod row_table;
 mod shared;
 mod table;
 

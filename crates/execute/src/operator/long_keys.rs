@@ -28,6 +28,10 @@ impl LongKeys {
         self.keys.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     fn key(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.keys[before].end as usize);
         &self.bytes[start..self.keys[number].end as usize]

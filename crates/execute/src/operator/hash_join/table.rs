@@ -1,12 +1,12 @@
 //! The table of a hash join.
 
-use hashbrown::HashMap;
 use melba_engine::Held;
-use melba_types::key_words::{KeyWords, word_of};
+use melba_types::key_words::KeyWords;
 use melba_types::{Batch, ColumnData, Result};
 
 use super::super::integers::{each_int, int_datum};
 use super::super::long_keys::LongKeys;
+use super::row_table::RowTable;
 use crate::ExecContext;
 use crate::join_filter::JoinFilter;
 use melba_expression::Expression;
@@ -23,11 +23,11 @@ enum Table {
     /// One integer key, whose values lie close together: by the distance from the least.
     Dense { least: i64, heads: Vec<u32> },
     /// One integer key.
-    Int(HashMap<i64, u32>),
+    Int(RowTable<i64>),
     /// Two of them, side by side.
-    Ints(HashMap<u128, u32>),
+    Ints(RowTable<u128>),
     /// Encoded keys: those that fit a word, and the others.
-    Encoded { words: HashMap<u128, u32>, long: LongKeys },
+    Encoded { words: RowTable<u128>, long: LongKeys },
 }
 
 pub(super) struct Built {
@@ -60,27 +60,20 @@ impl Built {
         };
         // From the last row to the first, so that chains run in input order.
         let table = if ints && keys.len() == 2 {
-            let mut table: HashMap<u128, u32> = HashMap::with_capacity(rows.rows);
-            for i in (0..rows.rows).rev() {
-                if let Some(key) = ints_of(&keys, i) {
-                    chain(i, table.insert(key, i as u32).unwrap_or(END));
-                }
-            }
-            Table::Ints(table)
+            let words = (0..rows.rows).map(|row| ints_of(&keys, row).unwrap_or(0)).collect();
+            Table::Ints(RowTable::new(words, |row| !has_null(&keys, row), chain))
         } else if ints && keys.len() == 1 {
             int_table(&keys[0], rows.rows, chain)
         } else {
-            let mut first = Vec::new();
-            let are_short = rows.rows > 0 && key_of(&keys, &node.parts, 0, &mut first) && word_of(&first).is_some();
-            // A table that grows moves all keys, from and to places that are in no cache.
-            let mut words: HashMap<u128, u32> = HashMap::with_capacity(if are_short { rows.rows } else { 0 });
-            let mut long = LongKeys::default();
-            each_key(&keys, &node.parts, (0..rows.rows).rev(), are_short, |i, key| match key {
-                None => {}
-                Some(Key::Word(key)) => chain(i, words.insert(key, i as u32).unwrap_or(END)),
-                Some(Key::Long(key)) => chain(i, long.put(key, i as u32).unwrap_or(END)),
-            });
-            Table::Encoded { words, long }
+            let of_rows = key_words(&keys, &node.parts, rows.rows);
+            let (mut long, mut key) = (LongKeys::default(), Vec::new());
+            for row in (0..rows.rows).rev().filter(|row| of_rows.get(*row).is_none()) {
+                if key_of(&keys, &node.parts, row, &mut key) {
+                    chain(row, long.put(&key, row as u32).unwrap_or(END));
+                }
+            }
+            let are_words: Vec<bool> = (0..rows.rows).map(|row| of_rows.get(row).is_some() && !has_null(&keys, row)).collect();
+            Table::Encoded { words: RowTable::new(of_rows.into_words(), |row| are_words[row], chain), long }
         };
         drop(keys);
         if is_unique {
@@ -114,20 +107,28 @@ impl Built {
     pub fn heads(&self, node: &HashJoinNode, ctx: &ExecContext, left: &Batch) -> Result<Vec<u32>> {
         let keys = node.left_keys.iter().map(|k| k.eval_vector(ctx, left)).collect::<Result<Vec<_>>>()?;
         let mut out = Vec::with_capacity(left.rows);
-        let mut put = |head: Option<&u32>| out.push(head.copied().unwrap_or(END));
         match &self.table {
             // Keys below the least become large.
             Table::Dense { least, heads } => each_int(&keys[0], 0..left.rows, |_, key| {
-                put(key.and_then(|key| heads.get(usize::try_from(key.wrapping_sub(*least) as u64).ok()?)));
+                let head = key.and_then(|key| heads.get(usize::try_from(key.wrapping_sub(*least) as u64).ok()?));
+                out.push(head.copied().unwrap_or(END));
             }),
-            Table::Int(table) => each_int(&keys[0], 0..left.rows, |_, key| put(key.and_then(|key| table.get(&key)))),
-            Table::Ints(table) => (0..left.rows).for_each(|i| put(ints_of(&keys, i).and_then(|key| table.get(&key)))),
+            Table::Int(table) => {
+                let mut of_rows = Vec::with_capacity(left.rows);
+                each_int(&keys[0], 0..left.rows, |_, key| of_rows.push(key));
+                table.find_all(of_rows.into_iter(), &mut out);
+            }
+            Table::Ints(table) => table.find_all((0..left.rows).map(|row| ints_of(&keys, row)), &mut out),
             Table::Encoded { words, long } => {
-                each_key(&keys, &node.parts, 0..left.rows, words.len() >= long.len(), |_, key| match key {
-                    None => put(None),
-                    Some(Key::Word(key)) => put(words.get(&key)),
-                    Some(Key::Long(key)) => put(long.get(key).as_ref()),
-                });
+                let of_rows = (!words.is_empty()).then(|| key_words(&keys, &node.parts, left.rows));
+                let word = |row: usize| of_rows.as_ref().and_then(|of_rows| of_rows.get(row));
+                words.find_all((0..left.rows).map(|row| word(row).filter(|_| !has_null(&keys, row))), &mut out);
+                let mut key = Vec::new();
+                for row in (0..left.rows).filter(|row| !long.is_empty() && word(*row).is_none()) {
+                    if key_of(&keys, &node.parts, row, &mut key) {
+                        out[row] = long.get(&key).unwrap_or(END);
+                    }
+                }
             }
         }
         Ok(out)
@@ -152,43 +153,20 @@ fn int_table(key: &Vector<'_>, rows: usize, mut chain: impl FnMut(usize, u32)) -
         });
         return Table::Dense { least, heads };
     }
-    let mut table: HashMap<i64, u32> = HashMap::with_capacity(rows);
-    each_int(key, (0..rows).rev(), |row, key| {
-        if let Some(key) = key {
-            chain(row, table.insert(key, row as u32).unwrap_or(END));
-        }
-    });
-    Table::Int(table)
+    let mut keys = Vec::with_capacity(rows);
+    each_int(key, 0..rows, |_, key| keys.push(key.unwrap_or(0)));
+    Table::Int(RowTable::new(keys, |row| !key.is_null(row), chain))
 }
 
-/// An encoded key.
-enum Key<'a> {
-    Word(u128),
-    Long(&'a [u8]),
+/// The keys of all rows that fit words. A row with a NULL may have one, too.
+fn key_words(keys: &[Vector<'_>], parts: &[KeyPart], rows: usize) -> KeyWords {
+    let mut words = KeyWords::new(rows);
+    keys.iter().zip(parts).for_each(|(key, part)| key.append_words(part, &mut words));
+    words
 }
 
-/// The keys of some rows, in their order; `None` where a part is NULL. `are_short`: most may fit a word, and are tried as such first.
-fn each_key(
-    keys: &[Vector<'_>],
-    parts: &[KeyPart],
-    rows: impl ExactSizeIterator<Item = usize>,
-    are_short: bool,
-    mut f: impl FnMut(usize, Option<Key<'_>>),
-) {
-    let mut words = None;
-    if are_short {
-        let words = words.insert(KeyWords::new(rows.len()));
-        keys.iter().zip(parts).for_each(|(key, part)| key.append_words(part, words));
-    }
-    let mut bytes = Vec::new();
-    for row in rows {
-        let word = words.as_ref().and_then(|words| words.get(row)).filter(|_| !keys.iter().any(|key| key.is_null(row)));
-        match word {
-            Some(word) => f(row, Some(Key::Word(word))),
-            None if key_of(keys, parts, row, &mut bytes) => f(row, Some(word_of(&bytes).map_or(Key::Long(&bytes), Key::Word))),
-            None => f(row, None),
-        }
-    }
+fn has_null(keys: &[Vector<'_>], row: usize) -> bool {
+    keys.iter().any(|key| key.is_null(row))
 }
 
 /// The key of row `i`; false when a part of it is NULL.
