@@ -16,14 +16,10 @@ impl InstrumentOp {
     pub fn new(id: usize, inner: Box<dyn Operator>) -> InstrumentOp {
         InstrumentOp { id, inner }
     }
-}
 
-impl Operator for InstrumentOp {
-    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        let start = Instant::now();
-        let result = self.inner.next(ctx, limit);
+    /// Counts a call that has begun at `start` and has given so many rows.
+    fn record(&self, ctx: &ExecContext, start: Instant, rows: usize) {
         let spent = start.elapsed();
-        let rows = result.as_ref().ok().and_then(|b| b.as_ref()).map_or(0, |b| b.rows);
         ctx.record_timing(self.id, |t| {
             t.total += spent;
             if !t.started {
@@ -33,6 +29,21 @@ impl Operator for InstrumentOp {
             }
             t.rows += rows as u64;
         });
+    }
+}
+
+impl Operator for InstrumentOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        let start = Instant::now();
+        let result = self.inner.next(ctx, limit);
+        self.record(ctx, start, result.as_ref().ok().and_then(|b| b.as_ref()).map_or(0, |b| b.rows));
+        result
+    }
+
+    fn skip(&mut self, ctx: &ExecContext, limit: usize) -> Result<usize> {
+        let start = Instant::now();
+        let result = self.inner.skip(ctx, limit);
+        self.record(ctx, start, result.as_ref().map_or(0, |rows| *rows));
         result
     }
 

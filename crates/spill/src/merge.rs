@@ -29,6 +29,22 @@ impl Ordered {
         Ordered { columns, keys, parts, part: 0, at: 0 }
     }
 
+    /// Passes over the next rows, at most so many; how many.
+    pub fn skip(&mut self, rows: usize) -> usize {
+        let mut left = rows;
+        while left > 0
+            && let Some(part) = self.parts.get_mut(self.part)
+        {
+            let some = left.min(part.len() - self.at);
+            (self.at, left) = (self.at + some, left - some);
+            if self.at == part.len() {
+                *part = Vec::new();
+                (self.part, self.at) = (self.part + 1, 0);
+            }
+        }
+        rows - left
+    }
+
     /// The next rows, their keys as a last column if wanted.
     pub fn next(&mut self, limit: usize, with_keys: bool) -> Option<Batch> {
         while self.at == self.parts.get(self.part)?.len() {
@@ -121,16 +137,9 @@ impl Merge {
     pub fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
         let mut picks: Vec<(u32, u32)> = Vec::new();
         while picks.len() < limit
-            && let Some(top) = self.heap.least()
+            && let Some(pick) = self.step()?
         {
-            let cursor = &mut self.cursors[top as usize];
-            picks.push((cursor.batch as u32, cursor.row as u32));
-            let ended = !cursor.advance(&mut self.batches)?;
-            let key = |cursor| key(&self.cursors, &self.batches, cursor);
-            match ended {
-                true => self.heap.remove(key),
-                false => self.heap.advance(head(key(top), self.from), key),
-            }
+            picks.push(pick);
         }
         if picks.is_empty() {
             return Ok(None);
@@ -140,6 +149,33 @@ impl Merge {
         let batch = Batch { columns: (0..width).map(column).collect(), rows: picks.len() };
         self.drop_read();
         Ok(Some(batch))
+    }
+
+    /// Where the next row is.
+    fn step(&mut self) -> Result<Option<(u32, u32)>> {
+        let Some(top) = self.heap.least() else { return Ok(None) };
+        let cursor = &mut self.cursors[top as usize];
+        let pick = (cursor.batch as u32, cursor.row as u32);
+        let ended = !cursor.advance(&mut self.batches)?;
+        let key = |cursor| key(&self.cursors, &self.batches, cursor);
+        match ended {
+            true => self.heap.remove(key),
+            false => self.heap.advance(head(key(top), self.from), key),
+        }
+        Ok(Some(pick))
+    }
+
+    /// Passes over the next rows, at most so many; how many.
+    pub fn skip(&mut self, rows: usize) -> Result<usize> {
+        let mut skipped = 0;
+        while skipped < rows && self.step()?.is_some() {
+            skipped += 1;
+            if skipped.is_multiple_of(BATCH_ROWS) {
+                self.drop_read();
+            }
+        }
+        self.drop_read();
+        Ok(skipped)
     }
 
     /// Forgets batches that have been read.

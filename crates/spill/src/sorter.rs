@@ -247,6 +247,17 @@ impl Sorted {
         Ok(batch)
     }
 
+    /// Passes over the next rows, at most so many, which are not made; how many.
+    pub fn skip(&mut self, rows: usize) -> Result<usize> {
+        let rows = rows.min(self.left);
+        let skipped = match &mut self.source {
+            Source::Memory(ordered) => ordered.skip(rows),
+            Source::Merge(merge) => merge.skip(rows)?,
+        };
+        self.left -= skipped;
+        Ok(skipped)
+    }
+
     /// The next rows with their keys.
     pub fn next_with_keys(&mut self, limit: usize) -> Result<Option<(Batch, ByteStrings)>> {
         let batch = match &mut self.source {

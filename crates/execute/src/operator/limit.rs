@@ -9,6 +9,9 @@ use crate::{ExecContext, Operator};
 use melba_plan::node::LimitNode;
 use melba_types::BATCH_ROWS;
 
+/// Rows that are passed over before a cancel is looked for.
+const SKIPPED_AT_A_TIME: usize = 1 << 16;
+
 pub(super) struct LimitOp {
     node: Arc<LimitNode>,
     input: Box<dyn Operator>,
@@ -57,6 +60,12 @@ impl Operator for LimitOp {
             return Ok(ties);
         }
         while self.skip > 0 {
+            let skipped = self.input.skip(ctx, self.skip.min(SKIPPED_AT_A_TIME))?;
+            if skipped > 0 {
+                self.skip -= skipped;
+                ctx.check_interrupt()?;
+                continue;
+            }
             let Some(batch) = self.input.next(ctx, self.skip.min(BATCH_ROWS))? else {
                 self.done = true;
                 return Ok(None);

@@ -50,6 +50,11 @@ pub(crate) trait Operator: Send {
     fn next_row(&mut self, _ctx: &ExecContext) -> Option<Result<Option<Vec<Datum>>>> {
         None
     }
+    /// Passes over rows that nobody will look at, at most `limit`, as far as they need not be made for that; how many. No more are left to
+    /// pass over so when it is 0.
+    fn skip(&mut self, _ctx: &ExecContext, _limit: usize) -> Result<usize> {
+        Ok(0)
+    }
     /// Builds the tables of the hash joins between this and the scan whose table a team divides, and adds them; false when the
     /// team cannot use them, or there can be none.
     fn share(&mut self, _ctx: &ExecContext, _tables: &mut BuiltTables) -> Result<bool> {

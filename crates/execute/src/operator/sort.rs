@@ -4,7 +4,7 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use melba_types::{Batch, ByteStrings, Datum, Result, bail};
+use melba_types::{Batch, ByteStrings, Datum, DbError, Result, bail};
 
 use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator, parallel};
@@ -54,6 +54,13 @@ impl SortOp {
         let Some(limit) = row_count(limit, ctx, "LIMIT")? else { return Ok(None) };
         let offset = offset.as_ref().map(|o| row_count(o, ctx, "OFFSET")).transpose()?.flatten().unwrap_or(0);
         Ok(Some(limit.saturating_add(offset)))
+    }
+
+    fn sorted(&mut self, ctx: &ExecContext) -> Result<&mut Sorted> {
+        if self.sorted.is_none() {
+            self.sorted = Some(self.sort(ctx)?);
+        }
+        self.sorted.as_mut().ok_or_else(|| DbError::internal("sorted rows are gone"))
     }
 
     fn sort(&mut self, ctx: &ExecContext) -> Result<Sorted> {
@@ -232,14 +239,11 @@ impl Top<'_> {
 
 impl Operator for SortOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        let sorted = match &mut self.sorted {
-            Some(sorted) => sorted,
-            None => {
-                let sorted = self.sort(ctx)?;
-                self.sorted.insert(sorted)
-            }
-        };
-        sorted.next(limit.min(BATCH_ROWS))
+        self.sorted(ctx)?.next(limit.min(BATCH_ROWS))
+    }
+
+    fn skip(&mut self, ctx: &ExecContext, limit: usize) -> Result<usize> {
+        self.sorted(ctx)?.skip(limit)
     }
 
     fn rescan(&mut self, ctx: &ExecContext) -> Result<()> {

@@ -20,6 +20,9 @@ const SETUP: &str = "
 const QUERIES: &[(bool, &str)] = &[
     (true, "select id, b, c from t order by b, c, id"),
     (true, "select b from t order by c desc nulls first, id limit 50 offset 6000"),
+    (true, "select b from t order by b desc, id offset 6990"),
+    (true, "select b, c from t order by c, id limit 3000 offset 3997"),
+    (true, "select b from t order by c, id offset 7000"),
     (true, "select repeat(b, 100) from t order by a, id limit 3000"),
     (true, "select row_to_json(x) from (select t from t order by b desc, id) x(x)"),
     (true, "select array[b, c::text], int4range(few, few + a) from t order by c, id"),
