@@ -188,27 +188,4 @@ mod tests {
         drop((a, b));
         assert_eq!(budget.reserved(), 0);
     }
-
-    #[test]
-    fn threads_of_one_query_neither_lose_nor_exceed_what_is_reserved() {
-        let budget = MemoryBudget::new(8 << 20);
-        let memory = QueryMemory::new(&budget);
-        std::thread::scope(|scope| {
-            for thread in 1..=4 {
-                let (memory, budget) = (&memory, &budget);
-                scope.spawn(move || {
-                    let mut held = Held::new(memory);
-                    for round in 0..20_000 {
-                        let spare = if round % 3 == 0 { 4 << 20 } else { 0 };
-                        let _ = held.try_set_sparing((round * thread * 7919) % (3 << 20), spare);
-                        let (used, reserved) = (memory.used(), budget.reserved());
-                        assert!(used <= budget.limit() && reserved <= budget.limit(), "{used} of {reserved}");
-                    }
-                });
-            }
-        });
-        assert_eq!(memory.used(), 0);
-        drop(memory);
-        assert_eq!(budget.reserved(), 0);
-    }
 }

@@ -16,7 +16,6 @@ mod table;
 
 use std::sync::Arc;
 
-use melba_fmgr::Aggregate;
 use melba_types::{Batch, Kind, Result};
 
 use self::groups::Groups;
@@ -30,26 +29,6 @@ use melba_types::BATCH_ROWS;
 /// Later passes that each thread of a team makes before results are read. More passes take more memory; with fewer the threads wait for
 /// each other.
 const PASSES_A_THREAD: usize = 2;
-
-/// State of one aggregate in one group.
-struct State {
-    aggregate: Box<dyn Aggregate>,
-    /// What it held when it was last asked, if what it holds grows.
-    memory: usize,
-}
-
-impl State {
-    /// Bytes that it holds beyond those it held when this was last asked.
-    fn grown(&mut self) -> usize {
-        if !self.aggregate.grows() {
-            return 0;
-        }
-        let memory = self.aggregate.memory();
-        let grown = memory.saturating_sub(self.memory);
-        self.memory = memory;
-        grown
-    }
-}
 
 pub(super) struct AggregateOp {
     id: usize,

@@ -3,14 +3,31 @@
 use std::ops::Range;
 
 use melba_expression::filter;
-use melba_fmgr::GroupedAggregate;
+use melba_fmgr::{Aggregate, GroupedAggregate};
 use melba_plan::node::{AggregateNode, AggregateSpec};
 use melba_types::{Batch, Column, ColumnData, DbError, Kind, Result};
 
-use super::State;
-use super::input::state_bytes;
-use super::pass::sorts;
 use crate::ExecContext;
+
+/// State of one aggregate in one group.
+pub(super) struct State {
+    pub aggregate: Box<dyn Aggregate>,
+    /// What it held when it was last asked, if what it holds grows.
+    pub memory: usize,
+}
+
+impl State {
+    /// Bytes that it holds beyond those it held when this was last asked.
+    pub fn grown(&mut self) -> usize {
+        if !self.aggregate.grows() {
+            return 0;
+        }
+        let memory = self.aggregate.memory();
+        let grown = memory.saturating_sub(self.memory);
+        self.memory = memory;
+        grown
+    }
+}
 
 /// Groups, numbered from 0 on, in vectors by their numbers.
 #[derive(Default)]
@@ -127,4 +144,14 @@ impl Groups {
             Some(rows) => batch.take(&rows),
         })
     }
+}
+
+/// Whether an aggregate waits for the end, and takes its rows in order.
+pub(super) fn sorts(spec: &AggregateSpec) -> bool {
+    spec.distinct.is_some() || !spec.order.is_empty()
+}
+
+/// About what so many states take that are not in columns.
+fn state_bytes(boxed: usize) -> usize {
+    boxed * (size_of::<State>() + 96)
 }

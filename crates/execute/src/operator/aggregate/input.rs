@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
-use super::State;
 use crate::ExecContext;
 use melba_expression::{Expression, filter};
 use melba_plan::node::AggregateSpec;
@@ -81,11 +80,6 @@ fn spread(column: Column, rows: &[u32], all: usize) -> Column {
 /// Nulls among datums are not looked for.
 fn may_have_nulls(column: &Column) -> bool {
     column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_))
-}
-
-/// About what so many states take that are not in columns.
-pub(super) fn state_bytes(boxed: usize) -> usize {
-    boxed * (size_of::<State>() + 96)
 }
 
 /// About what a value takes in a column.

@@ -8,8 +8,7 @@ use melba_fmgr::GroupedAggregate;
 use melba_plan::node::AggregateNode;
 use melba_types::{Column, Kind, Result};
 
-use super::State;
-use super::groups::Groups;
+use super::groups::{Groups, State};
 use super::pass::{Done, Partial};
 use super::table::{GroupTable, Key, Splitter};
 use crate::{ExecContext, parallel};

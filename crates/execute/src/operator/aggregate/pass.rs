@@ -5,9 +5,8 @@ use std::ops::Range;
 use melba_engine::Held;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
-use super::State;
 use super::by_group::ByGroup;
-use super::groups::Groups;
+use super::groups::{Groups, State, sorts};
 use super::input::{Arguments, value_bytes};
 use super::table::GroupTable;
 use crate::{ExecContext, Operator};
@@ -492,10 +491,6 @@ impl<'a> Pass<'a> {
 
 fn evaluate<'b>(node: &AggregateNode, ctx: &ExecContext, batch: &'b Batch) -> Result<Vec<Arguments<'b>>> {
     node.aggregates.iter().map(|spec| Arguments::new(spec, ctx, batch)).collect()
-}
-
-pub(super) fn sorts(spec: &AggregateSpec) -> bool {
-    spec.distinct.is_some() || !spec.order.is_empty()
 }
 
 /// The group that a sorter's key begins with.
