@@ -43,7 +43,7 @@ fn index_position(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 /// A domain's base type and modifier, or those of the column: rows of pg_attribute and pg_type.
 fn true_type(call: &CallContext<'_>, args: &[Datum], of_domain: &str, of_column: &str) -> Result<Datum> {
     match field(call, &args[1], "typtype")? {
-        Datum::Char(kind) if kind == b'd' => field(call, &args[1], of_domain),
+        Datum::Char(b'd') => field(call, &args[1], of_domain),
         _ => field(call, &args[0], of_column),
     }
 }

@@ -13,5 +13,5 @@ mod tls;
 
 pub use cancel::CancelKey;
 pub use report::{Failure, Report};
-pub use session::{Column, Connection, Event};
+pub use session::{Column, Connection, Event, Table};
 pub use startup::open;

@@ -31,7 +31,7 @@ pub struct Report {
 #[derive(Debug)]
 pub enum Failure {
     /// The server's words.
-    Refused(Report),
+    Refused(Box<Report>),
     Other(String),
 }
 

@@ -73,6 +73,9 @@ impl Row {
     }
 }
 
+/// Columns, and rows of values as text; `None` for NULL.
+pub type Table = (Vec<Column>, Vec<Vec<Option<String>>>);
+
 impl Connection {
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
@@ -163,7 +166,7 @@ impl Connection {
     ///
     /// # Errors
     /// The server's message, or that the connection is lost.
-    pub fn table(&mut self, sql: &str) -> Result<(Vec<Column>, Vec<Vec<Option<String>>>)> {
+    pub fn table(&mut self, sql: &str) -> Result<Table> {
         self.send_query(sql)?;
         let (mut columns, mut rows) = (Vec::new(), Vec::new());
         let mut result = Ok(());

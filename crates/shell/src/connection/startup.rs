@@ -74,7 +74,7 @@ fn start(stream: Stream, place: (Host, u16), target: &Target, ask: &mut dyn FnMu
                 connection.parameters.insert(body.name()?.to_owned(), body.value()?.to_owned());
             }
             Message::ReadyForQuery(_) => return Ok(connection),
-            Message::ErrorResponse(body) => return Err(Failure::Refused(Report::of(body.fields()))),
+            Message::ErrorResponse(body) => return Err(Failure::Refused(Box::new(Report::of(body.fields())))),
             Message::NoticeResponse(_) => {}
             _ => return Err("the server sent a message that does not belong here".to_owned().into()),
         }
@@ -105,7 +105,7 @@ fn authenticate(connection: &mut Connection, target: &Target, ask: &mut dyn FnMu
                 scram(connection, &password()?)?;
                 continue;
             }
-            Message::ErrorResponse(body) => return Err(Failure::Refused(Report::of(body.fields()))),
+            Message::ErrorResponse(body) => return Err(Failure::Refused(Box::new(Report::of(body.fields())))),
             Message::NoticeResponse(_) => continue,
             _ => return Err("the server wants to authenticate in a way that is not supported".to_owned().into()),
         }
@@ -127,7 +127,7 @@ fn scram(connection: &mut Connection, password: &str) -> Result<()> {
                 let proven = scram.finish(body.data());
                 return proven.map_err(|_| "the server does not know the password itself".to_owned().into());
             }
-            Message::ErrorResponse(body) => return Err(Failure::Refused(Report::of(body.fields()))),
+            Message::ErrorResponse(body) => return Err(Failure::Refused(Box::new(Report::of(body.fields())))),
             _ => return Err("the server sent a message that does not belong here".to_owned().into()),
         }
     }

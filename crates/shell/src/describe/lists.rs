@@ -30,7 +30,7 @@ fn without_system<'a>(condition: &'a str, pattern: &Pattern, which: &Which) -> &
     if which.with_system || !pattern.is_empty() { "true" } else { condition }
 }
 
-fn when<'a>(is_verbose: bool, columns: &'a str) -> &'a str {
+fn when(is_verbose: bool, columns: &str) -> &str {
     if is_verbose { columns } else { "" }
 }
 

@@ -6,7 +6,7 @@ mod relation;
 mod which;
 
 use crate::Result;
-use crate::connection::Column;
+use crate::connection::Table;
 use crate::format::{Printer, Style};
 use crate::output::Results;
 use crate::progress::Running;
@@ -80,7 +80,7 @@ impl Shell {
     ///
     /// # Errors
     /// The server's, and that there is no connection.
-    pub fn table(&mut self, sql: &str) -> Result<(Vec<Column>, Vec<Vec<Option<String>>>)> {
+    pub fn table(&mut self, sql: &str) -> Result<Table> {
         let connection = self.connection.as_mut().ok_or("You are currently not connected to a database.")?;
         connection.table(sql)
     }

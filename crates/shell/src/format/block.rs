@@ -35,8 +35,8 @@ impl Block {
 
     pub fn row(&mut self, sheet: &Sheet, values: &Values, out: &mut dyn Write) -> Result<()> {
         for value in values {
-            let text = value.map(|value| escape::cell(&String::from_utf8_lossy(value)).into());
-            self.bytes += 24 + text.as_ref().map_or(0, |t: &Box<str>| t.len());
+            let text: Option<Box<str>> = value.map(|value| escape::cell(&String::from_utf8_lossy(value)).into());
+            self.bytes += 24 + text.as_ref().map_or(0, |t| t.len());
             self.cells.push(text);
         }
         if self.bytes > BLOCK_BYTES { self.write(sheet, out) } else { Ok(()) }

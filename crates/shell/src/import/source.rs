@@ -69,6 +69,9 @@ impl Form {
     }
 }
 
+/// What is done with the names of a file's columns, and with each record.
+type EachRecord<'a> = dyn FnMut(&[String], Option<&Record>) -> Result<()> + 'a;
+
 impl Source {
     /// # Errors
     /// It cannot be read, or is nothing that can be imported.
@@ -192,11 +195,7 @@ impl Source {
     }
 
     /// Names and records; once without a record, so that a file with a header alone has its names.
-    fn csv_records(
-        &self,
-        read: &mut dyn FnMut(u64),
-        each: &mut dyn FnMut(&[String], Option<&Record>) -> Result<()>,
-    ) -> Result<()> {
+    fn csv_records(&self, read: &mut dyn FnMut(u64), each: &mut EachRecord<'_>) -> Result<()> {
         let Kind::Csv { dialect, has_header } = &self.kind else { return Ok(()) };
         let mut reader = csv::Reader::new(self.reader(read)?, *dialect);
         let mut record = Record::default();
