@@ -37,7 +37,7 @@ impl<'p> Analyzer<'_, 'p> {
         let Some(node) = &node.node else { return Err(DbError::internal("empty parse node")) };
         match node {
             NodeEnum::ColumnRef(n) => self.column_reference(n),
-            NodeEnum::ParamRef(n) => self.variable_argument(n).unwrap_or_else(|| self.params.reference(self.cx, n)),
+            NodeEnum::ParamRef(n) => self.variable_argument(n).unwrap_or_else(|| self.parameter(n)),
             NodeEnum::AConst(n) => self.constant(n),
             NodeEnum::AIndirection(n) => self.indirection(n),
             NodeEnum::AArrayExpr(n) => self.array(n, None),
@@ -86,6 +86,14 @@ impl<'p> Analyzer<'_, 'p> {
             NodeEnum::XmlExpr(_) | NodeEnum::XmlSerialize(_) => Err(DbError::unsupported("XML").at(nodes::location_of(node))),
             other => Err(DbError::internal(format!("unrecognized expression node: {other:?}"))),
         }
+    }
+
+    fn parameter(&mut self, n: &pb::ParamRef) -> Result<Expr> {
+        // A client (pgjdbc) calls an output argument void, and need not know whether it calls a function or a procedure.
+        if self.level().kind.0 == ExprKind::CallArgument {
+            self.params.infer_void(n.number);
+        }
+        self.params.reference(self.cx, n)
     }
 
     fn constant(&mut self, n: &pb::AConst) -> Result<Expr> {
