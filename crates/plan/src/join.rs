@@ -14,7 +14,7 @@ use super::node::*;
 use super::path::{Goal, Path, PathKind};
 use super::planner::{Planner, Stage};
 use super::prepare::{Tree, TreeJoin, flatten};
-use super::rels::{Rels, rels_of};
+use super::rels::{Rels, has, rels_of};
 use melba_catalog::Storage;
 use melba_expression::key::KeyPart;
 use melba_tree::{Expr, RangeKind};
@@ -76,7 +76,7 @@ impl Planner<'_> {
             }
             _ => false,
         };
-        (0..self.level().entries.len().min(128)).filter(|entry| rels >> entry & 1 != 0).all(is_table)
+        (0..self.level().entries.len()).filter(|entry| has(rels, *entry)).all(is_table)
     }
 
     fn cheapest(&self, paths: Vec<Rc<Path>>, goal: &Goal) -> Result<Rc<Path>> {

@@ -11,6 +11,7 @@ use super::node::*;
 use super::path::{Goal, OrderKey};
 use super::planner::{CteBinding, Level, Planner, Stage};
 use super::prepare::{inline_cte, referenced_ctes};
+use super::rels::{Rels, has};
 use melba_expression::key::KeyPart;
 use melba_tree::{Command, Cte, Distinct, Expr, Locking, Query, RangeEntry, RangeKind, SortGroup, Target};
 
@@ -552,7 +553,7 @@ impl<'a> Planner<'a> {
                     out.extend(self.compile_present(vec![condition], layout)?.into_iter().map(Recheck::Condition));
                 }
                 RecheckExpr::Outer { conditions, rels } => {
-                    let is_right = |entry: usize| entry < 128 && rels >> entry & 1 != 0;
+                    let is_right = |entry: usize| has(rels, entry);
                     let columns = layout.0.iter().enumerate().filter(|(_, c)| is_right(c.0)).map(|(i, _)| i).collect();
                     let conditions = self.compile_present(conditions, layout)?;
                     out.push(Recheck::Outer { conditions, columns });
@@ -579,13 +580,13 @@ impl<'a> Planner<'a> {
 /// `Recheck` before it is compiled.
 pub(super) enum RecheckExpr {
     Condition(Expr),
-    Outer { conditions: Vec<Expr>, rels: super::rels::Rels },
+    Outer { conditions: Vec<Expr>, rels: Rels },
 }
 
 /// A row that an outer join has made up cannot be locked.
 fn refuse_nullable(locking: &[Locking], tree: &super::prepare::Tree) -> Result<()> {
     let nullable = tree.nullable();
-    match locking.iter().find(|l| l.entry < 128 && nullable >> l.entry & 1 != 0) {
+    match locking.iter().find(|l| has(nullable, l.entry)) {
         Some(lock) => {
             bail!(FEATURE_NOT_SUPPORTED, "{} cannot be applied to the nullable side of an outer join", lock.strength.clause())
         }

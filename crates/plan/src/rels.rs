@@ -14,6 +14,11 @@ pub(super) fn bit(entry: usize) -> Result<Rels> {
     Ok(1 << entry)
 }
 
+/// Whether an entry is in a set.
+pub(super) fn has(rels: Rels, entry: usize) -> bool {
+    entry < 128 && rels >> entry & 1 != 0
+}
+
 /// Entries of the query's own level that an expression refers to.
 pub(super) fn rels_of(expr: &Expr) -> Rels {
     let mut rels: Rels = 0;

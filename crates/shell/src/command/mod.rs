@@ -2,11 +2,13 @@
 
 mod arguments;
 mod files;
+mod list;
 mod settings;
 
 use std::io::IsTerminal as _;
 
-use crate::commands;
+pub use list::names;
+
 use crate::describe;
 use crate::escape;
 use crate::input::Input;
@@ -67,7 +69,7 @@ impl Shell {
     fn simple_command(&mut self, name: &str, rest: &str, arguments: &[&str], input: &mut dyn Input) -> Result<()> {
         match name {
             "?" => {
-                commands::help();
+                list::help();
                 Ok(())
             }
             "h" | "help" => {

@@ -95,10 +95,10 @@ impl StatementContext {
     fn called(&self, call: &RoutineCall<'_>) -> Result<Called> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog = tx.catalog();
-        let function = catalog.function(call.function);
-        self.within_routine(
-            function.ok_or_else(|| DbError::internal(format!("cache lookup failed for function {}", call.function)))?,
-        )
+        let Some(function) = catalog.function(call.function) else {
+            return Err(DbError::internal(format!("cache lookup failed for function {}", call.function)));
+        };
+        self.within_routine(function)
     }
 
     /// A function in its surroundings.
