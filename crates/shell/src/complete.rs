@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::Result;
-use crate::command;
+use crate::commands;
 use crate::connection::Connection;
 
 /// What a database has, for completion.
@@ -120,7 +120,7 @@ fn of_statement(names: &Names, before: &str, typed: &str) -> Vec<String> {
 /// `typed`: without the backslash.
 fn of_command(names: &Names, typed: &str, before: &str) -> Vec<String> {
     let Some((command, argument)) = typed.split_once(' ') else {
-        return beginning(command::names().map(|name| format!("\\{name}")), &format!("\\{typed}"));
+        return beginning(commands::names().map(|name| format!("\\{name}")), &format!("\\{typed}"));
     };
     let of = |names: &mut dyn Iterator<Item = String>| -> Vec<String> {
         beginning(names, argument.trim_start()).into_iter().map(|name| format!("\\{command} {name}")).collect()

@@ -10,6 +10,7 @@
 //! command line. `import` and `demo` use `connection` alone.
 
 mod command;
+mod commands;
 mod complete;
 mod connection;
 mod copy;

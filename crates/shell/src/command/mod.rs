@@ -2,13 +2,11 @@
 
 mod arguments;
 mod files;
-mod list;
 mod settings;
 
 use std::io::IsTerminal as _;
 
-pub use list::names;
-
+use crate::commands;
 use crate::describe;
 use crate::escape;
 use crate::input::Input;
@@ -69,7 +67,7 @@ impl Shell {
     fn simple_command(&mut self, name: &str, rest: &str, arguments: &[&str], input: &mut dyn Input) -> Result<()> {
         match name {
             "?" => {
-                list::help();
+                commands::help();
                 Ok(())
             }
             "h" | "help" => {
