@@ -2,7 +2,7 @@
 //!
 //! A *section* holds many values of one column. It has a *reference*, some megabytes of content that many of its values share, and
 //! *blocks*, each of one or more similar values, compressed against the reference by zstd. Reading a value takes its block and the
-//! reference, which a process decodes once. docs/design/dense.md says why, with measurements.
+//! reference, which a process decodes once. docs/design/dense.md says why.
 //!
 //! Making a section takes three steps:
 //! 1. Values come in the order of their rows and wait, compressed by lz4 (`Spool`).
@@ -45,7 +45,7 @@ impl Default for DenseOptions {
     }
 }
 
-/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/design/dense.md took.
+/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/measurements/dense.md took.
 const BYTES_A_MICROSECOND: usize = 1280;
 /// Of the memory so many bytes are there for a chunk of a section that is planned: a chunk takes an eighth of that.
 const MEMORY_A_CHUNK: u64 = 400;
