@@ -1,4 +1,4 @@
-//! Developer tasks: `cargo xtask ci` is the whole of CI, `cargo xtask tidy` checks what no lint does.
+//! Developer tasks: `cargo xtask ci` is the whole of CI; `cargo xtask tidy` checks the rules that no lint covers.
 
 mod backup;
 mod bulk;

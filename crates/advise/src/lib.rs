@@ -1,11 +1,12 @@
-//! `melba advise`: what data would take in Melba, and in PostgreSQL, before they are there.
+//! `melba advise`: estimates how much space data would take in Melba and in PostgreSQL before it is loaded.
 //!
-//! 1. A sample is some stretches of neighbouring rows of each table: what a dense section is made of, from several places.
-//! 2. PostgreSQL's sizes are computed: its rule of TOAST row by row, its codecs, its pages (`postgres_size`).
-//! 3. Melba's are measured: the sample is loaded into a server of its own in a temporary directory, once for each method
+//! 1. A sample is a few stretches of neighbouring rows of each table, from several places: a dense section consists of such stretches.
+//! 2. PostgreSQL's sizes are computed from its row-by-row TOAST rule, its codecs and its pages (`postgres_size`).
+//! 3. Melba's sizes are measured: the sample is loaded into a separate server in a temporary directory, once for each method
 //!    (`trial`).
-//! 4. The table is read again, and what its dense sections take is computed (`growth`, `sections`): they are not in proportion to a sample.
-//! 5. It is a client of the data's server and of its own: of Melba's insides it uses the codecs alone.
+//! 4. The table is read again to compute the size of its dense sections (`growth`, `sections`), because that size is not
+//!    proportional to the sample's.
+//! 5. The command is a client of the data's server and of the temporary one. Of Melba's internals it uses only the codecs.
 
 mod advice;
 mod csv;

@@ -1,6 +1,6 @@
-//! Parse trees to analyzed queries, by PostgreSQL's rules.
+//! Turns parse trees into analyzed queries, by PostgreSQL's rules.
 //!
-//! `analyze` takes a SELECT, INSERT, UPDATE, DELETE or MERGE node; `expression::analyze_expression` takes what DDL writes
+//! `analyze` takes a SELECT, INSERT, UPDATE, DELETE or MERGE node; `expression::analyze_expression` takes the expressions of DDL
 //! (checks, defaults, index expressions). Errors carry PostgreSQL's SQLSTATE, message, hint and position.
 //!
 //! ```text

@@ -1,4 +1,5 @@
-//! `melba backup` and `melba restore`: copies of a running server's database in a folder or an object store, and databases made of them.
+//! `melba backup` and `melba restore`: copy a running server's database to a folder or an object store, and create databases from
+//! such copies.
 //!
 //! ```text
 //! DATABASE/segments/FILE-CHECKSUM    a segment, as it is in the database
@@ -11,10 +12,10 @@
 //! DATABASE is the database's number; all numbers are hexadecimal with 16 digits, checksums with 8.
 //!
 //! Invariants:
-//! 1. An object is written as a whole or not at all, and never changed. What names others is written after them: a backup that was
-//!    interrupted is none, and no restore sees half of one.
-//! 2. A segment is known by its number and its footer's checksum. One that is there already is not sent again.
-//! 3. What is restored has been compared with the checksum that was computed when it was read from the server.
+//! 1. An object is written as a whole or not at all, and never changed. An object that names others is written after them: an
+//!    interrupted backup is no backup, and a restore never sees half of one.
+//! 2. A segment is identified by its number and its footer's checksum. A segment that the backup already has is not sent again.
+//! 3. Restored data has been compared with the checksum that was computed when it was read from the server.
 
 mod catalog;
 mod record;

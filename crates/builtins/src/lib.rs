@@ -1,7 +1,7 @@
-//! Gathers the tables of all crates of functions, and installs them where `melba_fmgr::registry` finds them.
+//! Gathers the tables of all function crates and installs them where `melba_fmgr::registry` finds them.
 //!
-//! Only who starts sessions, and tests, depend on this crate: what plans, executes or stores calls functions through `melba_fmgr`, and
-//! does not compile again when a function changes.
+//! Only crates that start sessions, and tests, depend on this crate. Crates that plan, execute or store call functions through
+//! `melba_fmgr` and are not recompiled when a function changes.
 
 use melba_fmgr::testing::FixedSession;
 use melba_fmgr::{Tables, registry};

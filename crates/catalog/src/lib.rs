@@ -1,14 +1,14 @@
-//! The catalog: what exists in a database. Immutable snapshots, replaced as a whole when a transaction with DDL commits.
+//! The catalog: the objects of a database. Immutable snapshots, replaced as a whole when a transaction with DDL commits.
 //!
-//! A `Catalog` holds the built-in objects (PostgreSQL's own, with PostgreSQL's OIDs, from `seed/`) and the objects that
-//! users created, which the engine stores in a table tree of its own. The system relations (pg_class, pg_attribute, ...)
-//! are computed from it (`relations/`, one file per system relation) and read by the executor like any other relation.
+//! A `Catalog` holds the built-in objects (PostgreSQL's own, with PostgreSQL's OIDs, from `seed/`) and the objects that users
+//! created, which the engine stores in a separate table tree. The system relations (pg_class, pg_attribute, ...) are computed
+//! from it (`relations/`, one file per system relation) and read by the executor like any other relation.
 //!
 //! Invariants:
 //! 1. A snapshot never changes. A transaction's DDL works on a private snapshot (`Catalog::with`), which its commit turns
 //!    into object changes on top of the newest committed one.
 //! 2. Names resolve here and nowhere else; every object is referred to by OID above this crate.
-//! 3. Snapshots share what did not change: `Catalog::with` costs as much as the change, not as the catalog.
+//! 3. Snapshots share what did not change: the cost of `Catalog::with` is proportional to the change, not to the catalog.
 
 pub mod acl;
 mod aggregates;

@@ -1,4 +1,4 @@
-//! COPY: rows in and out as text, CSV or binary.
+//! COPY: reads and writes rows as text, CSV or binary.
 //!
 //! ```text
 //! FROM   bytes -> lines (`text`, `csv`) or tuples (`binary`) -> columns -> TableWriter, a batch at a time

@@ -1,4 +1,4 @@
-//! Utility statements that define things: catalog changes, and the storage they stand for.
+//! Utility statements that define objects: they change the catalog and the storage of its objects.
 //!
 //! Each statement reads the transaction's catalog, takes the locks PostgreSQL takes, and records `Object` changes in the
 //! `Tx`; nothing is visible to others before the commit. A clause that is not supported is refused with 0A000.

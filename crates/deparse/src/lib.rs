@@ -1,7 +1,7 @@
-//! Analyzed trees back to SQL, in the form that PostgreSQL's pg_get_expr, pg_get_viewdef and their kin print.
+//! Analyzed trees back to SQL, in the form that PostgreSQL's pg_get_expr, pg_get_viewdef and similar functions print.
 //!
-//! The same printer makes what the catalog stores (every name qualified, so that it means the same under any search_path)
-//! and what clients are shown (names qualified only where the search path does not find them).
+//! The same printer makes the text that the catalog stores (every name qualified, so that it means the same under any
+//! search_path) and the text that clients see (names qualified only where the search path does not find them).
 
 mod constant;
 mod expr;

@@ -1,11 +1,11 @@
-//! `melba dump` and `melba restore`: a database in one consistent snapshot as a file or a few, in little memory whatever the
-//! number of objects, and back; or as an SQL script that psql replays on PostgreSQL.
+//! `melba dump` and `melba restore`: dump a database in one consistent snapshot to one or a few files, in little memory whatever
+//! the number of objects, and restore it; or dump it as an SQL script that psql replays on PostgreSQL.
 //!
-//! 1. All of a dump is read in one snapshot, which the workers share.
-//! 2. Memory is a block a worker, the statements that make the objects, and 16 bytes a block when restoring; files are one, or one
-//!    a worker.
-//! 3. What is restored has been checked against its checksum; what is missing or damaged is named.
-//! 4. It is a client: it knows the server by its protocol and PostgreSQL's catalogs alone.
+//! 1. The whole dump is read in one snapshot, which the workers share.
+//! 2. Memory is one block per worker, the statements that create the objects, and, when restoring, 16 bytes per block. There is
+//!    one file, or one per worker.
+//! 3. Every block is checked against its checksum before it is restored; missing or damaged data is named.
+//! 4. It is a client: it knows the server only through its protocol and PostgreSQL's catalogs.
 
 mod archive;
 mod connection;

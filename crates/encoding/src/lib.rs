@@ -1,13 +1,13 @@
 //! Character sets of clients: PostgreSQL's encodings by name and number, and their conversion to and from UTF-8.
 //!
-//! Databases are UTF8. What a client of another encoding sends is decoded where it enters the session, what it is sent is encoded
-//! where it leaves; in between all text is UTF-8. The mappings are those of the crate `encoding_rs`, corrected where
-//! PostgreSQL 18 differs (`data/differences.tsv`), so that every byte sequence means what it means there.
+//! Databases are UTF8. Text from a client with another encoding is decoded where it enters the session, and text to it is encoded
+//! where it leaves; in between all text is UTF-8. The mappings are those of the crate `encoding_rs`, corrected where PostgreSQL
+//! 18 differs (`data/differences.tsv`), so that every byte sequence means what it means there.
 //!
 //! Invariants:
-//! 1. `decode` and `encode` of an encoding that needs no conversion borrow.
-//! 2. What cannot be converted is an error with PostgreSQL's SQLSTATE and message: 22021 for bytes that are no character, 22P05 for
-//!    characters without an equivalent.
+//! 1. `decode` and `encode` borrow if the encoding needs no conversion.
+//! 2. Text that cannot be converted is an error with PostgreSQL's SQLSTATE and message: 22021 for bytes that are no character,
+//!    22P05 for characters without an equivalent.
 
 mod forms;
 mod map;

@@ -1,15 +1,15 @@
-//! The storage engine: the boundary that everything above storage is written against.
+//! The storage engine: the API boundary for everything above storage.
 //!
-//! An `Engine` holds trees: table trees (rows by row id) and index trees (memcomparable keys, each followed by a row id).
-//! A `Session` is one client's context, a `Transaction` its unit of work, a `ReadView` what one statement sees.
+//! An `Engine` holds trees: table trees (rows by row id) and index trees (memcomparable keys, each followed by a row id). A
+//! `Session` is one client's context, a `Transaction` its unit of work, a `ReadView` the versions that one statement sees.
 //!
 //! Invariants:
 //! 1. A transaction's changes are in its private write set until commit; rollback drops the write set.
 //! 2. Commits become visible in commit sequence number (CSN) order, each whole, and in the order of their WAL records.
 //! 3. A synchronous commit is visible only once it is durable.
 //! 4. A version that a registered snapshot can see is never dropped.
-//! 5. After a failed write or sync of the log, or a panic in a background step or within a commit, the engine is poisoned: nothing is
-//!    acknowledged any more.
+//! 5. After a failed write or sync of the log, or a panic in a background step or within a commit, the engine is poisoned: it
+//!    acknowledges no further commit.
 
 mod background;
 mod backup;

@@ -1,10 +1,10 @@
-//! Execution of plans: operators that are pulled, a batch at a time.
+//! Execution of plans: pull-based operators that return a batch at a time.
 //!
 //! Invariants:
 //! 1. A plan is immutable and shared; operators and `ExecContext` hold all state of one execution.
-//! 2. An operator returns at most as many rows as it is asked for and evaluates targets on no more; so LIMIT and portals
-//!    with row limits see the side effects that PostgreSQL shows.
-//! 3. Operators are `Send`; the context goes with them from thread to thread but is never shared by two.
+//! 2. An operator returns at most the number of rows that it is asked for and evaluates targets on no more; so LIMIT and portals
+//!    with row limits show the same side effects as in PostgreSQL.
+//! 3. Operators are `Send`. The context moves with them from thread to thread; two threads never share it.
 
 mod conflict;
 pub mod context;

@@ -1,12 +1,12 @@
-//! Compiled expressions: `tree::Expr` against the shape of an input row.
+//! Compiled expressions: a `tree::Expr` compiled against the shape of an input row.
 //!
-//! An `Expression` is immutable and shared by every execution of a plan; what changes lives in `Evaluation`.
-//! `eval_row` serves one row, `eval_batch` a batch: both give the same values and raise the same errors, and neither
-//! evaluates an operand on a row that SQL says is not evaluated (AND, OR, CASE, COALESCE).
+//! An `Expression` is immutable and shared by every execution of a plan; state that changes lives in `Evaluation`. `eval_row`
+//! serves one row, `eval_batch` a batch: both give the same values and raise the same errors, and neither evaluates an operand on
+//! a row that SQL says is not evaluated (AND, OR, CASE, COALESCE).
 //!
-//! Below plans and operators: a plan holds expressions, and whoever evaluates them brings an `Evaluation`, which runs the
-//! sub-plans through the trait `SubPlans`. Used also where rows are written: checks, defaults, generated columns, index expressions.
-//! `key` makes what indexes store and sorting compares; `expand` turns values in stored form into values.
+//! This crate lies below plans and operators: a plan holds expressions, and their caller passes an `Evaluation`, which runs
+//! sub-plans through the trait `SubPlans`. Row writes use expressions too: checks, defaults, generated columns, index
+//! expressions. `key` makes the keys that indexes store and sorting compares; `expand` turns values in stored form into values.
 
 mod array;
 mod batch;

@@ -1,4 +1,4 @@
-//! What the functions of extensions do (`melba_catalog::available_extensions`): found by pg_proc.prosrc like built-in ones.
+//! The implementations of the functions of extensions (`melba_catalog::available_extensions`), found by pg_proc.prosrc like built-in ones.
 
 mod citext;
 mod hstore;

@@ -1,9 +1,9 @@
-//! How functions are called and found. What they do is in the crates above.
+//! How functions are called and found. The crates above implement them.
 //!
-//! A function is found by its implementation name, pg_proc.prosrc (`int4pl`, `text_substr`): one implementation serves
-//! every pg_proc row that names it. Functions that PostgreSQL defines in SQL are registered as `name_oid`. Before the
-//! first session the tables of all crates of functions are installed (`melba_builtins::install`), so that what calls functions
-//! does not depend on them.
+//! A function is found by its implementation name, pg_proc.prosrc (`int4pl`, `text_substr`): one implementation serves every
+//! pg_proc row that names it. Functions that PostgreSQL defines in SQL are registered as `name_oid`. Before the first session the
+//! tables of all crates of functions are installed (`melba_builtins::install`), so that callers of functions do not depend on
+//! them.
 //!
 //! Invariants:
 //! 1. A scalar function of a strict pg_proc row is never called with a NULL argument.

@@ -1,7 +1,7 @@
 //! Built-in functions, operators, aggregates, casts and type I/O: pure code over datums.
 //!
-//! They are found by the rows of `TABLES` (`melba_fmgr::registry`). Nothing here calls another function by its name where it can
-//! call it as Rust.
+//! They are found by the rows of `TABLES` (`melba_fmgr::registry`). A function here calls another as Rust, not by its name,
+//! wherever it can.
 
 pub mod aggregate;
 pub mod any;

@@ -1,10 +1,10 @@
-//! The laboratory: reruns published experiments on any number of servers side by side in one run, and reports what it measured
-//! as JSON, Markdown and a self-contained HTML page.
+//! The laboratory: reruns published experiments on any number of servers side by side in one run, and reports its measurements as
+//! JSON, Markdown and a self-contained HTML page.
 //!
-//! 1. Every line is measured on every target before the next line begins, so that a busy machine changes all sides; with
+//! 1. Every line is measured on every target before the next line begins, so that a busy machine affects all targets; with
 //!    several rounds, the reported value is the median.
-//! 2. What is read is compared with what was written; a target that answers wrongly fails the experiment.
-//! 3. It talks to its targets as any client does and knows nothing of Melba's insides: only the binary depends on it.
+//! 2. Values read are compared with the values written; a target that answers wrongly fails the experiment.
+//! 3. It talks to its targets as any client does and knows nothing of Melba's internals: only the binary depends on it.
 
 mod documents;
 mod large_objects;

@@ -5,12 +5,12 @@
 //! the number of an extent of 64 KB). So commit, rollback, savepoints, recovery and space are the engine's.
 //!
 //! Invariants:
-//! 1. Whoever creates or removes an object holds its metadata row FOR UPDATE; who changes owner, privileges or size, FOR NO KEY
-//!    UPDATE; who writes within it, FOR KEY SHARE, and the extent's row FOR NO KEY UPDATE; or the whole block of OIDs, which all
-//!    of them lock ROW EXCLUSIVE first, EXCLUSIVE. What is changed is the newest state.
-//! 2. A change is first in the transaction's `Buffer`. The buffer is empty whenever a statement takes its view, at every
-//!    savepoint and at the commit, so nobody but the functions of this module knows of it.
-//! 3. An extent that is not there reads as zeros; none lies beyond the object's size.
+//! 1. A session that creates or removes an object holds its metadata row FOR UPDATE; one that changes owner, privileges or size,
+//!    FOR NO KEY UPDATE; one that writes within it, FOR KEY SHARE, and the extent's row FOR NO KEY UPDATE. Or it holds EXCLUSIVE
+//!    on the whole block of OIDs, which every session first locks ROW EXCLUSIVE. A change applies to the newest state.
+//! 2. A change first enters the transaction's `Buffer`. The buffer is empty whenever a statement takes its view, at every
+//!    savepoint and at the commit, so only the functions of this module know of it.
+//! 3. A missing extent reads as zeros; no extent lies beyond the object's size.
 
 mod access;
 mod buffer;

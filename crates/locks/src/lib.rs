@@ -2,16 +2,16 @@
 //!
 //! Invariants:
 //! 1. A session never conflicts with itself. It holds a set of modes on a key, for its transaction, itself, or both.
-//! 2. Waiters queue first come, first served; a request passes waiters only when it conflicts with none of them, when its
-//!    session holds the lock in some mode already (else upgrades would deadlock at once), or when it is for a row: as in
-//!    PostgreSQL, row locks that go with those held are granted at once.
+//! 2. Waiters queue first come, first served; a request passes waiters only when it conflicts with none of them, when its session
+//!    holds the lock in some mode already (else upgrades would deadlock at once), or when it is for a row: as in PostgreSQL, row
+//!    locks that are compatible with those held are granted at once.
 //! 3. A weak relation lock (AccessShare, RowShare, RowExclusive) is kept in its session's own list when no stronger one is
 //!    held or wanted on its bucket, and the list is short; a stronger request moves those into the table first (PostgreSQL's
 //!    fast path).
-//! 4. A commit that is applied gives its row and key locks back before it is durable (`ReleaseTurn`), unless somebody may
-//!    have to wait until it is visible; whoever takes one then sees what is applied.
-//! 5. A session with very many row and key locks holds further ones in sets (`wide`), and the keys of a bulk load by the load's
-//!    own segments (`loaded`), under the same semantics.
+//! 4. A commit that is applied releases its row and key locks before it is durable (`ReleaseTurn`), unless another session may
+//!    have to wait until it is visible; the next holder then sees the applied versions.
+//! 5. A session with very many row and key locks holds further ones in sets (`wide`); the segments of a bulk load stand for the
+//!    locks on its keys (`loaded`). The semantics are the same.
 
 mod deadlock;
 mod loaded;

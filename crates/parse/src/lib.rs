@@ -1,4 +1,4 @@
-//! Text to raw statements, by PostgreSQL's own grammar.
+//! Turns text into raw statements, by PostgreSQL's own grammar.
 //!
 //! The C entry point is called directly rather than through `pg_query::parse`, because that drops the position of a syntax
 //! error. Locations in the tree, and in errors of this module, are byte offsets into the whole text.

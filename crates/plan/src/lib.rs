@@ -1,4 +1,4 @@
-//! Planning: from an analyzed query to a tree of operators.
+//! Planning: turns an analyzed query into a tree of operators.
 //!
 //! ```text
 //! Query -> prepare (subqueries and sublinks become joins) -> join (order and methods, over access paths)
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Invariants:
-//! 1. A plan holds no values of parameters: it is made once and run with any.
-//! 2. Every row a node gives has exactly the columns of its layout, known when the node above it is compiled.
+//! 1. A plan holds no values of parameters: it is made once and executed with any values.
+//! 2. Every row that a node returns has exactly the columns of its layout, which is known when the node above it is compiled.
 
 mod access;
 mod arbiters;

@@ -1,11 +1,11 @@
-//! PL/pgSQL: the text of a function to its tree.
+//! PL/pgSQL: parses the text of a function into a tree.
 //!
 //! Invariants:
-//! 1. Names of variables are resolved where the grammar asks for a variable; those in pieces of SQL are looked up with
-//!    `tree::resolve` by whoever analyzes the piece, from the place at which it stands.
+//! 1. Names of variables are resolved where the grammar asks for a variable. Names in pieces of SQL are looked up with
+//!    `tree::resolve` by the analysis of the piece, from the place where the piece stands.
 //! 2. Positions of errors are bytes of the function's text.
 //!
-//! Types are the catalog's affair: `Types` answers for it.
+//! Types come from the catalog, through the trait `Types`.
 
 pub mod conditions;
 mod declare;

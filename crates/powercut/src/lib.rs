@@ -1,19 +1,19 @@
-//! A library that is preloaded into a server (LD_PRELOAD) and stands between it and the system's files.
+//! A library that is preloaded into a server (LD_PRELOAD) and intercepts its file operations.
 //!
-//! What the process does to files below one folder is written to a journal in another place, in order, so that afterwards the disk
-//! can be constructed as a power cut at any point could have left it (`melba_testkit::powercut`). A sync is recorded by its begin
-//! and its end and does not reach the disk. One operation, or some in a row, can be told to fail.
+//! Operations of the process on files below one folder are written to a journal elsewhere, in order, so that afterwards every
+//! state in which a power cut could have left the disk can be constructed (`melba_testkit::powercut`). A sync is recorded by its
+//! begin and its end and does not reach the disk. One operation, or several in a row, can be made to fail.
 //!
 //! Environment:
 //! - `POWERCUT_FOLDER`: the absolute path of the folder; without it the library does nothing.
 //! - `POWERCUT_JOURNAL`: the journal, which must not lie in the folder.
-//! - `POWERCUT_FAULT`: `OPERATION:FIRST:TIMES:ERRNO`: so many operations of this name (`fault::NAMES`), counted from 0, fail with this
-//!   number; 0: a write takes half of its bytes and says so, others are interrupted.
+//! - `POWERCUT_FAULT`: `OPERATION:FIRST:TIMES:ERRNO`: TIMES operations of this name (`fault::NAMES`), counted from 0, fail with
+//!   this number; 0: a write takes half of its bytes and reports that, others are interrupted.
 //!
-//! What is not recorded (writing through a mapping, links, O_SYNC) ends the process when it is tried below the folder, rather
-//! than being believed. Writes by io_uring are not seen: database files must not be written that way.
+//! Operations that are not recorded (writing through a mapping, links, O_SYNC) end the process when they are tried below the
+//! folder. Writes by io_uring are not seen: database files must not be written that way.
 //!
-//! Invariant: an operation and its record are one step among those of all threads, so that the journal's order is the disk's.
+//! Invariant: an operation and its record are one atomic step among those of all threads, so that the journal's order is the disk's.
 
 mod fault;
 mod journal;

@@ -1,11 +1,11 @@
 //! Regular expressions with PostgreSQL's syntax and rules.
 //!
-//! PostgreSQL wants the leftmost match, and of those the longest (or the shortest, when the first quantifier is
-//! non-greedy); the `regex` crate takes the first in the order of alternatives. Where the two may differ, it says where matches
-//! may start, and `divide` what they are and where their groups are. Parts:
+//! PostgreSQL wants the leftmost match, and of those the longest (or the shortest, when the first quantifier is non-greedy); the
+//! `regex` crate takes the first in the order of alternatives. Where the two may differ, the `regex` crate finds where matches
+//! may start, and `divide` finds the match and its groups. Parts:
 //!
 //! - `flags`, `lexer`, `parse`: a pattern as a tree;
-//! - `tree`: who prefers what;
+//! - `tree`: how a match is divided among the parts of a pattern;
 //! - `search`: the pattern in the `regex` crate;
 //! - `automaton`, `divide`: ends of matches, groups, back references, lookaround.
 

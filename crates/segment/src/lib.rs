@@ -7,11 +7,11 @@
 //! 1. A finished file never changes; a file without its tail was never finished and does not open.
 //! 2. Every byte is under a checksum or a known constant, checked before use: a damaged file is an error that names file and
 //!    block, never a wrong answer, a panic or an access out of bounds.
-//! 3. Content behind a right checksum is what a writer wrote. Layouts are bounds-checked all the same; that text is UTF-8
-//!    is not checked again.
-//! 4. Nothing here decides what is visible: versions are handed out with their CSN.
+//! 3. A block with a correct checksum holds bytes that a writer wrote. Layouts are bounds-checked all the same; UTF-8 is not
+//!    checked again.
+//! 4. This crate does not decide visibility: versions are returned with their CSN.
 //!
-//! The engine is the only caller. docs/design/segment.md has the bytes.
+//! The engine is the only caller. docs/design/segment.md defines the bytes.
 
 mod block;
 mod cache;

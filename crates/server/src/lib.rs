@@ -1,9 +1,10 @@
 //! The listener: accepts connections, authenticates them, and serves their sessions in turns. The only crate with sockets.
 //!
 //! Invariants:
-//! 1. Whatever a client sends costs at most its own connection.
-//! 2. Nothing of a session is touched before its client is authenticated.
-//! 3. Clients that are not authenticated keep nobody out (`newcomers`), and have authentication_timeout for all that they say.
+//! 1. A client can harm only its own connection.
+//! 2. A session's state is not touched before its client is authenticated.
+//! 3. Clients that are not authenticated cannot keep others out (`newcomers`), and must complete authentication within
+//!    authentication_timeout.
 //!
 //! Why threads that take turns rather than an async runtime: see "Decisions" in ARCHITECTURE.md.
 

@@ -1,9 +1,9 @@
-//! The server log: what the server tells whoever runs it, in PostgreSQL's three formats (stderr, csvlog, jsonlog).
+//! The server log: the server's messages to its operator, in PostgreSQL's three formats (stderr, csvlog, jsonlog).
 //!
 //! Invariants:
-//! 1. Whoever logs waits for the disk or for a reader of standard error at most `queue::PATIENCE`, and then not again before the writer
-//!    has got on: messages are lost instead, and the log says how many.
-//! 2. A password of CREATE ROLE and its kin never reaches the log (`redaction`).
+//! 1. A thread that logs waits for the disk or for a reader of standard error at most `queue::PATIENCE`, and not again before the
+//!    writer has made progress: messages are lost instead, and the log says how many.
+//! 2. A password of CREATE ROLE and similar statements never reaches the log (`redaction`).
 //! 3. A server without a log (an embedded one, a test, a simulation) starts no thread and writes nothing.
 //!
 //! Files are opened below log_directory and beside the data directory's own: none of them is a database file.

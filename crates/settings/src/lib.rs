@@ -1,10 +1,10 @@
 //! The settings of one session, and how transactions undo changes to them.
 //!
 //! Invariants:
-//! 1. `current` is what the session runs with; `session` is what `current` becomes when the transaction commits. They differ
+//! 1. `current` holds the value in force; `session` holds the value that `current` gets when the transaction commits. They differ
 //!    only while a SET LOCAL is in force.
-//! 2. Each level (the outermost, which is the transaction; each savepoint) remembers both as they were when the level first changed the
-//!    setting, so that rolling back a level is putting those back.
+//! 2. Each level (the outermost, which is the transaction; each savepoint) remembers both as they were when the level first
+//!    changed the setting, so that rolling back a level restores them.
 
 pub mod check;
 pub mod configuration;

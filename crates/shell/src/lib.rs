@@ -1,13 +1,13 @@
-//! What people type at: `melba sql`, a shell on any server of PostgreSQL's protocol, or on a data directory that this process serves, and
-//! `melba import`, which makes tables of files, and `melba demo`, which shows what a database does.
+//! The interactive commands: `melba sql`, a shell on any server of PostgreSQL's protocol or on a data directory that this process
+//! serves; `melba import`, which creates tables from files; and `melba demo`, which shows what a database does.
 //!
-//! 1. It is a client (`connection`) and knows nothing of the server's insides.
-//! 2. Values that are shown on a terminal never control it (`escape`).
+//! 1. It is a client (`connection`) and knows nothing of the server's internals.
+//! 2. Values shown on a terminal never control it (`escape`).
 //! 3. Ctrl-C ends a statement, never the shell (`interrupts`).
 //!
-//! `scan` cuts what is read (`input`, `editor`) into statements and backslash commands; `query` and `copy` run statements, `command` and
-//! `describe` commands; `format` writes results to `output`. `shell` is what they share, `sql` the
-//! command line. `import` and `demo` use `connection` alone.
+//! `scan` splits the input (`input`, `editor`) into statements and backslash commands; `query` and `copy` run statements,
+//! `command` and `describe` commands; `format` writes results to `output`. `shell` is the state they share, `sql` the command
+//! line. `import` and `demo` use `connection` alone.
 
 mod command;
 mod commands;

@@ -1,5 +1,5 @@
-//! SQL under simulation: several sessions of `sql` over the simulated disk, on one thread, chosen by a seed, with crashes and failing disks;
-//! what is left of their transactions is judged by `melba_workload`. docs/design/simulation.md says what is simulated.
+//! SQL under simulation: several sessions of `sql` over the simulated disk, on one thread, chosen by a seed, with crashes and
+//! failing disks; `melba_workload` checks what remains of their transactions. docs/design/simulation.md says what is simulated.
 
 mod client;
 mod trace;

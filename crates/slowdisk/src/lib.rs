@@ -1,9 +1,9 @@
 //! A library that is preloaded into a server (LD_PRELOAD), Melba, PostgreSQL or MySQL alike, and makes its disk as slow as those of
 //! rented machines: every fsync, fdatasync, syncfs, msync that waits, and every write that is synchronous by itself (O_SYNC, O_DSYNC,
-//! RWF_SYNC, RWF_DSYNC) takes a given time at least. The call happens first; what is missing then is slept.
+//! RWF_SYNC, RWF_DSYNC) takes a given time at least. The call happens first; the thread then sleeps for the missing time.
 //!
-//! How long is read, at each call, from the file that `SLOWDISK` names, so that it can be changed while the server runs (`melba lab
-//! --sync-delay`). Without the variable the library does nothing; a file that cannot be used ends the process. Four numbers,
+//! The time is read, at each call, from the file that `SLOWDISK` names, so that it can be changed while the server runs (`melba
+//! lab --sync-delay`). Without the variable the library does nothing; a file that cannot be used ends the process. Four numbers,
 //! little-endian, in nanoseconds:
 //!
 //! ```text

@@ -1,16 +1,16 @@
-//! Rows that do not fit: what operators do when they would hold more than work_mem, or than the server has left.
+//! Rows that do not fit: operators use this crate when they would hold more than work_mem, or than the server has left.
 //!
 //! Every operator that keeps rows counts them in a `Held` of its query. When that would exceed the operator's target (work_mem,
-//! for hash tables times hash_mem_multiplier), or the budget of all queries, the rows go to a temporary file. Where nobody has said
-//! what work_mem is, an operator holds more than its target as long as half of that budget is left for others (`Resources::holds`).
+//! for hash tables times hash_mem_multiplier), or the budget of all queries, the rows go to a temporary file. If work_mem was not
+//! set, an operator holds more than its target as long as half of that budget is left for others (`Resources::holds`).
 //! - `Sorter` writes sorted runs and merges them,
 //! - `Partitions` splits rows by the hash of a key, so that each part can be handled alone,
-//! - `Store` keeps rows in the order they came, to be read again from any place.
+//! - `Store` keeps rows in their order of arrival, to be read again from any place.
 //!
 //! Invariants:
-//! 1. All of them write `Run`s of batches in one format (`codec`), which nothing but this module reads.
-//! 2. What an operator answers does not depend on whether it spilled, but for the order of rows that nobody asked to be ordered.
-//! 3. Rows that were split and fit the target after all stay in memory where the operator says so (`Partitions::in_memory`).
+//! 1. All of them write `Run`s of batches in one format (`codec`), which only this module reads.
+//! 2. An operator's result does not depend on whether it spilled, except for the order of rows without an ORDER BY.
+//! 3. Rows that were split but fit the target after all stay in memory if the operator asks for that (`Partitions::in_memory`).
 //! 4. Buffers of readers and writers are bounded by the operator's target and are not counted.
 
 mod codec;

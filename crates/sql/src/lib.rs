@@ -1,11 +1,11 @@
-//! Sessions: what a connection asks for is parsed, analyzed, planned and executed.
+//! Sessions: parse, analyze, plan and execute the requests of a connection.
 //!
 //! ```text
 //! text -> melba_parse -> melba_analyze (melba_tree::Query) -> melba_plan::Plan -> melba_execute (batches)
 //!                     \-> ddl, copy (utility statements: catalog changes, bulk transfers)
 //! ```
 //!
-//! `session` holds a connection's state and drives the stages; the server calls nothing else, but opens a `cluster`.
+//! `session` holds a connection's state and drives the stages. Besides it, the server only opens a `cluster`.
 
 pub mod session;
 

@@ -1,13 +1,13 @@
-//! The store: where the committed versions of tables and indexes are, in memory and in segment files, and the manifest that
-//! names those files.
+//! The store: holds the committed versions of tables and indexes, in memory and in segment files, and the manifest that names
+//! those files.
 //!
-//! A tree's newest versions are in memory tables, all others in segments (`levels`). Whoever writes versions (commits, flushes, merges,
-//! recovery) is in the engine; here is what they write to, and what readers look into. The engine's error is here, too, and the
-//! memory and temporary files of queries, for they are what all of it is built upon.
+//! A tree's newest versions are in memory tables, all others in segments (`levels`). The writers of versions (commits, flushes,
+//! merges, recovery) are in the engine; they write to the structures of this crate, and readers search them. The engine's error
+//! type and the memory and temporary files of queries are also here, because all of the engine is built upon them.
 //!
 //! Invariants:
-//! 1. Levels are replaced as a whole: a reader keeps those that it found.
-//! 2. A file is removed only when nobody reads it, the manifest does not name it, and replay would not link it.
+//! 1. Levels are replaced as a whole: a reader keeps the levels that it found.
+//! 2. A file is removed only when no reader uses it, the manifest does not name it, and replay would not link it.
 
 mod chain;
 mod dense_work;

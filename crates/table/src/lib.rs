@@ -1,14 +1,14 @@
-//! Tables as statements write them: constraints checked, indexes kept, foreign keys followed.
+//! Writes rows to tables: checks constraints, maintains indexes, follows foreign keys.
 //!
 //! A `TableTarget` is compiled once from the catalog and shared by the executions of a plan; a `TableWriter` is one
 //! statement's use of it.
 //!
 //! Invariants:
 //! 1. A row is in the table's tree exactly when it has one entry in every index tree whose predicate it satisfies.
-//! 2. A unique key is locked (`Transaction::claim_key`; many at once: `IndexLoad`) before it is looked for, and stays locked to the
-//!    end of the transaction, so two transactions can never both find it free.
+//! 2. A unique key is locked (`Transaction::claim_key`; many at once: `IndexLoad`) before it is searched for, and stays locked to
+//!    the end of the transaction, so two transactions can never both find it free.
 //! 3. Foreign keys are checked against the newest committed state, under row locks, after the statement's own changes.
-//! 4. What waits to be checked takes memory that is counted, or little: rows are known by ranges of ids.
+//! 4. Pending checks take memory that is counted, or little memory: rows are recorded as ranges of ids.
 
 mod batch;
 mod changes;

@@ -1,8 +1,8 @@
-//! What the storage engine's threads share state by, and how they wait: locks and atomic numbers that a model checker may stand in
-//! for, places to sleep, and the scheduler that hears of a wait before it begins.
+//! How the storage engine's threads share state and wait: locks and atomics that a model checker can replace, wait
+//! cells and queues, and the scheduler that is notified before a thread waits.
 //!
-//! Invariant: whoever may block for longer than a mutex is held needs a `Scheduler`. There is no other way to sleep, to wait for
-//! another thread or to start one (`cargo xtask tidy` looks for those of the standard library).
+//! Invariant: code that may block for longer than a mutex is held needs a `Scheduler`. There is no other way to sleep, to wait
+//! for another thread or to start one (`cargo xtask tidy` searches for those of the standard library).
 
 #[cfg(feature = "shuttle")]
 pub mod checker;

@@ -1,8 +1,8 @@
-//! Codecs for large values: what compresses one value, one block or many values together (`dense`), and what says beforehand that
-//! trying is useless.
+//! Codecs for large values: they compress one value, one block or many values together (`dense`), and predict when trying is
+//! useless.
 //!
 //! Invariants:
-//! 1. Every decoder writes at most what its caller's buffer holds and reads at most its input, whatever the input is.
+//! 1. Every decoder writes at most its caller's buffer and reads at most its input, whatever the input is.
 //! 2. Contexts are reused per thread: neither compressing nor decompressing allocates in the steady state.
 
 pub mod ahead;

@@ -1,8 +1,7 @@
 //! A transaction as SQL sees it: the engine's transaction together with the catalog changes it has made so far.
 //!
 //! Invariants:
-//! 1. Statements read the catalog through `catalog()`: the newest committed snapshot, with this transaction's own changes on
-//!    top once it has made some.
+//! 1. Statements read the catalog through `catalog()`: the newest committed snapshot, plus this transaction's own changes.
 //! 2. Catalog rows reach the engine only in `commit`, in the same WAL record as the rest of the transaction, and the new
 //!    snapshot is published after the commit is visible and before its locks are released.
 //! 3. A committed catalog has no two objects of one name: new names are locked (`names`).

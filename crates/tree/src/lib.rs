@@ -1,9 +1,9 @@
 //! Analyzed statements: what `analyze` produces, `deparse` prints and `plan` consumes.
 //!
-//! The shape follows PostgreSQL's Query and primnodes, because PostgreSQL's rules (and its printed form of views) are
-//! stated in those terms. Every expression knows its type; every function, operator and relation is an OID. Invariants:
-//! 1. A tree holds no names that must be looked up again, but for aliases and output column names.
-//! 2. `Expr::Var` of level 0 refers to `Query::range_table` of the query it stands in; level n to the n-th query outwards.
+//! The shape follows PostgreSQL's Query and primnodes, because PostgreSQL's rules (and its printed form of views) are stated in
+//! those terms. Every expression has a type; every function, operator and relation is an OID. Invariants:
+//! 1. A tree holds no names that must be looked up again, except aliases and output column names.
+//! 2. `Expr::Var` of level 0 refers to `Query::range_table` of its own query; level n to the n-th query outwards.
 
 mod dependencies;
 mod json;

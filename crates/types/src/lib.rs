@@ -3,7 +3,7 @@
 //! Invariants:
 //! 1. A `Datum` is physical: `date` is `Int4`, `timestamp` is `Int8`. Which SQL type a datum has is always known
 //!    statically from the expression or column that produced it, never from the datum.
-//! 2. Everything here is pure: no I/O, no clock, no global mutable state but that of `limits`.
+//! 2. Everything here is pure: no I/O, no clock, no global mutable state except in `limits`.
 
 pub mod array;
 mod batch;

@@ -1,11 +1,11 @@
 //! Files, time and randomness behind traits, so that the simulator can drive the whole engine: the operating system's
-//! (`OsDirectory`), one that forgets what was not synced (`MemoryDirectory`), and one that fails (`FaultyDirectory`). Above any of them
-//! `PooledDirectory` bounds how many files are open, and `OverlayDirectory` keeps to itself what is written.
+//! (`OsDirectory`), one that forgets what was not synced (`MemoryDirectory`), and one that fails (`FaultyDirectory`). Above any
+//! of them `PooledDirectory` bounds the number of open files, and `OverlayDirectory` keeps writes to itself.
 //!
 //! Invariants:
 //! 1. Nothing above this crate opens a file, reads a clock or draws a random number by other means.
-//! 2. `sync` and `sync_names` either make everything before them durable or fail; after a failure nothing is known, and the
-//!    caller must poison itself rather than retry.
+//! 2. `sync` and `sync_names` either make everything before them durable or fail. After a failure the state of the disk is
+//!    unknown, and the caller must poison itself rather than retry.
 
 mod faulty;
 mod manual;

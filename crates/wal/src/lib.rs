@@ -4,16 +4,16 @@
 //! 1. A record's LSN is its byte position in the log; records are contiguous, and a file holds whole records only.
 //! 2. A file is begun only after everything before it is durable. So only the last file may end in a torn record, and a gap
 //!    anywhere else is corruption.
-//! 3. Recovery never appends to a file that existed before: bytes of lost records may lie beyond the end of what is valid,
-//!    and must not be taken for records again.
-//! 4. After a failed write or sync nothing is acknowledged any more. A full disk fails `reserve`, before anything is appended.
-//! 5. A batch is written only after the one before it is durable, and its first record says so: what is not whole before such a
-//!    record is damage, and an error.
+//! 3. Recovery never appends to a file that existed before: bytes of lost records may lie beyond the valid end and must not be
+//!    read as records.
+//! 4. After a failed write or sync no further record is acknowledged. A full disk fails `reserve`, before anything is appended.
+//! 5. A batch is written only after the one before it is durable, and its first record says so: an incomplete record before such
+//!    a record is damage, and an error.
 //!
-//! 6. A file has its header before it has its name, and is named before the one before it says that it has ended: so a file that is
-//!    missing is missed, but for the first of a start, which the engine's manifest knows.
+//! 6. A file gets its header before its name, and its name before the previous file says that it has ended: so a missing file is
+//!    detected, except the first file of a start, which the engine's manifest names.
 //!
-//! The engine is the only caller. docs/design/wal.md has the bytes.
+//! The engine is the only caller. docs/design/wal.md defines the bytes.
 
 mod error;
 mod follow;

@@ -1,12 +1,12 @@
-//! Transactions whose effect is known, and the judge of what a crash has left of them.
+//! Transactions whose effect is known, and the check of their effects after a crash.
 //!
-//! Several sessions change what is their own (rows that refer to each other, tables of their own, large objects) and move
-//! amounts between accounts that all of them share. Each transaction also leaves a row in `ledger`, so that afterwards the database tells
-//! which transactions it has; what else it has follows from them by a model (`State`). A deferred trigger copies that row to `journal` at
-//! the commit, with the number of children that the session has then. Nothing here knows how a server is
-//! asked (`Connection`), nor how its end comes about.
+//! Each of several sessions changes its own data (rows that refer to each other, tables, large objects) and moves amounts between
+//! accounts that all of them share. Each transaction also inserts a row into `ledger`, so that afterwards the database tells
+//! which transactions it has; a model derives the rest of its contents from them (`State`). A deferred trigger copies that row to
+//! `journal` at the commit, with the number of children that the session has then. This crate does not know how statements reach
+//! a server (`Connection`), nor how the server ends.
 //!
-//! Invariant: a session's transactions are one after the other, and the next one is made from the state that those before it have left.
+//! Invariant: a session runs its transactions one after the other, and chooses the next one from the state that those before it have left.
 
 mod generate;
 mod history;
