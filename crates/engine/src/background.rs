@@ -1,4 +1,4 @@
-//! Background work, a step at a time: what the engine's threads loop over, and what writers do themselves where there are none.
+//! Background work in steps: the engine's threads run them in a loop, and writers run them where there are no threads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const IDLE: Duration = Duration::from_millis(20);
 /// A writer that waits for the row store looks at it this often.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Background work that can be done a step at a time: what the threads of `start_background` loop over.
+/// Kinds of background steps; each thread of `start_background` repeats one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackgroundStep {
     /// Writes and syncs what waits in the log's memory.
@@ -31,7 +31,7 @@ pub enum BackgroundStep {
     LogFile,
     /// One step of a flush that is due or in progress.
     Flush,
-    /// One slice of a merge that pays, and the removal of files that nobody needs.
+    /// One slice of a merge that pays, and the removal of unused files.
     Merge,
 }
 
@@ -103,7 +103,7 @@ impl Background {
         }
     }
 
-    /// One step of any kind; a flush in progress goes before merges.
+    /// One step of any kind; a flush in progress comes before merges.
     pub fn run_once(&self) -> bool {
         let log = || self.pipeline.log.is_writer_due() && self.run_log_step();
         log() || self.run_log_file_step() || self.run_flush_step() || self.run_merge_step()
@@ -118,8 +118,8 @@ impl Background {
         }
     }
 
-    /// The body of a thread that does one kind of step. Making values dense gives way to whoever wants the processors, unless
-    /// a statement waits for it, or writers for merges that come behind it.
+    /// The body of a thread that repeats one kind of step. Making values dense yields to other work for the processors, unless a
+    /// statement waits for it, or writers wait for merges that come after it.
     pub fn work_until_stopped(self: &Arc<Self>, step: BackgroundStep) {
         if step != BackgroundStep::Merge {
             return self.repeat_until_stopped(step);
@@ -212,7 +212,7 @@ impl Background {
         Ok(())
     }
 
-    /// Lets a writer wait, or work when nobody else does.
+    /// Lets a writer wait, or do the work itself if there are no threads for it.
     pub fn throttle(&self, wait: Duration) {
         if wait < WAIT_MIN || self.runtime.is_poisoned() {
             return;

@@ -1,13 +1,13 @@
-//! A copy of the database while it runs, and a database made from such a copy.
+//! A copy of the database while it runs, and a database created from such a copy.
 //!
-//! A copy is a state of the manifest, the segment files that it names, and the log from where that state is replayed: what a crash would
-//! leave, so that the ordinary recovery makes a database of it. Until a `Backup` is dropped none of those files is removed.
+//! A copy is a state of the manifest, the segment files that it names, and the log from that state's replay point on: the same as
+//! after a crash, so that the ordinary recovery opens it. Until a `Backup` is dropped none of those files is removed.
 //!
 //! Invariants:
-//! 1. The hold on files is taken before the state is: what the state names exists.
-//! 2. The state reflects commits before `end` only, which the log is durable up to: a log that ends there or later is enough.
-//! 3. Segments that commits linked since the state was written are named by the log, and are copied too.
-//! 4. Rows of trees that a crash empties (unlogged, in memory) are not in a copy.
+//! 1. Files are held before the state is taken: every file that the state names exists.
+//! 2. The state reflects only commits before `end`, up to which the log is durable: a log that ends there or later is enough.
+//! 3. Segments that commits linked after the state was written are named by the log, and are copied too.
+//! 4. A copy has no rows of trees that a crash empties (unlogged, in memory).
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ impl Backup {
         Ok(content)
     }
 
-    /// Durable bytes of the log from `from` on; none when there are no more. What lies before is not held any more.
+    /// Durable bytes of the log from `from` on; none at its end. The log before `from` is not held any more.
     ///
     /// # Errors
     /// Those of reading a file of the log.
@@ -169,7 +169,7 @@ fn damaged(at: Lsn) -> EngineError {
     EngineError::Corrupt { what: format!("the log has no whole record at {at}") }
 }
 
-/// What a restored database begins with.
+/// The initial content of a restored database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The log ends here.
@@ -180,8 +180,8 @@ pub struct Restored {
 
 /// Writes log and manifest of a copy, whose segments are there already, into a folder: the next start recovers it.
 ///
-/// `log` gives the copy's log, in pieces from the state's replay point on. It is taken up to `until`, or as far as it goes, and must go
-/// as far as `least`. `database`: the number of the new database, whose log is another one from there on.
+/// `log` returns the copy's log, in pieces from the state's replay point on. It is read up to `until` or its end, and must reach
+/// `least`. `database`: the number of the new database, whose log differs from there on.
 ///
 /// # Errors
 /// `Corrupt` for a log that is damaged or ends before `least`; those of `log`; failures to write.

@@ -1,4 +1,4 @@
-//! The engine as those above see it, beside sessions and transactions.
+//! The engine's API beside sessions and transactions.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Engine {
         Session::open(&self.shared)
     }
 
-    /// Begins a transaction in a session of its own (tools, tests, bootstrap).
+    /// Begins a transaction in a new session (tools, tests, bootstrap).
     pub fn begin(&self, isolation: Isolation) -> Result<Arc<Transaction>> {
         self.begin_in(&self.session()?, isolation)
     }
@@ -164,7 +164,7 @@ impl Engine {
         let mut manifest = store.manifest();
         manifest.reserve(&edits, 0)?;
         let installed = manifest.install(&edits);
-        // Whatever the outcome, nothing may follow it.
+        // Nothing may follow, whether it succeeded or failed.
         runtime.shut_down();
         installed
     }
@@ -190,7 +190,7 @@ impl Engine {
         synced.map_err(|e| runtime.poison(e))
     }
 
-    /// What happened to the log since the engine was opened.
+    /// Counts of the log's writes and syncs since the engine was opened.
     pub fn log_statistics(&self) -> WalStatistics {
         self.shared.pipeline.log.wal.statistics()
     }
@@ -200,7 +200,7 @@ impl Engine {
         &*self.shared.runtime.scheduler
     }
 
-    /// What a table's tree or its toast tree has of dense columns: see `DenseStatistics`. Reads some blocks of each.
+    /// The dense columns of a table's tree or its toast tree: see `DenseStatistics`. Reads a few blocks of each.
     ///
     /// # Errors
     /// Those of reading.
@@ -243,8 +243,7 @@ impl Engine {
         self.shared.queries.scans.sum(wanted)
     }
 
-    /// What transactions have done to a table's rows since the engine was opened; of those that were rolled back, bulk loads are not
-    /// counted.
+    /// Counts of the row changes by transactions since the engine was opened; bulk loads that were rolled back are not counted.
     pub fn tree_row_counts(&self, tree: TreeId) -> RowCounts {
         self.shared.store.tree(tree).map_or(RowCounts::default(), |t| t.changed.read())
     }
@@ -254,7 +253,7 @@ impl Engine {
         self.shared.queries.temp.counters()
     }
 
-    /// What queries hold, and what they may.
+    /// The memory that queries hold, and their limit.
     pub fn query_memory(&self) -> &Arc<MemoryBudget> {
         &self.shared.queries.memory
     }
@@ -283,7 +282,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Like a crash, but for threads that would go on: a clean stop is `shutdown`.
+        // Like a crash, except that threads are stopped: a clean stop is `shutdown`.
         self.stop_background();
     }
 }

@@ -1,4 +1,4 @@
-//! What background work tells whoever runs the engine.
+//! Events that background work reports to the program that runs the engine.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub enum BackgroundEvent {
 /// Hears of events on the thread where they happen.
 pub type EventWatch = dyn Fn(&BackgroundEvent) + Send + Sync;
 
-/// Where events go; nowhere at first.
+/// The receiver of events; none at first.
 #[derive(Default)]
 pub(crate) struct Events(OnceLock<Box<EventWatch>>);
 

@@ -1,9 +1,9 @@
-//! Flush: the row store's versions become segments, and the log before them superfluous.
+//! Flush: writes the row store's versions to segments, so that the log before them is not needed any more.
 //!
 //! Steps, each run by `Engine::run_once`:
 //! 1. Freeze: every tree's active memory table becomes the frozen one, and an empty one takes its place.
 //! 2. When every commit that may be in the frozen tables is visible, each table is written into segments.
-//! 3. Install: one manifest record adds the segments and moves the point where replay begins; then the frozen tables go.
+//! 3. Install: one manifest record adds the segments and moves the replay point; then the frozen tables are dropped.
 //!
 //! Invariants:
 //! 1. Every commit whose record begins before the new replay point is wholly in the frozen tables or older.
@@ -37,10 +37,11 @@ const LOG_BYTES_MIN: u64 = 32 << 20;
 
 /// When nothing else happens, a row store is flushed that is filled to 1/IDLE_SHARE.
 const IDLE_SHARE: u64 = 16;
-/// The same holds when its rows are one in HIDDEN_SHARE of those in a tree's segments, which merges rewrite then, and these take so many bytes.
+/// The same holds when its rows are at least 1/HIDDEN_SHARE of those in a tree's segments, which merges then rewrite, and these
+/// take at least HIDDEN_BYTES_MIN bytes.
 const HIDDEN_SHARE: u64 = 8;
 const HIDDEN_BYTES_MIN: u64 = 64 << 10;
-/// All trees are looked at for that, of which there may be many.
+/// The check visits all trees, of which there may be many.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// Room in the manifest for files that come while a flush is installed.
 const SPARE_FILES: usize = 1000;
@@ -82,7 +83,7 @@ pub(crate) struct Flusher {
     /// Is told which trees have new segments.
     merger: Arc<Merger>,
     current: Mutex<Option<Flush>>,
-    /// When it was last looked at what rows in memory hide, and the newest commit then.
+    /// Time of the last check of rows that memory hides, and the newest commit then.
     looked_at: Mutex<(Duration, Csn)>,
 }
 
@@ -117,9 +118,9 @@ impl Flusher {
         self.step_locked(&mut self.current.lock(), false)
     }
 
-    /// Flushes everything that is committed by now, so that replay begins after it. Changes that a transaction moved into
-    /// segments of its own are linked behind the row store, which must hold no older version of them then, and neither must
-    /// what recovery puts into it. None is added meanwhile, for the transaction holds the rows' locks.
+    /// Flushes everything committed so far, so that replay begins after it. Changes that a transaction moved into private
+    /// segments are linked behind the row store, so neither the row store nor recovery may then put older versions of them before
+    /// these segments. None is added meanwhile, because the transaction holds the rows' locks.
     pub fn flush_committed(&self) -> Result<()> {
         let end = self.pipeline.log.wal.end();
         let mut first = true;
@@ -252,14 +253,14 @@ impl Flusher {
         )
         .dense_columns(tree.dense_columns.load(Ordering::Relaxed));
         let mut versions: Vec<&Chain<Option<RowBytes>>> = Vec::new();
-        // Rows behind all others get segments of their own, which lie on nothing and need no merge.
+        // Rows behind all others get separate segments, which overlap no other run and need no merge.
         let mut old_end = levels.runs.iter().map(|r| r.reader.meta().row_id_max).max();
         for (id, chain) in frozen.map.read().iter() {
             if old_end.take_if(|end| *id > *end).is_some() {
                 output.cut()?;
             }
             collect(chain, &mut versions);
-            // What a segment has that cannot be read is unknown.
+            // The content of a segment that cannot be read is unknown.
             let bottom = !tree.is_damaged() && !may_have_row(&levels.runs, *id);
             keep.select(&mut versions, |v| v.csn, |v| !v.value.is_live(), bottom);
             for version in &versions {
@@ -309,7 +310,7 @@ impl Flusher {
                 TreeData::Index(t) => named_files(&t.levels.read().runs, known, whole),
             };
             if tree.is_damaged() {
-                // What cannot be opened stays where it was.
+                // Segments that cannot be opened stay in place.
                 files.retain(|f| !has_file(known, f));
                 files.extend(known);
                 files.extend(tree.damaged_files().iter().filter(|f| !has_file(known, f)));

@@ -1,13 +1,13 @@
-//! Building an index tree from entries in any order: they are sorted a piece at a time; pieces beyond the first become sorted runs
-//! in files, which are merged into segments in the end.
+//! Builds an index tree from entries in any order: they are sorted in pieces; pieces beyond the first become sorted runs in
+//! files, which are merged into segments at the end.
 //!
-//! Where threads are allowed, a full piece is sorted and written by a second one while the next is collected, and the final
-//! segments are made from ranges of keys, one a thread.
+//! Where threads are allowed, a second thread sorts and writes a full piece while the next is collected, and the final segments
+//! are written from ranges of keys, one per thread.
 //!
 //! Invariants:
 //! 1. Nothing is visible before `finish` has handed all segments to the transaction; a builder that is dropped leaves no files.
 //! 2. Two equal keys of a unique index are found, also where they meet between two pieces or two threads.
-//! 3. The segments of a load (`index_load`) have either entries whose keys must be unique or such whose keys may repeat.
+//! 3. The segments of a load (`index_load`) hold either entries whose keys must be unique or entries whose keys may repeat, never both.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const THREADS_MAX: usize = 4;
 const SHARED_ENTRIES_MIN: usize = 1 << 15;
 /// Entries between two looks at the interrupt.
 const ENTRIES_PER_LOOK: usize = 1 << 12;
-/// Keys looked at in each run, or in the piece, to divide the work.
+/// Keys sampled from each run, or from the piece, to divide the work.
 const SAMPLES: usize = 32;
 
 /// A piece may be so large without asking the budget.
@@ -37,7 +37,7 @@ pub struct IndexBuilder {
     tree: Arc<Tree>,
     unique: Unique,
     piece: Piece,
-    /// What a piece may take now, and at most.
+    /// The size that a piece may have now, and at most.
     piece_bytes: usize,
     piece_bytes_max: usize,
     threads: usize,
@@ -227,7 +227,7 @@ impl IndexBuilder {
 
 impl Drop for IndexBuilder {
     fn drop(&mut self) {
-        // What the second thread writes goes with the builder.
+        // Files that the second thread writes are deleted with the builder.
         if let Some(sorting) = self.sorting.take() {
             let _ = sorting.thread.join(self.scheduler());
         }
@@ -245,7 +245,7 @@ struct Build<'a> {
     bounds: &'a [Vec<u8>],
 }
 
-/// All entries in segments, which go when they are not taken.
+/// All entries in segments, which are deleted unless they are taken.
 pub(crate) struct Built {
     /// In the order of their entries.
     pub runs: Vec<Arc<IndexRun>>,
@@ -257,7 +257,7 @@ pub(crate) struct Built {
 /// The entries between two bounds.
 #[derive(Default)]
 struct Part {
-    /// Files that go with the part, unless they are taken.
+    /// Files that are deleted with the part, unless they are taken.
     runs: Vec<Arc<IndexRun>>,
     repeating: Vec<Arc<IndexRun>>,
     duplicate: Option<Duplicate>,
@@ -270,7 +270,7 @@ struct Part {
 struct Outputs {
     entries: IndexOutput,
     repeating: IndexOutput,
-    /// Entries until the interrupt is looked at.
+    /// Entries until the next check for interrupts.
     until_look: usize,
 }
 

@@ -1,11 +1,11 @@
-//! Bulk loads into indexes that have entries already: COPY, INSERT ... SELECT and long INSERT ... VALUES.
+//! Bulk loads into indexes that already have entries: COPY, INSERT ... SELECT and long INSERT ... VALUES.
 //!
-//! The entries are sorted into segments as those of a new index are. The keys of a unique index are locked all at once then, by
-//! the segments themselves (`locks::loaded`), and compared with the index's entries in their common order, not looked up.
+//! The entries are sorted into segments like those of a new index. The segments themselves then lock the keys of a unique index
+//! all at once (`locks::loaded`), and the keys are compared with the index's entries in their common order, not looked up.
 //!
-//! What stands in the way of a key, another session's lock or an entry that is there, is looked into one key at a time, in the order of
-//! the rows, as single insertions would do it: `claim_key` waits where they would wait. Meanwhile the load holds no other of its
-//! keys, so it waits in no deadlock that they would not have.
+//! Obstacles, which are locks of other sessions and existing entries, are resolved one key at a time, in the order of the rows,
+//! as single insertions would do it: `claim_key` waits where they would wait. Meanwhile the load holds no other of its keys, so
+//! it cannot deadlock where they would not.
 //!
 //! Invariant: when `finish` has linked the segments, no other session has or gets one of their keys before the transaction ends.
 
@@ -116,11 +116,11 @@ impl Obstacles {
     }
 }
 
-/// What is in the way of keys that are lent, in the order of the rows.
+/// Obstacles to the keys that are lent, in the order of the rows.
 fn obstacles(txn: &Arc<Transaction>, keys: &LoadedKeys) -> Result<Vec<Obstacle>> {
     let mut found = Obstacles::default();
     locked(txn, keys, &mut found)?;
-    // Only now: what others have given back is applied.
+    // Only now: changes whose locks other sessions have released are applied.
     let (view, _pin) = txn.latest_view();
     for run in &keys.runs {
         existing(txn, view, keys.tree, run, &mut found)?;

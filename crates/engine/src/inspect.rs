@@ -1,4 +1,4 @@
-//! What is known of stored data without a transaction: estimates, checks, and what can be saved of damaged files.
+//! Information about stored data without a transaction: estimates, checks, and the salvage of damaged files.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use melba_vfs::Directory;
 use crate::engine::Engine;
 
 impl Engine {
-    /// What a table's segments say together of a column, counted from 0; `None` of an index, and of a column that no segment has.
-    /// Rows that are only in memory count for nothing.
+    /// The statistics of a column, counted from 0, over all of a table's segments; `None` for an index, and for a column that no
+    /// segment has. Rows that are only in memory are not counted.
     pub fn tree_column_estimate(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate> {
         let tree = self.shared.store.tree(tree).ok()?;
         let levels = tree.as_table()?.levels.read();
@@ -24,8 +24,8 @@ impl Engine {
         Some(ColumnEstimate::new(kind, chunks))
     }
 
-    /// Makes a damaged data directory openable that no engine has open, with what can still be read of it; answers what is lost.
-    /// It is changed: an overlay leaves the damaged files alone.
+    /// Makes a damaged data directory openable, with the data that can still be read; returns a list of the losses. No engine may
+    /// have it open. The directory is changed: an overlay protects the damaged files.
     ///
     /// # Errors
     /// `Corrupt` when the beginning of the manifest cannot be read.
@@ -33,8 +33,8 @@ impl Engine {
         crate::salvage::salvage(directory)
     }
 
-    /// Checks a data directory that no engine has open: manifest, every block of every segment, and the log. Answers how many
-    /// segments there are, and what is wrong.
+    /// Checks a data directory: manifest, every block of every segment, and the log. No engine may have it open. Returns the
+    /// number of segments and the problems found.
     pub fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<String>)> {
         crate::verify::verify(directory)
     }

@@ -1,4 +1,4 @@
-//! How an engine runs, and the sizes that follow from that.
+//! An engine's options, and the sizes derived from them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub struct EngineOptions {
     pub memory_bytes: u64,
     /// Memory that queries and write sets may hold, all sessions together.
     pub query_bytes: u64,
-    /// What a transaction's changes may take of it before they move into segments.
+    /// Bytes of it that a transaction's changes may take before they move into segments.
     pub write_set_bytes: usize,
     /// False: never waits for the disk; a crash of the machine may lose anything.
     pub fsync: bool,
@@ -24,17 +24,17 @@ pub struct EngineOptions {
     pub wal_file_bytes: u64,
     /// Rows of one statement and table (by `insert_batch`) after which further batches go straight into a segment.
     pub bulk_rows_min: usize,
-    /// Raw bytes of a segment, at most, about: what a merge rewrites at a time.
+    /// Raw bytes of a segment, at most, about: the amount that a merge rewrites at a time.
     pub segment_bytes: usize,
     /// Segments and temporary files that are kept open at a time, beside the few other files.
     pub open_files_max: usize,
-    /// Values of dense columns stay as they came when making them dense saves less than so many bytes a second.
+    /// Values of dense columns stay as they are when making them dense saves less than this many bytes a second.
     pub dense_gain_min_bytes: u64,
     /// How long reading a value of a dense block may take: sets the blocks' size.
     pub dense_read_budget: Duration,
 }
 
-/// What a merge holds of a column of an input, about.
+/// Bytes that a merge holds of a column of an input, about.
 const MERGE_COLUMN_BYTES: usize = 96 << 10;
 /// The least and the most inputs of a merge that may overlap.
 const MERGE_FAN_IN: (usize, usize) = (8, 32);
@@ -67,7 +67,7 @@ impl EngineOptions {
         (self.memory_bytes / 6).min(128 << 20)
     }
 
-    /// What memory tables may take, beside everything else.
+    /// Bytes that memory tables may take, beside everything else.
     pub(crate) fn memory_tables_bytes(&self) -> u64 {
         self.memory_bytes / 2
     }
@@ -77,7 +77,7 @@ impl EngineOptions {
         (self.query_bytes / 8).clamp(1 << 20, 64 << 20) as usize
     }
 
-    /// What a merge may hold of its inputs, all together.
+    /// Bytes that a merge may hold of all its inputs together.
     fn merge_bytes(&self) -> usize {
         (self.memory_bytes / 8) as usize
     }

@@ -1,4 +1,4 @@
-//! What all parts of an engine run by: the clock, the scheduler of the threads, and whether the engine still works.
+//! Services that all parts of an engine share: the clock, the scheduler of the threads, and whether the engine still works.
 
 use std::sync::Arc;
 

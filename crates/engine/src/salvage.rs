@@ -1,10 +1,10 @@
-//! `melba salvage`: what can still be read of a damaged database becomes one that opens.
+//! `melba salvage`: makes a database that opens from the readable data of a damaged one.
 //!
-//! It works in a folder that may be changed: an overlay, so that the damaged files stay as they are. Segments that cannot be read as a
-//! whole are written anew with the versions that can be, the log is cut where its readable beginning ends, and a new manifest names
-//! the result. Everything else is the ordinary start's business.
+//! It works in a folder that may be changed: an overlay, so that the damaged files stay as they are. Segments that cannot be read
+//! as a whole are rewritten with their readable versions, the log is cut at the end of its readable beginning, and a new manifest
+//! names the result. The ordinary start does the rest.
 //!
-//! What is lost may have replaced something older, which comes back then; index entries may be left whose rows are lost, which
+//! A lost version may have replaced an older one, which then reappears; index entries may be left whose rows are lost, which
 //! `Engine::drop_dangling_entries` removes.
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::options::EngineOptions;
 /// Rows that are given up together when one of them cannot be read.
 const ROWS_MIN: usize = 16;
 
-/// Makes a folder openable, and lists what is lost: nothing when there was no damage.
+/// Makes a folder openable, and lists the losses: none when there was no damage.
 ///
 /// # Errors
 /// `Corrupt` when not even the manifest's beginning can be read, which says which file is whose; failures of the file system.
@@ -40,7 +40,7 @@ pub(crate) fn salvage(directory: &Arc<dyn Directory>) -> Result<Vec<String>> {
     if salvage.losses.is_empty() {
         return Ok(Vec::new());
     }
-    // What was certain of the log is not any more.
+    // Facts that were certain about the log are not certain any more.
     state.log = None;
     state.records += 1;
     state.next_file = salvage.files.next_file();
@@ -134,7 +134,7 @@ impl Salvage {
             while let Ok(true) = found
                 && upper.is_none_or(|upper| cursor.key() < upper.as_slice())
             {
-                // Of one key the newest version comes first. What is out of order was read behind a damaged block.
+                // Of one key the newest version comes first. A version out of order was read behind a damaged block.
                 let is_next = last
                     .as_ref()
                     .is_none_or(|(key, csn)| key.as_slice() < cursor.key() || key == cursor.key() && *csn > cursor.csn());
@@ -269,7 +269,7 @@ impl Rows {
             Ok(data) => {
                 for (at, id) in data.row_ids.iter().enumerate() {
                     let csn = data.csns.get(at);
-                    // A segment's rows ascend, a row's versions descend; what does not is no row.
+                    // A segment's rows ascend, a row's versions descend; anything else is not a row.
                     if self.last.is_some_and(|(last, newer)| (last, std::cmp::Reverse(newer)) >= (*id, std::cmp::Reverse(csn))) {
                         self.lose(*id, *id, 1);
                         continue;

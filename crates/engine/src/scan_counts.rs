@@ -1,7 +1,7 @@
-//! How often trees were scanned, and how many rows or entries that gave.
+//! Counts the scans of trees, and the rows or entries they returned.
 //!
-//! Sessions count for themselves, behind a lock that nobody else takes but for who asks for the sums: a shared counter would be written by
-//! every processor for every statement.
+//! Each session counts for itself, behind a lock that only readers of the sums take besides it: every processor would write a
+//! shared counter for every statement.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -23,7 +23,7 @@ impl ScanCounts {
         self.rows += other.rows;
     }
 
-    /// What has come since other counts.
+    /// The increase since other counts.
     pub fn since(self, before: ScanCounts) -> ScanCounts {
         ScanCounts { scans: self.scans.saturating_sub(before.scans), rows: self.rows.saturating_sub(before.rows) }
     }
@@ -40,7 +40,7 @@ pub(crate) struct SessionScans(Mutex<Vec<(TreeId, ScanCounts)>>);
 #[derive(Default)]
 pub(crate) struct AllScans {
     live: Mutex<Vec<Weak<SessionScans>>>,
-    /// What sessions have handed on.
+    /// The counts that sessions have handed on.
     folded: Mutex<HashMap<TreeId, ScanCounts>>,
 }
 

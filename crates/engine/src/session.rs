@@ -23,7 +23,7 @@ pub struct Session {
     settings: Mutex<Settings>,
     /// Views that cursors hold beyond their statement.
     pub(crate) pins: Mutex<Pins>,
-    /// What the next transaction begins with.
+    /// The options with which the next transaction begins.
     pub(crate) next: Mutex<Next>,
     temp: Arc<TempUsage>,
     scans: Arc<SessionScans>,
@@ -41,7 +41,7 @@ struct Settings {
     commit_siblings: usize,
 }
 
-/// What a session's next transaction begins with.
+/// Options with which a session's next transaction begins.
 #[derive(Default)]
 pub(crate) struct Next {
     /// The buffers of the last one.
@@ -50,7 +50,7 @@ pub(crate) struct Next {
     pub ids: Range<u64>,
 }
 
-/// What keeps a session's snapshot slot occupied.
+/// The views that keep a session's snapshot slot occupied.
 #[derive(Default)]
 pub(crate) struct Pins {
     /// The running statement's view, or the whole transaction's.
@@ -96,7 +96,7 @@ impl Session {
         }))
     }
 
-    /// A session that goes on for this one, whose transaction stays with it until its end; `None`: it holds locks of its own.
+    /// A session that replaces this one, whose transaction stays with it until its end; `None`: this session holds session locks.
     pub fn successor(&self) -> Result<Option<Arc<Session>>> {
         if self.shared.locks.has_session_locks(self.slot) {
             return Ok(None);
@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// commit_delay and commit_siblings: how long a synchronous commit waits before it flushes the log for all, when at least
-    /// so many other transactions with changes are open and wait for no lock. No delay at first.
+    /// `siblings` other transactions with changes are open and wait for no lock. No delay at first.
     pub fn set_commit_delay(&self, delay: Duration, siblings: usize) {
         let mut settings = self.settings.lock();
         (settings.commit_delay, settings.commit_siblings) = (delay, siblings);
@@ -170,8 +170,8 @@ impl Session {
         f(&Committer { slot: self.slot, delay: &|| self.commit_delay() })
     }
 
-    /// Waits as long as its last commit asks for (`commit::pace`), which the next transaction would do otherwise. Nothing is locked
-    /// by the session yet. Without threads, whoever calls the background steps sees to it that they keep up.
+    /// Waits as long as its last commit asks for (`commit::pace`); otherwise the next transaction would wait. The session holds
+    /// no lock yet. Without threads, the caller of the background steps must run them often enough.
     pub fn throttle(&self) {
         if self.throttled_until.load(Ordering::Relaxed) != 0 {
             let until = Duration::from_micros(self.throttled_until.swap(0, Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! What sessions and background steps share: the engine's parts, put together.
+//! State that sessions and background steps share: the engine's parts, put together.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     next_txn: AtomicU64,
 }
 
-/// What queries hold beside their transaction.
+/// Resources of queries outside their transaction.
 pub(crate) struct Queries {
     pub memory: Arc<MemoryBudget>,
     pub temp: Arc<TempFiles>,
@@ -100,8 +100,7 @@ impl Shared {
         }
     }
 
-    /// Rows of memory tables have nowhere else to go, so there is a limit to them.
-    /// `more` are about to be added. Removing is always possible.
+    /// Rows of memory tables cannot be flushed, so they have a limit. `more` are about to be added. Removing is always possible.
     pub fn check_memory_tables(&self, writes: &WriteSet, more: usize) -> Result<()> {
         let own = (writes.memory_table_bytes + more) as u64;
         if own > 0 && self.store.memory_tables_bytes() + own > self.options.memory_tables_bytes() {

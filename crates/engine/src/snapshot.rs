@@ -1,9 +1,9 @@
-//! Which snapshots are in use: what versions must be kept.
+//! The snapshots in use, which decide which versions must be kept.
 //!
 //! Invariant: a slot holds the CSN of the oldest view its session uses, and a view is never used before its slot says so.
-//! `acquire` stores a CSN and looks again whether it is still the newest, so that whoever computes the oldest snapshot
-//! from the newest CSN and the slots (in that order) cannot miss it. An exported snapshot is adopted, forgotten and counted under
-//! one lock: it is protected by the list, by the slot of whoever adopted it before it was forgotten, or by both.
+//! `acquire` stores a CSN and looks again whether it is still the newest, so that a computation of the oldest snapshot from the
+//! newest CSN and the slots (in that order) cannot miss it. An exported snapshot is adopted, forgotten and counted under one
+//! lock: it is protected by the list, by the slot of a session that adopted it before it was forgotten, or by both.
 
 use crossbeam_utils::CachePadded;
 use melba_locks::SLOTS;
@@ -89,8 +89,8 @@ impl Snapshots {
         self.visible.store(csn.0, Ordering::SeqCst);
     }
 
-    /// A view of the newest visible state, protected by the slot. `pinned` is an older CSN that the slot must go on protecting;
-    /// `least` is an applied CSN that the view must show, be it visible or not.
+    /// A view of the newest visible state, protected by the slot. `pinned` is an older CSN that the slot must keep protecting;
+    /// `least` is an applied CSN that the view must show, visible or not.
     pub fn acquire(&self, slot: u32, pinned: Option<Csn>, least: Csn) -> Csn {
         let place = &self.slots[slot as usize];
         loop {
@@ -121,7 +121,7 @@ impl Snapshots {
         }
     }
 
-    /// Protects an exported snapshot by a slot, which goes on protecting `pinned`; false when it is not exported (any more).
+    /// Protects an exported snapshot by a slot, which keeps protecting `pinned`; false when it is not exported (any more).
     pub fn adopt(&self, slot: u32, csn: Csn, pinned: Option<Csn>) -> bool {
         let exports = self.exports.lock();
         let exported = exports.contains(&csn);

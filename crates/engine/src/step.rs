@@ -1,4 +1,4 @@
-//! Places of the commit where a test may plant a panic. Elsewhere they are nothing.
+//! Places of the commit where a test may plant a panic. In other builds they do nothing.
 
 /// A place where a test may plant a panic.
 #[cfg(not(test))]
@@ -23,7 +23,7 @@ pub(crate) fn step() {
     }
 }
 
-/// Plants a panic in this thread, behind so many steps; `None` takes it out. Answers whether one is still planted.
+/// Plants a panic in this thread after `after` steps; `None` removes it. Returns whether one is still planted.
 #[cfg(test)]
 pub(crate) fn plant_panic(after: Option<u32>) -> bool {
     STEPS_LEFT.replace(after).is_some()

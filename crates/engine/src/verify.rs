@@ -1,4 +1,4 @@
-//! `melba check`: every checksum of a data directory, offline; and whether indexes have what their tables have.
+//! `melba check`: checks every checksum of a data directory, offline, and whether indexes match their tables.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::commit::{Durability, decode};
 use crate::engine::Engine;
 use crate::view::Isolation;
 
-/// How many segments the manifest names, and what is wrong with them or the log. A damaged manifest is an error: nothing else
-/// can be judged then.
+/// The number of segments in the manifest, and the problems of them or the log. A damaged manifest is an error: nothing else can
+/// be checked then.
 pub(crate) fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<String>)> {
     let folder = |name| directory.subdirectory(name).map_err(|e| EngineError::io("open the data directory", e));
     let (segments, log) = (folder("segments")?, folder("wal")?);
@@ -51,8 +51,8 @@ pub(crate) fn verify(directory: &Arc<dyn Directory>) -> Result<(usize, Vec<Strin
 }
 
 impl Engine {
-    /// Compares each index with its table: every entry is of a row that is there, and, when `is_whole` says that the index has all rows,
-    /// every row has an entry. Answers what is wrong.
+    /// Compares each index with its table: every entry has a row, and, when `is_whole` says that the index has all rows, every
+    /// row has an entry. Returns the problems found.
     pub fn check_indexes(&self, is_whole: impl Fn(TreeId) -> bool) -> Vec<String> {
         let mut indexes: Vec<(TreeId, TreeId)> =
             self.shared.store.all_trees().iter().filter(|t| t.as_index().is_some()).map(|t| (t.table, t.id)).collect();

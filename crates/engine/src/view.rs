@@ -1,4 +1,4 @@
-//! What a statement sees, and how the statements of a transaction share it.
+//! A statement's view, and how the statements of a transaction share it.
 
 use melba_types::Csn;
 
@@ -7,11 +7,11 @@ use melba_types::Csn;
 pub enum Isolation {
     ReadCommitted,
     RepeatableRead,
-    /// What commits could have happened one after the other; see docs/design/isolation.md.
+    /// Results that serial execution could have given; see docs/design/isolation.md.
     Serializable,
 }
 
-/// What a statement sees: commits up to `csn`, and its own transaction's changes by commands before `command`.
+/// A statement's view: commits up to `csn`, and its own transaction's changes by commands before `command`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadView {
     pub csn: Csn,

@@ -1,4 +1,4 @@
-//! Since when there has been no commit, which is when more work is worth doing.
+//! The time since the last commit: when there has been none for a while, more background work is worth doing.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Step 2 of a commit: its changes become versions of the row store, and its segments part of their trees.
+//! Step 2 of a commit: its changes become versions in the row store, and its segments are linked to their trees.
 
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::write_set::{Link, PrivateRun, TreeHeads, What, WriteSet};
 const APPLY_BATCH: usize = 1024;
 /// Chains longer than this are thinned between snapshots, not only cut at the oldest.
 const CHAIN_LENGTH_MAX: usize = 16;
-/// Tombstones looked at for removal by a commit.
+/// Tombstones that a commit checks for removal.
 const GARBAGE_BATCH: usize = 256;
 
-/// Where a commit's changes go.
+/// The structures to which a commit's changes are applied.
 pub(crate) struct Apply<'a> {
     pub store: &'a Store,
     pub snapshots: &'a Snapshots,
@@ -171,7 +171,7 @@ impl Apply<'_> {
         self.store.account(tree, table, -(bytes as i64));
     }
 
-    /// Trees and sequences that the commit dropped. Their relation locks are held, so nobody reads them.
+    /// Trees and sequences that the commit dropped. Their relation locks are held, so no session reads them.
     pub fn forget_dropped(&self, writes: &WriteSet, tree_dropped: impl Fn(TreeId)) {
         for change in &writes.changes {
             match &change.what {

@@ -1,9 +1,9 @@
-//! The log of commits and sequences, and when it is written out: the log writer for asynchronous commits, commit_delay for
+//! The log of commits and sequences, and when it is flushed: by the log writer for asynchronous commits, after commit_delay for
 //! synchronous ones.
 //!
-//! The log writer flushes every `wal_writer_delay`, and at once when `wal_writer_flush_after` bytes wait. So a crash takes
-//! asynchronous commits of at most one delay and the time of one flush; PostgreSQL promises three delays. Commits are lost from the end only: the log has them in order.
-//! What synchronous commits have put into the log, they see to themselves: a flush of the log writer's would make them wait for two.
+//! The log writer flushes every `wal_writer_delay`, and at once when `wal_writer_flush_after` bytes wait. So a crash loses asynchronous
+//! commits of at most one delay and the time of one flush; PostgreSQL promises three delays. Only the last commits are lost: the log has
+//! them in order. Synchronous commits flush their own records: a flush by the log writer would make them wait for two.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) struct Log {
     /// Whether syncs reach the disk, but for files that a crash may take anyway.
     sync: SyncSwitch,
     pub writer: LogWriter,
-    /// Where the last record ends for which nobody waits.
+    /// The end of the last record that no session waits for.
     unawaited: AtomicU64,
     runtime: Arc<Runtime>,
 }
@@ -70,7 +70,7 @@ impl LogWriter {
         waiting > 0 && waiting >= self.flush_after.load(Ordering::Relaxed)
     }
 
-    /// An asynchronous commit has made it so many bytes of the log that wait.
+    /// An asynchronous commit has raised the unflushed bytes of the log to `waiting`.
     pub fn note_waiting(&self, waiting: u64) {
         if self.is_enough(waiting) && !is_planted(Plant::NoWake) {
             self.wake.notify();
@@ -123,13 +123,13 @@ impl Log {
         self.wal.end().0.saturating_sub(self.wal.durable().0)
     }
 
-    /// Nobody waits for the record that ends here: the log writer sees to it.
+    /// No session waits for the record that ends here: the log writer flushes it.
     pub fn note_unawaited(&self, end: Lsn) {
         self.unawaited.fetch_max(end.0, Ordering::Relaxed);
     }
 
-    /// Whether the log writer has something to do: there are records for which nobody waits, or whoever waits does nothing for
-    /// longer than its delay.
+    /// Whether the log writer has work: there are records that no session waits for, or the sessions that wait have not flushed
+    /// for longer than its delay.
     pub fn has_work(&self) -> bool {
         let durable = self.wal.durable().0;
         let is_stuck = self.writer.durable_seen.swap(durable, Ordering::Relaxed) == durable;
@@ -172,7 +172,7 @@ impl Log {
         is_due
     }
 
-    /// Takes over settings; true when syncs were switched on, and what was written before is still to be made durable.
+    /// Takes over settings; true when syncs were switched on, so that earlier writes must still be made durable.
     pub fn configure(&self, options: &EngineOptions) -> bool {
         self.writer.configure(options);
         let was_on = self.sync.set(options.fsync);

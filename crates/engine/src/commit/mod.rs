@@ -1,6 +1,6 @@
-//! Commits: what they put into the log, their order, their application, and how writers are slowed down.
+//! Commits: their log records, their order, their application, and how writers are slowed down.
 //!
-//! `Pipeline` knows the log, snapshots, locks and nothing of trees: what a commit's application is, it is told as a function.
+//! `Pipeline` knows the log, snapshots and locks but not trees: the application of a commit is a function that it is given.
 
 mod activity;
 mod apply;

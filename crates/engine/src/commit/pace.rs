@@ -1,9 +1,9 @@
-//! Writers pay for the background work that they cause: a commit that wrote waits a little before it returns, the longer the
-//! further flushes and merges lag behind, so that nothing ever has to stop and wait for them.
+//! Writers pay for the background work that they cause: a commit with changes waits a little before it returns, the longer the
+//! further flushes and merges lag behind, so that no writer ever has to stop until they catch up.
 //!
-//! The waiting comes after publication, with no lock held. How far the work lags is a number from 0 (not at all) to 1; the rate
-//! that it allows falls smoothly from any rate to none: `RATE * (1 - lag) / lag`. Whatever the machine can do, the lag settles where
-//! writers and background work are equally fast.
+//! The wait comes after publication, with no lock held. How far the work lags is a number from 0 (not at all) to 1; the rate that
+//! it allows falls smoothly from unlimited to none: `RATE * (1 - lag) / lag`. On any machine the lag settles where writers and
+//! background work are equally fast.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const LAG_MAX: f64 = 0.98;
 pub(crate) const WAIT_MIN: Duration = Duration::from_micros(100);
 /// The longest wait of one commit.
 pub(crate) const WAIT_MAX: Duration = Duration::from_millis(50);
-/// The longest wait for so many bytes: what is large takes its time anyway.
+/// The longest wait per this number of bytes: large changes take time anyway.
 pub(crate) const WAIT_MAX_FOR_BYTES: u64 = 1 << 20;
 /// Runs above the bottom may take this many tenths of the bottom's bytes before writers are slowed, and never more than the second.
 const ABOVE_TENTHS: (u64, u64) = (2, 6);
@@ -56,7 +56,7 @@ fn merge_lag(tree: &Tree, row_store_max: u64) -> f64 {
     above.saturating_sub(low) as f64 / (high - low) as f64
 }
 
-/// The wait for so many bytes at a lag.
+/// The wait after `bytes` written at a lag.
 fn wait_for(bytes: u64, lag: f64) -> Duration {
     if lag <= 0.0 {
         return Duration::ZERO;

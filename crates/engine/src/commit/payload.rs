@@ -1,4 +1,4 @@
-//! The payload of log records: what a commit did, or where a sequence is. docs/design/wal.md has the bytes.
+//! The payload of log records: the changes of a commit, or the position of a sequence. docs/design/wal.md defines the bytes.
 
 use std::sync::Arc;
 

@@ -1,14 +1,15 @@
 //! The commit pipeline.
 //!
-//! 1. In one short step under `Pipeline::state`: the CSN, the place in the log, and a place in the queue of commits in flight.
-//! 2. Application to the row store, in parallel. When a commit is applied, and all before it are, its locks on rows and keys go:
-//!    who takes them next will be behind it in the log. Other views than theirs do not see it yet.
+//! 1. In one short step under `Pipeline::state`: the commit gets its CSN, its place in the log, and its place in the queue of
+//!    commits in flight.
+//! 2. Application to the row store, in parallel. When a commit and all before it are applied, its locks on rows and keys are
+//!    released: the next holder will be behind it in the log. Only the views of such holders see it yet.
 //! 3. The log's flush, shared: one of the waiting commits leads and flushes for all (group commit).
 //! 4. Publication in CSN order: the visible CSN moves over all finished commits at the queue's front. A synchronous commit is
 //!    finished when it is applied and durable, an asynchronous one when it is applied.
 //!
-//! A panic before step 1 costs the transaction. From there on to step 4 it poisons the engine: no later commit could be published, for
-//! this one never will be. All who wait are woken, and hear of it.
+//! A panic before step 1 aborts the transaction. From there to step 4 it poisons the engine: no later commit could be published,
+//! because this one never will be. All waiting sessions are woken with the error.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub(crate) struct Started {
     is_empty: bool,
 }
 
-/// What must have become durable, or visible, before a commit returns, beside its own record.
+/// The positions that must be durable, or visible, before a commit returns, beside its own record.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Needs {
     /// The log up to here, also when nothing was written (nextval).
@@ -91,7 +92,7 @@ impl State {
     }
 }
 
-/// CSN order and what is in flight.
+/// CSN order and the commits in flight.
 pub(crate) struct Pipeline {
     state: Mutex<State>,
     pub log: Arc<Log>,
@@ -108,7 +109,7 @@ pub(crate) struct Committer<'a> {
     pub delay: &'a dyn Fn() -> (Duration, usize),
 }
 
-/// What a commit is, to the pipeline.
+/// A commit as the pipeline sees it.
 pub(crate) struct Record<'a> {
     /// Its payload in the log, for which there is room; empty: nothing of it is logged.
     pub payload: &'a mut Vec<u8>,
@@ -225,7 +226,7 @@ impl Pipeline {
     fn put_in_order(&self, record: &mut Record<'_>) -> Result<(Csn, Lsn, Lsn)> {
         let crc = melba_wal::payload_crc(record.payload);
         let mut state = self.state.lock();
-        // Behind a panic in here the order has a gap, or the log a record too many: nobody may follow.
+        // After a panic in here the order has a gap, or the log a record too many: no commit may follow.
         let _gap = PoisonOnPanic(&self.runtime);
         self.runtime.check_poison()?;
         if state.next_csn > melba_wal::CSN_MAX {
@@ -290,7 +291,7 @@ impl Pipeline {
         }
     }
 
-    /// What follows publication.
+    /// The steps after publication.
     pub fn end_commit(&self, started: &Started, durability: Durability) -> Result<()> {
         if started.csn.0.is_multiple_of(8) {
             self.snapshots.compute_oldest();
@@ -305,7 +306,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Sees an applied commit published, leading a flush of the log if one is needed and nobody does.
+    /// Waits until an applied commit is published; leads a flush of the log if one is needed and no session leads one.
     fn finish_commit(&self, committer: &Committer<'_>, csn: Csn, needed: Lsn) -> Result<()> {
         let cell = &self.locks.sessions[committer.slot as usize].publish_cell;
         let _in_order = InOrder(self);
@@ -356,7 +357,7 @@ impl Pipeline {
         }
     }
 
-    /// Moves the applied CSN as far as it may; returns whose locks go now.
+    /// Moves the applied CSN as far as possible; returns the turns whose locks are now released.
     fn note_applied(&self, state: &mut State) -> Vec<ReleaseTurn<'_>> {
         let mut releases = Vec::new();
         while let Some(commit) = state.queue.get_mut(state.applied).filter(|c| c.applied) {

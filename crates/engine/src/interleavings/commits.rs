@@ -6,7 +6,7 @@ use super::*;
 
 const BOTH: [Durability; 2] = [Durability::Sync, Durability::Async];
 
-/// Two rows are set to one number each time: whoever sees one without the other sees a torn commit.
+/// Two rows are set to one number each time: a reader who sees one without the other sees a torn commit.
 fn commit_pairs(f: &Fixture, commits: usize) {
     for _ in 0..commits {
         let durability = choose(&BOTH);
@@ -129,8 +129,8 @@ fn deferred_commits_end_beside_others() {
     });
 }
 
-/// The sync that the log needs fails for one of them: nobody waits for ever, what was acknowledged is there, and nothing else is
-/// acknowledged any more.
+/// The sync that the log needs fails for one of them: every waiter ends, acknowledged commits are there, and no further commit is
+/// acknowledged.
 #[test]
 fn all_who_wait_hear_of_a_failed_flush() {
     check(|| {
@@ -156,8 +156,8 @@ fn all_who_wait_hear_of_a_failed_flush() {
     });
 }
 
-/// Rows that are locked with `commit_delay` and asynchronous commits behind synchronous ones: the order of publication is that of
-/// CSNs, and whoever is behind waits.
+/// Rows that are locked with `commit_delay` and asynchronous commits behind synchronous ones: commits are published in CSN order,
+/// and later ones wait.
 #[test]
 fn an_asynchronous_commit_waits_for_those_before_it() {
     check(|| {

@@ -1,4 +1,4 @@
-//! The log writer's thread beside commits: what it is woken for, how all hear of a flush that fails, how it stops.
+//! The log writer's thread beside commits: when it is woken, how all sessions learn of a failed flush, how it stops.
 
 use std::time::Duration;
 
@@ -64,8 +64,8 @@ fn a_log_writer_that_is_not_woken_is_found() {
     check_finds(Plant::NoWake, asynchronous_commits_reach_the_disk);
 }
 
-/// Whoever flushes, one sync fails: all who wait end, those that were told of success are there after a crash, and nothing is
-/// committed any more.
+/// One sync fails, whichever thread flushes: all waits end, commits reported as successful are there after a crash, and no commit
+/// follows.
 fn a_flush_fails() {
     let f = Fixture::with(sleeping_until_woken(), 4);
     f.faults.fail_once(&[Operation::Sync], choose(&[0, 1, 2, 3]));

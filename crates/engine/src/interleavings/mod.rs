@@ -1,9 +1,9 @@
-//! The engine's own code under a model checker for threads (shuttle, `melba_threads::checker`).
+//! The engine's code under a model checker for threads (shuttle, `melba_threads::checker`).
 //!
 //!     cargo test -p melba-engine --features shuttle,planted interleavings
 //!
-//! A scenario opens an engine over memory, without threads of its own, and runs a few of the checker's. That all of them end is part
-//! of each. What the checker takes as given is in `melba_threads`. Only these tests run with the feature.
+//! A scenario opens an engine over memory, without threads, and runs a few of the checker's threads. Each scenario checks that
+//! all of them end. `melba_threads` documents the checker's assumptions. Only these tests run with the feature.
 
 mod commits;
 mod locks;
@@ -90,7 +90,7 @@ impl Fixture {
         t.update(self.table, self.rows[row], &bytes(change(number(&before))))
     }
 
-    /// What a new life of the engine finds after a power cut that takes all that was not synced.
+    /// The rows that a reopened engine finds after a power cut that loses everything not synced.
     fn after_power_cut(&self) -> Vec<i64> {
         let disk = self.disk.after_power_cut(&mut || false);
         let engine = Engine::open(options(), disk, Arc::new(ManualClock::new())).expect("opens");

@@ -1,4 +1,4 @@
-//! Writers that wait for the background: a row store over its limit, flushes that fail and go on, an engine that stops meanwhile.
+//! Writers that wait for the background: a row store over its limit, flushes that fail and later succeed, an engine that stops meanwhile.
 
 use melba_vfs::Operation;
 
@@ -7,7 +7,7 @@ use super::*;
 /// A few commits fill it, twice over.
 const ROW_STORE_BYTES: u64 = 1000;
 const ROWS_A_COMMIT: i64 = 6;
-/// What a row takes there, at most.
+/// The size of a row there, at most.
 const ROW_BYTES: u64 = 250;
 
 fn small() -> EngineOptions {
@@ -31,7 +31,7 @@ fn is_over(f: &Fixture) -> bool {
     f.engine.shared.store.row_store_bytes() > 2 * ROW_STORE_BYTES
 }
 
-/// The row store stays within what its limit and one commit of each writer take, and what is counted of it is what is there.
+/// The row store stays within its limit plus one commit of each writer, and its counted size is its real size.
 fn writers_keep_to_the_limit() {
     let f = Fixture::with(small(), 1);
     let background = [BackgroundStep::Log, BackgroundStep::Flush].map(|step| f.work(step));
@@ -64,7 +64,7 @@ fn a_row_store_that_is_miscounted_is_found() {
     check_finds(Plant::CountApart, writers_keep_to_the_limit);
 }
 
-/// No segment can be made: all who wait for one hear of it, and go on when there can be again.
+/// No segment can be written: all sessions that wait for one get the error, and continue when segments can be written again.
 fn flushes_fail() {
     let f = Fixture::with(small(), 1);
     f.faults.fail_from(&[Operation::Create], 0);

@@ -10,7 +10,7 @@ use melba_types::Csn;
 use super::*;
 use crate::commit::tests::Parts;
 
-/// The log writer is woken when much waits, and stops when it is told to, whatever it sleeps for.
+/// The log writer is woken when many bytes wait, and stops when told to, whatever it sleeps for.
 #[test]
 fn the_log_writer_flushes_what_waits_and_stops() {
     check(|| {

@@ -1,4 +1,4 @@
-//! Readers without locks: snapshots and what is kept for them, levels that are replaced while they are read.
+//! Readers without locks: snapshots and the versions kept for them, levels that are replaced while they are read.
 
 use melba_threads::atomic::{AtomicU64, Ordering};
 use melba_types::Csn;
@@ -6,7 +6,7 @@ use melba_types::Csn;
 use super::*;
 use crate::snapshot::Snapshots;
 
-/// What is older than the oldest snapshot goes: none that is in use may be older than that.
+/// Versions older than the oldest snapshot are dropped: no snapshot in use may be older than that.
 #[test]
 fn no_snapshot_in_use_is_older_than_the_horizon() {
     check(|| {

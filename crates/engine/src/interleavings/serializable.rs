@@ -7,7 +7,7 @@ use crate::serializable::tests::Store;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Failed,
-    /// What it has read: the number of the open batch, and the sum of the first one.
+    /// The numbers it has read: the number of the open batch, and the sum of the first one.
     Committed(u64, u64),
 }
 

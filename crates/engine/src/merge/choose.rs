@@ -1,10 +1,10 @@
-//! Which segments of a tree to rewrite: arithmetic over what they say of themselves.
+//! Chooses the segments of a tree to rewrite, by arithmetic over their metadata.
 //!
-//! A run that overlaps no older one is a *bottom* run; these never overlap each other and together are the table, dead rows
-//! included. All others lie *above*: their rows replace rows below. The key axis is cut into slices, each from the beginning of a
-//! bottom run to that of the next. Rewriting a slice takes a bottom run and all that lies above it within the slice; the result is a
-//! bottom run, and within the slice the runs above are *absorbed*. A run that is absorbed from its first key to its last is superfluous.
-//! So a merge rewrites the slices with the most dead rows, alone, and what nothing overlaps is never rewritten for nothing.
+//! A run that overlaps no older one is a *bottom* run; these never overlap each other and together are the table, dead rows included.
+//! All others lie *above*: their rows replace rows below. The key axis is cut into slices, each from the beginning of a bottom run to
+//! that of the next. Rewriting a slice reads a bottom run and everything above it within the slice; the result is a bottom run, and
+//! within the slice the runs above are *absorbed*. A run that is absorbed from its first key to its last is superfluous. So a merge
+//! rewrites only the slices with the most dead rows, and a run that nothing overlaps is never rewritten in vain.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -23,8 +23,9 @@ const SMALL_SHARE: u64 = 4;
 
 /// Raw bytes of dense values to those of the same values compressed by lz4, about.
 const SPOOL_SHARE: u64 = 6;
-/// Dense values are merged with others when they are at most so many times as many. When they are the most, their blocks are copied, and
-/// the others are compressed against their reference: that costs a copy, where a section of their own would take several times their space.
+/// Waiting values are merged with dense ones that are at most DENSE_AGAIN times as many. When dense values are the most, their
+/// blocks are copied, and the others are compressed against their reference: that costs a copy, where a separate section would
+/// take several times their space.
 const DENSE_AGAIN: u64 = 16;
 
 /// How much a rewriting takes.
@@ -80,8 +81,8 @@ impl Candidate {
 /// From a key on, up to and without another; `None`: to the end.
 type KeyRange = (Vec<u8>, Option<Vec<u8>>);
 
-/// In which key ranges runs (by their first file) are absorbed: what they have there is in runs behind them, or dead. Lost when the
-/// engine stops: absorbing twice costs time and nothing else.
+/// The key ranges in which runs (by their first file) are absorbed: their versions there are in runs behind them, or dead. Lost
+/// when the engine stops: absorbing twice only costs time.
 #[derive(Default)]
 pub(crate) struct Absorbed(HashMap<u64, Vec<KeyRange>>);
 
@@ -150,12 +151,12 @@ impl Absorbed {
     }
 }
 
-/// What is worth rewriting.
+/// The minimum gain that justifies rewriting a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Eagerness {
-    /// What a quarter of is dead: while there are commits.
+    /// A quarter of its rows is dead: while there are commits.
     Busy = 1,
-    /// What an eighth of is dead.
+    /// An eighth of its rows is dead.
     Idle = 2,
     /// Values that a fast level has made dense are compressed again: when there is nothing else to do.
     Cold = 3,
@@ -177,8 +178,8 @@ impl Eagerness {
 /// A rewriting: positions among the candidates.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Plan {
-    /// Neighbouring bottom runs, with what is above them in their slices. The runs above stay. Those that are left for another
-    /// time are not absorbed there, whatever was noted of them.
+    /// Neighbouring bottom runs, with the runs above them in their slices. The runs above stay. Those that are left for another
+    /// time are not absorbed there, even if they were noted as absorbed.
     Sink { bottoms: Vec<usize>, above: Vec<usize>, left: Vec<usize>, from: Vec<u8>, to: Option<Vec<u8>> },
     /// Runs above the bottom, newest first, into one level.
     Collapse { runs: Vec<usize> },
@@ -280,7 +281,7 @@ impl<'a> Shape<'a> {
         gone
     }
 
-    /// What to rewrite next, if anything pays. `oldest` is the oldest snapshot in use.
+    /// The next rewriting, if any pays. `oldest` is the oldest snapshot in use.
     pub fn choose(&self, absorbed: &Absorbed, eagerness: Eagerness, oldest: Csn, limits: Limits) -> Option<Plan> {
         let Limits { aim_bytes, gather_bytes, fan_in } = limits;
         let above = self.rows_above(absorbed);
@@ -315,7 +316,7 @@ impl<'a> Shape<'a> {
         {
             return Some(self.sink(absorbed, slice..slice + 1, fan_in));
         }
-        // What only snapshots needed that are gone.
+        // Versions that only dropped snapshots needed.
         let freed = |at: &usize| run(*at).csn_max <= oldest && pays(*at, run(*at).held, share);
         let is_hasty = |at: &usize| eagerness >= Eagerness::Cold && run(*at).hasty_bytes > 0;
         let mut slices = 0..self.bottoms.len();
@@ -355,7 +356,7 @@ impl<'a> Shape<'a> {
         };
         let (from, to) = self.bounds(slices.clone());
         let mut above: Vec<usize> = self.above().filter(reaches).collect();
-        // What was absorbed need not be read again, unless it hides rows that another run still has: one that was absorbed in a part,
+        // An absorbed run need not be read again, unless it hides rows that another run still has: one that was absorbed in part,
         // or that came to the bottom when nothing was left of its slice.
         let is_absorbed = |i: &usize| absorbed.covers(&self.runs[*i], &from, to.as_deref());
         let is_stale = |i: &usize| absorbed.touches(&self.runs[*i], &from, to.as_deref());
@@ -419,7 +420,7 @@ impl<'a> Shape<'a> {
 
     /// Enough small bottom runs beside each other.
     fn small_neighbours(&self, aim_bytes: u64) -> Option<Range<usize>> {
-        // What waits is gathered instead.
+        // Waiting values are gathered instead.
         let is_small = |at: usize| {
             let run = &self.runs[self.bottoms[at]];
             run.raw_bytes < aim_bytes / SMALL_SHARE && run.waiting_bytes == 0
@@ -574,7 +575,7 @@ mod tests {
             seen.extend(above);
         }
         assert_eq!(seen.len(), 20);
-        // What was absorbed in a part, or came to the bottom afterwards, is read with all that hides its rows.
+        // A run that was absorbed in part, or came to the bottom afterwards, is read with all runs that hide its rows.
         let all = Shape::new(&runs).sink(&Absorbed::default(), 0..1, 4);
         for stale in [1, 90] {
             let mut absorbed = Absorbed::default();

@@ -1,7 +1,7 @@
-//! What a merge reads: its inputs in key order, each open only while the merge is between its first key and its last.
+//! The inputs of a merge in key order, each open only while the merge is between its first key and its last.
 //!
-//! So a merge of hundreds of segments of which few overlap holds a piece of those few. How many may overlap is the choice's business
-//! (`choose`, fan-in); here a piece of a table segment has a size in bytes.
+//! So a merge of hundreds of segments of which few overlap holds a piece of those few. `choose` limits how many may overlap
+//! (fan-in); here a piece of a table segment has a size in bytes.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const PIECE_ROWS: usize = 4096;
 /// A walk over the versions in a segment.
 pub(super) trait Cursor: Sized {
     type Reader;
-    /// At the first version with a key at or after `from`; what is decoded at a time takes about `piece_bytes`.
+    /// Positions at the first version with a key at or after `from`; decodes about `piece_bytes` at a time.
     fn open(reader: &Arc<Self::Reader>, from: &[u8], piece_bytes: usize) -> Result<Self>;
     fn is_valid(&self) -> bool;
     /// The order of the keys that two valid cursors are at.

@@ -1,10 +1,10 @@
 //! Merge: segments of a tree are rewritten together; dead versions and tombstones are dropped. `choose` says which.
 //!
-//! A step rewrites one slice of the key axis, or a few levels of recent changes, so that the extra space is some segments and not a
-//! table. Nothing is remembered between steps but what is absorbed, which only saves work.
+//! A step rewrites one slice of the key axis, or a few levels of recent changes, so that the extra space is a few segments and
+//! not a table. Between steps only the absorbed ranges are remembered, which only saves work.
 //!
 //! Invariants:
-//! 1. Newer versions of a key stay further to the front. A version may be in a newer run and, the same, in an older one.
+//! 1. Newer versions of a key stay further to the front. The same version may be in a newer run and in an older one.
 //! 2. Only runs that the manifest names are merged (see `recovery`).
 //! 3. The inputs stay on disk until the manifest no longer names them and no scan reads them.
 //! 4. No lock that a reader or a commit needs is held while segments are read, written or synced.
@@ -53,12 +53,12 @@ pub(crate) struct Merger {
     merges: Mutex<Merges>,
     /// Statements that wait for that: the merge that runs does not give way to anybody then.
     awaited: AtomicU64,
-    /// Something pays that merges would do before they compress again what is dense.
+    /// A merge that should come before dense values are compressed again would pay.
     is_pressed: AtomicBool,
     unmerged: Mutex<Unmerged>,
 }
 
-/// What merges remember.
+/// State that merges remember between steps.
 #[derive(Default)]
 pub(crate) struct Merges {
     absorbed: Absorbed,
@@ -68,7 +68,7 @@ pub(crate) struct Merges {
     last: TreeId,
 }
 
-/// What one step rewrites.
+/// The inputs and the output of one step.
 struct Job<R> {
     /// Newest first.
     inputs: Vec<Arc<Run<R>>>,
@@ -176,7 +176,7 @@ impl Merger {
         if tree.is_damaged() {
             return Ok(false);
         }
-        // Space comes back first, and what is left to win by a slower level when nothing else is to do.
+        // Freeing space comes first; the gain of a slower level comes when there is no other work.
         let effort = if eagerness < Eagerness::Cold { Effort::Normal } else { Effort::High };
         let write = |job: &Job<_>| self.merge_table(tree, job, effort);
         let result = match &tree.data {
@@ -292,7 +292,7 @@ impl Merger {
         let added: Vec<SegmentFile> = outputs.iter().map(|r| r.segment).collect();
         let mut edits = replacement(tree.id, &known, &job.replaced, &added, job.place);
         merges.note_outputs(job, &outputs);
-        // What the manifest names after these edits.
+        // The segments that the manifest names after these edits.
         let named: Vec<SegmentFile> = known.iter().chain(&added).copied().collect();
         let runs = Arc::clone(&levels.read().runs);
         let candidates = merges.candidates(mergeable(&runs, &named));
@@ -344,7 +344,7 @@ impl Merger {
         let keep = Keep::new(self.snapshots.in_use());
         let mut output =
             TableOutput::new(&self.store.files, tree.is_synced(), Arc::clone(&table.layout.read()), job.output_bytes);
-        // What waits at the top waits on: it is soon merged again.
+        // Waiting values in a run at the top keep waiting: the run is soon merged again.
         let has_dense = |meta: &SegmentMeta| meta.dense_bytes > 0 || (meta.waiting_bytes > 0 && job.place == Place::Bottom);
         output = output.dense_columns(job.inputs.iter().fold(0, |columns, run| columns | run.reader.meta().dense_columns));
         if job.inputs.iter().any(|run| has_dense(run.reader.meta())) {
@@ -417,7 +417,7 @@ impl Merger {
     }
 }
 
-/// `Manifest::reserve`; poisons the engine when what is in force is unknown afterwards.
+/// `Manifest::reserve`; poisons the engine when the manifest's state on disk is unknown afterwards.
 pub(crate) fn reserve(manifest: &mut Manifest, runtime: &Runtime, edits: &[Edit], names: usize) -> Result<()> {
     manifest.reserve(edits, names).map_err(|e| if manifest.is_lost() { runtime.poison(e) } else { e })
 }
@@ -437,21 +437,21 @@ impl Bytes {
     }
 }
 
-/// What segments of a table take on disk.
+/// Bytes on disk of a table's segments.
 pub(crate) fn table_bytes(runs: &[Arc<Run<TableSegmentReader>>]) -> u64 {
     Bytes::of(runs).stored
 }
 
-/// What segments of an index take on disk.
+/// Bytes on disk of an index's segments.
 pub(crate) fn index_bytes(runs: &[Arc<Run<KeySegmentReader>>]) -> u64 {
     Bytes::of(runs).stored
 }
 
-/// What a step did for a tree.
+/// The result of a step for a tree.
 #[derive(PartialEq)]
 enum Outcome {
     Rewritten,
-    /// Nothing yet: snapshots hold what could go.
+    /// Nothing yet: snapshots hold versions that could otherwise be dropped.
     Waiting,
     Nothing,
 }
@@ -474,7 +474,7 @@ impl Merges {
         out
     }
 
-    /// Remembers what is absorbed now.
+    /// Remembers the ranges that are absorbed now.
     fn note_outputs<R: Described>(&mut self, job: &Job<R>, outputs: &[Arc<Run<R>>]) {
         self.forget(&job.replaced);
         job.left.iter().for_each(|file| self.absorbed.subtract(*file, &job.from, job.to.as_deref()));
@@ -508,7 +508,7 @@ fn replacement(tree: TreeId, known: &[SegmentFile], removed: &[u64], added: &[Se
     let removed = removed.to_vec();
     let mut stays = known.iter().filter(|s| !removed.contains(&s.file));
     match (place, stays.next_back()) {
-        // What is added takes the place of what is removed: of the last one, to come behind it.
+        // Added runs take the place of removed ones: the place of the last one, to come behind it.
         (Place::Bottom, Some(last)) => {
             let behind = [&[*last], added].concat();
             vec![

@@ -1,4 +1,4 @@
-//! Which trees merges have still to look at: what a step costs does not depend on how many trees there are.
+//! The trees that merges have still to check: the cost of a step does not depend on the number of trees.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -7,11 +7,11 @@ use melba_types::TreeId;
 
 use super::Eagerness;
 
-/// Trees whose segments have changed since they were looked at with all eagerness. What is nothing to the eager is nothing to
-/// those who are less so.
+/// Trees whose segments have changed since they were checked with all eagerness. Work that does not pay at one eagerness does not
+/// pay at a lower one.
 #[derive(Default)]
 pub(crate) struct Unmerged {
-    /// Each tree once: by the least eagerness with which it has still to be looked at, beginning with `Busy`.
+    /// Each tree once: by the least eagerness with which it has still to be checked, beginning with `Busy`.
     due: [BTreeSet<TreeId>; Eagerness::Everything as usize],
 }
 
@@ -34,7 +34,7 @@ impl Unmerged {
         self.due(eagerness).map(BTreeSet::len).sum()
     }
 
-    /// Takes the first tree behind `last`, or the first of all: it is about to be looked at.
+    /// Takes the first tree behind `last`, or the first of all; the caller checks it next.
     pub fn take(&mut self, eagerness: Eagerness, last: TreeId) -> Option<TreeId> {
         let behind = |trees: &BTreeSet<TreeId>| trees.range((Bound::Excluded(last), Bound::Unbounded)).next().copied();
         let next = self.due(eagerness).filter_map(behind).min();
@@ -42,7 +42,7 @@ impl Unmerged {
         self.take_if_due(eagerness, tree).then_some(tree)
     }
 
-    /// Takes one tree; false when it has been looked at.
+    /// Takes one tree; false when it has already been checked.
     pub fn take_if_due(&mut self, eagerness: Eagerness, tree: TreeId) -> bool {
         let (looked_at, rest) = self.due.split_at_mut(eagerness as usize);
         let is_due = looked_at.iter_mut().any(|trees| trees.remove(&tree));

@@ -5,11 +5,11 @@
 //!    the same CSN, and operations on trees and sequences that a later record drops are skipped.
 //! 2. A segment that a commit linked is in the manifest only when the commit's record lies before the point where replay
 //!    begins; until then the record links it, and no merge touches it.
-//! 3. Files that neither the manifest nor the log name are removed: what a crash left of flushes, merges and bulk loads. A
+//! 3. Files that neither the manifest nor the log name are removed: a crash left them of flushes, merges and bulk loads. A
 //!    segment that the log links stays as long as its record may be replayed, also when a later record drops its tree.
 //! 4. Of each key the row store gets the newest version only (`replay`): the work for a record does not depend on how often its
 //!    keys were changed before.
-//! 5. A segment that is damaged or missing stops nobody but who uses its tree. It stays in the manifest, and no file is removed then.
+//! 5. A damaged or missing segment affects only users of its tree. It stays in the manifest, and no file is removed then.
 
 mod progress;
 mod replay;
@@ -27,7 +27,7 @@ use crate::commit::{Operation, decode};
 pub use progress::RecoveryProgress;
 use replay::Targets;
 
-/// What the log has beside what is in the trees now.
+/// Objects that the log names beside those in the trees now.
 struct Recovered {
     csn: Csn,
     next_tree: u64,
@@ -35,13 +35,13 @@ struct Recovered {
     log_end: Lsn,
     /// Segments that the log links: the next replay will open them again.
     linked: HashSet<u64>,
-    /// What the manifest must forget.
+    /// Entries that the manifest must forget.
     edits: Vec<Edit>,
     targets: Targets,
 }
 
-/// The manifest's state, then what the log has after it; both are left so that what is open now is their beginning. Answers the
-/// newest commit.
+/// Recovers the manifest's state, then the records of the log after it; both then describe the open database's beginning. Returns
+/// the newest commit.
 pub(crate) fn recover(store: &mut Store, wal: &Wal, state: &ManifestState, progress: &RecoveryProgress) -> Result<Csn> {
     let mut edits = store.load(state)?;
     wal.belongs_to(state.belongs());
@@ -50,7 +50,7 @@ pub(crate) fn recover(store: &mut Store, wal: &Wal, state: &ManifestState, progr
     edits.extend(found.edits.iter().cloned());
     edits.push(Edit::Log(wal.known()));
     store.skip_tree_ids(found.next_tree);
-    // First the manifest forgets files, and a clean stop, then they go: nothing that may fail comes in between.
+    // First the manifest forgets files, and a clean stop, then the files are deleted: no step that may fail comes in between.
     let strays = store.strays(&found.linked, found.next_file)?;
     let mut manifest = store.manifest();
     with_space_of(store.root(), || manifest.reserve(&edits, 0))?;

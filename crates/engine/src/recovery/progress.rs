@@ -1,9 +1,9 @@
-//! How far recovery is, for those who wait for it.
+//! The progress of recovery, for clients that wait for it.
 
 use melba_threads::atomic::{AtomicU64, Ordering};
 use melba_types::Lsn;
 
-/// What `Engine::open_in_server` tells of the log's replay.
+/// The progress of the log's replay that `Engine::open_in_server` reports.
 #[derive(Debug, Default)]
 pub struct RecoveryProgress {
     begin: AtomicU64,

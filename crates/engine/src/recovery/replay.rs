@@ -1,11 +1,11 @@
-//! Versions from the log on their way into the row store.
+//! Puts versions from the log into the row store.
 //!
-//! Nobody reads while the log is replayed, and who comes afterwards sees no older state than the log's end. So of each key the row
-//! store gets one version, the newest, and a tombstone that nothing lies below is nothing: what a record costs does not depend on
+//! There are no readers while the log is replayed, and later readers see no older state than the log's end. So the row store gets
+//! only the newest version of each key, and a tombstone that hides nothing is not kept: the cost of a record does not depend on
 //! how often its keys were changed before.
 //!
-//! Rows go into their tables at once. Index entries wait until there are many and go in the order of their keys: neighbours lie in
-//! the same nodes, where keys in no order each miss the processor's cache on the whole way down, twice a node if they are long.
+//! Rows enter their tables at once. Index entries wait until there are many and are inserted in the order of their keys: neighbours
+//! lie in the same nodes, where keys in no order each miss the processor's cache on the whole way down, twice a node if they are long.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -50,7 +50,7 @@ impl Targets {
         }
     }
 
-    /// To be called before trees come and go, or their segments do, and at the log's end.
+    /// To be called before trees or their segments are added or dropped, and at the log's end.
     pub fn forget(&mut self, store: &Store) {
         self.apply(store);
         self.trees.clear();
@@ -106,7 +106,7 @@ impl Target {
         store.account(&self.tree, &levels.active, change);
     }
 
-    /// What a segment has that cannot be read is unknown.
+    /// The content of a segment that cannot be read is unknown.
     fn is_known(&self) -> bool {
         !self.tree.is_damaged()
     }

@@ -30,7 +30,7 @@ pub struct IndexScan {
     /// How many of the cursors are theirs: those are newer than the memory tables.
     private: usize,
     reverse: bool,
-    /// What is still to be read, as bounds of whole entries.
+    /// The part still to be read, as bounds of whole entries.
     lower: Bound<KeyBytes>,
     upper: Bound<KeyBytes>,
     done: bool,
@@ -80,7 +80,7 @@ impl Entries {
         self.ends.push((self.bytes.len() as u32, live));
     }
 
-    /// Makes room for so many entries of about so many bytes, if they are not too many to expect.
+    /// Reserves capacity for about `entries` entries of `bytes` bytes, unless they are too many to expect.
     fn reserve(&mut self, entries: usize, bytes: usize) {
         let entries = entries.min(EXPECTED_ENTRIES_MAX);
         self.bytes.reserve(entries * bytes);
@@ -186,8 +186,8 @@ impl IndexScan {
         Ok(scan)
     }
 
-    /// Begins anew with other bounds, keeping buffers, and the cursors of segments that are looked at again. The view sees what
-    /// it saw before.
+    /// Restarts with other bounds, keeping buffers, and the cursors of segments that are read again. The view sees the same as
+    /// before.
     pub fn restart(&mut self, bounds: (Bound<&[u8]>, Bound<&[u8]>), exact: Option<&[u8]>) -> Result<()> {
         self.own.txn.check_failure()?;
         self.done = false;

@@ -1,4 +1,4 @@
-//! Which rows of an older segment are replaced by newer levels.
+//! Finds the rows of an older segment that newer levels replace.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Scans of tables and indexes: a view of own changes, memory and segments merged.
 //!
-//! Invariant: a scan keeps the levels that were current when it opened. Whatever its view sees is in them, and nothing that
-//! flush, merge or later commits do takes it away.
+//! Invariant: a scan keeps the levels that were current when it opened. They hold everything that its view sees, and no flush,
+//! merge or later commit removes it.
 
 mod index;
 mod mask;

@@ -1,4 +1,4 @@
-//! Some rows of a scan, of which a column is read when it is asked for: conditions leave out rows before the other columns are.
+//! Some rows of a scan, whose columns are read on demand: conditions exclude rows before the other columns are read.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const GAP_ROWS: usize = 32;
 
 /// Rows of a row group.
 pub(super) struct Places {
-    /// What is read of a column, ascending.
+    /// The ranges read of a column, ascending.
     pub ranges: Vec<Range<usize>>,
     /// Which of those rows are wanted; `None`: all.
     pub picks: Option<Vec<u32>>,

@@ -1,4 +1,4 @@
-//! The scan of a table tree: first the rows in memory, then segment by segment what memory and newer segments do not replace.
+//! The scan of a table tree: first the rows in memory, then segment by segment the rows that memory and newer segments do not replace.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::view::ReadView;
 
 /// Rows taken from memory at a time, under one lock.
 const MEMORY_BATCH_ROWS: usize = 1024;
-/// Rows of a row group looked at at a time: what operators take without dividing it.
+/// Rows of a row group processed at a time: operators take them without dividing them.
 const PIECE_ROWS: usize = BATCH_ROWS;
 
 /// Some rows: their ids and the projected columns.
@@ -46,7 +46,7 @@ pub struct TableScan {
     runs: Vec<Arc<TableRun>>,
     /// How many of them are private: those are newer than the memory tables.
     private: usize,
-    /// What the private segments replace in the memory tables.
+    /// The rows of memory tables that private segments replace.
     private_masks: Vec<RunMask>,
     segments: SegmentCursor,
 }

@@ -1,4 +1,4 @@
-//! Finding conflicts, and deciding who fails.
+//! Finds conflicts, and decides which transaction fails.
 
 use melba_store::Result;
 

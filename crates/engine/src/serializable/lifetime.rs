@@ -6,12 +6,12 @@ use melba_types::{Csn, TreeId, TxnId};
 
 use super::{Entry, FINISHED_MAX, Id, NEVER, Safety, Serializable, State, check_doomed, failure};
 
-/// Sessions to wake: what they waited for has been decided.
+/// Sessions to wake: the question they waited for has been decided.
 pub(crate) type Woken = Vec<u32>;
 
 impl Serializable {
-    /// Registers a transaction in the step in which it takes its snapshot. `None`: READ ONLY, and nobody runs who could make
-    /// the snapshot unsafe, so there is nothing to track.
+    /// Registers a transaction in the step in which it takes its snapshot. `None`: it is READ ONLY and no running transaction
+    /// could make the snapshot unsafe, so there is nothing to track.
     pub fn register(&self, txn: TxnId, slot: u32, read_only: bool, acquire: impl FnOnce() -> Csn) -> (Csn, Option<Id>) {
         let mut state = self.state.lock();
         let snapshot = acquire();
@@ -54,7 +54,7 @@ impl Serializable {
         (snapshot, Some(id))
     }
 
-    /// What is known of a READ ONLY transaction's snapshot.
+    /// Whether the snapshot of a READ ONLY transaction is known to be safe.
     pub fn safety(&self, id: Id) -> Safety {
         self.state.lock().get(id).safety
     }
@@ -217,7 +217,7 @@ impl State {
         Vec::new()
     }
 
-    /// A writer has ended: what that means for the READ ONLY transactions whose snapshots depended on it.
+    /// A writer has ended: updates the READ ONLY transactions whose snapshots depended on it.
     fn tell_watchers(&mut self, id: Id) -> Woken {
         let mut woken = Vec::new();
         let entry = self.get_mut(id);

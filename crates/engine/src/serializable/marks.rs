@@ -1,7 +1,7 @@
 //! What a transaction has read or written, in bounded memory.
 //!
-//! Marks become coarser as they become many. Who adds a mark must look for others by what it has become: `add` says so. From then
-//! on all that it covers is known, and the others look for it.
+//! Marks become coarser as they become many. A caller that adds a mark must look for others by what the mark has become: `add`
+//! returns that. From then on everything the mark covers is known, and the others look for it.
 //!
 //! Of a table: rows, blocks of `1 << BLOCK_SHIFT` row ids, or all of it. Of an index: ranges of entries (what was scanned, so
 //! that a row that appears within them is noticed) and entries, or all of it.
@@ -42,9 +42,9 @@ pub(crate) enum Write<'a> {
     Row(TreeId, RowId, Csn),
     /// Any row of a block.
     Block(TreeId, u64),
-    /// Rows are added: whoever has read single rows has not read them.
+    /// Rows are added: no transaction that read single rows has read them.
     NewRows(TreeId),
-    /// An index entry appears or goes.
+    /// An index entry is added or removed.
     Entry(TreeId, &'a [u8]),
     /// Any part of a table or index.
     All(TreeId),
@@ -89,7 +89,7 @@ impl Rows {
         self.all || self.blocks.contains_key(&block)
     }
 
-    /// What is new with a row.
+    /// The part that is new with a row.
     fn add(&mut self, row: RowId) -> Option<Part> {
         if self.has(row) {
             return None;
@@ -113,7 +113,7 @@ impl Rows {
     }
 }
 
-/// What a mark of rows covers that no mark covered before.
+/// The part that a mark of rows covers and no mark covered before.
 enum Part {
     Row,
     Block(u64),
@@ -162,7 +162,7 @@ impl Ranges {
 
     /// Notes a range; whether this made it all of them.
     fn add(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
-        // A scan that goes on: its ranges are neighbours.
+        // A scan that continues: its ranges are neighbours.
         if let Some((last_lower, last_upper)) = self.list.last_mut() {
             if matches!((borrowed(last_upper), lower), (Bound::Included(a), Bound::Excluded(b)) if a == b) {
                 *last_upper = owned(upper);
@@ -232,7 +232,7 @@ impl Reads {
         })
     }
 
-    /// Whether a write changes what was read with a snapshot. A version newer than the snapshot was not: whoever made it is
+    /// Whether a write changes data that was read with a snapshot. A version newer than the snapshot was not read: its writer is
     /// the one in conflict with the reader.
     pub fn meets(&self, write: Write<'_>, snapshot: Csn) -> bool {
         let in_rows = |tree, test: &dyn Fn(&Rows) -> bool| self.rows.get(&tree).is_some_and(test);
@@ -254,7 +254,7 @@ impl Reads {
         self.rows.contains_key(&tree) || self.ranges.contains_key(&tree)
     }
 
-    /// What is held, for pg_locks: the tree, and of it the block and the row; neither: all, or a range.
+    /// The marks held, for pg_locks: the tree, and of it the block and the row; neither: all, or a range.
     pub fn list(&self) -> Vec<(TreeId, Option<u64>, Option<RowId>)> {
         let mut out = Vec::new();
         for (tree, rows) in &self.rows {
@@ -323,7 +323,7 @@ impl Writes {
         })
     }
 
-    /// Whether what was written is among what is read.
+    /// Whether the written data is among the data read.
     pub fn meets(&self, read: Read<'_>) -> bool {
         self.anything
             || match read {

@@ -1,4 +1,4 @@
-//! Serializable snapshot isolation: which transactions read what others wrote, and which must fail for it.
+//! Serializable snapshot isolation: tracks which transactions read what others wrote, and which must therefore fail.
 //!
 //! SERIALIZABLE is snapshot isolation (REPEATABLE READ) and this module. Every serializable transaction announces what it
 //! reads (`Read`) and writes (`Write`) here. When one reads a version that a concurrent one replaces, there is a
@@ -11,14 +11,14 @@
 //!    commit that the snapshot does not see.
 //! 2. Reader and writer of one thing both announce it and both look for the other under `state`; so one of them meets the
 //!    other, in whatever order the data itself is touched.
-//! 3. A committed transaction is kept while one runs that was concurrent with it. Beyond `FINISHED_MAX` the oldest are
-//!    summarised: what they read and wrote is known by tree, their conflicts as flags.
+//! 3. A committed transaction is kept while a transaction that was concurrent with it runs. Beyond `FINISHED_MAX` the oldest are
+//!    summarised: their reads and writes are known by tree, their conflicts as flags.
 //! 4. Marks are coarsened (rows, blocks of rows, the tree), never dropped: an inexact mark may cost a transaction, never an
 //!    anomaly.
 //! 5. Transactions of other isolation levels never come here.
-//! 6. A commit becomes visible at some moment between `prepare` and `commit`, which are called beside the pipeline. So of two
-//!    transactions the one may have committed first unless it was prepared after the other's `commit`; whatever depends on who
-//!    was first assumes the worse.
+//! 6. A commit becomes visible at some moment between `prepare` and `commit`, which are called beside the pipeline. So either of
+//!    two transactions may have committed first, unless one was prepared after the other's `commit`; decisions that depend on the
+//!    order assume the worse.
 
 mod conflict;
 mod lifetime;
@@ -136,7 +136,7 @@ struct State {
     summary: Summary,
 }
 
-/// What all serializable transactions of an engine know of each other.
+/// Knowledge that all serializable transactions of an engine share.
 #[derive(Default)]
 pub(crate) struct Serializable {
     state: Mutex<State>,

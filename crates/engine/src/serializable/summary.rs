@@ -1,4 +1,4 @@
-//! What is left of transactions that committed long ago while others still run that began before: by tree, not one by one.
+//! The summary of transactions that committed long ago while others that began before them still run: by tree, not one by one.
 
 use hashbrown::HashMap;
 use melba_store::Result;
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    /// Forgets the summary when nobody runs any more who was concurrent with those in it.
+    /// Forgets the summary when no transaction that was concurrent with those in it still runs.
     pub(super) fn clear_summary(&mut self, oldest_begun: u64) {
         if self.summary.newest != 0 && self.summary.newest <= oldest_begun {
             self.summary = Summary::default();
@@ -110,7 +110,7 @@ impl State {
         Ok(())
     }
 
-    /// A tree goes: what took its place is not known, so who has used it may be concerned by anything.
+    /// A tree is dropped: its replacement is not known, so anything may concern a transaction that used it.
     pub(super) fn generalise(&mut self, tree: TreeId) {
         let Some(users) = self.trees.get(&tree) else { return };
         let (readers, writers) = (users.readers.clone(), users.writers.clone());

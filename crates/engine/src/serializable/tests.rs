@@ -356,7 +356,7 @@ fn whom_a_transaction_read_around_is_known_after_both_are_summarised() {
         let late = store.begin();
         store.range(&late, 1, 1).expect("reads");
         let closing = store.begin();
-        // It reads nothing: what is summarised is known by tree.
+        // It reads nothing: summarised reads and writes are known by tree.
         closing.statement_view();
         let id = closing.insert(store.table, &row(1, 1)).expect("inserts");
         closing.index_insert(store.index, &[1], id).expect("inserts");
@@ -440,7 +440,7 @@ fn many_commits_under_a_long_transaction_are_summarised() {
         commit(&t).expect("commits");
     }
     assert_eq!(store.tracked().1, FINISHED_MAX);
-    // Some summarised transaction read the table and another wrote it: what `long` does now may be the middle of a structure.
+    // Some summarised transaction read the table and another wrote it: an access by `long` now may be the middle of a structure.
     store.range(&long, 2, 2).expect("reads");
     assert!(is_conflict(store.put(&long, 1, 1)) || is_conflict(commit(&long)));
     long.rollback();

@@ -1,4 +1,4 @@
-//! What a SERIALIZABLE transaction knows of itself here.
+//! The state of a SERIALIZABLE transaction in this module.
 
 use melba_threads::Mutex;
 use melba_threads::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use melba_types::Csn;
 
 use super::Id;
 
-/// What a SERIALIZABLE transaction carries.
+/// State that a SERIALIZABLE transaction carries.
 #[derive(Default)]
 pub(crate) struct Tracking {
     pub read_only: AtomicBool,

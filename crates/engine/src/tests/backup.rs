@@ -1,4 +1,4 @@
-//! Copies of a database that goes on, and the databases made of them.
+//! Copies of a running database, and the databases made from them.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ fn a_backup_is_the_state_at_its_beginning_whatever_comes_after() {
     insert(&copy, tree, 400..410);
     copy.shutdown().expect("stops");
     assert_eq!(numbers(&engine, tree), Vec::from_iter(0..900));
-    // Nor is it touched when the table goes.
+    // Nor is it touched when the table is dropped.
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.drop_tree(tree).expect("drops");
     t.commit(Durability::Sync).expect("commits");

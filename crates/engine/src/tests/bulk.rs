@@ -1,4 +1,4 @@
-//! Bulk loads: private until commit, gone after rollback, whole after a crash.
+//! Bulk loads: private until commit, deleted after rollback, whole after a crash.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Power cuts at every sync: what was acknowledged is there, the rest is whole or absent, in commit order.
+//! Power cuts at every sync: acknowledged commits are there, others are whole or absent, in commit order.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -33,7 +33,7 @@ type State = BTreeMap<RowId, u64>;
 const TABLE: TreeId = TreeId(1);
 const INDEX: TreeId = TreeId(2);
 
-/// What the workload did: the state after each commit, and how many commits were acknowledged as durable.
+/// The workload's history: the state after each commit, and how many commits were acknowledged as durable.
 struct History {
     states: Vec<State>,
     durable: usize,

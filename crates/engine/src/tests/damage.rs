@@ -1,4 +1,4 @@
-//! A flipped bit in any file: an error that names the file, and nobody is concerned who does not need it.
+//! A flipped bit in any file: an error that names the file, and only users of that file are affected.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -119,7 +119,7 @@ fn a_damaged_segment_concerns_its_tree_and_nobody_else() {
                     }
                 }
             }
-            // Merges go around it, a tree that cannot be read can be dropped, and nothing of it is removed before.
+            // Merges skip it, a tree that cannot be read can be dropped, and none of its files is removed before.
             while engine.run_once() {}
             engine.checkpoint().expect("flushes");
             assert!(directory.subdirectory("segments").and_then(|d| d.open(file)).is_ok());
@@ -165,7 +165,7 @@ fn a_damaged_log_or_manifest_stops_the_start_and_is_named() {
                     names(&e, file);
                     assert!(problems(&directory).iter().any(|p| p.contains(file.as_str())));
                 }
-                // Beyond the end, or in the last batch, of which nobody can tell whether it was torn.
+                // Beyond the end, or in the last batch, which cannot be told from a torn one.
                 Ok(engine) => {
                     let rows = table(&engine, TABLES[0]).expect("reads");
                     assert!(rows == expected() || *file == last && rows.len() == 119, "{file} {bit}: {}", rows.len());

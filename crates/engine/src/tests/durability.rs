@@ -1,4 +1,4 @@
-//! When the disk is waited for, counted; what a crash may take of asynchronous commits, and of unlogged and memory tables.
+//! Counts the waits for the disk; what a crash may lose of asynchronous commits, and of unlogged and memory tables.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Fixture {
         (table, index)
     }
 
-    /// What `f` costs: syncs of any file, bytes of the log.
+    /// The cost of `f`: syncs of any file, bytes of the log.
     fn cost(&self, f: impl FnOnce()) -> (u64, u64) {
         let before = (self.disk.syncs(), self.engine.log_statistics().bytes);
         f();
@@ -83,7 +83,7 @@ fn put(t: &Arc<Transaction>, (table, index): (TreeId, TreeId), n: i64) {
     t.index_insert(index, &n.to_be_bytes(), id).expect("inserts");
 }
 
-/// Enough rows for a segment of their own.
+/// Enough rows for a separate segment.
 fn load(t: &Arc<Transaction>, (table, index): (TreeId, TreeId), from: i64) {
     let batch = Batch::new(vec![Column::new(ColumnData::Int8((from..from + 100).collect()))], 100);
     let ids = t.insert_batch(table, &batch).expect("inserts");
@@ -231,7 +231,7 @@ fn a_commit_waits_for_siblings_if_there_are_enough_and_shares_its_sync() {
     commit(&session, 7);
 }
 
-/// Asynchronous commits until the power goes at a sync; what is left are all but the youngest, in order.
+/// Asynchronous commits until the power fails at a sync; all but the youngest are left, in order.
 #[test]
 fn a_crash_takes_asynchronous_commits_of_three_delays_at_most() {
     let run = |cut: Option<u64>| {
@@ -290,7 +290,7 @@ fn unlogged_trees_are_empty_and_usable_after_a_crash_and_whole_after_a_clean_sto
         [logged, unlogged, memory].into_iter().for_each(|table| put(&t, table, 1));
         t.commit(Durability::Sync).expect("commits");
         f.engine.checkpoint().expect("flushes");
-        // One transaction over all of them: the logged part is whole, whatever becomes of the others.
+        // One transaction over all of them: the logged part is whole, whatever happens to the others.
         let t = f.engine.begin(Isolation::ReadCommitted).expect("begins");
         [logged, unlogged, memory].into_iter().for_each(|table| put(&t, table, 2));
         t.commit(Durability::Sync).expect("commits");

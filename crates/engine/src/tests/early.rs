@@ -1,4 +1,4 @@
-//! Locks that a commit gives back before it is durable, and what relies on it then.
+//! Locks that a commit releases before it is durable, and the transactions that then rely on it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Frames of large values: visible, durable and gone with their transactions, whichever way they were written.
+//! Frames of large values: visible, durable and deleted with their transactions, whichever way they were written.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn frames_come_and_go_with_their_transactions() {
     let tree = table.toast();
     t.commit(Durability::Sync).expect("commits");
 
-    // The first ones go through the log, the others into a segment.
+    // The first ones are written to the log, the others to a segment.
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.statement_view();
     let first = put(&t, tree, 20);
@@ -135,7 +135,7 @@ fn frames_become_dense_when_merges_come_to_them() {
     let written = directory.bytes_written();
     engine.merge_all().expect("merges");
     assert_eq!(directory.bytes_written(), written);
-    // And what is deleted goes.
+    // And deleted frames are removed.
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.delete_frames(tree, RowId(4)..RowId(6)).expect("deletes");
     t.commit(Durability::Sync).expect("commits");
@@ -153,8 +153,8 @@ fn count_frames(engine: &Arc<Engine>, tree: TreeId) -> usize {
     rows
 }
 
-/// Frames are in a tree of their own, which must be as durable as its table's: a value that outlived its row's table, or did not
-/// live as long, would be found by nobody or missed by somebody.
+/// Frames are in a separate tree, which must be as durable as its table's: no reader would find a value that outlived its row's
+/// table, and a reader would miss one that did not live as long.
 #[test]
 fn frames_last_as_long_as_their_table() {
     for persistence in [Persistence::Logged, Persistence::Unlogged, Persistence::Memory] {
@@ -169,7 +169,7 @@ fn frames_last_as_long_as_their_table() {
             engine.checkpoint().expect("flushes");
 
             let before = (engine.log_statistics().bytes, disk.bytes_written());
-            // By the log, if at all, then by a segment, if that is where they may go.
+            // By the log, if at all, then by a segment, if they may be written there.
             let mut ids = Vec::new();
             for frames in [1, 20] {
                 let t = engine.begin(Isolation::ReadCommitted).expect("begins");

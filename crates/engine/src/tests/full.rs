@@ -1,5 +1,4 @@
-//! A full disk: what cannot be written fails with its own error, nothing that was acknowledged is lost, and work goes on when
-//! there is space again.
+//! A full disk: a failed write has a separate error, acknowledged data is not lost, and work continues when there is space again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -169,7 +168,7 @@ fn what_gives_space_back_goes_through_on_a_full_disk_and_so_does_a_start() {
         assert_eq!(engine.failure(), None);
         drop(engine);
 
-        // A start with nothing free: what was kept is given back, or there is enough in the files there are.
+        // A start with a full disk: reserved space is released, or the existing files have enough.
         let disk = memory.after_power_cut(&mut || true);
         let _ = disk.remove("reserve");
         let spare = disk.create("reserve").expect("is not there");

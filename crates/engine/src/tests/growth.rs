@@ -1,4 +1,4 @@
-//! What must not grow with how often the same thing was done before: steps are counted, not time.
+//! Costs that must not grow with the number of earlier repetitions: steps are counted, not time.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::*;
 
 const TABLE: TreeId = TreeId(1);
 const INDEX: TreeId = TreeId(2);
-/// Steps along version chains that one change may take, whatever came before.
+/// Steps along version chains that one change may take, whatever happened before.
 const STEPS_MAX: u64 = 100;
 
 fn open(directory: &Arc<MemoryDirectory>) -> Arc<Engine> {

@@ -14,7 +14,7 @@ fn row() -> Vec<u8> {
     RowLayout::new(vec![Kind::Int4]).encode_row(&[Datum::Int4(7)])
 }
 
-/// An engine whose manifest says that so many commits were made and so much log written.
+/// An engine whose manifest states these numbers of commits and of log bytes.
 fn open_at(replay: Lsn, csn: Csn) -> (Arc<Engine>, TreeId) {
     let directory = MemoryDirectory::new();
     let as_directory = Arc::clone(&directory) as Arc<dyn Directory>;

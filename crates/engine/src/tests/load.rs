@@ -1,4 +1,4 @@
-//! Bulk loads into indexes that others use: whose is a key?
+//! Bulk loads into indexes that others use: which session owns a key?
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn duplicate(n: u64, rows: (u64, u64)) -> Option<Duplicate> {
     Some(Duplicate { key: key(n).to_vec(), rows: (RowId(rows.0), RowId(rows.1)) })
 }
 
-/// The row that has a number, for whoever wants it; an error when that must be waited for.
+/// Claims the key of the row with number `n`; an error when that must wait.
 fn claim(t: &Arc<Transaction>, index: TreeId, n: u64) -> Result<Option<RowId>> {
     t.claim_key(index, &key(n), None)
 }
@@ -119,7 +119,7 @@ fn others_wait_for_the_keys_of_a_load() {
     assert_eq!(claim(&a, index, 7).expect("its own"), Some(RowId(8)));
     a.rollback_to(savepoint);
     assert_eq!(claim(&b, index, 500).expect("free again"), None);
-    // What somebody else has locked stands in the way of the next load, but nothing else of that is held.
+    // A key that another session has locked blocks the next load, which holds none of its other keys.
     is_blocked(load(&a, index, 1, 0..1000));
     assert_eq!(claim(&b, index, 501).expect("free"), None);
     b.rollback();

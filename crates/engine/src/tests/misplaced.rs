@@ -1,5 +1,5 @@
-//! Files that are missing, renamed, cut, another database's or older ones: refused by name, or not needed. Never is anything else
-//! read than what was committed.
+//! Files that are missing, renamed, cut, another database's or older ones: refused by name, or not needed. Only committed data is
+//! ever read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ fn live_with(random: &SeededRandom, clock: &Arc<ManualClock>) -> Past {
     Past { now: copy(&now), before, rows }
 }
 
-/// What opens reads the truth, or says what is wrong and names a file.
+/// An engine that opens returns the committed data; otherwise the error names the problem and a file.
 fn judge(past: &Past, damaged: &Arc<MemoryDirectory>, what: &str) -> bool {
     let names_a_file = |e: &EngineError| {
         let text = e.to_string();

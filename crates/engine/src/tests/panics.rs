@@ -1,4 +1,4 @@
-//! A panic at every step of a commit: the engine goes on, or is poisoned, and nobody waits for ever.
+//! A panic at every step of a commit: the engine continues or is poisoned, and no session waits for ever.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use crate::*;
 const TABLE: TreeId = TreeId(1);
 /// Nobody waits for longer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the commit with the panic writes.
+/// The value that the panicking commit writes.
 const MARK: i64 = -1;
 
 fn open(directory: &Arc<MemoryDirectory>) -> Arc<Engine> {
@@ -66,7 +66,7 @@ fn others(engine: &Arc<Engine>, locked: RowId, stop: &Arc<AtomicBool>) -> Receiv
     answers
 }
 
-/// One commit with a panic behind so many steps; false when it had fewer.
+/// One commit with a panic after `steps` steps; false when it had fewer.
 fn panic_behind(steps: u32, durability: Durability, with_schema: bool) -> bool {
     let what = format!("a panic behind {steps} steps, {durability:?}, schema {with_schema}");
     let directory = MemoryDirectory::new();

@@ -1,4 +1,4 @@
-//! What is left of a damaged database: it opens, everything that was not hit is there, and the losses are named.
+//! A salvaged database: it opens, every undamaged row is there, and the losses are named.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use melba_vfs::{Directory, MemoryDirectory, OverlayDirectory};
 use super::damage::{INDEX, Rows, TABLES, expected, fill, index, problems_of, table};
 use crate::*;
 
-/// A salvaged copy, opened, and what is lost.
+/// A salvaged copy, opened, and its losses.
 fn salvage(damaged: &Arc<MemoryDirectory>) -> (Arc<Engine>, Vec<String>) {
     let overlay = OverlayDirectory::new(Arc::clone(damaged) as Arc<dyn Directory>) as Arc<dyn Directory>;
     let losses = Engine::salvage(&overlay).expect("the manifest is whole");
@@ -52,7 +52,7 @@ fn a_damaged_segment_costs_what_cannot_be_read_of_it() {
             let found = rows(&engine);
             let whole = found.iter().filter(|rows| **rows == expected()).count();
             assert!(found.iter().all(|rows| is_part(rows, &expected())), "{file} {bit}");
-            // Index entries go with the rows of the first table.
+            // Index entries are lost with the rows of the first table.
             assert!(whole >= 1 && found[1..].iter().any(|rows| *rows == expected()), "{file} {bit}: {losses:?}");
             assert!(found.iter().all(|rows| rows.len() >= 80), "{file} {bit}: one of three segments at most");
             most = most.max(found.iter().map(Rows::len).min().unwrap_or(0));
@@ -121,7 +121,7 @@ fn a_damaged_log_costs_the_commits_behind_the_damage() {
         }
     }
     assert!(counts.contains(&80) && counts.contains(&120) && counts.len() > 5, "{counts:?}");
-    // What is salvaged goes on.
+    // A salvaged database keeps working.
     let (engine, _) = salvage(&sound);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.index_insert(INDEX, b"12345678", RowId(1)).expect("inserts");

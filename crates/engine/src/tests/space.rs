@@ -1,4 +1,4 @@
-//! Space and memory come back by themselves.
+//! Space and memory are freed in the background.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,7 +177,7 @@ fn rows_that_are_never_updated_are_not_rewritten_for_nothing() {
     updates.settle();
     let written = updates.directory.bytes_written() - written;
     let inserted = 100 * 20 * 200;
-    // New rows go into the log and a segment; and all rows, once, from small segments into larger ones. Each flush would
+    // New rows are written to the log and a segment; and all rows, once, from small segments to larger ones. Each flush would
     // rewrite the table otherwise.
     assert!(written < (inserted + updates.live) * 3, "{written} bytes for {inserted} beside {}", updates.live);
 }
@@ -228,7 +228,7 @@ fn memory_tables_have_a_limit_and_deletions_make_room() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     all.iter().for_each(|id| t.delete(tree, *id).expect("deletes"));
     t.commit(Durability::Sync).expect("deleting is always possible");
-    // Each commit removes some of what is dead; an update of nothing is enough to go on.
+    // Each commit removes some dead entries; an update that changes nothing is enough to continue.
     for _ in 0..20 {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         t.delete(tree, all[0]).expect("deletes");

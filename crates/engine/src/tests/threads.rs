@@ -1,4 +1,4 @@
-//! Many threads on the production configuration: money moves, and none is made or lost.
+//! Many threads on the production configuration: money moves, and the sum stays the same.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const THREADS: u64 = 6;
 const TRANSFERS: u64 = 400;
 
 fn open(directory: &Arc<MemoryDirectory>) -> Arc<Engine> {
-    // Small enough that flushes and merges go on all the time.
+    // Small enough that flushes and merges run all the time.
     let options = EngineOptions { memory_bytes: 200_000, wal_file_bytes: 16 << 10, ..EngineOptions::default() };
     Engine::open(options, Arc::clone(directory) as Arc<dyn Directory>, Arc::new(OsClock::new())).expect("opens")
 }

@@ -1,5 +1,5 @@
-//! The bulk path: many rows go straight into segments that only their transaction knows. The commit links
-//! them; a rollback drops them.
+//! The bulk path: many rows are written directly to segments that only their transaction knows. The commit links them; a rollback
+//! drops them.
 //!
 //! Rows get CSN 0 in the file, which stands for the CSN of the commit that links it. A segment is finished when the statement
 //! that writes it ends, so that it belongs to one command and savepoints and visibility work as for single rows.
@@ -51,7 +51,7 @@ impl Transaction {
         })
     }
 
-    /// Frames of so many bytes will be put together: a segment for them begins at once if they are many.
+    /// Announces `bytes` of frames: a segment for them begins at once if they are many.
     pub(crate) fn expect_frames(&self, tree: &Arc<Tree>, bytes: usize) -> Result<()> {
         let layout = self.layout_of(tree)?;
         self.change(|state| {
@@ -142,7 +142,7 @@ impl Transaction {
     }
 
     /// Positions of ids that have versions in memory, tombstones mostly, and of all others. A segment lies behind memory, so a
-    /// row with a version there must not go into one. Nobody else adds versions: the caller has locked the ids.
+    /// row with a version there must not go into one. No other session adds versions: the caller has locked the ids.
     fn split_known(&self, tree: &Tree, table: &TableTree, ids: &[RowId]) -> (Vec<u32>, Vec<u32>) {
         let levels = table.levels.read();
         let in_memory = |id: &RowId| levels.used_memory().any(|m| m.map.read().contains_key(id));
@@ -166,7 +166,7 @@ impl Transaction {
 }
 
 impl State {
-    /// What the command that runs has written of a tree on the bulk path.
+    /// The segments that the running command has written of a tree on the bulk path.
     fn bulk_writer(&mut self, tree: &Arc<Tree>, txn: &Transaction) -> &mut BulkWriter {
         let at = self.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, tree)).unwrap_or_else(|| {
             self.bulk.push(BulkWriter::new(tree, txn.second_thread()));

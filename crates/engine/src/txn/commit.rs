@@ -1,4 +1,4 @@
-//! A transaction's way into the pipeline: what may refuse its commit, and what the commit then does.
+//! A transaction's way into the pipeline: the checks that may refuse its commit, and its effects.
 
 use melba_store::{EngineError, Result};
 
@@ -40,8 +40,8 @@ pub(super) fn start_commit(
     if payload.len() > PAYLOAD_BYTES_MAX {
         return Err(EngineError::OutOfMemory { what: "a transaction's changes exceed the log's record size" });
     }
-    // The last thing that may fail: from here on the commit has its place in the order. What gives space back finds room in the
-    // log on a full disk, too.
+    // The last step that may fail: from here on the commit has its place in the order. A commit that frees space finds room in
+    // the log on a full disk, too.
     let bytes = payload.len();
     let room = match (bytes > 0, writes.frees()) {
         (false, _) => None,
@@ -55,7 +55,7 @@ pub(super) fn start_commit(
         let apply = Apply { store, snapshots: &shared.snapshots, runtime };
         apply.apply(writes, csn);
         step();
-        // Before others may believe that the commit is over: a flush keeps what is there then, and forgets the record.
+        // Before others may assume that the commit is over: a flush keeps the state of then, and forgets the record.
         apply.forget_dropped(writes, |tree| shared.serializable.tree_dropped(tree));
     })?;
     writes.encoded = payload;

@@ -1,7 +1,7 @@
 //! Rows by id as columns.
 //!
-//! Ids as an index gives them often follow each other, and the rows they name are then in one memory table or one segment:
-//! whole runs of them are read without looking for each in every level.
+//! Ids as an index returns them often follow each other, and their rows are then in one memory table or one segment: whole runs
+//! of them are read without a search of every level for each.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::Transaction;
 use crate::serializable::Read;
 use crate::view::ReadView;
 
-/// What is being read, as far as it has come.
+/// The rows read so far.
 struct Fetched<'a> {
     layout: &'a RowLayout,
     ids: &'a [RowId],

@@ -1,4 +1,4 @@
-//! One row by the whole key of a unique index: the path of most small statements, on which nothing is set up for more.
+//! One row by the whole key of a unique index: the path of most small statements, which sets up nothing more.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Transaction {
         }
         let mut runs = levels.runs.iter().filter(|run| may_have(run, view, key)).peekable();
         while let Some(run) = runs.next() {
-            // A filter tells whether to go on to the next segment; the last one is the likeliest to have the key.
+            // A filter tells whether to continue with the next segment; the last one is the likeliest to have the key.
             if runs.peek().is_some() && !run.reader.may_contain(key)? {
                 continue;
             }

@@ -1,5 +1,5 @@
 //! Frames of large values: the rows of toast trees (docs/design/toast.md). They are written once, read by row id and removed.
-//! Writing them is in `bulk`.
+//! `bulk` writes them.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use super::Transaction;
 use crate::view::ReadView;
 
 impl Transaction {
-    /// Takes `count` consecutive row ids of a toast tree, for frames of `bytes` in all, about. What is put at them must come in
-    /// their order, before others are taken.
+    /// Takes `count` consecutive row ids of a toast tree, for frames of about `bytes` in all. The caller must write them in their
+    /// order, before it takes others.
     pub fn reserve_frames(&self, tree: TreeId, count: u64, bytes: usize) -> Result<RowId> {
         let tree = self.tree(tree)?;
         let table = tree.require_table()?;

@@ -62,7 +62,7 @@ pub struct Latest {
     pub own_command: Option<u32>,
 }
 
-/// Keeps a view usable after its statement: what a cursor holds.
+/// Keeps a view usable after its statement; a cursor holds it.
 pub struct ViewPin {
     session: Arc<Session>,
     view: ReadView,
@@ -91,7 +91,7 @@ pub struct Transaction {
 /// The last command's number, which changes nothing; `u32::MAX` sees all of them.
 const COMMAND_MAX: u32 = u32::MAX - 1;
 
-/// What runs after a commit's changes are visible and before its locks are given back.
+/// Runs after a commit's changes are visible and before its locks are released.
 pub type OnPublish = Box<dyn FnOnce(Csn) + Send>;
 
 /// A commit that has its place in the order and is not published. `poll` or `wait` must follow.
@@ -105,7 +105,7 @@ pub struct Committing {
 
 pub(crate) struct State {
     pub writes: LazyWriteSet,
-    /// The number of the running command: what it writes carries it.
+    /// The number of the running command; its changes carry it.
     pub command: u32,
     /// REPEATABLE READ's snapshot, once taken.
     pub snapshot: Option<Csn>,
@@ -114,11 +114,11 @@ pub(crate) struct State {
     pub finished: bool,
     /// Commands of savepoints that may be rolled back to, ascending.
     pub savepoints: Vec<u32>,
-    /// What the write set holds of the memory of queries.
+    /// Memory of queries that the write set holds.
     pub held: Option<Held>,
-    /// Bytes of rows and keys when the write set's memory was last looked at.
+    /// Bytes of rows and keys at the last check of the write set's memory.
     pub looked_at_bytes: usize,
-    /// What open scans share, if there have been any since changes were moved last.
+    /// State that open scans share, if there have been any since changes were last moved.
     epoch: Option<Arc<Epoch>>,
     /// Segments that the running command writes.
     pub bulk: Vec<BulkWriter>,
@@ -126,7 +126,7 @@ pub(crate) struct State {
     pub failure: Option<EngineError>,
 }
 
-/// What is locked by who must commit in turn: no tree has this number.
+/// The lock of commits that must take turns: no tree has this number.
 const COMMIT_TURN: LockKey = LockKey::Key(TreeId(0), 0);
 
 impl Transaction {
@@ -206,7 +206,7 @@ impl Transaction {
         ReadView { csn, command: state.command }
     }
 
-    /// What the running statement sees, for code that it calls without handing its view down. Usable as long as that.
+    /// The running statement's view, for code that it calls without passing its view. Valid during the statement.
     pub fn active_view(&self) -> ReadView {
         let state = self.state.lock();
         let mut pins = self.session.pins.lock();
@@ -218,11 +218,11 @@ impl Transaction {
         ReadView { csn, command: state.command }
     }
 
-    /// What a new view must show beyond what is visible.
+    /// The CSN that a new view must show beyond the visible one.
     ///
-    /// Who took a lock that a commit gave back early relies on that commit. A READ COMMITTED transaction that has changed
-    /// something sees all that is applied, for it will be behind that in the log, and rows that have just been changed need
-    /// not be looked at again.
+    /// A transaction that took a lock which a commit released early relies on that commit. A READ COMMITTED transaction with
+    /// changes sees everything applied: it will be behind that in the log, and rows that have just been changed need not be read
+    /// again.
     fn least_view(&self) -> Csn {
         let keeps_snapshot = self.isolation != Isolation::ReadCommitted;
         match self.has_writes() {
@@ -287,8 +287,8 @@ impl Transaction {
         ViewPin { session: Arc::clone(&self.session), view }
     }
 
-    /// The newest committed state with everything of our own, kept readable while the pin lives: what constraint checks
-    /// look at, whatever the statement's own view.
+    /// The newest committed state with all own changes, kept readable while the pin lives: constraint checks use it, whatever the
+    /// statement's view.
     pub fn latest_view(&self) -> (ReadView, ViewPin) {
         let mut pins = self.session.pins.lock();
         let csn = self.shared().snapshots.acquire(self.session.slot, pins.oldest(), self.note_applied());
@@ -308,8 +308,8 @@ impl Transaction {
         Ok(ExportedSnapshot { pin: ViewPin { session: Arc::clone(&self.session), view } })
     }
 
-    /// Takes an exported snapshot as this transaction's own, before it has taken another: false when it is not exported any
-    /// more. A READ COMMITTED transaction has no snapshot of its own.
+    /// Takes an exported snapshot as this transaction's own, before it has taken another: false when it is not exported any more.
+    /// A READ COMMITTED transaction keeps no snapshot.
     pub fn adopt_snapshot(&self, csn: Csn) -> Result<bool> {
         self.with_state(|state| {
             if self.isolation == Isolation::ReadCommitted || state.snapshot.is_some() {
@@ -357,7 +357,7 @@ impl Transaction {
         state.writes.roll_back_to(savepoint.command, |what| shared.undo(what));
         let kept = state.savepoints.partition_point(|command| *command <= savepoint.command);
         state.savepoints.truncate(kept);
-        // What comes next must not be cut by an older savepoint's number being equal.
+        // A later rollback to an older savepoint with an equal number must not cut the changes that come next.
         state.next_command();
         drop(state);
         shared.locks.release_wide_since(self.session.slot, savepoint.wide_locks);
@@ -509,7 +509,7 @@ impl Transaction {
         // SERIALIZABLE transactions are told of a commit when it is published; segments and trees show their changes then.
         let is_plain = on_publish.is_none() && self.tracking.is_none() && writes.is_rows_only();
         let locks = is_plain.then_some(EarlyRelease(self.session.slot));
-        // A panic must not leave its locks behind: the engine goes on, or others wait to hear that it does not.
+        // A panic must not leave its locks behind: the engine continues, or waiters must learn that it does not.
         let start = AssertUnwindSafe(|| commit::start_commit(self.shared(), &mut writes, needs, durability, locks));
         let started = catch_unwind(start).unwrap_or_else(|panic| {
             self.finish(std::mem::take(&mut writes), true);
@@ -533,8 +533,8 @@ impl Transaction {
         self.state.lock().writes.bytes as u64 > WAIT_MAX_FOR_BYTES
     }
 
-    /// Drops every change. What it has seen is durable on return, as after a commit: a crash does not make a reader's answers
-    /// those of a database that never was.
+    /// Drops every change. Everything it has seen is durable on return, as after a commit: a reader must never have seen a state
+    /// that a crash then loses.
     pub fn rollback(&self) {
         let mut state = self.state.lock();
         if state.finished {
@@ -577,7 +577,7 @@ impl Transaction {
 }
 
 impl State {
-    /// The failure of a bulk load: what is read after it would lack rows.
+    /// The failure of a bulk load: later reads would lack rows.
     fn check_failure(&self) -> Result<()> {
         self.failure.clone().map_or(Ok(()), Err)
     }
@@ -634,7 +634,7 @@ impl Committing {
         });
         let result = catch_unwind(end);
         let result = result.unwrap_or_else(|panic| {
-            // It is durable and visible, and what was to follow has not: others would go on with half of it.
+            // It is durable and visible, but the steps after it did not run: others would continue with half of it.
             txn.shared().runtime.poison(EngineError::Misuse("the end of a commit panicked"));
             txn.finish(std::mem::take(&mut writes), false);
             resume_unwind(panic)
@@ -660,7 +660,7 @@ impl ExportedSnapshot {
 
 impl Drop for ExportedSnapshot {
     fn drop(&mut self) {
-        // The pin is dropped after this: the snapshot is protected until nobody can adopt it.
+        // The pin is dropped after this: the snapshot is protected until no session can adopt it.
         self.pin.session.shared.snapshots.forget_export(self.pin.view.csn);
     }
 }

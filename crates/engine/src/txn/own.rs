@@ -1,7 +1,7 @@
-//! What a scan sees of its own transaction's changes in memory.
+//! A scan's view of its own transaction's changes in memory.
 //!
-//! Invariant: it stays the same until the scan ends. When changes are moved into segments (`spill`), of which the scans that are
-//! open know nothing, these keep a copy of the changes as they were.
+//! Invariant: it stays the same until the scan ends. When changes are moved into segments (`spill`), which the open scans do not
+//! read, the scans keep a copy of the changes as they were.
 
 use std::ops::Bound;
 use std::sync::Arc;

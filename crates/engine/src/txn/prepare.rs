@@ -1,4 +1,4 @@
-//! Two-phase commit: a transaction as bytes, which a later life of the server makes the same transaction of.
+//! Two-phase commit: a transaction as bytes, from which the server restores the same transaction after a restart.
 //!
 //! ```text
 //! locks    count, then each: u8 0 relation / 1 object / 2 name / 3 advisory / 4 row, its numbers, u8 mode
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Numbers are LEB128. Invariants:
-//! 1. The bytes hold what the transaction keeps others from: who restores it holds the same locks before anybody else comes. Locks on
-//!    values of unique keys are those of the entries it has changed: their hashes are of one life of the server.
-//! 2. What is in unlogged trees is lost in a crash, as is all that these trees had.
+//! 1. The bytes hold the locks by which the transaction excludes others: its restoration takes the same locks before any other session
+//!    starts. Locks on values of unique keys are those of the entries it has changed: their hashes change with each start of the server.
+//! 2. Changes in unlogged trees are lost in a crash, like the rest of these trees.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const ADVISORY: u8 = 3;
 const ROW: u8 = 4;
 
 impl Transaction {
-    /// Whether it has changed what is of its session only.
+    /// Whether it has changed objects of its session only.
     pub fn has_temporary_changes(&self) -> bool {
         let state = self.state.lock();
         let is_temporary = |persistence| persistence == Persistence::Temporary;
@@ -86,8 +86,8 @@ impl Transaction {
         self.shared().snapshots.hold(self.session.slot, pins.oldest());
     }
 
-    /// Makes this transaction, which has done nothing yet, what another one was. Nobody else has begun one since the engine was opened,
-    /// but for others that are restored.
+    /// Restores a prepared transaction into this one, which must be new. No other transaction has begun since the engine was
+    /// opened, except restored ones.
     ///
     /// # Errors
     /// `Corrupt` when the bytes are none that `to_bytes` has made.

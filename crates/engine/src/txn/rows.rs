@@ -106,7 +106,7 @@ impl Transaction {
         see_row(&tree.require_table()?.levels, id, view.csn)
     }
 
-    /// The newest state of a row: what to look at again after waiting for its lock.
+    /// The newest state of a row: read again after waiting for its lock.
     pub fn get_latest(&self, tree: TreeId, id: RowId) -> Result<Latest> {
         let tree = self.tree(tree)?;
         self.with_newest(|newest| self.latest(&tree, id, newest))

@@ -1,4 +1,4 @@
-//! Trees and sequences that appear and disappear with a transaction.
+//! Trees and sequences that are created and dropped with a transaction.
 
 use std::sync::Arc;
 
@@ -76,8 +76,8 @@ impl Transaction {
         })
     }
 
-    /// Says which of a table's first 64 columns are dense, as bits: their values are marked when they are written into segments, and merges
-    /// compress them together. Whoever writes rows says so; nothing else follows from it.
+    /// Says which of a table's first 64 columns are dense, as bits: their values are marked when they are written into segments,
+    /// and merges compress them together. The writer of rows calls this; it has no other effect.
     pub fn note_dense_columns(&self, tree: TreeId, columns: u64) -> Result<()> {
         let tree = self.tree(tree)?;
         if tree.dense_columns.load(Ordering::Relaxed) != columns {

@@ -1,4 +1,4 @@
-//! A transaction's side of it: when to announce, and the wait for a safe snapshot.
+//! The transaction's side of `serializable`: when to announce, and the wait for a safe snapshot.
 
 use std::sync::Arc;
 
@@ -71,8 +71,8 @@ impl Transaction {
         csn
     }
 
-    /// Whether what is read by a view must be announced: the snapshot's reads, not those of constraint checks, which see the
-    /// newest state and hold locks on what they rely on.
+    /// Whether a view's reads must be announced: the snapshot's reads, not those of constraint checks, which see the newest state
+    /// and hold locks on what they rely on.
     #[inline]
     pub(crate) fn tracks(&self, view: ReadView) -> bool {
         view.command != ReadView::LATEST_COMMAND
@@ -97,7 +97,7 @@ impl Transaction {
         }
     }
 
-    /// Announces that an index entry appears or goes, before it does.
+    /// Announces that an index entry will be added or removed, before that happens.
     #[inline]
     pub(crate) fn note_entry(&self, tree: TreeId, entry: &[u8]) -> Result<()> {
         match self.tracking.as_deref().and_then(Tracking::registered) {

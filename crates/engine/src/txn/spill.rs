@@ -1,14 +1,14 @@
 //! Large write sets: when changes move from memory into private segments (`write_set`), and which may share one.
 //!
-//! What is moved stays as visible as it was. A segment has one command number, so changes of several commands share one only if
-//! nobody needs to tell them apart: no savepoint and no view in use lies between them. The newest commands stay in memory as long
-//! as they are small, for their statements may still look at what others of them wrote.
+//! Moved changes stay as visible as they were. A segment has one command number, so changes of several commands share one only if
+//! no reader needs to tell them apart: no savepoint and no view in use lies between them. The newest commands stay in memory as
+//! long as they are small, because their statements may still read what others of them wrote.
 
 use melba_store::{Held, Result};
 
 use super::{State, Transaction};
 
-/// The budget is asked after so many changes, or bytes of rows and keys.
+/// The budget is checked after this many changes, or this many bytes of rows and keys.
 const CHANGES_PER_LOOK: usize = 64;
 const BYTES_PER_LOOK: usize = 64 << 10;
 /// So many commands up to the running one are kept apart: their views may be in use without being pinned.
@@ -34,7 +34,7 @@ impl Transaction {
         }
         // Without room in the budget nothing is enough.
         self.spill(state, if bytes > limit { limit / 4 } else { 0 })?;
-        // What cannot be moved: memory tables' rows, and what the newest commands wrote.
+        // Changes that cannot be moved: memory tables' rows, and those of the newest commands.
         let left = state.writes.memory_bytes();
         state.looked_at_bytes = state.writes.bytes;
         state.held.as_mut().map_or(Ok(()), |held| held.set(left))

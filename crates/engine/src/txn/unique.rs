@@ -1,4 +1,4 @@
-//! Unique keys: whose is a value?
+//! Unique keys: finds the session or row that has a value.
 
 use std::sync::Arc;
 

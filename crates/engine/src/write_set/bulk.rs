@@ -1,4 +1,4 @@
-//! Segments that a command writes straight away, instead of rows for the row store and the log.
+//! Segments that a command writes directly, instead of rows for the row store and the log.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use melba_threads::Scheduler;
 use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
 
-/// A command's frames go through the row store and the log up to so many bytes: those are written twice, but a file of their own
+/// A command's frames up to this many bytes are written to the row store and the log: they are written twice, but a separate file
 /// costs a commit more than its bytes.
 const FRAME_BYTES_MIN: usize = 4 << 20;
-/// Frames that come together and have so many bytes are long ones.
+/// Frames that come together with this many bytes are long ones.
 const LONG_BYTES: usize = 256 << 10;
 
-/// What a second thread needs.
+/// State that a second thread needs.
 pub(crate) struct Pool {
     /// Of the transaction's query.
     pub memory: Arc<QueryMemory>,

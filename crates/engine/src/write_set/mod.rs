@@ -1,7 +1,7 @@
 //! A transaction's private changes.
 //!
-//! All changes are one list in the order they were made; each names the older one of the same key. So the newest change of a
-//! key is found by its head, what a command may see by walking back, and rolling back to a savepoint is cutting the list.
+//! All changes are one list in the order they were made; each names the older one of the same key. So the head has the newest
+//! change of a key, walking back finds the change that a command may see, and rolling back to a savepoint cuts the list.
 //!
 //! Invariants:
 //! 1. Command numbers never fall along the list, nor along the links.
@@ -34,7 +34,7 @@ pub(crate) struct Change {
     pub what: What,
 }
 
-/// What was changed.
+/// The kinds of changes.
 #[derive(Clone)]
 pub(crate) enum What {
     Row {
@@ -93,7 +93,7 @@ impl PrivateRun {
         }
     }
 
-    /// Rolled back: the file goes.
+    /// Rolled back: deletes the file.
     pub fn discard(&self) {
         match self {
             PrivateRun::Table(run) => run.discard(),
@@ -397,7 +397,7 @@ impl WriteSet {
         }
     }
 
-    /// What commands before `command` did to a row: `None` nothing, `Some(None)` deleted it.
+    /// The effect of commands before `command` on a row: `None` no change, `Some(None)` deleted it.
     pub fn row(&self, tree: TreeId, row: RowId, command: u32) -> Option<Option<&RowBytes>> {
         let TreeHeads::Rows(heads) = &self.writes(tree)?.heads else { return None };
         match &self.seen(heads.get(&row)?, command)?.what {
@@ -406,7 +406,7 @@ impl WriteSet {
         }
     }
 
-    /// The row's newest own change, whatever its command: the command and the row.
+    /// The row's newest own change, by any command: the command and the row.
     pub fn newest_row(&self, tree: TreeId, row: RowId) -> Option<(u32, Option<&RowBytes>)> {
         let TreeHeads::Rows(heads) = &self.writes(tree)?.heads else { return None };
         let change = &self.changes[heads.get(&row)? as usize];
@@ -526,7 +526,7 @@ impl WriteSet {
         self.links.iter().rev().filter(move |l| l.command < command && l.tree.id == tree)
     }
 
-    /// Some of the private segments replace what is committed.
+    /// Some of the private segments replace committed rows.
     pub fn replaces(&self) -> bool {
         self.links.iter().any(|l| l.spilled.is_some())
     }

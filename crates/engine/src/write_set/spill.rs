@@ -8,7 +8,7 @@ use melba_types::Csn;
 
 use super::{Change, Heads, Link, PrivateRun, TreeHeads, What, WriteSet};
 
-/// What a change takes beside its row or key: itself, and its place in the heads.
+/// The size of a change beside its row or key: itself, and its place in the heads.
 const CHANGE_BYTES: usize = 112;
 /// So many segments of an index's entries are merged into one.
 const MERGED_RUNS: usize = 8;

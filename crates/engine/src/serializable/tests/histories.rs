@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// What has happened.
+/// The events so far.
 #[derive(Default)]
 struct History {
     /// Of each key, its versions: commit and transaction.
@@ -87,7 +87,7 @@ impl Running {
     }
 }
 
-/// The edges of the history's serialization graph (Adya): whoever comes first in a serial order.
+/// The edges of the history's serialization graph (Adya): from the transaction that comes first in a serial order.
 fn edges(history: &mut History) -> Vec<(usize, usize)> {
     let mut out = Vec::new();
     for versions in history.versions.values_mut() {
