@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Kinds of background steps; each thread of `start_background` repeats one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackgroundStep {
-    /// Writes and syncs what waits in the log's memory.
+    /// Writes and syncs the log records that wait in memory.
     Log,
     /// Prepares the log's next file.
     LogFile,

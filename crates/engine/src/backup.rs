@@ -36,7 +36,7 @@ pub struct BackupSegment {
     pub bytes: u64,
 }
 
-/// Holds what a copy of the database needs.
+/// Holds the files that a copy of the database needs.
 pub struct Backup {
     shared: Arc<Shared>,
     /// The reader that holds the log.
@@ -51,7 +51,7 @@ impl Engine {
     /// Takes a copy's state, and holds its files.
     ///
     /// # Errors
-    /// Failures to write the log, or to read what of it is not in the state yet.
+    /// Fails if the log cannot be written, or if its part after the state cannot be read.
     pub fn begin_backup(&self) -> Result<Backup> {
         let shared = &self.shared;
         shared.runtime.check_poison()?;
@@ -178,7 +178,7 @@ pub struct Restored {
     pub csn: Csn,
 }
 
-/// Writes log and manifest of a copy, whose segments are there already, into a folder: the next start recovers it.
+/// Writes log and manifest of a copy into a folder that already has its segments: the next start recovers it.
 ///
 /// `log` returns the copy's log, in pieces from the state's replay point on. It is read up to `until` or its end, and must reach
 /// `least`. `database`: the number of the new database, whose log differs from there on.

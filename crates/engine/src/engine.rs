@@ -27,12 +27,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens the engine in a directory, which is empty or an engine's; recovers what a crash left.
+    /// Opens the engine in a directory, which is empty or an engine's; recovers it after a crash.
     pub fn open(options: EngineOptions, directory: Arc<dyn Directory>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
         Engine::open_in_server(options, directory, clock, Arc::new(OwnThreads), &RecoveryProgress::default())
     }
 
-    /// The same for sessions that share threads: `scheduler` hears of every wait. Others may ask meanwhile how far recovery is.
+    /// The same for sessions that share threads: `scheduler` is told of every wait. Meanwhile `progress` tells other threads how
+    /// far recovery is.
     pub fn open_in_server(
         options: EngineOptions,
         directory: Arc<dyn Directory>,
@@ -72,7 +73,7 @@ impl Engine {
         self.shared.background.run_step(step)
     }
 
-    /// Who hears of what background work does and fails to do. The first watch stays.
+    /// Sets the receiver of events and failures of background work. The first watch stays.
     pub fn set_event_watch(&self, watch: Box<EventWatch>) {
         self.shared.runtime.events.set(watch);
     }
@@ -178,8 +179,8 @@ impl Engine {
         }
     }
 
-    /// Takes over what may change while the engine runs: `fsync`, `wal_writer_delay` and `wal_writer_flush_after_bytes`. When
-    /// syncs are switched on, everything so far is durable on return.
+    /// Takes over the options that may change while the engine runs: `fsync`, `wal_writer_delay` and
+    /// `wal_writer_flush_after_bytes`. When syncs are switched on, everything so far is durable on return.
     pub fn reconfigure(&self, options: &EngineOptions) -> Result<()> {
         let Shared { runtime, store, pipeline, .. } = &*self.shared;
         if !pipeline.log.configure(options) {
@@ -195,7 +196,7 @@ impl Engine {
         self.shared.pipeline.log.wal.statistics()
     }
 
-    /// Who is told of waits.
+    /// The scheduler that is told of waits.
     pub fn scheduler(&self) -> &dyn Scheduler {
         &*self.shared.runtime.scheduler
     }

@@ -293,7 +293,7 @@ impl Flusher {
         let Flush { whole, replay, written, began, .. } = flush;
         let mut manifest = self.store.manifest();
         let mut edits = self.store.schema_edits(manifest.state());
-        // Freeing many rows takes long, so that is left for when the locks are given back.
+        // Freeing many rows takes long, so it happens after the locks are released.
         let mut thawed: Vec<Box<dyn Any>> = Vec::new();
         for (tree, written) in &written {
             match (&tree.data, written) {

@@ -42,7 +42,7 @@ pub struct IndexBuilder {
     piece_bytes_max: usize,
     threads: usize,
     runs: Vec<Arc<IndexRun>>,
-    /// A piece that a second thread sorts and writes, and what becomes of it.
+    /// A piece that a second thread sorts and writes, and the result.
     sorting: Option<Sorting>,
     held: Held,
 }
@@ -57,7 +57,7 @@ pub(crate) enum Unique {
     FirstRow,
 }
 
-/// The piece is there again, empty, when the thread has ended.
+/// Returns the piece, empty, when the thread has ended.
 struct Sorting {
     piece: Arc<Mutex<Piece>>,
     thread: Running<Result<Option<Arc<IndexRun>>>>,

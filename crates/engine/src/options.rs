@@ -22,7 +22,7 @@ pub struct EngineOptions {
     pub wal_writer_flush_after_bytes: u64,
     /// Size of a log file.
     pub wal_file_bytes: u64,
-    /// Rows of one statement and table (by `insert_batch`) after which further batches go straight into a segment.
+    /// Rows of one statement and table (by `insert_batch`) after which further batches are written directly to a segment.
     pub bulk_rows_min: usize,
     /// Raw bytes of a segment, at most, about: the amount that a merge rewrites at a time.
     pub segment_bytes: usize,
@@ -100,7 +100,7 @@ impl EngineOptions {
         Sizes { cache_bytes: self.cache_bytes(), segment_bytes: self.segment_bytes }
     }
 
-    /// Space on the disk that is kept for what gives space back.
+    /// Space on the disk that is reserved for operations that free space.
     pub(crate) fn reserve_bytes(&self) -> u64 {
         // A flush of little writes some segments and a record of the manifest.
         (self.wal_file_bytes / 2).max(64 << 10)

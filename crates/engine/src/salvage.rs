@@ -83,7 +83,7 @@ impl Salvage {
         Ok(())
     }
 
-    /// A segment, or what can be read of it in another one; `None` when that is nothing.
+    /// A segment, or a new one with its readable part; `None` when nothing is readable.
     fn segment(&mut self, tree: TreeId, file: SegmentFile, is_index: bool) -> Result<Option<SegmentFile>> {
         let salvaged = match is_index {
             true => self.index_segment(tree, file),
@@ -176,7 +176,7 @@ impl Salvage {
         failure.map_or(Ok(()), Err)
     }
 
-    /// A segment that the log links must keep its name. Answers the checksum of its footer.
+    /// A segment that the log links must keep its name. Returns the checksum of its footer.
     fn linked(&mut self, tree: TreeId, segment: SegmentFile, state: &ManifestState) -> Result<u32> {
         if state.is_named(segment.file) {
             return Ok(segment.footer_crc);
@@ -261,7 +261,7 @@ impl std::fmt::Display for Lost {
 }
 
 impl Rows {
-    /// Copies rows of a group: all, or what can be read of either half.
+    /// Copies rows of a group: all, or the readable part of either half.
     fn read(&mut self, group: usize, from: usize, to: usize) -> Result<()> {
         let mut reader = self.reader.group(group, &self.projection);
         let read = reader.read(from..to).map_err(EngineError::from);

@@ -138,12 +138,12 @@ impl Session {
         }
     }
 
-    /// Who hears of waits for locks that last for deadlock_timeout.
+    /// Sets the watch that is told of lock waits longer than deadlock_timeout.
     pub fn set_wait_watch(&self, watch: Option<Arc<WaitWatch>>) {
         self.settings.lock().wait_watch = watch;
     }
 
-    /// Who hears of temporary files that are removed: their names and sizes.
+    /// Sets the watch that is told of removed temporary files: their names and sizes.
     pub fn set_temp_watch(&self, watch: Box<TempWatch>) {
         self.temp.set_watch(watch);
     }
@@ -165,7 +165,7 @@ impl Session {
         self.as_committer(|committer| self.shared.pipeline.flush_log_for(committer))
     }
 
-    /// Runs `f` with what the pipeline knows of the session.
+    /// Runs `f` with the pipeline's view of the session.
     pub(crate) fn as_committer<T>(&self, f: impl FnOnce(&Committer<'_>) -> T) -> T {
         f(&Committer { slot: self.slot, delay: &|| self.commit_delay() })
     }
@@ -221,7 +221,7 @@ impl Session {
         QueryMemory::new(&self.shared.queries.memory)
     }
 
-    /// A new temporary file; `limit` is what the session's temporary files may have in all.
+    /// A new temporary file; `limit` is the most that the session's temporary files may take in all.
     pub fn temp_file(&self, limit: Option<u64>) -> Result<TempFile> {
         self.shared.queries.temp.create(&self.temp, limit)
     }

@@ -73,7 +73,7 @@ impl Engine {
         problems
     }
 
-    /// Removes index entries of rows that are not there, which a salvage may leave; answers how many.
+    /// Removes index entries whose rows do not exist, which a salvage may leave; returns their number.
     pub fn drop_dangling_entries(&self) -> Result<u64> {
         let trees = self.shared.store.all_trees();
         let t = self.begin(Isolation::RepeatableRead)?;

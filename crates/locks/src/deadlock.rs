@@ -1,7 +1,7 @@
-//! Deadlock detection: a cycle in "waits for", looked for by a session that has waited for deadlock_timeout.
+//! Deadlock detection: a session that has waited for deadlock_timeout searches for a cycle in "waits for".
 //!
-//! A session waits for those who hold the lock (hard), and for those before it in the queue (soft). A cycle with a soft part
-//! can be broken without harm, by letting the one pass the other; only a cycle that cannot ends in an error.
+//! A session waits for the holders of the lock (hard), and for the waiters before it in the queue (soft). A cycle with a soft
+//! part can be broken without harm, by letting one waiter pass the other; only a cycle without a soft part ends in an error.
 
 use crate::table::{Entry, LockManager, LongWait, Owner, Shard, WaitPhase, leave_queue};
 use crate::{LockKey, Mode};
@@ -19,7 +19,7 @@ struct Step {
     soft: bool,
 }
 
-/// What a session waits for, and whom; whether each is only before it in the queue.
+/// The lock that a session waits for, and the sessions it waits for; whether each is only before it in the queue.
 struct Waiting {
     key: LockKey,
     mode: Mode,
@@ -61,7 +61,7 @@ impl LockManager {
         (0..cycle.len()).map(line).collect::<Vec<String>>().join("\n")
     }
 
-    /// Who keeps a session waiting for a lock; `None` when it waits no more.
+    /// The sessions that keep a session waiting for a lock; `None` when it no longer waits.
     pub(crate) fn long_wait(&self, owner: Owner, key: &LockKey, mode: Mode, waited: std::time::Duration) -> Option<LongWait> {
         let shard = self.shard(key);
         let entry = shard.get(key).filter(|entry| entry.waiters.iter().any(|w| w.owner == owner))?;
@@ -103,7 +103,7 @@ impl LockManager {
     fn waits_for(&self, shards: &Shards<'_>, owner: Owner) -> Option<Waiting> {
         let (key, mode) = (*self.sessions[owner as usize].waiting.lock())?;
         let entry = shards.iter().find_map(|s| s.get(&key))?;
-        // Granted meanwhile and not yet awake: waits for nobody.
+        // Granted meanwhile and not yet awake: it waits for no session.
         let waits = entry.waiters.iter().any(|w| w.owner == owner);
         waits.then(|| Waiting { key, mode, blockers: blockers(entry, owner, mode) })
     }
@@ -124,8 +124,8 @@ impl LockManager {
             let (step, ahead) = (&cycle[i], cycle[(i + 1) % cycle.len()].owner);
             let Some(moved) = pass(shards, &step.key, step.owner, ahead) else { continue };
             changed.push(step.key);
-            // Only those who were passed wait for somebody new. A cycle of the one who passed them was there before, and is found
-            // by those in it.
+            // Only the waiters that were passed wait for a new session. A cycle of the one that passed them existed before, and
+            // the sessions in it find it.
             let place = |of: Owner| moved.iter().position(|o| *o == of).unwrap_or_default();
             let passed = &moved[place(ahead)..place(step.owner)];
             let others_suffer = passed.iter().any(|o| *o != start && self.find_cycle(shards, *o).is_some());

@@ -36,8 +36,8 @@ pub const SLOTS: usize = melba_threads::sized(4096, 32);
 pub enum Wait {
     /// Waits its turn.
     Block,
-    /// Answers `WouldBlock` (the caller raises 55P03).
+    /// Returns `WouldBlock` (the caller raises 55P03).
     NoWait,
-    /// Answers `WouldBlock` (the caller skips the row).
+    /// Returns `WouldBlock` (the caller skips the row).
     SkipLocked,
 }

@@ -1,11 +1,11 @@
 //! Unique keys of bulk loads: locked all at once, by the load's own sorted segments.
 //!
-//! A load has its keys in segments that only its transaction knows. It lends them to the lock manager; who has locked a key of
-//! that index then asks them for it, and when it is there, enters the load's session into the lock table as the holder and waits
-//! for it as for anybody else.
+//! A load has its keys in segments that only its transaction knows. It lends them to the lock manager. A session that has locked
+//! a key of that index then searches them for it; if a load has the key, the session enters the load's session into the lock
+//! table as the holder and waits for it as for any other.
 //!
-//! Invariant: of two sessions that want a key, one sees the other. A load is lent first and looks for other holders then; anybody
-//! else enters the key into the table first and looks for loads then. Both may see each other: the load gives way (`take_back`).
+//! Invariant: of two sessions that want a key, one sees the other. A load is lent first and then searches for other holders; any other
+//! session enters the key into the table first and then searches for loads. If both see each other, the load yields (`take_back`).
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl LoadedKeys {
     }
 }
 
-/// What other sessions hold of an index's unique keys.
+/// The locks of other sessions on an index's unique keys.
 pub struct ForeignKeys {
     tree: TreeId,
     /// In the table.
@@ -67,14 +67,14 @@ impl LockManager {
         self.wide.lend(owner, keys);
     }
 
-    /// Undoes `lend`: who has been waiting goes on.
+    /// Undoes `lend`: waiting sessions continue.
     pub fn take_back(&self, owner: u32, keys: &Arc<LoadedKeys>) {
         for lock in self.wide.take_back(owner, keys) {
             self.release_in_table(owner, &lock, |holder| holder.release(Mode::KEY));
         }
     }
 
-    /// What others hold of an index's keys now.
+    /// The keys of an index that others hold now.
     pub fn foreign_keys(&self, owner: u32, tree: TreeId) -> ForeignKeys {
         let mut hashes = HashSet::new();
         for shard in self.shards() {
@@ -87,7 +87,7 @@ impl LockManager {
                 }
             }
         }
-        // After every shard has been locked: who takes a lock now knows of the load, and no further one goes into a set.
+        // After every shard has been locked: later lockers know of the load, and no further lock is put into a set.
         let in_sets = self.wide.has_keys(owner, tree);
         let loads = self.wide.loads(owner, tree).into_iter().map(|(_, keys)| keys).collect();
         ForeignKeys { tree, hashes, in_sets, loads }

@@ -38,7 +38,7 @@ pub struct Mode(u8);
 /// The row locks of those who change the row, beside the ones who only lock it: who waits for a change needs to know.
 const CHANGE_NO_KEY: u8 = 12;
 const CHANGE: u8 = 13;
-/// Waits for changes, and is given back at once.
+/// Waits for changes, and is released at once.
 const AWAIT_CHANGE: u8 = 14;
 const MODES: usize = 15;
 
@@ -46,7 +46,7 @@ const MODES: usize = 15;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModeSet(u16);
 
-/// Bit j of entry i: mode i conflicts with mode j. Nobody waits for `AWAIT_CHANGE`, which is never held for long.
+/// Bit j of entry i: mode i conflicts with mode j. No session waits for `AWAIT_CHANGE`, which is never held for long.
 const CONFLICTS: [u16; MODES] = [
     0b1000_0000,
     0b1100_0000,
@@ -89,7 +89,7 @@ impl Mode {
         Mode(if mode == RowLockMode::ForUpdate { CHANGE } else { CHANGE_NO_KEY })
     }
 
-    /// Its number, which stays what it is.
+    /// Its number, which never changes.
     pub fn number(self) -> u8 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The lock table: who holds what, who waits for what.
+//! The lock table: the holders and waiters of each lock.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -21,10 +21,10 @@ use melba_threads::{Mutex, MutexGuard, Scheduler, WaitCell};
 const SHARDS: usize = melba_threads::sized(64, 2);
 const STRONG_BUCKETS: usize = melba_threads::sized(1024, 2);
 
-/// Weak relation locks of a session that are looked through one by one; further ones go into the table.
+/// Weak relation locks of a session that are searched one by one; further ones are put into the table.
 const FAST_MAX: usize = 64;
 
-/// Who holds or waits: the session's slot.
+/// The holder or waiter: the session's slot.
 pub(crate) type Owner = u32;
 
 /// How long a lock is held.
@@ -45,7 +45,7 @@ pub struct WaitPolicy<'a> {
     pub watch: Option<&'a WaitWatch>,
 }
 
-/// What is told of long waits (log_lock_waits).
+/// Called for long waits (log_lock_waits).
 pub type WaitWatch = dyn Fn(&LongWait) + Send + Sync;
 
 /// A wait for a lock that has lasted for deadlock_timeout.
@@ -56,7 +56,7 @@ pub struct LongWait {
     pub lock: String,
     pub waited: Time,
     pub phase: WaitPhase,
-    /// Who holds the lock in a mode that conflicts, and who waits for it; empty when the wait is over.
+    /// The sessions that hold the lock in a conflicting mode, and those that wait for it; empty when the wait is over.
     pub holders: Vec<i32>,
     pub queue: Vec<i32>,
 }
@@ -148,7 +148,7 @@ impl Entry {
         }
     }
 
-    /// Grants what can be granted, in queue order; whom to wake goes to `woken`.
+    /// Grants requests in queue order as far as possible; adds the sessions to wake to `woken`.
     pub(crate) fn wake_waiters(&mut self, woken: &mut Vec<Owner>) {
         let mut i = 0;
         let mut passed = ModeSet::default();
@@ -167,7 +167,7 @@ impl Entry {
         }
     }
 
-    /// Whether some waiter waits for what `owner` holds, while `owner` is about to wait for what that one holds.
+    /// Whether some waiter waits for a lock of `owner`, while `owner` is about to wait for a lock of that waiter.
     fn is_certain_deadlock(&self, owner: Owner, mode: Mode) -> bool {
         let held_by = |owner: Owner| self.holders().find(|h| h.owner == owner).map(Holder::modes).unwrap_or_default();
         let mine = held_by(owner);
@@ -182,7 +182,7 @@ impl Entry {
 
 pub(crate) type Shard = HashMap<LockKey, Entry>;
 
-/// Takes a session's request out of a queue; whom to wake goes to `woken`. False when it is not there, or granted.
+/// Takes a session's request out of a queue; adds the sessions to wake to `woken`. False when it is not in the queue, or granted.
 pub(crate) fn leave_queue(shard: &mut Shard, key: &LockKey, owner: Owner, woken: &mut Vec<Owner>) -> bool {
     let Some(entry) = shard.get_mut(key) else { return false };
     let Some(at) = entry.waiters.iter().position(|w| w.owner == owner) else { return false };
@@ -194,7 +194,7 @@ pub(crate) fn leave_queue(shard: &mut Shard, key: &LockKey, owner: Owner, woken:
     true
 }
 
-/// What a session holds: for release, for the fast path, and for the detector's messages.
+/// The locks of a session: for release, for the fast path, and for the detector's messages.
 #[derive(Default)]
 struct Held {
     /// Weak relation locks that are in no shard (invariant 3).
@@ -212,20 +212,20 @@ pub struct SessionLocks {
     pub cell: Arc<WaitCell>,
     /// Where a commit waits for its turn to be published.
     pub publish_cell: Arc<WaitCell>,
-    /// What the session waits for, while it waits.
+    /// The lock that the session waits for, while it waits.
     pub(crate) waiting: Mutex<Option<(LockKey, Mode)>>,
     pub(crate) pid: melba_threads::atomic::AtomicI32,
     /// The session's transaction, for the detector's messages.
     transaction: AtomicU64,
-    /// It holds so many locks that further ones go into sets.
+    /// It holds so many locks that further ones are put into sets.
     wide: AtomicBool,
     /// The session's transaction has changed something.
     pub writing: AtomicBool,
-    /// Held by whoever gives the session's locks back.
+    /// Held by the thread that releases the session's locks.
     releasing: Mutex<()>,
 }
 
-/// The right to give a session's locks on rows and keys back, for somebody else: the session itself waits for that at its
+/// The right to release a session's locks on rows and keys from another thread: the session itself waits for that at its
 /// transaction's end.
 pub struct ReleaseTurn<'a> {
     owner: Owner,
@@ -264,7 +264,7 @@ pub struct LockManager {
 }
 
 impl LockManager {
-    /// `scheduler` hears of waits.
+    /// `scheduler` is told of waits.
     pub fn new(scheduler: Arc<dyn Scheduler>) -> LockManager {
         LockManager {
             scheduler,
@@ -361,7 +361,7 @@ impl LockManager {
     fn lock_fast(&self, owner: Owner, key: LockKey, mode: Mode) -> bool {
         let mut held = self.sessions[owner as usize].held.lock();
         if let Some((_, modes)) = held.fast.iter_mut().find(|(k, _)| *k == key) {
-            // Held in some weak mode: nobody has a conflicting lock unless the bucket says so.
+            // Held in some weak mode: no session has a conflicting lock unless the bucket says so.
             if modes.contains(mode) {
                 return true;
             }
@@ -438,7 +438,7 @@ impl LockManager {
             entry.waiters.push_back(Waiter { owner, mode, duration });
             certain
         };
-        // No need to wait before looking for a deadlock that is there already.
+        // No need to wait before searching for a deadlock that already exists.
         let deadlock_timeout = if certain_deadlock { Time::ZERO } else { wait.deadlock_timeout };
         self.wait_for_grant(owner, key, mode, &WaitPolicy { deadlock_timeout, ..*wait })?;
         self.note_granted(owner, key, mode, duration);
@@ -456,7 +456,7 @@ impl LockManager {
         self.release_in_table(owner, &key, |holder| holder.release(mode));
     }
 
-    /// Enters into the table what others hold of a key in sets; true when the session has the lock in sets then, or before.
+    /// Enters into the table the locks on a key that others hold in sets; true when the session has the lock in sets then, or before.
     fn lock_wide(&self, shard: &mut Shard, owner: Owner, key: LockKey, mode: Mode) -> bool {
         if self.wide.any() {
             self.wide.enter(&key, owner, |other, mode| shard.entry(key).or_default().grant(other, mode, Duration::Transaction));
@@ -464,9 +464,9 @@ impl LockManager {
                 return true;
             }
         }
-        // A lock that is only waited for is given back at once, as the newest one in the table.
+        // A lock that is only waited for is released at once, as the newest one in the table.
         let goes_into_set = self.sessions[owner as usize].wide.load(Ordering::Relaxed) && mode != Mode::AWAIT_CHANGE;
-        // It may have to be given back to a load (`loaded`).
+        // It may have to be released for a load (`loaded`).
         if !goes_into_set || shard.contains_key(&key) || self.wide.has_loads(owner, &key) {
             return false;
         }
@@ -474,7 +474,7 @@ impl LockManager {
         true
     }
 
-    /// From now on the session's locks go into sets.
+    /// From now on the session's locks are put into sets.
     pub(crate) fn note_wide(&self, owner: Owner) {
         self.sessions[owner as usize].wide.store(true, Ordering::Relaxed);
     }
@@ -484,7 +484,7 @@ impl LockManager {
         if self.sessions[owner as usize].wide.load(Ordering::Relaxed) { self.wide.mark(owner) } else { 0 }
     }
 
-    /// Releases what a session holds in sets since a mark, 0 for everything.
+    /// Releases the session's locks in sets since a mark, 0 for everything.
     pub fn release_wide_since(&self, owner: u32, mark: usize) {
         if self.sessions[owner as usize].wide.load(Ordering::Relaxed) {
             for (key, mode) in self.wide.forget(owner, mark) {
@@ -542,7 +542,7 @@ impl LockManager {
         result
     }
 
-    /// `told`: what `wait.watch` was told that the session waits for.
+    /// Sets `told` to the lock once `wait.watch` was told of the wait.
     fn sleep(
         &self,
         owner: Owner,
@@ -674,7 +674,7 @@ impl LockManager {
         session.keep_buffer(keys);
     }
 
-    /// What the session's transaction holds, but for values of unique keys; `None`: more than is known one by one.
+    /// The locks of the session's transaction, except those on values of unique keys; `None`: more than are known one by one.
     pub fn transaction_locks(&self, owner: u32) -> Option<Vec<(LockKey, Mode)>> {
         let session = &self.sessions[owner as usize];
         if session.wide.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What can be locked.
+//! The kinds of objects that can be locked.
 
 use melba_types::{RowId, TreeId};
 
@@ -73,7 +73,7 @@ impl LockKey {
 }
 
 impl LockedObject {
-    /// What a serializable transaction has read.
+    /// Data that a serializable transaction has read.
     pub fn predicate(tree: TreeId, page: Option<u64>, row: Option<RowId>, pid: i32) -> LockedObject {
         LockedObject { tag: None, tree: Some(tree), page, row, mode: "SIReadLock", granted: true, pid }
     }

@@ -1,15 +1,15 @@
 //! Row and unique-key locks of transactions that hold very many: sets of numbers instead of entries of the lock table.
 //!
-//! A session that holds thousands of locks puts further ones, where nobody else has or wants the lock, into compressed sets by
-//! tree and mode. Who then wants such a lock moves it into the table first, where everything goes as usual: waiting, deadlock
-//! detection, pg_locks.
+//! A session that holds thousands of locks puts further ones, where no other session has or wants the lock, into compressed sets
+//! by tree and mode. A session that then wants such a lock moves it into the table first, where everything works as usual:
+//! waiting, deadlock detection, pg_locks.
 //!
 //! Invariants:
 //! 1. Sets are read and changed under the shard lock of the key, and under the mutex here, in this order.
-//! 2. A key that has an entry in the table has one that knows every holder: a lock in a set is entered before the entry is looked at.
+//! 2. An entry of a key in the table knows every holder: a lock in a set is entered before the entry is read.
 //! 3. Unique keys are held by 32 bits of their hash: two of the same only wait for each other needlessly. So a lock that was
 //!    entered into the table stays in its set as well.
-//! 4. What is asked of a lock takes as long whatever the number of locks, savepoints and keys that were entered into the table.
+//! 4. The cost of a lock operation does not depend on the number of locks, savepoints and keys that were entered into the table.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::tag::LockKey;
 use melba_threads::Mutex;
 use melba_threads::atomic::{AtomicU32, Ordering};
 
-/// Locks in the table from which on a session's further ones go into sets.
+/// Number of locks in the table from which on a session's further ones are put into sets.
 pub const TABLE_LOCKS_MAX: usize = melba_threads::sized(4096, 4);
 
 /// The sets of all sessions.
@@ -38,18 +38,18 @@ pub(crate) struct WideLocks {
     sessions: Mutex<HashMap<Owner, SessionSets>>,
 }
 
-/// What one session holds.
+/// The locks of one session in sets.
 #[derive(Default)]
 struct SessionSets {
     locks: Sets,
-    /// By savepoint, oldest first: what was taken since and before the next one. Nothing is kept of what came before the first.
+    /// By savepoint, oldest first: the locks taken since it and before the next one. Locks from before the first are not listed.
     since: Vec<Since>,
     /// Those of `locks` that others wanted: entered into the table.
     entered: HashMap<Place, Vec<(LockKey, Mode)>>,
     loads: Vec<Load>,
 }
 
-/// What was taken since a savepoint.
+/// The locks taken since a savepoint.
 #[derive(Default)]
 struct Since {
     locks: Sets,
@@ -75,7 +75,7 @@ enum Numbers {
     Keys(HashSet<u32>),
 }
 
-/// What a set knows of a lock: its tree and a number.
+/// A set's knowledge of a lock: its tree and a number.
 type Place = (TreeId, u64);
 
 fn place(key: &LockKey) -> Option<Place> {
@@ -168,7 +168,7 @@ impl SessionSets {
         modes
     }
 
-    /// Forgets what was taken since a savepoint; answers what the table has of it.
+    /// Forgets the locks taken since a savepoint; returns those of them that are in the table.
     fn forget_since(&mut self, mark: usize) -> Vec<(LockKey, Mode)> {
         let gone = self.since.split_off(mark - 1);
         let loads = gone.first().map_or(self.loads.len(), |since| since.loads);
@@ -212,7 +212,7 @@ impl WideLocks {
         matches!(key, LockKey::Row(..) | LockKey::Key(..))
     }
 
-    /// The modes in which others hold a key that is about to be looked at in the table: each is entered there by the caller.
+    /// The modes in which others hold a key that is about to be checked in the table: the caller enters each there.
     pub fn enter(&self, key: &LockKey, wanted_by: Owner, mut grant: impl FnMut(Owner, Mode)) {
         for (owner, sets) in self.sessions.lock().iter_mut().filter(|(owner, _)| **owner != wanted_by) {
             sets.enter(key).iter().for_each(|mode| grant(*owner, mode));
@@ -234,7 +234,7 @@ impl WideLocks {
         self.sessions.lock().iter().any(|(other, sets)| *other != owner && !sets.locks.modes(key).is_empty())
     }
 
-    /// Some session may have lent keys.
+    /// Whether some session may have lent keys.
     #[inline]
     pub fn any_loads(&self) -> bool {
         self.loads.load(Ordering::SeqCst) > 0
@@ -262,7 +262,7 @@ impl WideLocks {
         self.change(owner, |sets| sets.loads.push(load));
     }
 
-    /// Undoes `lend`; what the table has of the keys is the caller's to release.
+    /// Undoes `lend`; the caller must release the keys that are in the table.
     pub fn take_back(&self, owner: Owner, keys: &Arc<LoadedKeys>) -> Vec<LockKey> {
         let mut sessions = self.sessions.lock();
         let Some(sets) = sessions.get_mut(&owner) else { return Vec::new() };
@@ -281,7 +281,7 @@ impl WideLocks {
         true
     }
 
-    /// Takes a lock that nobody else has or wants; under the key's shard lock, so that who asks for it next sees `any`.
+    /// Takes a lock that no other session has or wants; under the key's shard lock, so that the next session to request it sees `any`.
     pub fn insert(&self, owner: Owner, key: &LockKey, mode: Mode) {
         self.change(owner, |sets| sets.insert(key, mode));
     }
@@ -295,7 +295,7 @@ impl WideLocks {
         change(sets);
     }
 
-    /// A mark for what is locked after a savepoint; 0: nothing was before it.
+    /// A mark for the locks taken after a savepoint; 0: there were none before it.
     pub fn mark(&self, owner: Owner) -> usize {
         let mut sessions = self.sessions.lock();
         let Some(sets) = sessions.get_mut(&owner) else { return 0 };
@@ -307,12 +307,12 @@ impl WideLocks {
         sets.since.len()
     }
 
-    /// Forgets what was taken since a mark, all for 0; what the table has of it is the caller's to release.
+    /// Forgets the locks taken since a mark, all for 0; the caller must release those that are in the table.
     pub fn forget(&self, owner: Owner, mark: usize) -> Vec<(LockKey, Mode)> {
         let mut sessions = self.sessions.lock();
         let Some(sets) = sessions.get_mut(&owner) else { return Vec::new() };
         let loads = sets.loads.len();
-        // A mark is there until an older one is rolled back to.
+        // A mark exists until an older one is rolled back to.
         if (1..=sets.since.len()).contains(&mark) {
             let entered = sets.forget_since(mark);
             self.loads.fetch_sub((loads - sets.loads.len()) as u32, Ordering::SeqCst);

@@ -15,11 +15,11 @@ pub(crate) enum Block {
     Symbols(Box<SymbolTable>),
     Keys(KeyBlock),
     Filter(Vec<u8>),
-    /// What the blocks of a dense section are compressed against.
+    /// The bytes against which the blocks of a dense section are compressed.
     Reference(Vec<u8>),
 }
 
-/// What the directory says a block holds; checked against the content's own tag where it has one.
+/// The kind of a block according to the directory; checked against the content's own tag where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Words,

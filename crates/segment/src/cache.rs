@@ -1,15 +1,15 @@
 //! The block cache: verified, decompressed blocks shared by all readers of a process.
 //!
-//! A segment's cached blocks stand in a table by their number, so that finding one is an index and no search. What is in all
-//! those tables is known to the cache, which replaces the blocks not used of late.
+//! A segment's cached blocks stand in a table by their number, so that a block is found by index without a search. The cache
+//! knows the content of all those tables, and replaces the blocks that were not used of late.
 //!
-//! Finding a block that is there writes to no memory that other threads write to: a line that two processors write costs each
-//! about as much as all else that finding one does. Instead of counting itself in, a reader notes the block among a few places of
-//! its thread (`arc_swap`), at which whoever takes the block out of its slot looks.
+//! Finding a cached block writes to no memory that other threads write to: a cache line that two processors write costs each
+//! about as much as the rest of the search. Instead of incrementing a count, a reader notes the block among a few places of its
+//! thread (`arc_swap`), which a thread that takes the block out of its slot checks.
 //!
 //! Invariants:
-//! 1. The cached bytes stay at or under the capacity, except for single blocks larger than a shard's share, which are
-//!    returned to their reader and not kept.
+//! 1. The cached bytes stay at or under the capacity, except for single blocks larger than a shard's share, which are returned to
+//!    their reader but not kept.
 //! 2. A cached block is never changed; evicting it frees nothing that a reader still holds.
 //! 3. A slot holds a block exactly while the ring of its shard has an entry for it. Slots change under their ring's lock only.
 
@@ -29,11 +29,11 @@ const ENTRY_OVERHEAD_BYTES: usize = 96;
 pub struct BlockCache {
     shards: Vec<Mutex<Shard>>,
     shard_bytes: usize,
-    /// Where the next segment's first block goes.
+    /// The shard of the next segment's first block.
     next_shard: AtomicUsize,
 }
 
-/// What a cache holds.
+/// Counts of a cache's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheStatistics {
     pub bytes: usize,
@@ -53,8 +53,8 @@ pub(crate) struct SegmentBlocks {
 
 type Slots = Arc<[Slot]>;
 
-/// A block being looked at. It is for short use, as a thread has eight places to note blocks at (further ones are counted); what is
-/// kept longer becomes an `Arc`.
+/// A block that is being read. It is for short use, because a thread has eight places to note blocks at (further ones are
+/// counted); a block that is kept longer becomes an `Arc`.
 pub(crate) struct BlockRef(Guard<Option<Arc<Block>>>);
 
 /// The place of one block.

@@ -1,4 +1,4 @@
-//! Holds docs/design/segment.md to the code: its constants and its two annotated files.
+//! Checks docs/design/segment.md against the code: its constants and its two annotated files.
 
 use melba_types::{Batch, Column, ColumnData, Csn, Datum, Kind, Numeric, RowId};
 use melba_vfs::OsDirectory;

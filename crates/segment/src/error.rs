@@ -1,4 +1,4 @@
-//! What can go wrong with a segment.
+//! The errors of a segment.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub enum SegmentError {
     /// The file system failed.
     Io { file: Arc<str>, error: io::Error },
-    /// The file is not what a writer wrote.
+    /// The file differs from the bytes that a writer wrote.
     Corrupt { file: Arc<str>, block: BlockName, reason: &'static str },
     /// The file is of a format version that this program does not know.
     Version { file: Arc<str>, found: u32 },

@@ -1,4 +1,4 @@
-//! What the statistics of many chunks say together about a column: how many values are distinct, and where they lie.
+//! Combines the statistics of many chunks of a column: the number of distinct values, and their range.
 //!
 //! Chunks keep a count of distinct values each, not a sketch that could be merged. How much their values overlap follows from their
 //! bounds: counts of chunks beside each other add up; chunks over the same range are samples of one set.
@@ -25,13 +25,13 @@ pub enum Point<'a> {
 /// A column of all segments of a tree.
 #[derive(Clone, Debug)]
 pub struct ColumnEstimate {
-    /// Rows that were looked at, all versions of them.
+    /// Rows of the chunks, all versions of them.
     pub rows: f64,
     /// Share of them that is null.
     pub null_share: f64,
     /// Distinct values, at most one a row that is not null.
     pub distinct: f64,
-    /// What all byte strings begin with.
+    /// The common beginning of all byte strings.
     prefix: Vec<u8>,
     alphabet: Alphabet,
     spans: Vec<Span>,
@@ -44,7 +44,7 @@ struct Alphabet {
     last: u8,
 }
 
-/// The values of one chunk: evenly spread between two places, as far as anybody knows.
+/// The values of one chunk: assumed to be evenly spread between two places.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     min: f64,
@@ -104,14 +104,14 @@ impl ColumnEstimate {
         (values > 0.0).then(|| below / values)
     }
 
-    /// How many different beginnings of so many characters the values may have: at most as many as there are values.
+    /// How many different beginnings of `characters` characters the values may have: at most the number of values.
     pub fn distinct_beginnings(&self, characters: usize) -> f64 {
         // A character has as many bytes at least; more of them would only make more beginnings.
         let digits = characters.saturating_sub(self.prefix.len()).min(i32::MAX as usize) as i32;
         if self.spans.is_empty() { self.distinct } else { self.alphabet.base().powi(digits).min(self.distinct) }
     }
 
-    /// Whether the values lie in no order in the table, and are numbers with more than so many places for each.
+    /// Whether the values lie in no order in the table, and are numbers with more than `places` places for each.
     pub fn is_sparse(&self, places: f64) -> bool {
         let width = extent(&self.spans).map_or(0.0, |(min, max)| max - min);
         width > self.distinct * places && depth(&self.spans, self.spans.len()) >= BESIDE_EACH_OTHER

@@ -1,4 +1,4 @@
-//! Every I/O of writing, opening and reading fails once: each time the caller hears of it, nothing panics, and an unfinished
+//! Every I/O of writing, opening and reading fails once: each time the caller gets the error, nothing panics, and an unfinished
 //! file does not open.
 
 use std::sync::Arc;

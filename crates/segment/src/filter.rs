@@ -1,7 +1,7 @@
-//! Blocked Bloom filters over hashes: one 32-byte block a key, one bit in each of its eight words.
+//! Blocked Bloom filters over hashes: one 32-byte block per key, one bit in each of its eight words.
 //!
-//! Key segments have one for every few key blocks, table segments one for a chunk of many different values. A filter says of a key
-//! that was added always, and of another about once in a hundred times, that it may be there.
+//! Key segments have one for every few key blocks, table segments one for a chunk of many different values. A filter always
+//! answers "may be there" for a key that was added, and for another key about once in a hundred times.
 
 use crate::hash::hash_bytes;
 
@@ -13,12 +13,12 @@ const BITS_A_KEY: usize = 10;
 const MULTIPLIERS: [u32; WORDS] =
     [0x9E37_79B1, 0x85EB_CA77, 0xC2B2_AE3D, 0x27D4_EB2F, 0x1656_67B1, 0xD3A2_646D, 0xFD70_46C5, 0xB55A_4F09];
 
-/// How many blocks a filter of so many keys has.
+/// How many blocks a filter of `keys` keys has.
 pub(crate) fn blocks_for(keys: usize) -> usize {
     (keys * BITS_A_KEY).div_ceil(FILTER_BLOCK_BYTES * 8).max(1)
 }
 
-/// The bytes of a filter of so many blocks.
+/// The bytes of a filter of `blocks` blocks.
 pub(crate) fn build(hashes: impl IntoIterator<Item = u64>, blocks: usize) -> Vec<u8> {
     let mut words = vec![[0_u32; WORDS]; blocks];
     for hash in hashes {

@@ -197,7 +197,7 @@ impl FrameBuffer {
         length
     }
 
-    /// Adds what comes before the content of a block, and counts it; returns its length in the file.
+    /// Adds the header that precedes a block's content, and counts it; returns its length in the file.
     fn begin_plain(&mut self, parts: &[&[u8]]) -> u32 {
         let length = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
         assert!(length + FRAME_BYTES <= BLOCK_BYTES_MAX, "a block of {length} bytes");
@@ -241,7 +241,7 @@ impl FrameWriter {
         self.buffer.next_block()
     }
 
-    /// Where blocks go; `flush_full` after each few of them.
+    /// The buffer for blocks; call `flush_full` after each few of them.
     pub fn buffer(&mut self) -> &mut FrameBuffer {
         &mut self.buffer
     }
@@ -284,7 +284,7 @@ impl FrameWriter {
         Ok(length)
     }
 
-    /// Adds blocks that were made without knowing where they would go.
+    /// Adds blocks that were encoded without knowing their position.
     pub fn append(&mut self, blocks: &FrameBuffer) -> Result<()> {
         self.buffer.bytes.extend_from_slice(&blocks.bytes);
         self.buffer.blocks += blocks.blocks;

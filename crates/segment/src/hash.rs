@@ -1,4 +1,4 @@
-//! The hash of filters and distinct estimates. Part of the on-disk format: a test holds it to known values.
+//! The hash of filters and distinct estimates. Part of the on-disk format: a test checks it against known values.
 
 const K0: u64 = 0xA076_1D64_78BD_642F;
 const K1: u64 = 0xE703_7ED1_A0B4_28DB;

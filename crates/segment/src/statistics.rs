@@ -1,4 +1,4 @@
-//! Statistics of a column chunk: what zone maps and the planner ask.
+//! Statistics of a column chunk, for zone maps and the planner.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub enum ZoneOp {
     IsNotNull,
 }
 
-/// What is known of a chunk's values.
+/// The statistics of a chunk's values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     pub nulls: u64,
@@ -45,12 +45,12 @@ pub struct Statistics {
 /// numeric, interval and timetz by their keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Bounds {
-    /// No values, or a kind without an order of its own here.
+    /// No values, or a kind without an order here.
     #[default]
     None,
     /// As order keys.
     Words { min: i64, max: i64 },
-    /// `cut`: the greatest value begins with `max` but may go on.
+    /// `cut`: the greatest value begins with `max` but may be longer.
     Bytes { min: Box<[u8]>, max: Box<[u8]>, cut: bool },
 }
 
@@ -141,7 +141,7 @@ impl Statistics {
     /// when the words ascend.
     pub(crate) fn of_words(kind: Kind, words: &[i64], nulls: u64, hashes: &mut Vec<u64>) -> Statistics {
         let ascending = words.windows(2).all(|pair| pair[0] < pair[1]);
-        // What ascends is all different; a sketch is for the rest.
+        // Ascending values are all different; a sketch is for the rest.
         let distinct = if ascending && nulls == 0 {
             words.len() as u64
         } else {

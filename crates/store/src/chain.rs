@@ -4,7 +4,7 @@ use melba_types::Csn;
 
 use crate::RowBytes;
 
-/// What a version says: a row's bytes, an index entry's presence, or that there is nothing any more.
+/// The content of a version: a row's bytes, an index entry's presence, or a deletion.
 pub trait Payload: Clone + Send + Sync {
     /// False: a tombstone.
     fn is_live(&self) -> bool;
@@ -58,7 +58,7 @@ impl<V: Payload> Chain<V> {
 
     /// Puts a newer version in front.
     ///
-    /// A version of the same CSN is replaced: recovery may replay a commit whose changes are there already.
+    /// A version of the same CSN is replaced: recovery may replay a commit whose changes are already in the chain.
     pub fn push(&mut self, csn: Csn, value: V) {
         if self.csn == csn {
             self.value = value;
@@ -69,7 +69,7 @@ impl<V: Payload> Chain<V> {
         self.older = Some(Box::new(older));
     }
 
-    /// Drops the versions that no snapshot at `oldest` or later can see; returns the bytes given back.
+    /// Drops the versions that no snapshot at `oldest` or later can see; returns the bytes freed.
     pub fn prune(&mut self, oldest: Csn) -> usize {
         let mut version = self;
         while version.csn > oldest {
@@ -88,8 +88,8 @@ impl<V: Payload> Chain<V> {
         bytes
     }
 
-    /// Keeps the newest version, for each snapshot (ascending) the one it sees, and what is newer than all of them: the last
-    /// is the visible one, and any of those will be the next. Returns the bytes given back.
+    /// Keeps the newest version, for each snapshot (ascending) the one it sees, and all newer than all of them: the last snapshot
+    /// is the visible CSN, and any of those will be the next. Returns the bytes freed.
     pub fn prune_between(&mut self, snapshots: &[Csn]) -> usize {
         let mut bytes = 0;
         let mut version = self;
@@ -102,7 +102,7 @@ impl<V: Payload> Chain<V> {
         }
         loop {
             steps::note();
-            // The next version worth keeping is what the newest snapshot below this version sees.
+            // The next version to keep is the one that the newest snapshot below this version sees.
             let below = snapshots.partition_point(|s| *s < version.csn);
             let Some(target) = below.checked_sub(1).map(|i| snapshots[i]) else {
                 return bytes + version.prune(version.csn);

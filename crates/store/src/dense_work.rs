@@ -1,7 +1,7 @@
-//! Whether merges go on with a tree's dense values (docs/design/dense.md).
+//! Whether merges continue with a tree's dense values (docs/design/dense.md).
 //!
-//! The governor compares what a merge has saved with the time that it took. Below a rate merges leave the tree's waiting values
-//! as they are, until VACUUM asks for it and finds otherwise.
+//! The governor compares the bytes that a merge has saved with its time. Below a minimum rate merges leave the tree's waiting
+//! values as they are, until a VACUUM measures a better rate.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Merges of less say nothing about the next one.
 const JUDGED_BYTES_MIN: u64 = 1 << 20;
 
-/// What merges have done for a tree's dense values since the start.
+/// The results of merges for a tree's dense values since the start.
 #[derive(Default)]
 pub struct DenseWork {
     micros: AtomicU64,
@@ -18,7 +18,7 @@ pub struct DenseWork {
 }
 
 impl DenseWork {
-    /// A merge has made `waiting_bytes` dense in some time, and brought its inputs from so many bytes to so many.
+    /// A merge has made `waiting_bytes` dense in `time`, and shrunk its inputs from `from` bytes to `to` bytes.
     pub fn note(&self, waiting_bytes: u64, from: u64, to: u64, time: Duration, gain_min: u64) {
         self.micros.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
         if waiting_bytes >= JUDGED_BYTES_MIN && !time.is_zero() {

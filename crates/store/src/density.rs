@@ -1,4 +1,4 @@
-//! What a tree has of dense columns (docs/design/dense.md).
+//! Statistics of a tree's dense columns (docs/design/dense.md).
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use melba_vfs::Clock;
 use crate::error::Result;
 use crate::tree::Tree;
 
-/// Blocks of a column that are decoded to see what a read takes.
+/// Blocks of a column that are decoded to measure the time of a read.
 const SAMPLE_BLOCKS: usize = 32;
 
-/// What a tree has of a dense column, or will have.
+/// Statistics of a tree's dense column, or of one that will become dense.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DenseStatistics {
     /// `None`: values that wait, and whose column only their segments know.
@@ -26,7 +26,7 @@ pub struct DenseStatistics {
     /// Of the whole tree: raw bytes of values that a fast level has made dense, about.
     pub hasty_bytes: u64,
     pub blocks: u64,
-    /// Of a sample: what decoding a value's block takes, from the file or the system's cache.
+    /// Of a sample: the time to decode a value's block, from the file or the system's cache.
     pub read_mean: Duration,
     pub read_p99: Duration,
     /// Of the whole tree, since the start.
@@ -35,8 +35,8 @@ pub struct DenseStatistics {
 }
 
 impl Tree {
-    /// What a table's tree or its toast tree has of dense columns: one entry for each, and one when nothing is dense yet and something
-    /// waits. Reads some blocks of each.
+    /// The dense columns of a table's tree or its toast tree: one entry for each, and one when nothing is dense yet but values
+    /// wait. Reads a few blocks of each.
     ///
     /// # Errors
     /// Those of reading.
@@ -79,7 +79,7 @@ impl Tree {
     }
 }
 
-/// What decoding a block takes: the mean and the 99th percentile of some of them.
+/// The time to decode a block: the mean and the 99th percentile of a sample.
 fn sample_reads(sections: &[(&TableSegmentReader, SectionSummary)], clock: &dyn Clock) -> Result<(Duration, Duration)> {
     let blocks: usize = sections.iter().map(|(_, section)| section.blocks).sum();
     let step = (blocks / SAMPLE_BLOCKS).max(1);

@@ -1,7 +1,7 @@
 //! Index entries in memory, to be sorted.
 //!
-//! Entries lie end to end in the order they came; what is sorted are their places. Eight bytes at a time are compared as numbers,
-//! from where the entries begin to differ: they are looked up once for all comparisons, not in each.
+//! Entries lie end to end in their order of arrival; only their places are sorted. They are compared eight bytes at a time as
+//! numbers, from the position where the entries begin to differ: that position is found once for all comparisons, not in each.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::files::{Files, IndexRun};
 use crate::key::{HEAD_BYTES, head};
 use crate::output::IndexOutput;
 
-/// Entries that agree in so many bytes are compared as a whole.
+/// Entries that agree in this many bytes are compared as a whole.
 const HEADS_BYTES_MAX: usize = 32;
 /// Fewer entries are not worth looking their next bytes up.
 const HEADS_ENTRIES_MIN: usize = 12;
@@ -126,12 +126,12 @@ impl Piece {
         parts.into_iter().map(|entries| PiecePart { bytes: &self.bytes, entries, common: self.common }).collect()
     }
 
-    /// Sorts the entries, writes them into a file, and forgets them. The file goes with the run.
+    /// Sorts the entries, writes them into a file, and forgets them. The file is deleted with the run.
     pub fn write_run(&mut self, files: &Arc<Files>) -> Result<Option<Arc<IndexRun>>> {
         sort(&self.bytes, &mut self.entries, self.common);
         let mut output = IndexOutput::new(files, false, usize::MAX);
         for entry in &self.entries {
-            // Nobody but the builder reads it, and there are no tombstones in it: the mark says that the key may repeat.
+            // Only the builder reads it, and it has no tombstones: the mark says that the key may repeat.
             output.push(entry.of(&self.bytes), Csn(0), entry.may_repeat())?;
         }
         self.bytes.clear();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn places_are_sorted_as_the_bytes_are() {
-        // Few different bytes, so that many keys agree for long, end early or go on with zeros.
+        // Few different bytes, so that many keys agree for long, end early or continue with zeros.
         let mut state = 7u64;
         let mut random = |n: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

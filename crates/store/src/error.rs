@@ -1,4 +1,4 @@
-//! What can go wrong in the engine, and the one place where it becomes a `DbError`.
+//! The errors of the engine, and the one place where they become a `DbError`.
 
 use std::io;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ pub enum EngineError {
     Unsupported(&'static str),
     /// 58030 (53100 when the disk is full): an operation of the file system failed.
     Io { what: String, source: Arc<io::Error> },
-    /// 58030: an earlier failure makes it unknown what is durable; only a restart helps.
+    /// 58030: after an earlier failure it is unknown which changes are durable; only a restart helps.
     Poisoned { cause: String },
-    /// XX001: bytes on disk are not what was written.
+    /// XX001: bytes on disk differ from those written.
     Corrupt { what: String },
     /// 53200: a memory limit does not allow it.
     OutOfMemory { what: &'static str },
@@ -56,7 +56,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// An I/O error with what was being done.
+    /// An I/O error with the operation that failed.
     pub fn io(what: impl Into<String>, source: io::Error) -> EngineError {
         EngineError::Io { what: what.into(), source: Arc::new(source) }
     }
@@ -193,7 +193,7 @@ pub enum InterruptReason {
     TransactionTimeout = 3,
     /// pg_terminate_backend, or the server stops.
     Terminate = 4,
-    /// The client has gone.
+    /// The client has disconnected.
     ClientGone = 5,
 }
 

@@ -14,7 +14,7 @@ use crate::error::{EngineError, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentFile {
     pub file: u64,
-    /// What a CSN of 0 in it stands for: the commit that linked it.
+    /// The meaning of CSN 0 in the file: the CSN of the commit that linked it.
     pub assigned: Csn,
     /// The checksum of its footer, by which it is known from every other file; 0 when it is not known yet.
     pub footer_crc: u32,
@@ -46,7 +46,7 @@ pub struct Trash {
 }
 
 impl Trash {
-    /// Files that exist from here on, and are named by what is then in force, stay until `release`.
+    /// Files that exist from now on, and are named by the state then in force, stay until `release`.
     pub fn hold(&self) {
         self.holds.fetch_add(1, Ordering::SeqCst);
     }
@@ -55,14 +55,14 @@ impl Trash {
         self.holds.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// What may be deleted now.
+    /// The files that may be deleted now.
     pub fn take(&self) -> Vec<SegmentFile> {
         let mut files = self.files.lock();
         if self.holds.load(Ordering::SeqCst) > 0 { Vec::new() } else { std::mem::take(&mut *files) }
     }
 }
 
-/// What files may take.
+/// Limits of the sizes of files.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub cache_bytes: usize,
@@ -114,7 +114,7 @@ impl Files {
         (self.segment_bytes / PIECES).max(1)
     }
 
-    /// Opens a table's segment; rows with CSN 0 get what it has assigned. It must be the file that was written under its name.
+    /// Opens a table's segment; rows with CSN 0 get the CSN that it was assigned. It must be the file that was written under its name.
     pub fn open_table(&self, segment: SegmentFile) -> Result<Arc<TableRun>> {
         let name = segment_name(segment.file);
         let reader = TableSegmentReader::open_assigned(&*self.directory, &name, &self.cache, segment.assigned)?;
@@ -122,7 +122,7 @@ impl Files {
         Ok(Run::new(segment, reader, Usage::new(segment.file, &self.trash)))
     }
 
-    /// Opens an index's segment; entries with CSN 0 get what it has assigned. It must be the file that was written under its name.
+    /// Opens an index's segment; entries with CSN 0 get the CSN that it was assigned. It must be the file that was written under its name.
     pub fn open_index(&self, segment: SegmentFile) -> Result<Arc<IndexRun>> {
         let name = segment_name(segment.file);
         let reader = KeySegmentReader::open_assigned(&*self.directory, &name, &self.cache, segment.assigned)?;
@@ -149,7 +149,7 @@ impl Files {
         self.directory.sync_names().map_err(|e| EngineError::io("sync the segments' directory", e))
     }
 
-    /// A file that nobody needs, and no commit has linked.
+    /// Removes a file that is not needed and that no commit has linked.
     pub fn discard(&self, file: u64) {
         self.trash.files.lock().push(SegmentFile::unknown(file, Csn(0)));
     }
@@ -179,7 +179,7 @@ impl<R> Run<R> {
         Arc::new(Run { segment, reader, usage })
     }
 
-    /// Replaced by a merge, dropped, or rolled back: the file goes when the last reader does.
+    /// Replaced by a merge, dropped, or rolled back: the file is deleted when its last reader is dropped.
     pub fn discard(&self) {
         self.usage.obsolete.store(true, Ordering::Release);
     }

@@ -1,8 +1,8 @@
-//! Making values dense takes minutes of a processor, and nobody waits for it: so it gives way to whoever wants the processors.
+//! Making values dense takes minutes of processor time, and no client waits for it, so it yields to all other work.
 //!
-//! Whether somebody does is seen from the merges' own thread: when it had less of a processor than time has passed, others had it. Then
-//! it pauses for some times as long as it has worked. Machines with a processor to spare lose nothing, and whether it is
-//! statements, their clients or other programs that are busy makes no difference.
+//! The merge's thread measures that itself: when it had less processor time than has passed, others had the processor. Then it
+//! pauses for a multiple of the time it has worked. Machines with an idle processor lose nothing, and it makes no difference
+//! whether statements, their clients or other programs are busy.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use melba_vfs::Clock;
 
 /// Work between two looks, at least.
 const WORK_MIN: Duration = Duration::from_millis(4);
-/// Of the time, in percent, that a thread may have been kept from a processor by what runs now and then.
+/// Percentage of the time that occasional other work may keep a thread from a processor.
 const KEPT_PERCENT: u32 = 8;
-/// A pause is so many times as long as the work before it: it has a quarter of the time then.
+/// The ratio of a pause to the work before it: the thread then gets a quarter of the time.
 const PAUSE_TIMES: u32 = 3;
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// What a pause sleeps at a time, to see that the engine stops.
+/// A pause sleeps this long at a time, so that it notices the engine's stop.
 const NAP: Duration = Duration::from_millis(20);
 
 thread_local! {
     static GIVING_WAY: RefCell<Option<GivingWay>> = const { RefCell::new(None) };
 }
 
-/// Whether somebody waits for what a thread does.
+/// Whether a session waits for the thread's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hurry {
     No,
@@ -38,19 +38,19 @@ pub enum Hurry {
     Late,
 }
 
-/// A thread that gives way.
+/// The state of a thread that yields.
 struct GivingWay {
     clock: Arc<dyn Clock>,
     scheduler: Arc<dyn Scheduler>,
     hurry: Box<dyn Fn() -> Hurry>,
-    /// What the last look said.
+    /// The result of the last check.
     pace: Pace,
-    /// The time at the last look, and what the thread had had of a processor by then.
+    /// The time at the last check, and the thread's processor time by then.
     looked: (Duration, Duration),
 }
 
 impl GivingWay {
-    /// `None` where nobody knows.
+    /// `None` where the clock cannot measure processor time.
     fn look(clock: &dyn Clock) -> Option<(Duration, Duration)> {
         clock.thread_cpu().map(|cpu| (clock.monotonic(), cpu))
     }
@@ -72,7 +72,7 @@ impl GivingWay {
     }
 }
 
-/// Runs a thread's work, which gives way where `give_way` is called, unless `hurry` says that somebody waits for it.
+/// Runs a thread's work, which yields where `give_way` is called, unless `hurry` says that a session waits for it.
 pub fn giving_way(
     clock: Arc<dyn Clock>,
     scheduler: Arc<dyn Scheduler>,
@@ -86,7 +86,7 @@ pub fn giving_way(
     GIVING_WAY.set(None);
 }
 
-/// Pauses where others want the processors; called between pieces of work. Nothing happens in threads that do not give way.
+/// Pauses where others want the processors; called between pieces of work. Does nothing in threads that do not yield.
 pub fn give_way() -> Pace {
     GIVING_WAY.with_borrow_mut(|giving| match giving {
         Some(giving) => {

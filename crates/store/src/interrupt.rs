@@ -1,4 +1,4 @@
-//! The flag by which a session is told to stop what it is doing.
+//! The flag that tells a session to stop its current work.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::error::{EngineError, InterruptReason, Result};
 use melba_threads::atomic::{AtomicU8, Ordering};
 use melba_threads::{Mutex, WaitCell, thread_local};
 
-/// Raised by other threads, looked at by the session at every batch and woken by in every wait.
+/// Raised by other threads. The session checks it at every batch, and it ends every wait.
 #[derive(Default)]
 pub struct Interrupt {
     reason: AtomicU8,
@@ -27,7 +27,7 @@ impl Interrupt {
         }
     }
 
-    /// Forgets a cancellation that came too late (between statements). What ends the session stays.
+    /// Forgets a cancellation that came too late (between statements). A request to end the session stays.
     pub fn clear(&self) {
         while let Some(reason @ (InterruptReason::Cancel | InterruptReason::StatementTimeout)) = self.raised() {
             let _ = self.reason.compare_exchange(reason as u8, 0, Ordering::SeqCst, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Where a tree's committed versions are: the active memory table, a frozen one being flushed, and segments.
+//! The places of a tree's committed versions: the active memory table, a frozen one being flushed, and segments.
 //!
 //! Invariant: of two versions of one key, the newer is in the same level or one further to the front. Levels are replaced as
 //! a whole; a reader keeps those it found.
@@ -20,7 +20,7 @@ use crate::key::KeyBytes;
 use crate::memory_table::MemTable;
 use crate::swap::{Reading, Swap};
 
-/// Where runs go that take the place of others.
+/// The place of runs that replace others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Where the first of those was.

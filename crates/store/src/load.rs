@@ -1,4 +1,4 @@
-//! The store as the manifest describes it, and files that it does not know.
+//! Loads the store that the manifest describes, and finds files that it does not name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::store::Store;
 use crate::tree::{Tree, TreeData};
 
 impl Store {
-    /// Builds the trees and sequences of a manifest; after a crash, unlogged ones are empty. Answers what the manifest must forget.
+    /// Builds the trees and sequences of a manifest; after a crash, unlogged ones are empty. Returns the entries that the
+    /// manifest must forget.
     pub fn load(&self, state: &ManifestState) -> Result<Vec<Edit>> {
         let mut edits = vec![Edit::Clean(false)];
         for record in state.trees.values() {
@@ -125,14 +126,14 @@ impl Store {
             }
         }
         if self.all_trees().iter().any(|tree| tree.is_damaged()) {
-            // What is missing may lie there under another name, or the manifest may be an older one.
+            // The missing file may lie there under another name, or the manifest may be an older one.
             strays.clear();
         }
         self.files.next.store(next, Ordering::SeqCst);
         Ok(strays)
     }
 
-    /// Removes files; what cannot be removed now is a stray for the next start.
+    /// Removes files; a file that cannot be removed now is a stray for the next start.
     pub fn remove_strays(&self, strays: &[String]) {
         strays.iter().for_each(|name| drop(self.files.directory.remove(name)));
     }

@@ -21,9 +21,9 @@
 //! 1. An edit takes effect when its record is durable, all edits of a record or none.
 //! 2. The first record begins with a reset: it is the whole state. A longer manifest is rewritten into a new file, which
 //!    replaces the old one by a rename.
-//! 3. Only the last record may be torn, for each is durable before the next is written: one that is not whole and has others
+//! 3. Only the last record may be torn, because each is durable before the next is written: an incomplete record with others
 //!    behind it is damage. Opening rewrites the file, so nothing is ever appended behind a torn record.
-//! 4. Room for a record is made before what it tells of is done (`reserve`): a full disk finds nothing half changed.
+//! 4. Space for a record is reserved before the operation that it records (`reserve`): a full disk never leaves one half done.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -51,9 +51,9 @@ const RECORD_HEADER_BYTES: usize = 8;
 const REWRITE_BYTES: u64 = 64 << 10;
 /// The file grows by zeros in units of this, before records are written over them.
 const ALLOCATION_BYTES: u64 = 4 << 10;
-/// What an edit takes for each file that it names, or for itself: a file's number and CSN, once removed and once added.
+/// The size of an edit for each file that it names, or for itself: a file's number and CSN, once removed and once added.
 const NAME_BYTES_MAX: u64 = 44;
-/// What a checkpoint and what is known of the log take.
+/// The size of a checkpoint and of the certain facts about the log.
 const CHECKPOINT_BYTES: u64 = 96;
 
 /// A tree as the manifest has it.
@@ -75,7 +75,7 @@ pub struct SequenceRecord {
     pub id: SequenceId,
     pub persistence: Persistence,
     pub definition: SequenceDefinition,
-    /// At or ahead of what was given out.
+    /// At or ahead of the values handed out.
     pub state: SequenceState,
     /// Where an unlogged sequence begins again after a crash.
     pub start: SequenceState,
@@ -91,7 +91,7 @@ pub enum Edit {
     OtherVersion(u32),
     Tree(TreeRecord),
     DropTree(TreeId),
-    /// `added` (newest first) takes the place of the first of `removed`, or goes in front of all.
+    /// `added` (newest first) takes the place of the first of `removed`, or is put in front of all.
     Segments {
         tree: TreeId,
         removed: Vec<u64>,
@@ -111,11 +111,11 @@ pub enum Edit {
         number: u64,
         record: u64,
     },
-    /// What is certain of the log.
+    /// Certain facts about the log.
     Log(Option<Known>),
 }
 
-/// What all edits so far amount to.
+/// The sum of all edits so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ManifestState {
     pub trees: BTreeMap<TreeId, TreeRecord>,
@@ -366,11 +366,11 @@ fn decode_record(bytes: &[u8], has_crcs: bool) -> Option<(Vec<Edit>, usize)> {
     Some((edits, RECORD_HEADER_BYTES + length))
 }
 
-/// Whether there is a whole record anywhere in `bytes`. Records are written when those before are durable, so what is in front of it
-/// is damaged, not torn.
+/// Whether there is a whole record anywhere in `bytes`. Records are written when those before are durable, so the bytes in front
+/// of it are damaged, not torn.
 fn has_record(bytes: &[u8]) -> bool {
     (0..bytes.len().saturating_sub(RECORD_HEADER_BYTES)).any(|at| {
-        // Of either version: what is whole has a fitting checksum.
+        // Of either version: a whole record has a matching checksum.
         [true, false].into_iter().any(|has_crcs| decode_record(&bytes[at..], has_crcs).is_some_and(|(e, _)| !e.is_empty()))
     })
 }
@@ -394,7 +394,7 @@ fn io(e: std::io::Error) -> EngineError {
 }
 
 impl Manifest {
-    /// Reads a directory's manifest, or begins one, of a database that gets this number. Also answers whether there was one.
+    /// Reads a directory's manifest, or begins one, of a database that gets this number. Also returns whether there was one.
     pub fn open(directory: Arc<dyn Directory>, number: u64) -> Result<(Manifest, bool)> {
         let names = directory.list().map_err(|e| EngineError::io("list the data directory", e))?;
         let existed = names.iter().any(|n| n == NAME);
@@ -480,8 +480,8 @@ impl Manifest {
         self.lost
     }
 
-    /// Makes room on the disk for a record of some edits and of others that name so many files or trees. Unless the manifest is lost
-    /// then, everything is as before after an error.
+    /// Reserves disk space for a record of `edits` and of others that name `names` files or trees. After an error everything is
+    /// as before, unless the manifest is lost then.
     pub fn reserve(&mut self, edits: &[Edit], names: usize) -> Result<()> {
         if self.offset >= self.rewrite_at {
             let mut state = self.state.clone();
@@ -523,7 +523,7 @@ fn write_new(directory: &dyn Directory, state: &ManifestState) -> Result<(Arc<dy
     let file = directory.create(NEW_NAME).map_err(io)?;
     let written = file.write_at(&record, 0).and_then(|()| file.sync());
     written.map_err(|e| {
-        // What cannot be removed now is removed by the next start.
+        // A file that cannot be removed now is removed by the next start.
         let _ = directory.remove(NEW_NAME);
         io(e)
     })?;
@@ -654,7 +654,7 @@ mod tests {
 
     #[test]
     fn a_record_that_failed_changes_nothing_in_memory() {
-        // What is not named is removed, and the durable manifest may name it still.
+        // Files that are not named are removed, and the durable manifest may still name them.
         let faults = Faults::new();
         let d = FaultyDirectory::new(MemoryDirectory::new(), Arc::clone(&faults));
         let (mut manifest, _) = Manifest::open(d, 77).expect("opens");

@@ -1,9 +1,9 @@
-//! The memory of queries and write sets: one budget for the process, of which everybody takes pieces.
+//! The memory of queries and write sets: one budget for the process, of which all of them reserve pieces.
 //!
 //! Invariants:
-//! 1. What all `QueryMemory`s have reserved is at most the budget's limit.
-//! 2. A reservation is given back when its `Held` or `QueryMemory` is dropped, whatever happened to the query.
-//! 3. What a `QueryMemory` has in use is at most what it has reserved, however many threads of its statement take and give at a time.
+//! 1. The reservations of all `QueryMemory`s together are at most the budget's limit.
+//! 2. A reservation is released when its `Held` or `QueryMemory` is dropped, however the query ended.
+//! 3. A `QueryMemory` uses at most its reservation, however many threads of its statement take and release at a time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use melba_threads::atomic::{AtomicU64, Ordering};
 /// Reserved from the budget at a time, so that the shared counter is touched rarely.
 const PIECE_BYTES: u64 = 256 << 10;
 
-/// What all queries of the process together may hold.
+/// The memory that all queries of the process together may hold.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: u64,
@@ -47,7 +47,7 @@ impl MemoryBudget {
     }
 }
 
-/// What one statement holds of the budget, in all its threads.
+/// One statement's part of the budget, in all its threads.
 pub struct QueryMemory {
     budget: Arc<MemoryBudget>,
     account: Mutex<Account>,
@@ -106,7 +106,7 @@ impl Drop for QueryMemory {
     }
 }
 
-/// What one holder of rows has taken of its query's memory.
+/// The part of its query's memory that one holder of rows has taken.
 pub struct Held {
     memory: Arc<QueryMemory>,
     bytes: usize,
@@ -121,7 +121,7 @@ impl Held {
         self.bytes
     }
 
-    /// Changes what is held; false, with nothing changed, when the budget has not so much left.
+    /// Changes the amount held; false, with nothing changed, when the budget has too little left.
     #[must_use]
     pub fn try_set(&mut self, bytes: usize) -> bool {
         self.try_set_sparing(bytes, 0)
@@ -141,7 +141,7 @@ impl Held {
         true
     }
 
-    /// Changes what is held by a holder that has no other choice.
+    /// Changes the amount held by a holder that has no other choice.
     ///
     /// # Errors
     /// 53200 when the budget has not so much left.

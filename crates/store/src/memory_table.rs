@@ -15,17 +15,17 @@ pub struct MemTable<K, V> {
     pub map: RwLock<BTreeMap<K, Chain<V>>>,
     /// Estimate of the memory in use.
     pub bytes: AtomicU64,
-    /// Keys that a commit made tombstones, oldest first: they go when no snapshot is older (a queue's table would fill with
-    /// them otherwise).
+    /// Keys that a commit made tombstones, oldest first: they are dropped when no snapshot is older (a queue's table would fill
+    /// with them otherwise).
     pub garbage: Mutex<VecDeque<(Csn, K)>>,
     /// There has been a key: false lets readers leave the lock alone.
     has_keys: AtomicBool,
 }
 
-/// Beside its parts, what an entry costs in a B-tree node that is two thirds full, and in the allocator.
+/// The cost of an entry beside its parts, in a B-tree node that is two thirds full and in the allocator.
 const ENTRY_OVERHEAD_BYTES: usize = 24;
 
-/// What a key with one version takes, without the version's heap bytes.
+/// The size of a key with one version, without the version's heap bytes.
 pub fn entry_bytes<K, V>(key_heap_bytes: usize) -> usize {
     size_of::<Chain<V>>() + size_of::<K>() + key_heap_bytes + ENTRY_OVERHEAD_BYTES
 }
@@ -40,7 +40,7 @@ impl<K: Ord, V: Payload> MemTable<K, V> {
         })
     }
 
-    /// Whether there has never been a key. What was committed before a reader's view began is known to it.
+    /// Whether there has never been a key. A reader knows of commits before its view began.
     #[inline]
     pub fn is_empty(&self) -> bool {
         !self.has_keys.load(Ordering::Acquire)

@@ -1,4 +1,4 @@
-//! Writing the segments of a flush, a merge or a bulk load.
+//! Writes the segments of a flush, a merge or a bulk load.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const PACKED_CODEC: Codec = Codec::Zstd(3);
 const BATCH_ROWS: usize = 2048;
 const BATCH_BYTES: usize = 4 << 20;
 /// Row groups' worth of memory that a pool takes: one is collected, one waits, two are encoded, one is empty, and the buffers of
-/// all have grown beyond what they hold.
+/// all have grown beyond their content.
 const POOLED_GROUPS: usize = 8;
 /// A pool may take such a part of the budget of all queries.
 const POOL_SHARE: u64 = 4;
@@ -44,12 +44,12 @@ pub struct TableOutput {
     /// Raw bytes after which another segment is begun.
     segment_bytes: usize,
     dense: Option<Density>,
-    /// What most dense values come from.
+    /// The input of most dense values.
     reused: Option<Arc<TableSegmentReader>>,
     /// As in `TableOptions`.
     dense_columns: u64,
     writers: BTreeMap<usize, Writer>,
-    /// Columns, file, and what is to be waited for.
+    /// Columns, file, and the finish to wait for.
     done: Vec<(usize, u64, Option<Finishing>)>,
     pool: Option<Pooled>,
 }
@@ -97,7 +97,7 @@ impl TableOutput {
         self
     }
 
-    /// Lets blocks of an input that most dense values come from go on as they are.
+    /// Lets blocks of the input with most dense values be copied unchanged.
     pub fn reuse(mut self, source: Arc<TableSegmentReader>) -> TableOutput {
         self.reused = Some(source);
         self
@@ -223,7 +223,7 @@ impl TableOutput {
         Ok(())
     }
 
-    /// Begins another segment for what comes now.
+    /// Begins another segment for the rows that follow.
     pub fn cut(&mut self) -> Result<()> {
         self.writers.keys().copied().collect::<Vec<_>>().into_iter().try_for_each(|columns| self.finish_writer(columns))
     }
@@ -254,7 +254,7 @@ impl TableOutput {
 impl Drop for TableOutput {
     // Files that no one has opened: the output failed or was given up.
     fn drop(&mut self) {
-        // Given up before they go, so that nobody writes to them any more.
+        // Abandoned before they are dropped, so that no thread writes to them any more.
         let writers = std::mem::take(&mut self.writers).into_values().map(|w| w.file);
         let done = std::mem::take(&mut self.done).into_iter().map(|(_, file, _)| file);
         writers.chain(done).for_each(|file| self.files.discard(file));

@@ -1,9 +1,9 @@
-//! What a restart leaves of trees and sequences, and the bytes by which the log and the manifest say so.
+//! What a restart keeps of trees and sequences, and the bytes by which the log and the manifest record it.
 
 use melba_types::Kind;
 use melba_types::bytes::{ByteReader, put_u16};
 
-/// What a restart leaves of a tree.
+/// What a restart keeps of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Persistence {

@@ -1,4 +1,4 @@
-//! Trees and sequences as the manifest has them.
+//! Trees and sequences as the manifest records them.
 
 use melba_threads::atomic::Ordering;
 

@@ -1,9 +1,9 @@
-//! Space on the disk that is kept for what gives space back.
+//! Disk space that is reserved for operations that free space.
 //!
-//! A full disk refuses commits. So that DELETE, DROP and TRUNCATE, the flush and the merge that follow them, and the next start still
-//! find room, there is a file that holds nothing: it is removed when one of these has met a full disk, which then tries again. The
-//! background makes it anew when there is space again; until then nothing but what gives space back is committed, or others would
-//! take what was kept.
+//! A full disk refuses commits. So that DELETE, DROP and TRUNCATE, the flush and the merge that follow them, and the next start
+//! still find room, a file without content reserves space: when one of these meets a full disk, the file is removed and the
+//! operation tries again. The background creates it again when there is space; until then only operations that free space are
+//! committed, or others would take the reserved space.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use melba_threads::atomic::{AtomicBool, Ordering};
 const NAME: &str = "reserve";
 /// Zeros written at a time.
 const FILL_BYTES: u64 = 64 << 10;
-/// While the disk is full the file is not tried again sooner: others need what little there is.
+/// While the disk is full the file is not created again sooner: others need the little space there is.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The file.
@@ -25,14 +25,14 @@ pub struct Reserve {
     directory: Arc<dyn Directory>,
     bytes: u64,
     state: Mutex<State>,
-    /// It was given back, and is not there again.
+    /// It was released, and has not been created again.
     spent: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
     is_there: bool,
-    /// When it was given back, or could not be made.
+    /// When it was released, or could not be created.
     gone_at: Option<Duration>,
 }
 
@@ -57,7 +57,7 @@ impl Reserve {
         }
         let made = self.make();
         if made.is_err() {
-            // What there is of it must not take the space of a full disk.
+            // A partial file must not take the space of a full disk.
             let _ = self.directory.remove(NAME);
         }
         *state = State { is_there: made.is_ok(), gone_at: made.is_err().then_some(now) };
@@ -91,7 +91,7 @@ impl Reserve {
         given
     }
 
-    /// The error for what does not give space back, while what was kept is in use.
+    /// The error for operations that do not free space, while the reserve is in use.
     #[inline]
     pub fn check(&self) -> Result<()> {
         match self.spent.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
 //! Sequences: counters that live outside transactions.
 //!
-//! Creation and removal are transactional, values are not: what `nextval` gave out never comes again, not after a rollback
-//! and not after a crash. The log hears of values ahead of their use, `LOG_AHEAD` at a time, as in PostgreSQL.
+//! Creation and removal are transactional, values are not: a value that `nextval` returned never comes again, not after a
+//! rollback and not after a crash. Values are logged ahead of their use, `LOG_AHEAD` at a time, as in PostgreSQL.
 
 use melba_types::Lsn;
 use melba_types::bytes::{ByteReader, put_i64};
@@ -23,7 +23,7 @@ pub struct SequenceDefinition {
     pub cycle: bool,
 }
 
-/// The moving part: what `SELECT last_value, is_called FROM sequence` shows.
+/// The moving part, as `SELECT last_value, is_called FROM sequence` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceState {
     /// The last value given out, or the first to be given out when not `is_called`.
@@ -47,7 +47,7 @@ pub struct Counter {
     pub state: SequenceState,
     /// Values that may be given out before the log must be told again.
     pub logged_ahead: i64,
-    /// What the log says, or will say: never behind what was given out.
+    /// The state that the log has, or will have: never behind the values handed out.
     pub logged: SequenceState,
     /// Where the log ended when it was told last.
     pub logged_at: Lsn,
@@ -67,10 +67,10 @@ impl Sequence {
         Sequence { id, definition, persistence, start: state, state: Mutex::new(counter) }
     }
 
-    /// Advances the counter. `log` gets the state that the log must hold before the value is used, unless it does already, and
-    /// answers where the log then ends; it is called under the counter's lock, so that the log has the states in order.
+    /// Advances the counter. `log` gets the state that the log must hold before the value is used, unless it already does, and
+    /// returns where the log then ends; it is called under the counter's lock, so that the log has the states in order.
     ///
-    /// Also answers how far the log must be durable before the value may be relied on: somebody else may have logged it.
+    /// Also returns how far the log must be durable before the value may be relied on: another session may have logged it.
     pub fn next(&self, log: impl FnOnce(SequenceState) -> Lsn) -> Result<(i64, Lsn)> {
         let mut counter = self.state.lock();
         let value = self.definition.after(counter.state)?;

@@ -1,4 +1,4 @@
-//! All trees and sequences of an engine, their files, and the manifest; how much memory they take, and where replay would begin.
+//! All trees and sequences of an engine, their files, and the manifest; their memory, and where replay would begin.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct Store {
     pub files: Arc<Files>,
     root: Arc<dyn Directory>,
     manifest: Mutex<Manifest>,
-    /// Space for what gives space back.
+    /// Space for operations that free space.
     pub reserve: Reserve,
     /// Memory of all flushable trees.
     row_store_bytes: AtomicU64,
@@ -123,7 +123,7 @@ impl Store {
         self.manifest.lock()
     }
 
-    /// Whether the reserve is there is seen anew: opening may have used it.
+    /// Checks again whether the reserve exists: opening may have used it.
     pub fn look_for_reserve(&mut self) {
         self.reserve = self.reserve.again();
     }
@@ -177,7 +177,7 @@ impl Store {
         self.sequences.write().remove(&id);
     }
 
-    /// The end of a tree that a commit drops. Its relation lock is held, so nobody reads it.
+    /// The end of a tree that a commit drops. Its relation lock is held, so no session reads it.
     pub fn drop_tree(&self, tree: &Tree) {
         add(self.counter(tree), -(tree.memory_bytes() as i64));
         tree.discard();
@@ -190,7 +190,7 @@ impl Store {
         if tree.is_flushed() { &self.row_store_bytes } else { &self.memory_tables_bytes }
     }
 
-    /// A memory table of a tree has grown by so many bytes.
+    /// A memory table of a tree has grown by `bytes`.
     pub fn account<K, V>(&self, tree: &Tree, table: &MemTable<K, V>, bytes: i64) {
         add(&table.bytes, bytes);
         add(self.counter(tree), bytes);
@@ -207,7 +207,7 @@ impl Store {
         self.memory_tables_bytes.load(Ordering::Relaxed)
     }
 
-    /// The row store's size from its parts: corrects what estimates and dropped trees left over.
+    /// Recomputes the row store's size from its parts: corrects errors of estimates and dropped trees.
     pub fn recount_row_store(&self) {
         let bytes: u64 = self.all_trees().iter().filter(|t| t.is_flushed()).map(|t| t.memory_bytes()).sum();
         add(&self.row_store_bytes, bytes as i64 - self.row_store_bytes() as i64);
@@ -225,12 +225,12 @@ impl Store {
         self.linked_bytes.load(Ordering::Relaxed)
     }
 
-    /// A commit has linked a segment of so many bytes.
+    /// A commit has linked a segment of `bytes`.
     pub fn note_linked(&self, bytes: u64) {
         self.linked_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A flush begins, after which the manifest names what was linked.
+    /// A flush begins, after which the manifest names the linked segments.
     pub fn note_freeze(&self) {
         self.linked_bytes.store(0, Ordering::Relaxed);
     }
@@ -252,7 +252,7 @@ impl Store {
         Edit::Checkpoint { replay, csn, next_tree, next_file: self.files.next.load(Ordering::SeqCst) }
     }
 
-    /// Deletes files that nobody reads, the manifest does not name, and replay would not link; true when there were any.
+    /// Deletes files that have no reader, that the manifest does not name, and that replay would not link; true when there were any.
     pub fn remove_trash(&self) -> bool {
         let files = self.files.trash.take();
         if files.is_empty() {
@@ -265,7 +265,7 @@ impl Store {
         drop(manifest);
         let removed = !remove.is_empty();
         for segment in remove {
-            // What cannot be removed now is a stray for the next start.
+            // A file that cannot be removed now is a stray for the next start.
             let _ = self.files.directory.remove(&segment_name(segment.file));
         }
         self.files.trash.files.lock().extend(keep);

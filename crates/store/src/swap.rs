@@ -1,7 +1,7 @@
-//! Values that are read all the time and replaced now and then.
+//! Values that are read very often and replaced rarely.
 //!
-//! A lock, even one for readers, and a reference count are memory that every reader writes: with two processors it moves from one to
-//! the other each time, which costs more than what is read. Here readers write only memory of their own thread.
+//! A lock, even one for readers, and a reference count are memory that every reader writes: with two processors its cache line
+//! moves from one to the other each time, which costs more than the read. Here readers write only memory of their own thread.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl<T> Swap<T> {
         self.current.load()
     }
 
-    /// Replaces the value, whatever it is.
+    /// Replaces the value unconditionally.
     pub fn set(&self, value: Arc<T>) {
         let _writers = self.writers.lock();
         self.current.store(value);

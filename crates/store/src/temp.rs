@@ -1,9 +1,9 @@
-//! Temporary files: where queries put what does not fit into their memory.
+//! Temporary files: queries put data there that does not fit into their memory.
 //!
 //! Invariants:
 //! 1. A file lives as long as its `TempFile`; the folder is emptied when the engine opens, so nothing outlives a crash.
-//! 2. Blocks are compressed when that makes them smaller, and checked when they are read: where each is, its owner knows.
-//! 3. Nothing is ever synced: no temporary file is of use after a crash.
+//! 2. Blocks are compressed when that makes them smaller, and checked when they are read; the file's owner keeps their positions.
+//! 3. Nothing is ever synced: no temporary file is used after a crash.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +20,7 @@ pub struct TempFiles {
     written: AtomicU64,
 }
 
-/// What one session has of temporary files.
+/// The temporary files of one session.
 #[derive(Default)]
 pub struct TempUsage {
     /// For temp_file_limit.
@@ -28,7 +28,7 @@ pub struct TempUsage {
     watch: OnceLock<Box<TempWatch>>,
 }
 
-/// What is told of a file that is removed: its name and how many bytes were written.
+/// Told of a removed file: its name and how many bytes were written.
 pub type TempWatch = dyn Fn(&str, u64) + Send + Sync;
 
 impl TempUsage {
@@ -42,7 +42,7 @@ impl TempUsage {
 pub struct TempFile {
     files: Arc<TempFiles>,
     usage: Arc<TempUsage>,
-    /// What the session's files may have in all.
+    /// The most that the session's files may take in all.
     limit: u64,
     name: String,
     file: Arc<dyn File>,
@@ -141,7 +141,7 @@ impl Drop for TempFile {
         if let Some(watch) = self.usage.watch.get() {
             watch(&self.name, self.bytes());
         }
-        // What cannot be removed now is when the engine opens next.
+        // A file that cannot be removed now is removed when the engine opens next.
         let _ = self.files.directory.remove(&self.name);
     }
 }

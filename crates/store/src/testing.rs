@@ -1,4 +1,4 @@
-//! What tests of formats share.
+//! Helpers that tests of formats share.
 
 /// The bytes of the fenced block that follows a line of a document: two-digit hexadecimal numbers up to a `|` on each line.
 pub fn documented(document: &str, title: &str) -> String {

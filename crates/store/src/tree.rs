@@ -23,7 +23,7 @@ pub struct TableTree {
 const ROW_ID_MAX: u64 = i64::MAX as u64 - 1;
 
 impl TableTree {
-    /// Takes so many row ids; returns the first.
+    /// Takes `count` row ids; returns the first.
     pub fn take_rows(&self, count: u64) -> Result<u64> {
         let take = |next: u64| next.checked_add(count).filter(|end| *end <= ROW_ID_MAX);
         let taken = self.next_row.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
@@ -80,7 +80,7 @@ impl RowCounters {
     }
 }
 
-/// What a tree's runs take, to tell how far merges lag behind.
+/// Sizes of a tree's runs, which tell how far merges lag behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bulk {
     pub bottom_bytes: u64,
@@ -98,12 +98,12 @@ pub struct Tree {
     pub committed: AtomicBool,
     /// About how many live rows or entries.
     pub live: AtomicI64,
-    /// What transactions have done to a table's rows since the server's start.
+    /// Counts of transactions' changes to a table's rows since the server's start.
     pub changed: RowCounters,
     /// Bytes of segments, and of those that lie above others (see `merge`): how far merges lag behind.
     pub bottom_bytes: AtomicU64,
     pub above_bytes: AtomicU64,
-    /// The first 64 columns whose values are to become dense, as bits: what the last statement that wrote to the table said.
+    /// The first 64 columns whose values are to become dense, as bits: as set by the last statement that wrote to the table.
     pub dense_columns: AtomicU64,
     pub dense_work: DenseWork,
     is_damaged: AtomicBool,
@@ -175,7 +175,7 @@ impl Tree {
         if self.is_damaged() { self.damage.lock().files.clone() } else { Vec::new() }
     }
 
-    /// Notes what the segments take.
+    /// Notes the sizes of the segments.
     pub fn note_bulk(&self, bulk: Bulk) {
         self.bottom_bytes.store(bulk.bottom_bytes, Ordering::Relaxed);
         self.above_bytes.store(bulk.above_bytes, Ordering::Relaxed);
@@ -231,7 +231,7 @@ impl Tree {
         }
     }
 
-    /// Forgets everything: the tree was dropped. Segment files go when their last reader does.
+    /// Forgets everything: the tree was dropped. Segment files are deleted when their last reader is dropped.
     pub fn discard(&self) {
         match &self.data {
             TreeData::Table(t) => {

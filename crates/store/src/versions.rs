@@ -1,8 +1,8 @@
-//! Which versions of a key a flush or merge writes.
+//! Chooses the versions of a key that a flush or merge writes.
 
 use melba_types::Csn;
 
-/// What a flush or merge knows of the snapshots in use.
+/// A flush's or merge's knowledge of the snapshots in use.
 pub struct Keep {
     /// Ascending; never empty, the newest visible CSN is among them.
     snapshots: Vec<Csn>,

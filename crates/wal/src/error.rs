@@ -1,4 +1,4 @@
-//! What can go wrong with the log.
+//! The errors of the log.
 
 use std::io;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ pub type Result<T, E = WalError> = std::result::Result<T, E>;
 /// An error of the log.
 #[derive(Clone, Debug)]
 pub enum WalError {
-    /// The file system failed; `file` is what it was doing it to.
+    /// The file system failed; `file` names the operation and its file.
     Io { file: String, source: Arc<io::Error> },
-    /// A file is not what was written.
+    /// A file differs from the bytes that were written.
     Corrupt { file: String, offset: u64, reason: &'static str },
     /// A file is missing, or is not the one that belongs there; `problem` completes a sentence about it.
     Misplaced { file: String, problem: String },
-    /// An earlier write or sync failed: what is durable is unknown.
+    /// An earlier write or sync failed: it is unknown what is durable.
     Failed,
     /// Log positions are used up.
     Exhausted,

@@ -1,4 +1,4 @@
-//! The log, read while it is written: for backups, and for archives that follow it.
+//! Reads the log while it is written: for backups, and for archives that follow it.
 
 use melba_types::Lsn;
 
@@ -7,7 +7,7 @@ use crate::format::{FileHeader, Record, file_name, parse_record};
 use crate::writer::Wal;
 
 impl Wal {
-    /// Keeps everything that is there, and what comes, for a reader: its number. Ends with `release`.
+    /// Keeps the existing log, and what is appended, for a reader: its number. Ends with `release`.
     pub fn hold(&self) -> u64 {
         self.holds.lock().add()
     }
@@ -73,7 +73,7 @@ impl RecordStream {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// The next whole record; `None`: more bytes are needed, or what is there is none.
+    /// The next whole record; `None`: more bytes are needed, or the bytes are no record.
     pub fn next_record(&mut self) -> Option<Record<'_>> {
         let record = parse_record(&self.waiting[self.at..], self.lsn)?;
         self.at += (record.end.0 - record.lsn.0) as usize;

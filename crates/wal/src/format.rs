@@ -8,14 +8,14 @@
 //! ```
 //!
 //! All numbers are little-endian, all checksums CRC-32C. A header's covers version and everything behind the checksum; a record's
-//! covers the payload, then length, LSN and CSN; an end's covers its other bytes. A record whose CSN is 0 belongs to no commit. What
-//! the payload means is the engine's business. An end says that the log goes on in the file that begins at its LSN: that file must
-//! be there. `file length` is what the file has at least.
+//! covers the payload, then length, LSN and CSN; an end's covers its other bytes. A record whose CSN is 0 belongs to no commit.
+//! The engine defines the payload. An end says that the log continues in the file that begins at its LSN: that file must exist.
+//! `file length` is the least length of the file.
 //!
 //! Version 2 is still read: its header is `magic | version | crc | start LSN | zeros to 32`, and its files have no end.
 //!
-//! The highest bit of the CSN field says that everything before the record was durable when it was written. So where such a record
-//! follows one that is not whole, that one is damaged, not torn.
+//! The highest bit of the CSN field says that everything before the record was durable when it was written. So an incomplete
+//! record before such a record is damaged, not torn.
 
 use melba_types::{Csn, Lsn};
 
@@ -88,7 +88,7 @@ pub(crate) fn parse_record(bytes: &[u8], lsn: Lsn) -> Option<Record<'_>> {
     Some(Record { lsn, end, csn: Csn(csn_field & CSN_MAX), after_sync: csn_field & AFTER_SYNC != 0, payload })
 }
 
-/// What is written behind a file's last record when the log goes on in another file, which begins at `lsn`.
+/// Written behind a file's last record when the log continues in another file, which begins at `lsn`.
 pub(crate) fn end_mark(lsn: Lsn) -> [u8; END_BYTES] {
     let mut mark = [0; END_BYTES];
     mark[..4].fill(0xff);
@@ -114,11 +114,11 @@ pub(crate) fn has_record_after_sync(bytes: &[u8], lsn: Lsn) -> bool {
     })
 }
 
-/// What a file says of itself.
+/// The header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub start: Lsn,
-    /// What the file had when it was begun: it only grows.
+    /// The file's length when it was begun: it only grows.
     pub len: u64,
     /// The database it belongs to; 0 when it does not say.
     pub database: u64,

@@ -1,10 +1,10 @@
-//! Who reads the log, and from where on it is kept for that.
+//! The readers of the log, and the position from which it is kept for each.
 
 use std::collections::BTreeMap;
 
 use melba_types::Lsn;
 
-/// From where on the log is kept for readers, whatever recovery needs.
+/// The positions from which the log is kept for readers, whatever recovery needs.
 #[derive(Default)]
 pub(crate) struct Holds {
     by_reader: BTreeMap<u64, Lsn>,

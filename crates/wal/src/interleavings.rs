@@ -1,6 +1,6 @@
 //! The log under a model checker for threads: `cargo test -p melba-wal --features shuttle,planted interleavings`.
 //!
-//! What the disk does takes time here: others go on before each call.
+//! Disk operations take time here: other threads run before each call.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use melba_vfs::{Directory, Faults, FaultyDirectory, File, MemoryDirectory, Opera
 
 use crate::*;
 
-/// A folder, or a file, whose calls let others go on first.
+/// A folder, or a file, that lets other threads run before each call.
 struct Slow<T: ?Sized>(Arc<T>);
 
 fn pass() {
@@ -178,7 +178,7 @@ fn a_log_that_is_called_durable_too_early_is_found() {
     check_finds(Plant::DurableEarly, what_is_durable_is_found);
 }
 
-/// One sync fails: who was told of success finds the record after a crash, all others hear of the failure, and nothing follows.
+/// One sync fails: records reported as durable are found after a crash, all other writers get the error, and no record follows.
 fn a_sync_fails() {
     let f = Fixture::new();
     f.faults.fail_once(&[Operation::Sync], choose(&[0, 1, 2, 3]));
@@ -205,7 +205,7 @@ fn a_failed_flush_that_is_forgotten_is_found() {
     check_finds(Plant::ForgetFailedFlush, a_sync_fails);
 }
 
-/// The disk is nearly full, and somebody else takes what is given back: what was promised room is written.
+/// The disk is nearly full, and another writer takes the released space: records whose space was reserved are written.
 fn promises_are_kept() {
     let f = Fixture::new();
     f.commit(0).expect("commits");

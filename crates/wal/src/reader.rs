@@ -1,4 +1,4 @@
-//! Reading the log back.
+//! Reads the log back.
 
 use melba_types::Lsn;
 use melba_vfs::Directory;
@@ -36,10 +36,10 @@ impl LogFiles {
     }
 }
 
-/// What is known of the log from elsewhere, of one that was synced.
+/// Facts about a synced log that are stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// A file began here, and is there unless replay begins behind it.
+    /// A file began here, and exists unless replay begins behind it.
     pub start: Lsn,
     /// The log was durable up to here.
     pub durable: Lsn,

@@ -1,4 +1,4 @@
-//! What can still be read of a damaged log.
+//! Reads the readable part of a damaged log.
 
 use melba_types::Lsn;
 use melba_vfs::Directory;
@@ -10,10 +10,10 @@ use crate::format::{
 use crate::reader::{Belongs, Known, LogFiles};
 use crate::{Record, payload_crc};
 
-/// Cuts the log in a folder where its readable beginning ends, so that `replay` finds nothing wrong with it when it is not told what
-/// is `known` of the log. `change` sees each record from `from` on, in order, and may change its payload, but not the length.
+/// Cuts the log in a folder at the end of its readable beginning, so that `replay` without `known` facts finds no error. `change`
+/// is given each record from `from` on, in order, and may change its payload, but not the length.
 ///
-/// Answers why the log was cut; `None` when it was whole or torn as a crash leaves it, and nothing was changed.
+/// Returns why the log was cut; `None` when it was whole or torn as a crash leaves it, and nothing was changed.
 pub fn salvage(
     directory: &dyn Directory,
     from: Lsn,
@@ -31,7 +31,7 @@ pub fn salvage(
     }
     for (i, start) in starts.iter().enumerate() {
         if end != Some(*start) {
-            // What comes behind a gap belongs to no state that is known.
+            // Records behind a gap belong to no known state.
             log.remove(*start, "does not follow the file before it")?;
         } else {
             end = Some(log.file(*start, starts.get(i + 1).copied(), from, &mut change)?);
@@ -50,12 +50,12 @@ struct Cut<'a> {
     belongs: Belongs,
     /// Why it was cut.
     reason: Option<String>,
-    /// Where the last file says that it goes on in another one.
+    /// Where the last file says that it continues in another one.
     mark: Option<(String, u64)>,
 }
 
 impl Cut<'_> {
-    /// The log ends before this: nothing may say that it goes on.
+    /// The log ends before this: no end mark may say that it continues.
     fn cut(&mut self, reason: String) -> Result<()> {
         self.reason.get_or_insert(reason);
         if let Some((name, offset)) = self.mark.take() {

@@ -54,7 +54,7 @@ fn flushed_records_come_back_over_files_and_torn_tails_end_the_log() {
     let end = wal.flush(WrittenBy::Client).expect("flushes");
     append(&wal, "never flushed");
     assert!(d.list().expect("lists").len() > 5, "several files");
-    // Whatever part of a torn write reaches the disk, the log ends where it ended.
+    // Whichever part of a torn write reaches the disk, the log ends at the same position.
     let torn = wal.flush(WrittenBy::Client);
     assert!(torn.is_ok());
     let after = d.after_power_cut(&mut || false);
@@ -91,7 +91,7 @@ fn an_unsynced_write_is_torn_in_every_way_without_harm() {
         for (i, r) in records[1..].iter().enumerate() {
             assert_eq!(*r, format!("{i}{}", "y".repeat(300)));
         }
-        // What lies beyond the end must never come back, also when the same bytes are appended again.
+        // Bytes beyond the end must never come back as records, also when the same bytes are appended again.
         let wal = open(Arc::clone(&after) as Arc<dyn Directory>, options, end).expect("opens");
         append(&wal, &format!("{}{}", records.len() - 1, "z".repeat(300)));
         wal.flush(WrittenBy::Client).expect("flushes");
@@ -323,7 +323,7 @@ fn an_older_copy_of_a_file_is_refused_up_to_what_was_known_to_be_durable() {
 
 #[test]
 fn a_file_that_is_begun_needs_nothing_but_its_end_to_be_missed() {
-    // The power goes at every sync of a rotation: what was acknowledged is there, and nothing is missed that never was.
+    // The power fails at every sync of a rotation: acknowledged records are there, and no file is reported missing that never existed.
     for cut in 0..14 {
         for survives in [false, true] {
             let d = MemoryDirectory::new();
@@ -352,7 +352,7 @@ fn a_file_that_is_begun_needs_nothing_but_its_end_to_be_missed() {
 
 #[test]
 fn the_log_goes_on_behind_the_point_where_replay_begins() {
-    // A file that had been given up is there again, and its successors, which held nothing, are not.
+    // A file that had been abandoned exists again, and its successors, which held nothing, do not.
     let d = MemoryDirectory::new();
     let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
     append(&wal, "long ago");

@@ -1,8 +1,8 @@
-//! Appending to the log.
+//! Appends to the log.
 //!
-//! Space is reserved before a record is appended: the file in use, or the spare that comes next, has blocks on the disk for all
-//! records that wait in memory and all that are promised. So a full disk is heard of before a commit has its place in the order,
-//! when it can still fail alone, and writing what was appended needs no new blocks.
+//! Space is reserved before a record is appended: the current file, or the spare that comes next, has blocks on the disk for all
+//! records that wait in memory and all that have a reservation. So a full disk is an error before a commit has its place in the
+//! order, when it can still fail alone, and writing an appended record needs no new blocks.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Default for WalOptions {
     }
 }
 
-/// Payloads above this become chunks of their own instead of being copied.
+/// Payloads above this become separate chunks instead of being copied.
 const COPY_BYTES_MAX: usize = 64 << 10;
 
 /// Records that are not written yet.
@@ -60,14 +60,14 @@ struct Current {
     file: Arc<dyn File>,
     name: String,
     start: Lsn,
-    /// Where the next byte goes.
+    /// The position of the next byte.
     offset: u64,
     len: u64,
 }
 
 /// A file that a full disk has space for is at least as large.
 const LEAST_FILE_BYTES: u64 = 4 << 10;
-/// What a file holds beside records.
+/// The bytes of a file beside records.
 const FRAME_BYTES: u64 = (FILE_HEADER_BYTES + END_BYTES) as u64;
 
 impl Current {
@@ -133,7 +133,7 @@ pub struct Wal {
     failed: AtomicBool,
     /// Where the log began when it was opened.
     began_at: AtomicU64,
-    /// What the next file's header says.
+    /// Fields of the next file's header.
     database: AtomicU64,
     manifest: AtomicU64,
     written: [WriteCounters; 2],
@@ -156,7 +156,7 @@ struct WriteCounters {
     syncs: AtomicU64,
 }
 
-/// What one kind of writer has done since the log was opened.
+/// Counts of one kind of writer since the log was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     pub writes: u64,
@@ -164,7 +164,7 @@ pub struct Written {
     pub syncs: u64,
 }
 
-/// What happened to the log since it was opened.
+/// Counts of the log since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalStatistics {
     /// Records appended, and their bytes, written or not.
@@ -175,7 +175,7 @@ pub struct WalStatistics {
 }
 
 impl WalStatistics {
-    /// Syncs of the log, whoever did them.
+    /// Syncs of the log by all writers.
     pub fn syncs(&self) -> u64 {
         self.by_clients.syncs + self.in_background.syncs
     }
@@ -233,7 +233,7 @@ impl Wal {
         Belongs { database: self.database.load(Ordering::Acquire), manifest: self.manifest.load(Ordering::Acquire) }
     }
 
-    /// What is to be kept elsewhere, for the next replay; `None` when nothing is certain, for syncs are, or were, off.
+    /// Facts to store elsewhere, for the next replay; `None` when nothing is certain, because syncs are, or were, off.
     pub fn known(&self) -> Option<Known> {
         let certain = self.options.sync.is_on() && !self.tail.lock().has_unsynced;
         certain.then(|| Known { start: Lsn(self.began_at.load(Ordering::Acquire)), durable: self.durable() })
@@ -297,8 +297,8 @@ impl Wal {
         if files.is_some() { Ok(FilesGuard(files)) } else { Err(WalError::Failed) }
     }
 
-    /// Makes sure that a record with a payload of so many bytes finds room on the disk; `append` follows, or `unreserve`. On an
-    /// error nothing has changed.
+    /// Reserves disk space for a record with a payload of this many bytes; `append` follows, or `unreserve`. On an error nothing
+    /// has changed.
     pub fn reserve(&self, payload_bytes: usize) -> Result<()> {
         let bytes = (RECORD_HEADER_BYTES + payload_bytes) as u64;
         let (promised, end) = {
@@ -329,7 +329,7 @@ impl Wal {
     /// Lets the next spare grow, or makes one, until all that is promised fits.
     fn make_room(&self) -> Result<()> {
         let mut files = self.files()?;
-        // With the files locked nothing is written, so promises can only grow; whoever adds one looks for itself.
+        // With the files locked nothing is written, so promises can only grow; a thread that adds one checks for itself.
         let promised = self.tail.lock().promised;
         if promised > files.room() {
             let len = self.options.file_bytes.max(promised + FRAME_BYTES);
@@ -523,18 +523,18 @@ impl Wal {
         if self.options.sync.is_on()
             && let Err(e) = file.sync()
         {
-            // What there is of it must not take the space of a full disk.
+            // A partial file must not take the space of a full disk.
             let _ = self.directory.remove(&name);
             return Err(WalError::io(&name, e));
         }
         let mut files = self.files()?;
-        // Behind one that was made larger meanwhile for what is promised.
+        // Behind one that was enlarged meanwhile for reserved records.
         files.spares.insert(0, Spare { name, len });
         self.room.store(files.room(), Ordering::Release);
         Ok(true)
     }
 
-    /// Gives the disk back what is kept for reuse, but for what is needed soon; false when there is nothing.
+    /// Deletes the files kept for reuse, except those needed soon; false when there are none.
     pub fn remove_spares(&self) -> Result<bool> {
         let mut files = self.files()?;
         let kept = usize::from(files.current.is_half_full());
@@ -600,7 +600,7 @@ fn make_spare(directory: &dyn Directory, last: &mut u64, len: u64) -> Result<Spa
     Ok(Spare { name, len })
 }
 
-/// The same; on a disk that has not so much space a smaller one, with what is needed at least.
+/// The same; on a disk with too little space a smaller one, of at least `least` bytes.
 fn make_spare_that_fits(directory: &dyn Directory, last: &mut u64, mut len: u64, least: u64) -> Result<Spare> {
     loop {
         match make_spare(directory, last, len) {
@@ -616,14 +616,14 @@ fn make_spare_that_fits(directory: &dyn Directory, last: &mut u64, mut len: u64,
 fn make_file(directory: &dyn Directory, name: &str, len: u64) -> Result<Arc<dyn File>> {
     let file = directory.create(name).map_err(|e| WalError::io(name, e))?;
     fill(&*file, name, 0..len).inspect_err(|_| {
-        // What cannot be removed now is too short, and removed by the next start.
+        // A file that cannot be removed now is too short, and the next start removes it.
         let _ = directory.remove(name);
     })?;
     Ok(file)
 }
 
-/// Zeros written at a time. Linux 6.16 and later keep what one write brings in folios as large as it, and every later write to
-/// a folio and its sync look at all blocks of it.
+/// Zeros written at a time. Linux 6.16 and later keep the data of one write in folios as large as it, and every later write to a
+/// folio and its sync visit all blocks of it.
 const FILL_BYTES: u64 = 64 << 10;
 
 /// Writes zeros, so that later writes change no metadata and their sync is one disk write. (Space that is only reserved

@@ -142,7 +142,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Removes a few tombstones that every snapshot sees, and what they hide. Each commit does about twice what it adds.
+    /// Removes a few tombstones that every snapshot sees, and the versions they hide. Each commit removes about twice as many as it adds.
     fn collect_garbage<K: Ord, V: Payload>(
         &self,
         tree: &Tree,

@@ -24,7 +24,7 @@ use crate::runtime::Runtime;
 pub(crate) struct Log {
     pub wal: Wal,
     directory: Arc<dyn Directory>,
-    /// Whether syncs reach the disk, but for files that a crash may take anyway.
+    /// Whether syncs reach the disk, except for files that a crash may lose anyway.
     sync: SyncSwitch,
     pub writer: LogWriter,
     /// The end of the last record that no session waits for.
@@ -186,7 +186,7 @@ impl Log {
         Ok(())
     }
 
-    /// Runs what may log a sequence's state, with room for that in the log.
+    /// Runs `f`, which may log a sequence's state, with space for that reserved in the log.
     pub fn with_sequence<T>(
         &self,
         id: SequenceId,

@@ -70,7 +70,7 @@ pub(crate) enum Operation<'a> {
     },
 }
 
-/// Appends what the log must hold of a write set; nothing when all of it is in unlogged or memory trees.
+/// Appends the part of a write set that the log must hold; nothing when all of it is in unlogged or memory trees.
 pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
     for change in &writes.changes {
         encode_schema(&change.what, writes, out);

@@ -48,7 +48,7 @@ struct InFlight {
     locks: Option<EarlyRelease>,
 }
 
-/// The session whose locks on rows and keys are given back before the commit is published.
+/// The session whose locks on rows and keys are released before the commit is published.
 #[derive(Clone, Copy)]
 pub(crate) struct EarlyRelease(pub u32);
 
@@ -198,7 +198,7 @@ impl Pipeline {
         Floor { assigned: Csn(state.next_csn - 1), whole: self.snapshots.visible(), replay: in_flight.min(self.log.wal.end()) }
     }
 
-    /// A transaction that has changed nothing: it ends when what it relies on is durable, and visible.
+    /// A transaction that has changed nothing: it ends when the commits it relies on are durable and visible.
     pub fn commit_nothing(&self, needs: Needs, durability: Durability) -> Started {
         let needed = if durability == Durability::Sync { needs.log } else { Lsn(0) };
         Started { csn: self.snapshots.visible().max(needs.seen), needed, is_unlogged: true, is_empty: true }
@@ -407,7 +407,7 @@ impl Pipeline {
         self.flush_log(WrittenBy::Client)
     }
 
-    /// Makes everything in the log durable, and publishes what waited for that.
+    /// Makes everything in the log durable, and publishes the commits that waited for that.
     pub fn flush_log(&self, by: WrittenBy) -> Result<()> {
         let result = self.log.flush(by);
         drop(self.publish(&mut self.state.lock()));

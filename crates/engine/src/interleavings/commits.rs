@@ -56,7 +56,7 @@ fn commits_are_durable_visible_and_whole_whoever_flushes_the_log() {
     check(commits_are_seen_whole_and_stay);
 }
 
-/// Who has seen a synchronous commit finds it after a crash.
+/// A reader that has seen a synchronous commit finds it after a crash.
 fn what_is_visible_survives() {
     let f = Fixture::new(2);
     let writer = spawn({

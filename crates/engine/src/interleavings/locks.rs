@@ -99,7 +99,7 @@ fn an_interrupted_waiter_leaves_the_queue() {
     });
 }
 
-/// Weak locks stand in no table until somebody wants a strong one.
+/// Weak locks stand in no table until a session wants a strong one.
 #[test]
 fn a_strong_lock_excludes_weak_ones() {
     check(|| {

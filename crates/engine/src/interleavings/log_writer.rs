@@ -6,7 +6,7 @@ use melba_vfs::Operation;
 
 use super::*;
 
-/// Who sleeps so long is woken, or sleeps for ever.
+/// A thread that sleeps this long is woken, or sleeps for ever.
 const NEVER: Duration = Duration::from_micros(u64::MAX);
 
 fn sleeping_until_woken() -> EngineOptions {
@@ -39,7 +39,7 @@ fn commit(f: &Fixture, rows: &[usize], durability: Durability) -> bool {
     })
 }
 
-/// Nobody else flushes what waits.
+/// No other thread flushes the waiting records.
 fn asynchronous_commits_reach_the_disk() {
     let f = Fixture::with(sleeping_until_woken(), 2);
     let writer = f.work(BackgroundStep::Log);
@@ -102,7 +102,7 @@ fn a_leader_that_keeps_a_failure_to_itself_is_found() {
     check_finds(Plant::KeepFailure, a_flush_fails);
 }
 
-/// Commits go on while the background stops, and a clean stop loses none of them.
+/// Commits continue while the background stops, and a clean stop loses none of them.
 #[test]
 fn a_stop_ends_the_log_writer_and_no_commit() {
     check(|| {

@@ -83,7 +83,7 @@ impl Fixture {
         number(&t.get(view, self.table, self.rows[row]).expect("reads").expect("is there"))
     }
 
-    /// Locks a row, and changes what it says by then.
+    /// Locks a row, and changes the value that it has by then.
     fn change(&self, t: &Transaction, row: usize, change: impl FnOnce(i64) -> i64) -> Result<(), EngineError> {
         t.lock_row(self.table, self.rows[row], RowLockMode::ForUpdate, Wait::Block)?;
         let before = t.get_latest(self.table, self.rows[row])?.row.expect("is there");

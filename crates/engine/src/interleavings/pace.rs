@@ -100,7 +100,7 @@ fn a_writer_that_waits_for_a_failed_flush_is_found() {
     check_finds(Plant::WaitForFailed, flushes_fail);
 }
 
-/// Nobody flushes, for the background is about to stop, or the engine fails: writers do it themselves, or hear of it.
+/// No thread flushes, because the background is about to stop or the engine fails: writers flush themselves, or get the error.
 #[test]
 fn no_writer_waits_for_a_background_that_stops() {
     check(|| {

@@ -1,4 +1,4 @@
-//! Parts of the engine by themselves: the pipeline beside the log writer's thread, waits of writers, locks in sets.
+//! Single parts of the engine: the pipeline beside the log writer's thread, waits of writers, locks in sets.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn the_log_writer_flushes_what_waits_and_stops() {
     });
 }
 
-/// Who waits for a change, and looks again after each wait, ends.
+/// A thread that waits for a change, and checks again after each wait, ends.
 #[test]
 fn writers_that_wait_for_a_flush_go_on_after_it() {
     check(|| {

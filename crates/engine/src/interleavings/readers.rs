@@ -11,7 +11,7 @@ use crate::snapshot::Snapshots;
 fn no_snapshot_in_use_is_older_than_the_horizon() {
     check(|| {
         let snapshots = Arc::new(Snapshots::new(Csn(1)));
-        // Versions replaced up to here are gone.
+        // Versions replaced up to here have been dropped.
         let gone = Arc::new(AtomicU64::new(0));
         let exporter = snapshots.take_slot().expect("free");
         let exported = snapshots.acquire(exporter, None, Csn(0));

@@ -81,7 +81,7 @@ fn forgotten_conflicts_with_prepared_transactions_are_found() {
     check_finds(Plant::ForgetPrepared, a_report_of_a_closed_batch_stays_true);
 }
 
-/// Each keeps a sum of two at no less than zero, by what it has read.
+/// Each keeps the sum of two rows at zero or above, judging by the rows it has read.
 #[test]
 fn write_skew_does_not_happen() {
     check(|| {
@@ -106,7 +106,7 @@ fn write_skew_does_not_happen() {
     });
 }
 
-/// A DEFERRABLE transaction waits while others commit or fail, and what it reads never was a state in between.
+/// A DEFERRABLE transaction waits while others commit or fail, and never reads a state in between.
 #[test]
 fn a_deferrable_report_is_woken_and_true() {
     check(|| {

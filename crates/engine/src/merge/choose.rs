@@ -186,14 +186,14 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// Bytes of what it rewrites.
+    /// Bytes that it rewrites.
     pub fn bytes(&self, runs: &[Candidate]) -> u64 {
         let (Plan::Sink { bottoms: which, .. } | Plan::Collapse { runs: which }) = self;
         which.iter().map(|at| runs[*at].bytes).sum()
     }
 }
 
-/// The runs of a tree, newest first, by what they lie on.
+/// The runs of a tree, newest first, with the runs they lie on.
 pub(crate) struct Shape<'a> {
     runs: &'a [Candidate],
     /// 0 at the bottom; else one more than the deepest run that this one covers.
@@ -242,7 +242,7 @@ impl<'a> Shape<'a> {
         (0..self.runs.len()).filter(|i| self.height[*i] > 0)
     }
 
-    /// Whether a slice has absorbed what a run has in it.
+    /// Whether a slice has absorbed a run's versions within it.
     fn is_absorbed(&self, absorbed: &Absorbed, run: &Candidate, slice: usize) -> bool {
         let (from, to) = self.bounds(slice..slice + 1);
         absorbed.covers(run, &from, to.as_deref())
@@ -264,8 +264,8 @@ impl<'a> Shape<'a> {
         rows
     }
 
-    /// The runs that are absorbed altogether, oldest first. One stays as long as an older one stays that it overlaps and that may have
-    /// what it hides: everything that lies above the bottom, or did.
+    /// The runs that are absorbed altogether, oldest first. One stays as long as an older one stays that it overlaps and that may
+    /// have versions it hides: any run that lies above the bottom, or did.
     pub fn superfluous(&self, absorbed: &Absorbed) -> Vec<usize> {
         let mut gone = Vec::new();
         let mut staying: Vec<usize> = Vec::new();
@@ -363,7 +363,7 @@ impl<'a> Shape<'a> {
         if !bottoms.iter().any(is_stale) && !above.iter().any(|i| is_stale(i) && !is_absorbed(i)) {
             above.retain(|i| !is_absorbed(i));
         }
-        // The runs of a level do not overlap, and what a run hides lies in lower ones.
+        // The runs of a level do not overlap, and the versions that a run hides lie in lower ones.
         let mut levels: Vec<usize> = above.iter().map(|i| self.height[*i]).collect();
         levels.sort_unstable();
         levels.dedup();
@@ -374,7 +374,8 @@ impl<'a> Shape<'a> {
         Plan::Sink { bottoms, above, left, from, to }
     }
 
-    /// Enough levels of about one size, the usual way of a log-structured tree: bounds what a read must look at. The newest of them.
+    /// Enough levels of about one size, as usual in a log-structured merge tree: bounds the number of runs that a read must
+    /// search. The newest of them.
     fn levels_to_collapse(&self, fan_in: usize) -> Option<Vec<usize>> {
         let top = self.height.iter().copied().max().unwrap_or(0);
         let mut bytes = vec![0; top + 1];
@@ -602,7 +603,7 @@ mod tests {
         assert_eq!(choose(&runs, &none, Eagerness::Busy), None, "not enough for a segment");
         // 1 is more than half of a segment.
         assert_eq!(choose(&runs, &none, Eagerness::Idle), sink(&[0, 1, 2], &[], Some(2), None));
-        // 2 is too large beside what waits.
+        // Run 2 is too large compared with the waiting values.
         assert_eq!(choose(&runs[1..], &none, Eagerness::Idle), sink(&[0, 1], &[], Some(2), None));
         let runs = [Candidate { waiting_bytes: 512 << 10, ..run(3, 1, 3, 3) }, dense(2, 12, 2)];
         assert_eq!(choose(&runs, &none, Eagerness::Idle), sink(&[0], &[], Some(3), None));

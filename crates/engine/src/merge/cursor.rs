@@ -45,7 +45,7 @@ impl<C: Cursor> Inputs<C> {
         Inputs { ahead, open: Vec::new(), from: from.to_vec(), piece_bytes }
     }
 
-    /// Opens and closes what must be; answers a cursor at the least key. All that have that key are open then.
+    /// Opens and closes the inputs as needed; returns a cursor at the least key. All inputs that have that key are open then.
     pub fn least(&mut self) -> Result<Option<&C>> {
         loop {
             self.open.retain(|(_, cursor)| cursor.is_valid());

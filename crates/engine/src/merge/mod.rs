@@ -51,7 +51,7 @@ pub(crate) struct Merger {
     log: Arc<Log>,
     /// Held while a merge runs.
     merges: Mutex<Merges>,
-    /// Statements that wait for that: the merge that runs does not give way to anybody then.
+    /// Statements that wait for that: the running merge does not yield then.
     awaited: AtomicU64,
     /// A merge that should come before dense values are compressed again would pay.
     is_pressed: AtomicBool,
@@ -184,7 +184,7 @@ impl Merger {
             TreeData::Index(t) => self.merge_tree(tree, merges, eagerness, &t.levels, |job| self.merge_index(tree, job)),
         };
         if result.as_ref().is_err_and(EngineError::is_damage) {
-            // Until it changes: others must not wait for what will not work.
+            // Until it changes: others must not wait for a merge that will fail.
             return Ok(false);
         }
         if !matches!(result, Ok(Outcome::Nothing)) {
@@ -225,7 +225,7 @@ impl Merger {
         let outputs = write(&job)?;
         let (before, after) = (Bytes::of(&job.inputs), Bytes::of(&outputs));
         if tree.as_table().is_some() && (before.waiting > after.waiting || before.hasty > after.hasty) {
-            // Pauses for others, and processors that others had, are not what it costs.
+            // Pauses, and time that other threads had the processors, are not part of its cost.
             let cpu = self.runtime.clock.thread_cpu().zip(cpu_start).map(|(now, start)| now.saturating_sub(start));
             let time = cpu.unwrap_or_else(|| self.runtime.clock.monotonic().saturating_sub(start));
             // Compressing again is not judged.
@@ -263,7 +263,7 @@ impl Merger {
         self.store.tree(table).is_ok_and(|table| table.dense_columns.load(Ordering::Relaxed) != 0)
     }
 
-    /// Puts the outputs in place, and removes what has become superfluous with them.
+    /// Puts the outputs in place, and removes runs that have become superfluous with them.
     fn install_merge<K: Ord, V: Payload, R: Described>(
         &self,
         tree: &Tree,

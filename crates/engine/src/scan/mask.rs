@@ -69,7 +69,7 @@ impl RunMask {
         RunMask { reader: Arc::clone(&run.reader), csn, loaded: 0..0, ids: Vec::new() }
     }
 
-    /// Leaves out of `wanted` what the segment replaces among the rows from `first` to `last`.
+    /// Removes from `wanted` the rows from `first` to `last` that the segment replaces.
     pub fn filter(&mut self, first: RowId, last: RowId, row_ids: &[RowId], wanted: &mut Vec<u32>) -> Result<()> {
         let groups = self.reader.row_groups();
         let from = groups.partition_point(|g| g.row_id_max < first);

@@ -18,7 +18,7 @@ pub use melba_segment::ZoneOp;
 pub use piece::ScanPiece;
 pub use table::{ScanBatch, TableScan};
 
-/// A comparison of a column with constants that lets a scan leave out what can satisfy it with none of them.
+/// A comparison of a column with constants, by which a scan skips row groups where no value can satisfy it.
 #[derive(Clone, Debug)]
 pub struct ZonePredicate {
     /// Column number of the table's layout.

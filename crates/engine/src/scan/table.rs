@@ -256,7 +256,7 @@ impl TableScan {
         Some(rows)
     }
 
-    /// Sets what leaves out row groups from now on, beside what the scan was opened with.
+    /// Adds a predicate that excludes row groups from now on, beside those of the scan's opening.
     pub fn restrict(&mut self, predicate: ZonePredicate) {
         self.predicates.truncate(self.own_predicates);
         self.predicates.push(predicate);

@@ -5,7 +5,7 @@ use melba_store::Result;
 use super::{Entry, Id, Read, Safety, Serializable, State, Write, check_doomed, failure};
 
 impl Serializable {
-    /// Announces reads of `id` and meets those who wrote what they are about.
+    /// Announces reads of `id` and finds the writers of the same data.
     pub fn read<'a>(&self, id: Id, reads: impl Iterator<Item = Read<'a>>) -> Result<Safety> {
         let mut state = self.state.lock();
         let me = state.get(id);
@@ -30,7 +30,7 @@ impl Serializable {
         Ok(Safety::Unknown)
     }
 
-    /// Announces a write of `id` and meets those who read what it is about.
+    /// Announces a write of `id` and finds the readers of the same data.
     pub fn write(&self, id: Id, write: Write<'_>) -> Result<()> {
         let mut state = self.state.lock();
         check_doomed(state.get(id), "during conflict in checking")?;
@@ -71,7 +71,7 @@ impl State {
         self.summarised_reader(me, tree)
     }
 
-    /// `me` has read around what `writer` wrote.
+    /// `me` has read a version that `writer` replaced.
     fn conflict_out(&mut self, me: Id, writer: Id) -> Result<()> {
         let (own, other) = (self.get(me), self.get(writer));
         // A write in the snapshot is none to read around; of a commit that is just being published this is not known yet.

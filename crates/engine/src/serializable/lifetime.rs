@@ -185,7 +185,7 @@ impl State {
         for other in self.get(id).conflicts_out.clone() {
             let o = self.get(other);
             let (prepared, committed) = (o.prepared, o.is_committed());
-            // Who is prepared may be visible already, whether its session has told it or not.
+            // A prepared transaction may be visible already, whether its session has reported that or not.
             let counts = if is_planted(Plant::ForgetPrepared) { committed } else { true };
             if counts && !read_only {
                 let entry = self.get_mut(id);

@@ -3,8 +3,8 @@
 //! Marks become coarser as they become many. A caller that adds a mark must look for others by what the mark has become: `add`
 //! returns that. From then on everything the mark covers is known, and the others look for it.
 //!
-//! Of a table: rows, blocks of `1 << BLOCK_SHIFT` row ids, or all of it. Of an index: ranges of entries (what was scanned, so
-//! that a row that appears within them is noticed) and entries, or all of it.
+//! Of a table: rows, blocks of `1 << BLOCK_SHIFT` row ids, or all of it. Of an index: ranges of entries (those scanned, so that a
+//! row that appears within them is noticed) and entries, or all of it.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -202,7 +202,7 @@ impl Entries {
 /// All that a transaction has read.
 #[derive(Default)]
 pub(super) struct Reads {
-    /// A tree it read is gone, and what took its place is unknown: any write may concern it.
+    /// A tree it read was dropped, and its replacement is unknown: any write may concern it.
     pub anything: bool,
     rows: HashMap<TreeId, Rows>,
     ranges: HashMap<TreeId, Ranges>,
@@ -293,7 +293,7 @@ impl Writes {
         let tree = write.tree();
         let part = match write {
             Write::NewRows(_) => {
-                // Nobody whom this concerns can name the rows: that there are some is enough.
+                // No transaction that this concerns can name the rows: it is enough that there are some.
                 let known = self.rows.entry(tree).or_default().all;
                 return (self.added.insert(tree) && !known).then_some(write);
             }

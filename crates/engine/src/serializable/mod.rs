@@ -1,10 +1,10 @@
 //! Serializable snapshot isolation: tracks which transactions read what others wrote, and which must therefore fail.
 //!
-//! SERIALIZABLE is snapshot isolation (REPEATABLE READ) and this module. Every serializable transaction announces what it
-//! reads (`Read`) and writes (`Write`) here. When one reads a version that a concurrent one replaces, there is a
-//! rw-conflict from the reader to the writer. An execution that is not serializable has two in a row, T1 -> T2 -> T3, with T3
-//! the first of the three to commit; one of them is made to fail with 40001 (Cahill 2008; Ports and Grittner 2012, whose
-//! rules these are). docs/design/isolation.md says more.
+//! SERIALIZABLE is snapshot isolation (REPEATABLE READ) and this module. Every serializable transaction announces its reads
+//! (`Read`) and writes (`Write`) here. When one reads a version that a concurrent one replaces, there is a rw-conflict from the
+//! reader to the writer. An execution that is not serializable has two in a row, T1 -> T2 -> T3, with T3 the first of the three
+//! to commit; one of them is made to fail with 40001 (Cahill 2008; Ports and Grittner 2012, whose rules these are).
+//! docs/design/isolation.md says more.
 //!
 //! Invariants:
 //! 1. A transaction is registered in the same step in which its snapshot is taken, under `state`; so it is known to every
@@ -50,7 +50,7 @@ const NEVER: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Id(u32);
 
-/// Who is asked to wait for a safe snapshot, or was found to have one.
+/// Whether a transaction must wait for a safe snapshot, or has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Safety {
     /// Some transaction that ran when the snapshot was taken may still make it unsafe.
@@ -80,7 +80,7 @@ struct Entry {
     wrote: bool,
     reads: Reads,
     writes: Writes,
-    /// Who read what this one wrote.
+    /// The readers of versions that this transaction replaced.
     conflicts_in: Vec<Id>,
     /// Whose writes this one read around.
     conflicts_out: Vec<Id>,
@@ -115,7 +115,7 @@ impl Entry {
     }
 }
 
-/// Who uses a tree.
+/// The users of a tree.
 #[derive(Default)]
 struct Users {
     readers: Vec<Id>,

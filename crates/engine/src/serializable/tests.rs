@@ -219,7 +219,7 @@ fn a_row_under_an_id_that_somebody_has_looked_for_is_noticed() {
 
 type Step = fn(&Store, &Arc<Transaction>) -> Result<(), EngineError>;
 
-/// A reader of what a writer writes, which has itself read what the reader writes: one of them fails.
+/// A reader of the writer's data, which has itself written data that the writer reads: one of them fails.
 fn assert_skew(store: &Store, name: &str, reads: Step, writes: Step) {
     for reads_first in [true, false] {
         let (reader, writer) = (store.begin(), store.begin());

@@ -80,7 +80,7 @@ fn frames_come_and_go_with_their_transactions() {
     assert!(matches!(t.reserve_frames(tree, 1, 0), Err(EngineError::UnknownTree(_))));
 }
 
-/// A frame of a dense column: pages that share most of what they are.
+/// A frame of a dense column: pages that share most of their bytes.
 fn waiting(id: RowId) -> Vec<u8> {
     let mut page: Vec<u8> = (0..3000u64).flat_map(|i| format!("<td>{}</td>", (i * i) >> 5).into_bytes()).collect();
     page.extend_from_slice(format!("page {id}").as_bytes());

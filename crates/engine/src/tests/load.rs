@@ -143,7 +143,7 @@ fn loads_meet_sets_of_locks() {
     }
     is_blocked(load(&b, index, 1, 5990..6100));
     assert_eq!(load(&b, index, 1, 6000..6100).expect("loads"), None);
-    // A session with sets does not put locks into them that it may have to give back.
+    // A session with sets puts no lock into them that it may have to release early.
     is_blocked(claim(&a, index, 6050));
     assert_eq!(claim(&a, index, 6200).expect("free"), None);
     b.rollback();

@@ -12,7 +12,7 @@ use crate::*;
 
 type State = BTreeMap<RowId, String>;
 
-/// A transaction of the engine, and what it must see.
+/// A transaction of the engine, and the rows it must see.
 struct Open {
     txn: Arc<Transaction>,
     session: Arc<Session>,

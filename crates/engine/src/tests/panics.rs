@@ -15,7 +15,7 @@ use melba_vfs::{Directory, MemoryDirectory, OsClock};
 use crate::*;
 
 const TABLE: TreeId = TreeId(1);
-/// Nobody waits for longer.
+/// No thread waits for longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The value that the panicking commit writes.
 const MARK: i64 = -1;
@@ -39,7 +39,7 @@ fn values(engine: &Engine) -> Result<BTreeSet<i64>> {
     Ok(found)
 }
 
-/// Threads that commit, or wait for a row, until they are told to stop or the engine is poisoned; each answers once.
+/// Threads that commit, or wait for a row, until they are told to stop or the engine is poisoned; each returns one result.
 fn others(engine: &Arc<Engine>, locked: RowId, stop: &Arc<AtomicBool>) -> Receiver<std::result::Result<(), EngineError>> {
     let (sender, answers) = channel();
     for durability in [Durability::Sync, Durability::Sync, Durability::Async] {

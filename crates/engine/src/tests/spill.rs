@@ -74,7 +74,7 @@ fn large_updates_are_as_small_ones() {
     };
     (0..ROWS).for_each(|i| update(i * 7919 % ROWS, i * 7919 % ROWS + 1_000_000));
     assert!(t.write_bytes() < 60_000);
-    // A statement does not see what it writes, others do not at all.
+    // A statement does not see its own writes, and other transactions do not either.
     assert_eq!(look(&t, view, table, index), (ROWS as usize, ROWS * (ROWS - 1) / 2, 0));
     let updated = (ROWS as usize, ROWS * (ROWS - 1) / 2 + ROWS * 1_000_000, 0);
     assert_eq!(look(&t, t.statement_view(), table, index), updated);

@@ -14,7 +14,7 @@ struct Search {
     csn: Csn,
     /// The row whose versions in the present level have been decided on.
     decided: Option<RowId>,
-    /// Rows whose entries newer levels say are gone.
+    /// Rows whose entries newer levels delete.
     gone: Vec<RowId>,
     found: Option<RowId>,
 }
@@ -92,8 +92,8 @@ impl Transaction {
         self.with_newest(|csn| self.index_find(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key))
     }
 
-    /// The same among what the transaction's snapshot shows, where it keeps one: to REPEATABLE READ a referenced row that
-    /// came later is not there.
+    /// The same in the transaction's snapshot, where it keeps one: REPEATABLE READ does not see a referenced row that was
+    /// inserted later.
     pub fn index_find_snapshot(self: &Arc<Self>, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
         match self.with_state(|state| Ok(state.snapshot))? {
             Some(csn) => self.index_find(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key),

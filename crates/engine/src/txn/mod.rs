@@ -297,7 +297,7 @@ impl Transaction {
         (view, ViewPin { session: Arc::clone(&self.session), view })
     }
 
-    /// Lets other transactions see what the running statement sees of others' commits: its own changes are not part of it.
+    /// Lets other transactions use the running statement's view of others' commits: its own changes are not part of it.
     pub fn export_snapshot(&self) -> Result<ExportedSnapshot> {
         let mut pins = self.session.pins.lock();
         let csn = pins.current.ok_or(EngineError::Misuse("no statement runs whose snapshot could be exported"))?;
@@ -479,7 +479,7 @@ impl Transaction {
 
     /// Makes every change visible at once and durable as asked: starts the commit and waits for it.
     ///
-    /// On an error nothing was changed, unless the error is `Poisoned`: then a restart shows what became of it.
+    /// On an error nothing was changed, unless the error is `Poisoned`: then a restart shows whether it committed.
     pub fn commit(self: &Arc<Self>, durability: Durability) -> Result<Csn> {
         let committing = self.start_commit(durability, None)?;
         let published = self.wait_published(&committing.started);

@@ -78,7 +78,7 @@ impl Transaction {
         })
     }
 
-    /// Nobody runs it until its end: it keeps no versions alive.
+    /// No session runs it until its end: it keeps no versions alive.
     pub fn set_aside(&self) {
         self.state.lock().snapshot = None;
         let mut pins = self.session.pins.lock();

@@ -130,8 +130,8 @@ impl Transaction {
         })
     }
 
-    /// Runs what may log a sequence's state; also answers how far the log must be durable before a synchronous commit that relies
-    /// on it returns.
+    /// Runs `f`, which may log a sequence's state; also returns how far the log must be durable before a synchronous commit that
+    /// relies on it returns.
     fn log_sequence<T>(
         &self,
         id: SequenceId,

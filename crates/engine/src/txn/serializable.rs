@@ -106,8 +106,8 @@ impl Transaction {
         }
     }
 
-    /// Before a duplicate key is reported: whether, but for it, the transaction would have to fail with a serialization
-    /// failure, which says that trying again may help.
+    /// Before a duplicate key is reported: fails if the transaction would otherwise have to fail with a serialization failure,
+    /// which says that trying again may help.
     ///
     /// # Errors
     /// `SerializationConflict`.

@@ -102,8 +102,8 @@ impl PrivateRun {
     }
 }
 
-/// Ordered map of heads. Most transactions change a few keys, or many in ascending order: a sorted list serves both
-/// without allocating, and gives way to a tree when neither holds.
+/// Ordered map of heads. Most transactions change a few keys, or many in ascending order: a sorted list serves both without
+/// allocating, and is replaced by a tree when neither holds.
 #[derive(Clone)]
 pub(crate) enum Heads<K> {
     List(Vec<(K, u32)>),
@@ -266,7 +266,7 @@ pub(crate) struct WriteSet {
     pub encoded: Vec<u8>,
 }
 
-/// Trees of a transaction that are looked through; of more there is a map.
+/// Trees of a transaction that are searched one by one; more are put into a map.
 const TREES_SEARCHED_MAX: usize = 16;
 
 /// The write set of a transaction that may never need one: made by the first change.

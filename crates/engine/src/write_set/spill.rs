@@ -73,7 +73,7 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Writes what commands before `end` did to one tree.
+    /// Writes the changes of commands before `end` to one tree.
     fn write_changes(&self, slot: usize, end: u32, files: &Arc<Files>, links: &mut Vec<Link>) -> Result<()> {
         let written = &self.trees[slot];
         let tree = &written.tree;
@@ -201,7 +201,7 @@ impl<K: Ord + Clone> Heads<K> {
         }
     }
 
-    /// Follows changes to their new places; keys whose newest change is gone have no head any more.
+    /// Moves heads to the new places of changes; keys whose newest change was removed lose their head.
     fn renumber(&mut self, places: &[u32]) {
         let follow = |head: &mut u32| {
             *head = places[*head as usize];

@@ -44,7 +44,7 @@ pub(crate) fn encode(
     out.extend_from_slice(bytes);
 }
 
-/// The same but for the strings' bytes, which follow and are returned.
+/// The same without the strings' bytes, which follow and are returned.
 pub(crate) fn encode_head<'a>(
     values: &'a ByteStrings,
     validity: Option<&Bitmap>,
@@ -65,7 +65,7 @@ pub(crate) fn encode_head<'a>(
     &values.bytes[start..end]
 }
 
-/// The head of a block of one string of so many bytes, which follow; `None`: null.
+/// The head of a block of one string of `length` bytes, which follow; `None`: null.
 pub(crate) fn encode_single_head(length: Option<usize>, out: &mut Vec<u8>) {
     out.push(TAG_STRINGS);
     put_varint(1, out);

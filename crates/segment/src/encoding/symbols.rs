@@ -5,7 +5,7 @@
 //! tag u8 (5) | symbols u8 | length u8, bytes (for each symbol)
 //! ```
 //!
-//! A coded string is a sequence of codes; code 255 is followed by a byte that stands for itself.
+//! A coded string is a sequence of codes; code 255 is followed by a literal byte.
 
 use hashbrown::HashMap;
 use melba_types::ByteStrings;
@@ -24,7 +24,7 @@ const SLOTS: usize = 2048;
 /// Codes of training: symbols from 0, bytes without a symbol from here.
 const LITERALS: usize = 256;
 const TRAINING_CODES: usize = 512;
-/// How much a decoder's output grows at a time, beyond what the next string needs.
+/// A decoder's output grows by this much at a time, beyond the needs of the next string.
 const GROWTH_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,8 +63,8 @@ fn load(bytes: &[u8], at: usize, end: usize) -> (u64, usize) {
     }
 }
 
-/// What some bytes are coded as, and how many bytes that covers: the one or two bytes that go out, the first lowest; from bit 16 on
-/// the length covered; from bit 24 on how many bytes go out.
+/// The code of some bytes, and how many bytes it covers: the one or two bytes that are written, the first lowest; from bit 16 on
+/// the length covered; from bit 24 on how many bytes are written.
 #[derive(Clone, Copy, Debug)]
 struct Found(u32);
 
@@ -115,7 +115,7 @@ pub(crate) struct SymbolEncoder {
     shorts: Box<[Found; SHORTS]>,
 }
 
-/// Where `SymbolEncoder::shorts` has what the last byte becomes.
+/// Where `SymbolEncoder::shorts` has the codes of the last byte.
 const LAST_BYTES: usize = 1 << 16;
 const SHORTS: usize = LAST_BYTES + 256;
 
@@ -164,7 +164,7 @@ impl SymbolEncoder {
         encoder
     }
 
-    /// What is found at `at` of bytes that end at `end`: the longest symbol, or a byte's own code.
+    /// The match at `at` of bytes that end at `end`: the longest symbol, or a byte's own code.
     fn find(&self, bytes: &[u8], at: usize, end: usize) -> Found {
         let (word, available) = load(bytes, at, end);
         self.find_word(word, available)
@@ -184,8 +184,8 @@ impl SymbolEncoder {
         if code < LITERALS { self.symbols[code] } else { Symbol::byte((code - LITERALS) as u8) }
     }
 
-    /// One round: counts what this table finds in the sample, and what follows what, and ranks symbols and their joins by the
-    /// bytes that they would cover.
+    /// One round: counts the symbols that this table finds in the sample, and their pairs, and ranks symbols and joined pairs by
+    /// the bytes that they would cover.
     fn improved(&self, sample: &[&[u8]]) -> SymbolEncoder {
         let mut gains: HashMap<Symbol, u64> = HashMap::new();
         let mut followers = vec![0u32; TRAINING_CODES * TRAINING_CODES];
@@ -227,13 +227,13 @@ impl SymbolEncoder {
         SymbolEncoder::new(ranked.into_iter().map(|(_, symbol)| symbol))
     }
 
-    /// Codes all strings, in place of what `out` holds.
+    /// Codes all strings, replacing the content of `out`.
     pub fn encode_all(&self, values: &ByteStrings, out: &mut ByteStrings) {
         out.ends.resize(values.len(), 0);
         // A byte takes two at most.
         out.bytes.resize(values.bytes.len() * 2, 0);
         let mut lanes: [Lane; LANES] = std::array::from_fn(|i| Lane::new(values, i));
-        // Side by side: what a lane finds tells where it goes on, and while that is awaited the others are at work.
+        // Side by side: a lane's match decides where it continues, and while it waits for that the others work.
         loop {
             let steps = lanes.iter().map(|lane| lane.steps(values)).min().unwrap_or(0);
             if steps == 0 {
@@ -241,7 +241,7 @@ impl SymbolEncoder {
             }
             for _ in 0..steps {
                 for lane in &mut lanes {
-                    // SAFETY: so many steps are allowed.
+                    // SAFETY: every lane allows at least `steps` steps.
                     unsafe { lane.step(self, values, out) };
                 }
             }
@@ -258,7 +258,7 @@ impl SymbolEncoder {
         out.bytes.truncate(coded);
     }
 
-    /// What a sample of the values would take when coded, in thousandths of what it takes; the table left out.
+    /// The coded size of a sample of the values, in thousandths of their size, without the table.
     pub fn measure(&self, values: &ByteStrings) -> usize {
         let (mut raw, mut coded) = (0, 0);
         for bytes in sample(values, Sample::Measured) {
@@ -298,7 +298,7 @@ fn start_of(values: &ByteStrings, row: usize) -> usize {
 
 /// Some of the strings on their way through the encoder.
 ///
-/// Invariant: at most two bytes have gone out for each that was read, so a lane writes only where no other does.
+/// Invariant: at most two bytes have been written for each byte that was read, so a lane writes only where no other does.
 struct Lane {
     /// The string that is being coded, and where the lane's end.
     row: usize,
@@ -306,7 +306,7 @@ struct Lane {
     /// Where the lane is in the strings' bytes, and where these end.
     at: usize,
     end: usize,
-    /// Where the next code goes.
+    /// Where the next code is written.
     coded: usize,
 }
 
@@ -323,7 +323,7 @@ impl Lane {
         end.saturating_sub(self.at + 1) / SYMBOL_BYTES_MAX
     }
 
-    /// Codes the next bytes of a string, or goes over an empty one.
+    /// Codes the next bytes of a string, or skips an empty one.
     ///
     /// # Safety
     /// At most as many steps as `steps` answered.
@@ -344,7 +344,7 @@ impl Lane {
         }
     }
 
-    /// Codes what is left.
+    /// Codes the rest.
     fn finish(&mut self, encoder: &SymbolEncoder, values: &ByteStrings, out: &mut ByteStrings) {
         while self.row < self.row_end {
             let end = values.ends[self.row] as usize;
@@ -360,11 +360,11 @@ impl Lane {
     }
 }
 
-/// Which of the values are looked at.
+/// The values to sample.
 #[derive(Clone, Copy)]
 enum Sample {
     Trained,
-    /// Others: a table is better than it deserves to be at what it was trained on.
+    /// Other values: a table codes the values that it was trained on better than others.
     Measured,
 }
 
@@ -482,7 +482,7 @@ impl SymbolTable {
     }
 }
 
-/// The most bytes that decoding touches: eight a code, whatever its symbol's length.
+/// The most bytes that decoding touches: eight per code, whatever its symbol's length.
 fn room(codes: &[u8]) -> usize {
     codes.len() * SYMBOL_BYTES_MAX
 }

@@ -46,7 +46,7 @@ pub(crate) fn encode(values: &[i64], validity: Option<&Bitmap>, start: usize, ou
     let fit = packed::Fit::of(values);
     let width = fit.width() as usize;
     let runs = if width > 0 { count_runs(values) } else { values.len() };
-    // A run costs its value and its end; decoding runs is faster too, so a draw goes to them.
+    // A run costs its value and its end; decoding runs is faster too, so they win a draw.
     let use_runs = width > 0 && runs * (width + 16) <= values.len() * width;
     out.push(if use_runs { TAG_RUNS } else { TAG_PACKED });
     put_varint(values.len() as u64, out);
@@ -143,7 +143,7 @@ impl WordBlock {
     }
 }
 
-/// Whether run ends ascend strictly from above 0 to exactly `rows`: what makes decoding them safe.
+/// Whether run ends ascend strictly from above 0 to exactly `rows`: decoding them is safe then.
 fn ends_ascend_to(ends: &Packed, bytes: &[u8], rows: usize) -> bool {
     let mut before = 0;
     for run in 0..ends.count {

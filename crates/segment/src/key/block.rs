@@ -15,9 +15,9 @@ use super::heads::Heads;
 
 const TAG_KEYS: u8 = 4;
 const FLAG_VERSIONS: u8 = 1;
-/// Entries from one restart to the next: what a seek decodes at most.
+/// Entries from one restart to the next: the most that a seek decodes.
 pub(crate) const RESTART_INTERVAL: usize = 16;
-/// What room is made for.
+/// The key size for which capacity is reserved.
 const KEY_BYTES_TYPICAL: usize = 24;
 
 /// Collects a block.
@@ -33,7 +33,7 @@ pub(crate) struct KeyBlockBuilder {
 /// An entry of a builder.
 struct BuilderEntry {
     end: usize,
-    /// What its key has in common with the one before.
+    /// The length that its key shares with the one before.
     shared: usize,
     csn: Csn,
     tombstone: bool,

@@ -1,7 +1,7 @@
 //! Walking a key segment in both directions.
 //!
-//! A cursor decodes a restart interval into buffers that it keeps, going forward no further than it must: steps allocate
-//! nothing, a lookup decodes half an interval, and a step back costs the same as one forward.
+//! A cursor decodes a restart interval into buffers that it keeps, and forward only as far as needed: steps allocate nothing, a
+//! lookup decodes half an interval, and a step back costs the same as one forward.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct KeyCursor {
     interval: Interval,
     at: usize,
     valid: bool,
-    /// It has gone forward since it was sought: the rest of an interval is decoded at once.
+    /// It has stepped forward since its seek: the rest of an interval is decoded at once.
     steps: bool,
 }
 
@@ -216,7 +216,7 @@ impl KeyCursor {
         Ok(())
     }
 
-    /// Makes an interval the current one; what of it was decoded before stays.
+    /// Makes an interval the current one; entries of it that were decoded before stay.
     fn enter_interval(&mut self, index: usize) -> Result<()> {
         if self.interval_index == index {
             return Ok(());

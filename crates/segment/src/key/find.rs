@@ -1,5 +1,5 @@
-//! Finding the entries of one key without a cursor: nothing is allocated, and of the entries before the key only lengths and a
-//! few bytes are looked at.
+//! Finds the entries of one key without a cursor: nothing is allocated, and of the entries before the key only lengths and a few
+//! bytes are read.
 
 use std::ops::ControlFlow;
 
@@ -11,12 +11,12 @@ use super::reader::KeySegmentReader;
 use crate::block::Block;
 use crate::error::Result;
 
-/// How the last entry compares with the key that is looked for.
+/// How the last entry compares with the searched key.
 struct Place<'a> {
     key: &'a [u8],
     /// Bytes that it has in common with the key.
     matched: usize,
-    /// What of it follows the key when it begins with that: the first bytes, and how many there are in all.
+    /// The bytes that follow the key when the entry begins with it: the first ones, and how many there are in all.
     tail: [u8; ROW_ID_BYTES],
     tail_bytes: usize,
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::block::shared_prefix;
 
-/// The first eight bytes of each key beyond what all begin with, as numbers of the same order.
+/// The first eight bytes of each key after the common beginning, as numbers of the same order.
 #[derive(Debug, Default)]
 pub(crate) struct Heads {
     common: Box<[u8]>,

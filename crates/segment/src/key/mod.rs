@@ -41,7 +41,7 @@ impl Default for KeyOptions {
     }
 }
 
-/// What a finished key segment holds.
+/// The content of a finished key segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySegmentMeta {
     /// Versions, tombstones included.

@@ -1,4 +1,4 @@
-//! Reading a key segment.
+//! Reads a key segment.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct KeySegmentReader {
     directory: KeyDirectory,
     /// Of the separators but the first, which is empty.
     heads: Heads,
-    /// What a stored CSN of 0 stands for.
+    /// The meaning of a stored CSN of 0.
     assigned: Csn,
 }
 
@@ -60,7 +60,7 @@ impl KeySegmentReader {
         &self.directory.meta
     }
 
-    /// About `n` bounds of blocks, spread over the segment: so many parts have about equally many entries.
+    /// About `n` bounds of blocks, spread over the segment: they divide it into parts with about equally many entries.
     pub fn sample(&self, n: usize) -> impl Iterator<Item = &[u8]> {
         let step = (self.blocks() / n.max(1)).max(1);
         (0..self.blocks()).step_by(step).map(|block| self.directory.separators.get(block))

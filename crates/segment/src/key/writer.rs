@@ -1,4 +1,4 @@
-//! Writing a key segment front to back.
+//! Writes a key segment front to back.
 
 use melba_types::Csn;
 use melba_vfs::Directory;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::filter::FilterBuilder;
 use crate::frame::{Codec, FrameWriter};
 
-/// Entries of a block at most, whatever their size.
+/// Entries of a block at most, regardless of their size.
 const BLOCK_ENTRIES_MAX: usize = 4096;
 
 /// Writes a key segment. Dropped before `finish`, it leaves a file without a footer, which no reader opens and the owner of
@@ -111,7 +111,7 @@ impl KeySegmentWriter {
         self.frames.offset()
     }
 
-    /// Writes what is left and the footer, and makes the file's content durable; the caller makes its name so
+    /// Writes the rest and the footer, and makes the file's content durable; the caller makes its name durable
     /// (`Directory::sync_names`).
     pub fn finish(mut self) -> Result<KeySegmentMeta> {
         if !self.block.is_empty() {

@@ -1,4 +1,4 @@
-//! Writing one column chunk: values collected as words or strings, a form chosen, blocks written.
+//! Writes one column chunk: collects values as words or strings, chooses a form, writes blocks.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ const CONSTANT_BYTES_MAX: usize = 64;
 /// Most entries of a dictionary, and their bytes, so that it stays in a CPU's cache while a scan looks values up.
 const DICTIONARY_ENTRIES_MAX: usize = 8192;
 const DICTIONARY_BYTES_MAX: usize = 256 << 10;
-/// A dictionary must bring a chunk to this share of what it would be without.
+/// A dictionary must reduce a chunk to this percentage of its size without one.
 const DICTIONARY_PERCENT_MAX: usize = 70;
 /// Fewer bytes do not pay for a symbol table.
 const SYMBOLS_BYTES_MIN: usize = 16 << 10;
@@ -29,13 +29,13 @@ const SYMBOLS_BYTES_MIN: usize = 16 << 10;
 const SYMBOLS_VALUE_BYTES_MAX: usize = 512;
 /// A symbol table must bring values to this share of their bytes.
 const SYMBOLS_PERCENT_MAX: usize = 80;
-/// A symbol table is trained anew when values take more than this share of what it made of its own.
+/// A symbol table is trained anew when values take more than this percentage of the size it gave its training values.
 const SYMBOLS_KEPT_PERCENT: usize = 102;
-/// Fewer values are looked through in no time, without a filter.
+/// Fewer values are searched quickly without a filter.
 const FILTER_KEYS_MIN: u64 = 8192;
 /// A chunk in which a value comes more often than this has most of the column's values, so that a filter would seldom say no.
 const FILTER_ROWS_A_KEY_MAX: u64 = 2;
-/// Integers of which the chunk has more than one in so many between its bounds are in it too often.
+/// Integers with more than one of the chunk's values per this many numbers between its bounds would be found in it too often.
 const FILTER_GAP_MIN: u64 = 64;
 /// Rows a block at most: a row group's usual size.
 const SHIFT_MAX: u8 = 16;
@@ -54,7 +54,7 @@ pub(crate) struct ChunkBuffer {
 
 enum Values {
     Words(Vec<i64>),
-    /// Numerics so far: one that does not go with the others makes strings of them all.
+    /// Numerics so far: one with another scale turns them all into strings.
     Mantissas(MantissaBuffer),
     Strings(ByteStrings),
 }
@@ -230,7 +230,7 @@ impl ChunkBuffer {
         chunk
     }
 
-    /// Writes the chunk and empties the buffer. `learnt` is what earlier chunks of the column have taught.
+    /// Writes the chunk and empties the buffer. `learnt` holds the choices made for earlier chunks of the column.
     pub fn write(&mut self, learnt: ColumnLearnt<'_>, frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
         let validity = self.validity.take();
         let extremes = self.extremes.take();
@@ -391,7 +391,7 @@ fn write_filter(kind: Kind, chunk: &Chunk, hashes: &[u64], frames: &mut FrameBuf
     Some(filter)
 }
 
-/// Whether lookups in a chunk of so many values would gain by a filter, where neither a dictionary nor the bounds tell as much.
+/// Whether a filter would help lookups in a chunk of `values` values, where neither a dictionary nor the bounds serve as well.
 fn suits_filter(kind: Kind, chunk: &Chunk, values: u64) -> bool {
     let distinct = chunk.statistics.distinct;
     matches!(kind, Kind::Int4 | Kind::Int8 | Kind::Text | Kind::Bytes | Kind::Uuid)
@@ -405,7 +405,7 @@ fn suits_filter(kind: Kind, chunk: &Chunk, values: u64) -> bool {
         }
 }
 
-/// What the writing of a row group's chunks has taught for the next group, and left to it.
+/// Choices and buffers that the writing of a row group's chunks hands to the next group.
 #[derive(Default)]
 pub(crate) struct Learnt {
     /// Each column's, as far as they are known.
@@ -430,7 +430,7 @@ impl Learnt {
     }
 }
 
-/// A symbol table, and what it made of a sample of the values that it was trained on, in thousandths.
+/// A symbol table, and the coded size of a sample of its training values, in thousandths.
 type Symbols = (SymbolEncoder, usize);
 
 /// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one
@@ -557,7 +557,7 @@ impl BlockList {
         self.note(frames.plain_block(parts));
     }
 
-    /// A block of so many bytes was written.
+    /// A block of `length` bytes was written.
     pub fn note(&mut self, length: u32) {
         self.ends.push(self.ends.last().copied().unwrap_or(0) + u64::from(length));
     }

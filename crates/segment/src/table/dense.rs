@@ -20,9 +20,9 @@ use crate::frame::{Codec, FrameWriter};
 const ORDINAL_BLOCK_BYTES: usize = 8 << 10;
 /// Values shorter than this on average are not made dense.
 const VALUE_BYTES_MIN: usize = 64;
-/// What compresses blocks that are stored without a reference: pointers to frames, say.
+/// The codec of blocks that are stored without a reference: pointers to frames, for example.
 const AS_IS_CODEC: Codec = Codec::Zstd(3);
-/// What compresses the reference itself: a window of 8 MB.
+/// The codec of the reference itself: a window of 8 MB.
 const REFERENCE_CODEC: Codec = Codec::Zstd(17);
 /// The same when the space is to come back soon.
 const HASTY_REFERENCE_CODEC: Codec = Codec::Zstd(9);
@@ -79,7 +79,7 @@ impl DenseColumn {
                 self.scratch.clear();
                 match densify(frame, &mut self.scratch) {
                     Ok(()) => self.spool.push(&self.scratch, Treatment::Dense),
-                    // Whoever reads it hears of it.
+                    // A reader of the value gets the error.
                     Err(_) => self.spool.push(frame, Treatment::AsIs),
                 }
             }
@@ -87,7 +87,7 @@ impl DenseColumn {
         }
     }
 
-    /// Writes the section; blocks of the same column of an input may go on in it.
+    /// Writes the section; blocks of the same column of an input may be reused in it.
     fn finish(mut self, frames: &mut FrameWriter, how: &How) -> Result<Section> {
         self.spool.close();
         let effort = how.options.effort;
@@ -226,7 +226,7 @@ struct How {
     source: Option<Arc<TableSegmentReader>>,
 }
 
-/// What a writer makes dense, and how.
+/// The columns that a writer makes dense, and how.
 pub(super) struct DenseColumns {
     how: How,
     columns: Vec<DenseColumn>,
@@ -250,8 +250,8 @@ impl DenseColumns {
         self.how.source = Some(source);
     }
 
-    /// The section of a column, of which `group` has the first or the next row group; `None`: it is not dense. What the first row group
-    /// says holds for the segment.
+    /// The section of a column, of which `group` has the first or the next row group; `None`: it is not dense. The first row
+    /// group decides for the segment.
     pub fn of(&mut self, column: usize, group: &ChunkBuffer) -> Option<&mut DenseColumn> {
         if let Some(at) = self.undecided.iter().position(|undecided| *undecided == column) {
             self.undecided.remove(at);

@@ -1,4 +1,4 @@
-//! Dense sections: what was given comes back, whichever way it is read, and damage costs what it hits.
+//! Dense sections: the values written come back, whichever way they are read, and damage affects only the values it hits.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::*;
 use crate::error::BlockName;
 use crate::{BlockCache, SegmentError};
 
-/// Pages that share a template, each with something of its own.
+/// Pages that share a template, each with some unique content.
 fn page(n: u64) -> Vec<u8> {
     let word = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     let template =
@@ -33,7 +33,7 @@ fn row_of(n: u64) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What reading a row must give: bytes that decode to the same.
+/// The expected result of reading a row: bytes that decode to the same.
 fn is_row(n: u64, found: Option<&[u8]>) -> bool {
     let (Some(given), Some(found)) = (row_of(n), found) else { return row_of(n).is_none() && found.is_none() };
     if n % 10 < 3 || n % 10 > 6 {
@@ -307,7 +307,7 @@ fn blocks_that_live_move_as_bytes_with_their_reference() {
     write_pages(&directory, "b", &turned, Some(&first)).unwrap();
     let (common, all) = pages_and_common_blocks(&open("b"), &turned, &first);
     assert_eq!(all, common + 1, "all blocks, and one for the page that came twice");
-    // A twelfth is gone, some are new: blocks of which nothing is gone stay.
+    // A twelfth is deleted, some are new: blocks with no deleted value stay.
     let changed: Vec<u64> = pages.iter().filter(|n| **n % 12 != 0).copied().chain(1000..1010).collect();
     write_pages(&directory, "c", &changed, Some(&first)).unwrap();
     let (common, all) = pages_and_common_blocks(&open("c"), &changed, &first);
@@ -338,14 +338,14 @@ fn hasty_blocks_are_compressed_again_when_there_is_time() {
     let meta = write_pages(&directory, "hasty", &pages, None).unwrap();
     assert_eq!((meta.hasty_bytes, *open("hasty").meta()), (meta.dense_bytes, meta));
     let hasty = open("hasty");
-    // A few rows are gone: what is compressed again has the values that live, and no others.
+    // A few rows are deleted: the recompressed section has the live values, and no others.
     let fewer: Vec<u64> = pages.iter().filter(|n| **n % 40 != 3).copied().collect();
     let meta = write_pages_with(&directory, "thorough", &fewer, Some(&hasty), thoroughly).unwrap();
     assert_eq!((meta.hasty_bytes, *open("thorough").meta()), (0, meta));
     let thorough = open("thorough");
     let blocks = pages_and_common_blocks(&thorough, &fewer, &hasty).1;
     assert!(meta.stored_bytes <= hasty.meta().stored_bytes);
-    // What comes behind is hasty, and what goes on is not.
+    // New blocks are hasty, and reused ones are not.
     let more: Vec<u64> = fewer.iter().copied().chain(1000..1030).collect();
     let meta = write_pages(&directory, "more", &more, Some(&thorough)).unwrap();
     let more_segment = open("more");

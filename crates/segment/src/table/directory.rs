@@ -258,7 +258,7 @@ fn encode_section(section: &Section, out: &mut Vec<u8>) {
     put_varint(section.hasty_blocks as u64, out);
 }
 
-/// Appends how many blocks there are, and the length of each, behind what `before` appends for it.
+/// Appends the number of blocks, and the length of each, behind the bytes that `before` appends for it.
 fn encode_lengths(blocks: &Blocks, out: &mut Vec<u8>, before: impl Fn(usize, &mut Vec<u8>)) {
     put_varint(blocks.ends.len() as u64, out);
     for block in 0..blocks.ends.len() {
@@ -349,7 +349,7 @@ impl Cursor {
         self.lengths(r, shift, count, |_| Some(()))
     }
 
-    /// The values of a column of so many rows.
+    /// The values of a column of `rows` rows.
     fn section(&mut self, r: &mut ByteReader<'_>, rows: usize, version: u32) -> Option<Section> {
         let (column, raw_bytes) = (r.length()?, r.varint()?);
         let references = r.length().filter(|count| *count <= 1)?;
@@ -366,7 +366,7 @@ impl Cursor {
         Some(Section { column, raw_bytes, reference, ordinals, blocks, firsts, hasty_blocks })
     }
 
-    /// `count` blocks; `before` reads what is noted before the length of each.
+    /// `count` blocks; `before` reads the bytes before the length of each.
     fn lengths(
         &mut self,
         r: &mut ByteReader<'_>,

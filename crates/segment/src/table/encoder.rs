@@ -1,4 +1,4 @@
-//! Row groups: collected as they come, then encoded into blocks.
+//! Row groups: collected in order of arrival, then encoded into blocks.
 
 use melba_types::{Csn, Kind, RowId};
 
@@ -95,7 +95,7 @@ impl RawGroup {
         chunk
     }
 
-    /// Encodes the whole group into blocks of their own, in place of those in `frames`, and empties it.
+    /// Encodes the whole group into separate blocks, replacing those in `frames`, and empties it.
     pub fn encode(&mut self, learnt: &mut Learnt, mut frames: FrameBuffer, options: &TableOptions) -> (FrameBuffer, Group) {
         frames.clear();
         let summary = self.summary();

@@ -1,11 +1,11 @@
-//! Where the filter of a chunk of many different values lies: behind the chunk's blocks, in parts of which a lookup reads one.
+//! The position of the filter of a chunk of many different values: behind the chunk's blocks, in parts of which a lookup reads one.
 
 use crate::filter::FILTER_BLOCK_BYTES;
 use crate::frame::FRAME_BYTES;
 
 /// Filter blocks of a part: 4 KB.
 pub(crate) const PART_BLOCKS: usize = 128;
-/// What a part takes in the file beside its content: the frame, and the codec's byte.
+/// The size of a part in the file beside its content: the frame, and the codec's byte.
 const PART_OVERHEAD_BYTES: u64 = FRAME_BYTES as u64 + 1;
 
 /// Where a chunk's filter lies.

@@ -1,4 +1,4 @@
-//! Filters of chunks: which chunks have one, and what they say.
+//! Filters of chunks: which chunks have one, and their answers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Decoding ranges of rows of one row group: the path of scans.
+//! Decodes ranges of rows of one row group: the path of scans.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ struct ChunkReader {
     first: Option<Arc<Block>>,
     /// The words of the dictionary, once a scan needed them.
     words: Option<Arc<[i64]>>,
-    /// What codes stand for, once it was asked for.
+    /// The values of codes, once they were requested.
     entries: Option<Arc<Column>>,
     dense: HeldSection,
 }
@@ -457,7 +457,7 @@ impl ChunkReader {
         Ok(Arc::clone(self.first.insert(first)))
     }
 
-    /// Codes of a dictionary of so many entries.
+    /// Codes of a dictionary of `entries` entries.
     fn codes(
         &mut self,
         segment: &TableSegmentReader,
@@ -538,7 +538,7 @@ impl ChunkReader {
     }
 }
 
-/// Codes are of use for what is computed once an entry, where a row group has so many rows an entry.
+/// Codes help expressions that are computed once per entry, where a row group has at least this many rows per entry.
 const ROWS_AN_ENTRY: usize = 8;
 
 /// Appends words to a column; false for one that does not hold words.

@@ -1,5 +1,5 @@
-//! Chunks of long byte strings, such as frames of large values: each is a block of its own, written when it comes. They are
-//! collected nowhere, so they cost one pass for the checksum and the copy into the file.
+//! Chunks of long byte strings, such as frames of large values: each string is a separate block, written when it arrives. They
+//! are not collected, so they cost one pass for the checksum and the copy into the file.
 
 use super::chunk::BlockList;
 use super::directory::{Chunk, Form};
@@ -18,7 +18,7 @@ pub(super) struct LongChunk {
 }
 
 impl LongChunk {
-    /// A chunk that begins where the next block goes.
+    /// A chunk that begins at the position of the next block.
     pub fn begin(frames: &FrameBuffer) -> LongChunk {
         LongChunk { list: BlockList::new(frames), rows: 0, nulls: 0, bytes: 0, head: Vec::new() }
     }
@@ -28,7 +28,7 @@ impl LongChunk {
         self.bytes
     }
 
-    /// Whether values would still have so many bytes on average after one more.
+    /// Whether values would still have `average` bytes on average after one more of `bytes`.
     pub fn takes(&self, bytes: usize, average: usize) -> bool {
         self.bytes + bytes >= (self.rows as usize + 1) * average
     }

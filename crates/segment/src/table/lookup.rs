@@ -1,4 +1,4 @@
-//! Whether a chunk may hold one value, as its filter says without the chunk being read.
+//! Whether a chunk may hold a value, according to its filter, without reading the chunk.
 
 use melba_types::Datum;
 
@@ -24,7 +24,7 @@ impl TableSegmentReader {
         Ok(blocks.get(at % PART_BLOCKS).is_some_and(|block| !block_has(block, hash)))
     }
 
-    /// Parts stay in the cache whatever the size of the segment: they are read often, and one by one.
+    /// Parts stay in the cache regardless of the segment's size: they are read often, and one by one.
     fn filter_part(&self, filter: &ChunkFilter, part: usize) -> Result<BlockRef> {
         let number = filter.first + part as u32;
         if let Some(block) = self.cached_block(number) {

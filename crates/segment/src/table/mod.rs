@@ -47,7 +47,7 @@ pub struct TableOptions {
     pub group_rows: usize,
     /// Raw bytes of a row group after which it is closed.
     pub group_bytes: usize,
-    /// Raw bytes of a block, about: what a point read of a cold value decodes.
+    /// Raw bytes of a block, about: the amount that a point read of a cold value decodes.
     pub block_bytes: usize,
     /// How values of dense columns are put together; `None`: they are left to a later merge.
     pub dense: Option<DenseOptions>,
@@ -71,7 +71,7 @@ impl Default for TableOptions {
     }
 }
 
-/// What a finished segment holds.
+/// The metadata of a finished segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentMeta {
     /// Row versions, tombstones included.

@@ -1,12 +1,12 @@
 //! A thread that encodes row groups and writes them, while the rows of the next ones are collected.
 //!
-//! Whoever collects rows hands over each full group. When the thread has enough to do, the group's owner encodes it instead of
-//! waiting, so both are busy however the work is divided between collecting and encoding. Groups enter their file in order.
+//! The owner of a file collects rows and hands over each full group. When the thread has enough to do, the owner encodes the group
+//! instead of waiting, so both are busy however the work is divided between collecting and encoding. Groups enter their file in order.
 //!
 //! Invariants:
 //! 1. A file's groups are numbered; group `n` is written after group `n - 1`, by one thread at a time.
 //! 2. At most `JOBS_MAX` groups wait for the thread, and `ENCODED_MAX` encoded ones of a file for their turn.
-//! 3. Nothing is written to a file that was given up.
+//! 3. No bytes are written to an abandoned file.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -46,10 +46,10 @@ struct State {
     jobs: VecDeque<Job>,
     /// Emptied groups, for their buffers.
     spare: Vec<RawGroup>,
-    /// What chunks have taught: one for each thread that encodes.
+    /// Choices made for chunks: one for each thread that encodes.
     learnt: Vec<Learnt>,
     closing: bool,
-    /// The thread has panicked: what it had is lost.
+    /// The thread has panicked: its groups are lost.
     panicked: bool,
 }
 
@@ -69,13 +69,13 @@ enum Work {
 pub(super) struct PooledFile(Mutex<FileState>);
 
 struct FileState {
-    /// Absent while somebody writes, and once the file is finished.
+    /// Absent while a thread writes, and once the file is finished.
     out: Option<(FrameWriter, Vec<Group>)>,
     encoded: BTreeMap<u64, (FrameBuffer, Group)>,
     /// Blocks that were written, for their buffers.
     spare: Vec<FrameBuffer>,
     written: u64,
-    /// The footer comes after so many groups.
+    /// The footer comes after this number of groups.
     end: Option<(u64, SegmentEnd)>,
     result: Option<Result<SegmentMeta>>,
     given_up: bool,
@@ -99,7 +99,7 @@ impl PooledFile {
         self.0.lock().given_up = true;
     }
 
-    /// Writes what has its turn, unless somebody else is doing that.
+    /// Writes the groups whose turn it is, unless another thread is doing that.
     fn write(&self) {
         let mut state = self.0.lock();
         while let Some((mut frames, mut groups)) = state.out.take() {
@@ -133,7 +133,7 @@ impl PooledFile {
 }
 
 impl EncoderPool {
-    /// `scheduler` hears of the waits of those who use the pool.
+    /// `scheduler` is told of the waits of the pool's users.
     pub fn new(options: TableOptions, scheduler: Arc<dyn Scheduler>) -> Arc<EncoderPool> {
         let shared = Arc::new(Shared { options, state: Mutex::default(), changed: Condvar::new() });
         Arc::new(EncoderPool { shared, scheduler, thread: Mutex::new(None) })
@@ -177,7 +177,7 @@ impl EncoderPool {
         Ok(state.spare.pop())
     }
 
-    /// Says that the file has no more than `groups`; the thread, or whoever waits, writes its end.
+    /// Says that the file has no more than `groups`; the thread, or a thread that waits, writes its end.
     pub(super) fn end(&self, file: &Arc<PooledFile>, groups: u64, end: SegmentEnd) {
         let mut state = self.shared.state.lock();
         file.0.lock().end = Some((groups, end));
@@ -191,7 +191,7 @@ impl EncoderPool {
         self.wait_until(&mut state, || file.0.lock().result.take())
     }
 
-    /// Encodes what waits, or waits, until `done` has an answer.
+    /// Encodes waiting groups, or waits, until `done` has an answer.
     fn wait_until<T>(&self, state: &mut MutexGuard<'_, State>, mut done: impl FnMut() -> Option<T>) -> T {
         loop {
             if let Some(answer) = done() {
@@ -218,7 +218,7 @@ impl Drop for EncoderPool {
         drop(state);
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.lock().take() {
-            // Its panic was met by whoever waited for its work; nobody is left who does.
+            // Its panic was reported to threads that waited for its work; none are left.
             let _ = thread.join(&*self.scheduler);
         }
     }

@@ -1,4 +1,4 @@
-//! Reading a table segment: opening, point reads, pruning, verification.
+//! Reads a table segment: opening, point reads, pruning, verification.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct TableSegmentReader {
     cached: SegmentBlocks,
     kinds: Vec<Kind>,
     meta: SegmentMeta,
-    /// What a stored CSN of 0 stands for.
+    /// The meaning of a stored CSN of 0.
     assigned: Csn,
     summaries: Vec<RowGroup>,
     chunks: Vec<Vec<Chunk>>,
@@ -420,7 +420,7 @@ impl TableSegmentReader {
     }
 }
 
-/// What `GroupReader` and filters need.
+/// Functions for `GroupReader` and filters.
 impl TableSegmentReader {
     pub(super) fn chunk(&self, group: usize, index: usize) -> &Chunk {
         &self.chunks[group][index]

@@ -1,7 +1,7 @@
-//! Blocks of an input's dense section that go into an output as they are, with the reference that they are compressed against: a merge that
-//! changes few of a section's values compresses those alone.
+//! Blocks of an input's dense section that are copied unchanged into an output, with the reference against which they are
+//! compressed: a merge that changes few of a section's values compresses only those.
 //!
-//! Which values are the same is told by their bytes, so that merges need not say where a value comes from. A block may keep some values
+//! Equal values are recognised by their bytes, so that merges need not say where a value comes from. A block may keep some values
 //! that no row has any more.
 
 use std::collections::HashMap;
@@ -18,15 +18,15 @@ use crate::block::{Block, BlockKind};
 use crate::error::Result;
 use crate::frame::FrameWriter;
 
-/// Of the bytes of a block's values at least so many percent must live, for the block to go on: with the dead rows that merges put up with, a
-/// section takes less than 1.3 times what its live values do.
+/// Percentage of the bytes of a block's values that must be live for the block to be reused: with the dead rows that merges
+/// tolerate, a section takes less than 1.3 times the space of its live values.
 const BLOCK_LIVE_PERCENT: usize = 87;
-/// Of the bytes of all values so many percent must be in such blocks; else the section is planned anew, with a reference of its own.
+/// Percentage of the bytes of all values that must be in such blocks; else the section is planned anew, with a new reference.
 const SECTION_REUSED_PERCENT: u64 = 50;
-/// So many percent must be the input's, in whatever blocks: the reference was chosen for its values, not for others.
+/// Percentage that must be the input's, in whatever blocks: the reference was chosen for its values, not for others.
 const SECTION_KNOWN_PERCENT: u64 = 75;
 
-/// What goes on of an input's section.
+/// The reused part of an input's section.
 pub(super) struct Reused {
     source: Arc<TableSegmentReader>,
     /// Which of its sections.
@@ -38,7 +38,7 @@ pub(super) struct Reused {
     placed: Bitmap,
 }
 
-/// A block that goes on.
+/// A reused block.
 pub(super) struct ReusedBlock {
     /// Its number within the section.
     block: usize,
@@ -47,7 +47,8 @@ pub(super) struct ReusedBlock {
 }
 
 impl Reused {
-    /// What of an input's section of a column has the values of a closed spool, of which some are `plain`; `None` when that is too little.
+    /// The part of an input's section of a column that has the values of a closed spool, of which some are `plain`; `None` when
+    /// that is too little.
     ///
     /// # Errors
     /// Those of reading the input.
@@ -128,7 +129,7 @@ impl Reused {
         self.section().blocks.ends.len() - self.section().hasty_blocks
     }
 
-    /// How many of the blocks that go on come before the first hasty one.
+    /// How many of the reused blocks come before the first hasty one.
     pub fn thorough_blocks(&self) -> usize {
         self.blocks.partition_point(|block| block.block < self.first_hasty())
     }
@@ -138,7 +139,7 @@ impl Reused {
         self.section().hasty_blocks * 2 >= self.section().blocks.ends.len()
     }
 
-    /// Whether one of the spool's values is in a block that goes on.
+    /// Whether one of the spool's values is in a reused block.
     pub fn has(&self, value: u32) -> bool {
         self.placed.get(value as usize)
     }

@@ -1,4 +1,4 @@
-//! Reading values of a dense section: a row's ordinal, the block that has it, the reference that the block needs.
+//! Reads values of a dense section: a row's ordinal, its block, the reference that the block needs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Section {
     }
 }
 
-/// What a segment has of a dense column.
+/// A segment's statistics of a dense column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionSummary {
     pub column: usize,
@@ -70,8 +70,8 @@ impl TableSegmentReader {
         })
     }
 
-    /// Reads and decodes a block of a column's section past the cache: what reading one of its values takes, if only the reference is
-    /// cached. Nothing happens when there is no such block.
+    /// Reads and decodes a block of a column's section past the cache: the cost of reading one of its values, if only the
+    /// reference is cached. Does nothing when there is no such block.
     pub fn decode_section_block(&self, column: usize, block: usize) -> Result<()> {
         match self.sections.iter().find(|section| section.column == column) {
             Some(section) if block < section.blocks.ends.len() => self.dense_block(section, block, false).map(drop),
@@ -164,7 +164,7 @@ impl TableSegmentReader {
     pub(super) fn dense_block(&self, section: &Section, block: usize, keep: bool) -> Result<Arc<Block>> {
         let reference = match section.reference.ends.is_empty() {
             true => None,
-            // Kept whatever happens to the block: all others need it, too.
+            // Kept whatever happens to the block: all others need it too.
             false => Some(self.block(&section.reference, 0, BlockKind::Reference)?.into_arc()),
         };
         let reference = match reference.as_deref() {

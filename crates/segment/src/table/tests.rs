@@ -179,7 +179,7 @@ fn a_pool_writes_segments_side_by_side() {
     assert!(contents(&directory, "a") == expected && contents(&directory, "c") == expected);
 }
 
-/// Frames: long ones, short ones, both in turns, with older versions and tombstones. Whoever makes a length, the bytes follow.
+/// Frames: long ones, short ones, both in turns, with older versions and tombstones. The bytes follow, whichever code writes a length.
 #[test]
 fn byte_strings_come_back_long_and_short() {
     let (_folder, directory) = folder();

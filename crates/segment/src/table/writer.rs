@@ -1,4 +1,4 @@
-//! Writing a table segment front to back.
+//! Writes a table segment front to back.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct TableSegmentWriter {
     last: Option<(RowId, Csn)>,
 }
 
-/// Where full groups go.
+/// The destination of full groups.
 enum Sink {
     /// Into the file at once.
     Here {
@@ -46,7 +46,7 @@ enum Sink {
     },
 }
 
-/// What a segment's footer says beside its groups.
+/// The footer's content beside the groups of a segment.
 pub(super) struct SegmentEnd {
     kinds: Vec<Kind>,
     raw_bytes: u64,
@@ -168,7 +168,7 @@ impl TableSegmentWriter {
         Ok(())
     }
 
-    /// Says from which input most dense values come: blocks of it that have little else may go on as they are.
+    /// Names the input of most dense values: blocks of it that have little else may be copied unchanged.
     pub fn reuse(&mut self, source: Arc<TableSegmentReader>) {
         if let Sink::Here { dense: Some(dense), .. } = &mut self.sink {
             dense.reuse(source);
@@ -189,7 +189,7 @@ impl TableSegmentWriter {
         if let Sink::Here { long, .. } = &self.sink { long.as_deref() } else { None }
     }
 
-    /// Whether the group has no long values, or has a place for one of so many bytes among them. Short ones in blocks of their own
+    /// Whether the group has no long values, or has room for one of `bytes` bytes among them. Short values in separate blocks
     /// would take more space.
     fn suits_long(&self, bytes: usize) -> bool {
         self.long().is_none_or(|long| long.takes(bytes, self.options.block_bytes / 8))
@@ -286,13 +286,13 @@ impl TableSegmentWriter {
         Ok(())
     }
 
-    /// Writes what is left and the footer, and makes the file's content durable; the caller makes its name so
+    /// Writes the rest and the footer, and makes the file's content durable; the caller makes its name durable
     /// (`Directory::sync_names`).
     pub fn finish(self) -> Result<SegmentMeta> {
         self.finish_later()?.wait()
     }
 
-    /// The same, but a pool does it while its owner goes on.
+    /// The same, but a pool does it while its owner continues.
     pub fn finish_later(mut self) -> Result<Finishing> {
         if self.group.rows() > 0 {
             self.flush_group()?;
