@@ -82,10 +82,10 @@ impl<'a> Vector<'a> {
         })
     }
 
-    /// As a column of its own.
+    /// As a separate column.
     ///
     /// # Errors
-    /// 53200 when memory is short: a long value is there for each row.
+    /// 53200 when memory is short: a long value is repeated for each row.
     pub fn into_column(self, kind: Kind, rows: usize) -> Result<Column> {
         Ok(match self {
             Vector::Borrowed(c) => c.clone(),
@@ -98,7 +98,7 @@ impl<'a> Vector<'a> {
         })
     }
 
-    /// The rows, of so many, for which a condition is true.
+    /// The rows, of `rows`, for which a condition is true.
     fn true_rows(&self, rows: usize) -> Vec<u32> {
         let column = match self {
             Vector::Borrowed(c) => *c,
@@ -108,7 +108,7 @@ impl<'a> Vector<'a> {
         let ColumnData::Bool(values) = &column.data else {
             return (0..rows as u32).filter(|&i| self.truth(i as usize) == Some(true)).collect();
         };
-        // Every row is written, and the place goes on behind those that count: no branch to foretell.
+        // Every row is written, but the place advances only behind those that count: there is no branch to predict.
         let (mut out, mut at) = (vec![0; rows], 0);
         for (i, value) in values[..rows].iter().enumerate() {
             out[at] = i as u32;
@@ -151,12 +151,12 @@ pub fn repeat(value: &Datum, kind: Kind, rows: usize) -> Column {
 }
 
 impl Expression {
-    /// The values for every row of the batch, as a column of its own.
+    /// The values for every row of the batch, as a separate column.
     pub fn eval_batch(&self, ctx: &Evaluation, batch: &Batch) -> Result<Column> {
         self.eval_vector(ctx, batch)?.into_column(self.kind, batch.rows)
     }
 
-    /// The values for every row of the batch, without copying what is there already.
+    /// The values for every row of the batch, without copying existing columns.
     pub fn eval_vector<'a>(&self, ctx: &Evaluation, batch: &'a Batch) -> Result<Vector<'a>> {
         if batch.rows == 0 {
             return Ok(Vector::Owned(Column::with_capacity(self.kind, 0)));
@@ -171,7 +171,7 @@ impl Expression {
             _ if batch.rows == 1 => self.eval_loop(ctx, batch),
             // A row at a time, the values are expanded one after the other.
             Node::Call(_) if batch.is_stored() && self.reads_stored(batch) => self.eval_loop(ctx, batch),
-            // Values that are chosen, and those of outer rows, are looked at as rows store them.
+            // Chosen values, and those of outer rows, are read in stored form.
             Node::Call(call) if call.is_of_other_stored() => self.eval_loop(ctx, batch),
             Node::Call(call) => self.eval_call(call, ctx, batch),
             Node::And(args) => logic(args, false, ctx, batch),
@@ -209,7 +209,7 @@ impl Expression {
         }
     }
 
-    /// The values for every row of the batch; a column's as rows store them, wherever they were not looked at.
+    /// The values for every row of the batch; a column's in stored form, where they were not expanded yet.
     pub fn eval_stored_vector<'a>(&self, ctx: &Evaluation, batch: &'a Batch) -> Result<Vector<'a>> {
         match &self.node {
             _ if batch.rows == 0 => self.eval_vector(ctx, batch),
@@ -230,8 +230,8 @@ impl Expression {
         needed.iter().any(|c| batch.columns[*c].is_stored())
     }
 
-    /// One element of each row's array; `None` for what is asked a row at a time: the subscript is evaluated for NULL arrays, too, so
-    /// it must be one that cannot fail.
+    /// One element of each row's array; `None` where rows are evaluated one by one: the subscript is evaluated for NULL arrays,
+    /// too, so it must be one that cannot fail.
     fn eval_elements<'a>(&self, s: &Subscript, ctx: &Evaluation, batch: &Batch) -> Result<Option<Vector<'a>>> {
         let [Some(at)] = &s.upper[..] else { return Ok(None) };
         let cannot_fail = matches!(at.node, Node::Column(_) | Node::Const(_) | Node::Parameter(_) | Node::Executor(_));

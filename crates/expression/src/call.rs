@@ -9,7 +9,7 @@ use super::stored::StoredFunction;
 use super::{Expression, Node};
 use crate::Evaluation;
 
-/// What a call runs.
+/// The implementation that a call runs.
 #[derive(Clone)]
 pub enum Target {
     /// A built-in.
@@ -27,7 +27,7 @@ pub struct Call {
     pub vector: Option<VectorFn>,
     /// Of two numbers, tried first.
     pub quick: Option<QuickFn>,
-    /// What it asks of a column whose values are in stored form.
+    /// Its function on a column whose values are in stored form.
     pub stored: Option<StoredFunction>,
     /// A NULL operand makes the result NULL without a call.
     pub strict: bool,
@@ -60,7 +60,7 @@ pub(crate) fn run_routine(function: Oid, call: &CallContext<'_>, args: &[Datum])
 
 impl Call {
     pub fn context<'a>(&'a self, ctx: &'a Evaluation) -> CallContext<'a> {
-        // Its statements take views of their own, and the calling one goes on with its own.
+        // Its statements take new views, and the calling one continues with its own.
         if self.volatile && matches!(self.target, Target::Routine(_)) {
             ctx.keep_view();
         }

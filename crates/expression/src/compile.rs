@@ -38,7 +38,7 @@ pub enum Resolved {
     Executor(usize),
 }
 
-/// What the surroundings of an expression know.
+/// The scope of an expression: its columns, parameters and functions.
 pub trait Scope {
     fn var(&mut self, var: &Var) -> Result<Resolved>;
     /// Executor parameter that a tree parameter (a sub-query's output column in its test) stands for.
@@ -271,7 +271,7 @@ impl<'a> Compiler<'a> {
             if !is_null {
                 kept.push(arg);
             }
-            // What follows a constant is never asked.
+            // Operands after a constant are never evaluated.
             if is_last && !is_null {
                 break;
             }
@@ -401,11 +401,11 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The call, or its value when that is fixed. What becomes of errors is the scope's affair.
+    /// The call, or its value when that is fixed. The scope decides how errors are handled.
     fn folded(&mut self, call: Call, function: Oid) -> Result<Expression> {
         let ty = call.return_type;
         let immutable = match function {
-            // What it does is not looked into while the statement is planned.
+            // Its effects are not known while the statement is planned.
             _ if matches!(call.target, Target::Routine(_)) => false,
             // In PostgreSQL a function in SQL, which becomes a cast and a concatenation.
             TEXT_ANY_CAT | ANY_TEXT_CAT => call.args.iter().all(|a| self.is_io_immutable(a.ty, oids::TEXT)),
@@ -428,7 +428,8 @@ impl<'a> Compiler<'a> {
                 view: CallContext::NO_VIEW,
             };
             match call.invoke(&context, &values) {
-                // A long one would be there for each row of a batch, where what makes it is computed for a few rows at a time.
+                // A long value would be repeated for each row of a batch, whereas the expression that makes it is computed for a
+                // few rows at a time.
                 Ok(value) if value.heap_bytes() > CONSTANT_BYTES_MAX => {}
                 Ok(value) => return Ok(self.expression(Node::Const(value), ty)),
                 Err(error) => {
@@ -523,7 +524,7 @@ impl<'a> Compiler<'a> {
             }
             let when = when?;
             match when.as_const() {
-                // What follows is never asked.
+                // Arms that follow are never evaluated.
                 Some(Datum::Bool(true)) => {
                     last = then;
                     break;
@@ -597,7 +598,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// What runs for a row of pg_proc.
+/// The implementation of a row of pg_proc.
 pub fn target_of(function: &Function) -> Target {
     let registered = match function.language {
         LANGUAGE_INTERNAL | LANGUAGE_C => registry::scalar(&function.source),

@@ -1,4 +1,4 @@
-//! What expressions are evaluated in: the session, what the statement sees, and the values of its parameters.
+//! The context in which expressions are evaluated: the session, the statement's view, and the values of its parameters.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
@@ -31,16 +31,16 @@ impl SubPlans for NoSubPlans {
 
 /// One statement's surroundings, as far as expressions ask for them. Belongs to one thread at a time.
 ///
-/// Expressions take an `&Evaluation`, whatever runs their sub-plans; who owns one knows the type.
+/// Expressions take an `&Evaluation`, whatever runs their sub-plans; its owner knows the type.
 pub struct Evaluation<S: ?Sized = dyn SubPlans> {
     pub session: Arc<dyn Session>,
     transaction: Arc<Transaction>,
     view: Cell<ReadView>,
-    /// Keeps the view usable while functions that the statement calls take views of their own.
+    /// Keeps the view usable while functions that the statement calls take new views.
     kept_view: OnceCell<ViewPin>,
     /// `$1` first.
     pub parameters: Arc<[Datum]>,
-    /// What is added to the number of a parameter while a further row of a VALUES list is computed by the second one's expressions.
+    /// Added to the number of a parameter while the expressions of the second row of a VALUES list compute a further row.
     parameter_offset: Cell<usize>,
     executor: RefCell<ExecutorParameters>,
     /// Values of enclosing CASEs, array casts and domain checks, innermost last.
@@ -61,14 +61,14 @@ struct ExecutorParameters {
 }
 
 impl Evaluation<NoSubPlans> {
-    /// For expressions that stand in no statement with parameters: over what the transaction sees now.
+    /// For expressions that stand in no statement with parameters: over the transaction's current view.
     pub fn plain(session: Arc<dyn Session>, transaction: &Arc<Transaction>) -> Evaluation<NoSubPlans> {
         Evaluation::new(session, transaction.clone(), transaction.statement_view(), Arc::from([]), NoSubPlans)
     }
 }
 
 impl<S> Evaluation<S> {
-    /// Over what `view` shows, with the values of `$1` and so on.
+    /// Over `view`, with the values of `$1` and so on.
     pub fn new(
         session: Arc<dyn Session>,
         transaction: Arc<Transaction>,
@@ -122,7 +122,7 @@ impl<S: ?Sized> Evaluation<S> {
         &self.transaction
     }
 
-    /// What the statement sees.
+    /// The statement's view.
     pub fn view(&self) -> ReadView {
         self.view.get()
     }
@@ -139,9 +139,9 @@ impl<S: ?Sized> Evaluation<S> {
 
     /// Runs a function whose statements may change rows, and notes their commands; whether there were any.
     ///
-    /// What this statement writes afterwards is of a command of its own again.
+    /// Later changes of this statement belong to a new command again.
     pub fn nesting<T>(&self, f: impl FnOnce() -> T) -> (T, bool) {
-        // Its statements take views of their own, and this one goes on with its own.
+        // Its statements take new views, and this one continues with its own.
         self.keep_view();
         let before = self.transaction.command();
         let result = f();
@@ -160,7 +160,7 @@ impl<S: ?Sized> Evaluation<S> {
         nested.get(at).is_some_and(|(first, _)| *first <= command)
     }
 
-    /// A view that was kept is given back: the next one is another statement's.
+    /// Releases a kept view: the next one is another statement's.
     pub fn release_view(&mut self) {
         self.kept_view.take();
     }
@@ -169,7 +169,7 @@ impl<S: ?Sized> Evaluation<S> {
         self.session.check_interrupt()
     }
 
-    /// What the statement may keep rows in.
+    /// The resources in which the statement may keep rows.
     pub fn resources(&self) -> &Arc<Resources> {
         self.resources.get_or_init(|| Arc::new(Resources::new(&*self.session, self.transaction().session())))
     }
@@ -228,7 +228,7 @@ impl<S: ?Sized> Evaluation<S> {
         locals.len().checked_sub(i + 1).map_or(Datum::Null, |at| locals[at].clone())
     }
 
-    /// What MERGE_ACTION() gives until the next call.
+    /// The result of MERGE_ACTION() until the next call.
     pub fn set_merge_action(&self, action: Option<&'static str>) {
         self.merge_action.set(action);
     }

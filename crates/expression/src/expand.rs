@@ -1,18 +1,18 @@
 //! Values in stored form while a statement runs.
 //!
-//! Rows hold long values compressed, or as pointers (docs/design/toast.md). They travel through plans so, in columns whose data is
-//! `ColumnData::Stored`, and become values again where something looks at them:
+//! Rows hold long values compressed, or as pointers (docs/design/toast.md). Plans pass them on so, in columns whose data is
+//! `ColumnData::Stored`, and expand them where an expression reads them:
 //!
-//! 1. Evaluating an expression gives values, never stored forms; `eval_stored` alone gives a column's as it is, chosen or not.
-//! 2. Functions that can answer from the stored form (`expression::stored`) are handed it.
-//! 3. What leaves a plan is expanded (`Execution::next_batch`), but for rows that go straight into a table.
+//! 1. Evaluating an expression gives values, never stored forms; only `eval_stored` returns a column's value as it is, chosen or not.
+//! 2. Functions that can answer from the stored form (`expression::stored`) receive it.
+//! 3. Rows that leave a plan are expanded (`Execution::next_batch`), except rows that are written to a table.
 
 use melba_toast::{External, Inline, Stored, frame, stored::Characters};
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, DbError, Kind, Result, RowId, codec, err, shared};
 
 use super::Evaluation;
 
-/// Batches of scans are cut so that their values take at most so many bytes when expanded, if there are several.
+/// Batches of scans are cut so that their values take at most this many bytes when expanded, if there are several.
 const BATCH_BYTES_MAX: usize = 16 << 20;
 
 fn damaged(what: impl std::fmt::Display) -> DbError {

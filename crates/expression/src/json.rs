@@ -1,4 +1,4 @@
-//! JSON_EXISTS, JSON_QUERY and JSON_VALUE: what becomes of the items that a path selects, of none, and of errors.
+//! JSON_EXISTS, JSON_QUERY and JSON_VALUE: their results for the items that a path selects, for none, and for errors.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use melba_tree::{JsonBehaviorKind, JsonCoercion, JsonOperation, JsonWrapper};
 /// A path over a document with the values that it mentions.
 #[derive(Clone)]
 pub struct JsonPath {
-    /// What is asked of the path: `sqljson_exists` and its kin.
+    /// The path function: `sqljson_exists` or a similar one.
     pub function: ScalarFn,
     pub item: Expression,
     pub path: Expression,
@@ -57,13 +57,13 @@ impl std::fmt::Debug for JsonPath {
     }
 }
 
-/// Errors of a conversion, which ON ERROR takes the place of: whatever is said of the value.
+/// Errors of a conversion, which ON ERROR replaces: errors about the value itself.
 fn is_soft(e: &DbError) -> bool {
     !matches!(e.sqlstate().class(), "0A" | "53" | "54" | "57" | "XX")
 }
 
 impl JsonPath {
-    /// What the function says of the items; NULL without a document or a path.
+    /// The function's result for the items; NULL without a document or a path.
     pub fn eval(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         let (item, path) = (self.item.eval_row(ctx, row)?, self.path.eval_row(ctx, row)?);
         if item.is_null() || path.is_null() {
@@ -159,7 +159,7 @@ impl JsonQuery {
         (self.populate)(&context, &[value, Datum::Int4(self.typmod), Datum::Bool(self.omit_quotes)])
     }
 
-    /// What a behavior gives in place of a value: its own, or the error.
+    /// A behavior's result in place of a value: its own value, or the error.
     fn otherwise(
         &self,
         behavior: &Behavior,

@@ -17,7 +17,7 @@ pub struct KeyPart {
 }
 
 impl Default for KeyPart {
-    /// The natural order of whatever kind a value is of.
+    /// The natural order of a kind of value.
     fn default() -> KeyPart {
         KeyPart { column: KeyColumn { ty: KeyType::Plain(Kind::Text), descending: false, nulls_first: false } }
     }
@@ -75,7 +75,7 @@ impl KeyPart {
         matches!(self.column.ty, KeyType::Plain(Bool | Int2 | Int4 | Int8 | Oid | Char | Text | Bytes | Uuid))
     }
 
-    /// Reads the part's value from the front of a key: the value, and what follows it. `None` when the bytes are no such key.
+    /// Reads the part's value from the front of a key: the value, and the rest. `None` when the bytes are no such key.
     pub fn decode<'k>(&self, key: &'k [u8]) -> Option<(Datum, &'k [u8])> {
         let (value, length) = key::decode(&self.column, key)?;
         Some((value, key.get(length..)?))

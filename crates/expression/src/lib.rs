@@ -198,7 +198,7 @@ pub struct Subscript {
     pub scheme: SubscriptScheme,
 }
 
-/// What subscripts mean.
+/// The kinds of subscripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubscriptScheme {
     /// Places in an array.

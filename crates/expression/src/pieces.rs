@@ -1,7 +1,7 @@
 //! How many rows are computed together where the values may be long.
 //!
-//! A function of a row's two kilobytes may give a hundred megabytes, and a batch has thousands of rows. So expressions that make
-//! values of varying length are computed for few rows first, and for more as long as what comes out stays small.
+//! A function of a row's two kilobytes may return a hundred megabytes, and a batch has thousands of rows. So expressions that
+//! make values of varying length are computed for few rows first, and for more as long as the results stay small.
 
 use melba_types::{Batch, Column, Datum, Kind, Result, limits};
 
@@ -10,7 +10,7 @@ use super::{Call, Expression, Node};
 use crate::Evaluation;
 use melba_types::BATCH_ROWS;
 
-/// What the values of one piece shall take.
+/// The aim for the bytes of one piece's values.
 const PIECE_BYTES: usize = 4 << 20;
 const GROWTH: usize = 8;
 
@@ -58,7 +58,7 @@ impl Weight {
 }
 
 impl Expression {
-    /// Whether it makes values that may be long, rather than hand on what it is given.
+    /// Whether it makes values that may be long, rather than pass its inputs on.
     pub fn makes_values(&self) -> bool {
         let is_long = matches!(self.kind, Kind::Text | Kind::Bytes | Kind::Array | Kind::Record | Kind::Range | Kind::Multirange);
         is_long

@@ -67,7 +67,7 @@ impl Routine {
     }
 
     fn call<'a>(&'a self, ctx: &Evaluation, args: &'a [Datum]) -> RoutineCall<'a> {
-        // Its statements take views of their own, and the calling one goes on with its own.
+        // Its statements take new views, and the calling one continues with its own.
         if self.volatile {
             ctx.keep_view();
         }

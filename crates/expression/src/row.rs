@@ -33,7 +33,7 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
             let scalar = s.call.args[0].eval_row(ctx, row)?;
             return scalar_array::eval_row(s, ctx, scalar, s.call.args[1].eval_row(ctx, row)?);
         }
-        // What these choose is expanded once it is chosen.
+        // The values of these are expanded once they are chosen.
         Node::Case(_) | Node::Coalesce(_) | Node::NullIf(_) | Node::MinMax(_) | Node::SubPlan(_) => {
             return ctx.expand(expression.eval_stored(ctx, row)?, expression.kind);
         }
@@ -77,7 +77,7 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
     })
 }
 
-/// The fields of a row, so many, with other values in some of them.
+/// The fields of a row, `width` of them, with other values in some of them.
 fn with_fields(
     arg: &Expression,
     values: &[(usize, Expression)],
@@ -134,7 +134,7 @@ fn check_depth(fields: &[Datum]) -> Result<()> {
     Ok(())
 }
 
-/// Binary-compatible types are held alike, but for the object identifiers that int4 casts to and from without a function.
+/// Binary-compatible types have the same physical form, except the object identifiers that int4 casts to and from without a function.
 pub(super) fn relabel(value: Datum, kind: Kind) -> Datum {
     match (value, kind) {
         (Datum::Int4(v), Kind::Oid) => Datum::Oid(v as u32),

@@ -31,7 +31,7 @@ impl Members {
         members
     }
 
-    /// What `= ANY` (`<> ALL` when not `any`) says of a value with a key; members are made for no other comparison.
+    /// The result of `= ANY` (`<> ALL` when not `any`) for a value with a key; members are made for no other comparison.
     fn test(&self, key: &[u8], any: bool) -> Option<bool> {
         match (self.keys.contains(key), self.has_null) {
             (true, _) => Some(any),

@@ -7,7 +7,7 @@ use melba_types::{Datum, Result, oids};
 use super::{Call, Case, Expression, MinMax, Node, SubPlanKind};
 use crate::{Evaluation, expand};
 
-/// What is asked of a stored form.
+/// The functions of a stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredFunction {
     /// length() of text.
@@ -75,7 +75,7 @@ impl Expression {
         }
     }
 
-    /// The value for one input row; a column's as the row stores it, wherever it was not looked at.
+    /// The value for one input row; a column's in stored form, where it was not expanded.
     pub fn eval_stored(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         match &self.node {
             Node::Column(i) => Ok(row[*i].clone()),
@@ -224,7 +224,7 @@ impl Call {
     fn slice(&self, ctx: &Evaluation, external: &External, from: i64, count: Option<i64>) -> Result<Datum> {
         let is_text = self.return_type != oids::BYTEA;
         if count.is_some_and(|c| c < 0) {
-            // The function itself says what is wrong.
+            // The function itself reports the error.
             let empty = if is_text { Datum::text("") } else { Datum::bytes(Vec::new()) };
             return self.invoke_all(ctx, empty, &[Datum::Int4(1), Datum::Int4(-1)]);
         }
@@ -242,7 +242,7 @@ impl Call {
     }
 }
 
-/// What pg_column_size says of a stored form.
+/// The result of pg_column_size for a stored form.
 fn stored_size(stored: &Stored<'_>) -> usize {
     match stored {
         Stored::Inline(inline) => inline.stream.len() + COMPRESSED_HEADER_BYTES,

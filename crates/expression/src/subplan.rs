@@ -1,4 +1,4 @@
-//! Sub-plans as expressions know them: which one, what it is given and what becomes of its rows. `SubPlans` runs them.
+//! Sub-plans as expressions know them: the plan, its arguments and the use of its rows. `SubPlans` runs them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::Expression;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubPlanKind {
     Exists,
-    /// EXISTS decided by looking up what it is correlated by: ANY that is never unknown.
+    /// EXISTS decided by a lookup of the correlated values: ANY that is never unknown.
     ExistsAny,
     Any,
     All,

@@ -1,6 +1,6 @@
-//! Aggregates that users make of functions: CREATE AGGREGATE.
+//! Aggregates that users define with functions: CREATE AGGREGATE.
 //!
-//! The state is a value that the transition function makes of itself and a row's arguments.
+//! The transition function computes the next state from the state and a row's arguments.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ struct UserAggregate {
 struct State {
     of: Arc<UserAggregate>,
     value: Datum,
-    /// The state is a value of its own, not yet to be taken from the first row.
+    /// The state has a value, and is not to be taken from the first row.
     begun: bool,
 }
 
@@ -64,10 +64,10 @@ impl Step {
     }
 }
 
-/// What makes the states of a user's aggregate. `state_type`, `arg_types` and `return_type`: what polymorphic ones stand for.
+/// Makes the states of a user's aggregate. `state_type`, `arg_types` and `return_type`: the actual types of polymorphic ones.
 ///
 /// # Errors
-/// XX000 when one of its functions is gone.
+/// XX000 when one of its functions no longer exists.
 pub fn user_aggregate(
     catalog: &Catalog,
     info: &AggregateInfo,

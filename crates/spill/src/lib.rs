@@ -35,19 +35,19 @@ pub use run::{Run, RunReader};
 pub use sorter::{Sorted, Sorter};
 pub use store::{Place, Store};
 
-/// Most that one operator holds in memory whatever the settings say: positions in columns are 32 bits wide.
+/// The most that one operator holds in memory, whatever the settings: positions in columns are 32 bits wide.
 const TARGET_BYTES_MAX: usize = 1 << 30;
-/// Of the budget of all queries, what an operator that holds more than its target leaves to others: one part in so many.
+/// An operator that holds more than its target leaves 1/SPARE_SHARE of the budget of all queries to others.
 const SPARE_SHARE: u64 = 2;
-/// Least that is asked of an operator: what a few batches take.
+/// An operator gets at least this much: the size of a few batches.
 const TARGET_BYTES_MIN: usize = 64 << 10;
 
-/// What a statement's operators may use.
+/// The resources that a statement's operators may use.
 pub struct Resources {
     memory: Arc<QueryMemory>,
     session: Arc<melba_engine::Session>,
     temp_limit: Option<u64>,
-    /// What must be left of the budget for an operator to hold more than its target; `None`: it never does.
+    /// The part of the budget that must be left for an operator to hold more than its target; `None`: it never does.
     spare: Option<u64>,
     /// Target of sorts and materialised rows.
     pub work_bytes: usize,
@@ -80,7 +80,7 @@ impl Resources {
         Held::new(&self.memory)
     }
 
-    /// Whether an operator with this target may hold so many bytes; then it does.
+    /// Whether an operator with this target may hold `bytes`; if so, it then holds them.
     #[must_use]
     pub fn holds(&self, held: &mut Held, bytes: usize, target: usize) -> bool {
         self.holds_part(held, bytes, bytes, target)

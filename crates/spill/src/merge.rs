@@ -29,7 +29,7 @@ impl Ordered {
         Ordered { columns, keys, parts, part: 0, at: 0 }
     }
 
-    /// Passes over the next rows, at most so many; how many.
+    /// Skips at most `rows` of the next rows; returns how many.
     pub fn skip(&mut self, rows: usize) -> usize {
         let mut left = rows;
         while left > 0
@@ -165,7 +165,7 @@ impl Merge {
         Ok(Some(pick))
     }
 
-    /// Passes over the next rows, at most so many; how many.
+    /// Skips at most `rows` of the next rows; returns how many.
     pub fn skip(&mut self, rows: usize) -> Result<usize> {
         let mut skipped = 0;
         while skipped < rows && self.step()?.is_some() {

@@ -1,8 +1,8 @@
 //! The order of keys in memory.
 //!
-//! Up to `QUICKSORT_ROWS_MAX` rows, and groups, are sorted as PostgreSQL would (`quicksort`). More rows are split by their keys into parts
-//! that fit a processor's cache, and each part is sorted alone: several threads take parts, and a statement is cancelled between two.
-//! What is compared is a word a key (`packing`); keys themselves are looked at only where words are equal.
+//! Up to `QUICKSORT_ROWS_MAX` rows, and groups, are sorted as PostgreSQL would (`quicksort`). More rows are split by their keys
+//! into parts that fit a processor's cache, and each part is sorted alone: several threads take parts, and a statement is
+//! cancelled between two. One word per key is compared (`packing`); the keys themselves are compared only where words are equal.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -12,21 +12,21 @@ use melba_types::{ByteStrings, Result, limits};
 use super::packing::{Packing, Span};
 use super::quicksort::quicksort;
 
-/// More rows than these have no order among equal keys that anybody would know from PostgreSQL, which would sort them in runs.
+/// More rows than these have no order among equal keys that users would know from PostgreSQL, which would sort them in runs.
 const QUICKSORT_ROWS_MAX: usize = 1 << 16;
 const ROWS_A_PART: usize = 1 << 15;
 const PARTS_MAX: usize = 256;
-/// Keys looked at to find where parts begin.
+/// Keys sampled to find where parts begin.
 const SAMPLED_A_PART: usize = 32;
 /// Lists of keys that a thread takes at a time.
 const LISTS_A_SHARE: usize = 32;
-/// So many keys with equal words are worth new words, of what lies behind; fewer are compared as they are.
+/// From this many keys with equal words on, new words are made of the bytes behind; fewer are compared as they are.
 const REPACKED_MIN: usize = 64;
 const REPACKED_TIMES_MAX: u32 = 8;
 
 /// Has several things done at a time.
 pub trait Threads {
-    /// What `f` makes of each item, in their order.
+    /// The results of `f` for each item, in their order.
     fn each<I: Send, T: Send>(&self, items: Vec<I>, f: impl Fn(I) -> T + Sync) -> Result<Vec<T>>;
 }
 
@@ -39,7 +39,7 @@ impl Threads for Alone {
     }
 }
 
-/// A row: where it is, and what of its key is compared first.
+/// A row: its position, and the part of its key that is compared first.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     head: u64,
@@ -47,7 +47,7 @@ pub(super) struct Entry {
     pub row: u32,
 }
 
-/// What the order takes a row, and while many rows are sorted once more.
+/// The memory of the order per row, and per row once more while many rows are sorted.
 pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
 
 /// Keys of rows, in several lists.
@@ -63,7 +63,7 @@ impl Keys<'_> {
         self.lists[e.list as usize].get(e.row as usize)
     }
 
-    /// What of a key lies behind so many bytes.
+    /// The part of a key behind `from` bytes.
     fn behind(&self, e: &Entry, from: usize) -> &[u8] {
         self.get(e).get(from..).unwrap_or_default()
     }
@@ -74,7 +74,7 @@ impl Keys<'_> {
         lists.flat_map(rows)
     }
 
-    /// The rows by their group, which is what their keys begin with; each group sorted as if it were alone.
+    /// The rows by their group, with which their keys begin; each group is sorted separately.
     pub fn order_groups(&self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = self.entries(0..self.lists.len()).collect();
         entries.iter_mut().for_each(|e| e.head = head(self.get(e), 0));
@@ -91,8 +91,8 @@ impl Keys<'_> {
         });
     }
 
-    /// The first `bound` rows in order, in parts that follow each other, and perhaps some more. `has_room`: whether so many bytes more may
-    /// be used meanwhile.
+    /// The first `bound` rows in order, in parts that follow each other, and perhaps some more. `has_room`: whether this many
+    /// bytes more may be used meanwhile.
     pub fn order(&self, bound: usize, threads: &impl Threads, has_room: impl FnOnce(usize) -> bool) -> Result<Vec<Vec<Entry>>> {
         let all = 0..self.lists.len();
         if self.rows <= QUICKSORT_ROWS_MAX {

@@ -1,9 +1,9 @@
 //! The beginnings of keys as words.
 //!
-//! Which values each byte of the keys has is known: a byte that has `n` of them is a digit to base `n`, and the digits of as many bytes as
-//! fit are a number. Bytes that are the same in all keys take no room, and a word holds 19 digits of decimal numbers.
+//! The values of each byte of the keys are known: a byte with `n` values is a digit to base `n`, and the digits of as many bytes
+//! as fit make a number. Bytes that are the same in all keys take no room, and a word holds 19 digits of decimal numbers.
 
-/// Bytes looked at.
+/// Bytes considered.
 const WIDTH: usize = 32;
 
 /// Which values the first bytes of some keys have. Behind a key's end they are 0.
@@ -55,7 +55,7 @@ impl Span {
 /// How keys become words of the same order. No key may be the beginning of another.
 pub(super) struct Packing {
     weights: [u64; WIDTH],
-    /// What all the least values together are.
+    /// The number of all the least values together.
     base: u64,
     /// How many bytes of a key are in its word.
     pub bytes: usize,

@@ -10,12 +10,12 @@ use super::{Resources, Run, block_bytes};
 
 const PARTS_MIN: usize = 8;
 const PARTS_MAX: usize = 32;
-/// An operator's target has a part for each so many bytes.
+/// An operator's target has one part per this many bytes.
 const TARGET_BYTES_PER_PART: usize = 128 << 10;
 /// All write buffers together take this part of the target.
 const BUFFERS_SHARE: usize = 4;
 const BUFFER_BYTES_MIN: usize = 4 << 10;
-/// Fewer rows a part wait for others: what is done for each column of a part costs more than they do.
+/// Parts with fewer rows wait for more: the fixed cost of each column of a part exceeds theirs.
 const ROWS_A_PART: usize = 64;
 const WAITING_BYTES_MAX: usize = 4 << 20;
 

@@ -1,4 +1,4 @@
-//! Runs: batches in a temporary file, or in memory as far as a writer may keep them, read in the order they were written.
+//! Runs: batches in a temporary file, or in memory as far as a writer may keep them, read in the order of writing.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) struct RunWriter {
     blocks: Vec<Block>,
     rows: u64,
     block_bytes: usize,
-    /// What it keeps in memory, if it may.
+    /// The part that it keeps in memory, if it may.
     held: Option<Held>,
     /// Rows of the next block, and about how many bytes they are.
     pending: Batch,
@@ -26,7 +26,7 @@ enum Block {
     Memory(Batch),
 }
 
-/// What writing a block needs, shared by the writers of an operator.
+/// Buffers for writing a block, shared by the writers of an operator.
 #[derive(Default)]
 pub(super) struct Buffers {
     /// Bytes that may still be kept in memory.
@@ -77,7 +77,7 @@ impl RunWriter {
         RunWriter { held: Some(held), ..self }
     }
 
-    /// Whether so many bytes may be kept; then they count as kept.
+    /// Whether `bytes` more may be kept; if so, they count as kept.
     fn keeps(&mut self, bytes: usize, buffers: &mut Buffers) -> bool {
         let Some(left) = buffers.memory_left.checked_sub(bytes) else { return false };
         let keeps = self.held.as_mut().is_some_and(|held| held.try_set(held.bytes() + bytes));
@@ -93,7 +93,7 @@ impl RunWriter {
         self.pending_bytes += bytes;
         self.pending.append(batch);
         if is_first && rows > 0 {
-            // Room for the block, so that what follows does not move what is there.
+            // Capacity for the block, so that rows are not moved when more follow.
             let of_block = (self.block_bytes / (bytes / rows).max(1)).min(BATCH_ROWS);
             self.pending.columns.iter_mut().for_each(|column| column.reserve_like_last(of_block.saturating_sub(rows)));
         }

@@ -23,7 +23,7 @@ pub struct Sorter {
     target: usize,
     /// Keys begin with a group number of 4 bytes: groups are sorted one by one, each as if it were alone.
     grouped: bool,
-    /// Only so many rows will be read.
+    /// Only this many rows will be read.
     bound: Option<usize>,
     /// The bytes that all keys begin with; `None` before the first key. Groups are read from the keys' beginning, so with
     /// groups none are left out.
@@ -111,7 +111,7 @@ impl Sorter {
         }
     }
 
-    /// Takes what is in memory, in order.
+    /// Takes the rows in memory, in order.
     fn order(&mut self, threads: &impl Threads) -> Result<Ordered> {
         let (batches, lists) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.keys));
         let shared = self.shared.as_ref().map_or(0, Vec::len);
@@ -154,7 +154,7 @@ impl Sorter {
         Sorter::merge(&resources, vec![self], bound, &Alone)
     }
 
-    /// The rows of all sorters, whose keys are of the same columns. What is still in memory stays there.
+    /// The rows of all sorters, whose keys are of the same columns. Rows that are still in memory stay there.
     pub fn merge(
         resources: &Arc<Resources>,
         mut sorters: Vec<Sorter>,
@@ -163,7 +163,7 @@ impl Sorter {
     ) -> Result<Sorted> {
         let left = bound.unwrap_or(usize::MAX);
         let bytes: u64 = sorters.iter().map(|sorter| sorter.peak as u64).sum();
-        // Those that have written runs stay alone: each of its own memory, and what it has in order, is read beside the runs.
+        // Sorters that have written runs stay separate: each keeps its memory, and its sorted rows are read beside the runs.
         let mut held = Vec::new();
         let spilled = sorters.iter().any(|sorter| !sorter.runs.is_empty());
         let mut all = Sorter::new(resources, bound, sorters.iter().any(|sorter| sorter.grouped));
@@ -189,7 +189,7 @@ impl Sorter {
         Ok(Sorted { source: Source::Merge(merge), left, _held: held, _files: files, bytes, on_disk: true })
     }
 
-    /// Takes what another has in memory, and what is known of all its keys.
+    /// Takes the rows that another has in memory, and its knowledge of all its keys.
     fn take(&mut self, other: &mut Sorter) {
         self.batches.append(&mut other.batches);
         self.keys.append(&mut other.keys);
@@ -247,7 +247,7 @@ impl Sorted {
         Ok(batch)
     }
 
-    /// Passes over the next rows, at most so many, which are not made; how many.
+    /// Skips at most `rows` of the next rows without making them; returns how many.
     pub fn skip(&mut self, rows: usize) -> Result<usize> {
         let rows = rows.min(self.left);
         let skipped = match &mut self.source {

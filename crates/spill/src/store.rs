@@ -1,5 +1,5 @@
-//! Rows in the order they came, to be read again from any place: shared CTEs, working tables, inner sides of nested loops,
-//! results of cursors.
+//! Rows in order of arrival, to be read again from any place: shared CTEs, working tables, inner sides of nested loops, results
+//! of cursors.
 
 use std::sync::Arc;
 
@@ -163,7 +163,7 @@ impl Store {
         Ok(file.append(&self.raw, &mut self.packed)?)
     }
 
-    /// Everything goes to the file, now and from now on.
+    /// All rows, present and future, go to the file.
     fn spill(&mut self) -> Result<()> {
         for at in 0..self.chunks.len() {
             if let Chunk::Memory(batch) = &mut self.chunks[at].1 {

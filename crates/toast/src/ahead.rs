@@ -1,7 +1,7 @@
 //! The frames of a long value, compressed by two threads and put in order.
 //!
-//! Whoever is free takes the next frame, so that a second core helps as much as it has time to, and a busy one holds up nothing but
-//! the frame it has begun. At most `2 * AHEAD_MAX + 1` compressed frames wait for their turn.
+//! An idle thread takes the next frame, so that a second core helps as much as it has time to, and a busy one delays only the
+//! frame it has begun. At most `2 * AHEAD_MAX + 1` compressed frames wait for their turn.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,11 +46,11 @@ pub fn encode_all<E>(
     raw.chunks(FRAME_BYTES).try_for_each(|piece| put(&encode_parts(encoding.method, encoding.level, piece, &mut buffer)))
 }
 
-/// What is to be compressed, and by whom.
+/// The pieces to compress, and the state that the threads share.
 struct Pieces<'a> {
     encoding: Encoding,
     raw: &'a [u8],
-    /// The first piece that nobody has taken.
+    /// The first piece that no thread has taken.
     next: AtomicUsize,
 }
 
@@ -73,7 +73,7 @@ impl Pieces<'_> {
 
     fn encode_by_two<E>(&self, put: impl FnMut(&[&[u8]]) -> Result<(), E>) -> Result<(), E> {
         std::thread::scope(|scope| {
-            // Gone when the scope waits for the second thread: what that still makes nobody wants.
+            // Dropped when the scope waits for the second thread: frames that it still makes are not needed.
             let (frames, received) = sync_channel(AHEAD_MAX);
             let (spares, used) = channel();
             // Without a second thread the first does it all: the channel is closed then.
@@ -82,7 +82,7 @@ impl Pieces<'_> {
         })
     }
 
-    /// The second thread: until everything is taken, or nobody wants it any more.
+    /// The second thread: until all pieces are taken, or the receiver is dropped.
     fn help(&self, frames: &SyncSender<Numbered>, spares: &Receiver<Vec<u8>>) {
         while let Some(frame) = self.encode_next(spares.try_recv().unwrap_or_default()) {
             if frames.send(frame).is_err() {
@@ -91,7 +91,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// The first thread: puts what has its turn, and compresses meanwhile.
+    /// The first thread: puts frames whose turn has come, and compresses meanwhile.
     fn encode_and_put<E>(
         &self,
         received: &Receiver<Numbered>,
@@ -107,7 +107,7 @@ impl Pieces<'_> {
                     break frame;
                 }
                 let own = (waiting.len() < AHEAD_MAX).then(|| self.encode_next(spare.take().unwrap_or_default())).flatten();
-                // What is missing and not ours is the other's, who works on it.
+                // A missing frame that is not ours is being compressed by the other thread.
                 let next = own.or_else(|| received.recv().ok());
                 waiting.extend(Some(next.expect("the thread that has taken a piece sends it")));
             };

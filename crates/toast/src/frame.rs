@@ -15,13 +15,13 @@ use melba_types::bytes::put_varint;
 
 use crate::{CodecError, Method, compress, decompress, decompress_onto, is_incompressible, pglz};
 
-/// Raw bytes of a frame, but for the last one of a value.
+/// Raw bytes of a frame, except the last one of a value.
 pub const FRAME_BYTES: usize = 256 << 10;
-/// What follows the method of a waiting or dense frame.
+/// The bytes after the method of a waiting or dense frame.
 const DENSE_MARK: [u8; 2] = [0xDE, 0xDE];
 /// The first byte of a frame that was read from a dense block.
 const DENSE: u8 = 5;
-/// No frame is longer: what a reader believes of a length.
+/// No frame is longer: a reader accepts no greater length.
 const FRAME_BYTES_MAX: usize = 16 << 20;
 
 /// Appends the frame of `raw`: compressed by the method if that makes it smaller.
@@ -158,7 +158,7 @@ fn parse(frame: &[u8]) -> Result<(Option<Method>, usize, &[u8]), CodecError> {
     if raw_bytes > FRAME_BYTES_MAX { Err(CodecError::Malformed) } else { Ok((Some(method), raw_bytes, rest)) }
 }
 
-/// Appends a row of a toast tree as it was when its value was stored: a dense frame waits again, wherever it goes.
+/// Appends a row of a toast tree in the form in which its value was stored: a dense frame becomes a waiting one.
 pub fn copy_as_written(row: &[u8], out: &mut Vec<u8>) {
     match density(row) {
         Density::Dense => encode(Some(Method::Dense), 0, &row[1 + DENSE_MARK.len()..], out),
@@ -166,7 +166,7 @@ pub fn copy_as_written(row: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a frame's stream as it was when its value was stored: a dense frame's is what lz4 had made of it.
+/// Appends a frame's stream in the form in which its value was stored: a dense frame's is recompressed by lz4.
 pub fn stream_as_written(frame: &[u8], out: &mut Vec<u8>) {
     let stream = &frame[frame.len() - stream_bytes(&[frame])..];
     if density(frame) != Density::Dense || !compress(Method::Dense, 0, stream, out) {

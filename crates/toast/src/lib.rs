@@ -34,7 +34,7 @@ pub enum Method {
 /// The level of zstd when a column does not say.
 pub const ZSTD_LEVEL: i32 = 3;
 
-/// What is to be known of a compression method, but for its code.
+/// The properties of a compression method, besides its code.
 struct Traits {
     /// In COMPRESSION clauses and settings.
     name: &'static str,
@@ -70,7 +70,7 @@ impl Method {
         Method::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// What pg_attribute.attcompression has for it.
+    /// Its letter in pg_attribute.attcompression.
     pub fn letter(self) -> u8 {
         self.traits().letter
     }
@@ -101,7 +101,7 @@ pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) ->
     written.is_ok()
 }
 
-/// Appends a value of so many bytes.
+/// Appends a value of `raw_bytes` bytes.
 ///
 /// # Errors
 /// `Malformed` when the stream has another length or is none; `out` has the same bytes as before.

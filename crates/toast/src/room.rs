@@ -1,10 +1,10 @@
-//! Room behind a vector's bytes for what a codec writes: it need not be cleared before.
+//! Space behind a vector's bytes for a codec's output: it need not be cleared before.
 
 use std::mem::MaybeUninit;
 
 use crate::CodecError;
 
-/// Lets `write` fill room for `bytes` more bytes, and appends what it says it has written.
+/// Lets `write` fill space for `bytes` more bytes, and appends as many as it returns.
 ///
 /// # Errors
 /// Those of `write`; nothing is appended then.
@@ -19,12 +19,12 @@ pub unsafe fn append(
     out.reserve(bytes);
     let written = write(&mut out.spare_capacity_mut()[..bytes])?;
     assert!(written <= bytes, "a codec has written {written} bytes into {bytes}");
-    // SAFETY: there is room for `bytes`, and the caller promises that so many of them were written.
+    // SAFETY: there is room for `bytes`, and the caller promises that `written` of them were written.
     unsafe { out.set_len(out.len() + written) };
     Ok(written)
 }
 
-/// Bytes that are there, as room.
+/// Existing bytes, as room.
 pub fn of(target: &mut [u8]) -> &mut [MaybeUninit<u8>] {
     // SAFETY: the layouts are the same, and the codecs of this crate write bytes only.
     unsafe { &mut *(std::ptr::from_mut(target) as *mut [MaybeUninit<u8>]) }

@@ -2,7 +2,7 @@
 
 use crate::lz4;
 
-/// Bytes looked at, as pieces spread over the value.
+/// Bytes sampled, as pieces spread over the value.
 const SAMPLE_BYTES: usize = 4096;
 /// The first look: most values show in so few bytes that they are not random.
 const GLANCE_BYTES: usize = 512;
@@ -56,7 +56,7 @@ fn sample<'a>(value: &'a [u8], bytes: usize, buffer: &'a mut [u8; SAMPLE_BYTES])
 /// Whether lz4 makes the sample smaller.
 fn repeats(sample: &[u8]) -> bool {
     let mut out = [0; SAMPLE_BYTES];
-    // What does not fit has not become smaller.
+    // A sample that does not fit has not become smaller.
     lz4::compress(sample, &mut out[..sample.len()]).is_ok_and(|bytes| bytes < sample.len())
 }
 

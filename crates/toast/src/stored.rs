@@ -1,13 +1,13 @@
-//! The stored form of a value: what a row holds of a value that is compressed, or kept elsewhere.
+//! The stored form of a value: the bytes in a row for a value that is compressed, or stored elsewhere.
 //!
 //! ```text
 //! inline     method u8 (1 pglz, 2 lz4, 3 zstd, 4 dense: by lz4) | raw length varint | characters varint | stream
 //! external   0x80 | method u8, 0 none | tree u64 | first row u64 | raw length u32 | stored length u32 | characters u32
 //! ```
 //!
-//! Numbers are little-endian. `characters` is what length() answers: 0 stands for as many as bytes, which is so for everything
-//! but text beyond ASCII. An external value is cut into frames of `frame::FRAME_BYTES`, each a row of the tree, numbered on from
-//! the first; text beyond ASCII is followed by one more row, `Characters`.
+//! Numbers are little-endian. `characters` is the result of length(): 0 stands for the number of bytes, which is right for
+//! everything except text beyond ASCII. An external value is cut into frames of `frame::FRAME_BYTES`, each a row of the tree,
+//! numbered on from the first; text beyond ASCII is followed by one more row, `Characters`.
 
 use melba_types::bytes::put_varint;
 use melba_types::{RowId, TreeId};

@@ -39,7 +39,7 @@ pub(crate) fn decompress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> 
     DECOMPRESSION.with_borrow_mut(|context| context.decompress(&mut Room(target), source)).map_err(error)
 }
 
-/// Lets a call of the library write into `target`; its answer, or what its error code means.
+/// Lets a call of the library write into `target`; its result, or the meaning of its error code.
 pub(crate) fn with_room(
     target: &mut [MaybeUninit<u8>],
     call: impl FnOnce(&mut Room<'_>) -> zstd_safe::SafeResult,

@@ -3,8 +3,8 @@
 //! Invariants:
 //! 1. The catalog tree is the first tree of the engine; its rows are (key, value) as `melba_catalog::encode_change` makes
 //!    them.
-//! 2. `published` is what those rows say, at every moment at which no commit with catalog changes is between its
-//!    publication in the engine and its `publish` here.
+//! 2. `published` matches those rows at every moment at which no commit with catalog changes is between its publication in the
+//!    engine and its `publish` here.
 //! 3. Objects of temporary schemas are published but never stored: a restart forgets them with their trees.
 
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The newest committed catalog of a database; of the first database when that one is gone.
+    /// The newest committed catalog of a database; of the first database when that one was dropped.
     pub fn catalog(&self, database: Oid) -> Arc<Catalog> {
         let published = self.published.read();
         match published.database(database).or_else(|| published.databases().next()) {
@@ -141,7 +141,7 @@ impl Cluster {
         self.published.read().clone()
     }
 
-    /// Compares the indexes of all databases with their tables; answers what is wrong.
+    /// Compares the indexes of all databases with their tables; returns the problems found.
     pub fn check_indexes(&self) -> Vec<String> {
         // A partial index need not have all rows.
         let whole_index = |relation: &Relation| match (&relation.index, &relation.storage) {

@@ -39,7 +39,7 @@ pub struct Tx {
     /// Constraint checks that wait for the commit.
     pub deferred: DeferredEvents,
     pub large_objects: Seldom<LargeObjects>,
-    /// What it tells other sessions, and listens to, once it has committed.
+    /// Its notifications, and its changes to LISTEN, which take effect once it has committed.
     notifications: Seldom<Pending>,
     ddl: Seldom<CatalogChanges>,
     /// Its id in SQL, once it has one.
@@ -55,7 +55,7 @@ struct CatalogChanges {
     changes: Vec<(Oid, ObjectChange)>,
     /// The private snapshot and the version of the committed one it was made from.
     working: Option<(u64, Arc<Catalog>)>,
-    /// How many of the changes have been looked at for new names.
+    /// How many of the changes have been checked for new names.
     claimed: usize,
     /// The catalog at each open savepoint.
     savepoints: Vec<Arc<Catalog>>,
@@ -100,7 +100,7 @@ impl Tx {
         })
     }
 
-    /// What has voted, to be ended.
+    /// A prepared transaction, to be ended.
     fn of_voted(cluster: &Arc<Cluster>, voted: Voted, database: Oid, xid: u64) -> Tx {
         let claimed = voted.changes.len();
         let changes = CatalogChanges { changes: voted.changes, claimed, ..CatalogChanges::default() };
@@ -142,7 +142,7 @@ impl Tx {
         }
     }
 
-    /// Whether `catalog` is what was committed at a version: nobody has changed it since, and this transaction not at all.
+    /// Whether `catalog` is the committed one of a version: no transaction has changed it since, this one included.
     pub fn sees_catalog_version(&self, version: u64) -> bool {
         self.cluster().catalog_version() == version && !self.has_catalog_changes()
     }
@@ -293,7 +293,7 @@ impl Tx {
         Ok(())
     }
 
-    /// What every commit begins with. Descriptors hold views, which must not outlive the transaction.
+    /// The first step of every commit. Descriptors hold views, which must not outlive the transaction.
     fn end_large_objects(&self) -> Result<()> {
         let Some(mut large_objects) = self.large_objects.used() else { return Ok(()) };
         large_objects.flush(&self.engine)?;
@@ -330,7 +330,7 @@ impl Tx {
         self.notifications.used().is_some_and(|pending| !pending.is_empty())
     }
 
-    /// Waits for the commit. What it has to say of it is a warning.
+    /// Waits for the commit. An error after it is returned as a warning.
     pub fn commit(&self, durability: Durability) -> Result<(Csn, Option<DbError>)> {
         let mut pending = self.notifications.take();
         let committed = match pending.is_empty() {
@@ -350,13 +350,13 @@ impl Tx {
         }
         let mut place = None;
         let committing = self.start_commit_after(durability, || {
-            // The last lock that it takes: others wait for it, and it for nobody any more.
+            // The last lock that it takes: others wait for it, but it waits for no session any more.
             self.engine.take_commit_turn()?;
             place = Some(queue.reserve(pending, self.cluster.clock.monotonic())?);
             Ok(())
         })?;
         let csn = committing.wait()?;
-        // Who listens from now on hears of this transaction, too.
+        // Sessions that listen from now on are also told of this transaction.
         queue.apply(pending);
         let (place, warning) = place.ok_or_else(|| DbError::internal("a commit without a place in the queue"))?;
         place.publish(|| {

@@ -1,8 +1,8 @@
-//! Names of new objects: two transactions that make objects of one name at the same time.
+//! Names of new objects: two transactions that create objects of one name at the same time.
 //!
-//! Statements look for a name in the catalog as their transaction sees it, where others' uncommitted objects are not. So each
-//! new name is locked until the transaction's end, when the statement that made it has run: the second to take it waits for the
-//! first, and is refused if that committed. This is what the unique indexes of PostgreSQL's catalogs do.
+//! Statements look up a name in the catalog as their transaction sees it, where others' uncommitted objects are not. So each new
+//! name is locked until the transaction's end, when the statement that made it has run: the second to take it waits for the
+//! first, and is refused if that committed. The unique indexes of PostgreSQL's catalogs do the same.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,7 +12,7 @@ use melba_types::{Oid, Result, err};
 
 use super::Tx;
 
-/// What no two objects of a catalog have in common.
+/// A name that no two objects of a catalog share.
 #[derive(PartialEq, Eq, Hash)]
 struct UniqueName {
     class: Oid,
@@ -23,7 +23,7 @@ struct UniqueName {
 }
 
 impl UniqueName {
-    /// `None` for what has no name, or one that a table's lock keeps for it.
+    /// `None` for an object without a name, or with one that a table's lock reserves for it.
     fn of(object: &Object) -> Option<UniqueName> {
         let (class, index, columns, values) = match object {
             Object::Relation(r) => {
@@ -118,7 +118,7 @@ impl Tx {
             return Ok(());
         }
         self.engine.lock_object(name.tag(self.database), RelationLockMode::AccessExclusive, Wait::Block)?;
-        // Whoever held the lock has committed, and published what it did, or is undone.
+        // The former holder of the lock has committed and published its changes, or has rolled back.
         let Some(other) = by_name(&self.cluster().catalog(self.database), object) else { return Ok(()) };
         if other.address() == object.address() || !has_name(&self.catalog(), &other) {
             return Ok(());

@@ -1,15 +1,15 @@
-//! Prepared transactions: those that have voted for their commit (PREPARE TRANSACTION), and that another statement ends, maybe in
-//! another life of the server.
+//! Prepared transactions: they have voted for their commit (PREPARE TRANSACTION), and another statement ends them, possibly after
+//! a restart of the server.
 //!
 //! ```text
 //! key    u32 4294967295, the identifier               a row of the catalog tree, beside those of objects
 //! value  u8 version, owner, database, i64 time, catalog changes (count; database, key, u8 has value, value), the engine's bytes
 //! ```
 //!
-//! Numbers are LEB128, but for the time. Invariants:
-//! 1. The row is durable before PREPARE TRANSACTION returns. The transaction's own commit removes it, so that after a crash it is either
-//!    there, and the transaction waits for its end, or the transaction has ended.
-//! 2. A restart restores all of them, with their locks, before anybody else begins a transaction.
+//! Numbers are LEB128, except the time. Invariants:
+//! 1. The row is durable before PREPARE TRANSACTION returns. The transaction's commit removes it, so that after a crash either
+//!    the row exists and the transaction waits for its end, or the transaction has ended.
+//! 2. A restart restores all of them, with their locks, before any other session begins a transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct PreparedTransaction {
     pub at: i64,
 }
 
-/// What waits for its end.
+/// A transaction that waits for its end.
 #[derive(Clone)]
 pub(crate) struct Voted {
     pub engine: Arc<Transaction>,
@@ -55,7 +55,7 @@ struct Entry {
     voted: Option<Voted>,
 }
 
-/// Who ends a prepared transaction.
+/// The user and database of a session that ends a prepared transaction.
 pub struct Finisher {
     pub user: Oid,
     pub superuser: bool,
@@ -210,7 +210,7 @@ fn read_value(r: &mut ByteReader<'_>, identifier: String) -> Option<(PreparedTra
     Some((PreparedTransaction { identifier, xid: 0, owner, database, at }, changes))
 }
 
-/// What a key without a value says, which `encode_change` has made.
+/// The change for a key without a value, as `encode_change` has made it.
 fn removal(key: &[u8]) -> Option<ObjectChange> {
     let number = |at: usize| Some(u32::from_be_bytes(key.get(at..at + 4)?.try_into().ok()?));
     let address = ObjectAddress { class: Oid(number(5)?), object: Oid(number(9)?), sub: number(13)? as i32 };

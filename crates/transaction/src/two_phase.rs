@@ -18,7 +18,7 @@ impl Tx {
     /// run.
     ///
     /// # Errors
-    /// 42710, 53200, and 0A000 for what cannot be prepared: the caller rolls the transaction back.
+    /// 42710, 53200, and 0A000 for a transaction that cannot be prepared: the caller rolls it back.
     pub fn prepare(&self, identifier: &str, owner: Oid) -> Result<()> {
         if self.has_notifications() {
             bail!(FEATURE_NOT_SUPPORTED, "cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY");

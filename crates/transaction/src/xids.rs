@@ -1,10 +1,10 @@
 //! Transaction ids as SQL shows them (xid8): a transaction gets one when it asks for it.
 //!
 //! Invariants:
-//! 1. Ids ascend in the order in which they are given, over restarts too: the first one of a server's life is the time of its
-//!    start, in microseconds since 2000.
-//! 2. A snapshot calls running whatever its view does not show: an end is noted with the number of the commit, and ends
-//!    that are forgotten are older than every view that is asked for, or the snapshot shows nothing.
+//! 1. Ids ascend in the order of assignment, over restarts too: the first one after a start is the time of the start, in
+//!    microseconds since 2000.
+//! 2. A snapshot reports as running every transaction that its view does not show: an end is noted with the number of the commit,
+//!    and forgotten ends are older than every view that is requested, or the snapshot shows nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const ENDED_MAX: usize = 1 << 16;
 /// The lowest id that is a transaction's own; the two below stand for "committed long ago".
 const FIRST_NORMAL: u64 = 3;
 
-/// What has become of a transaction.
+/// The state of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XidStatus {
     Running,

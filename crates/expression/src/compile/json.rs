@@ -1,4 +1,4 @@
-//! What has functions without a row in pg_proc: SQL/JSON's constructors and paths, TABLESAMPLE.
+//! Expressions whose functions have no row in pg_proc: SQL/JSON's constructors and paths, TABLESAMPLE.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Content-defined chunks: a value is cut where its last bytes say so, so that content that two values share is cut alike in both,
-//! whatever lies before it. The rolling hash is Gear (Xia et al., "Ddelta: A deduplication-inspired fast delta compression approach",
-//! 2014): one shift, one addition and one look-up a byte.
+//! Content-defined chunks: a value is cut where the hash of its last bytes says so, so that content that two values share is cut in the
+//! same places in both, whatever precedes it. The rolling hash is Gear (Xia et al., "Ddelta: A deduplication-inspired fast delta
+//! compression approach", 2014): one shift, one addition and one look-up a byte.
 
 /// A piece of content: where it ends in its value, how long it is, and the hash of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

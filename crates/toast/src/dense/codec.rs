@@ -1,7 +1,7 @@
 //! Blocks compressed against a reference: zstd frames with the reference as raw dictionary.
 //!
-//! The library takes a dictionary of its own format for one: so a reference never begins with that format's magic number. Its first byte
-//! is always 0.
+//! The library recognises dictionaries of its format by a magic number: so a reference never begins with that format's magic
+//! number. Its first byte is always 0.
 
 use std::cell::RefCell;
 
@@ -14,11 +14,11 @@ use crate::{CodecError, room};
 pub const REFERENCE_BYTES_MIN: usize = 8;
 /// From this level on zstd keeps the positions of the reference in a binary tree, whose size it does not fit to the reference.
 const LEVEL_TREES: i32 = 13;
-/// A tree takes two links a position; more than so many positions are not looked at.
+/// A tree takes two links per position; it has at most 2^TREE_LOG_MAX links.
 const TREE_LOG_MAX: u32 = 25;
 
 thread_local! {
-    // Of its own: a context keeps the size of what it was used for.
+    // A separate context: a context keeps the size that it was used for.
     static DECOMPRESSION: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
 

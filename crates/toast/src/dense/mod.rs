@@ -1,15 +1,15 @@
 //! Dense storage: values of a column compressed against each other, read one at a time.
 //!
-//! A *section* holds many values of one column. It has a *reference*, some megabytes of content that many of its values share, and
-//! *blocks*, each of one or more similar values, compressed against the reference by zstd. Reading a value takes its block and the
-//! reference, which a process decodes once. docs/design/dense.md says why.
+//! A *section* holds many values of one column. It has a *reference*, some megabytes of content that many of its values share,
+//! and *blocks*, each of one or more similar values, compressed against the reference by zstd. Reading a value needs its block
+//! and the reference, which a process decodes once. docs/design/dense.md gives the reasons and measurements.
 //!
 //! Making a section takes three steps:
-//! 1. Values come in the order of their rows and wait, compressed by lz4 (`Spool`).
-//! 2. A plan chooses the reference and which values share a block (`Plan::of`): `chunks` cuts values where their content says, so
-//!    that equal content gives equal chunks wherever it lies; `reference` takes the content that is wanted most; `order` puts similar
-//!    values side by side.
-//! 3. Blocks are compressed (`BlockEncoder`) by whoever writes them.
+//! 1. Values arrive in the order of their rows and wait, compressed by lz4 (`Spool`).
+//! 2. A plan chooses the reference and which values share a block (`Plan::of`): `chunks` cuts values by their content, so that
+//!    equal content gives equal chunks at any position; `reference` takes the content that most values share; `order` puts
+//!    similar values side by side.
+//! 3. The writer of the section compresses the blocks (`BlockEncoder`).
 //!
 //! All of it is pure code, and the same values give the same bytes.
 
@@ -31,7 +31,7 @@ pub use spool::{Spool, SpoolReader, Treatment};
 pub struct DenseOptions {
     /// Most bytes of the reference, decoded: readers keep it in memory.
     pub reference_bytes_max: usize,
-    /// Raw bytes of a block of several values: what reading one of them decodes.
+    /// Raw bytes of a block of several values: the amount that reading one of them decodes.
     pub block_bytes: usize,
     /// Chunks that are in memory while a section is planned, some 50 bytes each; of more, a sample is.
     pub chunks_max: usize,
@@ -45,13 +45,13 @@ impl Default for DenseOptions {
     }
 }
 
-/// What is decoded of a dense block in a microsecond: half of what the slowest collection of docs/measurements/dense.md took.
+/// Bytes of a dense block decoded per microsecond: half the rate of the slowest collection in docs/design/dense.md.
 const BYTES_A_MICROSECOND: usize = 1280;
-/// Of the memory so many bytes are there for a chunk of a section that is planned: a chunk takes an eighth of that.
+/// Bytes of memory per chunk of a section that is planned: a chunk takes an eighth of that.
 const MEMORY_A_CHUNK: u64 = 400;
 /// A reference's share of the memory: a third of that is the block cache's, and a shard of it holds six references.
 const MEMORY_A_REFERENCE: u64 = 3 * 96;
-/// A section's values, compressed by lz4 while they wait, take such a share of the memory, and at most so many bytes.
+/// A section's values, compressed by lz4 while they wait, take 1/SECTION_SHARE of the memory, and at most SECTION_BYTES_MAX.
 const SECTION_SHARE: u64 = 16;
 const SECTION_BYTES_MAX: u64 = 64 << 20;
 
@@ -77,16 +77,16 @@ impl DenseOptions {
 /// How much time compression may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// About 30 MB/s of raw bytes a core: what lz4 or dead rows take is given back soon.
+    /// About 30 MB/s of raw bytes per core: the space of lz4 or of dead rows is soon freed.
     Normal,
     /// As `Normal`, but a fifth of that where a sample of the blocks becomes smaller by a fiftieth; of short values half of it.
     High,
 }
 
-/// What whoever lets others go first is told when it goes on.
+/// The answer to a thread that yields, when it continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Nobody waits for it.
+    /// No client waits for it.
     Thorough,
     /// Others wait until it has ended: the fast level will do.
     Fast,

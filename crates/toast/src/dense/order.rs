@@ -1,4 +1,4 @@
-//! Similar values side by side: the order in which values go into blocks.
+//! Similar values side by side: the order of values in blocks.
 //!
 //! Values are sketched by MinHash (Broder, "On the resemblance and containment of documents", 1997) over the hashes of their chunks: two
 //! sketches agree in about the share of places that the values share of their chunks. A chain is built from each value to the
@@ -10,7 +10,7 @@ use super::chunks::{Chunk, mix};
 
 /// Numbers of a sketch.
 const SKETCH: usize = 8;
-/// Values that are looked at for each number of a sketch.
+/// Values considered for each number of a sketch.
 const LOOKED_AT_MAX: usize = 32;
 
 type Sketch = [u64; SKETCH];

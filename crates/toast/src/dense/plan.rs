@@ -11,11 +11,11 @@ const CHUNK_BITS: u32 = 6;
 const SHORT_CHUNK_BITS: u32 = 4;
 /// Values that are shorter on average stay in the order of their rows: many share a block anyhow, and scans like it.
 const SHORT_BYTES: u64 = 2048;
-/// The reference of short values: what they share is soon told, and a longer one costs more in distances than it saves.
+/// The reference of short values: they share little content, and a longer one costs more in distances than it saves.
 const SHORT_REFERENCE_BYTES_MAX: usize = 256 << 10;
 /// Their blocks, in halves of other values' blocks: literals, which make most of them, are decoded fastest.
 const SHORT_BLOCK_HALVES: usize = 3;
-/// Blocks that are compressed beforehand, to see what pays.
+/// Blocks that are compressed beforehand, to measure which treatment pays.
 const SAMPLES: usize = 8;
 /// zstd's level: the densest of its fast strategies; the one for short values when there is time, and for others.
 const LEVEL_NORMAL: i32 = 12;
@@ -24,14 +24,14 @@ const LEVEL_HIGH: i32 = 17;
 /// A slower level must bring the blocks to this share, in thousandths.
 const LEVEL_PAYS: usize = 980;
 
-/// What a section is made of.
+/// The parts of a section.
 pub struct Plan {
     /// Empty when none pays.
     pub reference: Vec<u8>,
     pub blocks: Vec<PlannedBlock>,
     /// zstd's level.
     pub level: i32,
-    /// Nobody has tried a higher level: blocks may become smaller when there is time.
+    /// No higher level has been tried: blocks may become smaller when there is time.
     pub is_hasty: bool,
 }
 
@@ -89,7 +89,7 @@ impl Plan {
         }
         let bits = if is_short { SHORT_CHUNK_BITS } else { CHUNK_BITS };
         let share = (dense_bytes >> bits) / options.chunks_max as u64 + 1;
-        // Of short values some are looked at, of others some of the chunks: larger chunks would find less in them.
+        // Of short values some are sampled, of others some of the chunks: larger chunks would find less in them.
         let looked_at: Vec<u32> = dense.iter().copied().step_by(if is_short { share as usize } else { 1 }).collect();
         let mut all = AllChunks { sampled: if is_short { 0 } else { share.next_power_of_two().ilog2() }, ..AllChunks::default() };
         let mut sketches = Vec::new();
@@ -129,7 +129,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What compresses the plan's blocks.
+    /// The encoder of the plan's blocks.
     pub fn encoder(&self) -> BlockEncoder {
         BlockEncoder::new(&self.reference, self.level)
     }
@@ -185,7 +185,7 @@ impl Plan {
     }
 }
 
-/// Values in blocks of so many bytes, if they are not longer themselves.
+/// Values in blocks of `block_bytes`, or of one value that is longer.
 fn in_blocks(spool: &Spool, order: &[u32], block_bytes: usize, treatment: Treatment) -> Vec<PlannedBlock> {
     let mut blocks: Vec<PlannedBlock> = Vec::new();
     let mut bytes = 0;

@@ -1,8 +1,9 @@
 //! The choice of the reference: content that the most values share.
 //!
-//! Values are cut into pieces of neighbouring chunks. A piece is worth what its chunks would save in other values; what the reference has already
-//! is worth nothing any more. The best pieces are taken until the reference is full or nothing pays. (The greedy cover of
-//! Liao, Petri, Moffat, Wirth: "Effective construction of relative Lempel-Ziv dictionaries", 2016, with content-defined chunks for their samples.)
+//! Values are cut into pieces of neighbouring chunks. A piece is worth the bytes that its chunks would save in other values;
+//! chunks that the reference already has are worth nothing. The best pieces are taken until the reference is full or nothing
+//! pays. (The greedy cover of Liao, Petri, Moffat, Wirth: "Effective construction of relative Lempel-Ziv dictionaries", 2016,
+//! with content-defined chunks for their samples.)
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -68,7 +69,7 @@ impl AllChunks {
     fn pieces(&self) -> Vec<Piece> {
         let bytes: u64 = (0..self.ends.len()).filter_map(|v| self.of(v).last()).map(|c| u64::from(c.end)).sum();
         let average = (bytes / self.ends.len().max(1) as u64) as u32;
-        // A few chunks say what a piece is worth.
+        // A few sampled chunks are enough to value a piece.
         let least = (PIECE_BYTES_MIN << self.sampled.saturating_sub(PIECE_SAMPLED)).min(average / VALUE_SHARE);
         let mut pieces = Vec::new();
         let mut first = 0;
@@ -114,7 +115,7 @@ pub fn choose(all: &AllChunks, bytes_max: usize) -> Vec<Piece> {
         if before < WORTH_MIN || bytes + (piece.to - piece.from) as usize > bytes_max {
             break;
         }
-        // What was taken since may have made it worth less.
+        // Pieces taken since may have reduced its worth.
         let now = worth(piece, &taken);
         if now < before {
             heap.push((now, at));

@@ -5,7 +5,7 @@ use crate::{CodecError, lz4};
 /// Raw bytes of values that are compressed together; longer values are alone.
 const PIECE_BYTES: usize = 32 << 10;
 
-/// What is to become of a value.
+/// The treatment of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// It is compressed with others.
@@ -60,7 +60,7 @@ impl Spool {
     fn close_piece(&mut self) {
         let (start, raw_bytes) = (self.bytes.len(), self.open.len());
         self.bytes.resize(start + raw_bytes, 0);
-        // What is not smaller than its room stays as it is.
+        // A value that does not become smaller stays as it is.
         let written = lz4::compress(&self.open, &mut self.bytes[start..]);
         match written {
             Ok(written) => self.bytes.truncate(start + written),

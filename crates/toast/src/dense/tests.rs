@@ -6,7 +6,7 @@ fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|i| (chunks::mix(seed << 32 | i) >> 24) as u8).collect()
 }
 
-/// Pages of a few families: a template, and some content of their own.
+/// Pages of a few families: a template, and some unique content.
 fn pages(count: usize) -> Vec<Vec<u8>> {
     let template = |family: u64| noise(family, 6000);
     (0..count as u64).map(|n| [&template(n % 3)[..3000], &noise(100 + n, 300), &template(n % 3)[3000..]].concat()).collect()
@@ -54,7 +54,7 @@ fn what_values_share_is_stored_once() {
         let options = DenseOptions { reference_bytes_max: 1 << 20, block_bytes: 16 << 10, chunks_max: 1 << 20, effort };
         let (bytes, reference) = stored_bytes(&values, &spooled(&values), &options);
         assert!((18_000..40_000).contains(&reference), "three templates in {reference} bytes");
-        // What is left are the pages' own bytes, which are random.
+        // The rest are the pages' unique bytes, which are random.
         assert!((90_000..110_000).contains(&bytes), "{bytes}");
     }
     let options = DenseOptions { reference_bytes_max: 5000, block_bytes: 16 << 10, chunks_max: 1 << 20, effort: Effort::Normal };
@@ -109,7 +109,7 @@ fn damaged_blocks_are_errors_or_other_bytes() {
     for at in 0..out.len() {
         let mut damaged = out.clone();
         damaged[at] ^= 0x55;
-        // Whatever comes of it, nothing is read or written out of bounds.
+        // Whatever the result, nothing is read or written out of bounds.
         let _ = decode_block(&plan.reference, &damaged, &mut target);
     }
 }

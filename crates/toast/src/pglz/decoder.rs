@@ -3,11 +3,11 @@
 use super::MATCH_MIN;
 use crate::CodecError;
 
-/// Bytes copied at a time, where there is room for so many.
+/// Bytes copied at a time, where there is room for them.
 const STRIDE: usize = 16;
 /// The longest match: a nibble of 15, and a byte.
 const MATCH_MAX: usize = 18 + 255;
-/// What a control byte's items can take of the source, and give to the target, with what copies write beyond their end.
+/// The most that a control byte's items can read of the source and write to the target, with the bytes that copies write beyond their end.
 const SOURCE_MARGIN: usize = 1 + 8 * 3 + STRIDE;
 const TARGET_MARGIN: usize = 8 * MATCH_MAX + STRIDE;
 
@@ -138,7 +138,7 @@ unsafe fn copy_match(to: *mut u8, offset: usize, length: usize) {
 /// Writes `length` bytes at `at`, each the one `offset` before it.
 fn repeat(target: &mut [u8], at: usize, offset: usize, length: usize) {
     let end = at + length;
-    // The match may repeat what it has just written: what is there doubles with each copy.
+    // The match may repeat the bytes it has just written: the copied part doubles each time.
     let start = at - offset;
     let mut to = at;
     while to < end {

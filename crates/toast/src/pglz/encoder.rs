@@ -36,7 +36,7 @@ pub fn compress(source: &[u8], out: &mut Vec<u8>) -> bool {
     HISTORIES.with_borrow_mut(|history| run(source, out, result_max, FIRST_SUCCESS_BY, history))
 }
 
-/// The same without the strategy's demands: refused only what would not become smaller.
+/// The same without the strategy's demands: refuses only values that would not become smaller.
 #[must_use]
 pub fn compress_always(source: &[u8], out: &mut Vec<u8>) -> bool {
     if source.len() > i32::MAX as usize {
@@ -86,7 +86,7 @@ fn run(source: &[u8], out: &mut Vec<u8>, result_max: usize, first_success_by: us
     true
 }
 
-/// The bytes written so far and where the flags of the next items go.
+/// The bytes written so far and the place of the next items' flags.
 struct Stream<'a> {
     out: &'a mut Vec<u8>,
     control_at: usize,
@@ -150,7 +150,7 @@ impl History {
         };
         self.mask = hashes - 1;
         self.newest[..hashes].fill(0);
-        // `older` is only read behind what `newest` leads to, so it needs no reset: a chain ends where it was begun.
+        // `older` is only read through a link of `newest`, so it needs no reset: a chain ends where it was begun.
     }
 
     #[inline]

@@ -24,7 +24,7 @@ fn packed(source: &[u8]) -> Option<Vec<u8>> {
     compressed.then(|| out.split_off(4))
 }
 
-/// What `pg_column_size` of PostgreSQL 18.6 says of these values, less the 8 bytes of its header: each of the hash table's sizes.
+/// The results of `pg_column_size` of PostgreSQL 18.6 for these values, less the 8 bytes of its header: each of the hash table's sizes.
 #[test]
 fn sizes_are_those_of_postgresql() {
     let expected = [

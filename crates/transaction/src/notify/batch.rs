@@ -1,4 +1,4 @@
-//! What a transaction tells, and the memory that this takes.
+//! A transaction's notifications, and their memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ pub struct Notification {
     pub payload: Box<str>,
 }
 
-/// What one transaction tells the sessions of its database.
+/// The notifications of one transaction for the sessions of its database.
 pub struct Batch {
     /// Of the session that tells it.
     pub pid: i32,
     pub database: Oid,
     pub notifications: Vec<Notification>,
-    /// What it takes in memory, counted in `used` until it is dropped.
+    /// Its size in memory, counted in `used` until it is dropped.
     pub(super) bytes: u64,
     pub(super) used: Arc<AtomicU64>,
 }

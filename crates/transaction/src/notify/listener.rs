@@ -1,4 +1,4 @@
-//! A session that may listen: its channels, and what it was told and has not read.
+//! A session that may listen: its channels, and the notifications it has not read.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,7 +118,7 @@ impl Listener {
         self.state.lock().channels.drain().map(|(channel, _)| channel).collect()
     }
 
-    /// Drops what was not read.
+    /// Drops unread notifications.
     pub(super) fn clear(&self) {
         let mut state = self.state.lock();
         while !state.queue.is_empty() {
@@ -127,7 +127,7 @@ impl Listener {
         self.has_queued.store(false, Ordering::SeqCst);
     }
 
-    /// Queues a batch, unless it is there already; whether the session is to be woken for it.
+    /// Queues a batch, unless it is already queued; whether the session must be woken for it.
     pub(super) fn put(&self, batch: &Arc<Batch>) -> bool {
         let mut state = self.state.lock();
         if state.queue.back().is_some_and(|last| Arc::ptr_eq(last, batch)) {

@@ -1,13 +1,13 @@
-//! NOTIFY: what committed transactions tell the sessions that listen.
+//! NOTIFY: passes the notifications of committed transactions to the sessions that listen.
 //!
-//! A transaction gathers what it will tell (`pending`). When it commits it takes its turn (a lock that passes from commit to commit in
-//! the order of the log) and a place in the queue here; once it has committed, its place and those that have committed before it are
-//! handed to the listeners (`listener`), each of which gets the transaction's whole batch and picks what it listens to.
+//! A transaction gathers its notifications (`pending`). When it commits it takes its turn (a lock that passes from commit to
+//! commit in the order of the log) and a place in the queue here; once it has committed, its place and those that have committed
+//! before it are handed to the listeners (`listener`), each of which gets the transaction's whole batch and selects its channels.
 //!
 //! Invariants:
 //! 1. Places are in the order of the commits, and listeners get them in that order.
 //! 2. A batch is handed on after its transaction is visible to others, and before its commit returns.
-//! 3. What batches take is counted from their place in the queue until the last listener has read them. Over the limit no
+//! 3. The memory of batches is counted from their place in the queue until the last listener has read them. Over the limit no
 //!    transaction gets a place (54000): a session that does not read costs a bounded amount of memory.
 
 mod batch;
@@ -33,13 +33,13 @@ pub use pending::{Pending, Position};
 /// The queue of a server, and who listens.
 pub struct Notifications {
     state: Mutex<State>,
-    /// Places were handed on, or have gone.
+    /// Places were handed on, or removed.
     moved: Condvar,
     used: Arc<AtomicU64>,
     limit: AtomicU64,
 }
 
-/// Who listens to a channel, by process id.
+/// The listeners of a channel, by process id.
 type Channels = HashMap<Arc<str>, HashMap<i32, Arc<Listener>>>;
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ struct State {
     queue: VecDeque<Place>,
     /// Number of the queue's front.
     first: u64,
-    /// When somebody was last told that the queue is filling.
+    /// When the last warning about the filling queue was sent.
     warned: Option<Duration>,
 }
 
@@ -81,7 +81,7 @@ impl Notifications {
         (self.used.load(Ordering::Relaxed) as f64 / self.limit() as f64).min(1.0)
     }
 
-    /// The queue may hold no more than so many bytes.
+    /// Limits the queue to `bytes`.
     pub fn limit_to(&self, bytes: u64) {
         self.limit.fetch_min(bytes.max(1), Ordering::Relaxed);
     }
@@ -201,7 +201,7 @@ impl State {
 }
 
 impl Reserved<'_> {
-    /// The transaction has committed: its listeners get what it tells, after what earlier ones tell. `before_wait` may be called first.
+    /// The transaction has committed: its listeners get its notifications, after those of earlier ones. `before_wait` may be called first.
     pub(crate) fn publish(mut self, before_wait: impl FnOnce()) {
         let Some(batch) = self.batch.take() else { return };
         let mut state = self.queue.state.lock();

@@ -1,4 +1,4 @@
-//! What a transaction will do about notifications when it commits.
+//! The changes about notifications that a transaction makes when it commits.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
