@@ -1,4 +1,4 @@
-//! Rows that are in the way of others (ON CONFLICT): locked, or left alone.
+//! Rows that conflict with a proposed row (ON CONFLICT): locked, or left alone.
 
 use melba_engine::{Isolation, RowLockMode};
 use melba_table::TableTarget;
@@ -21,7 +21,7 @@ pub fn check_conflict_visible(ctx: &ExecContext, tree: TreeId, id: RowId) -> Res
     Ok(())
 }
 
-/// Locks the row that is in the way of another, for DO UPDATE; `None` when it is gone.
+/// Locks the row that conflicts with a proposed one, for DO UPDATE; `None` when it was deleted.
 pub fn lock_conflicting(ctx: &ExecContext, target: &TableTarget, id: RowId, mode: RowLockMode) -> Result<Option<Vec<Datum>>> {
     let transaction = ctx.transaction();
     transaction.lock_row_to_change(target.tree, id, mode)?;

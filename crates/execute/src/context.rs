@@ -1,4 +1,4 @@
-//! What the operators of one execution share.
+//! State that the operators of one execution share.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
@@ -15,7 +15,7 @@ use melba_plan::node::PlanNode;
 use melba_table::{Events, StatementChanges};
 use melba_transaction::Tx;
 
-/// One statement's surroundings: what expressions are evaluated in, and what operators share beside it. Operators hold no
+/// One statement's context: the evaluation of its expressions, and state that operators share beside it. Operators hold no
 /// reference to it but get it with every call.
 #[derive(Clone, Copy)]
 pub struct ExecContext<'a> {
@@ -37,7 +37,7 @@ impl Deref for ExecContext<'_> {
     }
 }
 
-/// What changes while a plan runs, beside the values that expressions read.
+/// State that changes while a plan runs, beside the values that expressions read.
 pub struct ExecutionState {
     tx: Arc<Tx>,
     /// Checks for the end of the statement, and triggers after it, in the order in which they came up.
@@ -57,8 +57,8 @@ pub struct ExecutionState {
     build: Option<Build>,
 }
 
-/// Makes the operator of a plan node. The execution gives it, so that operators, sub-plans and WITH queries, which are made when
-/// they are first asked for rows, need not know what makes them.
+/// Builds the operator of a plan node. The execution passes it, so that operators, sub-plans and WITH queries, which are built at
+/// the first request for rows, need not depend on the builder.
 pub(crate) type Build = fn(&PlanNode, &ExecContext) -> Result<Box<dyn Operator>>;
 
 impl ExecutionState {
@@ -88,7 +88,7 @@ impl ExecutionState {
         self.timings = Some(RefCell::default());
     }
 
-    /// What was measured, by plan node.
+    /// The measurements, by plan node.
     pub fn timings(&self) -> Vec<NodeTiming> {
         self.timings.as_ref().map(|t| t.borrow().clone()).unwrap_or_default()
     }
@@ -151,17 +151,17 @@ impl<'a> ExecContext<'a> {
         self.state.part.set(part);
     }
 
-    /// Whether this is a member that goes from one part to the next.
+    /// Whether this is a team's member between two parts.
     pub(crate) fn is_between_parts(&self) -> bool {
         self.state.team.is_some() && self.part().is_none()
     }
 
-    /// What the member gives from now on, until its next part, comes after all parts.
+    /// Rows that the member returns from now on, until its next part, come after all parts.
     pub(crate) fn leave_order(&self) {
         self.set_part(self.part().map(|(_, part)| (usize::MAX, part)));
     }
 
-    /// What a member of a team evaluates in.
+    /// The evaluation of a team's member.
     pub(crate) fn member(&self, team: &Arc<Team>) -> Evaluation<ExecutionState> {
         let mut state = ExecutionState::new(self.state.tx.clone());
         state.timings = self.state.timings.is_some().then(RefCell::default);
@@ -171,7 +171,7 @@ impl<'a> ExecContext<'a> {
         self.evaluation.member(state)
     }
 
-    /// Adds what the members of a team measured.
+    /// Adds the measurements of a team's members.
     pub(crate) fn record_members<'t>(&self, members: impl Iterator<Item = &'t [NodeTiming]>) {
         for (node, timing) in members.flat_map(|timings| timings.iter().enumerate()) {
             self.record_timing(node, |sum| sum.add(timing));
@@ -182,12 +182,12 @@ impl<'a> ExecContext<'a> {
         if events.is_empty() { Ok(()) } else { self.state.events.borrow_mut().append(self, events) }
     }
 
-    /// What the changes of the statement have in common for triggers.
+    /// The state for triggers that all changes of the statement share.
     pub(crate) fn changes(&self) -> &Arc<StatementChanges> {
         self.state.changes.get_or_init(Arc::default)
     }
 
-    /// What constraints ask for after the statement's own changes.
+    /// Runs the constraints' events after the statement's own changes.
     pub(crate) fn finish_events(&self) -> Result<()> {
         let mut events = std::mem::take(&mut *self.state.events.borrow_mut());
         if events.is_empty() {

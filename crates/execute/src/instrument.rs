@@ -1,4 +1,4 @@
-//! EXPLAIN ANALYZE: counts and times what operators do.
+//! EXPLAIN ANALYZE: counts and times the calls of operators.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ impl InstrumentOp {
         InstrumentOp { id, inner }
     }
 
-    /// Counts a call that has begun at `start` and has given so many rows.
+    /// Counts a call that began at `start` and returned `rows` rows.
     fn record(&self, ctx: &ExecContext, start: Instant, rows: usize) {
         let spent = start.elapsed();
         ctx.record_timing(self.id, |t| {

@@ -1,11 +1,11 @@
-//! What a hash join tells scans of its left side: which keys its built rows have.
+//! The keys of a hash join's built rows, as a filter for scans of its left side.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use melba_types::{Column, ColumnData};
 
-/// Bytes that a filter may take whatever the number of keys, and a key.
+/// Bytes that a filter may take with any number of keys, and per key.
 const SMALL_BYTES: usize = 64 << 10;
 const KEY_BYTES: usize = 32;
 

@@ -1,4 +1,4 @@
-//! What a kept key takes beside its bytes.
+//! The size of a kept key beside its bytes.
 
-/// About what a set or map of keys takes for each, beside the key's bytes.
+/// About the size of a key in a set or map, beside the key's bytes.
 pub(crate) const KEY_OVERHEAD_BYTES: usize = 56;

@@ -38,7 +38,7 @@ pub struct Execution {
     root: Box<dyn Operator>,
     returned: u64,
     done: bool,
-    /// Rows go on into a table: they keep their stored form.
+    /// Rows are passed on to a table: they keep their stored form.
     pub keep_stored: bool,
     /// Rows not expanded yet.
     pending: Pending,
@@ -52,7 +52,7 @@ impl Execution {
         Ok(Execution { plan, evaluation, root, returned: 0, done: false, keep_stored: false, pending: Pending::default() })
     }
 
-    /// What its expressions are evaluated in.
+    /// The evaluation of its expressions.
     pub fn evaluation(&self) -> &Evaluation<ExecutionState> {
         &self.evaluation
     }

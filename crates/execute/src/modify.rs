@@ -58,14 +58,14 @@ struct ModifyOp {
     writer: TableWriter,
     /// Writers of the family's members, in their order.
     members: Vec<TableWriter>,
-    /// Rows are only inserted, and so many are computed column by column.
+    /// Rows are only inserted; from this many on they are computed column by column.
     batch_rows_min: Option<usize>,
     begun: bool,
     done: bool,
     pending: Pending,
 }
 
-/// What a row's change left, for RETURNING, with the target's columns.
+/// A changed row for RETURNING, with the target's columns.
 struct Changed {
     old: Option<Version>,
     new: Option<Version>,
@@ -165,7 +165,7 @@ impl ModifyOp {
     }
 }
 
-/// What a statement may do to rows, as triggers know it.
+/// A statement's possible changes of rows, as triggers know them.
 fn events(action: &Action) -> i16 {
     match action {
         Action::Insert { on_conflict: Some(ConflictNode { update: Some(_), .. }), .. } => INSERT | UPDATE,
@@ -233,7 +233,7 @@ fn assign(assignments: &Assignments, ctx: &ExecContext, old: &[Datum], row: &[Da
     Ok(new)
 }
 
-/// The lock an UPDATE takes: the stronger one when a foreign key may refer to what it assigns.
+/// The lock of an UPDATE: the stronger one when a foreign key may refer to an assigned column.
 fn lock_mode(assignments: &Assignments) -> RowLockMode {
     if assignments.key { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }
 }
@@ -248,7 +248,7 @@ fn refuse_second_change(ctx: &ExecContext, source: &TableSource, id: RowId) -> R
     Ok(())
 }
 
-/// What errors say was to become of a row.
+/// The verb that errors use for the intended change of a row.
 fn doing(action: &Action) -> &'static str {
     match action {
         Action::Update(_) => "updated",
@@ -356,7 +356,7 @@ impl ModifyOp {
         Ok(Some(Changed { old: None, new: Some(Version { values: new, id, table: self.node.target.relation.oid }) }))
     }
 
-    /// Events that a member has left for triggers go to the statement's: of all members they come in the order of the rows.
+    /// Moves a member's events for triggers to the statement's: events of all members are in the order of the rows.
     fn gather_events(&mut self, ctx: &ExecContext, place: &Place<'_>) -> Result<()> {
         match place.member.map(|at| &mut self.members[at]) {
             Some(member) if member.target.triggers.is_some() => self.writer.gather_events(ctx, member),
@@ -364,7 +364,7 @@ impl ModifyOp {
         }
     }
 
-    /// What is deleted and inserted is the move of a row, for triggers that read all rows of the statement.
+    /// Deletions and insertions are parts of a row's move, for triggers that read all rows of the statement.
     fn set_moving(&self, moving: bool) {
         self.writer.transitions.iter().for_each(|transitions| transitions.set_moving(moving));
     }
@@ -403,7 +403,7 @@ impl ModifyOp {
         }
         if self.node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
             let node = self.node.clone();
-            // It goes to another partition.
+            // It moves to another partition.
             let shown = self.shown(ctx, place, old.clone())?;
             self.set_moving(true);
             if !self.remove(ctx, place, id, &old, Some(&node.target.relation))? {
@@ -438,7 +438,7 @@ impl ModifyOp {
         Ok(Some(Changed { old: Some(Version { values, id, table: place.source.relation }), new: None }))
     }
 
-    /// Whether the row was deleted. `root`: it goes to another partition of that.
+    /// Whether the row was deleted. `root`: it moves to another partition of that table.
     fn remove(
         &mut self,
         ctx: &ExecContext,
@@ -519,7 +519,7 @@ impl ModifyOp {
         }
     }
 
-    /// UPDATE of one row. What it is locked for depends on the new values, and those on what the lock finds.
+    /// UPDATE of one row. Its lock depends on the new values, which depend on the version that the lock finds.
     fn update_row(
         &mut self,
         ctx: &ExecContext,
@@ -585,7 +585,7 @@ impl ModifyOp {
         if !writer.before_insert(ctx, &mut new)? {
             return Ok(None);
         }
-        // As in PostgreSQL (ExecInsert): a row that breaks a constraint of its own is an error, also where another row is in its way.
+        // As in PostgreSQL (ExecInsert): a row that violates a check is an error, even where it conflicts with another row.
         writer.check_new(ctx, &mut new)?;
         loop {
             let is_arbiter = |i: Oid| arbiters.is_empty() || arbiters.iter().any(|a| is_part(ctx, i, *a));

@@ -1,14 +1,14 @@
 //! Several threads run the same part of a plan, each over other parts of one table: a team.
 //!
-//! What is run so is a chain from a table scan upwards through filters, projections, and hash joins and loops over an index whose left
-//! side it is (`melba_plan::parallel` decides). The hash tables are built once, before the members start, each perhaps by a team of
-//! its own; then they are only read. Who joins and gives rows of such a table last waits for no other: the member that ends the last
-//! part gives them.
+//! Such a part is a chain from a table scan upwards through filters, projections, and hash joins and loops over an index whose
+//! left side it is (`melba_plan::parallel` decides). The hash tables are built once, before the members start, possibly by teams
+//! of their own; then they are only read. A join that returns rows of such a table last does not make a member wait: the member
+//! that ends the last part returns them.
 //!
 //! Invariants:
-//! 1. Each member has operators and an `Evaluation` of its own. Members share the list of the table's parts, from which each
-//!    part is taken once, and what does not change any more: hash tables, join filters, the view.
-//! 2. A member runs its operators to their end for each part. So what they give belongs to that part, and can be put in the
+//! 1. Each member has its own operators and `Evaluation`. Members share the list of the table's parts, from which each part is
+//!    taken once, and state that no longer changes: hash tables, join filters, the view.
+//! 2. A member runs its operators to their end for each part. So the rows they return belong to that part, and can be put in the
 //!    table's order.
 //! 3. All members have ended when `run` returns, also after an error or a panic.
 //! 4. Members form no teams.
@@ -56,8 +56,8 @@ impl Drop for Workers {
     }
 }
 
-/// A team of the statement's thread and at most `workers` more for what `node` gives, of which `input` is the operator;
-/// `None` when one thread is to do it. Then `input` goes on where it is.
+/// A team of the statement's thread and at most `workers` more for the rows of `node`, whose operator is `input`; `None` when one
+/// thread is to do it. Then `input` continues from its current row.
 pub(crate) fn form(
     ctx: &ExecContext,
     workers: usize,
@@ -80,7 +80,7 @@ pub(crate) fn form(
     Ok(Some((Team::new(scan.clone(), parts, tables), workers)))
 }
 
-/// Hands on what `node` gives to a member of a team.
+/// Passes the rows of `node` to a member of a team.
 pub(crate) fn each_batch(ctx: &ExecContext, node: &PlanNode, mut take: impl FnMut(Batch) -> Result<()>) -> Result<()> {
     let Some(team) = ctx.team() else { return Err(DbError::internal("a part of a plan without a team")) };
     let mut input = ctx.build(node)?;
@@ -96,8 +96,8 @@ pub(crate) fn each_batch(ctx: &ExecContext, node: &PlanNode, mut take: impl FnMu
     Ok(())
 }
 
-/// What `f` makes of each item, in their order. The members of a team of at most `workers` beside the statement's thread take them one
-/// by one. `node` is what the team's plan is about; no table is read.
+/// The results of `f` for each item, in their order. The members of a team of at most `workers` beside the statement's thread
+/// take the items one by one. `node` names the team's plan; no table is read.
 pub(crate) fn each_of<I: Send, T: Send>(
     ctx: &ExecContext,
     workers: usize,
@@ -128,13 +128,13 @@ pub(crate) fn each_of<I: Send, T: Send>(
 pub(crate) struct Gathered {
     /// In the order in which one thread gives them.
     pub batches: Vec<Batch>,
-    /// What they take, and what `bytes_a_row` adds.
+    /// Their size, plus `bytes_a_row` for each row.
     pub bytes: usize,
     pub workers: usize,
 }
 
-/// Has a team collect what `node` gives, of which `input` is the operator; `None` when one thread is to do it, or when it is more than
-/// may be kept at once. Then `input` starts over.
+/// Lets a team collect the rows of `node`, whose operator is `input`; `None` when one thread is to do it, or when they are more
+/// than may be kept at once. Then `input` starts over.
 pub(crate) fn gather(
     ctx: &ExecContext,
     workers: usize,
@@ -173,7 +173,7 @@ pub(crate) fn gather(
     Ok(Some(Gathered { batches: batches.into_iter().map(|(_, batch)| batch).collect(), bytes, workers: workers.count() }))
 }
 
-/// Has each member do `work`; what each has made.
+/// Lets each member do `work`; returns the results of each.
 ///
 /// # Errors
 /// That of the first member that failed; the others stop.

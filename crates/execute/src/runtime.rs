@@ -238,7 +238,7 @@ impl ExecContext<'_> {
         self.runtime().plan.as_ref().is_some_and(|plan| plan.ctes.iter().any(|cte| cte.modifying))
     }
 
-    /// What the rows of a WITH query take: bytes in memory, and in a file.
+    /// The size of a WITH query's rows: bytes in memory, and in a file.
     pub(crate) fn cte_usage(&self, cte: usize) -> (usize, u64) {
         self.runtime().ctes[cte].borrow().rows.as_ref().map_or((0, 0), Store::usage)
     }

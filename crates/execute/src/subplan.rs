@@ -1,4 +1,4 @@
-//! Sub-plans inside expressions are run: scalar subqueries, EXISTS, IN, ANY, ALL, ARRAY(...).
+//! Runs sub-plans inside expressions: scalar subqueries, EXISTS, IN, ANY, ALL, ARRAY(...).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl SubPlans for ExecutionState {
 /// The value for one input row.
 fn eval(plan: &SubPlan, ctx: &ExecContext, row: &[Datum]) -> Result<Datum> {
     for (parameter, arg) in &plan.args {
-        // Expanded where it is looked at, which may be nowhere.
+        // Expanded where it is read, which may be nowhere.
         ctx.set_executor_parameter(*parameter, arg.eval_stored(ctx, row)?);
     }
     match plan.kind {

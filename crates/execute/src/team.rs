@@ -1,4 +1,4 @@
-//! What the threads of a team share (`parallel`).
+//! State that the threads of a team share (`parallel`).
 
 use std::any::Any;
 use std::iter::Enumerate;
@@ -10,7 +10,7 @@ use melba_engine::Morsel;
 use melba_plan::node::TableScanNode;
 use parking_lot::Mutex;
 
-/// The tables of hash joins, by the number of the plan's node. Only joins know what they are.
+/// The tables of hash joins, by the number of the plan's node. Only joins know their type.
 pub(crate) type BuiltTables = HashMap<usize, Arc<dyn Any + Send + Sync>>;
 
 /// A part of the table, and its number in the table's order.
@@ -34,7 +34,7 @@ impl Team {
         Arc::ptr_eq(&self.scan, scan)
     }
 
-    /// The next part of the table that nobody has taken.
+    /// The next part of the table that no member has taken.
     pub fn next_part(&self) -> Option<Part> {
         self.parts.lock().next()
     }

@@ -1,5 +1,5 @@
-//! What a sort that keeps only its first rows tells the scan below: the first key of the last row that it would still give. Rows behind
-//! it are of no use, so the scan leaves them out before it reads their other columns, and row groups by their bounds.
+//! A filter from a sort that keeps only its first rows, for the scan below: the first key of the last row that it would still return.
+//! Rows behind it are useless, so the scan skips them before it reads their other columns, and row groups by their bounds.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use melba_expression::key::KeyPart;
 use melba_types::{ByteStrings, Column, ColumnData, Datum};
 use parking_lot::Mutex;
 
-/// Shared by the members of a team: what one of them has found counts for all.
+/// Shared by the members of a team: a key that one of them has found counts for all.
 pub(crate) struct TopFilter {
     part: KeyPart,
     /// A value and the key that it makes; no row that is wanted has one behind it.
@@ -37,7 +37,7 @@ impl TopFilter {
         self.last.lock().as_ref().map(|(_, value)| value.clone()).filter(|value| !value.is_null())
     }
 
-    /// What it says of the bounds of a column.
+    /// Its limits for the bounds of a column.
     pub fn zone(&self, column: usize) -> Option<ZonePredicate> {
         let op = if self.part.descending() { ZoneOp::GreaterOrEqual } else { ZoneOp::LessOrEqual };
         Some(ZonePredicate { column, op, values: vec![self.value()?], or_null: true })

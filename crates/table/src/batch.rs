@@ -1,10 +1,10 @@
 //! Many new rows of one statement, column by column.
 //!
-//! Rows wait until it is known whether they are many. Few are entered into the indexes one by one. Of many, each index's entries
-//! are collected by a load of its own, which sorts them, locks the keys and looks for equal ones when the statement ends.
+//! Rows wait until it is known whether they are many. Few rows are entered into the indexes one by one. Of many, a separate load
+//! collects each index's entries; it sorts them, locks the keys and searches for equal ones when the statement ends.
 //!
-//! Invariant: of all rows whose key is taken, the first one's error is raised, as if they had been entered one by one; also where
-//! the statement fails because of a later row (`earlier`).
+//! Invariant: of all rows whose key already exists, the first one's error is raised, as if they had been entered one by one; also
+//! where the statement fails because of a later row (`earlier`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) struct Rows {
     /// Rows that may be few.
     waiting: Vec<Batch>,
     waiting_bytes: usize,
-    /// They are many: what collects the entries of each index. Those of deferrable ones are entered one by one.
+    /// There are many: the loads that collect the entries of each index. Those of deferrable ones are entered one by one.
     loads: Option<Vec<Option<IndexLoad>>>,
     /// Ids and numbers of rows from which on both ascend by one.
     ids: Vec<(RowId, u64)>,
@@ -91,7 +91,7 @@ impl TableWriter {
         self.take_batch(ctx, &target, batch)
     }
 
-    /// Whether each row has to be looked at before the next one comes: by a trigger, or by a check that follows its constraints.
+    /// Whether each row must be processed before the next one comes: by a trigger, or by a check that follows its constraints.
     pub fn takes_rows_one_by_one(&self) -> bool {
         let has_triggers =
             |triggers: &Arc<Triggers>| triggers.has(Moment::BeforeRow, INSERT) || triggers.has(Moment::InsteadOf, INSERT);
@@ -111,13 +111,13 @@ impl TableWriter {
                 false => self.insert(ctx, &mut row).map(|id| id.is_some()),
             };
             let inserted = inserted.map_err(|e| (number, e))?;
-            // Rows of a view count whatever its triggers say.
+            // Rows of a view count, whatever its triggers return.
             self.skipped += u64::from(!inserted && !self.is_view());
         }
         Ok(())
     }
 
-    /// Takes rows that are as they should be, but for their keys.
+    /// Takes rows that are valid except for their keys.
     fn take_batch(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, batch: Batch) -> Result<(), RowError> {
         let first = self.rows.count;
         self.rows.count += batch.rows as u64;
@@ -134,7 +134,7 @@ impl TableWriter {
         self.write_waiting(ctx, target)
     }
 
-    /// Inserts what waits and enters the rows into the indexes. To be called when the last row has been handed in.
+    /// Inserts waiting rows and enters them into the indexes. To be called after the last row.
     pub fn finish(&mut self, ctx: &Evaluation) -> Result<(), RowError> {
         if let Some(router) = &mut self.router {
             let finished = router.finish(ctx);
@@ -159,7 +159,7 @@ impl TableWriter {
         Err((self.rows.number(duplicate.rows.1), error.unwrap_or_else(|e| e)))
     }
 
-    /// What a statement that fails has to say: that a key is taken, when a row that came before has it.
+    /// The error of a statement that fails: a duplicate key, when an earlier row has one.
     pub fn earlier(&mut self, ctx: &Evaluation, error: DbError) -> (Option<u64>, DbError) {
         match self.finish(ctx) {
             Err((row, earlier)) if earlier.sqlstate() == SqlState::UNIQUE_VIOLATION => (Some(row), earlier),
@@ -218,7 +218,7 @@ impl TableWriter {
         entered
     }
 
-    /// Enters rows into the indexes, and notes what must be checked.
+    /// Enters rows into the indexes, and notes the checks that must follow.
     fn enter_batch(
         &mut self,
         ctx: &Evaluation,
@@ -312,7 +312,7 @@ impl TableWriter {
     /// 23505 of a row of the load.
     fn duplicate(&mut self, ctx: &Evaluation, target: &TableTarget, index: &IndexTarget, found: &Duplicate) -> Result<DbError> {
         self.txn.check_serializable_insert(index.tree, &found.key)?;
-        // What the command has written becomes readable.
+        // Makes the command's changes readable.
         self.txn.current_view(ctx.view());
         let row = self.txn.get_latest(target.tree, found.rows.1)?.row;
         let row = row.map(|row| target.decode(&row)).unwrap_or_default();
@@ -320,7 +320,7 @@ impl TableWriter {
         Ok(error::unique(&*ctx.session, target, index, &values))
     }
 
-    /// Fills in stored generated columns and checks every row by itself. The error tells the row's place in the batch. Virtual
+    /// Fills in stored generated columns and checks every single row. The error names the row's place in the batch. Virtual
     /// columns are null afterwards.
     fn prepare_batch(&mut self, ctx: &Evaluation, target: &TableTarget, batch: &mut Batch) -> Result<(), (usize, DbError)> {
         let result = self.check_batch(ctx, target, batch);
@@ -355,7 +355,7 @@ impl TableWriter {
     }
 }
 
-/// Fills in generated columns, virtual ones as far as they are checked; whether no row violates a constraint of its own.
+/// Fills in generated columns, virtual ones as far as they are checked; whether no row violates a table constraint.
 fn is_accepted(ctx: &Evaluation, target: &TableTarget, batch: &mut Batch) -> Result<bool> {
     for (at, expression) in &target.generated {
         batch.columns[*at] = expression.eval_batch(ctx, batch)?;

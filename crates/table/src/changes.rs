@@ -1,9 +1,9 @@
-//! What the changes of one statement have in common for triggers, whichever of its parts makes them: WITH queries that change the
+//! State for triggers that all changes of one statement share, whichever of its parts makes them: WITH queries that change the
 //! same table, and the actions of foreign keys.
 //!
 //! 1. The triggers before a statement fire once for a table and event, those after it once, when the last part has ended.
-//! 2. Rows that triggers read (REFERENCING) are those of all parts, up to the first trigger that reads them. What changes after
-//!    that is as a statement of its own.
+//! 2. Rows that triggers read (REFERENCING) are those of all parts, up to the first trigger that reads them. Later changes count
+//!    as a separate statement.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -71,7 +71,7 @@ impl StatementChanges {
         self.of(table, event, |changes| !std::mem::replace(&mut changes.begun, true))
     }
 
-    /// Where changed rows go; `wanted`: before, after.
+    /// The store for changed rows; `wanted`: before, after.
     pub(super) fn rows(&self, ctx: &Evaluation, triggers: &Arc<Triggers>, event: i16, wanted: (bool, bool)) -> BeforeAndAfter {
         self.of(triggers.table.oid, event, |changes| {
             let TableChanges { rows, is_read, .. } = changes;

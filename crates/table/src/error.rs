@@ -1,4 +1,4 @@
-//! The errors of constraint violations, as PostgreSQL words them.
+//! The errors of constraint violations, in PostgreSQL's wording.
 
 use melba_catalog::{Catalog, Column, Constraint, Relation, acl};
 use melba_fmgr::{Session, io};
@@ -34,7 +34,7 @@ pub fn sees(session: &dyn Session, relation: &Relation, column: &Column) -> bool
     !catalog.hides_rows(relation, user) && catalog.has_column_privileges(user, relation, column, acl::SELECT)
 }
 
-/// 27000: a trigger before the change of a row has changed it. `done`: what was to be done to it.
+/// 27000: a trigger before the change of a row has changed it. `done`: the verb for the intended change.
 pub fn changed_by_trigger(done: &str) -> DbError {
     let message = format!("tuple to be {done} was already modified by an operation triggered by the current command");
     err!(TRIGGERED_DATA_CHANGE_VIOLATION, "{message}")
@@ -218,7 +218,7 @@ pub fn still_referenced(
     restrict: bool,
 ) -> DbError {
     let catalog = session.catalog();
-    // Of a partitioned table, all of it is told of.
+    // For a partition the error names the whole partitioned table's constraint.
     let constraint = catalog.constraint(constraint.oid).map_or(constraint, |whole| whole);
     let referencing = catalog.relation(constraint.relation);
     let name = referencing.map_or("", |r| &r.name);

@@ -1,6 +1,6 @@
-//! What a statement must check or do after its own changes: foreign keys, and unique keys of deferrable constraints.
+//! The checks and actions of a statement after its own changes: foreign keys, and unique keys of deferrable constraints.
 //!
-//! Rows are noted by their ids, and read again when they are checked: as they are by then, if they still are.
+//! Rows are recorded by their ids, and read again when they are checked, in their newest version if they still exist.
 
 mod deferred;
 mod log;
@@ -36,7 +36,7 @@ fn refers(constraint: &Constraint, is_null: impl Fn(usize) -> bool) -> bool {
     refers_with(constraint, constraint.columns.iter().filter(|c| is_null(**c as usize - 1)).count())
 }
 
-/// The same of a row with so many nulls among the key's columns.
+/// The same for a row with `nulls` nulls among the key's columns.
 pub(super) fn refers_with(constraint: &Constraint, nulls: usize) -> bool {
     let full = constraint.foreign_key.as_ref().is_some_and(|f| f.match_type == b'f');
     nulls == 0 || (full && nulls < constraint.columns.len())
@@ -47,7 +47,7 @@ impl Events {
         self.log.is_empty()
     }
 
-    /// Takes over what another writer of the statement has left.
+    /// Takes over the events that another writer of the statement has left.
     pub fn append(&mut self, ctx: &Evaluation, other: Events) -> Result<()> {
         self.log.append(ctx, other.log)
     }
@@ -84,8 +84,8 @@ impl Events {
         new: &[Datum],
         id: RowId,
     ) -> Result<()> {
-        // What refers to the row follows before it is asked whether what it refers to is there: of two tables that refer to each
-        // other, the other one has the new key then.
+        // Referencing rows are updated before the row's own references are checked: of two tables that refer to each other, the
+        // other one has the new key then.
         self.key_changed(ctx, target, old, Some(new))?;
         let mut changed = Vec::new();
         for (at, constraint) in target.references.iter().enumerate() {

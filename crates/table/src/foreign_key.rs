@@ -1,4 +1,4 @@
-//! Foreign keys: is the referenced row there, and what becomes of the rows that refer to one that goes.
+//! Foreign keys: checks that the referenced row exists, and acts on rows that refer to a deleted one.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::writer::{Above, TableWriter};
 use melba_expression::key::KeyPart;
 use melba_types::BATCH_ROWS;
 
-/// What an event does.
+/// The kinds of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Only a check: may be deferred.
@@ -94,7 +94,7 @@ pub(super) fn check_reference(
     loop {
         let Some(row) = runner.txn.index_find_snapshot(tree, &bytes)? else { return Err(not_present(runner)) };
         runner.txn.lock_row(referenced.tree, row, RowLockMode::ForKeyShare, Wait::Block)?;
-        // While we waited, the row may have gone or changed its key.
+        // During the wait, the row may have been deleted or changed its key.
         if runner.txn.index_find_latest(tree, &bytes)? == Some(row) {
             return Ok(());
         }
@@ -102,7 +102,7 @@ pub(super) fn check_reference(
     }
 }
 
-/// What is newer than the snapshot ends a transaction that keeps one.
+/// Rows newer than the snapshot make a transaction fail that keeps one.
 fn refuse_newer(runner: &Runner<'_>) -> Result<()> {
     if runner.txn.isolation() != Isolation::ReadCommitted {
         bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
@@ -125,8 +125,8 @@ pub(super) fn as_referenced(
     columns.map(|((from, to), value)| convert(runner, value, ty(&target.relation, *from), ty(referenced, *to))).collect()
 }
 
-/// Does what the constraint says for a referenced row that was deleted or whose key changed. Returns the events of the
-/// changes made.
+/// Performs the constraint's action for a referenced row that was deleted or whose key changed. Returns the events of the changes
+/// made.
 pub(super) fn follow(
     runner: &mut Runner<'_>,
     referenced: &Arc<TableTarget>,
@@ -332,7 +332,7 @@ fn change_referencing(
     writer.update(runner.ctx, row, &old, &mut changed)
 }
 
-/// A referencing row whose new key belongs into another partition goes there.
+/// Moves a referencing row whose new key belongs to another partition.
 fn move_referencing(
     runner: &mut Runner<'_>,
     writer: &mut TableWriter,

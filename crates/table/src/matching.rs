@@ -1,4 +1,4 @@
-//! Which partitions can have a row that satisfies tests of the partition key.
+//! Finds the partitions that can have a row which satisfies tests of the partition key.
 
 use melba_catalog::PartitionStrategy;
 use melba_fmgr::Session;
@@ -68,7 +68,7 @@ impl<V> Tests<V> {
     }
 }
 
-/// What is known of one column: an equality wins over bounds.
+/// Knowledge about one column: an equality wins over bounds.
 #[derive(Clone, Default)]
 struct Known {
     equal: Option<Datum>,
@@ -119,7 +119,7 @@ fn everything(map: &PartitionMap) -> Vec<Oid> {
     all
 }
 
-/// Tests that hold together; `others` are looked at by themselves.
+/// Tests that hold together; `others` are evaluated separately.
 fn joint(session: &dyn Session, map: &PartitionMap, direct: &[&KeyTest<Datum>], others: &[&Tests<Datum>]) -> Result<Vec<Oid>> {
     let width = map.key().columns.len();
     let mut known = vec![Known::default(); width];

@@ -1,4 +1,4 @@
-//! Where a part of a key comes from.
+//! The source of a part of a key.
 
 use melba_expression::Expression;
 

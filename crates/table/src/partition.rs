@@ -19,10 +19,10 @@ use super::part_source::PartSource;
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
 
-/// What a bound takes beside its bytes, about.
+/// The size of a bound beside its bytes, about.
 const BOUND_BYTES: usize = 128;
 
-/// What PostgreSQL seeds the hashes of partition keys with.
+/// PostgreSQL's seed for the hashes of partition keys.
 const HASH_SEED: u64 = 0x7A5B_2236_7996_DCFD;
 
 const BEFORE_VALUES: u8 = 0;
@@ -113,7 +113,7 @@ impl PartitionMap {
         let key = table.partition_key.as_ref();
         let key = key.ok_or_else(|| DbError::internal(format!("table \"{}\" is not partitioned", table.name)))?;
         let is_fixed = key.columns.iter().all(|c| KeyPart::new(catalog, c.ty, false, false).is_fixed());
-        // What other snapshots know is of use where keys are the same in all.
+        // Knowledge of other snapshots is usable where keys are the same in all.
         let family = catalog.family(table.oid).filter(|_| is_fixed);
         let derived = family.map_or_else(|| catalog.derived().clone(), |family| catalog.derived().at(family.number()));
         if let Some(map) = derived.get(table.oid, Derivation::Partitions) {
@@ -336,7 +336,7 @@ impl PartitionMap {
         self.bounds.get(&self.value_key(value)).map(|bound| bound.partition)
     }
 
-    /// Partitions that have values of their own in a list.
+    /// Partitions with their own values in a list.
     pub fn list_partitions(&self) -> impl Iterator<Item = (&[u8], Oid)> {
         let is_list = self.key.strategy == PartitionStrategy::List;
         self.bounds.iter().filter(move |_| is_list).map(|(key, bound)| (&key[..], bound.partition))

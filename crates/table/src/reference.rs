@@ -1,6 +1,6 @@
-//! Referencing rows: read again in batches, and what they refer to looked for.
+//! Referencing rows: read again in batches; their referenced rows are looked up.
 //!
-//! Invariant: of all rows that refer to nothing, the first one's error is raised, and of its foreign keys the first one's.
+//! Invariant: of all rows without a referenced row, the first one's error is raised, and of its foreign keys the first one's.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
 use melba_types::BATCH_ROWS;
 
-/// Rows that follow each other are read by a scan from so many on, fewer by their ids.
+/// At least this many consecutive rows are read by a scan, fewer by their ids.
 const SCAN_ROWS_MIN: u64 = 64;
-/// What a key in a hash table takes beyond its bytes, about.
+/// The size of a key in a hash table beyond its bytes, about.
 const KEY_OVERHEAD_BYTES: usize = 56;
-/// Keys are counted by so many bytes.
+/// Keys are counted in steps of this many bytes.
 const STEP_BYTES: usize = 64 << 10;
 
 /// Keys that were found, with their rows locked: as many as hash_mem allows, for they repeat in most loads.
@@ -50,7 +50,7 @@ impl CheckedKeys {
         self.by_constraint.entry(constraint).or_default().insert(key.to_vec());
     }
 
-    /// To be called when one of them may have gone.
+    /// To be called when one of them may have been deleted.
     pub fn clear(&mut self) {
         self.by_constraint.clear();
         self.bytes = 0;
@@ -63,7 +63,7 @@ struct Reference<'a> {
     constraint: &'a Constraint,
     /// Where its columns are among those that are read, and how equal values are told.
     parts: Vec<(usize, KeyPart)>,
-    /// The key looked for last, which is there.
+    /// The key found last.
     last: Vec<u8>,
     key: Vec<u8>,
 }
@@ -130,8 +130,8 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A scan reads what is in memory before what is in segments, and newer segments before older ones: so all of it is read,
-    /// for a row before one that refers to nothing may come later.
+    /// A scan reads memory before segments, and newer segments before older ones: so it is read to the end, because a row before
+    /// one without a referenced row may come later.
     fn by_scan(&mut self, rows: Rows) -> Result<()> {
         let target = self.target;
         let morsel = Morsel::range(rows.first, RowId(rows.first.0.saturating_add(rows.count)));

@@ -1,4 +1,4 @@
-//! Where a key is that a foreign key refers to: in a partitioned table, the partition that has rows with such a key.
+//! Finds the key that a foreign key refers to: in a partitioned table, the partition that has rows with such a key.
 
 use std::sync::Arc;
 

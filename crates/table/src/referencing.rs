@@ -1,4 +1,4 @@
-//! The foreign keys that refer to a table, each as one of a table that has rows: of a partitioned table every leaf has the key.
+//! The foreign keys that refer to a table, each as a key of a table that has rows: of a partitioned table every leaf has the key.
 
 use std::sync::Arc;
 

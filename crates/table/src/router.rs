@@ -1,4 +1,4 @@
-//! Rows are written to the partitions that they belong to.
+//! Writes rows to the partitions that they belong to.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) struct Router {
     written: Vec<i16>,
     /// As `TableTarget::updated`.
     updated: Vec<i16>,
-    /// Where the rows go that triggers of the root read.
+    /// The stores for rows that triggers of the root read.
     pub transitions: Option<Arc<Transitions>>,
     /// As `TableWriter`'s.
     pub row_checks: Arc<RowChecks>,
@@ -83,7 +83,7 @@ impl Router {
         Ok(writer)
     }
 
-    /// Events that triggers wait for go to `events`: of all partitions they come in the order of the rows.
+    /// Events for triggers are added to `events`: those of all partitions are in the order of the rows.
     pub fn insert(&mut self, ctx: &Evaluation, row: Vec<Datum>, events: &mut Events) -> Result<Option<Routed>> {
         let routing = self.routing.clone();
         let at = routing.route(ctx, &row)?;
@@ -99,7 +99,7 @@ impl Router {
         Ok(Some(Routed { row: leaf.columns.up(row), id, table: leaf.relation.oid }))
     }
 
-    /// The writer of the partition that a row goes to, and its columns.
+    /// The writer of the partition that a row belongs to, and its columns.
     pub fn site(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
         let routing = self.routing.clone();
         let leaf = routing.route(ctx, row)?;
@@ -170,7 +170,7 @@ impl Router {
         Some(std::mem::take(&mut writer.events))
     }
 
-    /// What the leaves have left to check.
+    /// The checks that are pending for the leaves.
     pub fn take_events(&mut self) -> Vec<Events> {
         self.writers.iter_mut().flatten().map(|w| std::mem::take(&mut w.events)).collect()
     }

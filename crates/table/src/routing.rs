@@ -1,4 +1,4 @@
-//! What leads from a partitioned table to the partition of a row.
+//! Finds the partition of a row of a partitioned table.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use super::target::{TableTarget, TargetBuilder};
 use melba_expression::Evaluation;
 use melba_expression::repeat;
 
-/// What leads from a partitioned table to its leaves; shared by the executions of a plan.
+/// The routing from a partitioned table to its leaves; shared by the executions of a plan.
 #[derive(Debug)]
 pub struct Routing {
     /// The root first.

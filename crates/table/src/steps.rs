@@ -1,5 +1,4 @@
-//! What happens around the writing of a row, whoever asks for it: the same steps for INSERT, UPDATE, DELETE, MERGE, COPY and
-//! the actions of foreign keys.
+//! The steps around the write of a row: the same for INSERT, UPDATE, DELETE, MERGE, COPY and the actions of foreign keys.
 //!
 //! ```text
 //! begin            BEFORE STATEMENT triggers
@@ -9,7 +8,7 @@
 //! end              AFTER STATEMENT triggers are noted
 //! ```
 //!
-//! A table without triggers takes no step more.
+//! A table without triggers has no additional step.
 
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ use super::trigger::{Change, Moment, Triggers};
 use super::writer::TableWriter;
 use melba_expression::Evaluation;
 
-/// What the triggers before a change have said.
+/// The result of the triggers before a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Before {
     /// Nothing has happened to the row.
@@ -37,7 +36,7 @@ pub enum Before {
 }
 
 impl TableWriter {
-    /// What the changes of the statement have in common.
+    /// The state that all changes of the statement share.
     pub fn changes(&mut self) -> Arc<StatementChanges> {
         self.changes.get_or_insert_default().clone()
     }
@@ -53,7 +52,7 @@ impl TableWriter {
         Some(triggers)
     }
 
-    /// Fires the triggers before the statement. `events`: what it may do.
+    /// Fires the triggers before the statement. `events`: its possible kinds of change.
     pub fn begin(&mut self, ctx: &Evaluation, events: i16) -> Result<()> {
         let mut begun = Vec::new();
         if let Some(triggers) = self.target.triggers.clone() {
@@ -164,7 +163,7 @@ impl TableWriter {
         }
     }
 
-    /// Triggers have changed a row that is locked for an update: what the lock is for, if a key changes that others may refer to.
+    /// Triggers have changed a row that is locked for an update: strengthens the lock, if a key changes that others may refer to.
     pub fn lock_for_changed_key(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &[Datum]) -> Result<()> {
         if self.changes_key(ctx, old, new)? {
             self.txn.lock_row_to_change(self.target.tree, id, RowLockMode::ForUpdate)?;
@@ -208,7 +207,7 @@ impl TableWriter {
         self.events.append(ctx, std::mem::take(&mut from.events))
     }
 
-    /// The same for a partition that a row has gone to.
+    /// The same for a partition that a row was routed to.
     pub fn gather_routed(&mut self, ctx: &Evaluation, partition: Oid) -> Result<()> {
         let events = self.router.as_mut().and_then(|router| router.take_triggered(partition));
         events.map_or(Ok(()), |events| self.events.append(ctx, events))

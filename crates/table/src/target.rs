@@ -1,4 +1,4 @@
-//! What writing to a table needs to know of it, compiled.
+//! A table compiled for writing.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -46,9 +46,9 @@ pub struct TableTarget {
     pub references: Vec<Arc<Constraint>>,
     /// Foreign keys of others (or its own) that refer to this table (`referencing`).
     pub referenced_by: Vec<Arc<Constraint>>,
-    /// Of a partition: what its rows must satisfy to be in it, and in the partitions that it is in.
+    /// Of a partition: its bound, and those of the partitions that contain it, which its rows must satisfy.
     pub partition: Vec<PartitionCheck>,
-    /// Of a partitioned table, whose own tree is none: where its rows go.
+    /// Of a partitioned table, which has no tree: the routing of its rows.
     pub routing: Option<Arc<Routing>>,
     pub triggers: Option<Arc<Triggers>>,
     /// Attribute numbers of columns that the statement writes, whose values its user knows.
@@ -321,7 +321,7 @@ impl TargetBuilder<'_> {
         Ok(Some(Arc::new(Triggers::new(relation, all))))
     }
 
-    /// What the rows of a partition satisfy, its own bound first.
+    /// The bounds that the rows of a partition satisfy, its own first.
     fn partition_checks(&self, relation: &Arc<Relation>) -> Result<Vec<PartitionCheck>> {
         let mut checks = Vec::new();
         let mut partition = relation;
@@ -391,7 +391,7 @@ impl TargetBuilder<'_> {
         }
     }
 
-    /// What a generated column is computed by.
+    /// The expression of a generated column.
     pub fn generation(&self, relation: &Arc<Relation>, column: usize) -> Result<Expr> {
         let text = relation.columns[column].default.as_ref();
         let text = text.ok_or_else(|| DbError::internal("a generated column without its expression"))?;
@@ -410,7 +410,7 @@ impl TargetBuilder<'_> {
         self.with_context(relation, |context| analyze_stored_expression(context, text, Some(relation), expected))
     }
 
-    /// What analyzes the texts that the catalog keeps of a table.
+    /// Runs `f` with a context that analyzes the texts in the catalog about a table.
     fn with_context<T>(&self, relation: &Relation, f: impl FnOnce(&Context<'_>) -> Result<T>) -> Result<T> {
         f(&Context {
             catalog: self.catalog,

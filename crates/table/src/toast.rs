@@ -5,9 +5,9 @@
 //! longer than a page, MAIN ones are moved out too.
 //!
 //! Invariants:
-//! 1. A row's pointers are to its own table's toast tree. A pointer to another is followed and its value stored anew, as it is
-//!    compressed.
-//! 2. What an update replaces is removed from the toast tree, and what it does not touch stays where it is.
+//! 1. A row's pointers are to its own table's toast tree. A pointer to another is followed and its value stored again, in its
+//!    compressed form.
+//! 2. Values that an update replaces are removed from the toast tree; values that it does not touch stay in place.
 
 mod chunks;
 mod former;
@@ -25,14 +25,14 @@ use size::{ColumnShape, TUPLE_TARGET};
 
 use melba_expression::Evaluation;
 
-/// What a table's definition says of its rows' forms.
+/// The table's definition of its rows' forms.
 #[derive(Debug)]
 pub struct ToastTarget {
     /// The toast tree.
     pub tree: TreeId,
     pub columns: Vec<ToastColumn>,
     shapes: Vec<ColumnShape>,
-    /// What rows are brought down to.
+    /// The size to which rows are reduced.
     tuple_target: usize,
     /// Some column can hold long values.
     any: bool,

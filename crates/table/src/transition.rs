@@ -1,7 +1,7 @@
 //! The rows that one statement changes, before and after, for triggers that name them (REFERENCING).
 //!
-//! Rows have the columns of the table that the statement names, also those of its partitions and children. Of rows that one
-//! statement inserts, updates and deletes there are different ones.
+//! Rows have the columns of the table that the statement names, also rows of its partitions and children. Inserted, updated and
+//! deleted rows of one statement are kept separately.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ struct Rows {
     waiting: Vec<Datum>,
 }
 
-/// What a statement's triggers want of its rows.
+/// The row stores that a statement's triggers need.
 pub struct Transitions {
     inserted: Option<Arc<ChangedRows>>,
     /// Before and after.
@@ -66,7 +66,7 @@ impl Transitions {
         is_any.then(|| Arc::new(all))
     }
 
-    /// What is deleted and inserted from now on is an UPDATE's, or is not.
+    /// Sets whether later deletions and insertions are part of an UPDATE.
     pub fn set_moving(&self, moving: bool) {
         self.moving.store(moving, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The triggers of a table: which of them fire for a change, and the rows that they are shown.
+//! The triggers of a table: selects those that fire for a change, and the rows that they see.
 //!
 //! Invariants:
 //! 1. Triggers fire in the order of their names.
@@ -17,7 +17,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Record, Result};
 
 use super::transition::{ChangedRows, Transitions};
 
-/// When triggers fire, and for what.
+/// The moments and events of triggers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moment {
     BeforeRow,
@@ -246,7 +246,7 @@ impl Triggers {
         Ok(true)
     }
 
-    /// Puts what a trigger has changed into the row; values that it left alone keep their stored form.
+    /// Puts a trigger's changes into the row; values that it did not change keep their stored form.
     fn take_over(&self, row: &mut [Datum], shown: &[Datum], given: &[Datum]) {
         for ((at, shown), given) in self.live.iter().zip(shown).zip(given) {
             let is_left = matches!(row[*at], Datum::Stored(_)) && same_long_value(shown, given);

@@ -1,4 +1,4 @@
-//! Writing rows: constraints, the table's tree, its indexes.
+//! Writes rows: constraints, the table's tree, its indexes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct TableWriter {
     pub(super) key: Vec<u8>,
     old_key: Vec<u8>,
     pub(super) rows: Rows,
-    /// What must be checked or done once the statement's own changes are made.
+    /// Checks and actions that follow the statement's own changes.
     pub events: Events,
     /// Of a partition whose rows come from a table above, and so are known to be in its bounds.
     pub routed: bool,
@@ -52,11 +52,11 @@ pub struct TableWriter {
     pub updated: Vec<i16>,
     /// Rows that a trigger has kept from being inserted, of those handed in.
     pub skipped: u64,
-    /// Where the rows go that triggers of the statement's table read.
+    /// The stores for rows that triggers of the statement's table read.
     pub transitions: Option<Arc<Transitions>>,
-    /// What the statement demands of rows.
+    /// The statement's conditions on rows.
     pub row_checks: Arc<RowChecks>,
-    /// As what new rows are checked: an UPDATE moves rows between partitions.
+    /// The kind of check for new rows: an UPDATE moves rows between partitions.
     pub new_rows: RowCheckKind,
     /// Of the statement, once triggers ask for it.
     pub changes: Option<Arc<StatementChanges>>,
@@ -126,7 +126,7 @@ impl TableWriter {
         self.insert_checked(ctx, row).map(Some)
     }
 
-    /// Fills in the generated columns of a row that comes after `before_insert`, and checks the row by itself.
+    /// Fills in the generated columns of a row from `before_insert`, and checks that row.
     ///
     /// # Errors
     /// 23502, 23514.
@@ -134,7 +134,7 @@ impl TableWriter {
         self.prepare(ctx, &self.target.clone(), row, self.new_rows)
     }
 
-    /// Inserts a row that `check_new` has looked at.
+    /// Inserts a row that `check_new` has checked.
     ///
     /// # Errors
     /// 23505.
@@ -146,7 +146,7 @@ impl TableWriter {
         Ok(id)
     }
 
-    /// `insert` of a partitioned table: the row as it is in the partition that it has gone to.
+    /// `insert` of a partitioned table: the row as it is in its partition.
     pub fn insert_routed(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Option<Routed>> {
         self.check_in_partition(ctx, &row)?;
         match &mut self.router {
@@ -198,7 +198,7 @@ impl TableWriter {
         self.former.encode(ctx, &target.toast, &target.layout, row, old, &mut self.row)
     }
 
-    /// Enters a new row into the indexes, and notes what must be checked.
+    /// Enters a new row into the indexes, and notes the checks that must follow.
     fn inserted(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
         let row = &*target.with_plain_keys(ctx, row)?;
         for index in &target.indexes {
@@ -280,7 +280,7 @@ impl TableWriter {
         self.after_row(ctx, DELETE, Some(old), None)
     }
 
-    /// The same for a row that goes to another partition of `root`, whose writer is told by `moved`.
+    /// The same for a row that moves to another partition of `root`, whose writer is told by `moved`.
     ///
     /// # Errors
     /// 0A000 when a foreign key refers to a table in between.
@@ -293,7 +293,7 @@ impl TableWriter {
         self.after_row(ctx, DELETE, Some(old), None)
     }
 
-    /// A row of this partitioned table has gone to another partition, or a trigger has kept it from getting there.
+    /// A row of this partitioned table has moved to another partition, or a trigger has prevented that.
     pub fn moved(&mut self, ctx: &Evaluation, old: &[Datum], new: Option<&[Datum]>) -> Result<()> {
         let target = self.target.clone();
         if target.referenced_by.is_empty() {
@@ -374,7 +374,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Fills in stored generated columns and checks the row by itself. Virtual columns are null afterwards.
+    /// Fills in stored generated columns and checks the row. Virtual columns are null afterwards.
     pub(super) fn prepare(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum], kind: RowCheckKind) -> Result<()> {
         self.generate(ctx, target, row)?;
         self.check_row(ctx, kind, row)?;

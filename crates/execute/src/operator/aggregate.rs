@@ -2,7 +2,7 @@
 //!
 //! The input is taken in passes. A pass collects groups until they fill their memory; from then on rows of groups that it does
 //! not have are split into files by their key, and each file is a later pass. So all rows of a group are in one pass, in their
-//! order. A team makes several later passes at a time, and splits all rows first when many groups of few rows are expected
+//! order. A team runs several later passes at a time, and splits all rows first when many groups of few rows are expected
 //! (`scatter`).
 
 mod by_codes;

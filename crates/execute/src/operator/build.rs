@@ -1,4 +1,4 @@
-//! From plan nodes to operators: the one place that knows them all.
+//! Builds operators from plan nodes: the only place that knows all operators.
 
 use melba_types::{Result, limits};
 

@@ -44,7 +44,7 @@ impl Operator for CteScanOp {
     }
 }
 
-/// Reads what the last round of a recursive union added.
+/// Reads the rows that the last round of a recursive union added.
 pub(super) struct WorkTableScanOp {
     table: usize,
     place: Place,
@@ -72,7 +72,7 @@ pub(super) struct RecursiveUnionOp {
     base: Box<dyn Operator>,
     recursive: Box<dyn Operator>,
     in_base: bool,
-    /// What this round has added.
+    /// The rows that this round has added.
     added: Option<Store>,
     /// UNION: the keys of all rows so far. Every round asks for any of them, so they stay in memory.
     seen: HashSet<Box<[u8]>>,

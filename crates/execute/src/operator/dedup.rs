@@ -1,5 +1,5 @@
-//! Rows with distinct keys, whatever number of them: the keys seen are kept as long as they fit; rows with other keys are then
-//! split by key into files, and each file is a later pass.
+//! Rows with distinct keys, in any number: the keys seen are kept as long as they fit; rows with other keys are then split by key
+//! into files, and each file is a later pass.
 
 use hashbrown::HashSet;
 use melba_engine::Held;

@@ -1,5 +1,5 @@
-//! Conditions of a scan that are decided by a column's dictionary, or by the few values that it can have: they are evaluated once
-//! an entry in place of once a row.
+//! Scan conditions on a column with a dictionary or few possible values: they are evaluated once per entry instead of once per
+//! row.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use melba_types::{Batch, Column, ColumnData, Datum, Result};
 /// The conditions of a scan.
 pub(super) struct Conditions {
     by_entries: Vec<ByEntries>,
-    /// What was not decided of the last piece, and the columns that it reads.
+    /// The undecided conditions of the last piece, and the columns that they read.
     left: Vec<Expression>,
     columns_of_left: Vec<usize>,
     /// By column of `by_entries`: whether it was decided.
@@ -26,7 +26,7 @@ struct ByEntries {
     known: Option<Known>,
 }
 
-/// What is known of some entries.
+/// The results for some entries.
 struct Known {
     entries: Arc<Column>,
     /// Whether each entry passes, and then whether NULL does; `None`: one of them fails, which says nothing of the rows.
@@ -96,7 +96,7 @@ impl ByEntries {
     fn decide(&mut self, width: usize, ctx: &Evaluation, piece: &mut ScanPiece<'_>) -> Result<bool> {
         let Some(coded) = piece.coded(self.column)? else { return Ok(false) };
         if !self.known.as_ref().is_some_and(|known| Arc::ptr_eq(&known.entries, &coded.entries)) {
-            // An entry that fails may be of rows that nobody sees, or that another condition leaves out.
+            // A failing entry may be of rows that no view sees, or that another condition excludes.
             let passes = self.ask(width, ctx, &coded.entries).ok();
             self.known = Some(Known { entries: coded.entries.clone(), passes });
         }

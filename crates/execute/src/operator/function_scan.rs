@@ -18,7 +18,7 @@ pub(super) struct RowIter {
     types: Vec<Oid>,
     catalog: Arc<Catalog>,
     spread: bool,
-    /// What several columns are as one value.
+    /// The row type of several columns as one value.
     shape: Option<RowShape>,
 }
 

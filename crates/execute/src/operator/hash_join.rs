@@ -1,8 +1,8 @@
 //! Hash joins: the right side is read into a table by key, the left side probes it.
 //!
-//! A right side that does not fit is split by the hash of its key, and the left side likewise; each pair of parts is then a
-//! join of its own. A part that splitting does not make smaller (one key has too many rows) is joined in several rounds: a table
-//! of as many rows as fit, probed by all left rows of the part, then the next.
+//! A right side that does not fit is split by the hash of its key, and the left side likewise; each pair of parts is then joined
+//! separately. A part that splitting does not make smaller (one key has too many rows) is joined in several rounds: a table of as
+//! many rows as fit, probed by all left rows of the part, then the next.
 
 mod probe;
 mod row_table;
@@ -31,7 +31,7 @@ pub(super) use self::probe::join_rows;
 /// Rows are split by hash at most so often.
 const LEVELS_MAX: u32 = 4;
 
-/// Keys are looked at for NULLs as long as one of so many is NULL.
+/// Keys are checked for NULLs as long as at least 1/NULLS_SHARE of them are NULL.
 const NULLS_SHARE: usize = 8;
 
 /// Where the rows of one side come from.
@@ -52,7 +52,7 @@ pub(super) struct HashJoinOp {
     node: Arc<HashJoinNode>,
     left: Box<dyn Operator>,
     right: Box<dyn Operator>,
-    /// What is being joined.
+    /// The two sides of the join.
     sides: (Side, Side),
     level: u32,
     stage: Stage,
@@ -221,7 +221,7 @@ impl HashJoinOp {
         self.begin_probe(ctx, rows, held)
     }
 
-    /// Has a team read the right rows, as far as they are worth it and fit; whether all of them are there.
+    /// Lets a team read the right rows, if that pays and they fit; whether all of them were read.
     fn gather(&mut self, ctx: &ExecContext, rows: &mut Batch, held: &mut Held) -> Result<bool> {
         let node = self.node.clone();
         let row_bytes = Built::table_bytes(1);
@@ -239,7 +239,7 @@ impl HashJoinOp {
         Ok(true)
     }
 
-    /// Makes the table of some right rows; what is next.
+    /// Builds the table from some right rows; returns the next stage.
     fn begin_probe(&mut self, ctx: &ExecContext, rows: Batch, held: Held) -> Result<Stage> {
         let node = self.node.clone();
         if node.join == JoinType::NotIn && matches!(self.sides.1, Side::Input) {
@@ -291,7 +291,7 @@ impl HashJoinOp {
         Ok(())
     }
 
-    /// Splits both sides; `rows` and `more` are what was read of the right one.
+    /// Splits both sides; `rows` and `more` were already read from the right one.
     fn split(&mut self, ctx: &ExecContext, rows: Batch, more: Batch) -> Result<Stage> {
         let node = self.node.clone();
         let resources = ctx.resources();
@@ -367,7 +367,7 @@ impl HashJoinOp {
         Ok(Some(out))
     }
 
-    /// The left side has ended, or the member's part of it: what is next.
+    /// The left side has ended, or the member's part of it: returns the next stage.
     fn end_left(&mut self, ctx: &ExecContext) -> Stage {
         if let (Some(shared), Some(team), true) = (&self.shared, ctx.team(), self.node.join.gives_right_last()) {
             match shared.end_part(&self.matched, team.count()) {
@@ -380,7 +380,7 @@ impl HashJoinOp {
         Stage::Built
     }
 
-    /// Rows of the table with a partner, or without one; then whatever comes next.
+    /// Rows of the table with a partner, or without one; then the next stage.
     fn built_stage(&mut self) -> Option<Batch> {
         let join = self.node.join;
         if join.gives_right_last()

@@ -1,4 +1,4 @@
-//! Index scans: key ranges computed from the parameters of the moment, row ids, then rows fetched in batches.
+//! Index scans: key ranges computed from the current parameters, row ids, then rows fetched in batches.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -376,7 +376,7 @@ mod tests {
             range(b"x", b"y", false),
             range(b"w", b"\xff", true),
         ]);
-        // What begins with d is in [b, d], so that [dz, e) adds nothing.
+        // Keys that begin with d are in [b, d], so that [dz, e) adds nothing.
         let expected = [range(b"a", b"d", true), range(b"k", b"m", false), range(b"m", b"m", true), range(b"w", b"\xff", true)];
         assert_eq!(joined, expected);
         let (empty, within) = (range(b"z", b"a", false), range(b"c", b"b", false));

@@ -9,7 +9,7 @@ use crate::{ExecContext, Operator};
 use melba_plan::node::LimitNode;
 use melba_types::BATCH_ROWS;
 
-/// Rows that are passed over before a cancel is looked for.
+/// Rows that are skipped between two checks for a cancel.
 const SKIPPED_AT_A_TIME: usize = 1 << 16;
 
 pub(super) struct LimitOp {

@@ -1,4 +1,4 @@
-//! Row locks, and what READ COMMITTED does when a row changed while its lock was waited for.
+//! Row locks, and the behaviour of READ COMMITTED when a row changed during the wait for its lock.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use melba_expression::key::same;
 use melba_plan::node::{LockRowsNode, LockedTable, Recheck, RowLock, TableSource};
 use melba_tree::{LockStrength, LockWait};
 
-/// What became of a row whose lock was taken.
+/// The state of a row whose lock was taken.
 pub(crate) enum Relock {
     /// As the statement's view shows it.
     Unchanged,
@@ -32,12 +32,12 @@ pub(crate) fn mode_of(strength: LockStrength) -> RowLockMode {
     }
 }
 
-/// What to lock rows for.
+/// The purpose of row locks.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'a> {
-    /// They will be changed: what errors say was to become of them.
+    /// They will be changed: the verb that errors use for the change.
     Change(&'static str),
-    /// FOR UPDATE and its kin: how to wait, and the columns of the table's unique keys.
+    /// FOR UPDATE and similar clauses: how to wait, and the columns of the table's unique keys.
     Lock(LockWait, &'a [usize]),
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn lock_and_recheck(
     if latest.csn <= view.csn {
         return Ok(if latest.row.is_some() { Relock::Unchanged } else { Relock::Skip });
     }
-    // FOR KEY SHARE goes with changes that leave the keys alone, also with those made since: the old version will do.
+    // FOR KEY SHARE is compatible with changes that leave the keys alone, also with those made since: the old version will do.
     if mode == RowLockMode::ForKeyShare
         && let Some(new) = &latest.row
         && let Some(old) = transaction.get(view, source.tree, id)?
@@ -97,7 +97,7 @@ pub(crate) fn lock_and_recheck(
     Ok(Relock::Changed(source_row(ctx, source, projected, id)?))
 }
 
-/// FOR UPDATE and its kin; false: the row is to be skipped.
+/// FOR UPDATE and similar clauses; false: the row is to be skipped.
 fn lock_row(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMode, wait: LockWait) -> Result<bool> {
     let engine_wait = match wait {
         LockWait::Block => Wait::Block,
@@ -169,7 +169,7 @@ impl LockRowsOp {
         Ok(LockRowsOp { node, input, pending: Pending::default() })
     }
 
-    /// Locks what a row refers to; the row as it is now, or `None` when it is not to be returned.
+    /// Locks the table rows of a row; returns the row as it is now, or `None` when it is not to be returned.
     fn lock(&self, ctx: &ExecContext, batch: &Batch, i: usize) -> Result<Option<Option<Vec<Datum>>>> {
         let mut changed: Option<Vec<Datum>> = None;
         for lock in &self.node.locks {

@@ -1,10 +1,11 @@
-//! A number for each key that does not fit a word: of its group, or of the first row that has it. The keys lie end to end, not in a box each.
+//! A number for each key that does not fit a word: of its group, or of the first row that has it. The keys lie end to end, not in
+//! separate boxes.
 
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// What a key takes beside its bytes: its hash, its end, its number, and its place in the table with what that has to spare.
+/// The size of a key beside its bytes: its hash, its end, its number, and its place in the table with the table's free places.
 const KEY_BYTES: usize = 32;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What an operator is; the operators, one module a family.
+//! The operator trait; the operators, one module per family.
 
 mod aggregate;
 mod build;
@@ -36,7 +36,7 @@ pub(crate) use pending::{Pending, give};
 use crate::ExecContext;
 use crate::team::BuiltTables;
 
-/// Counts scans of a tree, and rows that they gave, for pg_stat_user_tables and its kin.
+/// Counts scans of a tree, and the rows that they returned, for pg_stat_user_tables and similar views.
 #[inline]
 fn note_scan(ctx: &ExecContext, tree: TreeId, scans: u64, rows: usize) {
     ctx.transaction().session().note_scans(tree, ScanCounts { scans, rows: rows as u64 });
@@ -46,12 +46,12 @@ fn note_scan(ctx: &ExecContext, tree: TreeId, scans: u64, rows: usize) {
 pub(crate) trait Operator: Send {
     /// The next rows: at least one and at most `limit`, `None` when there are no more.
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>>;
-    /// The next row by itself, from operators that find one row rather than many; `None`: ask for batches.
+    /// The next single row, from operators that find one row rather than many; `None`: ask for batches.
     fn next_row(&mut self, _ctx: &ExecContext) -> Option<Result<Option<Vec<Datum>>>> {
         None
     }
-    /// Passes over rows that nobody will look at, at most `limit`, as far as they need not be made for that; how many. No more are left to
-    /// pass over so when it is 0.
+    /// Skips at most `limit` rows that no operator will read, as far as that is possible without making them; returns how many.
+    /// 0: no more can be skipped this way.
     fn skip(&mut self, _ctx: &ExecContext, _limit: usize) -> Result<usize> {
         Ok(0)
     }

@@ -116,7 +116,7 @@ impl NestedLoopOp {
         if self.node.conditions.is_empty() {
             return Ok((join_rows(&self.batch, &lefts(right.rows), right, &all), all));
         }
-        // Only what the conditions read is put together for the rows that they leave out.
+        // For excluded rows only the columns that the conditions read are put together.
         let width = self.batch.columns.len();
         let unread = || Column::new(ColumnData::Bool(Vec::new()));
         let mut columns: Vec<Column> = Vec::with_capacity(width + right.columns.len());

@@ -1,5 +1,5 @@
-//! The rows before an error. Batches are evaluated a column at a time, so a row that fails takes those before it with it; clients
-//! see those from PostgreSQL, and so they are evaluated again without it.
+//! The rows before an error. Batches are evaluated a column at a time, so a row that fails hides the rows before it; clients of
+//! PostgreSQL get those, so they are evaluated again without it.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use crate::ExecContext;
 use melba_expression::Expression;
 use melba_expression::filter;
 
-/// What the rows before the first failing one give, if there are any, and the error of that one. `evaluate` takes a range of the
-/// `rows`; `error` is what all of them gave. Errors that no row is to blame for are left as they are.
+/// The results of the rows before the first failing one, if there are any, and its error. `evaluate` takes a range of the `rows`;
+/// `error` is the error of all of them. Errors that no row causes are returned unchanged.
 pub(super) fn rows_before<T>(
     rows: usize,
     error: DbError,
@@ -36,7 +36,7 @@ pub(super) fn rows_before<T>(
     (before, first)
 }
 
-/// The rows of a batch that pass conditions. When one of the rows fails: what passes before it, and the error, which is to follow.
+/// The rows of a batch that pass conditions. When one of the rows fails: the rows before it that pass, and the error, which is to follow.
 pub(super) fn passing(conditions: &[Expression], ctx: &ExecContext, batch: Batch) -> Result<(Option<Batch>, Option<DbError>)> {
     let (kept, failed) = passing_rows(conditions, ctx, &batch)?;
     let batch = match kept {

@@ -1,4 +1,4 @@
-//! A batch that is given out in pieces.
+//! A batch that is returned in pieces.
 
 use melba_types::{Batch, Column, Kind};
 
@@ -58,7 +58,7 @@ pub(crate) fn give(pending: &mut Pending, batch: Batch, limit: usize) -> Option<
     pending.take(limit)
 }
 
-/// As `give`, for what a scan has read: no more rows than may be expanded together.
+/// Like `give`, for rows of a scan: no more rows than may be expanded together.
 pub(crate) fn give_scanned(pending: &mut Pending, batch: Batch, limit: usize) -> Option<Batch> {
     if !batch.is_stored() {
         return give(pending, batch, limit);

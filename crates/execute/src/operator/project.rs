@@ -135,7 +135,7 @@ pub(super) struct ProjectSetOp {
     batch: Batch,
     /// The next row of the batch; the one before it is running while `active`.
     at: usize,
-    /// The running row, with the columns that are read, and what it takes.
+    /// The running row, with the columns that are read, and its size.
     row: Vec<Datum>,
     row_bytes: usize,
     running: Vec<Option<RowIter>>,

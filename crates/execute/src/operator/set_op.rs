@@ -73,7 +73,7 @@ impl Operator for DistinctOp {
                 }
             };
             let keys_of = |batch: &Batch| row_keys(batch, self.node.columns.iter().copied(), &self.node.parts);
-            // Rows go on as they are stored.
+            // Rows are passed on in stored form.
             let keys = match batch.is_stored() {
                 true => keys_of(&ctx.expand_batch(batch.clone(), &self.node.input.kinds)?),
                 false => keys_of(&batch),
@@ -136,7 +136,7 @@ impl Operator for AppendOp {
 /// INTERSECT and EXCEPT: how often each row is on the right decides how often it passes from the left.
 ///
 /// Keys of the right side that do not fit are split by hash with their counts, and so is the left side: each pair of parts is
-/// answered by itself.
+/// processed separately.
 pub(super) struct SetOpOp {
     node: Arc<SetOpNode>,
     left: Box<dyn Operator>,
@@ -145,7 +145,7 @@ pub(super) struct SetOpOp {
     run: Option<RunReader>,
     counts: Option<HashMap<Box<[u8]>, usize>>,
     held: Option<Held>,
-    /// Without ALL: what passes, once; and the rows of its later passes.
+    /// Without ALL: each passing row once; and the rows of its later passes.
     dedup: Dedup,
     passed: Option<RunReader>,
     work: Vec<Work>,
@@ -289,7 +289,7 @@ impl SetOpOp {
         Ok(if kept.len() < batch.rows { batch.take(&kept) } else { batch })
     }
 
-    /// After the last row of a pass: what comes next; false when nothing does.
+    /// After the last row of a pass: begins the next one; false when there is none.
     fn next_pass(&mut self, ctx: &ExecContext) -> Result<bool> {
         if !self.node.all {
             self.passed = self.dedup.next_pass()?;
@@ -305,7 +305,7 @@ impl SetOpOp {
     }
 }
 
-/// Keys of right rows, and how often each is there.
+/// Keys of right rows, and how often each occurs.
 #[derive(Default)]
 struct Counted {
     keys: ByteStrings,
@@ -325,7 +325,7 @@ impl Counted {
         to.push(Batch { columns, rows }, &parts)
     }
 
-    /// What `split` wrote.
+    /// Reads rows that `split` wrote.
     fn read(batch: Batch) -> Result<Counted> {
         let mut columns = batch.columns.into_iter().map(|c| c.data);
         match (columns.next(), columns.next()) {

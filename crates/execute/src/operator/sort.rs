@@ -1,5 +1,5 @@
-//! Sorting: keys are encoded to bytes once and compared as bytes. What does not fit is sorted in runs (`spill::Sorter`). Each member of
-//! a team collects its part of the input; then the members sort all of it, each ranges of keys.
+//! Sorting: keys are encoded to bytes once and compared as bytes. Rows that do not fit are sorted in runs (`spill::Sorter`). Each
+//! member of a team collects its part of the input; then the members sort all of it, each some ranges of keys.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl SortOp {
     }
 }
 
-/// The threads that sort what was collected.
+/// The threads that sort the collected rows.
 struct Members<'a> {
     ctx: &'a ExecContext<'a>,
     node: &'a SortNode,
@@ -117,7 +117,7 @@ impl Threads for Members<'_> {
     }
 }
 
-/// What one thread collects of the input.
+/// One thread's part of the input.
 struct Collector<'a> {
     node: &'a SortNode,
     sorter: Sorter,
@@ -139,7 +139,7 @@ struct Top<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// `heap`: only so many rows are wanted, at least one.
+    /// `heap`: only this many rows are wanted, at least one.
     fn new(
         node: &'a SortNode,
         ctx: &ExecContext,
@@ -167,7 +167,7 @@ impl<'a> Collector<'a> {
             Some(top) => {
                 top.push(batch, &keys);
                 if top.bytes > ctx.resources().work_bytes {
-                    // The sorter keeps them in files; what is not among the least is still left out.
+                    // The sorter keeps them in files; rows that are not among the least are still excluded.
                     top.is_over = true;
                     self.sorter.push(std::mem::take(&mut top.all), std::mem::take(&mut top.keys))?;
                 }
@@ -227,7 +227,7 @@ impl Top<'_> {
         self.heap.extend(live.into_iter().enumerate().map(|(i, (key, _))| (key, i)));
     }
 
-    /// Hands further rows to the sorter, but for those behind the last that was wanted.
+    /// Passes further rows to the sorter, without those behind the last wanted one.
     fn pass(&self, batch: Batch, keys: &ByteStrings, sorter: &mut Sorter) -> Result<()> {
         let worst = self.heap.peek().filter(|_| self.heap.len() == self.count).map(|(key, _)| &key[..]);
         let kept: Vec<u32> = (0..batch.rows as u32).filter(|i| worst.is_none_or(|worst| keys.get(*i as usize) < worst)).collect();

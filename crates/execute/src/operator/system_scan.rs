@@ -1,7 +1,7 @@
 //! Scans of system relations, whose rows are computed from the catalog, and of sequences.
 //!
-//! What conditions and join filters read is computed first, for all rows, and the other columns for those that pass. The catalog's
-//! snapshot does not change in between, so both times the rows come in one order.
+//! The columns that conditions and join filters read are computed first, for all rows, and the other columns for the rows that
+//! pass. The catalog's snapshot does not change in between, so the rows come in the same order both times.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{ExecContext, Operator};
 use melba_expression::{Expression, filter};
 use melba_plan::node::{ScanOutput, SystemScanNode};
 
-/// Up to so many rows are computed whole: reading some columns first pays for more.
+/// Up to this many rows are computed whole: reading some columns first pays for more.
 const WHOLE_ROWS_MAX: f64 = 100.0;
 /// Rows are found by single values as long as these are expected to find no more than this share of them.
 const FOUND_SHARE_MAX: f64 = 0.25;
@@ -34,7 +34,7 @@ pub(super) struct SystemScanOp {
     started: bool,
 }
 
-/// What a scan finds rows by.
+/// The values by which a scan finds rows.
 struct Sought {
     filters: Vec<EqFilter>,
     any_of: Option<(usize, Vec<Datum>)>,
@@ -155,7 +155,7 @@ impl SystemScanOp {
         for from in (0..batch.rows).step_by(BATCH_ROWS) {
             ctx.check_interrupt()?;
             let mut rows: Vec<u32> = (from as u32..(from + BATCH_ROWS).min(batch.rows) as u32).collect();
-            // Conditions are looked at before join filters, so that their errors stay.
+            // Conditions are checked before join filters, so that their errors are still raised.
             if !self.node.filter.is_empty() {
                 let columns = first.iter().map(|output| batch.columns[*output].take(&rows)).collect();
                 let part = Batch { columns: self.spread(&first, columns), rows: rows.len() };

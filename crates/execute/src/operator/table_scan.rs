@@ -21,7 +21,7 @@ const JUDGED_ROWS: usize = 8192;
 
 /// Longer lists are not asked of zone maps.
 const ZONE_VALUES_MAX: usize = 4096;
-/// So few keys of a join filter are looked up in the filters of chunks, one by one.
+/// At most this many keys of a join filter are looked up in the filters of chunks, one by one.
 const FILTER_KEYS_MAX: usize = 32;
 
 pub(super) struct TableScanOp {
@@ -109,7 +109,7 @@ impl TableScanOp {
     }
 }
 
-/// What a join's filter says of the values of a row group: between which they must lie, and one of which they must have.
+/// A join filter's limits for the values of a row group: their bounds, and keys of which they must have one.
 fn zones_of(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate> {
     let value = |key: i64| match kind {
         Kind::Int2 => i16::try_from(key).ok().map(Datum::Int2),

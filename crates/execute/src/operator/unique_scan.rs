@@ -1,4 +1,4 @@
-//! Index scans by the whole key of a unique index: one row at most, so nothing of a scan is set up.
+//! Index scans by the whole key of a unique index: one row at most, so no scan is set up.
 
 use std::sync::Arc;
 

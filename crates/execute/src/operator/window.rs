@@ -1,7 +1,7 @@
 //! Window functions over an input sorted by partition and order columns.
 //!
-//! Rows are gathered until their memory is full; whole partitions among them are computed and given out. A partition that does
-//! not fit alone is kept in files: its rows, what the functions read of them, and the results of each function.
+//! Rows are gathered until their memory is full; whole partitions among them are computed and returned. A partition that does not
+//! fit alone is kept in files: its rows, the columns that the functions read of them, and the results of each function.
 
 mod frame;
 mod pages;
@@ -45,7 +45,7 @@ struct Large {
     place: Place,
 }
 
-/// Columns of what the functions read: arguments, function by function; FILTER's answers; the order key; the order value.
+/// The columns that the functions read: arguments, function by function; FILTER's results; the order key; the order value.
 #[derive(Default)]
 struct Layout {
     arguments: Vec<Range<usize>>,
@@ -71,7 +71,7 @@ impl Layout {
         layout
     }
 
-    /// What the functions read of some rows.
+    /// The columns of some rows that the functions read.
     fn read(node: &WindowNode, ctx: &ExecContext, rows: &Batch) -> Result<Batch> {
         let mut columns = Vec::new();
         for function in &node.functions {

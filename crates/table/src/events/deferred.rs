@@ -1,6 +1,6 @@
-//! The events that a transaction keeps for its end, and which constraints it defers.
+//! The events that a transaction defers to its end, and which constraints it defers.
 //!
-//! Invariant: after a rollback to a savepoint there are the events that there were, also those that SET CONSTRAINTS has run since.
+//! Invariant: a rollback to a savepoint restores the events of that time, also those that SET CONSTRAINTS has run since.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct DeferredEvents {
 #[derive(Default)]
 struct Deferred {
     log: EventLog,
-    /// What the log was before each time that SET CONSTRAINTS ran events.
+    /// The log before each time that SET CONSTRAINTS ran events.
     past: Vec<EventLog>,
     modes: Modes,
 }
@@ -35,7 +35,7 @@ struct Modes {
     each: HashMap<Oid, bool>,
 }
 
-/// What a savepoint goes back to.
+/// The position to which a rollback to a savepoint returns.
 pub struct DeferredPosition {
     past: usize,
     len: u64,
@@ -58,7 +58,7 @@ impl DeferredEvents {
         DeferredPosition { past: state.past.len(), len: state.log.len(), modes: state.modes.clone() }
     }
 
-    /// Undoes what came after a savepoint.
+    /// Undoes changes since a savepoint.
     pub fn roll_back_to(&self, position: &DeferredPosition) -> Result<()> {
         let mut state = self.state.lock();
         state.modes = position.modes.clone();
@@ -91,7 +91,7 @@ impl DeferredEvents {
         self.state.lock().log.push(ctx, subject, what)
     }
 
-    /// Runs what is no longer deferred: at commit (`all`) and after SET CONSTRAINTS IMMEDIATE.
+    /// Runs events that are no longer deferred: at commit (`all`) and after SET CONSTRAINTS IMMEDIATE.
     pub fn run(&self, ctx: &Evaluation, txn: &Arc<Transaction>, all: bool) -> Result<()> {
         loop {
             let mut log = std::mem::take(&mut self.state.lock().log);
@@ -103,7 +103,7 @@ impl DeferredEvents {
                 self.state.lock().past.push(log);
                 return result;
             }
-            // Statements of triggers may have left events of their own.
+            // Statements of triggers may have left further events.
             result?;
         }
     }

@@ -1,7 +1,6 @@
-//! Events in the order they came: a few as they are, more of them as rows of a `Store`, which counts and spills them.
+//! Events in order of arrival: a few as they are, more of them as rows of a `Store`, which counts and spills them.
 //!
-//! Invariant: rows that follow each other, with the same to be checked, are one event; but what comes after `seal` is none with
-//! what came before.
+//! Invariant: consecutive rows with the same checks are one event; but an event after `seal` is never joined with one before it.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use melba_types::BATCH_ROWS;
 /// Bytes of events that are not kept as they are, however few events they are.
 const RECENT_BYTES_MAX: usize = 256 << 10;
 
-/// What events are about.
+/// The subject of events.
 #[derive(Clone)]
 pub enum Subject {
     /// Rows of a referencing table were written. Which of its foreign keys are to be checked, by their positions; all of them.
@@ -43,7 +42,7 @@ pub struct Fired {
     pub transitions: Option<Arc<Transitions>>,
     /// Of triggers after a statement.
     pub turn: Option<Turn>,
-    /// Who made the change.
+    /// The role that made the change.
     pub role: Oid,
 }
 
@@ -104,7 +103,7 @@ pub struct EventLog {
 }
 
 impl Subject {
-    /// Statements compile targets of their own: those of the same table, as long as nobody alters it, are as good as one.
+    /// Each statement compiles its target: targets of the same table, as long as it is not altered, are equivalent.
     fn is(&self, other: &Subject) -> bool {
         let is_same = |a: &TableTarget, b: &TableTarget| Arc::ptr_eq(&a.relation, &b.relation);
         match (self, other) {
@@ -153,7 +152,7 @@ impl EventLog {
         self.older.as_ref().map_or(0, Store::rows)
     }
 
-    /// What an event is about.
+    /// An event's subject.
     pub fn subject(&self, event: &Event) -> &Subject {
         &self.subjects[event.subject]
     }
@@ -226,7 +225,7 @@ impl EventLog {
         Ok(false)
     }
 
-    /// Lets the events so far stay what they are.
+    /// Keeps the events so far as they are.
     pub fn seal(&mut self) {
         self.sealed = true;
     }

@@ -29,10 +29,10 @@ pub fn run(
     if log.is_empty() {
         return Ok(());
     }
-    // What the command has written becomes readable, and long values of it.
+    // Makes the command's changes readable, and long values of them.
     let view = ctx.view();
     ctx.set_view(txn.current_view(view));
-    // Functions of triggers take views of their own.
+    // Functions of triggers take new views.
     let _pin = txn.pin_view(ctx.view());
     let result = Runner::new(ctx, txn, changes.clone()).run(log, deferred);
     ctx.set_view(view);
@@ -46,7 +46,7 @@ pub struct Runner<'a> {
     /// References found present in this run.
     pub present: CheckedKeys,
     changes: Arc<StatementChanges>,
-    /// Tables that actions change, with what they do to them, since the last triggers after them were noted.
+    /// Tables that actions change, and the kinds of change, since the last triggers after them were noted.
     begun: Vec<Begun>,
     replica: Option<bool>,
 }
@@ -74,7 +74,7 @@ impl<'a> Runner<'a> {
         let mut writer = TableWriter::new(target.clone(), self.txn.clone());
         (writer.updated, writer.changes) = (columns.to_vec(), Some(self.changes.clone()));
         writer.begin(self.ctx, event)?;
-        // What was noted at the end of earlier parts waits for the end of this one.
+        // Triggers noted at the end of earlier parts wait for the end of this one.
         let turn = self.changes.end(target.relation.oid, event);
         self.begun.retain(|begun| begun.turn.is_last());
         let (columns, transitions) = (columns.to_vec(), writer.transitions);
@@ -86,7 +86,7 @@ impl<'a> Runner<'a> {
         self.begun.iter().rev().find(|b| b.target.relation.oid == target.relation.oid && b.event == event)
     }
 
-    /// What triggers want of the rows that actions change.
+    /// The row stores that triggers need for rows that actions change.
     pub fn transitions(&self, target: &TableTarget, event: i16) -> Option<Arc<Transitions>> {
         self.begun(target, event).and_then(|begun| begun.transitions.clone())
     }
@@ -219,7 +219,7 @@ impl<'a> Runner<'a> {
                 deferred.push(self.ctx, &Subject::Triggers(Fired { which: vec![at], ..fired.clone() }), what)?;
                 continue;
             }
-            // What it changes may be a key that was found.
+            // It may change a key that was found.
             self.present.clear();
             triggers.call(self.ctx, at, *event, (old, new), transitions.as_deref(), *role)?;
         }
@@ -250,14 +250,14 @@ impl<'a> Runner<'a> {
         made.append(self.ctx, events.log)
     }
 
-    /// A foreign key goes with the table that it refers to, also while its checks wait.
+    /// A foreign key is dropped with the table that it refers to, also while its checks wait.
     fn is_there(&self, constraint: &Constraint) -> bool {
         self.ctx.catalog().constraint(constraint.oid).is_some()
     }
 
     fn check_unique(&self, target: &TableTarget, index: Oid, row: RowId) -> Result<()> {
         let Some(index) = target.indexes.iter().find(|i| i.oid == index) else { return Ok(()) };
-        // The row may have changed again since, or gone.
+        // The row may have changed again since, or been deleted.
         let Some(bytes) = self.txn.get_latest(target.tree, row)?.row else { return Ok(()) };
         let values = target.decode(&bytes);
         let values = target.with_plain_keys(self.ctx, &values)?;

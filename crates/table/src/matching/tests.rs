@@ -1,4 +1,4 @@
-//! No row that satisfies the tests is in a partition that is left out.
+//! No row that satisfies the tests is in a partition that is pruned.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn maps(session: &FixedSession) -> Vec<PartitionMap> {
 /// Whether a value passes a test with another.
 type Says = fn(i32, i32) -> bool;
 
-/// Tests of one column, and what they say of a value.
+/// Tests of one column, and the answer for a value.
 fn kinds() -> Vec<(TestKind, Says)> {
     vec![
         (TestKind::Equal, |a, b| a == b),

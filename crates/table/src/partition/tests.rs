@@ -1,4 +1,4 @@
-//! Bounds that come and go.
+//! Bounds that are added and removed.
 
 use melba_catalog::{PartitionColumn, classes};
 use melba_fmgr::testing::FixedSession;

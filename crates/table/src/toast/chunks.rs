@@ -1,7 +1,7 @@
 //! Rows of a toast table: the chunks in which PostgreSQL would keep a table's long values.
 //!
-//! A value's id is the one that pg_column_toast_chunk_id tells. Its chunks are the bytes that pg_column_size counts: of a
-//! compressed value its length and method, then the streams of its frames, end to end.
+//! A value's id is the result of pg_column_toast_chunk_id. Its chunks are the bytes that pg_column_size counts: of a compressed
+//! value its length and method, then the streams of its frames, end to end.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
@@ -15,12 +15,12 @@ use melba_types::{ByteStrings, Column, ColumnData, Datum, DbError, Oid, Result, 
 use melba_expression::Evaluation;
 use melba_expression::expand::parse;
 
-/// PostgreSQL's, of which four go onto a page.
+/// PostgreSQL's size: four chunks fit on a page.
 const CHUNK_BYTES: usize = 1996;
 /// Chunks made at a time.
 const ROWS: usize = 1024;
 
-/// A scan of a toast table: a scan of its table that looks for pointers, and the values these lead to, one after the other.
+/// A scan of a toast table: a scan of its table that finds pointers, and their values one after the other.
 pub struct ChunkScan {
     scan: TableScan,
     ids: RangeInclusive<u32>,
@@ -29,7 +29,7 @@ pub struct ChunkScan {
     current: Option<Chunks>,
 }
 
-/// What is left of a value.
+/// The remaining part of a value.
 struct Chunks {
     external: External,
     frames: Range<u64>,

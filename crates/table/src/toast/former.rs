@@ -1,4 +1,4 @@
-//! Forming one row.
+//! Forms one row.
 
 use std::borrow::Cow;
 
@@ -21,13 +21,13 @@ const WHOLE_BYTES_MAX: usize = frame::FRAME_BYTES;
 /// No value this short is moved out of line: it would become longer.
 const EXTERNAL_BYTES_MIN: usize = size::POINTER_BYTES.next_multiple_of(8);
 
-/// A row whose values take at most this is short enough, whatever its header and bitmap are.
+/// A row whose values take at most this is short enough, with any header and bitmap.
 const SURELY_SHORT: usize = TUPLE_BYTES_MAX - 232;
 
 /// Columns whose values are stored in another form than they are given in.
 type FormedRow = Vec<(usize, Datum)>;
 
-/// Forms rows for one statement; buffers and what settings say are kept from row to row.
+/// Forms rows for one statement; buffers and values of settings are kept from row to row.
 #[derive(Default)]
 pub struct RowFormer {
     default_method: Option<Method>,
@@ -36,7 +36,7 @@ pub struct RowFormer {
     buffer: Vec<u8>,
 }
 
-/// What may be done with a value.
+/// The possible treatments of a value.
 struct Candidate<'a> {
     column: usize,
     value: Value<'a>,
@@ -56,7 +56,7 @@ enum Value<'a> {
 }
 
 impl RowFormer {
-    /// Encodes a row as it is stored. `old` is its version before: values that go are removed from the toast tree.
+    /// Encodes a row in stored form. `old` is its version before: replaced values are removed from the toast tree.
     pub fn encode(
         &mut self,
         ctx: &Evaluation,
@@ -78,8 +78,8 @@ impl RowFormer {
         Ok(())
     }
 
-    /// The forms that a new row's values get, and whether any is left as it is: (column, form). `old` is the row's version before,
-    /// whose values that go are removed.
+    /// The forms that a new row's values get, and whether any stays unchanged: (column, form). `old` is the row's version before,
+    /// whose replaced values are removed.
     fn form(&mut self, ctx: &Evaluation, target: &ToastTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<FormedRow> {
         let mut formed = FormedRow::new();
         if !target.any {
@@ -166,7 +166,7 @@ impl RowFormer {
         {
             self.move_out(ctx, target, &mut candidates[at], formed)?;
         }
-        // Frames of others that would fit into the row: their owner may remove them, so they are copied whatever the length.
+        // Frames of other tables' values that would fit into the row: their owner may remove them, so they are copied at any length.
         for candidate in &mut candidates {
             if matches!(candidate.value, Value::External(_)) && self.parts[candidate.column] != Part::Pointer {
                 self.move_out(ctx, target, candidate, formed)?;
@@ -179,7 +179,7 @@ impl RowFormer {
         size::data_bytes(&target.shapes, &self.parts) > bytes
     }
 
-    /// What can be done with a value: nothing with one that is fixed or short, or that an update leaves where it is.
+    /// The possible treatments of a value: none for one that is fixed or short, or that an update does not change.
     fn candidate<'a>(
         &mut self,
         ctx: &Evaluation,
@@ -275,7 +275,7 @@ impl RowFormer {
         best
     }
 
-    /// The first pass: compresses an EXTENDED value, and moves out at once what is too long alone.
+    /// The first pass: compresses an EXTENDED value, and moves a value out at once that is too long alone.
     fn shrink(
         &mut self,
         ctx: &Evaluation,
@@ -292,7 +292,7 @@ impl RowFormer {
             Part::Plain(bytes) | Part::Compressed(bytes) => bytes,
             _ => 0,
         };
-        // What is to become dense must be where it meets its like: among the frames.
+        // A value that is to become dense must be among similar ones: among the frames.
         let is_dense = matches!(&candidate.value, Value::Inline(form) if form.first() == Some(&(Method::Dense as u8)));
         if bytes > target_bytes || is_dense {
             self.move_out(ctx, target, candidate, formed)?;
@@ -558,7 +558,7 @@ fn is_same(old: &Datum, bytes: &[u8]) -> bool {
     matches!(old, Datum::Stored(old) if **old == *bytes)
 }
 
-/// Removes the frames of a row that goes.
+/// Removes the frames of a deleted row.
 pub fn forget(txn: &Transaction, target: &ToastTarget, row: &[Datum]) -> Result<()> {
     forget_replaced(txn, target, row, &[])
 }

@@ -1,14 +1,14 @@
-//! How long PostgreSQL's row would be: what decides which values are compressed and moved out of line.
+//! The length of PostgreSQL's row, which decides which values are compressed and moved out of line.
 //!
-//! The numbers are those of PostgreSQL's pages of 8 KB, kept so that the same rows are treated alike, though nothing here has pages.
+//! The numbers are those of PostgreSQL's pages of 8 KB, kept so that the same rows are treated the same, though this storage has no pages.
 
 use melba_fmgr::varlena::{HEADER_BYTES, SHORT_BYTES_MAX};
 
 /// A row that is longer is toasted.
 pub const TUPLE_BYTES_MAX: usize = 2032;
-/// What EXTENDED and EXTERNAL values are brought down to, unless the table says otherwise (toast_tuple_target).
+/// The size to which EXTENDED and EXTERNAL values are reduced, unless the table says otherwise (toast_tuple_target).
 pub const TUPLE_TARGET: usize = 2032;
-/// What MAIN values are left in the row for.
+/// The row size up to which MAIN values stay in the row.
 pub const TUPLE_TARGET_MAIN: usize = 8160;
 /// A pointer in a row.
 pub const POINTER_BYTES: usize = 18;

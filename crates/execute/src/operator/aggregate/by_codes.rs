@@ -1,4 +1,4 @@
-//! Groups by the codes of strings that come by their dictionaries: no string is looked at, but for the first row of a group.
+//! Groups by the codes of dictionary-encoded strings: a string is read only for the first row of a group.
 
 use std::sync::Arc;
 

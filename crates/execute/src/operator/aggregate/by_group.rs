@@ -1,6 +1,6 @@
 //! The rows of a batch, group by group: found once, and used by every aggregate.
 
-/// Below so many groups a row, rows are counted by group instead of sorted.
+/// Below this number of groups per row, rows are counted by group instead of sorted.
 const COUNTED_GROUPS_A_ROW: usize = 2;
 
 /// Rows in the order of their groups; within a group in the order of the input.

@@ -12,7 +12,7 @@ use crate::ExecContext;
 /// State of one aggregate in one group.
 pub(super) struct State {
     pub aggregate: Box<dyn Aggregate>,
-    /// What it held when it was last asked, if what it holds grows.
+    /// The memory at the last check, if it grows.
     pub memory: usize,
 }
 
@@ -62,7 +62,7 @@ impl Groups {
         Ok(Groups { states_a_group: before(columns.len()), keys, columns, boxed, ..Groups::default() })
     }
 
-    /// About what a new group takes beside its key and its values.
+    /// About the size of a new group beside its key and its values.
     pub fn bytes_a_group(&self) -> usize {
         state_bytes(self.states_a_group) + self.columns.iter().flatten().map(|column| column.group_bytes()).sum::<usize>()
     }
@@ -73,7 +73,7 @@ impl Groups {
         self.columns.iter_mut().flatten().for_each(|column| column.resize(groups));
     }
 
-    /// Adds a group of a set, whose values and states are there already.
+    /// Adds a group of a set, whose values and states are already in place.
     pub fn push(&mut self, node: &AggregateNode, set: usize) {
         if node.sets.len() > 1 {
             self.sets.push(set as u32);
@@ -113,7 +113,7 @@ impl Groups {
         Ok(())
     }
 
-    /// The output rows of some groups, but for those that HAVING leaves out.
+    /// The output rows of some groups, without those that HAVING excludes.
     pub fn results(&self, node: &AggregateNode, kinds: &[Kind], ctx: &ExecContext, some: Range<usize>) -> Result<Batch> {
         let numbers: Vec<u32> = match &self.order[..] {
             [] => some.map(|number| number as u32).collect(),
@@ -151,7 +151,7 @@ pub(super) fn sorts(spec: &AggregateSpec) -> bool {
     spec.distinct.is_some() || !spec.order.is_empty()
 }
 
-/// About what so many states take that are not in columns.
+/// About the size of `boxed` states that are not in columns.
 fn state_bytes(boxed: usize) -> usize {
     boxed * (size_of::<State>() + 96)
 }

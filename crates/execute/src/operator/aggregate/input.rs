@@ -1,4 +1,4 @@
-//! What aggregates read of a batch.
+//! The columns of a batch that aggregates read.
 
 use std::borrow::Cow;
 
@@ -82,7 +82,7 @@ fn may_have_nulls(column: &Column) -> bool {
     column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_))
 }
 
-/// About what a value takes in a column.
+/// About the size of a value in a column.
 pub(super) fn value_bytes(kind: Kind, value: &Datum) -> usize {
     kind.width().unwrap_or(size_of::<Datum>()) + value.heap_bytes()
 }

@@ -1,5 +1,5 @@
-//! Groups that the members of a team have collected of their rows, put together: they are split into parts by their keys, and each
-//! part is put together by one thread.
+//! Merges the groups that the members of a team have collected: they are split into parts by their keys, and one thread merges
+//! each part.
 
 use parking_lot::Mutex;
 
@@ -20,7 +20,7 @@ const GROUPS_A_PART: usize = 1 << 13;
 const PARTS_MIN: usize = 8;
 const PARTS_MAX: usize = 1 << 10;
 
-/// What a member has collected, but for the states that are not in columns: those move.
+/// A member's groups, except the states that are not in columns: those move.
 struct Member {
     keys: Vec<Column>,
     columns: Vec<Option<Box<dyn GroupedAggregate>>>,

@@ -62,7 +62,7 @@ pub(super) struct Pass<'a> {
     /// By aggregate: DISTINCT and ordered ones wait for the end.
     sorters: Vec<Option<Sorter>>,
     held: Held,
-    /// What groups take by estimate, and what states have grown by.
+    /// The estimated size of groups, plus the growth of states.
     bytes: usize,
     /// Part of it that the budget did not have when the pass became full.
     unaccounted: usize,
@@ -71,13 +71,13 @@ pub(super) struct Pass<'a> {
     /// Keys or arguments are computed and may be long.
     makes_values: bool,
     pieces: Pieces,
-    /// What they took of the rows taken last.
+    /// Their growth by the last rows.
     piece_bytes: usize,
     /// Keys that may be another value when evaluated again cannot be split.
     fixed: bool,
 }
 
-/// What a member of a team has collected of its rows.
+/// The groups that a member of a team has collected.
 pub(super) struct Partial {
     pub groups: Groups,
     pub tables: Vec<GroupTable>,
@@ -86,10 +86,10 @@ pub(super) struct Partial {
     pub work: Vec<Work>,
 }
 
-/// What a pass leaves.
+/// The result of a pass.
 pub(super) struct Done {
     pub groups: Groups,
-    /// Results that are there already, the next ones last; then there are no groups.
+    /// Results that were already computed, the next ones last; then there are no groups.
     pub rows: Vec<Batch>,
     pub held: Held,
     pub work: Vec<Work>,
@@ -145,7 +145,7 @@ impl<'a> Pass<'a> {
         Ok(pass)
     }
 
-    /// Adds a group, whose values are there already.
+    /// Adds a group, whose values are already in place.
     fn new_group(&mut self, set: usize) -> Result<()> {
         if self.groups.states_a_group > 0 {
             for (spec, column) in self.node.aggregates.iter().zip(&self.groups.columns) {
@@ -169,7 +169,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Takes some rows, in pieces when what is computed of them may be long.
+    /// Takes some rows, in pieces when the values computed from them may be long.
     pub fn take(&mut self, batch: &Batch) -> Result<()> {
         let mut at = 0;
         while at < batch.rows {
@@ -338,7 +338,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Compares what is held with what may be.
+    /// Compares the memory held with the limit.
     fn account(&mut self) -> Result<()> {
         let bytes = self.bytes + self.groups.columns.iter().flatten().map(|column| column.other_bytes()).sum::<usize>();
         if self.full || !self.fixed || self.groups.count <= self.sets.len() {
@@ -361,7 +361,7 @@ impl<'a> Pass<'a> {
         Ok(Partial { groups: self.groups, tables: self.tables, held: self.held, bytes: self.bytes, work })
     }
 
-    /// Takes what the members have collected, of one grouping set.
+    /// Takes the members' groups of one grouping set.
     pub fn take_partials(&mut self, partials: Vec<Partial>) -> Result<()> {
         let mut work = Vec::new();
         for (i, partial) in partials.into_iter().enumerate() {
@@ -504,8 +504,8 @@ fn ranks_of(keys: &ByteStrings, rows: usize, hypothetical: &ByteStrings) -> Vec<
     (0..rows).map(|row| rank(row) as i32).collect()
 }
 
-/// Groups come in key order where PostgreSQL would sort to aggregate (DISTINCT or ordered aggregates, ROLLUP): nothing in
-/// SQL says so, but people see it. A subtotal follows what it sums up.
+/// Groups come in key order where PostgreSQL would sort to aggregate (DISTINCT or ordered aggregates, ROLLUP): SQL does not
+/// demand it, but users see it. A subtotal follows the groups that it sums up.
 fn order(node: &AggregateNode, ctx: &ExecContext, groups: &mut Groups) -> Result<()> {
     let mut sets: Vec<&Vec<usize>> = node.sets.iter().collect();
     sets.sort_by_key(|s| s.len());

@@ -1,5 +1,5 @@
-//! Rows of many groups: a team splits them by their keys first, and then aggregates the parts, each by one member alone. Groups that
-//! each member had collected by itself would have to be merged one by one by a single thread.
+//! Rows of many groups: a team splits them by their keys first, and then each part is aggregated by one member. If each member
+//! collected groups from its own rows, a single thread would have to merge them one by one.
 
 use melba_expression::Vector;
 use melba_plan::node::AggregateNode;

@@ -12,8 +12,8 @@ use melba_plan::node::AggregateNode;
 use melba_types::Kind;
 use melba_types::key_words::{KeyWords, word_of};
 
-/// The numbers of groups. Integers, or what is held as these, that fit a word together are a key in a form of their own; other keys
-/// are encoded.
+/// The numbers of groups. Integers, and values with their physical form, that fit a word together are a key in a separate form;
+/// other keys are encoded.
 #[derive(Default)]
 pub(super) struct GroupTable {
     /// The key is an integer, and its values lie close together so far: `words` is empty.
@@ -70,7 +70,7 @@ impl GroupTable {
         GroupTable { near, ..GroupTable::default() }
     }
 
-    /// Makes room for so many groups, if they are hashed.
+    /// Reserves capacity for `groups` groups, if they are hashed.
     pub fn reserve(&mut self, groups: usize) {
         if self.near.is_none() {
             self.words.reserve(groups);
@@ -350,14 +350,14 @@ impl Near {
     }
 }
 
-/// The value of so many bits in a key that is not NULL.
+/// The value of `bits` bits in a key that is not NULL.
 #[inline]
 fn word_value(word: u128, bits: u32) -> i64 {
     let above = u128::BITS - bits;
     ((word << above) as i128 >> above) as i64
 }
 
-/// Appends a value of so many bits, and one that says that it is not null, to the word of each row.
+/// Appends a value of `bits` bits, and a bit that says that it is not null, to the word of each row.
 fn append_words(values: &Vector<'_>, bits: u32, words: &mut [u128]) {
     let mask = (1u128 << bits) - 1;
     let not_null = 1u128 << bits;

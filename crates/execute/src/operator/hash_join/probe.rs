@@ -98,7 +98,7 @@ impl Probe {
         })
     }
 
-    /// The next pairs with equal keys; goes on to the first row that is not complete.
+    /// The next pairs with equal keys; continues up to the first row that is not complete.
     fn candidates(&mut self, node: &HashJoinNode, built: &Built) -> (Vec<u32>, Vec<u32>) {
         if built.is_unique() {
             return self.only_partners();
@@ -136,7 +136,7 @@ impl Probe {
         (lefts, rights)
     }
 
-    /// Remembers that the rows in `lefts` have a partner; answers which had one before.
+    /// Remembers that the rows in `lefts` have a partner; returns which had one before.
     fn note_partners(&mut self, from: usize, lefts: &[u32], partnered: Option<&mut Bitmap>) -> Met {
         let mut met = Met { in_progress: self.matched.then_some(from as u32), rounds: Vec::new() };
         if let Some(partnered) = partnered {

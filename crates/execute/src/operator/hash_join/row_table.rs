@@ -1,7 +1,7 @@
 //! The first row of each key of a fixed width.
 //!
-//! Most places of a large table are in no cache. So rows are entered and looked up some at a time: first the place of each is read, which
-//! the processor does for many at once, and then what is there is compared.
+//! Most places of a large table are not in a cache. So rows are entered and looked up in groups: first the place of each is read,
+//! which the processor does for many at once, and then the contents are compared.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -9,7 +9,7 @@ use hashbrown::DefaultHashBuilder;
 
 use super::table::END;
 
-/// Rows whose places are read before the first of them is looked at.
+/// Rows whose places are read before the first of them is compared.
 const BLOCK: usize = 256;
 
 /// A row, and a part of its key's hash that its place does not tell.
@@ -31,8 +31,8 @@ pub(super) struct RowTable<K> {
 }
 
 impl<K: Copy + Eq + Hash> RowTable<K> {
-    /// Of the rows that are `taken`, with their keys by row; the others' are not looked at. `chain` is told the rows, from the last to the
-    /// first, and which had been the first with the key, or `END`.
+    /// For the rows that are `taken`, with their keys by row; the others' keys are not read. `chain` is called with the rows,
+    /// from the last to the first, and the row that was the first with the key before, or `END`.
     pub fn new(keys: Vec<K>, taken: impl Fn(usize) -> bool, mut chain: impl FnMut(usize, u32)) -> RowTable<K> {
         let count = (0..keys.len()).filter(|row| taken(*row)).count();
         if count == 0 {

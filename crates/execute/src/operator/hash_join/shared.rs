@@ -12,7 +12,7 @@ pub(super) struct Shared {
     ended: Mutex<Ended>,
 }
 
-/// What members have found in the parts that they have ended.
+/// The partners that members have found in the parts that they have ended.
 struct Ended {
     parts: usize,
     /// Rows of the table that have found a partner.
@@ -24,7 +24,7 @@ impl Shared {
         Shared { built, ended: Mutex::new(Ended { parts: 0, matched: unmatched }) }
     }
 
-    /// A member has ended a part, and has found partners for `matched`. After the last of `count` parts: what all have found.
+    /// A member has ended a part, and has found partners for `matched`. After the last of `count` parts: the union of all members.
     pub fn end_part(&self, matched: &Bitmap, count: usize) -> Option<Bitmap> {
         let mut ended = self.ended.lock();
         ended.matched.unite(matched);

@@ -43,7 +43,7 @@ const PLACES_A_ROW: usize = 8;
 const PLACES_LEAST: usize = 4096;
 
 impl Built {
-    /// About what the table takes beside its rows.
+    /// About the size of the table beside its rows.
     pub fn table_bytes(rows: usize) -> usize {
         rows * 40
     }

@@ -1,4 +1,4 @@
-//! Frames: which rows of its partition a row's window functions see.
+//! Frames: the rows of its partition that a row's window functions see.
 
 use std::cell::RefCell;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What window functions read of a partition: columns in memory, or pages of a file.
+//! The columns of a partition that window functions read: in memory, or in pages of a file.
 
 use std::cell::RefCell;
 use std::ops::Range;
