@@ -1,4 +1,4 @@
-//! How one relation is read: sequentially, by an index, by a function, a subquery.
+//! How one relation is read: sequentially, by an index, by a function, or as a subquery.
 
 mod index;
 pub mod json_table;
@@ -28,7 +28,7 @@ use melba_tree::{Const, Expr, RangeKind, ScalarArray, Var};
 
 /// A row that is read by its ctid.
 enum WantedRow {
-    /// What a cursor stands on.
+    /// The row on which a cursor is positioned.
     Cursor(Expr),
     Value(Expr),
 }
@@ -36,17 +36,17 @@ enum WantedRow {
 /// More than finding a row by an index: a plan that is made while a table is empty stays good when it grows.
 const SCAN_START: f64 = 2.0;
 const SEQUENTIAL_ROW: f64 = 0.008;
-/// A row of the row store takes more than twice as long as one of a segment. How many are there is not known; the first of a table count
-/// as such.
+/// A row of the row store takes more than twice as long as one of a segment. The number of rows there is not known; the first
+/// ROW_STORE_ROWS of a table count as such.
 const ROW_STORE_ROW: f64 = 0.03;
 const ROW_STORE_ROWS: f64 = 10_000.0;
-/// Making a row of a system relation, and beginning a scan that finds what rows are made of: some 20 times as long, as measured over
-/// 10^4 tables.
+/// Cost of making a row of a system relation, and of beginning a scan by a value: some 20 times as long, as measured over 10^4
+/// tables.
 const SYSTEM_ROW: f64 = 0.025;
 const SYSTEM_LOOKUP: f64 = 0.5;
 /// A plan serves statements that change few rows and those that change many; it is made once.
 const TRANSITION_ROWS: f64 = 100.0;
-/// What PostgreSQL expects of a table function.
+/// PostgreSQL's estimate for a table function.
 const JSON_TABLE_ROWS: f64 = 100.0;
 /// Calling a function for its rows takes about as long as such a lookup.
 const FUNCTION_SCAN: f64 = 0.5;
@@ -174,7 +174,7 @@ impl Planner<'_> {
             }
             true
         });
-        // What the planned node uses is reported where it is placed.
+        // Parameters of the planned node are reported where it is placed.
         let outer = std::mem::take(&mut self.used);
         let planned = self.query((*query).clone(), None);
         let used = std::mem::replace(&mut self.used, outer);
@@ -216,7 +216,7 @@ impl Planner<'_> {
             return self.family_paths(entry, &relation, own, across, goal);
         }
         if relation.is_partitioned() {
-            // ONLY: it has no rows of its own.
+            // ONLY: it has no rows in its own tree.
             let family = FamilyPath { members: vec![], pruner: None };
             return Ok(vec![self.simple_path(entry, Access::Family(family), own, params, 0.0)]);
         }
@@ -230,6 +230,7 @@ impl Planner<'_> {
         let raw = if own.iter().any(|c| self.wanted_row(entry, c).is_some()) { 1.0 } else { self.table_rows(&relation) };
         let sel = self.conjunction(own);
         let rows = (raw * sel).max(1.0);
+        // Of the rows, the first ROW_STORE_ROWS count as in memory; each condition costs PostgreSQL's cpu_operator_cost, 0.0025, a row.
         let read = raw * SEQUENTIAL_ROW + raw.min(ROW_STORE_ROWS) * (ROW_STORE_ROW - SEQUENTIAL_ROW);
         let mut out = vec![Rc::new(Path {
             rels: 1 << entry,
@@ -273,7 +274,7 @@ impl Planner<'_> {
             None => relations::rows_estimate(relation, self.catalog()),
         };
         let catalog = self.context.catalog;
-        // How many rows have one value of a column, where these are found without making all rows.
+        // How many rows have one value of a column, where they are found without making all rows; ten pages or chunks are assumed.
         let rows_of_value = |column: usize| match relation.storage {
             _ if large_objects.is_some() => (column == 0).then_some(10.0),
             Storage::Toast(_) => (column == 0).then_some(10.0),
@@ -437,7 +438,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What an operator between a column and a value of some type asks of zone maps, if they can answer.
+    /// The zone map test for an operator between a column and a value of some type, if zone maps can answer it.
     fn zone_op(&self, relation: &Relation, column: usize, operator: Oid, value: Oid, flipped: bool) -> Option<ZoneOp> {
         // A virtual column is stored as null.
         let described = relation.columns.get(column).filter(|c| c.generated != b'v')?;
@@ -575,7 +576,8 @@ impl Planner<'_> {
         Ok(ScanColumns { outputs, projection, virtuals, kinds: kinds.into(), layout })
     }
 
-    /// Takes the virtual columns out of a projection, and puts in what they are computed from; returns them and how.
+    /// Takes the virtual columns out of a projection, and adds the columns from which they are computed; returns the virtual ones
+    /// and their expressions.
     fn virtual_columns(
         &mut self,
         relation: &Arc<Relation>,
@@ -601,7 +603,7 @@ impl Planner<'_> {
     }
 }
 
-/// What a scan reads and gives.
+/// The columns that a scan reads and returns.
 struct ScanColumns {
     outputs: Vec<ScanOutput>,
     projection: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Which unique indexes arbitrate an INSERT ... ON CONFLICT.
+//! Finds the unique indexes that arbitrate an INSERT ... ON CONFLICT.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn implies(condition: &Expr, predicate: &Expr) -> bool {
     parts(predicate).iter().all(|p| given.iter().any(|g| is_same(g, p)))
 }
 
-/// Whether two expressions are equal, written out or not as their casts may be: in the text of what is stored they are.
+/// Whether two expressions are equal, with or without explicit casts: in stored texts casts are explicit.
 fn is_same(a: &Expr, b: &Expr) -> bool {
     equal(&with_casts_alike(a), &with_casts_alike(b))
 }

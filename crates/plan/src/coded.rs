@@ -1,4 +1,4 @@
-//! Groups by columns of strings, straight above a scan: the scan gives them by their dictionaries, and groups are found by codes.
+//! Groups by columns of strings, directly above a scan: the scan returns their dictionary codes, by which groups are found.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) fn ask_for_codes(input: &mut PlanNode, groups: &[Expression], aggrega
     }
 }
 
-/// Down through what hands the column on without looking at it.
+/// Down through nodes that pass the column on unread.
 fn ask(node: &mut PlanNode, column: usize) {
     let is_read = |expressions: &[Expression], column: usize| expressions.iter().any(|e| e.reads(column));
     match &mut node.op {

@@ -1,5 +1,5 @@
-//! Constants that cannot be computed. PostgreSQL computes constants when it plans and raises their errors there; here they are
-//! raised where they are met, for they may never be. What the client sees differs in the RowDescription before the error.
+//! Constants that cannot be computed. PostgreSQL computes constants when it plans and raises their errors there; here an error is raised
+//! when the constant is reached, which may never happen. The client sees a difference only in the RowDescription before the error.
 
 use super::PlanContext;
 use super::planner::Nothing;

@@ -1,10 +1,11 @@
-//! How many rows pass conditions of which nothing is known but their form.
+//! Selectivity of conditions by their form alone.
 
 use melba_tree::Expr;
 
 /// Without statistics, PostgreSQL's defaults: DEFAULT_EQ_SEL, DEFAULT_INEQ_SEL.
 pub(super) const EQUAL: f64 = 0.005;
 pub(super) const RANGE: f64 = 0.3333;
+/// A condition of any other form.
 pub(super) const OTHER: f64 = 0.5;
 
 /// The share that passes conditions of which nothing is known but their form.

@@ -1,7 +1,7 @@
-//! What an OR says beyond itself: conjuncts that all its arms share, and what it says of each relation alone.
+//! Conditions derived from an OR: conjuncts that all its arms share, and conditions on each relation alone.
 //!
-//! `(a = b AND x) OR (a = b AND y)` is `a = b AND (x OR y)`: a join may use `a = b`. `(a.n = 1 AND b.n = 2) OR (a.n = 2 AND b.n = 1)`
-//! says `a.n = 1 OR a.n = 2`: fewer rows of `a` are joined.
+//! `(a = b AND x) OR (a = b AND y)` is `a = b AND (x OR y)`: a join may use `a = b`. `(a.n = 1 AND b.n = 2) OR (a.n = 2 AND b.n =
+//! 1)` implies `a.n = 1 OR a.n = 2`: fewer rows of `a` are joined.
 //!
 //! With three-valued logic both sides of the first rule are equal, and the second is implied by its OR: a row for which it is not true
 //! has no arm that is true.
@@ -64,14 +64,14 @@ impl Planner<'_> {
             return vec![Expr::Or(arms.into_iter().map(and).collect())];
         }
         arms.iter_mut().for_each(|arm| arm.retain(|c| !shared.iter().any(|s| self.is_same(s, c))));
-        // An arm that is nothing but what all share makes the others superfluous.
+        // An arm that has only the shared conjuncts makes the others superfluous.
         if arms.iter().all(|arm| !arm.is_empty()) {
             shared.push(Expr::Or(arms.into_iter().map(and).collect()));
         }
         shared
     }
 
-    /// What an OR over several relations says of each of them alone.
+    /// The conditions on single relations that an OR over several relations implies.
     fn implied_by(&self, condition: &Expr) -> Vec<Expr> {
         let Expr::Or(args) = condition else { return vec![] };
         let rels = rels_of(condition);

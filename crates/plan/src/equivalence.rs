@@ -1,11 +1,11 @@
 //! Columns that conditions make equal: PostgreSQL's equivalence classes.
 //!
-//! From `a = b AND b = c` follows `a = c`, and from `a = b AND a = 1` that `b = 1`. What follows is added to the conditions, so that the
-//! join search may join `a` with `c` before `b`, and find rows of `b` by the constant. Equality by operators of one B-tree family is
-//! transitive, across its types too, and a row with a NULL passes none of these conditions; so what is added rejects no row that the
-//! conditions it follows from let through, and no equality raises an error.
+//! From `a = b AND b = c` follows `a = c`, and from `a = b AND a = 1` that `b = 1`. Derived equalities are added to the
+//! conditions, so that the join search may join `a` with `c` before `b`, and find rows of `b` by the constant. Equality by
+//! operators of one B-tree family is transitive, across its types too, and a row with a NULL passes none of these conditions; so
+//! a derived equality rejects no row that the original conditions let through, and no equality raises an error.
 //!
-//! Of the conditions of one class, a join needs to check only one: its sides have all their columns of the class equal already.
+//! Of the conditions of one class, a join needs to check only one: all columns of the class are already equal within each of its sides.
 
 use std::rc::Rc;
 
@@ -76,8 +76,8 @@ impl<'e> Class<'e> {
 }
 
 impl Planner<'_> {
-    /// Adds to the conditions of all inner joins what follows from them, and to those of the other joins that the right side's columns are
-    /// equal to the values that the left side's are.
+    /// Adds the derived equalities to the conditions of all inner joins, and to those of other joins the equalities of the right
+    /// side's columns with values that the left side's columns equal.
     pub(super) fn imply_equalities(&self, tree: &mut Tree) {
         self.imply_below(tree, &[]);
     }
@@ -99,7 +99,7 @@ impl Planner<'_> {
                 self.imply_below(left, &[]);
                 self.imply_below(right, &[]);
             }
-            // The right side's NULLs decide, too, and would not pass what is said of a left row's value.
+            // The right side's NULLs decide, too, and would not pass a condition on a left row's value.
             Tree::Join { join: TreeJoin::NotIn, left, right, .. } => {
                 let left_rels = left.rels();
                 let of_left: Vec<Expr> = above.iter().filter(|c| is_within(c, left_rels)).cloned().collect();
@@ -139,8 +139,8 @@ impl Planner<'_> {
         implied
     }
 
-    /// Of each condition: its class, if it is an equality of columns of two relations. What is said of a class holds only if any two of
-    /// its columns are compared by a condition, or by one value; of another class, each condition counts for itself.
+    /// Of each condition: its class, if it is an equality of columns of two relations. A class is used only if any two of its
+    /// columns are compared by a condition, or by one value; with another class, each condition counts alone.
     pub(super) fn memberships(&self, conditions: &[Rc<Expr>]) -> Vec<Option<Membership>> {
         let equalities = self.equalities(conditions.iter().map(|c| &**c));
         let classes = self.classes(&equalities);

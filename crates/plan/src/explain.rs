@@ -10,7 +10,7 @@ use crate::explain_document::{Group, Value, list_items};
 use crate::timing::NodeTiming;
 use melba_tree::{Expr, SortGroup, Target};
 
-/// What to print.
+/// Options of EXPLAIN.
 #[derive(Clone, Copy, Debug)]
 pub struct ExplainOptions {
     pub costs: bool,
@@ -67,10 +67,10 @@ struct Shown {
 fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
     let mut own: Vec<(&'static str, String)> = node.details.iter().filter(|(key, _)| *key != "on").cloned().collect();
     match &node.op {
-        // Index entries have versions of their own: no row is looked at to know whether it is there.
+        // Index entries have versions: visibility is known without reading the row.
         Op::IndexScan(n) if n.covered.is_some() && !timings.is_empty() => own.push(("Heap Fetches", "0".into())),
         Op::Modify(n) => own.extend(changed_members(n).into_iter().map(|line| ("", line))),
-        // PostgreSQL's nodes project and filter by themselves.
+        // PostgreSQL's nodes project and filter themselves.
         Op::Project(n) => return Shown { width: width(&node.kinds), ..shown(plan, &n.input, timings) },
         Op::Filter(n) => {
             let mut below = shown(plan, &n.input, timings);
@@ -97,7 +97,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         };
         hash.tell_workers(n.workers, own_timing);
         children.push(hash);
-        // PostgreSQL shows what the table took at the node that builds it.
+        // PostgreSQL shows the table's memory at the node that builds it.
         own_timing = own_timing.map(|t| t.with_storage(None));
     }
     let mut out = Shown {
@@ -123,7 +123,7 @@ fn at_least_a_row(estimate: Estimate) -> Estimate {
 }
 
 impl Shown {
-    /// A change returns rows only by RETURNING; what VALUES inserts as one row, PostgreSQL computes in a node of its own.
+    /// A change returns rows only by RETURNING; PostgreSQL computes the single row of VALUES in a separate node.
     fn tell_change(&mut self, change: &super::modify_node::ModifyNode, node: &PlanNode) {
         if change.input().is_none() {
             let columns: Vec<Kind> = change.target.relation.columns.iter().filter(|c| !c.dropped).map(|c| c.kind).collect();
@@ -179,7 +179,7 @@ fn changed_members(node: &super::modify_node::ModifyNode) -> Vec<String> {
     lines
 }
 
-/// What PostgreSQL assumes of columns that it has no statistics of: values of varying length take 32 bytes.
+/// PostgreSQL's assumption for columns without statistics: values of varying length take 32 bytes.
 fn width(kinds: &[Kind]) -> usize {
     kinds.iter().map(|kind| kind.width().unwrap_or(32)).sum()
 }
@@ -254,12 +254,12 @@ fn print(node: &Shown, indent: usize, root: bool, options: &ExplainOptions, line
     }
 }
 
-/// The plan as programs read it: what is below "Plan" in all formats but text.
+/// The plan in machine-readable form: the content of "Plan" in all formats except text.
 pub fn explain_document(plan: &Plan, options: ExplainOptions, timings: &[NodeTiming]) -> Group {
     properties(&whole(plan, timings), None, &options)
 }
 
-/// A title that PostgreSQL takes apart: the node's type, and what else it says.
+/// A title that PostgreSQL divides: the node's type, and further properties.
 type TitleParts = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const KINDS: [TitleParts; 8] = [
@@ -281,9 +281,9 @@ const NUMBERS: [&str; 4] = ["Heap Fetches", "Workers Planned", "Workers Launched
 #[derive(Default)]
 struct NodeType {
     name: String,
-    /// What follows it at once.
+    /// Properties that follow directly.
     more: &'static [(&'static str, &'static str)],
-    /// What follows the properties that all nodes have.
+    /// Properties after those that all nodes have.
     later: Vec<(&'static str, String)>,
 }
 

@@ -1,8 +1,8 @@
-//! EXPLAIN in the formats that programs read: properties in groups, written as JSON, XML or YAML, byte by byte as PostgreSQL does.
+//! EXPLAIN in machine-readable formats: properties in groups, written as JSON, XML or YAML, byte by byte as PostgreSQL does.
 
 use std::fmt::Write;
 
-/// FORMAT, but for text.
+/// FORMAT, except text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Json,
@@ -12,7 +12,7 @@ pub enum Format {
 
 pub type Group = Vec<(String, Value)>;
 
-/// What a property has.
+/// The value of a property.
 #[derive(Clone, Debug)]
 pub enum Value {
     Text(String),

@@ -1,6 +1,6 @@
-//! What constants decide before a query is planned: conditions that no row can pass.
+//! Decides constant conditions before a query is planned: conditions that no row can pass.
 //!
-//! PostgreSQL's eval_const_expressions does the same, and it shows: what is decided here is not computed, and raises no errors.
+//! PostgreSQL's eval_const_expressions does the same, and users see it: conditions decided here are not computed, and raise no errors.
 
 use melba_types::{Datum, Oid};
 
@@ -11,9 +11,9 @@ use melba_expression::Compiler;
 use melba_tree::{Expr, Query};
 
 impl Planner<'_> {
-    /// When a conjunct is true for no row, the others are not asked, but for those that depend on no row.
+    /// When a conjunct is true for no row, the others are not evaluated, except those that depend on no row.
     ///
-    /// What stands behind a constant that is false is not even computed.
+    /// Expressions behind a constant false are not even computed.
     pub(super) fn without_undecided(&self, mut conditions: Vec<Expr>) -> Vec<Expr> {
         let is_false = |c: &Expr| {
             let compiled = Compiler::new(self.context.catalog, Some(self.context.session), &mut Nothing).compile(c);
@@ -32,8 +32,8 @@ impl Planner<'_> {
         conditions.into_iter().filter_map(decided).collect()
     }
 
-    /// Casts to domains without constraints check nothing, so that what is cast is looked up as it is: the columns of
-    /// information_schema most of all. PostgreSQL does the same.
+    /// Casts to domains without constraints check nothing, so that an index finds the uncast value: most of all for the columns
+    /// of information_schema. PostgreSQL does the same.
     pub(super) fn relabel_unchecked_domains(&self, query: &mut Query) {
         query.visit_mut(0, &mut |e, _| {
             if matches!(e, Expr::CoerceToDomain { ty, .. } if self.is_unchecked(*ty))

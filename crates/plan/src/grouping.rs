@@ -17,11 +17,11 @@ use melba_expression::key::KeyPart;
 use melba_expression::{Call, Expression, Node, Target as CallTarget, user_aggregate};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
-/// What is computed by the aggregation, in the order of its output.
+/// The expressions that the aggregation computes, in the order of its output.
 struct Computed {
     groups: Vec<Group>,
     aggregates: Vec<Expr>,
-    /// The places of the aggregates, by what they are.
+    /// The places of the aggregates, by their text.
     known: HashMap<String, usize>,
     groupings: Vec<(Expr, Vec<usize>)>,
 }
@@ -42,9 +42,9 @@ pub(super) struct Grouped {
 }
 
 impl Planner<'_> {
-    /// Divides a query at its aggregation: the targets that are left to it are what the aggregation reads, the others refer to
-    /// its results. This comes before anything else is done to the query: once columns of subqueries have become what they
-    /// stand for, it is too late to tell a grouped column that is a constant, or NULL in some grouping set, from any other.
+    /// Divides a query at its aggregation: its remaining targets are the inputs of the aggregation, the others refer to its
+    /// results. This is the first step of all: once columns of subqueries have been replaced by their expressions, it is too late
+    /// to tell a grouped column that is a constant, or NULL in some grouping set, from any other.
     pub fn split_grouping(&mut self, query: &mut Query) -> Result<Grouped> {
         let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
         query.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
@@ -88,7 +88,7 @@ impl Planner<'_> {
     /// Aggregates the rows of `stage`, and gives the query its targets back.
     pub fn group(&mut self, query: &mut Query, grouped: Grouped, stage: Stage) -> Result<Stage> {
         let Grouped { mut all, written, targets, having } = grouped;
-        // What preparation made of them.
+        // The expressions after preparation.
         let mut read = std::mem::replace(&mut query.targets, targets).into_iter().map(|t| t.expr);
         all.groups.iter_mut().zip(&mut read).for_each(|(group, now)| group.expr = now);
         all.aggregates.iter_mut().zip(&mut read).for_each(|(aggregate, now)| *aggregate = now);
@@ -127,6 +127,7 @@ impl Planner<'_> {
         let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
         let scatters = self.scatters(&exprs, &groups, of_input, below.rows);
         let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
+        // For each row, finding its group costs as much as each aggregate.
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
         if groups.is_empty() && sets.len() == 1 {
@@ -156,8 +157,8 @@ impl Planner<'_> {
         Ok(Stage { node, layout })
     }
 
-    /// What all aggregates have DISTINCT values of, if they take these in any order: then the rows can be grouped by it first, by
-    /// several threads, and nothing need be sorted.
+    /// The argument whose DISTINCT values all aggregates take, if they take them in any order: then the rows can be grouped by it
+    /// first, by several threads, and need no sort.
     fn common_distinct<'a>(&self, calls: &'a [Expr], aggregates: &[AggregateSpec]) -> Option<&'a [Expr]> {
         let call = |e: &'a Expr| if let Expr::Aggregate(call) = e { Some(call) } else { None };
         let first = call(calls.first()?)?;
@@ -291,7 +292,7 @@ impl Planner<'_> {
         })
     }
 
-    /// What makes the states of an aggregate, and whether its transition function is strict.
+    /// The constructor of an aggregate's states, and whether its transition function is strict.
     pub fn aggregate_function(&self, function: &Function, args: &[Expr], ty: Oid) -> Result<(MakeAggregate, bool)> {
         let unsupported = || DbError::unsupported(format!("aggregate function {}", function.name));
         let info = function.aggregate.as_ref().ok_or_else(unsupported)?;
@@ -345,8 +346,8 @@ fn junk(expr: Expr) -> Target {
     Target { expr, name: "".into(), junk: true, reference: 0, column: 0, origin: (Oid::INVALID, 0) }
 }
 
-/// Replaces grouped expressions, aggregates and GROUPING of this level by references to what the aggregation computes. The
-/// first `written` groups are those of GROUP BY.
+/// Replaces grouped expressions, aggregates and GROUPING of this level by references to the results of the aggregation. The first
+/// `written` groups are those of GROUP BY.
 fn replace(e: &mut Expr, level: usize, all: &mut Computed, written: usize) {
     e.visit_mut(level, &mut |e, level| {
         let by = match e {
@@ -387,7 +388,7 @@ impl Computed {
         computed(AGGREGATE, at, e)
     }
 
-    /// The grouping expression that this is. In a subquery only columns are looked for.
+    /// The grouping expression that equals `e`. In a subquery only columns are compared.
     fn group_of(&self, e: &Expr, level: usize, written: usize) -> Option<usize> {
         let groups = &self.groups[..written];
         if level > 0 {

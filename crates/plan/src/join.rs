@@ -1,4 +1,4 @@
-//! Join order and methods.
+//! Join order and join methods.
 //!
 //! Paths are costed and compared; the best becomes plan nodes. A path may need columns of other relations as parameters: it
 //! can only stand on the right of a nested loop that has them.
@@ -22,19 +22,22 @@ use melba_tree::{Expr, RangeKind};
 /// Inner joins of more items than this are ordered greedily.
 const EXHAUSTIVE_ITEMS_MAX: usize = 10;
 
+/// Work on one row or pair, as PostgreSQL's cpu_tuple_cost.
 const CPU: f64 = 0.01;
 /// An element that is read from an array, beside the comparison: measured, 40 ns a pair of rows.
 const ELEMENT: f64 = 0.05;
+/// Entering a row into the table of a hash join.
 const HASH_BUILD: f64 = 0.02;
 /// A left row without a partner, where the join needs none: mostly the scan leaves it out (`join_filter`).
 const LEFT_OUT: f64 = 0.003;
+/// Starting the right side of a loop for one left row.
 const LOOP: f64 = 0.1;
-/// Pairs of rows that are looked at one by one although a hash join is possible.
+/// A nested loop may compare up to this many pairs of rows although a hash join is possible.
 const PAIRS_MAX: f64 = 100.0;
 
 /// A condition between items of an inner join.
 struct Joining {
-    /// Of the items. What else it refers to, in a lateral subquery, is joined above and comes as parameters.
+    /// Relations of the items. Other relations to which it refers, in a lateral subquery, are joined above and come as parameters.
     rels: Rels,
     condition: Rc<Expr>,
     membership: Option<Membership>,
@@ -84,6 +87,7 @@ impl Planner<'_> {
             if goal.order.is_empty() || p.ordered {
                 0.0
             } else {
+                // A comparison costs 0.005, twice cpu_operator_cost as in PostgreSQL; and a sort reads all rows, not only the goal's share.
                 p.rows * (p.rows.max(2.0)).log2() * 0.005 + p.total - p.cost(goal)
             }
         };
@@ -223,7 +227,7 @@ impl Planner<'_> {
             let mut joining: Vec<Rc<Expr>> = across.to_vec();
             for (i, condition) in conditions.iter().enumerate() {
                 let refers = rels_of(condition);
-                // What refers to outer relations only as parameters counts as the item's own.
+                // A condition that refers to outer relations only as parameters counts as the item's own.
                 if refers & all & !rels == 0 && refers & rels != 0 {
                     own.push((**condition).clone());
                     placed[i] = true;
@@ -363,8 +367,8 @@ impl Planner<'_> {
         let mut paths = Paths { params: refers & !l.rels & !r.rels, rows, out };
         let left_conditions: Vec<&Rc<Expr>> = conditions.iter().filter(|c| !r.used.iter().any(|u| Rc::ptr_eq(u, c))).collect();
         let dependent = r.params & l.rels != 0;
-        // The one row of no columns is in every order, but what it is joined with need not be. Unmatched rows of the right
-        // side come last.
+        // The one row without columns is in every order, but its join partner need not be. Unmatched rows of the right side come
+        // last.
         let in_order = l.ordered && l.rels != 0 && !join.gives_right_last();
         if !dependent {
             let (hash, residual) = self.hash_keys(&left_conditions, l.rels, r.rels);
@@ -377,7 +381,7 @@ impl Planner<'_> {
                 let probed = if join.keeps_unmatched_left() { l.rows } else { l.rows.min(pairs) };
                 let total = startup + (l.total - l.startup) + probes(l.rows, probed) + checks;
                 paths.add(join, (l, r), Some(&hash), &residual, (startup, total), in_order);
-                // What is asked of the left side's rows can be answered by building on it, too, when it is the smaller one.
+                // The join may build on the left side instead, when that has less than half of the right side's rows.
                 if let Some(join) = join.built_on_left()
                     && l.rows * 2.0 < r.rows
                     && r.params == 0
@@ -526,7 +530,7 @@ impl Planner<'_> {
         let left = self.create(left)?;
         let (right, used) = self.collecting(|p| p.create(right))?;
         let parameters = self.settable(&used, &left.layout);
-        // Set here, they are nobody else's concern.
+        // They are set here, so nodes above need not know them.
         for (parameter, _) in &parameters {
             self.used.remove(parameter);
         }
@@ -566,7 +570,7 @@ fn lifted(tree: &Tree) -> Option<Tree> {
 fn decided(l: &Path, r: &Path, conditions: &[Joining]) -> Vec<Rc<Expr>> {
     let both = l.rels | r.rels;
     let is_across = |c: &&Joining| c.rels & !both == 0 && c.rels & !l.rels != 0 && c.rels & !r.rels != 0;
-    // What the right side was found by.
+    // The condition by which the right side was found.
     let is_used = |c: &&Joining| r.used.iter().any(|u| Rc::ptr_eq(u, &c.condition));
     let found_by = conditions.iter().filter(is_across).filter(is_used);
     let mut classes: Vec<usize> = found_by.filter_map(|c| c.membership.map(|m| m.class)).collect();
@@ -582,7 +586,7 @@ fn decided(l: &Path, r: &Path, conditions: &[Joining]) -> Vec<Rc<Expr>> {
     open.map(|c| c.condition.clone()).collect()
 }
 
-/// The conditions of which none follows from the others. What is written comes before what was implied.
+/// The conditions of which none follows from the others. Written conditions come before implied ones.
 fn independent<'c>(conditions: impl Iterator<Item = &'c Joining>) -> Vec<&'c Expr> {
     // By class, the relations whose columns are known to be equal.
     let mut equal: Vec<(usize, Rels)> = Vec::new();
@@ -605,7 +609,7 @@ struct Paths<'o> {
 }
 
 impl Paths<'_> {
-    /// Adds a join, `hash` being its keys, unless one that is there already is better: most are not, and copy no expressions.
+    /// Adds a join, `hash` being its keys, unless an existing path is better: most are rejected, and copy no expressions.
     fn add(
         &mut self,
         join: JoinType,
@@ -666,7 +670,7 @@ fn rows_of(paths: &[Rc<Path>]) -> f64 {
         .unwrap_or_else(|| paths.first().map_or(1.0, |p| p.rows))
 }
 
-/// What asking conditions of a row costs.
+/// The cost of evaluating conditions on a row.
 fn effort<'e>(conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
     let elements = |condition: &Expr| {
         let mut elements = 0.0;
@@ -684,6 +688,7 @@ fn prune(paths: Vec<Rc<Path>>, goal: &Goal) -> Vec<Rc<Path>> {
     let mut kept: Vec<Rc<Path>> = Vec::new();
     for path in paths {
         let better = |k: &Rc<Path>| {
+            // A path is not kept for 1 % of the total cost.
             k.params & !path.params == 0
                 && k.cost(goal) <= path.cost(goal)
                 && k.total <= path.total * 1.01

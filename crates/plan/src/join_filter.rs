@@ -1,9 +1,8 @@
-//! Filters that a hash join makes for the scans of its left side: the keys of the rows that it built. A left row whose key is not
-//! among them has no partner, so where such rows are of no use to the join, the scan leaves them out before it decodes their other
-//! columns.
+//! Filters that a hash join builds for the scans of its left side: the keys of its built rows. A left row whose key is not among
+//! them has no partner. Where the join does not need such rows, the scan skips them before it decodes their other columns.
 //!
-//! A scan may use the filter if no node between it and the join gives another answer without these rows. For nodes that
-//! look at one row at a time that is clear; the others are argued below.
+//! A scan may use the filter if every node between it and the join gives the same result without these rows. For nodes that
+//! process one row at a time that is clear; the others are argued below.
 
 use std::sync::Arc;
 
@@ -45,7 +44,7 @@ impl Planner<'_> {
 fn offer(node: &mut PlanNode, column: usize, filter: usize) -> bool {
     match &mut node.op {
         Op::TableScan(scan) => Arc::get_mut(scan).is_some_and(|scan| {
-            // The keys' bounds leave out row groups before any condition is looked at, so one with side effects stops the filter.
+            // The keys' bounds exclude row groups before any condition is evaluated, so a condition with side effects forbids the filter.
             let usable = scan.source.plain && !any_volatile(&scan.filter);
             if usable {
                 scan.join_filters.push((column, filter));
@@ -80,7 +79,7 @@ fn offer(node: &mut PlanNode, column: usize, filter: usize) -> bool {
             let sides = (&mut n.left, &mut n.right);
             !any_volatile(&n.conditions) && offer_side(n.join, sides, column, filter)
         }),
-        // A group is there whole or not at all. Without groups there is a row even of no input.
+        // A group is kept or excluded as a whole. Without groups there is a row even for an empty input.
         Op::Aggregate(n) => Arc::get_mut(n).is_some_and(|n| match n.groups.get(column).map(|group| &group.node) {
             Some(Node::Column(below)) if n.sets.len() == 1 && n.sets[0].contains(&column) => {
                 let is_volatile = n.aggregates.iter().any(|aggregate| any_volatile(&aggregate.call.args));
@@ -123,8 +122,8 @@ fn equal_columns(node: &HashJoinNode, column: usize) -> Vec<usize> {
     columns
 }
 
-/// To the side of a join that a column is of. A left row decides about what it gives alone, unless right rows without a partner are
-/// given; of an inner join that holds for right rows, too, and of right semi and anti joins for them only.
+/// Offers the filter to the side of a join that has the column. Left rows alone decide the result, unless unmatched right rows
+/// are returned; in an inner join right rows decide as well, and in right semi and anti joins only they do.
 fn offer_side(join: JoinType, (left, right): (&mut PlanNode, &mut PlanNode), column: usize, filter: usize) -> bool {
     let width = left.kinds.len();
     match join {

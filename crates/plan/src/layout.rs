@@ -1,4 +1,4 @@
-//! What the columns of a node's rows are.
+//! The columns of a node's rows.
 
 use melba_tree::{Const, Expr, RowVersion, Var};
 use melba_types::{Datum, Oid, oids};

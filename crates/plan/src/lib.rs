@@ -62,12 +62,12 @@ pub use timing::{NodeTiming, Storage};
 
 use melba_tree::Query;
 
-/// What the planner asks about stored data.
+/// The planner's questions about stored data.
 pub trait Statistics {
     /// Rows of a table, roughly.
     fn rows(&self, tree: TreeId) -> f64;
 
-    /// What segments say of a column, counted from 0; `None` when nothing is known.
+    /// A column's statistics over segments, counted from 0; `None` when there are none.
     fn column(&self, tree: TreeId, column: usize) -> Option<ColumnEstimate>;
 }
 
@@ -81,7 +81,7 @@ impl Statistics for melba_engine::Engine {
     }
 }
 
-/// What planning works with.
+/// The inputs of planning.
 #[derive(Clone, Copy)]
 pub struct PlanContext<'a> {
     pub catalog: &'a Arc<Catalog>,

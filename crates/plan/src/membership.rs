@@ -1,10 +1,10 @@
-//! Equalities that say partly the same.
+//! Equalities that partly imply each other.
 
-/// What an equality does in its class of columns that are all equal (`equivalence`).
+/// The role of an equality in its class of columns that are all equal (`equivalence`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Membership {
     /// Number of the class.
     pub class: usize,
-    /// Both columns are equal to one value, each by a condition of its own: this one rejects nothing.
+    /// Both columns are equal to one value, each by a separate condition: this one rejects nothing.
     pub is_decided: bool,
 }

@@ -27,7 +27,7 @@ impl Planner<'_> {
         };
         let oid = match query.range_table[entry].kind {
             RangeKind::Relation { oid, .. } => oid,
-            // Its triggers change what it shows.
+            // Its triggers change the rows that it shows.
             RangeKind::Subquery { view, .. } if view.is_valid() => view,
             _ => return Err(DbError::internal("a target that is no relation")),
         };
@@ -122,7 +122,7 @@ impl Planner<'_> {
                         Some((assignments, filter))
                     }
                 };
-                // PostgreSQL looks for them when it has computed the constants.
+                // PostgreSQL searches for them after it has computed the constants.
                 let arbiters = self.arbiters(conflict, relation, entry).map_err(|e| self.constant_error.take().unwrap_or(e))?;
                 Some(ConflictNode { arbiters, update })
             }
@@ -218,7 +218,7 @@ impl Planner<'_> {
             _ if by_source => return Err(DbError::unsupported("WHEN NOT MATCHED BY SOURCE over a join")),
             _ => None,
         };
-        // Rows of the right side without a partner come last: keys of target rows that go away are free by then.
+        // Rows of the right side without a partner come last: keys of deleted target rows are free by then.
         let (left, right) = match kind {
             JoinKind::Full => (FromItem::Range(entry), source.clone()),
             _ => (source.clone(), FromItem::Range(entry)),
@@ -390,7 +390,7 @@ impl Planner<'_> {
     }
 }
 
-/// Whole rows of the table and of what was proposed become rows of their columns.
+/// Whole rows of the table and of the proposed row become rows of their columns.
 fn spell_out(e: &mut Expr, level: usize, entries: [usize; 2], relation: &Relation) -> bool {
     if let Expr::Var(v) = e
         && v.levels_up == level

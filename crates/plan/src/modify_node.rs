@@ -14,7 +14,7 @@ use melba_tree::MergeMatch;
 pub struct ModifyNode {
     pub command: PlanCommand,
     pub target: Arc<TableTarget>,
-    /// Statements of rules and RETURNING aside, a command tag counts what the outermost statement changed.
+    /// A command tag counts only the changes of the outermost statement, not those of rules and RETURNING.
     pub counts: bool,
     /// Without one, a single row of no columns.
     pub input: Option<PlanNode>,
@@ -37,7 +37,7 @@ pub struct Existing {
     pub columns: Vec<Option<usize>>,
     /// Places of the scan's outputs, for a newer version: (column of the row, index into outputs).
     pub replace: Vec<(usize, usize)>,
-    /// What a newer version must satisfy.
+    /// The conditions that a newer version must satisfy.
     pub recheck: Vec<Recheck>,
 }
 

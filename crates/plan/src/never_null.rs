@@ -1,7 +1,7 @@
-//! Which expressions are proven not to be NULL: by NOT NULL constraints, by conditions, by what they are.
+//! Proves which expressions are not NULL: by NOT NULL constraints, by conditions, by their form.
 //!
-//! A column of a relation that an outer join may extend with NULLs is not, whatever its constraint says; nor is one of a table with
-//! children, whose own columns may be without it (NO INHERIT). A constraint that is NOT VALID proves nothing.
+//! A column of a relation that an outer join may extend with NULLs may be NULL despite its constraint; so may one of a table with
+//! children, whose columns may lack the constraint (NO INHERIT). A constraint that is NOT VALID proves nothing.
 
 use melba_catalog::Catalog;
 
@@ -9,7 +9,7 @@ use super::layout::same;
 use super::rels::{Rels, conjuncts};
 use melba_tree::{Command, Expr, FromItem, JoinKind, Query, RangeEntry, RangeKind};
 
-/// Rows of which expressions are looked at.
+/// The rows over which expressions are considered.
 pub(super) struct Rows<'a> {
     pub catalog: &'a Catalog,
     pub entries: &'a [RangeEntry],

@@ -1,4 +1,4 @@
-//! The nodes of a plan: what to run, with every expression compiled against the rows of the node's input.
+//! The nodes of a plan: the operations to run, with every expression compiled against the rows of the node's input.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Plan {
     pub top_filters: usize,
     /// Nodes are numbered from 0.
     pub nodes: usize,
-    /// What the plan locks, in the order in which it was met.
+    /// The locks of the plan, in the order in which planning met them.
     pub relations: Vec<(Oid, RelationLockMode)>,
     pub command: PlanCommand,
     /// Some node reads the whole of a table that is not small.
@@ -42,7 +42,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whoever is about to run the plan, or to show it, looks here: the error comes even if no row ever asks for the constant.
+    /// To be called before the plan is run or shown: the error is raised even if no row needs the constant.
     pub fn check_constants(&self) -> Result<()> {
         self.constant_error.clone().map_or(Ok(()), Err)
     }
@@ -197,7 +197,7 @@ pub struct TableSource {
     pub plain: bool,
 }
 
-/// A comparison of a column with what is known before the scan begins, by which row groups are left out.
+/// A comparison of a column with a value known before the scan begins, by which row groups are skipped.
 #[derive(Debug)]
 pub struct Zone {
     /// Of the table.
@@ -234,7 +234,7 @@ pub enum KeyMatch {
     IsNull,
 }
 
-/// What an index scan may assume of the column after the matched ones.
+/// What an index scan may assume about the column after the matched ones.
 #[derive(Clone, Debug)]
 pub enum KeyRange {
     /// Bounds in the order of values: (value, inclusive).
@@ -319,7 +319,7 @@ pub struct SetCall {
     pub types: Vec<Oid>,
     /// A composite or record result is spread over the columns.
     pub spread: bool,
-    /// What several columns are as one value, where that is asked for.
+    /// The row type of several columns as one value, where that is needed.
     pub row: Option<RowShape>,
 }
 
@@ -440,7 +440,7 @@ pub enum JoinType {
     /// `NOT IN`, by hash only and by one key: like `Anti`, but a NULL is perhaps equal to anything. So no row passes where the right side
     /// has one, and none whose own key is NULL, unless the right side has no rows.
     NotIn,
-    /// Right rows with a match. Of hash joins, as the next: what is built are the rows that are asked for.
+    /// Right rows with a match. For hash joins, like the next one: the built rows are returned.
     RightSemi,
     /// Right rows without one.
     RightAnti,
@@ -457,7 +457,7 @@ impl JoinType {
         !matches!(self, JoinType::Semi | JoinType::Anti | JoinType::NotIn)
     }
 
-    /// The join of the sides exchanged that gives the same rows, where there is one that builds on what was the left side.
+    /// The join with exchanged sides that returns the same rows, where there is one that builds on the former left side.
     pub fn built_on_left(self) -> Option<JoinType> {
         match self {
             JoinType::Left => Some(JoinType::Right),
@@ -647,15 +647,15 @@ pub struct RecursiveUnionNode {
 pub struct LockRowsNode {
     pub input: PlanNode,
     pub locks: Vec<RowLock>,
-    /// What a row changed meanwhile must still satisfy.
+    /// The conditions that a row changed meanwhile must still satisfy.
     pub recheck: Vec<Recheck>,
 }
 
-/// One step of looking again at a joined row of which a part has changed while its lock was waited for. The other parts stay
-/// as they are: PostgreSQL does not look for other partners either.
+/// One step of rechecking a joined row of which a part has changed during the wait for its lock. The other parts stay as they
+/// are: PostgreSQL does not search for other partners either.
 #[derive(Debug)]
 pub enum Recheck {
-    /// The row goes unless this holds.
+    /// The row is dropped unless this holds.
     Condition(Expression),
     /// An outer join's partner is one no more unless these hold: its columns become null.
     Outer { conditions: Vec<Expression>, columns: Vec<usize> },

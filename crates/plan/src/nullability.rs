@@ -1,15 +1,15 @@
-//! What is known of a condition on a row whose columns of some relation are all NULL.
+//! Evaluates conditions on a row whose columns of some relation are all NULL.
 //!
-//! An outer join gives such rows, and rewrites ask about them: a LEFT JOIN whose null-extended rows a condition above cannot
-//! be true for is an inner join. This is the only place that says what is strict. `Outcome::of` goes over an expression
-//! once and keeps, for every relation, which of TRUE, FALSE and NULL are ruled out when its columns are NULL:
+//! An outer join gives such rows, and rewrites ask about them: a LEFT JOIN whose null-extended rows a condition above cannot be
+//! true for is an inner join. Only this module decides which expressions are strict. `Outcome::of` visits an expression once and
+//! keeps, for every relation, which of TRUE, FALSE and NULL are ruled out when its columns are NULL:
 //!
 //! 1. `null`: the expression is NULL. Of a boolean, that is `not_true` and `not_false`.
 //! 2. `not_true`: it is FALSE or NULL. A conjunct of WHERE with this "rejects NULLs" of the relation.
 //! 3. `not_false`: it is TRUE or NULL. NOT turns it into `not_true`; that is why both are kept: `a > 0 AND b > 0` is not TRUE
 //!    when a is NULL, but it may be FALSE, so that its negation may be TRUE.
 //!
-//! What is not in the table is not known to be anything, which is always right.
+//! Expressions that the table lacks have no outcome ruled out, which is always right.
 
 use melba_catalog::Catalog;
 use melba_types::{Datum, Oid};
@@ -19,7 +19,7 @@ use melba_tree::{BooleanTest, Expr, ScalarArray, Sublink, SublinkKind};
 
 const ALL: Rels = Rels::MAX;
 
-/// For each relation, what its columns being NULL rules out.
+/// For each relation, the outcomes that its columns being NULL rule out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     null: Rels,
@@ -99,7 +99,7 @@ impl Outcome {
         Outcome { null: self.null, not_true: self.not_false, not_false: self.not_true }
     }
 
-    /// Over an empty array ANY is FALSE and ALL is TRUE, whatever the scalar; over a NULL array both are NULL.
+    /// Over an empty array ANY is FALSE and ALL is TRUE for every scalar; over a NULL array both are NULL.
     fn of_scalar_array(catalog: &Catalog, s: &ScalarArray) -> Outcome {
         let array = Outcome::of(catalog, &s.array).null;
         let scalar = if is_strict(catalog, s.function) { Outcome::of(catalog, &s.scalar).null } else { 0 };

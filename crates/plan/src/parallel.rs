@@ -1,11 +1,11 @@
-//! Which parts of a plan several threads run: aggregates, and the built sides of hash joins, over what a table scan gives through
-//! filters, projections, hash joins and lookups by an index.
+//! Decides which parts of a plan several threads run: aggregates, and the built sides of hash joins, over the rows of a table
+//! scan through filters, projections, hash joins and lookups by an index.
 //!
-//! Each thread takes parts of the table. Built rows are put in the table's order again, so a join gives its rows in the same order.
-//! Of an aggregate each thread collects groups of its own, which are put together at the end. So an aggregate takes part
-//! only if states of parts of the rows, merged in any order, are exactly the state of all of them: sums of floating-point
-//! numbers and what keeps its input's order are left to one thread, and answers do not depend on the number of threads.
-//! All functions must be parallel safe by pg_proc. As in PostgreSQL only SELECT without data-modifying WITH comes into question.
+//! Each thread takes parts of the table. Built rows are put in the table's order again, so a join gives its rows in the same
+//! order. For an aggregate each thread collects separate groups, which are merged at the end. So an aggregate takes part only if
+//! states of parts of the rows, merged in any order, are exactly the state of all of them: sums of floating-point numbers and
+//! aggregates that keep their input's order are left to one thread, and results do not depend on the number of threads. All
+//! functions must be parallel safe by pg_proc. As in PostgreSQL only SELECT without data-modifying WITH comes into question.
 
 use melba_expression::Expression;
 use melba_fmgr::CallContext;
@@ -13,7 +13,7 @@ use melba_fmgr::CallContext;
 use super::node::*;
 use super::planner::Planner;
 
-/// What a row takes in memory beside its values, roughly as PostgreSQL's pages count it.
+/// The size of a row in memory beside its values, roughly as PostgreSQL's pages count it.
 const ROW_OVERHEAD_BYTES: f64 = 28.0;
 
 impl Planner<'_> {

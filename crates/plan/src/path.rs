@@ -1,4 +1,4 @@
-//! Ways to read and join relations, with what they cost; the planner compares them and makes nodes of the best.
+//! Ways to read and join relations, with their costs; the planner compares them and turns the best into nodes.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub(super) struct OrderKey {
     pub nulls_first: bool,
 }
 
-/// What is known when paths are made.
+/// The goal that is known when paths are made.
 pub(super) struct Goal {
     pub order: Vec<OrderKey>,
     /// Share of the rows that will be asked for.

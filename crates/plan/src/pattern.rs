@@ -39,7 +39,7 @@ pub fn regex_exact(pattern: &str) -> Option<String> {
     (rest == "$").then_some(text)
 }
 
-/// The text that an anchored regular expression starts with, and what follows it.
+/// The text with which an anchored regular expression starts, and the rest.
 fn regex_start(pattern: &str) -> (String, String) {
     let Some(rest) = pattern.strip_prefix('^').filter(|rest| !rest.contains('|')) else { return Default::default() };
     // psql writes ^(name)$.

@@ -33,13 +33,13 @@ pub(super) struct Level {
     pub member: Option<Arc<Member>>,
     /// By entry: the tables of its family that its scans reach. The others have no rows for its conditions.
     pub scanned: HashMap<usize, HashSet<Oid>>,
-    /// Conditions may be looked at again for a row's newest version.
+    /// Conditions may be checked again for a row's newest version.
     pub rechecks: bool,
     pub estimates: Estimates,
     /// Executor parameters that carry columns of this level to where they are not in the row.
     pub parameters: HashMap<(usize, i16), usize>,
     pub ctes: Vec<(Arc<str>, CteBinding)>,
-    /// What computed columns stand for, for EXPLAIN.
+    /// The expressions of computed columns, for EXPLAIN.
     pub computed: Vec<((usize, i16), Expr)>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Mentioned {
 }
 
 impl Mentioned {
-    /// One of the three modes of queries and changes: each conflicts with what the weaker ones conflict with.
+    /// One of the three modes of queries and changes: each conflicts with all modes with which the weaker ones conflict.
     pub fn add(&mut self, relation: Oid, mode: RelationLockMode) {
         let place = *self.places.entry(relation).or_insert(self.list.len());
         match self.list.get_mut(place) {
@@ -90,7 +90,7 @@ pub(super) struct Planner<'a> {
     /// By number: the level (counted from the outermost), entry and column of every executor parameter; the other
     /// parameters (columns of sub-plans under test) belong to no level.
     pub parameters: Vec<Option<(usize, usize, i16)>>,
-    /// Parameters used by what has been compiled since the collector was last taken.
+    /// Parameters of expressions compiled since the collector was last taken.
     pub used: BTreeSet<usize>,
     nodes: usize,
     scans_tables: bool,
@@ -190,7 +190,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Remembers what the columns of `entry` stand for.
+    /// Remembers the expressions of the columns of `entry`.
     pub fn note_computed(&mut self, entry: usize, exprs: &[Expr]) {
         if self.context.explain {
             let noted: Vec<_> = exprs.iter().enumerate().map(|(i, e)| ((entry, i as i16 + 1), e.clone())).collect();
@@ -249,7 +249,7 @@ impl<'a> Planner<'a> {
         self.compile_in(expr, layout, None)
     }
 
-    /// Behind a condition that is false nothing is computed, so errors of what follows it are none of the statement's.
+    /// Nothing is computed behind a condition that is false, so errors of later expressions are not the statement's.
     pub fn compile_all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>, layout: &Layout) -> Result<Vec<Expression>> {
         let mut compiled = Vec::new();
         let mut before_false: Option<Option<DbError>> = None;
@@ -271,7 +271,7 @@ impl<'a> Planner<'a> {
         self.compile_with(layout, test, |compiler| compiler.compile(expr))
     }
 
-    /// What `f` compiles, over the columns of a layout.
+    /// Compiles with `f` over the columns of a layout.
     pub fn compile_with<T>(
         &mut self,
         layout: &Layout,
@@ -333,6 +333,7 @@ impl<'a> Planner<'a> {
         }
         let compiled = self.compile_all(conditions, &stage.layout)?;
         let mut estimate = stage.node.estimate;
+        // PostgreSQL's cpu_operator_cost for each condition.
         estimate.total += estimate.rows * 0.0025 * conditions.len() as f64;
         estimate.rows = (estimate.rows * super::default_selectivity::default_of(conditions)).max(1.0);
         let kinds = stage.node.kinds.clone();
@@ -361,7 +362,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The scope of what refers to nothing.
+/// The scope of expressions that refer to nothing.
 pub(super) struct Nothing;
 
 impl Scope for Nothing {

@@ -1,5 +1,5 @@
-//! Preparation: WITH queries are inlined, simple subqueries and views pulled up, sublinks turned into semi and anti joins,
-//! outer joins reduced. What comes out is a tree of joins over range table entries.
+//! Preparation: WITH queries are inlined, simple subqueries and views pulled up, sublinks turned into semi and anti joins, outer
+//! joins reduced. The result is a tree of joins over range table entries.
 
 use hashbrown::{HashMap, HashSet};
 use melba_types::{DbError, Result};
@@ -15,7 +15,7 @@ use melba_tree::{
     SublinkKind,
 };
 
-/// How rows of the left side go with rows of the right side.
+/// How rows of the left side are combined with rows of the right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TreeJoin {
     Left,
@@ -46,7 +46,7 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    /// For a query that locks rows: what EXISTS and IN have found is kept beside a row, to be compared with it again when
+    /// For a query that locks rows: the rows that EXISTS and IN have found are kept beside a row, and compared with it again when
     /// it changes.
     pub fn keep_partners(&mut self) {
         match self {
@@ -101,17 +101,17 @@ impl Tree {
 pub(super) struct Builder<'p, 'a> {
     pub planner: &'p mut Planner<'a>,
     pub entries: Vec<RangeEntry>,
-    /// What columns of vanished entries (pulled-up subqueries, join aliases) stand for.
+    /// The expressions of columns of vanished entries (pulled-up subqueries, join aliases).
     replaced: HashMap<usize, Vec<Expr>>,
-    /// Entries whose whole rows are asked for. Of a null-extended one that is NULL, not a row of what its columns stand for.
+    /// Entries whose whole rows are used. The whole row of a null-extended entry is NULL, not a row of its columns' expressions.
     whole_rows: HashSet<usize>,
-    /// Rows may be looked at again when they have changed meanwhile: subqueries in conditions stay there.
+    /// Rows may be checked again when they have changed meanwhile: subqueries in conditions stay there.
     rechecks: bool,
     /// The entry that is changed.
     target: Option<usize>,
 }
 
-/// What is known of rows that a condition is asked of.
+/// Knowledge about the rows on which a condition is evaluated.
 struct Known<'a> {
     /// Relations that outer joins may have extended with NULLs.
     extended: Rels,
@@ -142,7 +142,7 @@ impl Planner<'_> {
         let mut tree = Tree::Inner { items, conditions };
         builder.note_joins();
         builder.substitute_tree(&mut tree)?;
-        // Sublinks that become joins bring entries of their own, whose columns may be replaced in turn.
+        // Sublinks that become joins add entries, whose columns may be replaced in turn.
         tree = builder.pull_sublinks(flatten(tree))?;
         builder.substitute_tree(&mut tree)?;
         let replaced = std::mem::take(&mut builder.replaced);
@@ -262,7 +262,7 @@ pub(super) fn entry_names(entries: &[RangeEntry]) -> Vec<Vec<std::sync::Arc<str>
     entries.iter().map(|e| e.columns.iter().map(|c| c.name.clone()).collect()).collect()
 }
 
-/// What the columns of joins stand for, by entry.
+/// The expressions of the columns of joins, by entry.
 pub(super) fn joined_columns(entries: &[RangeEntry]) -> HashMap<usize, Vec<Expr>> {
     let joins = entries.iter().enumerate().filter_map(|(i, entry)| match &entry.kind {
         RangeKind::Join { merged, .. } => Some((i, merged.clone())),
@@ -355,7 +355,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A range entry, or what a simple subquery is made of.
+    /// A range entry, or the tree of a simple subquery.
     fn leaf(&mut self, entry: usize, nullable: bool) -> Result<Tree> {
         let RangeKind::Subquery { query, view } = &self.entries[entry].kind else { return Ok(Tree::Leaf(entry)) };
         // Triggers are shown a view's rows as they are.
@@ -457,7 +457,7 @@ impl Builder<'_, '_> {
                 for Unnested { leaf, ties } in groups {
                     tree = attach(tree, TreeJoin::Left, leaf, ties);
                 }
-                // They refer to what was joined just now.
+                // They refer to entries that were joined just now.
                 let mut tree = match tree {
                     Tree::Inner { items, .. } => Tree::Inner { items, conditions: rest },
                     joined => Tree::Inner { items: vec![joined], conditions: rest },
@@ -535,7 +535,7 @@ impl Builder<'_, '_> {
         if !self.is_simple(&query) || query.from.is_empty() || !refers_up(&query, 1) || self.planner.query_is_volatile(&query) {
             return Ok(None);
         }
-        // Only WHERE may refer to the outer query: what FROM depends on cannot be moved into a join condition.
+        // Only WHERE may refer to the outer query: expressions on which FROM depends cannot move into a join condition.
         let filter = query.filter.take();
         if refers_up(&query, 1) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Which members of a family a scan reads: told by constants when it is planned, and by the other values when it begins.
+//! Finds the members of a family that a scan reads: by constants when it is planned, and by other values when it begins.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use melba_table::PartitionMap;
 use melba_table::matching::{Tests, matching};
 use melba_tree::Expr;
 
-/// The partitioned tables of a family with what is known of their keys.
+/// The partitioned tables of a family with the tests of their keys.
 pub(super) struct Pruner {
     /// The root first.
     pub tables: Vec<PrunedTable>,
@@ -21,7 +21,7 @@ pub(super) struct Pruner {
     pub constants: Vec<Option<Datum>>,
 }
 
-/// A partitioned table, and what conditions say of its key.
+/// A partitioned table, and the tests that conditions give for its key.
 pub(super) struct PrunedTable {
     pub relation: Arc<Relation>,
     pub map: Arc<PartitionMap>,

@@ -15,7 +15,7 @@ use super::rels::{Rels, has};
 use melba_expression::key::KeyPart;
 use melba_tree::{Command, Cte, Distinct, Expr, Locking, Query, RangeEntry, RangeKind, SortGroup, Target};
 
-/// Where a query's rows go when it is no ordinary SELECT: an INSERT's source keeps junk columns away already.
+/// The consumer of a query that is no ordinary SELECT: an INSERT's source already removes junk columns.
 pub(super) struct Purpose {
     /// Columns of entries that the consumer reads besides the targets.
     pub needed: Vec<(usize, i16)>,
@@ -25,7 +25,7 @@ impl<'a> Planner<'a> {
     /// Plans a query at a new level. The result's columns are its visible targets (or RETURNING's).
     pub fn query(&mut self, mut query: Query, purpose: Option<Purpose>) -> Result<Stage> {
         limits::check_stack()?;
-        // Trees are as large as the text says, but for queries in each other, which may be planned several times.
+        // Trees are as large as the text, except for nested queries, which may be planned several times.
         if self.levels.is_empty() {
             limits::check_interrupt()?
         } else {
@@ -159,6 +159,7 @@ impl<'a> Planner<'a> {
             let types = query.output_columns();
             types.iter().map(|c| KeyPart::equality(self.catalog(), c.ty)).collect()
         });
+        // As in PostgreSQL, ten rounds are assumed.
         let rows = base.estimate.rows * 10.0;
         let estimate = Estimate { startup: 0.0, total: base.estimate.total + recursive.estimate.total * 10.0, rows };
         let op = Op::RecursiveUnion(Arc::new(RecursiveUnionNode { base, recursive, table, parameter, distinct }));
@@ -249,6 +250,7 @@ impl<'a> Planner<'a> {
         level.rechecks = query.command != Command::Select || !query.locking.is_empty();
     }
 
+    /// The share of its rows that a query is assumed to return, by the size of LIMIT; one that is not constant counts as a tenth.
     fn limit_fraction(&self, query: &Query) -> f64 {
         match &query.limit {
             Some(Expr::Const(c)) => match c.value {
@@ -304,6 +306,7 @@ impl<'a> Planner<'a> {
         shown: String,
     ) -> Stage {
         let mut estimate = stage.node.estimate;
+        // 0.005 a comparison: twice cpu_operator_cost, as in PostgreSQL.
         estimate.total += estimate.rows * estimate.rows.max(2.0).log2() * 0.005;
         estimate.startup = estimate.total;
         let kinds = stage.node.kinds.clone();
@@ -421,6 +424,7 @@ impl<'a> Planner<'a> {
                 kinds.push(self.kind(call.ty()));
             }
             let mut estimate = stage.node.estimate;
+            // A set-returning target is assumed to return ten rows for each.
             estimate.rows *= 10.0;
             let op = Op::ProjectSet(Arc::new(ProjectSetNode { input: stage.node, functions }));
             let node = self.node(op, kinds.into(), estimate);
@@ -451,6 +455,7 @@ impl<'a> Planner<'a> {
             stage = self.sorted(stage, keys, None, super::explain::sort_key(self, &query.order_by, &query.targets));
         }
         let mut estimate = stage.node.estimate;
+        // Assumed: three rows in ten are distinct.
         estimate.rows = (estimate.rows * 0.3).max(1.0);
         let kinds = stage.node.kinds.clone();
         let node = DistinctNode { input: stage.node, columns, parts, sorted: on && !query.order_by.is_empty() };
@@ -514,7 +519,7 @@ impl<'a> Planner<'a> {
         Ok((tables, layout))
     }
 
-    /// FOR UPDATE and its kin.
+    /// FOR UPDATE and similar clauses.
     fn locked(&mut self, query: &Query, stage: Stage, recheck: Vec<RecheckExpr>) -> Result<Stage> {
         if query.locking.is_empty() {
             return Ok(stage);
@@ -608,7 +613,7 @@ pub(super) fn rechecks(tree: &super::prepare::Tree, entries: &[RangeEntry]) -> V
             match join {
                 TreeJoin::SemiPair => steps.extend(must(conditions)),
                 TreeJoin::Left => steps.push(RecheckExpr::Outer { conditions: conditions.clone(), rels: right.rels() }),
-                // What was not found is not looked for again, and rows of a full join cannot be locked.
+                // A side without matches is not searched again, and rows of a full join cannot be locked.
                 TreeJoin::Anti | TreeJoin::NotIn | TreeJoin::Semi | TreeJoin::Full => {}
             }
             steps

@@ -1,4 +1,4 @@
-//! SEARCH and CYCLE of recursive queries: from the clauses to columns that both arms of the union compute.
+//! SEARCH and CYCLE of recursive queries: turns the clauses into columns that both arms of the union compute.
 //!
 //! Each arm becomes a subquery of a query that adds the columns; the recursive one passes those of the row before it through.
 //! Rows on a path are records, and a path is an array of them.
@@ -150,7 +150,7 @@ impl Paths<'_> {
         query
     }
 
-    /// Lets the recursive arm give the added columns of the row that it goes on from.
+    /// Lets the recursive arm return the added columns of the row that it continues from.
     fn pass_through(&self, arm: &mut Query, name: &Arc<str>) -> Result<()> {
         let is_self = |e: &RangeEntry| matches!(&e.kind, RangeKind::Cte { name: n, self_reference: true, .. } if n == name);
         let Some(entry) = arm.range_table.iter().position(is_self) else {

@@ -1,4 +1,4 @@
-//! How many rows pass: by what the columns' statistics say of a condition, and by its form where they say nothing.
+//! Estimates the share of rows that pass a condition: by the columns' statistics, and by the condition's form where there are none.
 
 use std::rc::Rc;
 
@@ -13,6 +13,7 @@ use super::rels::{Rels, contains_sublink, rels_of};
 use melba_expression::Compiler;
 use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, ScalarArray};
 
+/// Both ends of a range, of which one is unknown: PostgreSQL's DEFAULT_RANGE_INEQ_SEL.
 const BETWEEN: f64 = 0.005;
 /// Of a pattern that begins with a wildcard: a word of a few letters.
 const PATTERN: f64 = 0.05;
@@ -26,10 +27,10 @@ const SUBSTRING: Oid = Oid(936);
 const LEFT: Oid = Oid(3060);
 /// As many places a group as an aggregate has in an array at most.
 const SPARSE_PLACES: f64 = 16.0;
-/// Days have so many microseconds.
+/// Microseconds per day.
 const DAY_MICROS: f64 = 86_400_000_000.0;
 
-/// What a condition compares: a column with something that is not of its relation.
+/// A comparison of a column with a value that is not of its relation.
 struct Comparison<'e> {
     entry: usize,
     column: usize,
@@ -59,7 +60,7 @@ impl Place {
 }
 
 impl Planner<'_> {
-    /// The share of rows that pass one condition. What belongs to other relations counts as some value.
+    /// The share of rows that pass one condition. Columns of other relations count as an unknown value.
     pub fn selectivity(&self, condition: &Expr) -> f64 {
         match condition {
             Expr::Operator(op) => self.operator_selectivity(op),
@@ -84,7 +85,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The share of rows that pass all conditions. They count as independent, but for the two ends of one range.
+    /// The share of rows that pass all conditions. They count as independent, except the two ends of one range.
     pub fn conjunction<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
         let mut share = 1.0;
         // The ends of ranges by column: whether any is unknown, the share below the upper one and below the lower one.
@@ -128,7 +129,8 @@ impl Planner<'_> {
         share
     }
 
-    /// The share of pairs of rows that conditions between relations let through. `rows`: of the largest side, for what is not known.
+    /// The share of pairs of rows that conditions between relations let through. `rows`: of the largest side, for columns without
+    /// statistics.
     pub fn join_selectivity(&self, conditions: &[&Expr], rows: f64) -> f64 {
         let mut share = 1.0;
         // Equalities between two columns, by the two entries.
@@ -153,7 +155,8 @@ impl Planner<'_> {
         for (a, b, mut columns) in pairs {
             let key = self.key_rows(a, columns.iter().map(|c| c.0)).max(self.key_rows(b, columns.iter().map(|c| c.1)));
             columns.sort_by(|x, y| x.2.total_cmp(&y.2));
-            // Columns of one pair of tables depend on each other: each further one counts for half as much as the one before it.
+            // Columns of one pair of tables depend on each other. Exponential backoff: each further one gets half the exponent of
+            // the one before.
             let backed_off: f64 = columns.iter().enumerate().map(|(i, c)| c.2.powf(0.5_f64.powi(i as i32))).product();
             share *= if key > 0.0 { 1.0 / key } else { backed_off };
         }
@@ -168,7 +171,7 @@ impl Planner<'_> {
             let Some((a, b)) = self.equal_columns(condition) else { continue };
             let (l, r) = if left >> a.0.min(127) & 1 != 0 { (a, b) } else { (b, a) };
             let (Some(l), r) = (self.distinct_values(l.0, l.1), self.distinct_values(r.0, r.1)) else { continue };
-            // Of `right_rows` draws from the right side's values.
+            // The expected number of distinct values among `right_rows` draws from the right side's values.
             let values = r.map_or(right_rows, |r| r * (1.0 - (-right_rows / r.max(1.0)).exp()));
             share = share.min((values / l.max(1.0)).min(1.0));
             is_known = true;
@@ -196,6 +199,7 @@ impl Planner<'_> {
             {
                 of_one = of_one.min(estimate.distinct_beginnings(characters));
             }
+            // Without statistics a tenth of the rows are assumed to be groups.
             groups *= if is_known { of_one.max(1.0) } else { (rows * 0.1).max(1.0) };
         }
         groups.clamp(1.0, rows.max(1.0))
@@ -233,7 +237,7 @@ impl Planner<'_> {
         }
         let raw = self.table_rows(relation);
         let estimate = self.estimate(entry, column)?;
-        // What is in memory only was not looked at.
+        // Statistics lack rows that are only in memory. So a column with 99 % distinct values counts as unique up to the table's rows.
         let unique = estimate.distinct >= estimate.rows * (1.0 - estimate.null_share) * 0.99;
         Some(if unique { raw } else { estimate.distinct }.clamp(1.0, raw))
     }
@@ -404,7 +408,7 @@ impl Planner<'_> {
         1.0 / known.unwrap_or(if rels_of(condition).count_ones() > 1 { rows.min(1.0 / EQUAL) } else { 1.0 / EQUAL }).max(1.0)
     }
 
-    /// A condition between relations that is no equality. Of an OR, what it says of each relation alone is checked there already.
+    /// A condition between relations that is no equality. The conditions that an OR implies for single relations are counted there.
     fn across(&self, condition: &Expr) -> f64 {
         match condition {
             Expr::Or(_) => OTHER,
@@ -445,7 +449,7 @@ impl Planner<'_> {
         self.catalog().relation(oid).map(|r| &**r).filter(|r| matches!(r.storage, Storage::Tree(_)))
     }
 
-    /// A share that is less than one row.
+    /// The least share of rows for a value that statistics do not have: half a row, so that it is not 0.
     fn least(&self, entry: usize) -> f64 {
         0.5 / self.table_of(entry).map_or(1.0 / EQUAL, |r| self.table_rows(r)).max(1.0)
     }
@@ -454,7 +458,7 @@ impl Planner<'_> {
         self.column_of(expr).and_then(|(entry, column)| self.estimate(entry, column))
     }
 
-    /// What segments say of a column.
+    /// A column's statistics over segments.
     pub fn estimate(&self, entry: usize, column: usize) -> Option<Rc<ColumnEstimate>> {
         if let Some(known) = self.level().estimates.borrow().get(&(entry, column)) {
             return known.clone();

@@ -136,7 +136,7 @@ impl Planner<'_> {
             self.new_parameter(None);
         }
         let condition = self.compile_in(test, layout, Some(first))?;
-        // A row with the key is what ANY looks for; ALL asks for a row without it.
+        // ANY searches for a row with the key; ALL for a row without it.
         let probes = if kind == SublinkKind::Any { self.probes(index, test, columns, layout)? } else { None };
         Ok(SubPlanTest { condition, first, columns, probes })
     }
@@ -257,7 +257,7 @@ fn lookup(
         collation: inner.collation(),
         location: -1,
     });
-    // Only equality is looked up by hash, and that commutes.
+    // Only equality is looked up by hash, and equality commutes.
     Box::new(melba_tree::OperatorCall { args: vec![outer, column], ..op.clone() })
 }
 

@@ -1,4 +1,4 @@
-//! Relations whose rows no tree has as they are: large objects, and the chunks of toast tables.
+//! Relations whose rows are not stored as such in a tree: large objects, and the chunks of toast tables.
 
 use melba_largeobject::RowsOf;
 use melba_types::Oid;

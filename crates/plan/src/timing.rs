@@ -1,9 +1,9 @@
-//! What EXPLAIN ANALYZE tells of a plan node.
+//! The measurements of EXPLAIN ANALYZE for a plan node.
 
 use crate::explain_document::Value;
 use std::time::Duration;
 
-/// What was measured of one plan node.
+/// The measurements of one plan node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeTiming {
     pub loops: u64,
@@ -19,7 +19,7 @@ pub struct NodeTiming {
 }
 
 impl NodeTiming {
-    /// Adds what another thread measured of the same node.
+    /// Adds another thread's measurements of the same node.
     pub fn add(&mut self, other: &NodeTiming) {
         self.loops += other.loops;
         self.rows += other.rows;
@@ -33,7 +33,7 @@ impl NodeTiming {
     }
 }
 
-/// What a node that keeps rows used, in bytes.
+/// The memory and files of a node that keeps rows, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Storage {
     Sort {

@@ -1,4 +1,4 @@
-//! Sorts that keep their first rows only, straight above a scan: the scan leaves out rows behind the last one that is kept.
+//! Sorts that keep only their first rows, directly above a scan: the scan skips rows behind the last one that is kept.
 
 use std::sync::Arc;
 

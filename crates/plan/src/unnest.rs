@@ -1,14 +1,14 @@
-//! Scalar subqueries that aggregate what equals a column of the outer query, as outer joins with one group a value:
+//! Scalar subqueries that aggregate rows equal to a column of the outer query, as outer joins with one group per value:
 //!
 //! ```text
 //! a.x < (SELECT avg(b.y) FROM b WHERE b.k = a.k)
 //! a LEFT JOIN (SELECT b.k, avg(b.y) AS v, true AS m FROM b GROUP BY b.k) s ON s.k = a.k  and then  a.x < s.v
 //! ```
 //!
-//! Without a partner the subquery's value is that of no rows: NULL, or what its expression makes of NULLs and counts of 0.
+//! Without a partner the subquery's value is that of no rows: NULL, or the value of its expression over NULLs and counts of 0.
 //!
-//! The groups of values that no outer row has are computed too. So that they raise no error that the query would not have, only
-//! subqueries whose expressions cannot fail are unnested. Where an index finds the rows of a value and few values are asked for, the subquery
+//! The groups of values that no outer row has are computed too. To raise no error that the query would not raise, only subqueries
+//! whose expressions cannot fail are unnested. Where an index finds the rows of a value and few values are needed, the subquery
 //! stays as it is.
 
 use melba_types::{Datum, Oid, Result, oids};
@@ -40,7 +40,7 @@ struct Tie {
 }
 
 impl Builder<'_, '_> {
-    /// Replaces the scalar subqueries of a condition that can be joined; returns what is to be joined.
+    /// Replaces the scalar subqueries of a condition that can be joined; returns the subqueries to join.
     pub(super) fn unnest(&mut self, condition: &mut Expr, available: Rels, conditions: &[Expr]) -> Result<Vec<Unnested>> {
         let mut found = Vec::new();
         let mut failure = None;
@@ -99,7 +99,7 @@ impl Builder<'_, '_> {
         self.join_groups(sublink, query, ties, of_nothing).map(Some)
     }
 
-    /// Groups the subquery by what ties it to the outer query, and puts it into the range table.
+    /// Groups the subquery by the columns that tie it to the outer query, and puts it into the range table.
     fn join_groups(&mut self, sublink: &Sublink, mut query: Query, ties: Vec<Tie>, of_nothing: Expr) -> Result<(Expr, Unnested)> {
         let entry = self.entries.len();
         bit(entry)?;
@@ -196,7 +196,7 @@ impl Builder<'_, '_> {
         self.planner.catalog().relation(oid).map(|r| &**r)
     }
 
-    /// What an expression over aggregates is when they have no rows; `None` when some aggregate's value of no rows is not known.
+    /// The value of an expression over aggregates when they have no rows; `None` when some aggregate's value of no rows is not known.
     fn value_of_no_rows(&self, value: &Expr) -> Option<Expr> {
         let mut value = value.clone();
         let mut is_known = true;

@@ -1,4 +1,4 @@
-//! Window functions: one sort and one node a window.
+//! Window functions: one sort and one node per window.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl<'a> Planner<'a> {
                 true
             });
         }
-        // Targets that sort windows are computed from the input, so they must not be replaced by what this computes.
+        // Targets that sort windows are computed from the input, so they must not be replaced by the columns of this node.
         let mut place = vec![0usize; calls.len()];
         let mut next = 0;
         for number in evaluation_order(&query.windows) {
@@ -102,6 +102,7 @@ impl<'a> Planner<'a> {
             layout.0.push((WINDOW, (first + i) as i16 + 1));
         }
         let mut estimate = stage.node.estimate;
+        // Each function costs twice an aggregate a row.
         estimate.total += estimate.rows * 0.02 * functions.len() as f64;
         let node = WindowNode {
             input: stage.node,

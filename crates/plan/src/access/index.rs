@@ -1,4 +1,4 @@
-//! Which indexes can serve which conditions and orders.
+//! Chooses the indexes that can serve conditions and orders.
 
 use std::rc::Rc;
 
@@ -18,13 +18,14 @@ const BTREE: Oid = Oid(403);
 
 /// Finding the first row by a key: as long as reading more than 100 rows of segments, as measured with TPC-H.
 const INDEX_START: f64 = 1.5;
+/// Another row of a table whose column has no statistics.
 const INDEX_ROW: f64 = 0.03;
 /// Another row of a segment, whose columns are decoded for it.
 const SEGMENT_ROW: f64 = 0.1;
 /// Of an index that has all columns.
 const INDEX_ONLY_ROW: f64 = 0.012;
 
-/// What a condition says about one index column.
+/// A condition's bound for one index column.
 enum Bound {
     Match(Match),
     Lower(Expr, bool),
@@ -39,7 +40,7 @@ struct Matched {
     arm: ArmChoice,
     /// Positions in the candidates of the conditions that the bounds decide.
     decided: Vec<usize>,
-    /// And of those they use at all.
+    /// Of those, the ones that they use at all.
     uses: Vec<usize>,
     rows: f64,
 }
@@ -87,7 +88,7 @@ impl Planner<'_> {
                     own.iter().enumerate().filter(|(i, _)| !matched.decided.contains(i)).map(|(_, c)| c.clone()).collect();
                 let used = matched.decided.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
                 let params = (own_rels | helped.iter().fold(0, |all, c| all | rels_of(c))) & !(1 << entry);
-                // What the index uses counts in its rows already, whether or not the filter looks at it again.
+                // The row estimate of an index already counts the conditions that it uses, whether or not the filter checks them again.
                 let others = own.iter().enumerate().filter(|(i, _)| !matched.uses.contains(i)).map(|(_, c)| c);
                 let sel = self.conjunction(others);
                 let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
@@ -109,7 +110,7 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    /// The cost of a row that an index has found. Only of what is in segments anything is known.
+    /// The cost of a row that an index has found. Statistics cover only rows in segments.
     fn found_row(&self, entry: usize, relation: &Relation) -> f64 {
         let column = relation.columns.iter().position(|c| c.ty.is_valid());
         match column.and_then(|column| self.estimate(entry, column)) {
@@ -206,7 +207,7 @@ impl Planner<'_> {
         Some(Matched { arm, decided, uses, rows })
     }
 
-    /// What a condition says about a column of the entry in an operator class.
+    /// The bound that a condition gives for a column of the entry in an operator class.
     fn bound(&self, entry: usize, column: usize, ty: Oid, opclass: Oid, condition: &Expr) -> Option<Bound> {
         let is_column = |e: &Expr| plain_column(e, entry) == Some(column);
         let is_value = |e: &Expr| rels_of(e) & (1 << entry) == 0 && !self.has_volatile(e) && !contains_sublink(e);

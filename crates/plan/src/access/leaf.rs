@@ -1,4 +1,4 @@
-//! From leaf paths to plan nodes.
+//! Turns leaf paths into plan nodes.
 
 use std::sync::Arc;
 
@@ -210,7 +210,7 @@ impl Planner<'_> {
         gives_values.then_some(Covered { places, kinds })
     }
 
-    /// Bounds see no row: what they need of other relations are parameters.
+    /// Bounds see no row: columns of other relations are passed as parameters.
     fn compile_arm(&mut self, arm: &ArmChoice) -> Result<IndexArm> {
         let none = Layout::default();
         let mut matches = Vec::with_capacity(arm.matches.len());
@@ -375,7 +375,7 @@ impl Planner<'_> {
         Ok(SetCall { source: self.set_source(&function.expr, definitions, layout)?, kinds, types, spread, row: None })
     }
 
-    /// What the rows of a record-returning function are as one value each, by its OUT arguments.
+    /// The row type of a record-returning function's results as one value, by its OUT arguments.
     pub fn row_shape(&self, expr: &Expr) -> Result<Option<RowShape>> {
         let Expr::Function(call) = expr else { return Ok(None) };
         if self.kind(call.ty) != Kind::Record {
@@ -440,7 +440,7 @@ impl Planner<'_> {
         if !plain || self.has_volatile(condition) || crate::rels::contains_sublink(condition) {
             return false;
         }
-        // With grouping only conditions on the grouped columns may go below it.
+        // With grouping, only conditions on the grouped columns may move below it.
         let grouped = query.has_aggregates || !query.group_by.is_empty() || query.having.is_some();
         let mut fits = true;
         condition.visit_vars(&mut |v| {

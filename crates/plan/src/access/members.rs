@@ -1,7 +1,7 @@
 //! Tables with children: each member of the family is planned in its parent's place, and the members' rows are appended.
 //!
-//! While a member is planned, the range table entry is the member's, and so are the column numbers of the conditions. What comes
-//! out is brought back to the parent's columns, which have the same names.
+//! While a member is planned, the range table entry is the member's, and so are the column numbers of the conditions. The result
+//! is mapped back to the parent's columns, which have the same names.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ impl Planner<'_> {
             .enumerate()
             .map(|(i, r)| Arc::new(Member::new(parent, r, own_alias.then(|| format!("{name}_{}", i + 1).into()))))
             .collect();
-        // What holds a subquery is looked at above: its parameters are of the parent's columns.
+        // Conditions with subqueries are checked above: their parameters are the parent's columns.
         let (above, below): (Vec<Expr>, Vec<Expr>) = own.iter().cloned().partition(contains_sublink);
         let across: Vec<&Rc<Expr>> = across.iter().filter(|c| !contains_sublink(c)).collect();
         let mut choices: Vec<Vec<(Rc<Path>, Vec<usize>)>> = Vec::with_capacity(members.len());

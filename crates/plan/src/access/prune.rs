@@ -1,4 +1,4 @@
-//! Which partitions can have rows for the conditions of a scan: told by constants when it is planned, and by the other values
+//! Finds the partitions that can have rows for the conditions of a scan: by constants when it is planned, and by other values
 //! when it begins.
 
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use melba_table::matching::{KeyTest, TestKind, Tests};
 use melba_tree::{BooleanTest, Const, Expr};
 
 impl Planner<'_> {
-    /// What conditions on an entry say about the partitions of its table; `None` when they say nothing.
+    /// The tests that conditions on an entry give for the partitions of its table; `None` when they give none.
     pub(super) fn pruner(&mut self, entry: usize, root: &Arc<Relation>, own: &[Expr]) -> Result<Option<Rc<Pruner>>> {
         if !root.is_partitioned() || own.is_empty() {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What one condition says of one column of a key.
+    /// The test that one condition gives for one column of a key.
     fn key_test(
         &self,
         entry: usize,

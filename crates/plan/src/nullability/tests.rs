@@ -1,4 +1,4 @@
-//! Random conditions over two relations, evaluated with one of them all NULL: what the table rules out must not happen.
+//! Random conditions over two relations, evaluated with one of them all NULL: outcomes that the table rules out must not happen.
 
 use std::sync::Arc;
 
@@ -162,7 +162,7 @@ impl World {
         self.fold(&bound)
     }
 
-    /// Replaces what the compiler does not fold by its value.
+    /// Replaces expressions that the compiler does not fold by their values.
     fn finish(&self, expr: &mut Expr) {
         expr.children_mut(&mut |child| self.finish(child));
         let null = |e: &Expr| matches!(self.fold(e), Some(Datum::Null));
