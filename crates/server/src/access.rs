@@ -1,4 +1,4 @@
-//! What decides who is let in, beside the catalog: the rules of pg_hba.conf, what TLS offers, and a secret of the cluster.
+//! The data that decide about access, beside the catalog: the rules of pg_hba.conf, the TLS configuration, and a secret of the cluster.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ use parking_lot::RwLock;
 use crate::hba::HostAccess;
 use crate::tls::TlsConfiguration;
 
-/// Who may connect to a server.
+/// The rules of who may connect to a server.
 pub struct Access {
     pub(crate) hosts: HostAccess,
     /// `None`: ssl is off.
@@ -25,18 +25,18 @@ pub struct Access {
     log: Arc<ServerLog>,
 }
 
-/// What salts of roles that do not exist are derived from.
+/// The salts of roles that do not exist are derived from it.
 type Secret = [u8; 32];
 
 /// The secret's file in the data directory.
 const SECRET_FILE: &str = "authentication.secret";
 
 impl Access {
-    /// Reads the files that the settings name, in the data directory by default. `require_password`: nobody is let in for being an
-    /// account of this machine.
+    /// Reads the files that the settings name, in the data directory by default. `require_password`: the account on this machine
+    /// does not suffice.
     ///
     /// # Errors
-    /// F0000 when they are malformed, 0A000 for what TLS cannot do here, 58030 when the secret cannot be read or made.
+    /// F0000 when they are malformed, 0A000 for TLS features that are not supported, 58030 when the secret cannot be read or created.
     pub fn load(settings: &Settings, require_password: bool, log: &Arc<ServerLog>) -> Result<Access> {
         let data = settings.get("data_directory").as_text();
         let secret = if data.is_empty() { rand::random() } else { secret(Path::new(data))? };
@@ -45,7 +45,7 @@ impl Access {
         Ok(Access { hosts, tls: RwLock::new(tls), secret, log: Arc::clone(log) })
     }
 
-    /// Lets in processes of this account, by Unix-domain sockets, and nobody else.
+    /// Admits only processes of this account, by Unix-domain sockets.
     pub fn owner_only() -> Access {
         Access { hosts: HostAccess::owner_only(), tls: RwLock::default(), secret: rand::random(), log: Arc::default() }
     }
@@ -59,7 +59,7 @@ impl Access {
     }
 
     /// # Errors
-    /// Nobody could give anybody a password.
+    /// No role could ever be given a password.
     pub(crate) fn check(&self, catalog: &Catalog) -> Result<()> {
         self.hosts.check_somebody_has_password(catalog)
     }

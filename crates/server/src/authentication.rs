@@ -1,9 +1,9 @@
-//! Finding out whether a client is who it says: the rule that it falls under, and what that rule's method asks for.
+//! Verifies a client's identity: finds the rule for it, and runs that rule's method.
 //!
 //! Invariants:
-//! 1. A client hears the same of a wrong password, a role without one, one that has expired, and a role that does not exist, in the
-//!    same time: only the log tells them apart.
-//! 2. Whoever fails waits (auth_delay.milliseconds) before it is told.
+//! 1. A client gets the same answer for a wrong password, a role without one, one that has expired, and a role that does not
+//!    exist, in the same time: only the log tells them apart.
+//! 2. A client that fails waits (auth_delay.milliseconds) before it is told.
 
 use std::time::Duration;
 
@@ -36,14 +36,14 @@ pub(crate) struct Authentication<'a> {
     pub role: Option<&'a Role>,
     /// `None`: it has come by a Unix-domain socket.
     pub addresses: Option<Addresses>,
-    /// What the connection could have agreed on, whether it has or not.
+    /// The TLS that the connection could have used, whether it has or not.
     pub tls: Option<&'a TlsConfiguration>,
     pub aspects: ConnectionAspects,
     /// Writes a message about this client.
     pub log: &'a dyn Fn(&Entry<'_>),
 }
 
-/// What a client that is not let in is told, and what only the log is.
+/// The message to a refused client, and the one for the log only.
 pub(crate) struct Refused {
     pub error: DbError,
     pub log_detail: Option<String>,
@@ -55,9 +55,9 @@ impl From<DbError> for Refused {
     }
 }
 
-/// Why nobody was let in.
+/// The reason of a refusal.
 enum Refusal {
-    /// The client has left, or said nothing for too long: it is told nothing.
+    /// The client has disconnected, or was silent for too long: it gets no message.
     Silent,
     /// The method's answer is no; the reason is for the log.
     Failed(String),
@@ -80,7 +80,7 @@ impl Authentication<'_> {
     /// False when the client has left.
     ///
     /// # Errors
-    /// What it is to be told before it is disconnected, and what the log is told beside that.
+    /// The error: the message before the client is disconnected, and the log's detail.
     pub fn run(&self, connection: &mut Connection) -> std::result::Result<bool, Refused> {
         let in_force = self.access.hosts.in_force();
         let is_encrypted = connection.tls().is_some();
@@ -174,7 +174,7 @@ impl Authentication<'_> {
 
     fn prove(&self, rule: &Rule, in_force: &InForce, connection: &mut Connection) -> Proof {
         match rule.method {
-            // The certificate is looked at for whatever method.
+            // The certificate is checked for every method.
             Method::Trust | Method::Cert => Ok(()),
             Method::Owner if self.is_owner(connection) => Ok(()),
             Method::Owner | Method::ScramSha256 => self.scram(connection),
@@ -217,8 +217,8 @@ impl Authentication<'_> {
         check_map(&in_force.mappings, rule.options.map.as_deref(), &name, self.user, &is_member_of).map_err(Refusal::Failed)
     }
 
-    /// Whether the client is a process of the account that runs this server; by a Unix-domain socket also root, which could be that
-    /// account. By TCP root may be a proxy for anybody.
+    /// Whether the client is a process of the account that runs this server; by a Unix-domain socket also root, which could be
+    /// that account. By TCP root may be a proxy for any user.
     fn is_owner(&self, connection: &Connection) -> bool {
         match self.addresses {
             Some(Addresses { client, server }) => local_account(client, server) == Some(own_account()),
@@ -235,7 +235,7 @@ impl Authentication<'_> {
         check_map(&in_force.mappings, rule.options.map.as_deref(), &name, self.user, &is_member_of).map_err(Refusal::Failed)
     }
 
-    /// What the role stores, as long as it is valid.
+    /// The role's stored password, as long as it is valid.
     ///
     /// # Errors
     /// Why there is none, for the log.
@@ -249,7 +249,7 @@ impl Authentication<'_> {
         }
     }
 
-    /// Whether method md5 goes by MD5: as the role's password is stored, and for one that has none as those of others are likely to be.
+    /// Whether method md5 uses MD5: by the form of the role's stored password, and for a role without one by the likely form of others.
     fn answers_md5(&self) -> bool {
         match self.stored() {
             Ok(stored) => is_md5(stored),

@@ -1,4 +1,4 @@
-//! A connection and its session, as they are served in turns, and the machine on which that is done.
+//! A connection and its session, as they are served in turns, and the server's environment for that.
 
 use std::io::Result;
 use std::os::fd::RawFd;
@@ -152,7 +152,7 @@ impl SendTogether<ClientSession> for Sender {
     }
 
     fn send(&mut self, mut served: Vec<&mut ClientSession>) {
-        // What cannot be encrypted is not sent; the connection is served on its own then, and ends.
+        // An answer that cannot be encrypted is not sent; the connection is then served alone, and ends.
         served.retain_mut(|served| served.connection.prepare_answer().is_ok());
         let answers: Vec<Answer<'_>> = served.iter().map(|s| (s.connection.descriptor(), s.connection.owed())).collect();
         let sent = Sender::send(self, &answers);

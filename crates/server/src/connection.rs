@@ -1,9 +1,9 @@
 //! One client's socket: a read buffer, a write buffer, and the loop that feeds messages to the session.
 //!
-//! The socket is a blocking one; what must not wait says so with each call.
+//! The socket is a blocking one; calls that must not wait say so each time.
 //!
-//! Over TLS the same bytes are encrypted on their way out, which is when they are sent and not before: until then an answer may be taken
-//! back, for a commit that fails.
+//! Over TLS the same bytes are encrypted when they are sent and not before: until then an answer may be withdrawn, for a commit
+//! that fails.
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
@@ -30,7 +30,7 @@ struct Input {
 }
 
 const READ_BYTES: usize = 32 << 10;
-/// A buffer that one large message has grown beyond this is given back.
+/// A buffer that one large message has grown beyond this is freed.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 /// Room for messages up to this length is reserved at once.
 const PROMISED_BYTES_MAX: usize = 16 << 20;
@@ -62,14 +62,14 @@ impl Input {
         }
         let (have, room) = (self.bytes.len(), self.bytes.capacity());
         if room == have || room - self.start < need {
-            // Beyond some megabytes of address space grow by what has arrived, not by what the length field promises: a client must
-            // send a gigabyte to have one allocated.
+            // Beyond some megabytes, capacity grows with the bytes received, not with the length field: a client must send a
+            // gigabyte to have one allocated.
             let wanted = need.min(room.saturating_mul(4).max(PROMISED_BYTES_MAX)).max(have + READ_BYTES);
             self.bytes.reserve_exact(wanted - have);
         }
     }
 
-    /// Reads once what has come already, `WouldBlock` when there is nothing. Tells whether it may have been all.
+    /// Reads once the bytes that have arrived, `WouldBlock` when there are none. Returns whether they may have been all.
     fn receive(&mut self, wire: &mut Wire, need: usize) -> std::io::Result<(usize, bool)> {
         self.receive_by(wire, need, libc::MSG_DONTWAIT)
     }
@@ -119,7 +119,7 @@ impl Input {
     }
 }
 
-/// The socket, and what encrypts on it.
+/// The socket, and its encryption.
 struct Wire {
     stream: Arc<Stream>,
     tls: Option<Box<Channel>>,
@@ -130,7 +130,7 @@ impl Wire {
     /// Sends everything, waiting for the client if it must.
     fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         let Some(tls) = &mut self.tls else { return send(&self.stream, bytes, &mut self.patience) };
-        // What was encrypted before goes first, also when nothing is added.
+        // Bytes encrypted before are sent first, even when nothing is added.
         let mut pieces = bytes.chunks(SEALED_BYTES_MAX);
         let mut piece = pieces.next();
         loop {
@@ -186,7 +186,7 @@ impl Connection {
         }
     }
 
-    /// How long the client is waited for from now on, whatever it sends meanwhile and whether it is to send or to read.
+    /// How long to wait for the client from now on, whether it is to send or to read, even if it sends meanwhile.
     ///
     /// # Errors
     /// The system's.
@@ -209,7 +209,7 @@ impl Connection {
         self.input.consume(n);
     }
 
-    /// Waits until at least `need` unused bytes are there.
+    /// Waits until there are at least `need` unused bytes.
     pub fn read_until(&mut self, need: usize) -> Result<(), ReadEnd> {
         while self.input.data().len() < need {
             self.limit_read()?;
@@ -237,7 +237,7 @@ impl Connection {
         self.wire.send(bytes).map_err(connection_lost)
     }
 
-    /// Agrees with the client on TLS; what was read already is the beginning of that.
+    /// Negotiates TLS with the client; bytes read already are the beginning of it.
     ///
     /// # Errors
     /// Why there is no agreement; the client was told by an alert, if at all.
@@ -288,7 +288,7 @@ impl Connection {
         }
     }
 
-    /// What may end the waits for a client that does not read.
+    /// The events that may end the waits for a client that does not read.
     pub fn patience(&mut self) -> &mut Patience {
         &mut self.wire.patience
     }
@@ -297,7 +297,7 @@ impl Connection {
         self.wire.stream.as_raw_fd()
     }
 
-    /// Forgets what was not sent.
+    /// Forgets unsent output.
     pub fn discard_output(&mut self) {
         self.output.clear();
         self.owes = false;
@@ -318,7 +318,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The prepared answer as it goes over the wire, or empty.
+    /// The prepared answer as it is sent over the wire, or empty.
     pub fn owed(&self) -> &[u8] {
         match &self.wire.tls {
             _ if !self.owes => &[],
@@ -342,13 +342,13 @@ impl Connection {
     pub fn say_end(&mut self) {
         let Some(tls) = &mut self.wire.tls else { return };
         tls.seal_end();
-        // The client may be gone already, which is as well.
+        // The client may have disconnected already, which is no error here.
         let _ = send_some(self.wire.stream.as_raw_fd(), tls.sealed());
     }
 
-    /// Feeds the session what the client has sent, until that is used up, and before and after that tells the client what other
-    /// sessions have left for it; the last answer is `owed` then. `news`: the socket may have something. `hung_up`: its end may have
-    /// come.
+    /// Feeds the session the client's messages, until they are used up, and before and after that sends the client the
+    /// notifications of other sessions; the last answer is then in `owed`. `news`: the socket may have bytes. `hung_up`: its end
+    /// may have come.
     pub fn turn(&mut self, session: &mut Session, news: bool, hung_up: bool) -> Turn {
         self.notify(session);
         let turn = self.feed(session, news, hung_up);
@@ -420,7 +420,7 @@ impl Connection {
         }
     }
 
-    /// Handles the message in `self.message`; what ends the turn, if it does.
+    /// Handles the message in `self.message`; returns the end of the turn, if it ends it.
     fn serve(&mut self, session: &mut Session, tag: u8) -> Option<Turn> {
         if let Some(error) = session.state().interrupt.must_end() {
             session.log_error(&error);
@@ -467,7 +467,7 @@ impl Connection {
     /// Reports an error that ends the connection.
     pub fn fail(&mut self, error: DbError) {
         self.prepare_end(error);
-        // The client may be gone already, which is as well.
+        // The client may have disconnected already, which is no error here.
         let _ = self.flush();
         self.say_end();
     }
@@ -506,13 +506,13 @@ impl Client for Connection {
     }
 
     fn copy_stalls(&mut self) -> Result<bool> {
-        /// Shorter pauses are those of a client that does what it can.
+        /// Shorter pauses are normal for a working client.
         const PAUSE_MILLISECONDS: i32 = 20;
         self.input.consume(std::mem::take(&mut self.lent));
         let Next::Need(need) = next_frame(self.input.data())? else { return Ok(false) };
         match self.read_news(need) {
             Ok(false) => {}
-            // The end of the stream is found again by who needs what follows.
+            // The next reader finds the end of the stream again.
             Ok(true) | Err(ReadEnd) => return Ok(false),
         }
         before_wait();
@@ -527,7 +527,7 @@ impl Client for Connection {
         loop {
             match next_frame(self.input.data())? {
                 Next::Need(n) => {
-                    // Who reads here does not look whether that was all.
+                    // This read does not check whether that was all.
                     self.drained = false;
                     self.read_until(n).map_err(gone)?;
                 }

@@ -1,5 +1,5 @@
-//! Listening before there is anything to serve: clients that come while the log is replayed are told so, instead of being
-//! refused the connection.
+//! Listens before the server is ready: clients that connect while the log is replayed get an error that says so, instead of a
+//! refused connection.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::unix_socket::{self, Owner};
 
 /// Of the Unix epoch's beginning to that of PostgreSQL's.
 const SECONDS_TO_2000: i64 = 946_684_800;
-/// Listeners are looked at this often.
+/// Interval at which listeners are polled.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// A client that says nothing is left alone after this long.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ impl Bound {
         self.address
     }
 
-    /// What it listens on, as the log says it.
+    /// The addresses it listens on, as logged.
     pub fn descriptions(&self) -> Vec<String> {
         let tcp = self.listeners.iter().filter_map(Listener::address).map(|address| {
             let version = if address.is_ipv4() { "IPv4" } else { "IPv6" };
@@ -93,7 +93,7 @@ impl Bound {
             });
             let result = body();
             over.store(true, Ordering::SeqCst);
-            // Without the thread clients wait until there is somebody to accept them.
+            // Without the thread, clients wait until they are accepted.
             if let Ok(refuser) = &refuser {
                 refuser.thread().unpark();
             }

@@ -1,4 +1,4 @@
-//! Accepting connections, and stopping.
+//! Accepts connections, and stops.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -65,7 +65,7 @@ impl Server {
     /// Serves clients of listeners that are bound already.
     ///
     /// # Errors
-    /// Nobody could connect, or the system has no more threads or descriptors.
+    /// Fails if no client could connect, or if the system has no more threads or descriptors.
     pub fn new(bound: Bound, instance: Arc<Instance>, access: Access) -> Result<Server> {
         access.check(&instance.cluster.catalog(Oid::INVALID))?;
         let hosts: Vec<String> =
@@ -185,7 +185,7 @@ impl Shared {
         if let Err(e) = spawned {
             shared.newcomers.remove(pid);
             shared.threads.fetch_sub(1, Ordering::SeqCst);
-            // A few bytes to a fresh socket: nobody waits.
+            // A few bytes to a new socket: no wait.
             Connection::new(client).fail(err!(OUT_OF_MEMORY, "could not start a thread for the connection: {e}"));
         }
     }

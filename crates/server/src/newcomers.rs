@@ -1,5 +1,5 @@
-//! Connections whose clients have not proved who they are yet. Their number is bounded, and whoever fills it makes room for others:
-//! silent connections keep nobody out.
+//! Connections whose clients have not authenticated yet. Their number is bounded, and a connection beyond the bound ends another
+//! one: silent connections keep no client out.
 
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
@@ -41,7 +41,7 @@ impl Default for Newcomers {
 }
 
 impl Newcomers {
-    /// Notes a connection, of which there may be `max`; ends another when there are as many. False: it is this one that has to go.
+    /// Notes a connection, of which there may be `max`; ends another when there are that many. False: this one must end.
     pub fn admit(&self, pid: i32, stream: &Arc<Stream>, max: usize) -> bool {
         let Ok(addresses) = stream.addresses() else { return false };
         let origin = match addresses {
@@ -68,7 +68,7 @@ impl Newcomers {
     }
 }
 
-/// What became of a newcomer.
+/// The end of a newcomer.
 #[derive(Debug, PartialEq, Eq)]
 enum Admitted<S> {
     Beside,

@@ -1,4 +1,4 @@
-//! Watching sockets: epoll.
+//! Watches sockets: epoll.
 
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -22,13 +22,13 @@ impl Poller {
         if epoll < 0 || waker < 0 {
             return Err(Error::last_os_error());
         }
-        // SAFETY: both are open descriptors that nobody else has.
+        // SAFETY: both are open descriptors that nothing else owns.
         let poller = unsafe { Poller { epoll: OwnedFd::from_raw_fd(epoll), waker: OwnedFd::from_raw_fd(waker) } };
         poller.add(poller.waker.as_raw_fd(), WAKER)?;
         Ok(poller)
     }
 
-    /// Watches a socket; what it has already is news.
+    /// Watches a socket; bytes that it already has are news.
     pub fn add(&self, socket: RawFd, id: u64) -> Result<()> {
         let events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
         let mut event = libc::epoll_event { events, u64: id };

@@ -1,4 +1,4 @@
-//! Which processor a thread may run on, and on which one a connection's client runs.
+//! The processors on which a thread may run, and the one on which a connection's client runs.
 //!
 //! A client of the same machine and the server hand each other a socket's memory with every message. On one processor that stays in
 //! its caches, and waking the other side is a change of threads; between two it is moved, and waking is an interrupt, which a virtual

@@ -1,5 +1,5 @@
-//! The engine's scheduler in a server: what a thread that serves sessions in turns does before it waits (`turns`). Threads that
-//! serve none have nothing to do.
+//! The engine's scheduler in a server: the steps of a thread that serves sessions in turns before it waits (`turns`). Other
+//! threads have nothing to do.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Sending to many sockets by one call: io_uring.
+//! Sends to many sockets with one call: io_uring.
 //!
-//! A client that waits for several answers, as those do that serve many connections by one thread, is woken by the first of them,
-//! often at once and on the processor of who sends. By calls of their own each answer then costs two changes of threads and the
-//! client's look at all of its sockets; by one call, all of them cost that once.
+//! A client that waits for several answers, such as one that serves many connections with one thread, is woken by the first of
+//! them, often at once and on the sender's processor. With separate calls each answer then costs two thread switches and the
+//! client's poll of all its sockets; with one call, all of them cost that once.
 
 use std::io::{ErrorKind, Result};
 use std::os::fd::RawFd;
@@ -11,13 +11,13 @@ use io_uring::{IoUring, opcode, types};
 
 use crate::sending::send_some;
 
-/// What is to be sent to a socket.
+/// The bytes to send to a socket.
 pub(crate) type Answer<'a> = (RawFd, &'a [u8]);
 
-/// Answers that are sent by one call, at most.
+/// The most answers that are sent with one call.
 pub(crate) const ANSWERS_MAX: usize = 64;
 
-/// Sends answers, by calls of their own where the system has no io_uring for us.
+/// Sends answers, with separate calls where the system has no io_uring.
 pub(crate) struct Sender<R = IoUring> {
     ring: Option<R>,
 }
@@ -49,10 +49,10 @@ pub(crate) trait Ring {
     /// Queues a send that ends at once where it would have to wait; false when the queue is full.
     ///
     /// # Safety
-    /// The bytes live until the send has ended or the ring is gone.
+    /// The bytes live until the send has ended or the ring is dropped.
     unsafe fn push(&mut self, number: u64, answer: &Answer<'_>) -> bool;
 
-    /// Hands on what is queued, and waits for so many ends.
+    /// Submits the queue, and waits for `ends` completions.
     fn submit_and_wait(&mut self, ends: usize) -> Result<()>;
 
     /// The end of a send: its number, and how many bytes were taken, or an error below 0.
@@ -76,7 +76,7 @@ impl Ring for IoUring {
     }
 }
 
-/// Sends up to `ANSWERS_MAX` answers. After an error none is under way: what the kernel had taken has ended and is in `sent`.
+/// Sends up to `ANSWERS_MAX` answers. After an error none is under way: sends that the kernel had taken have ended and are in `sent`.
 fn send_by_ring(ring: &mut impl Ring, answers: &[Answer<'_>], sent: &mut [usize]) -> Result<()> {
     let mut left = 0;
     for (number, answer) in answers.iter().enumerate() {
@@ -88,7 +88,7 @@ fn send_by_ring(ring: &mut impl Ring, answers: &[Answer<'_>], sent: &mut [usize]
     }
     while left > 0 {
         let submitted = ring.submit_and_wait(left);
-        // Also after an error: what has ended must not be sent again.
+        // Also after an error: completed sends must not be sent again.
         while let Some((number, taken)) = ring.ended() {
             sent[number as usize] = usize::try_from(taken).unwrap_or(0);
             left -= 1;
@@ -129,12 +129,12 @@ mod tests {
         is_told_what_was_taken(&mut Sender::<IoUring> { ring: None });
     }
 
-    /// What a ring does at a call.
+    /// The result of a ring's call.
     #[derive(Clone, Copy)]
     enum Turn {
         /// All that is queued ends.
         All,
-        /// One send ends, after so many bytes at most.
+        /// One send ends, after at most this many bytes.
         One(usize),
         /// One ends with this error.
         Fails(i32),
@@ -144,7 +144,7 @@ mod tests {
         OneThenRefused(i32),
     }
 
-    /// A ring that sends by calls of their own, and as its turns say.
+    /// A ring that sends with separate calls, as its turns say.
     struct Scripted {
         turns: Vec<Turn>,
         room: usize,
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Sends three answers in as many attempts as it takes; whether the ring is still used.
+    /// Sends three answers in as many attempts as needed; returns whether the ring is still used.
     fn all_arrive(turns: &[Turn], room: usize) -> bool {
         let pairs: Vec<(UnixStream, UnixStream)> = (0..3).map(|_| UnixStream::pair().expect("sockets")).collect();
         let answers: Vec<Vec<u8>> = (1..4u8).map(|n| vec![n; 100 * usize::from(n)]).collect();

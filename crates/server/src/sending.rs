@@ -1,7 +1,7 @@
 //! Sending to one client, which may not read.
 //!
-//! A wait for a client ends when the client reads, when the session must end, or when it may wait no longer. A statement's timeout and
-//! a cancellation do not end it, as in PostgreSQL: the message that is being sent could not be finished.
+//! A wait for a client ends when the client reads, when the session must end, or when its timeout has passed. A statement's
+//! timeout and a cancellation do not end it, as in PostgreSQL: the message that is being sent could not be finished.
 
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsRawFd, RawFd};
@@ -26,7 +26,7 @@ pub(crate) struct Patience {
 
 /// Time between two looks at whether the session must end.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a connection that ends has for its last words.
+/// Time for the last messages of a connection that ends.
 const ENDING_TIME: Duration = Duration::from_secs(1);
 
 impl Patience {
@@ -40,7 +40,7 @@ impl Patience {
         self.until = time.and_then(|time| Instant::now().checked_add(time));
     }
 
-    /// The connection ends when what is there was sent.
+    /// The connection ends when the present output was sent.
     pub fn expect_end(&mut self) {
         self.ending.get_or_insert_with(Instant::now);
     }
@@ -56,7 +56,7 @@ impl Patience {
     }
 }
 
-/// Sends as much as the socket takes at once.
+/// Sends as many bytes as the socket takes at once.
 pub(crate) fn send_some(socket: RawFd, bytes: &[u8]) -> Result<usize> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the pointer and the length are those of `bytes`, which lives through the call.
@@ -98,6 +98,6 @@ fn send_all(stream: &Stream, mut bytes: &[u8], patience: &Patience) -> Result<()
 /// Waits until the socket takes something, or for `LOOK`.
 fn wait_to_send(socket: RawFd) {
     let mut poll = libc::pollfd { fd: socket, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one entry is there, and lives through the call. Whatever it says, the caller tries to send.
+    // SAFETY: there is one entry, which lives through the call. Whatever the result, the caller tries to send.
     unsafe { libc::poll(&raw mut poll, 1, LOOK.as_millis() as i32) };
 }

@@ -23,7 +23,7 @@ use crate::connection::Connection;
 use crate::newcomers::Newcomers;
 use crate::tls::{Channel, TlsConfiguration};
 
-/// What the client asked for.
+/// The client's request.
 pub(crate) struct Request {
     version: ProtocolVersion,
     user: String,
@@ -46,7 +46,7 @@ pub(crate) struct Start<'a> {
     pub source: Arc<Source>,
 }
 
-/// Answers the client's first packets. `None` when there is nothing more to do: it cancelled something, or left.
+/// Answers the client's first packets. `None` when there is nothing more to do: it cancelled a statement, or disconnected.
 pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> std::result::Result<Option<Session>, Refused> {
     let Start { instance, access, newcomers, addresses, pid, wake, socket, source } = start;
     let log = |entry: &Entry<'_>| instance.log().emit(&source, Verbosity::Default, entry);
@@ -59,7 +59,7 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> std::resul
     let failed = |e| fatal(err!(IO_ERROR, "could not set the socket's timeout: {e}"));
     connection.set_timeout(Some(Duration::from_secs(timeout))).map_err(failed)?;
     let cancel = |pid, secret: &[u8]| instance.backends.cancel(pid, secret);
-    // Bytes between processes of one machine are nobody else's.
+    // No other machine sees bytes between processes of one machine.
     let tls = access.tls().filter(|_| addresses.is_some());
     let Some(request) = read_request(connection, tls.as_deref(), cancel, &|text| log(&Entry::new(Level::Log, text)))? else {
         return Ok(None);
@@ -91,7 +91,7 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> std::resul
     }
     let proved = instance.cluster.clock.monotonic();
     newcomers.remove(pid);
-    // Who is not let in for another reason than the password hears of it afterwards, as from PostgreSQL.
+    // A client refused for a reason other than the password is told after authentication, as in PostgreSQL.
     connection.output().authentication_ok();
     let (role, catalog) = admit(database, &request, role)?;
     let state = session_state(instance, &request, &role, &catalog, (pid, &source))?;
@@ -137,8 +137,8 @@ fn log_authorization(request: &Request, connection: &Connection, log: &dyn Fn(&E
     log(&Entry::new(Level::Log, &message));
 }
 
-/// Reads up to what the client wants; `None` when it has cancelled something, or left. `tls`: what is offered to a client that asks
-/// for it.
+/// Reads up to the client's startup message; `None` when it has cancelled a statement, or disconnected. `tls`: the configuration
+/// for a client that requests it.
 pub(crate) fn read_request(
     connection: &mut Connection,
     tls: Option<&TlsConfiguration>,
@@ -170,7 +170,7 @@ pub(crate) fn read_request(
                 connection.send_raw(message.as_bytes())?;
                 return Ok(None);
             }
-            // A client that does not get what it asks for goes on in the clear or leaves. It may ask once.
+            // A client whose request is refused continues unencrypted or disconnects. It may ask once.
             NextStartup::Packet(Startup::Ssl, _) if tls_decided => {
                 return Err(unsupported_version(ProtocolVersion::SSL_REQUEST));
             }
@@ -209,7 +209,7 @@ pub(crate) fn read_request(
     }
 }
 
-/// What the client asks for, and if that is not quite what it gets: the options that are unknown here.
+/// The client's request, and where it is not fully granted: the options that are unknown here.
 fn negotiate(message: &StartupMessage<'_>) -> Result<(Request, Option<Vec<String>>)> {
     let (version, unknown) = message.negotiate()?;
     let request = read_parameters(message.parameters(), version)?;
@@ -223,7 +223,7 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// TLS as the client has asked for it; false when it came to nothing.
 ///
 /// # Errors
-/// Somebody has sent bytes ahead that could be taken for encrypted ones.
+/// Bytes were sent ahead that could be taken for encrypted ones.
 fn start_requested(connection: &mut Connection, tls: &TlsConfiguration, log: &dyn Fn(&str)) -> Result<bool> {
     if !connection.data().is_empty() {
         return Err(fatal(
@@ -258,7 +258,7 @@ fn start_tls(connection: &mut Connection, tls: &TlsConfiguration, log: &dyn Fn(&
     }
 }
 
-/// What pg_stat_ssl shows.
+/// The columns of pg_stat_ssl.
 fn encryption(channel: &Channel) -> Arc<Encryption> {
     let (version, cipher, bits) = channel.parameters();
     let certificate = channel.certificate().flatten();
@@ -388,8 +388,8 @@ fn session_state(
     Ok(Arc::new(state))
 }
 
-/// ALTER DATABASE ... SET, ALTER ROLE ... SET and ALTER ROLE ... IN DATABASE ... SET, the last one winning. What no longer
-/// makes sense is given back, to be warned of.
+/// ALTER DATABASE ... SET, ALTER ROLE ... SET and ALTER ROLE ... IN DATABASE ... SET, the last one winning. Values that are no
+/// longer valid are returned, for warnings.
 fn apply_stored(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<DbError> {
     let database = catalog.database_oid();
     let of_role = |scope: Oid, source: &'static str| {

@@ -1,4 +1,4 @@
-//! Sockets of both kinds, TCP and Unix-domain: one type for what listens, one for what was accepted.
+//! Sockets of both kinds, TCP and Unix-domain: one type for listeners, one for accepted sockets.
 
 use std::io::Result;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -27,7 +27,7 @@ impl Stream {
         }
     }
 
-    /// Answers go out at once, however short they are.
+    /// Answers are sent at once, however short.
     pub fn send_at_once(&self) -> Result<()> {
         match self {
             Stream::Tcp(tcp) => tcp.set_nodelay(true),

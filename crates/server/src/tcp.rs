@@ -1,4 +1,4 @@
-//! Where TCP clients come in: one address, or listen_addresses and port.
+//! The TCP listeners: one address, or listen_addresses and port.
 
 use std::io::{Error, Result as IoResult};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -78,7 +78,7 @@ fn addresses_of(host: &str, port: u16) -> IoResult<Vec<SocketAddr>> {
     }
 }
 
-/// An address of IPv6 takes no clients of IPv4, which have a listener of their own.
+/// An IPv6 listener takes no clients of IPv4, which have a separate listener.
 fn bind(address: SocketAddr) -> IoResult<TcpListener> {
     let SocketAddr::V6(v6) = address else { return TcpListener::bind(address) };
     // SAFETY: the call takes numbers only.
@@ -86,7 +86,7 @@ fn bind(address: SocketAddr) -> IoResult<TcpListener> {
     if socket < 0 {
         return Err(Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and nobody else's; from here on it is closed when the listener is dropped.
+    // SAFETY: the descriptor is new, and nothing else owns it; from here on it is closed when the listener is dropped.
     let listener = unsafe { TcpListener::from_raw_fd(socket) };
     for (level, option) in [(libc::SOL_SOCKET, libc::SO_REUSEADDR), (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY)] {
         let on: libc::c_int = 1;

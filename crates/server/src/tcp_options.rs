@@ -1,4 +1,4 @@
-//! The options of a client's socket that settings decide on.
+//! The options of a client's socket that settings determine.
 
 use std::io::{Error, Result};
 use std::mem::size_of;
@@ -19,9 +19,9 @@ pub(crate) struct TcpOptions {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Chosen {
-    /// What the system had chosen.
+    /// The system's default.
     default: i64,
-    /// What was asked for last; 0: the default.
+    /// The value requested last; 0: the default.
     wanted: i64,
     in_force: i64,
 }

@@ -1,11 +1,11 @@
-//! Unix-domain sockets: a file `.s.PGSQL.PORT` in each of unix_socket_directories, and beside it a lock file, as PostgreSQL has
-//! them, so that its clients and its servers understand ours.
+//! Unix-domain sockets: a file `.s.PGSQL.PORT` in each of unix_socket_directories, and beside it a lock file, like PostgreSQL's,
+//! so that its clients and servers understand ours.
 //!
 //! The lock file `.s.PGSQL.PORT.lock` has five lines: process id, data directory, start time (seconds since 1970), port, directory of
 //! the socket. It is made before the socket and removed after it.
 //!
-//! 1. A socket that takes connections is never replaced, whatever the lock file says.
-//! 2. Files of a server that is gone are replaced, also when another process has got its process id.
+//! 1. A socket that accepts connections is never replaced, whatever the lock file says.
+//! 2. Files of a server that no longer runs are replaced, also when another process has got its process id.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions, Permissions};
@@ -24,7 +24,7 @@ const PATH_BYTES_MAX: usize = 107;
 /// Another server may start or stop while we look at its lock file.
 const LOCK_ATTEMPTS: usize = 100;
 
-/// What a lock file tells of its server.
+/// A lock file's information about its server.
 pub(crate) struct Owner<'a> {
     pub data_directory: &'a str,
     /// Seconds since 1970.
@@ -54,7 +54,7 @@ struct Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // Whatever cannot be removed, the next server of this port replaces.
+        // The next server of this port replaces files that cannot be removed.
         let _ = std::fs::remove_file(&self.socket);
         let _ = std::fs::remove_file(&self.lock);
     }
@@ -143,12 +143,12 @@ fn group_id(group: &str) -> Option<u32> {
         return Some(id);
     }
     let name = CString::new(group).ok()?;
-    // SAFETY: the name ends with a zero byte. The result lives until somebody asks for a group again, which is done here alone, at
-    // the start of a server.
+    // SAFETY: the name ends with a zero byte. The result lives until the next call for a group, which happens only here, at the
+    // start of a server.
     unsafe { libc::getgrnam(name.as_ptr()).as_ref().map(|found| found.gr_gid) }
 }
 
-/// Makes the lock file, in the place of one whose server is gone.
+/// Creates the lock file, replacing one whose server no longer runs.
 fn make_lock(lock: &Path, socket: &Path, folder: &Path, owner: &Owner<'_>) -> Result<()> {
     let shown = lock.display();
     let failed = |what: &str, e: &Error| err!(IO_ERROR, "could not {what} lock file \"{shown}\": {}", reason(e));
@@ -156,7 +156,7 @@ fn make_lock(lock: &Path, socket: &Path, folder: &Path, owner: &Owner<'_>) -> Re
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock) {
             Ok(file) => {
                 return write_lock(file, folder, owner).map_err(|e| {
-                    // It would say nothing; the error is what matters.
+                    // The file would be empty; only the error matters.
                     let _ = std::fs::remove_file(lock);
                     failed("write", &e)
                 });
@@ -208,7 +208,7 @@ fn is_served(socket: &Path, pid: i32) -> bool {
     }
 }
 
-/// What the system says of an error, without its number.
+/// The system's text of an error, without its number.
 fn reason(error: &Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
@@ -244,7 +244,7 @@ fn split_directories(text: &str) -> Option<Vec<String>> {
     Some(directories)
 }
 
-/// What is within the quotes, of which two are one, and what follows them.
+/// The content of the quotes, in which a doubled quote is one, and the rest.
 fn quoted_item(quoted: &str) -> Option<(String, &str)> {
     let mut item = String::new();
     let mut rest = quoted;

@@ -1,6 +1,6 @@
-//! Reading an authentication file with what it includes, into lines of fields.
+//! Reads an authentication file with its included files, into lines of fields.
 //!
-//! An error costs its line: it is noted there, and reading goes on, so that all errors are told at once.
+//! An error affects only its line: it is noted there, and reading continues, so that all errors are reported at once.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn read_into(path: &Path, depth: usize, out: &mut Vec<FileLine>) -> Result<(), U
     Ok(())
 }
 
-/// What the system says of an error, without its number.
+/// The system's text of an error, without its number.
 fn reason(error: &std::io::Error) -> String {
     error.to_string().split(" (os error").next().unwrap_or_default().to_owned()
 }
@@ -105,7 +105,7 @@ fn beside(file: &Path, name: &str) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).join(name)
 }
 
-/// Reads what an include line names; `None` when the line is not one.
+/// Reads the file that an include line names; `None` when the line is not one.
 fn include(line: &FileLine, depth: usize, out: &mut Vec<FileLine>) -> Option<Result<(), String>> {
     let [first, second] = &line.fields[..] else { return None };
     if line.error.is_some() {

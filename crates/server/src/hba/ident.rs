@@ -1,4 +1,4 @@
-//! pg_ident.conf: which names of the system, or of certificates, may be which roles.
+//! pg_ident.conf: maps names of the system, or of certificates, to roles.
 
 use super::file::FileLine;
 use super::matching::is_role;
@@ -14,7 +14,7 @@ pub(crate) struct Mapping {
 
 impl Mapping {
     /// # Errors
-    /// What pg_ident_file_mappings shows of a line that is none.
+    /// The pg_ident_file_mappings text of an invalid line.
     pub(super) fn parse(line: &FileLine) -> Result<Mapping, String> {
         let mut fields = line.fields.iter();
         let mut one = || match fields.next().map(Vec::as_slice) {

@@ -1,4 +1,4 @@
-//! Which rule a client falls under. Pure code: what the system knows of hosts and networks comes from a `Network`.
+//! Finds the rule for a client. Pure code: the system's knowledge of hosts and networks comes from a `Network`.
 
 use std::cell::OnceCell;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use super::pattern;
 use super::rule::{Address, Connections, Rule};
 use super::tokenizer::Token;
 
-/// What the system knows of hosts.
+/// The system's knowledge of hosts.
 pub(crate) trait Network {
     /// The name of an address.
     fn name_of(&self, address: IpAddr) -> Option<String>;
@@ -31,7 +31,7 @@ pub(crate) struct Applicant<'a> {
 
 /// The first rule for this client.
 pub(crate) fn find<'r>(rules: &'r [Rule], applicant: &Applicant<'_>) -> Option<&'r Rule> {
-    // Asked for once, whatever the number of rules.
+    // Resolved once, for any number of rules.
     let name = OnceCell::new();
     rules.iter().find(|rule| {
         is_kind(rule, applicant)

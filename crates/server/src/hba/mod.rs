@@ -1,12 +1,13 @@
 //! Who may connect, and how they prove who they are: pg_hba.conf and pg_ident.conf, as in PostgreSQL 18.
 //!
-//! `tokenizer` cuts lines, `file` reads files with what they include, `rule` and `ident` make sense of lines, `matching` finds the
-//! rule for a client, `system` and `sockets` ask the system, `rows` is what the views show. Only these two and `file` do I/O.
+//! `tokenizer` splits lines, `file` reads files with their included files, `rule` and `ident` parse lines, `matching` finds the
+//! rule for a client, `system` and `sockets` ask the system, `rows` has the rows of the views. Only these two and `file` do I/O.
 //!
 //! Invariants:
 //! 1. The rules change as a whole: a file with an error changes nothing.
 //! 2. Without a rule for it, a client is rejected.
-//! 3. Built-in rules are for a data directory that never had a pg_hba.conf while this server ran: one that vanishes leaves its rules.
+//! 3. Built-in rules are for a data directory that never had a pg_hba.conf while this server ran: a file that disappears leaves
+//!    its rules in force.
 
 mod file;
 mod ident;
@@ -35,7 +36,7 @@ use file::FileLine;
 use rule::{Address, Connections, Options};
 use tokenizer::Token;
 
-/// What is in force.
+/// The rules in force.
 #[derive(Debug)]
 pub(crate) struct InForce {
     pub rules: Vec<Rule>,
@@ -43,15 +44,15 @@ pub(crate) struct InForce {
     is_built_in: bool,
 }
 
-/// The files, and what was read of them.
+/// The files, and their parsed content.
 #[derive(Debug)]
 pub(crate) struct HostAccess {
     /// `None`: there is no data directory, so the rules are built in.
     pub hba_file: Option<PathBuf>,
     pub ident_file: Option<PathBuf>,
-    /// Somebody has named the file, which must be there then.
+    /// A setting names the file, which must exist then.
     is_named: bool,
-    /// Nobody is let in for who they are on this machine.
+    /// The account on this machine does not suffice.
     require_password: bool,
     in_force: RwLock<Arc<InForce>>,
     log: Arc<ServerLog>,
@@ -114,7 +115,7 @@ impl HostAccess {
         self.in_force.read().clone()
     }
 
-    /// Reads the files again. What has errors stays as it was, and the log says why.
+    /// Reads the files again. A file with errors changes nothing, and the log says why.
     pub fn reload(&self, settings: &Settings) {
         let old = self.in_force();
         let mut next = match self.read_rules(settings, !old.is_built_in) {
@@ -214,7 +215,7 @@ const IPV6_LOOPBACK: Address = Address::Network {
     mask: std::net::IpAddr::V6(std::net::Ipv6Addr::from_bits(u128::MAX)),
 };
 
-/// Who needs no password: processes of the account that runs the server. Everybody else does, wherever they come from.
+/// Without a password: processes of the account that runs the server. All others need one, wherever they come from.
 fn built_in(require_password: bool) -> InForce {
     let near = if require_password { Method::ScramSha256 } else { Method::Owner };
     let rules = vec![

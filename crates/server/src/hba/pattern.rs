@@ -1,4 +1,4 @@
-//! The regular expressions that names with a leading slash are, by PostgreSQL's rules.
+//! Regular expressions of names with a leading slash, by PostgreSQL's rules.
 
 use melba_regexp::{Flags, Regexp};
 
@@ -11,7 +11,7 @@ pub(super) fn check(pattern: &str) -> Result<(), String> {
     })
 }
 
-/// Whether the text has a match. What cannot be decided does not match.
+/// Whether the text has a match. An undecidable pattern does not match.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     Regexp::get(pattern, Flags::default()).and_then(|regexp| regexp.is_match(text)).unwrap_or(false)
 }

@@ -1,4 +1,4 @@
-//! Rows of pg_hba_file_rules and pg_ident_file_mappings: the files as they are now, not what is in force.
+//! Rows of pg_hba_file_rules and pg_ident_file_mappings: the files' present content, not the rules in force.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

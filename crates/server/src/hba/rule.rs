@@ -1,4 +1,4 @@
-//! A line of pg_hba.conf: for which clients it is, and how they authenticate. Errors are PostgreSQL 18's.
+//! A line of pg_hba.conf: its clients, and how they authenticate. Errors are PostgreSQL 18's.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -49,12 +49,12 @@ pub(crate) enum Address {
     Name(String),
 }
 
-/// What a client certificate must show.
+/// The demands on a client certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientCert {
     /// Of one of our authorities.
     VerifyCa,
-    /// And in the name of the role.
+    /// And its name must be the role's.
     VerifyFull,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum ClientName {
     DistinguishedName,
 }
 
-/// What follows the method.
+/// The options after the method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub map: Option<String>,
@@ -115,7 +115,7 @@ impl Connections {
     }
 }
 
-/// Methods of PostgreSQL's that need what this server has not.
+/// Methods of PostgreSQL that this server does not support.
 const UNSUPPORTED: [&str; 8] = ["ident", "gss", "sspi", "pam", "bsd", "ldap", "radius", "oauth"];
 
 impl Method {
@@ -184,7 +184,7 @@ impl Rule {
     /// `has_tls`: the server offers TLS.
     ///
     /// # Errors
-    /// What pg_hba_file_rules shows of a line that is no rule.
+    /// The pg_hba_file_rules text of an invalid line.
     pub(super) fn parse(line: &FileLine, has_tls: bool) -> Result<Rule, String> {
         let mut fields = Fields(line.fields.iter());
         let word = &fields.one("connection type", "connection type")?.text;
@@ -254,7 +254,7 @@ fn parse_address(fields: &mut Fields<'_>) -> Result<Address, String> {
     }
 }
 
-/// A mask of so many leading ones, as long as the address.
+/// A mask of `bits` leading ones, as long as the address.
 fn mask_of(bits: &str, address: IpAddr) -> Option<IpAddr> {
     let bits: u32 = bits.parse().ok()?;
     match address {

@@ -1,14 +1,14 @@
 //! The account of the process at the other end of a TCP connection within this machine, from the kernel's table of sockets.
 //!
-//! One socket is asked for by its two ends (`NETLINK_SOCK_DIAG`, see sock_diag(7)), which costs the same however many there are. A kernel
-//! without that module still lists all of them in /proc/net/tcp and tcp6, which costs milliseconds.
+//! One socket is looked up by its two ends (`NETLINK_SOCK_DIAG`, see sock_diag(7)), at a cost independent of their number. A
+//! kernel without that module still lists all of them in /proc/net/tcp and tcp6, which costs milliseconds.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
 
-/// The account behind `client`, the far end of a connection to `server`, if that can be told. Sockets that nobody has (any more) tell
-/// root's account; they are known by their state or by having no inode.
+/// The account behind `client`, the far end of a connection to `server`, if the kernel knows it. Sockets without an owner (any
+/// more) report root's account; they are recognised by their state or by having no inode.
 pub(crate) fn local_account(client: SocketAddr, server: SocketAddr) -> Option<u32> {
     let [client, server] = [client, server].map(canonical);
     match one_socket(client, server) {
@@ -21,7 +21,7 @@ fn canonical(end: SocketAddr) -> SocketAddr {
     SocketAddr::new(end.ip().to_canonical(), end.port())
 }
 
-/// What the kernel tells of a socket.
+/// The kernel's information about a socket.
 struct Socket {
     state: u8,
     account: u32,
@@ -35,12 +35,12 @@ impl Socket {
     }
 }
 
-/// Of struct nlmsghdr; all numbers are the machine's but for ports and addresses, which are the network's.
+/// Of struct nlmsghdr; all numbers are in the machine's byte order, except ports and addresses, which are in the network's.
 const HEADER_LEN: usize = 16;
 /// Of struct inet_diag_req_v2, and of struct inet_diag_msg.
 const REQUEST_LEN: usize = 56;
 const ANSWER_LEN: usize = 72;
-/// Where struct inet_diag_msg has what is asked for.
+/// Offsets of the fields in struct inet_diag_msg.
 const STATE_AT: usize = HEADER_LEN + 1;
 const ACCOUNT_AT: usize = HEADER_LEN + 64;
 const INODE_AT: usize = HEADER_LEN + 68;
@@ -60,7 +60,7 @@ fn one_socket(local: SocketAddr, remote: SocketAddr) -> std::io::Result<Socket> 
     Ok(Socket { state: answer[STATE_AT], account: word(ACCOUNT_AT), inode: word(INODE_AT) })
 }
 
-/// A message that asks for one TCP socket, in whatever state. Sockets of IPv6 that talk IPv4 are found by their IPv4 addresses.
+/// A request for one TCP socket, in any state. Sockets of IPv6 that talk IPv4 are found by their IPv4 addresses.
 fn request(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
     const NLM_F_REQUEST: u16 = 1;
     const IPPROTO_TCP: u8 = 6;
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::hba::system::own_account;
 
-    /// Asks for the account behind a connection to `listening`, in both ways, while it is there and after its end.
+    /// Looks up the account behind a connection to `listening`, in both ways, during the connection and after its end.
     fn both_ways(listening: SocketAddr, to: IpAddr) {
         let listener = TcpListener::bind(listening).expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();

@@ -1,4 +1,4 @@
-//! What the system knows of clients: the account behind a Unix-domain socket, names of hosts and accounts, networks.
+//! The system's knowledge of clients: the account behind a Unix-domain socket, names of hosts and accounts, networks.
 
 use std::ffi::{CStr, CString};
 use std::mem::{MaybeUninit, size_of};
@@ -98,7 +98,7 @@ unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
 pub(crate) fn peer_account(socket: RawFd) -> Option<u32> {
     let mut peer = MaybeUninit::<libc::ucred>::zeroed();
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: there is room for what the option is; numbers of zeros are valid.
+    // SAFETY: there is room for the option's value; numbers of zeros are valid.
     let (result, peer) = unsafe {
         let result = libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_PEERCRED, peer.as_mut_ptr().cast(), &raw mut length);
         (result, peer.assume_init())

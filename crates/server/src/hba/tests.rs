@@ -93,7 +93,7 @@ fn shown(rows: &[Vec<Datum>], folder: &Path) -> String {
     rows.iter().map(line).collect()
 }
 
-/// `testdata` has files with all that lines may say, and what PostgreSQL 18 shows of them.
+/// `testdata` has files with all possible lines, and PostgreSQL 18's view rows for them.
 #[test]
 fn the_views_show_the_files_as_postgresql_does() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/hba/testdata");

@@ -1,13 +1,13 @@
-//! Lines of pg_hba.conf and pg_ident.conf as tokens, by the rules of PostgreSQL's hba.c. Pure code: who reads files is `file`.
+//! Splits lines of pg_hba.conf and pg_ident.conf into tokens, by the rules of PostgreSQL's hba.c. Pure code: `file` reads the files.
 //!
 //! Tokens are separated by blanks, and by commas within a field. Double quotes take away the meaning of blanks, commas, `#` and
-//! keywords; two of them in quotes are one. A comment goes to the end of the line.
+//! keywords; two of them in quotes are one. A comment ends with the line.
 
 /// A word of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub text: String,
-    /// It begins with a quote: it is no keyword, group or file, whatever it looks like.
+    /// It begins with a quote: it is never a keyword, group or file.
     pub quoted: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Scanner<'a> {
         self.rest.peek().is_none()
     }
 
-    /// The next token, and whether a comma follows it; `None` at the end of the line. A quote that nothing closes goes to the end.
+    /// The next token, and whether a comma follows it; `None` at the end of the line. An unclosed quote ends with the line.
     pub fn token(&mut self) -> Option<(Token, bool)> {
         while self.rest.next_if(|c| is_blank(*c) || *c == ',').is_some() {}
         let mut text = String::new();
@@ -85,7 +85,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r')
 }
 
-/// A line as it stands in the file, without its end: lines that end with a backslash go on with the next.
+/// A line as it stands in the file, without its end: a line that ends with a backslash continues with the next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Line {
     /// Where it begins, from 1.

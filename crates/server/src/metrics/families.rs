@@ -1,4 +1,4 @@
-//! What is told, and by which question: the names are postgres_exporter's where it knows the same thing.
+//! The metrics, and the SQL query for each: names are postgres_exporter's where it has the same metric.
 
 use std::sync::Arc;
 

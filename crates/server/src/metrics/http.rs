@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as three pages want: one request a connection, its head bounded in bytes and time, no body.
+//! The part of HTTP/1.1 that three pages need: one request per connection, its head bounded in bytes and time, no body.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,13 +9,13 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 8192;
 const HEADERS_MAX: usize = 64;
-/// What is read and dropped of a client that goes on talking, so that it gets to see its answer.
+/// Bytes read and dropped from a client that continues to send, so that it receives its answer.
 const DRAINED_BYTES_MAX: usize = 64 << 10;
 
-/// What was asked for.
+/// The parsed request.
 pub struct Request {
     pub method: String,
-    /// Without what comes after `?`.
+    /// Without the part after `?`.
     pub path: String,
     pub authorization: Option<String>,
 }
@@ -81,7 +81,7 @@ impl Response {
 /// Reads a request's head.
 ///
 /// # Errors
-/// What to answer instead; `None` when there is nobody to answer.
+/// The response to an invalid request; `None` when the client has disconnected.
 pub fn read(stream: &TcpStream) -> Result<Request, Option<Response>> {
     let until = Instant::now() + PATIENCE;
     let mut head = Vec::new();

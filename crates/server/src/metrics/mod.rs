@@ -1,9 +1,9 @@
 //! The server's numbers over HTTP: `/metrics` in Prometheus' text format, `/health`, `/ready`.
 //!
-//! 1. The port is of its own, off by default (metrics_listen), and no way to SQL: only the questions of `families` are asked.
-//! 2. What a client sends is bounded in size and time (`http`), and so is how many there are at once: nobody keeps others out for longer than
-//!    `http::PATIENCE`.
-//! 3. Beyond loopback, `/metrics` needs a token (metrics_token_file). `/health` and `/ready` tell nothing that would need one.
+//! 1. The port is separate, off by default (metrics_listen), and gives no access to SQL: only the queries of `families` run.
+//! 2. A client's request is bounded in size and time (`http`), and so is the number of clients at once: none keeps others out for
+//!    longer than `http::PATIENCE`.
+//! 3. Beyond loopback, `/metrics` needs a token (metrics_token_file). `/health` and `/ready` report nothing that would need one.
 
 mod exposition;
 mod families;
@@ -26,10 +26,10 @@ use http::{Request, Response};
 
 /// Clients that are served at a time; more are disconnected.
 const CLIENTS_MAX: usize = 16;
-/// What a token's file may have at most.
+/// The largest size of a token's file.
 const TOKEN_BYTES_MAX: u64 = 4096;
 
-/// What the engine has done in the background since the start.
+/// Counts of the engine's background work since the start.
 #[derive(Debug, Default)]
 pub struct Work {
     pub flushes: AtomicU64,
@@ -50,7 +50,7 @@ struct Shared {
     /// Once there is one: until then the server is not ready.
     instance: OnceLock<Arc<Instance>>,
     is_stopping: AtomicBool,
-    /// SHA-256 of what clients must show.
+    /// SHA-256 of the token that clients must send.
     token: Option<[u8; 32]>,
     work: Arc<Work>,
     clients: AtomicUsize,
@@ -59,7 +59,7 @@ struct Shared {
 }
 
 impl Metrics {
-    /// Listens on HOST:PORT, and answers that the server is not ready. `token_file`: of the token that `/metrics` asks for; may be empty.
+    /// Listens on HOST:PORT, and answers that the server is not ready. `token_file`: of the token for `/metrics`; may be empty.
     ///
     /// # Errors
     /// 22023 for an address beyond loopback without a token. The address cannot be listened on, the file not read.

@@ -1,4 +1,4 @@
-//! What the system says of this process, by the names that Prometheus' client libraries have for it.
+//! The system's figures for this process, named as in Prometheus' client libraries.
 
 use super::exposition::Exposition;
 

@@ -1,4 +1,4 @@
-//! SQL asked from within the server, by a session that no view shows and nothing counts.
+//! SQL queries from within the server, by a session that no view shows and no counter counts.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::garbled;
 /// A row of an answer as text.
 pub type Row = Vec<Option<String>>;
 
-/// Where the session writes its answers.
+/// The session's output.
 #[derive(Default)]
 struct Answers(Output);
 

@@ -19,12 +19,12 @@ fn listening(token: &str) -> Metrics {
     Metrics::listen("127.0.0.1:0", token, Arc::default()).expect("a port is free")
 }
 
-/// What a client gets for some bytes.
+/// The response to some bytes.
 fn ask(metrics: &Metrics, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(metrics.address()).expect("it listens");
     stream.write_all(request).expect("it reads");
     let mut answer = Vec::new();
-    // One that is cut off has what came before.
+    // A response that is cut off still has its first part.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }

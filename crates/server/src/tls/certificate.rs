@@ -1,10 +1,10 @@
-//! What a certificate says of itself: names, serial number, and the hash that binds SCRAM to it.
+//! The content of a certificate: names, serial number, and the hash that binds SCRAM to it.
 
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use super::der::{Der, INTEGER, OBJECT_IDENTIFIER, SEQUENCE, SET, dotted, explicit};
 
-/// A certificate whose signature somebody else has checked.
+/// A certificate whose signature was already checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Certificate {
     /// `None`: there is none that could be a role's name.
@@ -38,7 +38,7 @@ impl Certificate {
         let common = subject.iter().flatten().rfind(|attribute| attribute.oid == "2.5.4.3");
         let common_name = common.map(|attribute| attribute.value.clone());
         Some(Certificate {
-            // A name that C would cut at a zero byte is nobody's.
+            // A name that C would cut at a zero byte is rejected.
             common_name: common_name.filter(|name| !name.is_empty() && !name.contains('\0')),
             distinguished_name: rfc2253(&subject),
             subject: slashed(&subject),
@@ -117,7 +117,7 @@ fn text(tag: u8, content: &[u8]) -> Option<String> {
             let (characters, []) = content.as_chunks::<4>() else { return None };
             characters.iter().map(|c| char::from_u32(u32::from_be_bytes(*c))).collect()
         }
-        // T61 and others that nobody uses any more, as Latin-1.
+        // T61 and other obsolete encodings, as Latin-1.
         _ => Some(content.iter().map(|byte| char::from(*byte)).collect()),
     }
 }

@@ -1,4 +1,4 @@
-//! TLS over one socket: bytes in both directions, encrypted and decrypted in memory. Who reads and who sends is the connection.
+//! TLS over one socket: bytes in both directions, encrypted and decrypted in memory. The connection reads and sends.
 
 use std::io::{BufRead, Error, ErrorKind, Result, Write};
 use std::os::fd::RawFd;
@@ -21,11 +21,11 @@ pub(crate) struct Channel {
     is_closed: bool,
 }
 
-/// What is encrypted at a time, so that a long answer is not in memory twice.
+/// Bytes encrypted at a time, so that a long answer is not in memory twice.
 pub(crate) const SEALED_BYTES_MAX: usize = 64 << 10;
 const READ_BYTES: usize = 32 << 10;
 
-/// Reads what has come, or by `flags` waits for something.
+/// Reads available bytes, or waits for some, by `flags`.
 fn receive(socket: RawFd, buffer: &mut [u8], flags: i32) -> Result<usize> {
     // SAFETY: the pointer and the length are those of `buffer`, which lives through the call.
     let n = unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), flags) };
@@ -35,7 +35,7 @@ fn receive(socket: RawFd, buffer: &mut [u8], flags: i32) -> Result<usize> {
 impl Channel {
     pub fn new(configuration: &TlsConfiguration) -> Result<Channel> {
         let mut tls = ServerConnection::new(configuration.config.clone()).map_err(Error::other)?;
-        // What is sealed is sent before more is, so it is bounded by `SEALED_BYTES_MAX`.
+        // Sealed bytes are sent before more are sealed, so they are bounded by `SEALED_BYTES_MAX`.
         tls.set_buffer_limit(None);
         Ok(Channel { tls, raw: vec![0; READ_BYTES], sealed: Vec::new(), sent: 0, is_closed: false })
     }
@@ -49,12 +49,12 @@ impl Channel {
         self.tls.alpn_protocol() == Some(PROTOCOL)
     }
 
-    /// Reads once from the socket and appends what that makes to `out`: how much, and whether the socket may have had no more. Nothing
-    /// that was decrypted stays here. By `flags` as recv(2).
+    /// Reads once from the socket and appends the decrypted bytes to `out`: how many, and whether the socket may have had no
+    /// more. No decrypted bytes stay here. By `flags` as recv(2).
     ///
     /// # Errors
-    /// `WouldBlock`: there is nothing now. `Interrupted`: what came was not enough for anything, and there may be more. Others end the
-    /// connection.
+    /// `WouldBlock`: there are no bytes now. `Interrupted`: the bytes were no whole record, and there may be more. Other errors
+    /// end the connection.
     pub fn receive(&mut self, socket: RawFd, out: &mut Vec<u8>, flags: i32) -> Result<(usize, bool)> {
         if self.is_closed {
             return Ok((0, true));
@@ -81,12 +81,12 @@ impl Channel {
         }
     }
 
-    /// Decrypts bytes, all of them, and appends what they say to `out`.
+    /// Decrypts all of the bytes, and appends the plain text to `out`.
     pub fn open(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
         while !bytes.is_empty() && !self.is_closed {
             let taken = self.tls.read_tls(&mut bytes)?;
             let processed = self.tls.process_new_packets();
-            // Answers of the handshake, and the alert that tells the client of an error.
+            // Answers of the handshake, and the alert that reports an error to the client.
             self.collect()?;
             processed.map_err(|e| Error::new(ErrorKind::InvalidData, e))?;
             let mut reader = self.tls.reader();
@@ -128,7 +128,7 @@ impl Channel {
         let _ = self.collect();
     }
 
-    /// Takes what the protocol has to send.
+    /// Takes the protocol's pending output.
     fn collect(&mut self) -> Result<()> {
         while self.tls.wants_write() {
             self.tls.write_tls(&mut self.sealed)?;

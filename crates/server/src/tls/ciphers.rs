@@ -1,4 +1,4 @@
-//! The names that OpenSSL, and so PostgreSQL's settings and views, have for what rustls offers.
+//! OpenSSL's names, which PostgreSQL's settings and views use, for the ciphers of rustls.
 
 use melba_types::{DbError, Result, err};
 use rustls::CipherSuite;
@@ -18,7 +18,7 @@ const SUITES: [(CipherSuite, &str, i32); 9] = [
     (CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, "ECDHE-RSA-CHACHA20-POLY1305", 256),
 ];
 
-/// The default of ssl_ciphers: whatever is good.
+/// The default of ssl_ciphers: all strong ciphers.
 const ALL: &str = "HIGH:MEDIUM:+3DES:!aNULL";
 
 /// OpenSSL's name of a suite and the bits of its key.

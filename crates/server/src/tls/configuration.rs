@@ -1,4 +1,4 @@
-//! What the server offers over TLS, from the settings and the files that they name.
+//! The server's TLS configuration, from the settings and the files that they name.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::hba::system::own_account;
 #[derive(Debug)]
 pub(crate) struct TlsConfiguration {
     pub(super) config: Arc<ServerConfig>,
-    /// What SCRAM binds to; `None` where the certificate's signature has no hash.
+    /// The data that SCRAM binds to; `None` where the certificate's signature has no hash.
     pub end_point: Option<Vec<u8>>,
     /// ssl_ca_file is given, so that clients' certificates are asked for and checked.
     pub has_authorities: bool,
@@ -37,7 +37,7 @@ impl TlsConfiguration {
     /// `None`: ssl is off.
     ///
     /// # Errors
-    /// F0000 when a file cannot be used, 0A000 for what this server does not support.
+    /// F0000 when a file cannot be used, 0A000 for features that this server does not support.
     pub fn load(settings: &Settings) -> Result<Option<TlsConfiguration>> {
         if !settings.get("ssl").as_bool() {
             return Ok(None);
@@ -85,7 +85,7 @@ fn path(settings: &Settings, setting: &str) -> PathBuf {
 }
 
 /// # Errors
-/// No version is left, or one that nobody should speak any more.
+/// Fails if no version is left, or only an obsolete one.
 fn versions(settings: &Settings) -> Result<Vec<&'static SupportedProtocolVersion>> {
     let (min, max) = (settings.get("ssl_min_protocol_version").as_text(), settings.get("ssl_max_protocol_version").as_text());
     if matches!(max, "TLSv1" | "TLSv1.1") {
@@ -139,7 +139,7 @@ fn revoked(settings: &Settings) -> Result<Vec<CertificateRevocationListDer<'stat
     if found.is_empty() { Err(failed("it has no list".to_owned())) } else { Ok(found) }
 }
 
-/// The server's key, of a file that is nobody else's.
+/// The server's key, from a file with restricted permissions.
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
     let shown = path.display();
     let system = |e: std::io::Error| {
@@ -159,7 +159,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
         .map_err(|e| config_error(format!("could not load private key file \"{shown}\": {}", reason(&e))))
 }
 
-/// Who may own a key file, and who may read it.
+/// Checks the owner and the permissions of a key file.
 fn check_key_file(owner: u32, mode: u32, own: u32) -> std::result::Result<(), (&'static str, Option<&'static str>)> {
     const DETAIL: &str = "File must have permissions u=rw (0600) or less if owned by the database user, \
          or permissions u=rw,g=r (0640) or less if owned by root.";

@@ -1,14 +1,14 @@
-//! Commits of all groups on a disk that takes its time: one thread writes the log for them, one write after the other.
+//! Commits of all groups on a slow disk: one thread writes the log for them, one write after the other.
 //!
-//! Who has a seat whose commit waits for the log puts it here, and goes on with others. When a write begins, all seats that are here go
-//! with it, whichever group they are of; when it has ended, each group gets its own back and ends their commits (`Group::give_back`),
-//! unless the writer has nothing else to do, and does that.
-//! A thread is woken only by what it can do now: the writer by commits, an owner by commits that were written.
+//! The thread that has a seat whose commit waits for the log puts the seat here, and continues with others. When a write begins,
+//! all seats that are here take part in it, whichever group they belong to; when it has ended, each group gets its seats back and
+//! ends their commits (`Group::give_back`), unless the writer has nothing else to do, and does that. A thread is woken only for
+//! work it can do now: the writer by commits, an owner by commits that were written.
 //!
-//! Where clients ask again as soon as they were answered, two crowds would form: one whose commits are written, and one that just
-//! misses the write and waits for the whole of the next. So the writer waits for those it has answered last, if they are known to
-//! come back soon (`Company`). Where they take longer than a write, two crowds are better, one of which asks while the other's commits
-//! are written; then it waits for half of them.
+//! If clients send the next commit directly after each answer, two crowds would form: one whose commits are written, and one that
+//! just misses the write and waits for the whole of the next. So the writer waits for the clients it has answered last, if they
+//! usually come back soon (`Company`). Where they take longer than a write, two crowds are better: one sends while the other's
+//! commits are written; then the writer waits for half of them.
 
 use std::time::Duration;
 
@@ -26,13 +26,13 @@ pub(super) struct Commits<S> {
 
 struct State<S> {
     waiting: Vec<S>,
-    /// The writer sleeps until so many wait; 0: it does not sleep.
+    /// The writer sleeps until this many wait; 0: it does not sleep.
     wake_at: usize,
     company: Company,
     is_stopped: bool,
 }
 
-/// Handing a commit to the writer and taking it back costs about as much as waiting so long for the log.
+/// Handing a commit to the writer and taking it back costs about as much as waiting this long for the log.
 const LOG_MICROS_MAX: u64 = 200;
 
 impl<S> Commits<S> {
@@ -41,7 +41,7 @@ impl<S> Commits<S> {
         Commits { state: Mutex::new(state), wake: Condvar::new(), log_micros: AtomicU64::new(0) }
     }
 
-    /// Whether commits are to be handed over, rather than written by whoever has them.
+    /// Whether commits are handed to the writer, rather than written by the thread that has them.
     pub fn is_log_slow(&self) -> bool {
         self.log_micros.load(Ordering::Relaxed) > LOG_MICROS_MAX
     }
@@ -112,13 +112,13 @@ struct Company {
     answered_at: Duration,
     /// Those that had come before that, and were not written.
     left: usize,
-    /// Commits that came since then, whoever's.
+    /// Commits of all clients that came since then.
     arrived: usize,
-    /// From the answers until as many commits had come: a moving average.
+    /// The time from the answers until the same number of commits had come: a moving average.
     return_time: Option<Duration>,
 }
 
-/// For company at a shorter write nobody is waited for: the wait would cost as much as it gains.
+/// At a shorter write the writer does not wait for company: the wait would cost as much as it gains.
 const WRITE_MIN: Duration = Duration::from_micros(500);
 
 impl Company {
@@ -145,8 +145,9 @@ impl Company {
 
     /// How many are to be waited for, and until when; a write of the log takes so long.
     ///
-    /// In one crowd a client has a commit in the time of a write and of the return of all; in two, in that of two writes. The return of
-    /// all is taken to be as long as theirs is many: they share the processors. Who does not return within two writes thinks.
+    /// In one crowd a client has a commit in the time of a write and of the return of all; in two, in that of two writes. The
+    /// return of all is estimated in proportion to their number, because they share the processors. A client that does not return
+    /// within two writes is idle.
     fn missing(&self, write: Duration) -> Option<(usize, Duration)> {
         let (answered, all) = (self.answered.max(1) as u32, self.answered + self.left);
         let usual = self.return_time.filter(|time| write >= WRITE_MIN && *time < write * 2)?;

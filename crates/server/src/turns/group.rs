@@ -1,13 +1,13 @@
-//! A group of connections: their sockets, and what they wait for.
+//! A group of connections: their sockets, and their pending work.
 //!
-//! A seat is a value that moves, so it is in exactly one place: parked in its group's table, in one of the group's queues, or in the
-//! hands of one thread. Whoever has it is who sends its answer.
+//! A seat is a value that moves, so it is in exactly one place: parked in its group's table, in one of the group's queues, or
+//! held by one thread. Its holder sends its answer.
 //!
 //! Invariants, all under the group's one lock:
-//! 1. A parked seat has no answer to be sent, and its socket was read until nothing was left. Its next news move it to `ready`.
-//! 2. News of a seat that is held are noted in its place in the table; it is not parked before they were looked at. Neither is one for
-//!    which another session has left something: who leaves that calls the seat afterwards, which does nothing unless it is parked.
-//! 3. Only the owner polls. `is_polling` is set while the queues are empty, and whoever fills one meanwhile wakes the poller.
+//! 1. A parked seat has no unsent answer, and its socket was read until it was empty. Its next news move it to `ready`.
+//! 2. News of a held seat are noted in its place in the table; it is not parked before they were handled. The same holds for a seat
+//!    with something left by another session, which calls the seat afterwards; the call does nothing unless the seat is parked.
+//! 3. Only the owner polls. `is_polling` is set while the queues are empty, and a thread that fills one meanwhile wakes the poller.
 //! 4. The group changes its owner only while the owner does not poll, and while it is certain that the owner exists.
 
 use std::collections::VecDeque;
@@ -23,14 +23,14 @@ use super::workers::Worker;
 use super::world::{News, Plant, Poll, SendTogether, Served, Watch, World};
 use crate::sender::ANSWERS_MAX;
 
-/// A connection and what the turns know of it.
+/// A connection and the turns' knowledge of it.
 pub(super) struct Seat<S> {
     pub id: u64,
     /// The group it belongs to.
     pub group: usize,
     pub served: S,
     pub preference: Preference,
-    /// Its last turn that was looked at took long.
+    /// Its last measured turn took long.
     pub has_long_turns: bool,
     /// Its socket may have something.
     pub has_news: bool,
@@ -52,7 +52,7 @@ pub(super) struct Whereabouts {
 
 type SeatsOf<W> = Vec<Box<Seat<<W as World>::Served>>>;
 
-/// A number that is nobody's: threads that never own a group have none.
+/// The number of a thread that may own a group; other threads have none.
 pub(super) type WorkerId = NonZeroU64;
 
 /// A seat in its group's table.
@@ -78,12 +78,12 @@ pub(super) struct Group<W: World> {
 
 pub(super) struct GroupState<S> {
     seats: hashbrown::HashMap<u64, Place<S>>,
-    /// Who polls and serves.
+    /// The thread that polls and serves.
     pub owner: Option<WorkerId>,
     is_polling: bool,
     /// The owner is a new thread that does not run yet, and perhaps cannot be started.
     pub is_starting: bool,
-    /// The monitor's tick at which the owner began what it does.
+    /// The monitor's tick at which the owner began its current work.
     pub busy_since: u64,
     /// Threads that wait to be called; the last one is the warmest.
     pub spares: Vec<Arc<Worker>>,
@@ -95,14 +95,14 @@ pub(super) struct GroupState<S> {
     committing: Vec<Box<Seat<S>>>,
     /// Seats whose commits were written by another thread.
     committed: Vec<Box<Seat<S>>>,
-    /// Times the sockets were looked at since the first of those.
+    /// Polls of the sockets since the first of those.
     commit_rounds: usize,
     /// Seats whose answers were put off but not handed over (`Plant::ForgetHeldAnswer`).
     #[cfg(test)]
     pub planted: Vec<u64>,
 }
 
-/// What an owner does next.
+/// The owner's next step.
 pub(super) enum Next<S> {
     Serve(Box<Seat<S>>),
     Answer(Vec<Box<Seat<S>>>),
@@ -110,7 +110,7 @@ pub(super) enum Next<S> {
     /// The log was written for these.
     Committed(Vec<Box<Seat<S>>>),
     Poll,
-    /// Somebody else owns the group now, or everything has stopped.
+    /// Another thread owns the group now, or everything has stopped.
     Leave,
 }
 
@@ -155,7 +155,7 @@ impl<W: World> Group<W> {
         seat.whereabouts.group.store(self.index, Ordering::SeqCst);
         let place = Place { parked: None, has_news: false, hung_up: None, watch: seat.served.watch() };
         self.state.lock().seats.insert(seat.id, place);
-        // What the socket has is news again, whatever the group it comes from was told.
+        // Bytes in the socket are news again, even if the former group has reported them.
         self.poller.add(&seat.served.socket(), seat.id)
     }
 
@@ -165,8 +165,8 @@ impl<W: World> Group<W> {
         self.state.lock().seats.remove(&seat.id);
     }
 
-    /// What `worker` does next. Looks at the sockets when nothing else is to be done. `tick`: the monitor's; `hands_over`: commits are
-    /// left to another thread, and wait for nothing but short turns.
+    /// The next step of `worker`. Polls the sockets when there is nothing else to do. `tick`: the monitor's; `hands_over`:
+    /// commits are left to another thread, and wait only for short turns.
     pub fn next(&self, world: &W, worker: WorkerId, tick: &AtomicU64, hands_over: bool, news: &mut Vec<News>) -> Next<W::Served> {
         let mut state = self.state.lock();
         if state.owner != Some(worker) || state.is_stopped {
@@ -190,7 +190,7 @@ impl<W: World> Group<W> {
             return Next::Serve(seat);
         }
         if commits && state.committing.len() == state.seats.len() {
-            // There is nobody whose commit could join them.
+            // No other connection's commit could join them.
             return Next::Commit(state.take_committing());
         }
         state.commit_rounds += usize::from(commits);
@@ -250,12 +250,12 @@ impl<W: World> Group<W> {
         None
     }
 
-    /// Parks a seat whose turn has ended, unless there were news meanwhile: then it is given back.
+    /// Parks a seat whose turn has ended, unless there were news meanwhile: then the seat is returned.
     pub fn park(&self, world: &W, seat: Box<Seat<W::Served>>) -> Option<Box<Seat<W::Served>>> {
         self.state.lock().park(world, seat)
     }
 
-    /// Parks seats whose answers were sent. Those that have more to do are to be served, by whoever owns the group.
+    /// Parks seats whose answers were sent. Those that have more to do are queued for the owner of the group.
     pub fn park_all(&self, world: &W, seats: impl IntoIterator<Item = Box<Seat<W::Served>>>) {
         let mut state = self.state.lock();
         for seat in seats {
@@ -266,7 +266,7 @@ impl<W: World> Group<W> {
         self.wake_for_ready(world, &state);
     }
 
-    /// What the owner has put off, for it to be done at once.
+    /// The work that the owner has put off, to be done at once.
     pub fn take_all(&self, worker: WorkerId) -> Option<(SeatsOf<W>, SeatsOf<W>)> {
         let mut state = self.state.lock();
         (state.owner == Some(worker)).then(|| {
@@ -276,8 +276,8 @@ impl<W: World> Group<W> {
         })
     }
 
-    /// Queues the seats whose sessions have waited too long for their clients, and tells those that are served of clients that have
-    /// gone.
+    /// Queues the seats whose sessions have waited too long for their clients, and tells the served ones of clients that have
+    /// disconnected.
     pub fn end_idle(&self, world: &W) {
         let now = world.now();
         let mut state = self.state.lock();
@@ -295,7 +295,7 @@ impl<W: World> Group<W> {
         self.wake_for_ready(world, &state);
     }
 
-    /// Another session has left something for a seat: it gets a turn, if it is parked. Whoever holds it looks before it is parked.
+    /// Another session has left something for a seat: it gets a turn, if it is parked. The holder of a seat checks before it parks it.
     pub fn call(&self, world: &W, seat: u64) {
         let mut state = self.state.lock();
         if let Some(seat) = state.seats.get_mut(&seat).and_then(|place| place.parked.take()) {
@@ -318,7 +318,7 @@ impl<W: World> Group<W> {
         }
     }
 
-    /// Tells an owner that polls of what somebody else has put into a queue.
+    /// Wakes a polling owner after another thread has put something into a queue.
     fn wake(&self, state: &MutexGuard<'_, GroupState<W::Served>>) {
         if state.is_polling {
             self.poller.wake();
@@ -350,7 +350,7 @@ impl<S: Served> GroupState<S> {
     }
 
     fn note_news<W: World<Served = S>>(&mut self, world: &W, news: &News) {
-        // A seat that has just gone to another group has news there.
+        // A seat that has just moved to another group has news there.
         let Some(place) = self.seats.get_mut(&news.id) else { return };
         if news.hung_up {
             place.hung_up.get_or_insert_with(|| world.now());
@@ -383,7 +383,7 @@ impl<S: Served> GroupState<S> {
         None
     }
 
-    /// Takes a seat out of its place, if it is there.
+    /// Takes a parked seat out of its place, if it is there.
     #[cfg(test)]
     pub fn take_parked(&mut self, id: u64) -> Option<Box<Seat<S>>> {
         self.seats.get_mut(&id)?.parked.take()

@@ -1,29 +1,29 @@
 //! Connections served in turns by a few threads, so that statements that do not wait cost no thread switch.
 //!
 //! Connections belong to groups, as many as there are processors. A group has one owner at a time: a thread that polls the
-//! group's sockets and serves whichever has sent something. Before a statement waits (for a lock, the disk, its client), the
-//! owner gives the group to a spare thread and goes on with that one connection; a monitor does the same for an owner whose
-//! statement runs long. So statements block and compute as if each connection had its thread, but only those that do need one.
+//! group's sockets and serves those that have sent something. Before a statement waits (for a lock, the disk, its client), the
+//! owner gives the group to a spare thread and continues with that one connection; a monitor does the same for an owner whose
+//! statement runs long. So statements block and compute as if each connection had its thread, but only such statements need one.
 //!
-//! Each group has a processor, to which its threads are bound unless what they do takes long, and serves clients that run there
+//! Each group has a processor, to which its threads are bound unless their work takes long, and serves clients that run there
 //! (`processors`).
 //!
-//! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers go out.
-//! On a disk that takes its time one thread writes the log for the commits of all groups (`commits`).
+//! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers are sent.
+//! On a slow disk one thread writes the log for the commits of all groups (`commits`).
 //!
 //! Invariants (those of a group's seats are in `group`):
-//! 1. A connection is in one place, which serves it and sends its answers: a seat is a value that moves. Nobody looks at a seat that
-//!    somebody else has.
+//! 1. A connection is in one place, which serves it and sends its answers: a seat is a value that moves. No thread reads a seat
+//!    that another thread holds.
 //! 2. Sockets are watched edge-triggered. A seat is parked only when its socket had nothing left and no news came meanwhile.
 //! 3. Nothing is sent to a client as long as its session's commit has not ended.
-//! 4. An answer is sent before its connection's next message is handled, and before the owner polls or does what may take long.
-//! 5. A thread that may have to wait for a lock or a client has one seat in its hands. It has several only while it sends without
-//!    waiting, or waits for the log.
+//! 4. An answer is sent before its connection's next message is handled, and before the owner polls or does work that may take long.
+//! 5. A thread that may have to wait for a lock or a client holds one seat. It holds several only while it sends without waiting,
+//!    or waits for the log.
 //!
-//! 6. A seat for which another session has left something gets a turn, wherever it is: what is left is there before the seat is called,
-//!    the group that it is in is known before it is parked, and what was left is looked at when it is.
+//! 6. A seat for which another session has left something gets a turn, wherever it is: the thing is stored before the seat is
+//!    called, the seat's group is known before it is parked, and parking checks for such things.
 //!
-//! `model` runs all of this under a checker that chooses the order of what the threads do.
+//! `model` runs all of this under a checker that chooses the order of the threads' steps.
 
 mod commits;
 mod group;
@@ -64,7 +64,7 @@ type SeatOf<W> = Box<Seat<<W as World>::Served>>;
 
 /// Statements that run longer give the group away.
 const TICK: Duration = Duration::from_millis(5);
-/// Ticks between two looks for sessions that wait too long.
+/// Ticks between two checks for sessions that wait too long.
 const IDLE_TICKS: u64 = 8;
 /// Turns that take longer gain little from being near their client.
 const SHORT_TURN: Duration = Duration::from_micros(100);
@@ -118,7 +118,7 @@ impl<W: World> Turns<W> {
             served,
             preference: Default::default(),
             has_long_turns: false,
-            // The first turn looks for what came before the socket was watched.
+            // The first turn reads bytes that came before the socket was watched.
             has_news: true,
             hung_up: false,
             ends: false,
@@ -164,7 +164,7 @@ impl<W: World> Turns<W> {
     /// Serves a seat until its client is waited for.
     fn serve(&self, mut seat: SeatOf<W>, worker: Option<WorkerId>) {
         loop {
-            // What could not be sent at once, with the answers of others.
+            // An answer that could not be sent at once, with the answers of others.
             if seat.served.has_answer() && !self.send_answer(&mut seat) || seat.ends {
                 return self.end(seat);
             }
@@ -219,7 +219,7 @@ impl<W: World> Turns<W> {
         group.park(&self.world, seat)
     }
 
-    /// Always, but for a planted bug.
+    /// Always, except for a planted bug.
     fn must_send(&self, seat: &Seat<W::Served>) -> bool {
         #[cfg(test)]
         if self.world.is_planted(Plant::ForgetHeldAnswer) {
@@ -265,7 +265,7 @@ impl<W: World> Turns<W> {
         self.groups[to].take_in(seat).is_ok()
     }
 
-    /// Sends what can be sent without waiting. Seats whose sockets are full or broken are served on their own.
+    /// Sends the answers that can be sent without waiting. Seats whose sockets are full or broken are served alone.
     fn answer(&self, group: &Group<W>, mut seats: Vec<SeatOf<W>>) {
         #[cfg(test)]
         self.answer_planted(group);
@@ -276,7 +276,7 @@ impl<W: World> Turns<W> {
         group.park_all(&self.world, seats);
     }
 
-    /// What `Plant::ForgetHeldAnswer` has left to be sent: only of those that are not held.
+    /// The answers that `Plant::ForgetHeldAnswer` has left: only of seats that are not held.
     #[cfg(test)]
     fn answer_planted(&self, group: &Group<W>) {
         let put_off = std::mem::take(&mut group.state.lock().planted);
@@ -289,7 +289,7 @@ impl<W: World> Turns<W> {
         }
     }
 
-    /// Writes the log for all commits that have begun. A panic is one of each commit, which looks for itself.
+    /// Writes the log for all commits that have begun. A panic is one of each commit, which checks for itself.
     fn write_log(&self, of: &Seat<W::Served>) {
         let began = self.world.now();
         let _ = catch_unwind(AssertUnwindSafe(|| of.served.flush_log()));

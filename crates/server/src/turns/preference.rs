@@ -1,16 +1,16 @@
-//! Which group would serve a connection best.
+//! Chooses the group that would serve a connection best.
 
-/// What is known of that.
+/// The data for that choice.
 #[derive(Default)]
 pub(super) struct Preference {
-    /// Turns until that is looked at again.
+    /// Turns until the next check.
     until_look: u32,
     /// The answer of the last look: another group than its own.
     other: Option<usize>,
 }
 
 impl Preference {
-    /// Counts a turn; true when it is time to look, with so many turns between two looks.
+    /// Counts a turn; true when a check is due, with `look_turns` turns between two.
     pub fn is_due(&mut self, look_turns: u32) -> bool {
         let due = self.until_look == 0;
         self.until_look = if due { look_turns } else { self.until_look - 1 };

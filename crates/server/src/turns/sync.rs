@@ -1,6 +1,6 @@
-//! What the turns' threads share state by: parking_lot's primitives, in unit tests those of a model checker for threads (shuttle).
+//! The primitives by which the turns' threads share state: parking_lot's, in unit tests those of a model checker for threads (shuttle).
 //!
-//! Nothing in `turns` may use others: the checker sees, and chooses the order of, what is done by these.
+//! Nothing in `turns` may use others: the checker sees, and orders, only the steps of these.
 
 #[cfg(not(test))]
 pub(crate) use std::sync::atomic;
@@ -45,7 +45,7 @@ impl Condvar {
         (guard, timed_out)
     }
 
-    /// Waits for a notification. The checker's time does not pass by itself.
+    /// Waits for a notification. The checker's time does not advance.
     #[cfg(test)]
     pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, _: Duration) -> (MutexGuard<'a, T>, bool) {
         (self.wait(guard), false)
@@ -57,7 +57,7 @@ impl Condvar {
         self.wait_for(guard, time)
     }
 
-    /// Waits while others do as much as the checker lets them; it chooses whether that was so long.
+    /// Waits while others do as much as the checker lets them; it chooses whether the time has passed.
     #[cfg(test)]
     pub fn wait_briefly<'a, T>(&self, mutex: &'a Mutex<T>, guard: MutexGuard<'a, T>, _: Duration) -> (MutexGuard<'a, T>, bool) {
         drop(guard);

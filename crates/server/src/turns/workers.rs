@@ -1,6 +1,6 @@
-//! The threads of the groups: who owns one, who serves a connection whose statement waits or runs long, and spare ones.
+//! The threads of the groups: owners, threads that serve a connection whose statement waits or runs long, and spare ones.
 //!
-//! A thread stays with its group, and is bound to the group's processor except while it does something that takes long.
+//! A thread stays with its group, and is bound to the group's processor except during long work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,18 +27,18 @@ pub(super) struct Worker {
     pub wake: Condvar,
 }
 
-/// What a thread owns, or has owned a moment ago.
+/// The group that a thread owns, or has just owned.
 struct Owned<W: World> {
     turns: Arc<Turns<W>>,
     group: Arc<Group<W>>,
     worker: Arc<Worker>,
 }
 
-/// What became of an attempt to give a group away.
+/// The result of an attempt to give a group away.
 #[derive(PartialEq, Eq)]
 enum Given {
     Yes,
-    /// It is somebody else's already.
+    /// Another thread already owns it.
     NotMine,
     /// There can be no further thread.
     NoThread,
@@ -118,7 +118,7 @@ impl<W: World> Turns<W> {
         group.forget(&worker);
         match spare {
             Some(spare) => spare.wake.notify_one(),
-            // It goes on as the owner after its wait.
+            // It continues as the owner after its wait.
             None => return Given::NoThread,
         }
         Given::Yes
@@ -132,7 +132,7 @@ impl<W: World> Turns<W> {
         self.world.set_scheduler(Some(Arc::new(owned)));
         group.state.lock().is_starting = false;
         loop {
-            // What clients cause does not come here; whatever it is, the group goes on.
+            // Errors of clients do not come here; after any panic the group continues.
             if catch_unwind(AssertUnwindSafe(|| self.own(&group, &worker))).is_err() {
                 self.world.note_panic();
             }
@@ -157,7 +157,7 @@ impl<W: World> Turns<W> {
             state.owner.filter(|_| state.is_busy_for_long(now))
         };
         if let Some(owner) = workers.iter().find(|worker| Some(worker.id) == busy) {
-            // It may have come back, and gone on to something else, meanwhile.
+            // It may have come back, and continued with other work, meanwhile.
             let may = |state: &GroupState<W::Served>| state.may_be_given(busy) && state.is_busy_for_long(now);
             if self.give_if(group, may, busy) == Given::Yes {
                 owner.away_since.store(now, Ordering::Relaxed);
@@ -207,8 +207,8 @@ impl<W: World> Group<W> {
 }
 
 impl<W: World> Scheduler for Owned<W> {
-    /// What the thread owns is served by another one, its commits included. When there can be none, the commits come first, as this
-    /// thread may be about to wait for one of them (true: it may have happened).
+    /// Another thread takes over the group that this thread owns, its commits included. When there can be no other thread, the
+    /// commits come first, because this thread may be about to wait for one of them (true: it may have happened).
     fn before_wait(&self) -> bool {
         let Owned { turns, group, worker } = self;
         if turns.give(group, worker) {

@@ -1,5 +1,5 @@
-//! What the turns need of the world: connections with their sessions, pollers, threads, processors, a clock. The server's is
-//! `client_session`; the model checker's is `model`.
+//! The turns' interface to the world: connections with their sessions, pollers, threads, processors, a clock. The server
+//! implements it in `client_session`; the model checker in `model`.
 
 use std::io::Result;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub(crate) trait Served: Send + 'static {
 
     fn socket(&self) -> Self::Socket;
 
-    /// Feeds the session what the client has sent, until that is used up. `news`: the socket may have something. `hung_up`: its end
-    /// may have come.
+    /// Feeds the session the client's messages, until they are used up. `news`: the socket may have bytes. `hung_up`: its end may
+    /// have come.
     fn turn(&mut self, news: bool, hung_up: bool) -> Turn;
 
     /// There is more to do without further news of the socket.
@@ -34,7 +34,7 @@ pub(crate) trait Served: Send + 'static {
     /// Other sessions have left something for the client, which a turn sends to it.
     fn has_call(&self) -> bool;
 
-    /// What is to be called after something was left, as `has_call` tells.
+    /// The function to call after something was left, as `has_call` tells.
     fn set_call(&mut self, call: Box<dyn Fn() + Send + Sync>);
 
     /// An answer waits to be sent.
@@ -56,7 +56,7 @@ pub(crate) trait Served: Send + 'static {
     /// The session has waited too long: its answer is the error.
     fn time_out(&mut self);
 
-    /// Who is told that the client has gone while the session is served.
+    /// The watch that is told when the client disconnects while the session is served.
     fn watch(&self) -> Arc<dyn Watch>;
 
     /// Ends the session.
@@ -68,7 +68,7 @@ pub(crate) trait Watch: Send + Sync {
     fn client_is_gone(&self, since: Duration);
 }
 
-/// What became known of a socket since it was last told.
+/// News of a socket since the last report.
 pub(crate) struct News {
     pub id: u64,
     /// The peer sends no more, or the connection broke.
@@ -79,7 +79,7 @@ pub(crate) struct News {
 pub(crate) trait Poll<Socket>: Sized + Send + Sync {
     fn new() -> Result<Self>;
 
-    /// Watches a socket; what it has already is news.
+    /// Watches a socket; bytes that it already has are news.
     fn add(&self, socket: &Socket, id: u64) -> Result<()>;
 
     fn remove(&self, socket: &Socket);
@@ -108,7 +108,7 @@ pub(crate) trait World: Send + Sync + Sized + 'static {
 
     fn start_thread(&self, name: String, run: Box<dyn FnOnce() + Send>) -> Result<()>;
 
-    /// Sets or removes what this thread does before it waits.
+    /// Sets or removes the scheduler that this thread runs before it waits.
     fn set_scheduler(&self, scheduler: Option<Arc<dyn Scheduler>>);
 
     /// The kernel's number of this thread.
@@ -133,7 +133,7 @@ pub(crate) trait World: Send + Sync + Sized + 'static {
 
     fn sleep(&self, time: Duration);
 
-    /// A thread of the turns has panicked, not in a session, and goes on.
+    /// A thread of the turns has panicked, not in a session, and continues.
     fn note_panic(&self) {}
 
     /// Whether a bug was put in on purpose, which the model's tests must find.
@@ -149,16 +149,16 @@ pub(crate) enum Plant {
     ForgetHeldAnswer,
     /// News that come while a seat is held are dropped.
     DropNews,
-    /// A seat is parked without a look at what others have left for it.
+    /// A seat is parked without a check for things that others have left for it.
     ParkWithCall,
-    /// A call looks for its seat in the group that it was in at first.
+    /// A call searches for its seat in the group that it was in at first.
     CallFirstGroup,
     /// Answers are sent before their commits have ended.
     AnswerBeforeCommit,
     /// After a commit a thread serves one seat while it holds others.
     ServeWhileHolding,
-    /// Who puts a seat into the queue does not wake the thread that polls.
+    /// A thread that puts a seat into the queue does not wake the thread that polls.
     NoWake,
-    /// Who leaves a commit to the writer of the log does not wake it.
+    /// A thread that leaves a commit to the writer of the log does not wake it.
     NoCommitWake,
 }

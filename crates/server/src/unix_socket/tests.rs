@@ -1,4 +1,4 @@
-//! Sockets and lock files in folders of their own.
+//! Sockets and lock files in separate folders.
 
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
@@ -85,7 +85,7 @@ fn group_and_permissions_are_set() {
 fn a_live_server_is_not_replaced() {
     let (_folder, name, socket, lock) = folder();
     let first = listen_at(&name).expect("listens");
-    // Whoever the lock file says it is.
+    // Whichever process the lock file names.
     for pid in [std::process::id(), dead_process()] {
         std::fs::write(&lock, format!("{pid}\n/data\n0\n5432\n{name}\n")).expect("writes");
         let error = listen_at(&name).expect_err("refused");

@@ -1,6 +1,6 @@
-//! What a session does, as others see it: pg_stat_activity, and what pg_stat_database sums up.
+//! A session's activity as others see it: pg_stat_activity, and the sums of pg_stat_database.
 //!
-//! Only the session itself writes; each figure is a word of its own, so that a statement pays some plain stores and nobody waits.
+//! Only the session itself writes; each figure is a separate word, so that a statement pays a few plain stores and no thread waits.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct Activity {
     pub progress: Progress,
 }
 
-/// What a session counts.
+/// The events that a session counts.
 #[derive(Clone, Copy, Debug)]
 pub enum Counter {
     Commits,
@@ -78,7 +78,7 @@ impl Counter {
     ];
 }
 
-/// Who a session serves.
+/// The client of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Peer {
     pub user: Arc<str>,
@@ -98,7 +98,7 @@ pub struct Addresses {
     pub server: SocketAddr,
 }
 
-/// What a connection's bytes are encrypted by, with the names that OpenSSL has for it.
+/// The encryption of a connection, with OpenSSL's names.
 #[derive(Clone, Debug)]
 pub struct Encryption {
     pub version: &'static str,
@@ -167,7 +167,7 @@ impl Activity {
 
     pub fn add(&self, counter: Counter, count: u64) {
         let counter = &self.counters[counter as usize];
-        // Nobody else writes, but for threads of one statement that drop temporary files.
+        // No other thread writes, except threads of one statement that drop temporary files.
         counter.store(counter.load(Relaxed) + count, Relaxed);
     }
 
@@ -204,7 +204,7 @@ impl Activity {
         self.state() == State::Active
     }
 
-    /// pg_stat_activity.wait_event_type and wait_event, but for waits for locks.
+    /// pg_stat_activity.wait_event_type and wait_event, except waits for locks.
     pub fn wait_event(&self) -> Option<(&'static str, &'static str)> {
         match self.state() {
             State::Active if self.sleeps.load(Relaxed) != 0 => Some(("Timeout", "PgSleep")),

@@ -1,5 +1,5 @@
-//! INSERT ... ON CONFLICT (...) WHERE with parameters: which partial index has such rows, the parameters' values tell. So these
-//! statements are planned with them, each time.
+//! INSERT ... ON CONFLICT (...) WHERE with parameters: the parameters' values decide which partial index has such rows. So these
+//! statements are planned with the values, each time.
 
 use std::sync::Arc;
 

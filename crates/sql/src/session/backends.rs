@@ -1,4 +1,4 @@
-//! The sessions of the server: what cancel requests, pg_stat_activity and the shutdown look at.
+//! The sessions of the server, for cancel requests, pg_stat_activity and the shutdown.
 
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
@@ -18,7 +18,7 @@ pub struct Backend {
     /// The role that logged in, and the database.
     pub role: Oid,
     pub database: Oid,
-    /// What a CancelRequest must know.
+    /// The key that a CancelRequest must present.
     pub secret: Vec<u8>,
     pub interrupt: Arc<Interrupt>,
     /// Wakes the session when it waits for its client.
@@ -40,7 +40,7 @@ pub struct Backends {
     watchdog: OnceLock<Thread>,
 }
 
-/// What the sessions of a database have done since the server's start, or since it was reset.
+/// The counts of the sessions of a database since the server's start, or since a reset.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionCounts {
     pub sessions: u64,
@@ -61,7 +61,7 @@ impl SessionCounts {
         }
     }
 
-    /// What has come since other counts.
+    /// The increase since other counts.
     pub fn since(mut self, before: &SessionCounts) -> SessionCounts {
         self.sessions = self.sessions.saturating_sub(before.sessions);
         self.session_time = self.session_time.saturating_sub(before.session_time);
@@ -122,7 +122,7 @@ impl Backends {
         }
     }
 
-    /// How many sessions a database has, and what all its sessions have done up to now.
+    /// The number of sessions of a database, and the counts of all its sessions up to now.
     pub fn of_database(&self, database: Oid, now: i64) -> (usize, SessionCounts) {
         let by_pid = self.by_pid.lock();
         let mut counts = self.ended.lock().get(&database).copied().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! What `melba backup` asks for: a state of the database, its files, and its log, as long as the session holds them.
+//! The server side of `melba backup`: a state of the database, its files, and its log, as long as the session holds them.
 
 use melba_types::{Datum, DbError, Lsn, Result, err};
 
 use super::context::StatementContext;
 
-/// For those who look for PostgreSQL's way.
+/// For users who try PostgreSQL's way.
 pub const BACKUP_HINT: &str = "Use melba backup, which copies a running server into a folder or an object store.";
 /// PostgreSQL's ways to back up a server, which are refused.
 const REFUSED: [&str; 4] = ["pg_backup_start", "pg_backup_stop", "pg_switch_wal", "pg_create_restore_point"];
@@ -14,7 +14,7 @@ pub(super) fn is_backup_function(source: &str) -> bool {
     source.starts_with("melba_backup_") || REFUSED.contains(&source)
 }
 
-/// What one call gives at most.
+/// The most that one call returns.
 const BYTES_MAX: usize = 16 << 20;
 
 impl StatementContext {

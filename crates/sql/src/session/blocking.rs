@@ -1,4 +1,4 @@
-//! Who waits for whom: pg_blocking_pids and its kin.
+//! Lock waits between sessions: pg_blocking_pids and similar functions.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ impl StatementContext {
         Ok(match source {
             "pg_blocking_pids" => pids(engine.blocking_pids(pid)),
             "pg_safe_snapshot_blocking_pids" => pids(engine.safe_snapshot_blocking_pids(pid)),
-            // What isolationtester asks: is `pid` kept waiting by one of these?
+            // The question of isolationtester: does one of these keep `pid` waiting?
             _ => {
                 let mut blocking = engine.blocking_pids(pid);
                 blocking.extend(engine.safe_snapshot_blocking_pids(pid));

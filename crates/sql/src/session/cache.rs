@@ -20,7 +20,7 @@ const KEY_BYTES_MAX: usize = 16 << 10;
 const ENTRIES_MAX: usize = 512;
 const KEY_BYTES_TOTAL_MAX: usize = 1 << 20;
 
-/// What is known of a key.
+/// The cached content of a key.
 #[derive(Clone, Debug)]
 pub(super) enum Cached {
     Query {

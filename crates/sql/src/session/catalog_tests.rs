@@ -1,4 +1,4 @@
-//! The system relations of a database that has objects of every kind: a scan with conditions finds what a scan of all finds.
+//! The system relations of a database that has objects of every kind: a scan with conditions finds the same rows as a full scan.
 
 use melba_catalog::relations::{self, EqFilter, Request, can_filter, rows_per_value};
 use melba_catalog::{Catalog, Relation, Storage};
@@ -6,7 +6,7 @@ use melba_types::{Batch, Datum, Oid};
 
 use super::tests::Harness;
 
-/// Objects of every kind that Melba has, in a schema of their own and in public.
+/// Objects of every kind that Melba has, in a separate schema and in public.
 const OBJECTS: &str = "create schema s; create role r; grant usage on schema s to r;
     create table t (id serial primary key, x text default 'a' check (x <> ''), y int not null unique, z int generated always as (1) stored);
     create index t_x on t (lower(x)) where y > 0; create index t_y on t (y) include (x);
@@ -98,7 +98,7 @@ fn conditions_on_system_relations_lose_and_add_no_rows() {
         }
     }
     assert!(looked_at > 500, "only {looked_at} conditions");
-    // What began it: a schema's indexes.
+    // The first bug found: a schema's indexes.
     let class = catalog.relation(melba_catalog::classes::PG_CLASS).expect("pg_class");
     let in_public = scan(&catalog, class, &*live, &[EqFilter { column: 2, value: Datum::Oid(2200) }]);
     assert!(in_public.iter().any(|row| same(&row[1], &Datum::text("t_x"))));

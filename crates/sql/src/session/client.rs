@@ -1,17 +1,17 @@
-//! What a session asks of the connection it serves.
+//! A session's interface to its connection.
 
 use melba_protocol::Output;
 use melba_types::Result;
 
-/// The client's end of the wire. An error of any method means that the connection is gone (FATAL).
+/// The client's end of the wire. An error of any method means that the connection is closed (FATAL).
 pub trait Client {
     /// Messages not sent yet.
     fn output(&mut self) -> &mut Output;
 
-    /// Sends what `output` holds.
+    /// Sends the content of `output`.
     fn flush(&mut self) -> Result<()>;
 
-    /// Sends what `output` holds with long values put in: each with its position, ascending.
+    /// Sends the content of `output` with long values put in: each with its position, ascending.
     fn flush_around(&mut self, values: &[(usize, &[u8])]) -> Result<()>;
 
     /// The next piece of COPY data, `None` after CopyDone. CopyFail is an error 57014. Any other message ends the copy with 08P01.

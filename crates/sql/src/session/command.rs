@@ -31,7 +31,7 @@ pub fn check_in_routine(node: &N) -> Result<()> {
     }
 }
 
-/// What a command that needs a transaction of its own is called.
+/// The name of a command that cannot run inside a transaction block.
 fn only_outside_block(node: &N) -> Result<Option<&'static str>> {
     Ok(match node {
         N::VacuumStmt(VacuumStmt { is_vacuumcmd: true, .. }) => Some("VACUUM"),

@@ -1,4 +1,4 @@
-//! What running code knows of its session, and the server that all sessions share.
+//! The context of running code: its session, and the server that all sessions share.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub struct Instance {
     log: Arc<ServerLog>,
     pub backends: Arc<Backends>,
     pub cluster: Arc<Cluster>,
-    /// What pg_class says of sizes.
+    /// Sizes for pg_class.
     pub live: Arc<dyn LiveInfo + Send + Sync>,
     /// Microseconds since 2000-01-01.
     pub started: i64,
@@ -110,7 +110,7 @@ impl Instance {
         self.settings.read().clone()
     }
 
-    /// Settings as they turned out at the start, which says nothing to anybody yet.
+    /// Settings with their actual values at the start, before any client is told of them.
     pub fn settle(&self, values: &[(&str, Value)]) {
         let mut settings = self.settings.write();
         let mut settled = settings.for_session(true);
@@ -128,8 +128,8 @@ impl Instance {
         configuration.ok_or_else(|| DbError::unsupported("changing the configuration of a server without configuration files"))
     }
 
-    /// Reads the configuration files again (pg_reload_conf, SIGHUP). The log is told what has changed, and what is wrong in them: with
-    /// an error of syntax nothing changes, a value that is none leaves its setting as it is.
+    /// Reads the configuration files again (pg_reload_conf, SIGHUP). Changes and errors are logged: after a syntax error nothing
+    /// changes, an invalid value leaves its setting as it is.
     ///
     /// # Errors
     /// The server has no files, or the engine is out of order.
@@ -164,7 +164,7 @@ impl Instance {
         Ok(())
     }
 
-    /// The same, which the log is told of, and of what is wrong.
+    /// The same, logging the reason and errors.
     pub fn reload_logged(&self, why: &str) {
         self.log.server(Level::Log, why);
         if let Err(e) = self.reload() {
@@ -172,7 +172,7 @@ impl Instance {
         }
     }
 
-    /// What lets clients in, which reloads and views ask from now on.
+    /// Sets the gate that authenticates clients, which reloads and views use from now on.
     pub fn set_gate(&self, gate: Arc<dyn Gate>) {
         // An instance has one server.
         let _ = self.gate.set(gate);
@@ -183,7 +183,7 @@ impl Instance {
     }
 }
 
-/// What is wrong with an assignment, and where it stands.
+/// The error of an assignment, and its place.
 pub fn problem_in_place(problem: &DbError, assignment: &Assignment) -> String {
     match &assignment.place {
         Place::File(file, line) => format!("{} in file \"{file}\" line {line}", problem.message()),
@@ -191,9 +191,9 @@ pub fn problem_in_place(problem: &DbError, assignment: &Assignment) -> String {
     }
 }
 
-/// What lets clients in, with files of its own.
+/// The rules that admit clients, with their own files.
 pub trait Gate: Send + Sync + std::fmt::Debug {
-    /// Reads the files again. What has errors stays as it was, and the server's log says so.
+    /// Reads the files again. A file with errors changes nothing, and the server's log says so.
     fn reload(&self, settings: &Settings);
     /// pg_hba_file_rules.
     fn rule_rows(&self, settings: &Settings) -> Result<Vec<Vec<Datum>>>;
@@ -203,7 +203,7 @@ pub trait Gate: Send + Sync + std::fmt::Debug {
 
 /// Where a server's settings come from.
 pub trait Configuration: Send + Sync + std::fmt::Debug {
-    /// All assignments, later ones override earlier ones, and what is wrong in the files.
+    /// All assignments, later ones override earlier ones, and the errors in the files.
     fn read(&self) -> Configured;
     /// The file that is read first.
     fn main_file(&self) -> String;
@@ -218,7 +218,7 @@ pub trait Configuration: Send + Sync + std::fmt::Debug {
 pub struct Sequences {
     /// By relation.
     pub current: HashMap<Oid, i64>,
-    /// What lastval() gives.
+    /// The value of lastval().
     pub last: Option<(Oid, i64)>,
 }
 
@@ -230,14 +230,14 @@ pub struct SessionState {
     pub interrupt: Arc<Interrupt>,
     /// Notices on their way to the client.
     pub notices: Seldom<Vec<DbError>>,
-    /// Who logged in.
+    /// The role that logged in.
     pub user: Arc<str>,
     pub user_oid: Oid,
     pub database: Arc<str>,
     pub database_oid: Oid,
     engine: Mutex<Arc<melba_engine::Session>>,
     pub pid: i32,
-    /// What other sessions tell this one.
+    /// Notifications of other sessions for this one.
     pub listener: Arc<Listener>,
     /// The session as the log knows it.
     pub log_source: Arc<Source>,
@@ -246,9 +246,9 @@ pub struct SessionState {
     /// State of random(), once it was called.
     pub random: Mutex<Option<u64>>,
     pub sequences: Mutex<Sequences>,
-    /// What pg_stat_activity shows of this session.
+    /// This session's row of pg_stat_activity.
     pub activity: Arc<Activity>,
-    /// What its statements have cost.
+    /// The costs of its statements.
     pub(super) statements: Arc<LocalCounts>,
     /// The session's temporary schema, 0 until it is needed.
     pub temporary_namespace: Mutex<Oid>,
@@ -260,7 +260,7 @@ pub struct SessionState {
     pub(super) language_plpgsql: LanguageState,
     /// The tables of triggers that run, within each other.
     pub(super) running_triggers: Arc<Mutex<Vec<Oid>>>,
-    /// What a backup by this session holds.
+    /// The files that a backup by this session holds.
     pub(super) backup: Mutex<Option<melba_engine::Backup>>,
     pub(super) domain_checks: Mutex<DomainChecks>,
     pub(super) shown: Mutex<ShownCache>,
@@ -269,7 +269,7 @@ pub struct SessionState {
 /// Compiled checks of domains by their constraints, and the catalog that they were compiled against.
 pub(super) type DomainChecks = (Option<Arc<Catalog>>, HashMap<Oid, Arc<Expression>>);
 
-/// Who logged in, where, and as which session of the server.
+/// The role, database and process id of a session.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub user: Arc<str>,
@@ -340,8 +340,8 @@ impl SessionState {
         self.settings_version.load(Ordering::Acquire)
     }
 
-    /// The client has been gone for so long while the session works: what it does ends if it is to look for that so often
-    /// (client_connection_check_interval).
+    /// The client disconnected `since` ago while the session works: ends the work if client_connection_check_interval is set and
+    /// has passed.
     pub fn client_is_gone(&self, since: Duration) {
         let interval = self.settings.lock().get("client_connection_check_interval").as_integer().max(0) as u64;
         if interval > 0 && since >= Duration::from_millis(interval) && self.activity.is_active() {
@@ -405,7 +405,7 @@ pub struct StatementContext {
     pub session: Arc<SessionState>,
     pub tx: Option<Arc<Tx>>,
     pub catalog: Arc<Catalog>,
-    /// `Cluster::catalog_version` before the catalog was looked at.
+    /// `Cluster::catalog_version` before the catalog was read.
     pub catalog_version: u64,
     pub format: Arc<FormatSettings>,
     pub path: Arc<SearchPath>,
@@ -454,7 +454,7 @@ impl melba_fmgr::Session for StatementContext {
 
     fn is_uncommitted_label(&self, enum_type: Oid, label: Oid) -> bool {
         let Some(tx) = self.tx.as_ref().filter(|tx| tx.has_catalog_changes()) else { return false };
-        // A type that is new as a whole is gone with all its uses after a rollback.
+        // After a rollback a new type no longer exists, nor do its uses.
         let committed = tx.cluster().catalog(tx.database);
         committed.type_(enum_type).is_some_and(|ty| ty.labels.iter().all(|l| l.0 != label))
     }

@@ -1,4 +1,4 @@
-//! What a procedure, or DO, may do to the transaction that it runs in.
+//! The changes of its transaction that a procedure, or DO, may make.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use pg_query::protobuf::VariableSetStmt;
 
 use super::context::StatementContext;
 
-/// What a procedure may ask of its session.
+/// A procedure's requests to its session.
 pub trait TransactionControl: Send {
     /// Ends the transaction and begins the next one, with the same modes if it is chained.
     fn end_transaction(&mut self, commit: bool, chain: bool) -> Result<()>;
@@ -19,7 +19,7 @@ pub trait TransactionControl: Send {
     fn note_use(&mut self);
 }
 
-/// What lets a procedure end the transaction; nothing where its caller is in one that must go on.
+/// Lets a procedure end the transaction; nothing where its caller is in one that must continue.
 pub struct Control<'a> {
     session: Option<&'a mut (dyn TransactionControl + 'static)>,
     /// Blocks with EXCEPTION that are open.
@@ -27,14 +27,14 @@ pub struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// For who runs in a transaction that must go on.
+    /// For callers in a transaction that must continue.
     pub const NONE: Control<'static> = Control { session: None, subtransactions: 0 };
 
     pub fn of(session: &'a mut (dyn TransactionControl + 'static)) -> Control<'a> {
         Control { session: Some(session), subtransactions: 0 }
     }
 
-    /// Nobody may end the transaction.
+    /// The transaction must not be ended.
     pub fn is_none(&self) -> bool {
         self.session.is_none()
     }

@@ -1,4 +1,4 @@
-//! The COPY statement: from its parse tree to a transfer that the session drives.
+//! The COPY statement: turns its parse tree into a transfer that the session drives.
 
 use std::fs;
 use std::io::{BufWriter, Read, Write};
@@ -89,7 +89,7 @@ impl CopyOut for Watched<CopyTo> {
     }
 }
 
-/// What COPY needs of its surroundings besides DDL's.
+/// The context of COPY besides DDL's.
 pub struct CopyContext<'a> {
     pub ddl: &'a Ddl<'a>,
     pub tx: &'a Arc<Tx>,
@@ -157,7 +157,7 @@ fn copied_columns(relation: &Relation, names: &[&str]) -> Result<Vec<usize>> {
     Ok(out)
 }
 
-/// FREEZE promises that nobody can see the table without the rows. Here nothing has to be frozen, and only the promise is asked for.
+/// FREEZE promises that no other session can see the table without the rows. There is nothing to freeze here; only the promise is checked.
 fn check_freezable(cx: &CopyContext<'_>, relation: &Relation) -> Result<()> {
     if relation.is_partitioned() {
         bail!(FEATURE_NOT_SUPPORTED, "cannot perform COPY FREEZE on a partitioned table");
@@ -243,7 +243,7 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) })
 }
 
-/// For every column, what it gets when the input lacks it.
+/// For every column, the value it gets when the input lacks it.
 fn column_defaults(cx: &CopyContext<'_>, relation: &Arc<Relation>) -> Result<Vec<Option<Expression>>> {
     let catalog = cx.ddl.catalog();
     (0..relation.columns.len())

@@ -1,11 +1,11 @@
-//! Files that the server creates where users say: COPY TO, lo_export.
+//! Files that the server creates at paths chosen by users: COPY TO, lo_export.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Creates a file for users, or empties the one that is there. Others may read a new one, unlike the database's own files, for which
+/// Creates a file for users, or truncates an existing one. Others may read a new one, unlike the database's own files, for which
 /// the process has its umask.
 pub(super) fn create(path: &Path) -> io::Result<fs::File> {
     match fs::OpenOptions::new().write(true).create_new(true).open(path) {

@@ -1,4 +1,4 @@
-//! The row that WHERE CURRENT OF means.
+//! The row of WHERE CURRENT OF.
 
 use std::sync::Arc;
 

@@ -75,7 +75,7 @@ impl StatementContext {
     }
 }
 
-/// What a FETCH has passed: the rows, if they are wanted, and their number.
+/// The rows that a FETCH has passed, if they are wanted, and their number.
 pub(super) struct Fetched {
     pub batches: Vec<Batch>,
     pub count: u64,

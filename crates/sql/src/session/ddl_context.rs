@@ -1,4 +1,4 @@
-//! What definitions run in: the session as `melba_ddl` asks for it.
+//! The context of definitions: the session as `melba_ddl` uses it.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub(super) fn temporary_namespace(context: &StatementContext, tx: &Tx) -> Result
     Ok(oid)
 }
 
-/// What a role stores for a password, as the session's settings want it.
+/// The form in which a role stores a password, by the session's settings.
 fn stored_password(context: &StatementContext, role: &str, password: &str) -> Result<Option<String>> {
     let settings = context.session.settings.lock();
     let encryption = match settings.get("password_encryption").as_text() {

@@ -1,4 +1,4 @@
-//! Statements that define things or move rows in bulk, and the other ones that `melba_ddl` does not know: each by its own module.
+//! Statements that define objects or move rows in bulk, and others that `melba_ddl` does not have: each in a separate module.
 
 use std::sync::Arc;
 

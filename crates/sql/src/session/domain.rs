@@ -1,4 +1,4 @@
-//! Whether a value satisfies its domain: what `melba_fmgr::io::check_domain` asks the session.
+//! Checks a value against its domain, for `melba_fmgr::io::check_domain`.
 
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl StatementContext {
     /// Returns the value when it satisfies the domain and the domains under it, innermost first.
     ///
     /// # Errors
-    /// 23502 and 23514, as PostgreSQL words them; whatever a check raises.
+    /// 23502 and 23514, in PostgreSQL's wording; any error of a check.
     pub(super) fn domain_check(&self, domain: Oid, value: &Datum) -> Result<Datum> {
         let chain = self.domains_from(domain);
         // Errors name the domain that was asked for, whichever of those under it has the constraint.
@@ -89,7 +89,7 @@ impl StatementContext {
         Ok(Evaluation::plain(session, &tx.engine))
     }
 
-    /// A check, which reads the value as its column 0. It is kept for the next value as long as the catalog stays what it is.
+    /// A check, which reads the value as its column 0. It is kept for the next value as long as the catalog does not change.
     fn compiled_check(&self, constraint: &Constraint, info: &DomainInfo) -> Result<Option<Arc<Expression>>> {
         let Some(text) = &constraint.expression else { return Ok(None) };
         {

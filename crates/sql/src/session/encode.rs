@@ -1,4 +1,4 @@
-//! Rows to DataRow messages: the one place where values are written for clients.
+//! Rows to DataRow messages: the only place where values are written for clients.
 
 use melba_fmgr::FormatSettings;
 use melba_protocol::{Format, Output};

@@ -1,4 +1,4 @@
-//! What pg_class says of sizes.
+//! Sizes for pg_class.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use melba_engine::Engine;
 /// The page size that pg_class counts in.
 const PAGE_BYTES: u64 = 8192;
 
-/// What the engine knows of relations at this moment.
+/// The engine's present knowledge of relations.
 pub struct EngineInfo(pub Arc<Engine>);
 
 impl LiveInfo for EngineInfo {

@@ -1,4 +1,4 @@
-//! The settings that the engine runs by.
+//! The engine's settings.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub fn engine_options(settings: &Settings) -> EngineOptions {
     }
 }
 
-/// What a session's commits go by: `commit_delay`, `commit_siblings`.
+/// Sets the session's `commit_delay` and `commit_siblings`.
 pub fn set_commit_delay(session: &melba_engine::Session, settings: &Settings) {
     let number = |name| settings.get(name).as_integer().max(0) as u64;
     session.set_commit_delay(Duration::from_micros(number("commit_delay")), number("commit_siblings") as usize);

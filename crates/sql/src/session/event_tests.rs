@@ -1,4 +1,4 @@
-//! Events of many rows: what they take, and what savepoints leave of them.
+//! Events of many rows: their memory, and what savepoints restore.
 
 use melba_engine::EngineOptions;
 
@@ -59,7 +59,7 @@ fn rows_here_and_there_spill_and_are_checked_as_they_are_at_the_end() {
 
 #[test]
 fn a_savepoint_leaves_the_events_before_it() {
-    // So many before the savepoint that it is in what was put away, or beyond.
+    // Enough before the savepoint that it lies within the spilled events, or beyond.
     for before in [10, 2048, 2500] {
         let mut h = harness();
         h.query("alter table c drop constraint c_p_fkey, add foreign key (p) references p on update no action deferrable initially deferred");

@@ -1,4 +1,4 @@
-//! Planned queries run: the locks of their relations, their privileges, and their rows.
+//! Runs planned queries: the locks of their relations, their privileges, and their rows.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Begins a query that was planned for the catalog as it is: what gives rows without changing any is read later.
+/// Begins a query that was planned for the current catalog: a query that changes no rows is read later.
 pub(super) fn begin(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
@@ -162,7 +162,7 @@ pub(super) fn open_cursor(
     }
 }
 
-/// A query of a function's body, begun: with a view of its own, or the given one.
+/// A query of a function's body, begun: with a new view, or the given one.
 pub(super) fn execution(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
@@ -179,7 +179,7 @@ pub(super) fn execution(
     Execution::new(planned.plan.clone(), evaluation)
 }
 
-/// What a plan runs with.
+/// The context in which a plan runs.
 fn evaluation(context: &Arc<StatementContext>, tx: &Arc<Tx>, parameters: Arc<[Datum]>) -> Result<Evaluation<ExecutionState>> {
     tx.flush_large_objects()?;
     tx.engine.await_safe_snapshot()?;
@@ -195,12 +195,12 @@ fn evaluation_of(
     Evaluation::new(context.clone(), tx.engine.clone(), view, parameters, ExecutionState::new(tx.clone()))
 }
 
-/// What expressions run with that have no queries in them, against the catalog as the transaction sees it now.
+/// The context of expressions without queries, with the transaction's current catalog.
 pub(super) fn plain_evaluation(context: &StatementContext, tx: &Arc<Tx>) -> Evaluation<NoSubPlans> {
     Evaluation::plain(Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() }), &tx.engine)
 }
 
-/// EXPLAIN ANALYZE: runs a plan to its end, gives its rows to `take` and tells what each node did.
+/// EXPLAIN ANALYZE: runs a plan to its end, passes its rows to `take` and returns the measurements of each node.
 pub(super) fn run_measured(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
@@ -228,13 +228,13 @@ pub(super) fn run_measured(
     Ok(timings)
 }
 
-/// The rows of a running SELECT. Keeps what it sees from being collected.
+/// The rows of a running SELECT. Keeps the versions of its view from being collected.
 struct PlanRows {
     execution: Execution,
     _pin: melba_engine::ViewPin,
 }
 
-/// The rows of what was begun, as they come.
+/// The rows of a begun execution, in order.
 pub(super) fn running(tx: &Tx, execution: Execution) -> Box<dyn RowSource> {
     let pin = tx.engine.pin_view(execution.evaluation().view());
     Box::new(PlanRows { execution, _pin: pin })

@@ -1,4 +1,4 @@
-//! EXPLAIN: options, and what it shows of the statement inside.
+//! EXPLAIN: options, and the output for the statement inside.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

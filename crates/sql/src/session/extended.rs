@@ -26,7 +26,7 @@ impl Session {
         self.set_source(&text.into());
         self.start_command()?;
         if name.is_empty() {
-            // The one before is gone even if this one fails.
+            // The old one is dropped even if this one fails.
             self.prepared.remove("");
         }
         self.warn_of_escapes(text);
@@ -41,7 +41,7 @@ impl Session {
         Ok(())
     }
 
-    /// Parse, with what the cache has for its key.
+    /// Parse, with the cache entry of its key.
     fn parse_known(&mut self, key: &[u8], name: &str, text: &str, types: Oids<'_>) -> Result<()> {
         let (parsed, known) = match self.cache.get(key) {
             Some(Cached::Query { parsed, prepared }) => (parsed.clone(), prepared.clone()),
@@ -123,7 +123,7 @@ impl Session {
         let parameters = self.read_parameters(bind, &prepared.parameter_types)?;
         prepared = self.revalidate(bind.statement, prepared)?;
         prepared.compiled.check_constants()?;
-        // What FETCH and EXECUTE give is known by now, if it was not when they were parsed.
+        // The columns of FETCH and EXECUTE are known by now, if they were not at Parse.
         let columns = match &prepared.statement {
             Some(statement) if matches!(statement.node, NodeEnum::FetchStmt(_) | NodeEnum::ExecuteStmt(_)) => {
                 self.utility_columns(statement)?
@@ -281,7 +281,7 @@ impl Session {
         if self.is_committing() { Ok(()) } else { client.flush_when_large() }
     }
 
-    /// Runs a portal or goes on with it; `None` when rows are left.
+    /// Runs a portal or continues it; `None` when rows are left.
     fn execute_portal(
         &mut self,
         name: &str,

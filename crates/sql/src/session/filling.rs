@@ -1,4 +1,4 @@
-//! Tables and materialized views that are made of a query's rows: CREATE TABLE AS, SELECT INTO, REFRESH.
+//! Tables and materialized views that are created from a query's rows: CREATE TABLE AS, SELECT INTO, REFRESH.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(super) fn select_into(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx
     fill_new_table(ddl, context, tx, &new, &node, (&[], &Arc::from([])))
 }
 
-/// What is made of a query's rows.
+/// The table that is created from a query's rows.
 struct NewTable<'a> {
     kind: RelationKind,
     into: &'a IntoClause,
@@ -123,7 +123,7 @@ fn fill_new_table(
     let (analyzed, text, depends_on) = ddl.stored_query(&wrapped, parameters.0)?;
     let columns = ddl.query_columns(&analyzed, &melba_parse::nodes::strings(&into.col_names))?;
     let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
-    // The query of a table does not see the table; a materialized view is there when it is filled.
+    // The query of a table does not see the table; a materialized view already exists when it is filled.
     let source = match kind {
         RelationKind::Table if !into.skip_data => Some(run_query(context, tx, node, parameters)?),
         _ => None,
@@ -182,7 +182,7 @@ fn insert_rows(context: &StatementContext, tx: &Arc<Tx>, table: Oid, rows: Outco
     Ok(rows)
 }
 
-/// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whoever refreshes it.
+/// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whichever role refreshes it.
 pub(super) fn refresh(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx>, s: &RefreshMatViewStmt) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("REFRESH without a name"))?;
     let relation = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;

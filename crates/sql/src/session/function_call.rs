@@ -16,7 +16,7 @@ use super::value_io::ValueIo;
 use super::values;
 
 impl Session {
-    /// Calls the function and sends what it gives.
+    /// Calls the function and sends its result.
     pub(super) fn function_call(&mut self, message: &Message<'_>, client: &mut dyn Client) -> Result<()> {
         self.set_source(&"".into());
         if self.block == Block::Failed {
@@ -63,11 +63,11 @@ impl Session {
     }
 }
 
-/// What works on an open descriptor, a piece at a time.
+/// Functions that work on an open descriptor, a piece at a time.
 const PIECES: [&str; 6] = ["be_loread", "be_lowrite", "be_lo_lseek", "be_lo_lseek64", "be_lo_tell", "be_lo_tell64"];
 
-/// Large objects are read and written through this message a piece at a time: those functions are called without a plan, and
-/// what they write stays in the transaction's buffer until something else looks, as a descriptor that is opened for reading does.
+/// Large objects are read and written through this message a piece at a time: those functions are called without a plan, and their
+/// writes stay in the transaction's buffer until another statement reads them, such as the opening of a descriptor for reading.
 fn call(context: &StatementContext, function: &Function, arguments: Vec<Datum>) -> Result<Datum> {
     if !is_large_object_function(&function.source) {
         return values::call_function(context, function, arguments);

@@ -17,7 +17,7 @@ fn scripts(folder: &str) -> Vec<PathBuf> {
     scripts
 }
 
-/// Runs the script in a database of its own: the script with the answers as they are now.
+/// Runs the script in a new database: returns the script with the current answers.
 fn replay(script: &str, mut answer: impl FnMut(&mut Harness, &str) -> String) -> String {
     let mut harness = Harness::new();
     let mut replayed = String::new();

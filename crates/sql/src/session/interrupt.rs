@@ -40,12 +40,12 @@ impl Interrupt {
         self.engine.raise(InterruptReason::Terminate);
     }
 
-    /// The client has gone while a statement runs.
+    /// The client has disconnected while a statement runs.
     pub fn lose_client(&self) {
         self.engine.raise(InterruptReason::ClientGone);
     }
 
-    /// The session must end, whatever it does.
+    /// The session must end, whatever it is doing.
     pub fn must_end(&self) -> Option<DbError> {
         let ends = |reason: &InterruptReason| *reason >= InterruptReason::TransactionTimeout;
         self.engine.raised().filter(ends).map(error)
@@ -58,7 +58,7 @@ impl Interrupt {
         Some(error(reason))
     }
 
-    /// The session gets to work, or an error is reported: a cancel request that came too late for what it did before, or that was
+    /// The session starts work, or an error is reported: a cancel request that came too late for the work before it, or that was
     /// the error, is forgotten.
     pub fn start_work(&self) {
         self.engine.clear();
@@ -93,7 +93,8 @@ impl Interrupt {
         self.transaction_deadline.store(0, Ordering::Relaxed);
     }
 
-    /// Raises what has run out; whether a deadline is set, and whether the session must end now, which has to be woken for it.
+    /// Raises deadlines that have passed; returns whether a deadline is set, and whether the session must end now, for which it
+    /// must be woken.
     pub fn look_at_deadlines(&self) -> (bool, bool) {
         let (statement, transaction) = (self.deadline.load(Ordering::Relaxed), self.transaction_deadline.load(Ordering::Relaxed));
         if statement == 0 && transaction == 0 {
@@ -114,8 +115,8 @@ impl Interrupt {
         (true, ends)
     }
 
-    /// The error to stop with, if any. It comes again at the next look, until the statement's error is reported: some who meet an
-    /// error make do without what they tried (a constant is computed when it is needed), and must not make do without this one.
+    /// The error to stop with, if any. Every check returns it again, until the statement's error is reported: some callers
+    /// continue after an error without the result (a constant is computed when it is needed), and must not ignore this one.
     #[inline]
     pub fn check(&self) -> Result<()> {
         self.engine.raised().map_or(Ok(()), |reason| Err(error(reason)))

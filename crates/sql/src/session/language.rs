@@ -1,4 +1,4 @@
-//! The languages that functions are written in: what a session does with a function of each, and what it keeps for one between calls.
+//! The languages of functions: how a session runs a function of each, and the state it keeps for one between calls.
 //!
 //! A new one is a row of pg_language (catalog/seed), a `Language`, and its place in `session::LANGUAGES`. Functions LANGUAGE internal are the
 //! tables of `fmgr`; the text of LANGUAGE sql is checked by `ddl`, and inlined by `analyze` where it can be.
@@ -14,7 +14,7 @@ use super::context::{SessionState, StatementContext};
 use super::control::Control;
 use super::local_settings::LocalSettings;
 
-/// What a language does. Positions of errors are bytes of the client's text, where the function's is part of it.
+/// The operations of a language. Positions of errors are bytes of the client's text, where the function's is part of it.
 pub(super) trait Language: Sync {
     /// Its row of pg_language.
     fn oid(&self) -> Oid;
@@ -24,7 +24,7 @@ pub(super) trait Language: Sync {
         Ok(())
     }
 
-    /// A call with what another one of the same statement has left; `None`: it begins anew.
+    /// A call with the state that another one of the same statement has left; `None`: it starts afresh.
     fn value_again(&self, _caller: &StatementContext, _call: &RoutineCall<'_>) -> Option<Result<Datum>> {
         None
     }
@@ -46,7 +46,7 @@ pub(super) trait Language: Sync {
         Err(no_inline_code(context.catalog.language_name(self.oid()).unwrap_or_default()))
     }
 
-    /// A statement of the session has ended: what was kept for its calls may go.
+    /// A statement of the session has ended: the state kept for its calls may be dropped.
     fn end_statement(&self, _session: &SessionState) {}
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Called {
     pub settings: Option<LocalSettings>,
 }
 
-/// The statement that has a function's text, and where in what the client sent it begins.
+/// The statement that has a function's text, and where in the client's text it begins.
 #[derive(Clone, Copy)]
 pub(super) struct Within<'a> {
     pub statement: &'a str,
@@ -66,7 +66,7 @@ pub(super) struct Within<'a> {
 }
 
 impl Within<'_> {
-    /// An error whose position is a byte of `text`, with its position in what the client sent; as it is where `text` is not found there.
+    /// An error whose position is a byte of `text`, with its position in the client's text; unchanged where `text` is not found there.
     pub fn located(self, mut e: DbError, text: &str) -> std::result::Result<DbError, DbError> {
         let Some(position) = e.fields().position else { return Ok(e) };
         match melba_parse::place_of_body(self.statement, text, position as usize - 1) {
@@ -108,8 +108,8 @@ fn no_inline_code(language: &str) -> DbError {
     err!(FEATURE_NOT_SUPPORTED, "language \"{language}\" does not support inline code execution")
 }
 
-/// What a language keeps for a session between calls: compiled bodies, frames. Only the language's own modules know what that is.
-/// Made when it is first asked for.
+/// The state that a language keeps for a session between calls: compiled bodies, frames. Only the language's modules know its
+/// type. Created at the first use.
 #[derive(Default)]
 pub(super) struct LanguageState(OnceLock<Box<dyn Any + Send + Sync>>);
 

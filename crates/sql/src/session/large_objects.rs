@@ -1,4 +1,4 @@
-//! The functions on large objects (lo_create and its siblings, loread, lowrite), by pg_proc.prosrc.
+//! The functions on large objects (lo_create and similar ones, loread, lowrite), by pg_proc.prosrc.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -96,7 +96,7 @@ impl StatementContext {
         Ok(Sight::Snapshot(tx.engine.active_view()))
     }
 
-    /// Checks that the object exists and that the user may do with it what the bits of `mask` say; gives its size.
+    /// Checks that the object exists and that the user has the privileges in `mask`; returns its size.
     fn open_checked(&self, lo: &mut Access<'_>, sight: Sight, oid: Oid, masks: &[u64]) -> Result<i64> {
         let metadata = lo.existing(sight, oid)?;
         let may =
@@ -170,7 +170,7 @@ impl StatementContext {
     fn lo_unlink(&self, oid: Oid) -> Result<Datum> {
         self.refuse_read_only("lo_unlink()")?;
         self.with_objects(|lo| {
-            // Who may not remove it does not even lock it.
+            // A user who may not remove it does not even lock it.
             if !self.user.superuser {
                 let metadata = lo.existing(Sight::Newest, oid)?;
                 let owner = self.catalog.has_role(self.user.oid, metadata.owner, RoleUse::Inherit);
@@ -206,7 +206,7 @@ impl StatementContext {
             if left > BYTEA_BYTES_MAX {
                 bail!(PROGRAM_LIMIT_EXCEEDED, "large object read request is too large");
             }
-            // What the seek to the place would say.
+            // The error of a seek to that place.
             Descriptor::seek(0, offset, 0, || Ok(0))?;
             lo.read(sight, oid, size, offset, left as usize).map(Datum::bytes)
         })

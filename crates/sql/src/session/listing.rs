@@ -1,4 +1,4 @@
-//! What pg_cursors and pg_prepared_statements say of a session.
+//! The rows of pg_cursors and pg_prepared_statements for a session.
 
 use std::sync::Arc;
 

@@ -48,7 +48,7 @@ impl Session {
         Ok(parameters.map(|parameters| Bound { prepared, parameters: parameters.into() }))
     }
 
-    /// Analyzes a text with its literals as parameters, and keeps what came of it.
+    /// Analyzes a text with its literals as parameters, and caches the result.
     fn prepare_form(&mut self, text: &str, normalized: &Normalized) -> Result<Option<Arc<Prepared>>> {
         let text = &text[..normalized.rows.map_or(text.len(), |rows| rows.end)];
         let row_literals = normalized.rows.map_or(0, |rows| rows.width);

@@ -1,9 +1,9 @@
-//! What a session remembers of its statement for the server log.
+//! A session's data about its statement for the server log.
 
-/// What a session remembers of its statement for the log.
+/// A session's data about its statement for the log.
 #[derive(Debug, Default)]
 pub struct Logging {
-    /// When the message came that is worked off, in microseconds since 2000; 0: nobody asked.
+    /// When the message arrived that is being processed, in microseconds since 2000; 0: it is not needed.
     pub(super) began: i64,
     /// log_statement has written the text already.
     pub(super) has_text: bool,

@@ -1,4 +1,4 @@
-//! What a session tells the server log: its statements, how long they took, and its errors.
+//! A session's messages to the server log: its statements, their durations, and its errors.
 //!
 //! With the default settings a statement costs one branch here (`Policy::is_quiet`).
 
@@ -31,7 +31,7 @@ enum Step<'a> {
 }
 
 impl SessionState {
-    /// What the session logs, as its settings are now.
+    /// The session's logging by its present settings.
     pub(super) fn log_policy(&self) -> Policy {
         match self.instance.log().is_silent() {
             true => Policy::silent(),
@@ -262,7 +262,7 @@ impl Session {
         }
     }
 
-    /// What EXECUTE runs: the text of PREPARE.
+    /// The text of PREPARE that EXECUTE runs.
     fn prepared_text(&self) -> Option<String> {
         let (first, rest) = self.source.trim_start().split_at_checked("execute".len())?;
         if !first.eq_ignore_ascii_case("execute") {
@@ -417,7 +417,7 @@ fn kind_of(node: &N) -> Statements {
     }
 }
 
-/// What a session that runs the statement is said to do.
+/// The command tag that the log shows for a session that runs the statement.
 fn tag(node: &N) -> &'static str {
     match node {
         N::SelectStmt(select) if is_query(node) && select.locking_clause.is_empty() => "SELECT",
@@ -446,7 +446,7 @@ fn tag(node: &N) -> &'static str {
     }
 }
 
-/// In quotes; what is behind so many bytes is three points.
+/// In quotes; text beyond `max` bytes is replaced by three points.
 fn quoted(text: &str, max: Option<usize>) -> String {
     let cut = max.filter(|max| text.len() > *max).map(|max| (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
     let shown = &text[..cut.unwrap_or(text.len())];

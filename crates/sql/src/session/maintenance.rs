@@ -1,5 +1,5 @@
-//! CHECKPOINT, REINDEX and CLUSTER. Segments are merged in the background, so the last two have nothing to rebuild: what is left
-//! of them is who may, on what, and the locks.
+//! CHECKPOINT, REINDEX and CLUSTER. Segments are merged in the background, so the last two have nothing to rebuild: only
+//! privileges, targets and locks remain.
 
 use melba_catalog::{Relation, RelationKind, Storage, acl, classes};
 use melba_engine::RelationLockMode;
@@ -139,7 +139,7 @@ fn maintained(ddl: &Ddl<'_>, name: &RangeVar) -> Result<std::sync::Arc<Relation>
 }
 
 fn lock_indexes(ddl: &Ddl<'_>, table: &Relation, concurrently: bool) -> Result<()> {
-    // System relations are views of the catalog, which has locks of its own.
+    // System relations are views of the catalog, which has separate locks.
     if matches!(table.storage, Storage::System(_)) {
         return Ok(());
     }

@@ -1,10 +1,10 @@
 //! One connection's state, between the server and the stages of SQL.
 //!
-//! The server hands each decoded message to `Session::handle`, which writes the answers to the client's output buffer. All
-//! of the protocol's rules about transactions, prepared statements, portals and cursors live here; sockets do not.
+//! The server hands each decoded message to `Session::handle`, which writes the answers to the client's output buffer. All the
+//! protocol's rules about transactions, prepared statements, portals and cursors live here; sockets do not.
 //!
 //! Invariants:
-//! 1. An error costs the statement, and the transaction it belongs to, never the session, unless it is FATAL.
+//! 1. An error aborts the statement and its transaction, but ends the session only if it is FATAL.
 //! 2. After an error inside an extended-query sequence, messages are skipped until Sync.
 //! 3. Positions of errors leave the session in characters; inside, they are bytes.
 
@@ -112,18 +112,18 @@ use prepared::PreparedStatements;
 /// Stack that a thread running sessions must have: the deepest tree the grammar lets through must fit, decoded and analyzed.
 pub const STACK_BYTES: usize = melba_types::limits::SESSION_STACK_BYTES;
 
-/// What the server does after a message.
+/// The server's next step after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Read on; what was written may stay in the buffer while more messages are there.
+    /// Read on; output may stay in the buffer while more messages wait.
     Continue,
-    /// The client waits for what was written.
+    /// The client waits for the output.
     Flush,
     /// The client said goodbye.
     End,
 }
 
-/// What functions can be written in.
+/// The languages of functions.
 static LANGUAGES: [&dyn Language; 2] = [&routine::Sql, &plpgsql::PlPgSql];
 
 /// One connection after authentication.
@@ -135,7 +135,7 @@ pub struct Session {
     failed_modes: Option<transaction::Modes>,
     derived: Derived,
     prepared: PreparedStatements,
-    /// The caller calls `finish_commit` before it sends what was written.
+    /// The caller calls `finish_commit` before it sends the output.
     defers_commits: bool,
     /// A commit that waits for the log.
     committing: Option<Committing>,
@@ -144,7 +144,7 @@ pub struct Session {
     normalized: Normalized,
     /// An error was reported and Sync has not come yet.
     skip_to_sync: bool,
-    /// The client has broken off the data of a COPY: what it sends next cannot be understood.
+    /// The client has broken off the data of a COPY: its next message cannot be understood.
     lost_sync: bool,
     /// The query string that the positions of errors refer to.
     source: Arc<str>,
@@ -157,7 +157,7 @@ pub struct Session {
     executed_in_pipeline: bool,
     /// The last statement's surroundings: most of the next one's. As they are now after `renew_context`.
     context: Arc<StatementContext>,
-    /// What `context` was made from.
+    /// The versions from which `context` was made.
     context_versions: ContextVersions,
     /// Version of the server's settings that the session's are based on.
     server_settings: u64,
@@ -165,7 +165,7 @@ pub struct Session {
     shown_modes: Option<(transaction::Modes, u64)>,
     /// Version of the settings that the client knows.
     reported_settings: u64,
-    /// What the server log is told.
+    /// Data for the server log.
     logging: Logging,
 }
 
@@ -220,7 +220,7 @@ impl Session {
         self.ready(client);
     }
 
-    /// What the client's next message is written in.
+    /// The encoding of the client's next message.
     #[inline]
     pub fn client_encoding(&self) -> Encoding {
         self.derived.format.client_encoding
@@ -304,7 +304,7 @@ impl Session {
                 return Ok(Flow::Flush);
             }
             Frontend::Flush => return Ok(Flow::Flush),
-            // What remains of a COPY that failed.
+            // Remaining messages of a COPY that failed.
             Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
             Frontend::FunctionCall(call) => {
                 self.function_call(&call, client)?;
@@ -399,16 +399,16 @@ impl Session {
         }
     }
 
-    /// The connection is gone or must go: undo what is open.
+    /// The connection is closed or must be: undoes all open work.
     pub fn close_all(&mut self) {
         self.state.portals.clear();
         self.state.instance.cluster.notifications.forget(&self.state.listener);
-        // The client has gone: nobody is left to be told of an error.
+        // The client has disconnected: there is no one to report an error to.
         let _ = self.finish_commit();
         self.roll_back_transaction();
         self.block = Block::None;
         if self.state.temporary_namespace.lock().is_valid() {
-            // A request to end must not keep the session from tidying up. What is left after an error a restart forgets.
+            // A request to end must not keep the session from cleaning up. A restart forgets what remains after an error.
             self.state.interrupt.start_work();
             if self.end_temporary().is_err() {
                 self.roll_back_transaction();

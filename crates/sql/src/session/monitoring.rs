@@ -1,4 +1,4 @@
-//! Functions that tell those who watch over a server about it: its sessions one by one, keywords, wait events, files, memory, the log.
+//! Monitoring functions: the server's sessions, keywords, wait events, files, memory, the log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const MICROS_TO_2000: i64 = 946_684_800_000_000;
 const DEFAULT_TABLESPACE: Oid = Oid(1663);
 const GLOBAL_TABLESPACE: Oid = Oid(1664);
 
-/// What sessions may be seen to wait for: type, name, description.
+/// The waits that sessions may show: type, name, description.
 const WAIT_EVENTS: [(&str, &str, &str); 8] = [
     ("Client", "ClientRead", "Waiting to read data from the client"),
     ("Lock", "advisory", "Waiting to acquire an advisory user lock"),
@@ -144,8 +144,8 @@ impl StatementContext {
         rows.into_iter().map(|(name, setting)| vec![Datum::text(name), Datum::text(setting)]).collect()
     }
 
-    /// name, ident, type, level, path, total_bytes, total_nblocks, free_bytes, free_chunks, used_bytes: what queries hold together, as
-    /// memory is not kept by context.
+    /// name, ident, type, level, path, total_bytes, total_nblocks, free_bytes, free_chunks, used_bytes: the memory of all queries
+    /// together, because memory is not kept by context.
     fn memory_rows(&self) -> Vec<Vec<Datum>> {
         let budget = self.session.instance.cluster.engine.query_memory();
         let (limit, used) = (budget.limit() as i64, budget.reserved() as i64);
@@ -168,7 +168,7 @@ impl StatementContext {
         ]]
     }
 
-    /// All databases are in the one tablespace; what they share is in the other.
+    /// All databases are in one tablespace; shared objects are in the other.
     fn databases_of_tablespace(&self, tablespace: Oid) -> Vec<Vec<Datum>> {
         if tablespace != DEFAULT_TABLESPACE {
             return Vec::new();
@@ -185,7 +185,7 @@ impl StatementContext {
         }
     }
 
-    /// Bytes of all databases; those of what they share are not told apart.
+    /// Bytes of all databases; those of shared objects are not separated.
     fn tablespace_size(&self, tablespace: Oid) -> Result<Datum> {
         let instance = &self.session.instance;
         if tablespace != DEFAULT_TABLESPACE {

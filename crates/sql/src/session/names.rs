@@ -18,7 +18,7 @@ pub struct SearchPath {
     pub explicit: Arc<[Oid]>,
     /// `None`: no schema of the setting exists.
     pub creation: Option<Oid>,
-    /// New objects go to the temporary schema, which may have to be made.
+    /// New objects are created in the temporary schema, which may have to be created first.
     pub creates_temporary: bool,
     /// The session's temporary schema, or 0.
     pub temporary: Oid,

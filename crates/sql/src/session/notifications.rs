@@ -1,7 +1,7 @@
-//! What a session tells its client of other sessions.
+//! Notifications of other sessions, sent to a session's client.
 //!
-//! A client hears of notifications between transactions only: before ReadyForQuery when some have come, and without being asked while
-//! its session waits for it.
+//! A client gets notifications only between transactions: before ReadyForQuery when some have come, and unasked while its session
+//! waits for it.
 
 use super::Session;
 use super::client::Client;
@@ -17,7 +17,7 @@ impl Session {
         self.state.listener.has_queued() && self.block == Block::None && !self.busy && !self.skip_to_sync && !self.is_committing()
     }
 
-    /// Tells the client. While a commit waits for the log what does not fit into a small output is left for later.
+    /// Sends them to the client. While a commit waits for the log, those that do not fit into a small output are left for later.
     pub fn send_notifications(&mut self, client: &mut dyn Client) {
         if !self.state.listener.has_queued() {
             return;
@@ -27,7 +27,7 @@ impl Session {
             let Some(delivery) = self.state.listener.take() else { return };
             let notification = delivery.notification();
             client.output().notification(delivery.pid(), &notification.channel, &notification.payload);
-            // A connection that is gone shows at the next attempt to use it.
+            // A closed connection shows at the next attempt to use it.
             if !self.is_committing() && client.flush_when_large().is_err() {
                 return;
             }

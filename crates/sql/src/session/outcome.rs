@@ -1,4 +1,4 @@
-//! What a statement gives: rows to be read, a COPY to be driven, or just its command tag.
+//! The result of a statement: rows to be read, a COPY to be driven, or just its command tag.
 
 use std::sync::Arc;
 
@@ -33,12 +33,12 @@ impl ResultColumn {
     }
 }
 
-/// Rows on their way to a client. Owns whatever it reads from.
+/// Rows on their way to a client. Owns everything it reads from.
 pub trait RowSource: Send {
-    /// The next rows, `limit` or fewer unless they exist already; `None` at the end. Batches may be empty. What a row costs or
-    /// does happens only when it is asked for.
+    /// The next rows, `limit` or fewer unless they exist already; `None` at the end. Batches may be empty. The cost and the
+    /// effects of a row arise only when it is requested.
     fn next(&mut self, limit: usize) -> Result<Option<Batch>>;
-    /// Rows go into a table: long values stay as they are stored.
+    /// Rows are written to a table: long values stay in stored form.
     fn keep_stored(&mut self) {}
 }
 
@@ -84,7 +84,7 @@ impl Tag {
 /// A COPY FROM STDIN that takes its data piece by piece; pieces end anywhere.
 pub trait CopyIn: Send {
     fn feed(&mut self, data: &[u8]) -> Result<()>;
-    /// The client takes its time: what it has sent so far is worked off, so that it hears of what is wrong with it.
+    /// The client is slow: processes the data it has sent so far, so that it is told of errors in them.
     fn catch_up(&mut self) -> Result<()>;
     /// Which line of which table comes next, as an error's context says it.
     fn place(&self) -> String;
@@ -100,7 +100,7 @@ pub trait CopyOut: Send {
     fn rows(&self) -> u64;
 }
 
-/// What running a statement gave. `formats` of rows are the result's own wish (FETCH from a binary cursor), empty for text.
+/// The result of a statement. `formats` of rows are the result's own choice (FETCH from a binary cursor), empty for text.
 pub enum Outcome {
     /// A result to be read.
     Rows { columns: Arc<[ResultColumn]>, source: Box<dyn RowSource>, tag: Tag, formats: Vec<Format> },

@@ -1,4 +1,4 @@
-//! From a parsed statement to what it gives: the one door between the session and what analyzes, plans and runs statements.
+//! From a parsed statement to its result: the only path between the session and the crates that analyze, plan and run statements.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn execute_planned(
     parameters: Arc<[Datum]>,
 ) -> Result<Outcome> {
     lock_relations(tx, &planned.plan)?;
-    // While we waited for a lock, the catalog may have changed: what was planned may no longer exist.
+    // During the wait for a lock, the catalog may have changed: planned objects may no longer exist.
     let unchanged = Arc::ptr_eq(&context.catalog, &planned.catalog) && tx.sees_catalog_version(context.catalog_version);
     if unchanged {
         return start(context, tx, planned, parameters);

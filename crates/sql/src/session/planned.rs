@@ -20,7 +20,7 @@ pub struct Compiled {
     pub(super) planned: Option<Planned>,
 }
 
-/// A planned query, and what it was planned against.
+/// A planned query, and the catalog it was planned against.
 pub struct Planned {
     pub plan: Arc<Plan>,
     pub permissions: Permissions,
@@ -56,7 +56,7 @@ impl Compiled {
         self.planned.as_ref().map_or(Ok(()), |planned| planned.plan.check_constants())
     }
 
-    /// What a query is without its constants.
+    /// The identity of a query without its constants.
     pub fn identity(&self) -> Option<&Arc<Identity>> {
         self.planned.as_ref().and_then(|p| p.identity.as_ref())
     }
@@ -86,7 +86,7 @@ impl Compiled {
     }
 }
 
-/// What analysis says about a statement.
+/// The result of a statement's analysis.
 #[derive(Debug)]
 pub struct Analyzed {
     pub parameter_types: Vec<Oid>,

@@ -1,4 +1,4 @@
-//! Analysis and planning of a statement in its session's surroundings.
+//! Analysis and planning of a statement in its session's context.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,7 +22,7 @@ use melba_plan::PlanContext;
 use melba_tree::permissions::Permissions;
 use melba_tree::{Query, Target};
 
-/// What analysis knows of the statement's session.
+/// The analysis context of the statement's session.
 pub(super) fn analysis<'a>(context: &'a StatementContext) -> melba_analyze::Context<'a> {
     melba_analyze::Context {
         catalog: &context.catalog,
@@ -53,7 +53,7 @@ impl Compiled {
         self.planned.as_ref().is_none_or(|p| p.is_current(context))
     }
 
-    /// The same text would be analyzed to the same now: names in schemas are looked up with the user's privileges.
+    /// Whether analysis of the same text would give the same result now: names in schemas are looked up with the user's privileges.
     pub fn is_for(&self, context: &StatementContext) -> bool {
         self.is_current(context) && self.planned.as_ref().is_none_or(|p| p.user == context.user.oid)
     }
@@ -124,7 +124,7 @@ pub(super) fn plan_cursor_in_routine(context: &StatementContext, query: Query) -
     plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), Purpose::Cursor)
 }
 
-/// What a plan is made for.
+/// The purpose of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Run,
@@ -147,7 +147,7 @@ pub(super) fn plan_analyzed(
         Purpose::Within | Purpose::Cursor => None,
     };
     let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
-    // Whoever may call a function needs the privileges for what is in it as well, but for those of its definer.
+    // A caller of a function needs the privileges for its content as well, except with SECURITY DEFINER.
     if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
         permissions.add(Permissions::of(&analyzed.query, &context.catalog));
     }
@@ -178,8 +178,8 @@ pub(super) fn plan_analyzed(
     })
 }
 
-/// Adds the policies of its tables to a query; with what setting of row_security, if the query is another one without it or for
-/// another user.
+/// Adds the policies of its tables to a query; returns the setting of row_security used, if another setting or user would give
+/// another query.
 pub(super) fn secure(context: &StatementContext, query: &mut Query, permissions: &mut Permissions) -> Result<Option<bool>> {
     let is_secured = |oid| context.catalog.relation(oid).is_some_and(|r| r.row_security);
     if !permissions.relations().any(is_secured) {

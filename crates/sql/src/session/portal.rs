@@ -1,4 +1,4 @@
-//! Results that are being read: what Execute, FETCH and the simple protocol take rows from.
+//! Results that are being read: the rows for Execute, FETCH and the simple protocol.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use melba_spill::{Resources, Store};
 pub enum Rewind {
     /// Forward only: rows are dropped once they are read.
     Never,
-    /// As long as what was read stays small.
+    /// As long as the rows read stay small.
     WhileSmall,
     Always,
 }
@@ -23,7 +23,7 @@ pub enum Rewind {
 /// A result with a position in it. Position 0 is before the first row, `n` is on the n-th, and one more is after the last.
 pub struct Rows {
     source: Option<Box<dyn RowSource>>,
-    /// What was read last, and what is read ahead.
+    /// The batch read last, and batches read ahead.
     batches: Vec<Batch>,
     /// All rows so far, of a cursor that may come back to them or outlive its source.
     kept: Option<Box<Store>>,
@@ -37,9 +37,9 @@ pub struct Rows {
 
 /// The batch that a row was found in.
 pub enum Found<'a> {
-    /// What was read last.
+    /// The batch read last.
     Read(&'a Batch),
-    /// A part of what is kept.
+    /// A part of the kept rows.
     Kept(Arc<Batch>),
 }
 
@@ -90,7 +90,7 @@ impl Rows {
         Ok(chunk.map(|chunk| (Found::Kept(chunk), (row - 1 - place) as usize)))
     }
 
-    /// Reads until row `row` is there, and up to `wanted` if that costs no further batch; false when the result is shorter.
+    /// Reads until row `row` is loaded, and up to `wanted` if that costs no further batch; false when the result is shorter.
     fn load(&mut self, row: u64, wanted: u64) -> Result<bool> {
         while self.loaded < row {
             let Some(source) = &mut self.source else { return Ok(false) };
@@ -249,11 +249,11 @@ pub struct Portal {
     pub held: bool,
     /// Where its rows come from, for WHERE CURRENT OF.
     pub positions: Arc<[Position]>,
-    /// A loop of a function goes through it: it stays for as long.
+    /// A loop of a function reads it: it stays as long as the loop.
     pub pinned: bool,
     /// How many were made before it.
     pub number: u64,
-    /// As what its execution was counted, which may go on.
+    /// The statement under which its execution was counted, which may continue.
     pub(super) counted: Option<Arc<Prepared>>,
 }
 
@@ -266,7 +266,7 @@ impl Portal {
     /// Makes it outlive its transaction.
     ///
     /// # Errors
-    /// 2D000 for a loop over what changes rows: it can only go on in the same transaction.
+    /// 2D000 for a loop over a query that changes rows: it can only continue in the same transaction.
     pub(crate) fn hold(&mut self, resources: &Arc<Resources>) -> Result<()> {
         self.held = true;
         match &mut self.state {
@@ -280,7 +280,7 @@ impl Portal {
     }
 }
 
-/// What pg_cursors shows.
+/// Its row of pg_cursors.
 #[derive(Clone, Debug)]
 pub struct Declared {
     pub statement: String,

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. A portal is taken out while it runs, so that its statement may use the session; its name stays taken meanwhile.
-//! 2. Portals are numbered as they are made: a rollback to a savepoint drops those that were made after it.
+//! 2. Portals are numbered in order of creation: a rollback to a savepoint drops those that were created after it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -154,7 +154,7 @@ impl Portals {
     /// CLOSE.
     ///
     /// # Errors
-    /// 24000 for one that a loop goes through.
+    /// 24000 for one that a loop reads.
     pub fn close(&self, name: &str) -> Result<bool> {
         let is_pinned = |entry: &Entry| entry.portal.as_ref().is_some_and(|p| p.pinned);
         if self.named.used().is_some_and(|named| named.get(name).is_some_and(is_pinned)) {
@@ -175,7 +175,7 @@ impl Portals {
         }
     }
 
-    /// What pg_cursors shows, in the order in which they were made.
+    /// The rows of pg_cursors, in order of creation.
     pub fn listed(&self) -> Vec<Listed> {
         let Some(named) = self.named.used() else { return Vec::new() };
         let mut listed: Vec<_> = named.values().filter_map(|e| Some((e.number, e.listed.clone()?))).collect();

@@ -1,6 +1,6 @@
-//! WHERE CURRENT OF: which rows of its tables a cursor's row was made of.
+//! WHERE CURRENT OF: finds the table rows of a cursor's row.
 //!
-//! A cursor's plan gives, behind its own columns, the tableoid and ctid of each table that it may be used to change.
+//! A cursor's plan returns, behind its visible columns, the tableoid and ctid of each table that it may be used to change.
 
 use melba_analyze::system_var;
 use melba_catalog::{Catalog, Storage};
@@ -12,7 +12,7 @@ use melba_types::{Oid, oids};
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
     pub table: Oid,
-    /// FOR UPDATE and its kin name it.
+    /// FOR UPDATE or a similar clause names it.
     pub locked: bool,
     /// The column with the tableoid; that with the ctid follows.
     pub column: usize,
@@ -55,7 +55,7 @@ pub(super) fn add_positions(query: &mut Query, catalog: &Catalog) -> Vec<Positio
     out
 }
 
-/// Whether a plan's rows come straight from scans: what is sorted or joined stands on no row, unless it is locked.
+/// Whether a plan's rows come directly from scans: a sorted or joined row has no position, unless it is locked.
 pub(super) fn is_simple_scan(node: &PlanNode) -> bool {
     match &node.op {
         Op::TableScan(_) | Op::IndexScan(_) => true,

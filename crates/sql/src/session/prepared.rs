@@ -1,4 +1,4 @@
-//! Prepared statements, and what Bind makes of them.
+//! Prepared statements, and the portals that Bind makes of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -49,7 +49,7 @@ impl Prepared {
         self.statement.as_ref().map_or("", |s| &s.source)
     }
 
-    /// What tells the statement from others, but for its constants; 0 of an empty one.
+    /// Identifies the statement without its constants; 0 for an empty one.
     pub fn identifier(&self) -> i64 {
         match (self.compiled.identity(), &self.statement) {
             (Some(identity), _) => identity.number,
@@ -91,7 +91,7 @@ pub struct Bound {
     pub parameters: Arc<[Datum]>,
 }
 
-/// Parameters and name of what Bind has bound, kept while anything about statements is logged.
+/// Parameters and name of a bound portal, kept while statements are logged.
 #[derive(Debug)]
 pub struct BoundName {
     pub(super) statement: String,

@@ -1,4 +1,4 @@
-//! EXECUTE of a query where a query stands: in a function, and for CREATE TABLE AS.
+//! EXECUTE of a query where a query is expected: in a function, and for CREATE TABLE AS.
 
 use std::sync::Arc;
 

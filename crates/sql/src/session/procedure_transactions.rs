@@ -1,4 +1,4 @@
-//! The session ends its transaction for a procedure, and begins the next one.
+//! Ends the transaction for a procedure, and begins the next one.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl TransactionControl for Session {
 }
 
 impl Session {
-    /// What a procedure that is called now may do with the transaction.
+    /// The control over the transaction of a procedure that is called now.
     pub(super) fn transaction_control(&mut self) -> Control<'_> {
         if self.block == Block::None { Control::of(self) } else { Control::NONE }
     }

@@ -10,7 +10,7 @@ use super::activity::Activity;
 /// Figures that pg_stat_get_progress_info() gives.
 pub const FIGURES: usize = 20;
 
-/// What is under way, by the name that pg_stat_get_progress_info() knows it by.
+/// The running command, by its name in pg_stat_get_progress_info().
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Command {

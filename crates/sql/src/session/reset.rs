@@ -1,4 +1,4 @@
-//! pg_stat_reset and its kin, and counts since they were called.
+//! pg_stat_reset and similar functions, and counts since they were called.
 
 use melba_catalog::Storage;
 use melba_engine::{RowCounts, ScanCounts};

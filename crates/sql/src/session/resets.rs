@@ -1,4 +1,4 @@
-//! What pg_stat_reset and its kin have set to zero: the counts as they were then, which are taken off.
+//! Resets of statistics (pg_stat_reset and similar functions): the counts at that time, which are subtracted.
 
 use std::collections::HashMap;
 

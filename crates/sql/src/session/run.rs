@@ -1,4 +1,4 @@
-//! Running one statement: analysis, execution by the session itself or through `pipeline`, and sending what it gives.
+//! Runs one statement: analysis, execution by the session itself or through `pipeline`, and sending its result.
 
 use std::sync::Arc;
 
@@ -156,7 +156,7 @@ impl Session {
         Ok(tag.text(sent))
     }
 
-    /// COPY FROM STDIN: feeds what the client sends.
+    /// COPY FROM STDIN: feeds the client's data.
     pub(super) fn copy_in(
         &mut self,
         format: Format,

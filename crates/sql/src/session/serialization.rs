@@ -1,4 +1,4 @@
-//! EXPLAIN (SERIALIZE): rows become what a client would be sent, and are dropped.
+//! EXPLAIN (SERIALIZE): rows are encoded as for a client, and dropped.
 
 use std::time::{Duration, Instant};
 

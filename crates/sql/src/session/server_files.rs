@@ -1,4 +1,4 @@
-//! Files of the server's machine that users name: pg_read_file and its siblings, and what lo_import and lo_export share with them.
+//! Files on the server's machine that users name: pg_read_file and similar functions, and code shared with lo_import and lo_export.
 //!
 //! These are the user's files, not the database's: they are read and written without `vfs`.
 
@@ -20,7 +20,7 @@ const READ_SERVER_FILES: Oid = Oid(4569);
 /// Seconds from 1970 to 2000.
 const EPOCH_SECONDS: i64 = 946_684_800;
 
-/// PostgreSQL's error for a failed operation on a file: what failed, and the system's reason.
+/// PostgreSQL's error for a failed operation on a file: the operation, and the system's reason.
 pub(crate) fn error(what: &str, error: &io::Error) -> DbError {
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
@@ -106,7 +106,7 @@ impl StatementContext {
         Ok((path, shown))
     }
 
-    /// Symbolic links below the data directory must not lead out of it. What is not there leads nowhere.
+    /// Symbolic links below the data directory must not lead out of it. A missing file leads nowhere.
     fn check_links(&self, path: &Path) -> Result<()> {
         let real = |path: &Path| fs::canonicalize(path).ok();
         let Some(found) = real(path) else { return Ok(()) };

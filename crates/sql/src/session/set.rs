@@ -28,7 +28,7 @@ impl Session {
         self.apply_set(set)
     }
 
-    /// The same, whatever the block.
+    /// The same, in any block.
     pub(super) fn apply_set(&mut self, set: &VariableSetStmt) -> Result<()> {
         let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
         let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
@@ -196,7 +196,7 @@ fn mode_arguments(args: &[Node]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the listed modes change.
+/// The change that the listed modes make.
 pub(super) fn modes_of(args: &[Node]) -> Result<impl FnOnce(&mut Modes) + use<>> {
     let mut changes = Vec::new();
     for (name, text) in mode_arguments(args) {

@@ -1,5 +1,5 @@
-//! Expressions that mention no column, so that they are shown alike whatever they belong to: defaults, most of all, which many tables
-//! have alike.
+//! Expressions that mention no column, so that their printed form does not depend on their table: most of all defaults, which
+//! many tables share.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use melba_types::Oid;
 /// Most expressions that a session keeps.
 const KEPT_MAX: usize = 1000;
 
-/// What a text is shown by: the catalog, the version of the session's settings, the search path.
+/// The context of a printed text: the catalog, the version of the session's settings, the search path.
 pub(super) type Surroundings = (Arc<Catalog>, u64, Arc<[Oid]>);
 
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl ShownCache {
         self.surroundings.as_ref().is_some_and(same)
     }
 
-    /// What a stored text is shown as, if that is known.
+    /// The printed form of a stored text, if it is known.
     pub fn get(&self, surroundings: &Surroundings, text: &str, pretty: bool) -> Option<String> {
         let known = self.is_in(surroundings).then(|| self.texts.get(&(Box::from(text), pretty)))?;
         known.map(|shown| shown.to_string())

@@ -1,4 +1,4 @@
-//! Every operator answers the same whether its rows fit or not.
+//! Every operator returns the same whether its rows fit or not.
 
 use melba_engine::EngineOptions;
 
@@ -88,7 +88,7 @@ const QUERIES: &[(bool, &str)] = &[
 ];
 
 fn answer(h: &mut Harness, ordered: bool, query: &str) -> Vec<String> {
-    // One text a row, so that it is one word whatever the columns are.
+    // One text per row, so that it is one word for any columns.
     let text = format!("select translate(q::text, ' ', '_') from ({query}) q");
     let answer = h.query(&text);
     assert!(!answer.contains(" E") && !answer.starts_with('E'), "{query}: {}", &answer[..answer.len().min(300)]);
@@ -134,7 +134,7 @@ fn what_does_not_fit_the_server_is_refused_and_others_go_on() {
         assert_eq!(h.query(query), "T E53200 Z:I", "{query}");
         assert_eq!(h.query(small), answer);
     }
-    // What can spill does when the server's memory is short, whatever work_mem says.
+    // Operators spill when the server's memory is short, whatever work_mem is.
     let before = h.engine().temp_counters();
     assert_eq!(h.query("select count(*) from (select repeat(b, 40) from t order by 1 offset 0) q"), "T D:7000 C:SELECT 1 Z:I");
     assert!(h.engine().temp_counters().1 > before.1);

@@ -148,7 +148,7 @@ fn json_table_joins_nested_paths() {
     ]);
 }
 
-/// What a path selects under one time zone it may not select under another.
+/// A path may select other items under another time zone.
 #[test]
 fn an_index_has_only_paths_that_no_time_zone_changes() {
     check(&[

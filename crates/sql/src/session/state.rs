@@ -25,7 +25,7 @@ use melba_serverlog::Policy;
 use melba_settings::Scope;
 use melba_settings::value::Value;
 
-/// What is computed from settings, again whenever one changes.
+/// Values computed from settings, again whenever one changes.
 pub(super) struct Derived {
     pub version: u64,
     pub format: Arc<FormatSettings>,
@@ -93,7 +93,7 @@ fn isolation(modes: Modes) -> Isolation {
     }
 }
 
-/// What a statement's surroundings were made from.
+/// The versions from which a statement's context was made.
 #[derive(PartialEq)]
 pub(super) struct ContextVersions {
     /// `NO_VERSION`: a catalog of the transaction's own.
@@ -143,7 +143,7 @@ pub(super) fn first_context(state: &Arc<SessionState>, derived: &Derived) -> (St
 pub(super) struct Savepoint {
     name: String,
     mark: TxSavepoint,
-    /// The transaction's modes when it was made, to which its end goes back.
+    /// The transaction's modes at its creation, which its end restores.
     modes: Modes,
     /// Number of the next portal when it was made.
     portals: u64,
@@ -175,7 +175,7 @@ impl Session {
         self.join_command()
     }
 
-    /// The same for what is asked about a statement: it begins at the time of the one before.
+    /// The same for describing a statement: it begins at the time of the one before.
     pub(super) fn continue_command(&mut self) -> Result<()> {
         if self.transaction.is_none() { self.start_command() } else { self.join_command() }
     }
@@ -231,7 +231,7 @@ impl Session {
         }
     }
 
-    /// Tells pg_stat_activity what runs.
+    /// Reports the running command to pg_stat_activity.
     pub(super) fn announce(&mut self) {
         if !std::mem::replace(&mut self.announced, true) {
             self.state.activity.set_query(self.source.clone());
@@ -301,7 +301,7 @@ impl Session {
         Ok(())
     }
 
-    /// Lets the settings say what the transaction's modes are.
+    /// Sets the settings that show the transaction's modes.
     fn show_modes(&mut self, modes: Modes) {
         if self.shown_modes == Some((modes, self.state.settings_version())) {
             return;
@@ -393,11 +393,11 @@ impl Session {
         &self.context
     }
 
-    /// Makes `context` what it is to be now.
+    /// Makes `context` anew for the present state.
     pub(super) fn renew_context(&mut self) {
         let tx = self.transaction.as_ref().map(|t| &t.tx);
         let has_own_catalog = tx.is_some_and(|tx| tx.has_catalog_changes());
-        // Before the catalog is looked at, so that a change meanwhile is noticed the next time.
+        // Before the catalog is read, so that a change meanwhile is noticed the next time.
         let versions = ContextVersions::now(&self.state, &self.derived);
         if has_own_catalog || versions != self.context_versions {
             self.make_context(versions);
@@ -437,7 +437,7 @@ impl Session {
         self.context_versions = versions;
     }
 
-    /// What languages keep for the calls of a statement.
+    /// The state that languages keep for the calls of a statement.
     pub(super) fn end_calls(&self) {
         languages().for_each(|language| language.end_statement(&self.state));
     }
@@ -489,7 +489,7 @@ impl Session {
         }
     }
 
-    /// What ON COMMIT says of temporary tables.
+    /// The ON COMMIT actions of temporary tables.
     pub(super) fn run_on_commit(&mut self) -> Result<()> {
         match self.transaction.is_none() || self.state.on_commit.lock().is_empty() {
             true => Ok(()),
@@ -504,8 +504,8 @@ impl Session {
         self.state.portals.retain(|p| p.hold || p.pinned);
         self.run_on_commit()?;
         let Some(transaction) = &self.transaction else { return Ok(()) };
-        // Who has changed the catalog reads it next, who has written much waits for what the background has to do about it, and what
-        // a transaction tells is told before its client hears of the commit.
+        // A session that has changed the catalog reads it next, one that has written much waits for the background, and a
+        // transaction's notifications are sent before its client is told of the commit.
         let tx = &transaction.tx;
         let waits = !self.defers_commits || tx.has_catalog_changes() || tx.engine.is_large() || tx.has_notifications();
         if waits {
@@ -532,7 +532,7 @@ impl Session {
         }
     }
 
-    /// What outlives the transaction reads the rest of its rows.
+    /// Portals that outlive the transaction read the rest of their rows.
     pub(super) fn hold_portals(&mut self) -> Result<()> {
         if !self.state.portals.has_named() {
             return Ok(());
@@ -542,8 +542,7 @@ impl Session {
         self.state.portals.each(|p| p.hold || p.pinned, |portal| portal.hold(&resources))
     }
 
-    /// Whether the last commit waits for the log: what the session has written must not reach its client before
-    /// `finish_commit`.
+    /// Whether the last commit waits for the log: the session's output must not reach its client before `finish_commit`.
     pub fn is_committing(&self) -> bool {
         self.committing.is_some()
     }
@@ -567,7 +566,7 @@ impl Session {
         }
     }
 
-    /// Drops the temporary schema and what is in it.
+    /// Drops the temporary schema and its objects.
     pub(super) fn end_temporary(&mut self) -> Result<()> {
         self.statement_start = self.state.instance.cluster.clock.now_micros();
         self.begin_transaction(self.derived.default_modes)?;
@@ -604,7 +603,7 @@ impl Session {
                 self.failed_modes = self.transaction.as_ref().map(|t| t.modes).or(self.failed_modes);
                 let depth = self.depth();
                 let since = self.transaction.as_ref().and_then(|t| t.savepoints.last()).map_or(0, |s| s.portals);
-                // Portals go with the block, or with the savepoint; until then they exist and cannot be run.
+                // Portals end with the block, or with the savepoint; until then they exist and cannot be run.
                 self.state.portals.fail(|p| p.number >= since && !(p.hold && p.is_stored()));
                 if depth == 0 || self.undo_work(depth).is_err() {
                     self.state.portals.fail(|p| !(p.hold && p.is_stored()));
@@ -634,7 +633,7 @@ impl Session {
         found.map(|i| i + 1).ok_or_else(|| err!(S_E_INVALID_SPECIFICATION, "savepoint \"{name}\" does not exist"))
     }
 
-    /// Forgets a savepoint and those after it, keeping what was done.
+    /// Forgets a savepoint and those after it, keeping their changes.
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
         let depth = self.find_savepoint(name)?;
         let Some(transaction) = &mut self.transaction else { return Ok(()) };
@@ -652,7 +651,7 @@ impl Session {
         Ok(())
     }
 
-    /// The transaction's modes are those of a savepoint that ends, whatever they were set to after it.
+    /// Restores the modes of a savepoint that ends, whatever they were set to after it.
     fn go_back_to(&mut self, modes: Modes) {
         if let Some(transaction) = &mut self.transaction {
             transaction.modes = modes;
@@ -669,7 +668,7 @@ impl Session {
         Ok(())
     }
 
-    /// The same, but for the portals.
+    /// The same, without the portals.
     fn undo_work(&mut self, depth: usize) -> Result<()> {
         let Some(transaction) = &mut self.transaction else { return Ok(()) };
         let savepoint = &transaction.savepoints[depth - 1];

@@ -1,4 +1,4 @@
-//! What PostgreSQL 18 says of statements that older versions know otherwise, or that a script of psql cannot show.
+//! PostgreSQL 18's results for statements that older versions treat otherwise, or that a psql script cannot show.
 
 use super::tests::Harness;
 
@@ -52,7 +52,7 @@ fn a_table_that_a_query_makes_is_not_seen_by_it() {
     ]);
 }
 
-/// As in PostgreSQL 18; 15 goes column by column.
+/// As in PostgreSQL 18; 15 compares column by column.
 #[test]
 fn all_columns_of_a_natural_join_are_compared_before_any_are_merged() {
     let of =
@@ -85,7 +85,7 @@ fn elements_are_looked_for_in_large_arrays() {
     )]);
 }
 
-/// The table must have been made or emptied in the current subtransaction: only then the missing file is looked for.
+/// The table must have been created or emptied in the current subtransaction: the missing file is only reported after that check.
 #[test]
 fn copy_freeze_wants_a_table_that_nobody_sees() {
     check(&[
@@ -152,7 +152,7 @@ fn drop_owned_ends_the_memberships_that_the_role_has_granted() {
     ]);
 }
 
-/// Since PostgreSQL 16 or 17 it has neither an owner nor privileges of its own.
+/// Since PostgreSQL 16 or 17 it has neither a separate owner nor privileges.
 #[test]
 fn a_multirange_type_belongs_to_its_range_type() {
     check(&[
@@ -223,7 +223,7 @@ fn pgcrypto_knows_sha_crypt_and_cfb() {
     ]);
 }
 
-/// Messages are those of PostgreSQL 18, and so is what JSON functions make of it.
+/// Messages are those of PostgreSQL 18, and so are the results of JSON functions.
 #[test]
 fn hstore_is_read_and_becomes_json() {
     let error = |text: &str| format!("select message || ' ' || sql_error_code from pg_input_error_info('{text}', 'hstore')");
@@ -245,7 +245,7 @@ fn hstore_is_read_and_becomes_json() {
     ]);
 }
 
-/// gen_random_uuid() and its kin draw what nobody can foretell, whatever setseed() was given.
+/// gen_random_uuid() and similar functions return unpredictable values after any setseed().
 #[test]
 fn setseed_repeats_random_but_no_uuids() {
     check(&[
@@ -258,7 +258,7 @@ fn setseed_repeats_random_but_no_uuids() {
     ]);
 }
 
-/// A tenth of the values: a prefix that an index looks for counts once, and by the digits that the column has.
+/// A tenth of the values: a prefix that an index searches counts once, and by the digits that the column has.
 #[test]
 fn a_prefix_of_digits_is_estimated_by_its_share() {
     check(&[
@@ -276,7 +276,7 @@ fn a_prefix_of_digits_is_estimated_by_its_share() {
     ]);
 }
 
-/// Older versions run them as whoever commits.
+/// Older versions run them as the committing role.
 #[test]
 fn a_deferred_trigger_runs_as_the_role_that_made_the_change() {
     check(&[
@@ -334,7 +334,7 @@ fn merge_changes_the_table_under_a_view() {
              returning merge_action(), t.text, t.a, old.text) select m::text from m",
             "T D:(UPDATE,one,1,x) D:(INSERT,three,3,) C:SELECT 2 Z:I",
         ),
-        // What the view does not show is not there to match.
+        // A row that the view does not show does not match.
         (
             "merge into low t using (values (50)) v (a) on t.a = v.a when not matched then insert (text, a) values ('again', v.a)",
             "E23505 Z:I",

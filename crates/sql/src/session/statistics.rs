@@ -48,7 +48,7 @@ impl StatementContext {
     }
 }
 
-/// What PostgreSQL keeps small caches of.
+/// The small caches of PostgreSQL.
 const SLRUS: [&str; 8] = [
     "commit_timestamp",
     "multixact_member",
@@ -61,13 +61,13 @@ const SLRUS: [&str; 8] = [
 ];
 
 impl StatementContext {
-    /// What is told of the server, reset, or counted; `None`: no such function.
+    /// Statistics of the server, resets, or counts; `None`: no such function.
     pub(super) fn statistics_value(&self, source: &str, result: Oid, args: &[Datum]) -> Option<Result<Datum>> {
         let value = self.monitoring_value(source, args).or_else(|| self.reset_statistics(source, args));
         value.or_else(|| self.counter(source, result, args).map(Ok))
     }
 
-    /// The counters behind the pg_stat views, by pg_proc.prosrc; `None`: no such one. Those that nobody keeps are as after a
+    /// The counters behind the pg_stat views, by pg_proc.prosrc; `None`: no such one. Counters that are not kept are as after a
     /// reset: 0, and no time.
     pub(super) fn counter(&self, source: &str, result: Oid, args: &[Datum]) -> Option<Datum> {
         let name = source.strip_prefix("pg_stat_get_").filter(|name| !name.starts_with("backend_"))?;
@@ -127,7 +127,7 @@ impl StatementContext {
         Datum::Int8(instance.resets.of_shared(target).unwrap_or(instance.started))
     }
 
-    /// How many sessions a database has, and what its sessions have done since it was reset.
+    /// The number of sessions of a database, and its sessions' counts since a reset.
     fn sessions_of(&self, database: Oid) -> (usize, SessionCounts) {
         let instance = &self.session.instance;
         let (now, counts) = instance.backends.of_database(database, instance.cluster.clock.now_micros());

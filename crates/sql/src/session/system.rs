@@ -77,7 +77,7 @@ impl StatementContext {
             }
             "pg_stat_get_archiver" => Ok(self.archiver_statistics()),
             "pg_stat_get_replication_slot" => Ok(replication_slot_statistics(args[0].as_str())),
-            // What they would show is always the newest.
+            // The statistics shown are always the newest.
             "pg_stat_force_next_flush" | "pg_stat_clear_snapshot" => Ok(Datum::text("")),
             "domain_check" => self.domain_check(call.return_type, &args[0]),
             _ if is_large_object_function(source) => self.call_large_object(source, args),
@@ -308,7 +308,7 @@ impl StatementContext {
         }
     }
 
-    /// What pg_sequences and pg_dump ask.
+    /// The questions of pg_sequences and pg_dump.
     fn describe_sequence(&self, source: &str, args: &[Datum]) -> Result<Datum> {
         let record = |fields: Vec<Datum>, types: &[Oid]| {
             Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
@@ -492,7 +492,7 @@ fn name_sequence(mut error: DbError, name: &str) -> DbError {
     error
 }
 
-/// What version() says. Clients look for "PostgreSQL" and a number behind it.
+/// The result of version(). Clients search it for "PostgreSQL" and a number behind it.
 static VERSION: OnceLock<String> = OnceLock::new();
 
 /// The version of the program around, with its commit, for version(): the crate's own unless it is set before it is asked for.
@@ -500,7 +500,7 @@ pub fn set_version(version: &str) {
     let _ = VERSION.set(version_of(version));
 }
 
-/// What version() gives.
+/// The result of version().
 pub fn version() -> &'static str {
     VERSION.get_or_init(|| version_of(env!("CARGO_PKG_VERSION")))
 }

@@ -243,8 +243,7 @@ impl StatementContext {
         locks.iter().map(row).collect()
     }
 
-    /// Whether this user may see what sessions of a role do.
-    /// Of the sessions that run a command of that name; only COPY tells how far it is.
+    /// Of the sessions that run a command of that name, those whose activity this user may see; only COPY reports progress.
     fn progress_rows(&self, command: &str) -> Vec<Vec<Datum>> {
         let Some(command) = progress::Command::by_name(command) else { return Vec::new() };
         let backends = self.session.instance.backends.all();

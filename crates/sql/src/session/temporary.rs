@@ -1,4 +1,4 @@
-//! The session's temporary schema: made when it is first needed, emptied at commits, dropped at the session's end.
+//! The session's temporary schema: created when it is first needed, emptied at commits, dropped at the session's end.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::ddl_context::{temporary_namespace, with_ddl};
 use super::names::SearchPath;
 use melba_transaction::Tx;
 
-/// Whether a statement makes an object in the temporary schema, by what it says itself.
+/// Whether a statement, by its text alone, creates an object in the temporary schema.
 pub(super) fn makes_temporary(statement: &N, path: &SearchPath) -> bool {
     let named = |name: Option<&RangeVar>| {
         let by_path = |name: &RangeVar| path.creates_temporary && name.schemaname.is_empty();
@@ -35,7 +35,7 @@ pub(super) fn makes_temporary(statement: &N, path: &SearchPath) -> bool {
     }
 }
 
-/// The statement's surroundings with a temporary schema that is there.
+/// The statement's context with an existing temporary schema.
 pub(super) fn with_temporary_schema(context: &StatementContext, tx: &Arc<Tx>) -> Result<StatementContext> {
     let temporary = temporary_namespace(context, tx)?;
     let catalog = tx.catalog();
@@ -68,7 +68,7 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
     let mut roots: Vec<_> = own
         .iter()
         .filter(|r| matches!(r.persistence, Persistence::Temporary) && !matches!(r.storage, Storage::System(_)))
-        // An index goes with its table.
+        // An index is dropped with its table.
         .filter(|r| r.index.is_none())
         .map(|r| Object::Relation((*r).clone()).address())
         .collect();

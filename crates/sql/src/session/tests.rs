@@ -1,4 +1,4 @@
-//! Sessions driven by messages, without sockets: what the client sends and the types of what it gets back.
+//! Sessions driven by messages, without sockets: the client's messages and the types of the answers.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Client for Peer {
     }
 }
 
-/// A session over an engine of its own.
+/// A session over a new engine.
 pub(crate) struct Harness {
     session: Session,
     peer: Peer,
@@ -52,11 +52,11 @@ impl Harness {
         Harness::over(Arc::new(tempfile::tempdir().expect("a temporary directory")), options, &[])
     }
 
-    /// A server whose data is what another one, if there was one, has left.
+    /// A server over the data that another one, if there was one, has left.
     pub(super) fn over(data: Arc<tempfile::TempDir>, options: EngineOptions, settings: &[(String, String)]) -> Harness {
         let clock = Arc::new(OsClock::new());
         let directory = Arc::new(OsDirectory::open(data.path()).expect("the directory opens"));
-        // What a merge saves a second depends on the machine; a test asks what it gives.
+        // The bytes that a merge saves per second depend on the machine; a test checks only the result.
         let options = EngineOptions { fsync: false, dense_gain_min_bytes: 0, ..options };
         let engine = Engine::open(options, directory, clock.clone()).expect("an empty engine opens");
         let cluster = Cluster::open(engine, clock, Arc::new(OsRandom)).expect("the catalog opens");
@@ -65,7 +65,7 @@ impl Harness {
         Harness::of(&instance, catalog.database_oid(), data)
     }
 
-    /// The server is gone at once, without any end; where its data is.
+    /// The server stops at once, without a shutdown; returns the place of its data.
     pub(super) fn kill(self) -> Arc<tempfile::TempDir> {
         self.data.clone()
     }
@@ -94,8 +94,8 @@ impl Harness {
         harness
     }
 
-    /// What was written since, a word a message: its type letter; for E and N the SQLSTATE; for C the tag; for Z the status;
-    /// for D the first value. ParameterStatus is left out.
+    /// The output since, one word per message: its type letter; for E and N the SQLSTATE; for C the tag; for Z the status; for D
+    /// the first value. ParameterStatus is left out.
     fn answer(&mut self) -> String {
         let bytes = self.peer.0.bytes();
         let (mut words, mut at) = (Vec::new(), 0);
@@ -131,7 +131,7 @@ impl Harness {
         self.session.state.instance.cluster.engine.clone()
     }
 
-    /// The catalog as it is committed, and what the server knows beside it.
+    /// The committed catalog, and the server's live information.
     pub(crate) fn catalog_and_live_info(
         &self,
     ) -> (Arc<melba_catalog::Catalog>, Arc<dyn melba_catalog::relations::LiveInfo + Send + Sync>) {
@@ -325,7 +325,7 @@ fn portals_are_read_in_parts() {
     let mut h = Harness::new();
     let part = b"Ec\0\0\0\0\x02";
     let answer = h.raw(&[b"P\0show all\0\0\0", b"Bc\0\0\0\0\0\0\0\0", part, part, b"Cc\0", b"S"]);
-    // Close without a known kind is refused; what came before it stands.
+    // Close without a known kind is refused; earlier messages keep their effect.
     assert_eq!(answer.matches("D:").count(), 4);
     assert!(answer.starts_with("1 2 D:") && answer.contains(" s D:") && answer.ends_with(" s E08P01 Z:I"), "{answer}");
     assert_eq!(h.raw(&[part, b"S"]), "E34000 Z:I", "the portal went with its transaction");
@@ -474,7 +474,7 @@ fn dense_values_are_stored_by_lz4_until_a_merge_has_come_to_them() {
     assert_eq!(h.query("vacuum t"), "C:VACUUM Z:I");
     assert_eq!(h.query(methods), "T D:dense,lz4,60 C:SELECT 1 Z:I");
     assert_eq!(h.query(values), before);
-    // Whoever copies a value stores it anew.
+    // A statement that copies a value stores it again.
     h.query("create table u as select * from t");
     assert_eq!(h.query(&methods.replace("from t", "from u")), "T D:lz4,lz4,60 C:SELECT 1 Z:I");
     assert_eq!(h.query(&values.replace("from t", "from u")), before);
@@ -522,7 +522,7 @@ fn short_values_of_dense_columns_become_dense() {
     );
 }
 
-/// A load that goes into segments of its own leaves nothing in memory that a flush would come for.
+/// A load into separate segments leaves nothing in memory for a flush.
 #[test]
 fn what_a_load_has_written_becomes_dense() {
     let mut h = Harness::new();
@@ -654,7 +654,7 @@ fn virtual_columns_are_computed_when_they_are_read() {
         ("select kk + k from k where k between 2 and 8", "T D:72 C:SELECT 1 Z:I"),
         ("update k set k = kk / 8 + 1 where k = 8 returning new.kk", "T D:81 C:UPDATE 1 Z:I"),
         ("update k set k = 8", "C:UPDATE 1 Z:I"),
-        // What cannot be computed is an error of those who read it.
+        // A value that cannot be computed is an error for its readers.
         ("insert into k values (100000)", "C:INSERT 0 1 Z:I"),
         ("select count(*) from k where k > 8", "T D:1 C:SELECT 1 Z:I"),
         ("select kk from k where k > 8", "T E22003 Z:I"),
@@ -685,7 +685,7 @@ fn values_of_dropped_columns_give_their_space_back() {
     assert_eq!(h.query("alter table d drop column gone"), "C:ALTER TABLE Z:I");
     let after = settled(&mut h);
     assert!(after < before / 10, "{after} of {before} bytes");
-    // What comes later knows nothing of them.
+    // Later statements know nothing of them.
     for (query, answer) in [
         ("update d set kept = kept || 'x' where id < 3", "C:UPDATE 2 Z:I"),
         ("delete from d where id in (1, 5)", "C:DELETE 2 Z:I"),

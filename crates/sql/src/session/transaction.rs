@@ -1,4 +1,4 @@
-//! The transaction block: what a session's statements belong to.
+//! The transaction block to which a session's statements belong.
 //!
 //! ```text
 //!            BEGIN                    error
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Invariants:
-//! 1. A transaction may be open in `None` (a single statement runs in one of its own) and is open in `Implicit` and `Explicit`.
+//! 1. A transaction may be open in `None` (a single statement runs in its own) and is open in `Implicit` and `Explicit`.
 //! 2. In `Failed` the transaction is open only if a savepoint remains to which it can be rolled back.
 
 use super::activity::State;
@@ -37,7 +37,7 @@ impl Block {
         }
     }
 
-    /// What a session in this state does while it waits for its client.
+    /// The activity of a session in this state while it waits for its client.
     pub fn activity(self) -> State {
         match self {
             Block::None | Block::Implicit => State::Idle,

@@ -28,7 +28,7 @@ impl Session {
                 self.roll_back_transaction();
                 done("ROLLBACK")
             }
-            // Whatever comes of it, the block is over.
+            // The block ends, whatever the result.
             Block::Explicit => {
                 self.run_deferred_checks()?;
                 if identifier.len() >= IDENTIFIER_BYTES {

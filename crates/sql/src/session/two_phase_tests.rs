@@ -1,4 +1,4 @@
-//! Two-phase commit: what a prepared transaction keeps from others, and that it is the same after the server was killed.
+//! Two-phase commit: the locks of a prepared transaction, and that it is the same after the server was killed.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ fn a_prepared_transaction_keeps_its_locks_until_it_is_committed() {
     let mut h = harness();
     prepare(&mut h);
     check(&mut h, &HELD);
-    // The session that has prepared it may be gone.
+    // The session that has prepared it may have ended.
     let mut other = h.another();
     other.query("set lock_timeout = '50ms'");
     drop(h);

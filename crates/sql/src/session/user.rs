@@ -1,4 +1,4 @@
-//! Whom a session acts as: the role that logged in, the session's role, and the current one.
+//! The roles of a session: the role that logged in, the session's role, and the current one.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ pub struct User {
     /// current_user: whose privileges count.
     pub oid: Oid,
     pub name: Arc<str>,
-    /// session_user: what RESET ROLE goes back to.
+    /// session_user, which RESET ROLE restores.
     pub session_oid: Oid,
     pub session_name: Arc<str>,
     pub superuser: bool,
-    /// What runs belongs to somebody else than who made it run: it may not change roles or leave temporary objects.
+    /// The running code belongs to another role than the one that called it: it may not change roles or leave temporary objects.
     pub restricted: bool,
     /// It is not the session's: a function runs with its owner's privileges.
     pub acting: bool,

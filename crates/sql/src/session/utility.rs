@@ -32,7 +32,7 @@ impl Session {
     pub(super) fn utility_columns(&self, statement: &Statement) -> Result<Option<Arc<[ResultColumn]>>> {
         match &statement.node {
             NodeEnum::VariableShowStmt(show) => self.context.show_columns(show).map(Some),
-            // What does not exist yet is reported when the statement runs.
+            // A missing object is reported when the statement runs.
             NodeEnum::ExecuteStmt(execute) => Ok(self.prepared.get(&execute.name).and_then(|p| p.columns.clone())),
             NodeEnum::FetchStmt(fetch) if !fetch.ismove => {
                 Ok(self.state.portals.shape(&fetch.portalname).and_then(|(columns, _)| columns))
@@ -114,7 +114,7 @@ impl Session {
                 done("COMMIT")
             }
             Block::Explicit => {
-                // Whatever comes of it, the block is over.
+                // The block ends, whatever the result.
                 self.block = Block::None;
                 self.commit_transaction()?;
                 self.chain(chain, modes)?;

@@ -1,5 +1,5 @@
-//! VACUUM and ANALYZE: space comes back by itself and statistics are always current, so what is left of them is what others
-//! notice: who may, on what, and the locks.
+//! VACUUM and ANALYZE: space is freed in the background and statistics are always current, so only the effects that others notice
+//! remain: privileges, targets, and locks.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
 const PARALLEL_MAX: i64 = 1024;
 
-/// What the options say that matters here.
+/// The options that matter here.
 struct Options {
     /// VACUUM rather than ANALYZE.
     vacuum: bool,
@@ -93,7 +93,7 @@ impl Options {
         bail!(FEATURE_NOT_SUPPORTED, "{refused}")
     }
 
-    /// The word that messages use of what is done first.
+    /// The verb that messages use for the first action.
     fn verb(&self) -> &'static str {
         if self.vacuum { "vacuum" } else { "analyze" }
     }
@@ -136,7 +136,7 @@ impl Options {
             ddl.warning(SqlState::WARNING, message);
             return Ok(());
         }
-        // System relations are views of the catalog, which has locks of its own.
+        // System relations are views of the catalog, which has separate locks.
         if !matches!(relation.storage, Storage::System(_)) && !self.lock(ddl, relation, keep)? {
             let message = format!("skipping {verb} of \"{name}\" --- lock not available");
             ddl.warning(SqlState::LOCK_NOT_AVAILABLE, message);
@@ -170,7 +170,7 @@ impl Options {
         if keep && !self.vacuum {
             return Ok(ddl.tx.engine.lock_relation(tag, self.mode(), wait)?);
         }
-        // One table at a time, so that nobody waits for tables that are done.
+        // One table at a time, so that no session waits for tables that are finished.
         let session = ddl.tx.engine.session();
         let granted = session.lock(tag, self.mode(), wait)?;
         if granted {

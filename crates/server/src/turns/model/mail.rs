@@ -1,4 +1,4 @@
-//! What sessions leave for each other's clients.
+//! The things that sessions leave for each other's clients.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::turns::sync::atomic::{AtomicBool, Ordering};
 
 type Call = Arc<dyn Fn() + Send + Sync>;
 
-/// What others have left for a session.
+/// The things that others have left for a session.
 pub(in crate::turns) struct Mailbox {
     letters: Mutex<usize>,
     is_filled: AtomicBool,

@@ -1,9 +1,9 @@
-//! The turns under a model checker for threads (shuttle): sockets, sessions, the log and a lock that are a few lines each, and
-//! clients that count their answers (`tests`).
+//! The turns under a model checker for threads (shuttle): sockets, sessions, the log and a lock of a few lines each, and clients
+//! that count their answers (`tests`).
 //!
-//! What is checked in each run, whatever the order in which threads do their steps: every message of a client that stays is
-//! answered, once and in order; what sessions leave for others' clients arrives without being asked for; nothing is sent while the session's commit waits for the log; every session ends, and then every
-//! thread. A client that waits for ever shows as a deadlock, which the checker finds by itself: no thread of the model waits for time.
+//! Each run checks, for any order of the threads' steps: every message of a client that stays is answered, once and in order; things that
+//! sessions leave for others' clients arrive without a request; nothing is sent while the session's commit waits for the log; every session
+//! ends, and then every thread. A client that waits for ever is a deadlock, which the checker finds: no thread of the model waits for time.
 
 mod mail;
 mod session;
@@ -134,7 +134,7 @@ impl Shared {
         self.clock_micros.fetch_add(time.as_micros() as u64, Ordering::SeqCst);
     }
 
-    /// Lets the monitor look so many times more.
+    /// Lets the monitor check `count` more times.
     pub fn allow_ticks(&self, count: usize) {
         self.monitor.lock().left += count;
         self.may_tick.notify_all();
@@ -150,7 +150,7 @@ impl Shared {
         self.all_ended.notify_all();
     }
 
-    /// Waits until so many sessions have ended.
+    /// Waits until `count` sessions have ended.
     pub fn await_ends(&self, count: usize) {
         let mut ended = self.ended.lock();
         while *ended < count {
@@ -323,7 +323,7 @@ impl RowLock {
         self.freed.notify_all();
     }
 
-    /// Those that wait look at what else may end that.
+    /// Waiting threads check for other reasons to end.
     pub fn wake(&self) {
         let _is_held = self.is_held.lock();
         self.freed.notify_all();

@@ -1,4 +1,4 @@
-//! A connection with its session: what `connection` and `client_session` do, in small.
+//! A connection with its session: a small model of `connection` and `client_session`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl ModelSession {
         }
     }
 
-    /// Sends what the socket takes; false when the client has gone.
+    /// Sends as much as the socket takes; false when the client has disconnected.
     pub fn send_some(&mut self) -> bool {
         if self.committing.is_some() && !self.output.is_empty() {
             self.shared.violation("sent during a commit");
@@ -76,7 +76,7 @@ impl ModelSession {
         Turn::Ends
     }
 
-    /// What ends the turn, if the message does.
+    /// The end of the turn, if the message ends it.
     fn handle(&mut self, message: Message) -> Option<Turn> {
         if self.socket.must_end() {
             return Some(self.fail());

@@ -8,7 +8,7 @@ use super::ModelSession;
 use crate::turns::sync::{Condvar, Mutex};
 use crate::turns::world::{News, Poll, SendTogether};
 
-/// What a client asks for.
+/// A client's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::turns) enum Message {
     /// Something that is answered at once.
@@ -34,7 +34,7 @@ pub(in crate::turns) enum Message {
 pub(in crate::turns) enum Reply {
     /// To the message of that number.
     Done(u32),
-    /// What another session has left.
+    /// Another session has left something.
     Told,
     /// The session's last word.
     Fatal,
@@ -68,7 +68,7 @@ struct SocketState {
     watcher: Option<(Arc<Watcher>, u64)>,
 }
 
-/// What a read of the server found.
+/// The result of a read by the server.
 pub(super) enum Read {
     Messages(Vec<Message>, bool),
     Nothing,
@@ -102,7 +102,7 @@ impl Socket {
         }
     }
 
-    /// The client goes.
+    /// The client disconnects.
     pub fn hang_up(&self) {
         let mut state = self.state.lock();
         (state.is_shut, state.client_closed) = (true, true);
@@ -110,7 +110,7 @@ impl Socket {
         self.changed.0.notify_all();
     }
 
-    /// Somebody ends the session.
+    /// Another session ends this one.
     pub fn terminate(&self) {
         let mut state = self.state.lock();
         (state.is_shut, state.must_end) = (true, true);
@@ -131,7 +131,7 @@ impl Socket {
         self.changed.0.notify_all();
     }
 
-    /// The server's read, which may take less than what is there. Tells whether it may have been all.
+    /// The server's read, which may take less than all. Returns whether it may have been all.
     pub(super) fn read(&self) -> Read {
         let mut state = self.state.lock();
         let there = state.to_server.len();
@@ -143,7 +143,7 @@ impl Socket {
         Read::Messages(state.to_server.drain(..count).collect(), all)
     }
 
-    /// The server's send: how many were taken, or `None` when the client has gone.
+    /// The server's send: how many were taken, or `None` when the client has disconnected.
     pub(super) fn send_some(&self, replies: &[Reply]) -> Option<usize> {
         let mut state = self.state.lock();
         if state.client_closed {
@@ -172,7 +172,7 @@ impl SocketState {
     }
 }
 
-/// What a poller is to tell.
+/// The news that a poller must report.
 struct Watcher {
     state: Mutex<WatcherState>,
     changed: Condvar,

@@ -1,6 +1,6 @@
 //! Clients with scripts, and the bugs that must be found.
 //!
-//! `MELBA_MODEL_SECONDS` is how long each scenario is run (1), each run by another schedule of the threads.
+//! `MELBA_MODEL_SECONDS` is the duration of each scenario (1), each run with another schedule of the threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::turns::sync::{Condvar, Mutex};
 use crate::turns::world::Plant;
 use Message::{Ask, Begin, Commit, Compute, End, Lock, Panic, Quit, Tell, Unlock};
 
-/// What a client does next.
+/// A client's next step.
 #[derive(Clone, Copy)]
 enum Step {
     Send(&'static [Message]),
-    /// Reads so many answers.
+    /// Reads this many answers.
     Read(u32),
     /// Sends, and reads all answers.
     Do(&'static [Message]),
-    /// Waits, without asking, until so much was heard in all of what others have left.
+    /// Waits, without a request, until this many things left by others have arrived in all.
     Hear(u32),
-    /// Lets those go on that wait for the client to come here.
+    /// Lets the clients continue that wait for this one to arrive here.
     Open,
     /// Waits until another client has come to `Open`.
     Await,
@@ -203,7 +203,7 @@ fn check(options: Options, scripts: &'static [&'static [Step]]) {
     assert!(any > 0);
 }
 
-/// The scripts of whatever test shows the bug: it must be found.
+/// The scripts of the test that shows the bug: it must be found.
 fn finds(plant: Plant, options: Options, scripts: &'static [&'static [Step]]) {
     let options = Options { plant: Some(plant), ..options };
     let mut config = config(Duration::from_secs(60));
@@ -267,7 +267,7 @@ fn clients_that_do_not_read_hold_up_nobody() {
     check(Options { room: 1, slow_log: true, ..Options::default() }, LATE_READERS);
 }
 
-/// The last client ends the one before, whatever that does.
+/// The last client ends the one before, whatever that is doing.
 const TERMINATED: &[&[Step]] = &[
     &[Do(&[Lock]), Await, Do(&[Unlock])],
     &[Send(&[Ask, Commit, Lock, Ask]), Await, Read(4)],
@@ -299,11 +299,11 @@ fn too_few_threads_are_enough_for_commits_and_late_readers() {
     );
 }
 
-/// Every client hears of the others', also the one that never asks.
+/// Every client gets the others' notifications, also one that never sends.
 const TOLD: &[&[Step]] =
     &[&[Hear(2)], &[Do(&[Ask]), Do(&[Tell]), Hear(1), Do(&[Ask])], &[Do(&[Ask, Ask]), Do(&[Ask, Tell]), Hear(1)]];
 
-/// What is left during a transaction or a commit is heard after it.
+/// Notifications left during a transaction or a commit arrive after it.
 const TOLD_MEANWHILE: &[&[Step]] = &[
     &[Do(&[Begin]), Do(&[Ask]), Do(&[Ask, End]), Hear(2)],
     &[Do(&[Commit]), Do(&[Tell, Commit]), Hear(1)],

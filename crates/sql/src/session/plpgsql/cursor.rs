@@ -174,7 +174,7 @@ impl Frame<'_> {
         if given.is_none() {
             self.set_cursor(cursor, Datum::text(name.as_str()))?;
         }
-        // One row at a time: what the body does WHERE CURRENT OF is done to the row that it sees.
+        // One row at a time: the body's WHERE CURRENT OF changes apply to the row that it sees.
         let flow = self.portal_loop(&name, (target, &shape, &origin), 1, body)?;
         if given.is_none() {
             self.set_cursor(cursor, Datum::Null)?;

@@ -1,4 +1,4 @@
-//! EXCEPTION: a block whose work can be undone.
+//! EXCEPTION: a block whose changes can be undone.
 
 use melba_plpgsql::tree::{Block, Condition, Exceptions};
 use melba_types::{Datum, DbError, Result, Severity, SqlState};
@@ -41,7 +41,7 @@ impl Frame<'_> {
 }
 
 impl Frame<'_> {
-    /// What ends the session nobody may catch. A cancel request that is caught was heard.
+    /// An error that ends the session cannot be caught. A caught cancel request counts as served.
     fn is_catchable(&self, error: &DbError) -> bool {
         let interrupt = &self.context.session.interrupt;
         let raised = interrupt.check().err().map(|e| e.sqlstate());

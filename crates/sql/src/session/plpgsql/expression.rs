@@ -64,7 +64,7 @@ impl<'a> Names<'a> {
         let mut ty = self.frame.types[variable];
         if ty.oid == oids::RECORD {
             self.note_shape(variable);
-            // What it holds is of a named type, perhaps.
+            // Its value may be of a named type.
             if let Datum::Record(record) = &self.frame.values[variable] {
                 ty.oid = record.type_oid;
             }
@@ -299,7 +299,7 @@ impl Frame<'_> {
             let target = query.targets.remove(0);
             let from = target.expr.ty();
             let is_same = from == ty.oid && (ty.typmod < 0 || target.expr.typmod() == ty.typmod);
-            // What becomes a record is converted field by field.
+            // A value that becomes a record is converted field by field.
             let expr = match is_same || ty.is_record {
                 true => target.expr,
                 false => {
@@ -509,7 +509,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// What a target that is no part takes.
+    /// The type that a target without parts takes.
     pub fn wanted_by<'a>(&self, target: &'a Target) -> Wanted<'a> {
         match target {
             Target::Variable(variable) => Wanted::Type(self.types[*variable]),
@@ -547,7 +547,7 @@ fn part_of(path: &str) -> Result<Vec<pg_query::Node>> {
     }
 }
 
-/// The one value of a query that reads no table: what can be evaluated without a plan.
+/// The single value of a query that reads no table: it can be evaluated without a plan.
 fn simple_target(query: &Query) -> Option<&Expr> {
     let [target] = &query.targets[..] else { return None };
     let is_plain = query.command == Command::Select
@@ -569,7 +569,7 @@ fn simple_target(query: &Query) -> Option<&Expr> {
     (is_plain && !target.expr.any(&mut |e| matches!(e, Expr::Sublink(_)))).then_some(&target.expr)
 }
 
-/// Parameters become what the frame's row holds.
+/// Replaces parameters by columns of the frame's row.
 fn place_variables(expr: &mut Expr, sources: &[Source]) {
     expr.visit_mut(0, &mut |e, _| {
         let Expr::Param(p) = e else { return true };
@@ -591,7 +591,7 @@ fn place_variables(expr: &mut Expr, sources: &[Source]) {
         let placed = match sources[p.number - 1] {
             Source::Variable(variable) => column(variable, p.ty),
             Source::Field { record, field } => Expr::FieldSelect {
-                // Places in the values, whatever columns of the type were dropped.
+                // Places in the values, whichever columns of the type were dropped.
                 arg: Box::new(column(record, oids::RECORD)),
                 field: field as i16 + 1,
                 ty: p.ty,

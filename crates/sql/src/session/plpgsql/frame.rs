@@ -1,5 +1,5 @@
-//! One call of a function: its variables, and what its statements run in. Where nothing above it needs the transaction, it may ask the
-//! session to end that.
+//! One call of a function: its variables, and the context of its statements. Where no caller needs the transaction, it may ask
+//! the session to end that.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::super::control::Control;
 use super::program::{Prepared, Program};
 use super::result::Returned;
 
-/// Where the statements go on.
+/// Where the statements continue.
 pub(super) enum Flow {
     Next,
     Exit(Option<Arc<str>>),
@@ -35,12 +35,12 @@ pub(super) struct Frame<'a> {
     pub tx: Arc<Tx>,
     /// By the variable's number.
     pub values: Vec<Datum>,
-    /// Types that are known only when a value is there (CASE), else the declared ones.
+    /// Types that are known only with a value (CASE), else the declared ones.
     pub types: Vec<VariableType>,
     /// By the expression's number, as far as this call has met them.
     pub prepared: Vec<Option<Arc<Prepared>>>,
     pub evaluation: Evaluation<NoSubPlans>,
-    /// What the calling statement sees, for functions that see the same.
+    /// The calling statement's view, for functions that use the same.
     pub view: Option<ReadView>,
     pub returned: Returned,
     /// ROW_COUNT
@@ -52,7 +52,7 @@ pub(super) struct Frame<'a> {
     pub settings_version: u64,
     /// Of the statement that runs.
     pub line: u32,
-    /// What it may do with the transaction.
+    /// The changes of the transaction that it may make.
     pub control: Control<'a>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Frame<'a> {
         control: Control<'a>,
     ) -> Result<Frame<'a>> {
         let tx = context.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        // What reads tables takes a view of its own, unless the function sees what its caller sees.
+        // Statements that read tables take a new view, unless the function uses its caller's.
         let at = view.unwrap_or_else(|| tx.engine.active_view());
         let variables = &program.tree.variables;
         let mut frame = Frame {
@@ -117,7 +117,7 @@ impl Frame<'_> {
         self.go_on_in(context)
     }
 
-    /// Who was called may have ended the transaction.
+    /// A called procedure may have ended the transaction.
     pub fn follow_transaction(&mut self) -> Result<()> {
         let Some(session) = self.control.session() else {
             self.refresh();
@@ -147,7 +147,7 @@ impl Frame<'_> {
         self.program.prepared.lock()[e.number] = None;
     }
 
-    /// What expressions that read tables see: the newest, or what the caller sees.
+    /// The view of expressions that read tables: the newest, or the caller's.
     pub fn renew_view(&self) {
         if self.view.is_none() {
             self.evaluation.set_view(self.tx.engine.statement_view());

@@ -3,7 +3,7 @@
 //! Invariants:
 //! 1. A piece of SQL is analyzed when it is first reached, and again when the catalog or the shape of a record that it reads has
 //!    changed since (`expression`).
-//! 2. What is one expression is evaluated without a plan, over the frame's variables as its input row.
+//! 2. A single expression is evaluated without a plan, over the frame's variables as its input row.
 //! 3. A trigger function is kept for each trigger: its NEW and OLD are rows of the trigger's table.
 //! 4. An error carries one line of context for each function that it leaves (`Frame::located`).
 

@@ -28,15 +28,15 @@ const PROGRAMS_MAX: usize = 1000;
 /// By function and types of arguments and result; of a trigger function, by function and trigger.
 pub type ProgramCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Program>>>;
 
-/// A value's type with its modifier, and the same of what it is to become.
+/// A value's type with its modifier, and those of its target.
 type Cast = (Oid, i32, Oid, i32);
 
 pub struct Program {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
     pub oid: Oid,
     pub tree: tree::Function,
-    /// The types that it was called with, and of what is wanted of it.
+    /// The argument types of the call, and the wanted result type.
     pub arg_types: Box<[Oid]>,
     pub return_type: Oid,
     pub result: RoutineResult,
@@ -45,7 +45,7 @@ pub struct Program {
     /// Variables of the input arguments, in their order.
     pub inputs: Vec<usize>,
     pub output: Option<Target>,
-    /// Its statements see what the calling statement sees, and change nothing.
+    /// Its statements use the calling statement's view, and change nothing.
     pub shares_view: bool,
     /// By the expression's number.
     pub prepared: Mutex<Vec<Option<Arc<Prepared>>>>,
@@ -93,7 +93,7 @@ pub struct Simple {
     /// Of the column.
     pub name: Arc<str>,
     pub typmod: i32,
-    /// It may read tables: of what the frame sees now.
+    /// It may read tables, with the frame's current view.
     pub reads: bool,
     pub permissions: Option<Permissions>,
 }
@@ -331,7 +331,7 @@ impl Program {
     }
 }
 
-/// The variables of all parameters, which of them are input, and what is returned of the output ones.
+/// The variables of all parameters, which of them are input, and the result type of the output ones.
 fn parameters(
     types: &CatalogTypes<'_>,
     function: &Function,
@@ -347,7 +347,7 @@ fn parameters(
         let mode = function.arg_modes.get(i).copied().unwrap_or(b'i');
         let mut ty = *ty;
         if matches!(mode, b'o' | b'b' | b't') {
-            // What a polymorphic one stands for.
+            // The actual type of a polymorphic one.
             let column = results.next().map(|c| c.ty);
             let is_value = outputs == 1 && function.kind == FunctionKind::Function;
             ty = if is_value { result.ty } else { column.unwrap_or(ty) };
@@ -369,7 +369,7 @@ fn parameters(
     (all, inputs, output)
 }
 
-/// What a trigger function gives: the columns of the trigger's table.
+/// The result of a trigger function: the columns of the trigger's table.
 fn trigger_result(context: &StatementContext, call: &TriggerCall<'_>) -> RoutineResult {
     let cx = analysis(context);
     let column = |c: &melba_catalog::Column| OutputColumn {
@@ -430,7 +430,7 @@ fn check_text(context: &StatementContext, function: &Arc<Function>) -> Result<()
     Program::parse(context, &Arc::new(plain), &scope, result, oids::RECORD).map(drop)
 }
 
-/// An error in a function's text: where the text is not what the client sent, it is shown with the position.
+/// An error in a function's text: where the text is not the client's, it is shown with the position.
 pub(super) fn compile_error(e: DbError, name: &str, text: &str) -> DbError {
     // Without a position the parser has said where it was.
     let Some(position) = e.fields().position else { return e };

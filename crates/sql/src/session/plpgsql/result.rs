@@ -1,8 +1,7 @@
-//! Calls from outside, and what they give.
+//! Calls from outside, and their results.
 //!
 //! Frames of functions that have returned are kept for the statement's next call of the same function:
-//! 1. A spare frame runs again only in the surroundings that it was made in: the same catalog, user, search path, settings and
-//!    transaction.
+//! 1. A spare frame runs again only in the context it was made in: the same catalog, user, search path, settings and transaction.
 //! 2. Frames are dropped when their statement ends.
 
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use super::program::{Program, compile_error};
 use super::state::State;
 use super::trigger;
 
-/// What a function has returned so far.
+/// The rows a function has returned so far.
 pub(super) struct Returned {
     pub value: Option<Typed>,
     /// Of a set-returning function.
@@ -162,13 +161,13 @@ impl Iterator for Rows {
 }
 
 impl Frame<'_> {
-    /// Runs the function: what it gives.
+    /// Runs the function; returns its result.
     pub fn value(&mut self) -> Result<Datum> {
         self.run()?;
         self.result()
     }
 
-    /// What the function gives, after its end.
+    /// The function's result, after its end.
     fn result(&mut self) -> Result<Datum> {
         if let Some(value) = self.returned.value.take() {
             return self.to_result(value).map_err(|e| {
@@ -181,7 +180,7 @@ impl Frame<'_> {
                 let output = output.clone();
                 self.output_value(&output)
             }
-            // What PostgreSQL's void functions give is no NULL.
+            // The result of PostgreSQL's void functions is not NULL.
             (None, Returns::Void) => Ok(Datum::text("")),
             _ => {
                 let e = err!(S_R_E_FUNCTION_EXECUTED_NO_RETURN_STATEMENT, "control reached end of function without RETURN");
@@ -190,7 +189,7 @@ impl Frame<'_> {
         }
     }
 
-    /// What was returned, as a row of the trigger's table.
+    /// The returned value, as a row of the trigger's table.
     fn trigger_row(&self, call: &TriggerCall<'_>, value: Datum) -> Result<Datum> {
         let record = match value {
             _ if !call.trigger.has(ROW) => return Ok(Datum::Null),
@@ -325,7 +324,7 @@ fn wrong_count(message: &str, given: usize, expected: usize) -> DbError {
         .detail(format!("Number of returned columns ({given}) does not match expected column count ({expected})."))
 }
 
-/// Frames that are kept for a function: as deep as most recursions go.
+/// Frames kept per function: enough for most recursions.
 const SPARE_MAX: usize = 50;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Statements of SQL: those of the text, and those that EXECUTE makes.
+//! SQL statements: those of the text, and those that EXECUTE builds.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ struct IntoRule {
     is_static: bool,
 }
 
-/// What a statement has done.
+/// The result of a statement.
 struct Done {
     /// Rows that it gave or changed.
     rows: u64,
@@ -75,7 +75,7 @@ impl Frame<'_> {
         }
     }
 
-    /// A query whose rows are gone through.
+    /// Begins a query over whose rows a loop runs.
     pub fn begin_rows(&mut self, source: &RowSource) -> Result<Begun> {
         self.begin_source(source, Wanted::Any)
     }
@@ -161,7 +161,7 @@ impl Frame<'_> {
         self.text_of(&value).map(Arc::from)
     }
 
-    /// The parameters of USING. What is of no type yet is text.
+    /// The parameters of USING. A value without a type is text.
     pub fn using(&mut self, using: &[Expression]) -> Result<(Vec<Oid>, Arc<[Datum]>)> {
         let mut types = Vec::with_capacity(using.len());
         let mut values = Vec::with_capacity(using.len());
@@ -288,7 +288,7 @@ impl Frame<'_> {
         Ok(Done { rows: execution.rows_affected(), is_query: must_go_somewhere })
     }
 
-    /// The first row goes into the target.
+    /// Stores the first row in the target.
     fn store_rows(&mut self, mut rows: Box<dyn Source>, shape: &RowShape, into: &Into, rule: IntoRule) -> Result<Done> {
         let changes = rule.changes;
         let wanted = if into.strict || changes { 2 } else { 1 };
@@ -412,7 +412,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// CALL, whose output arguments go into the variables that stand for them, and DO.
+    /// CALL, whose output arguments are assigned to their variables, and DO.
     pub fn call(&mut self, call: &Expression) -> Result<()> {
         let mut statements = melba_parse::parse_as(&call.text, self.program.strings)?.statements;
         let Some(statement) = statements.pop() else { return Err(Frame::internal("CALL without a call")) };
@@ -456,7 +456,7 @@ impl Frame<'_> {
     }
 }
 
-/// What is wrong with how a statement is used is no error of the statement: its context does not show it.
+/// Misuse of a statement is no error of the statement: its context does not show it.
 pub(super) fn misuse(e: DbError) -> DbError {
     e.routine(MISUSE)
 }
@@ -484,7 +484,7 @@ pub(super) fn of_text(text: &str, e: DbError) -> DbError {
     }
 }
 
-/// The rows of what a cursor is opened for.
+/// The rows of the query for which a cursor is opened.
 fn rows_of(outcome: Outcome, positions: Arc<[Position]>) -> Result<RowsOf> {
     match outcome {
         Outcome::Rows { columns, source, tag, .. } => Ok((source, columns, tag, positions)),

@@ -1,4 +1,4 @@
-//! What the language keeps for a session.
+//! The state that the language keeps for a session.
 
 use super::super::context::SessionState;
 use super::program::ProgramCache;

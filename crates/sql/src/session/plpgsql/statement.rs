@@ -219,7 +219,7 @@ impl Frame<'_> {
         self.returned.push(value)
     }
 
-    /// Where a loop whose body ended so goes on: `None` for the next round.
+    /// Where a loop continues whose body ended with `flow`: `None` for the next round.
     pub fn after_round(flow: Flow, body: &Loop) -> Option<Flow> {
         let is_own = |label: &Option<Arc<str>>| label.is_none() || *label == body.label;
         match flow {

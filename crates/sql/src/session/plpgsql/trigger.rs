@@ -1,4 +1,4 @@
-//! The variables that trigger functions begin with.
+//! The variables with which trigger functions begin.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Values on their way into variables.
+//! Values that are assigned to variables.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::super::planning::analysis;
 use super::expression::Wanted;
 use super::frame::{Frame, Typed};
 
-/// What the columns of a query's rows are, for records made of them.
+/// The columns of a query's rows, for records made of them.
 pub(super) struct RowShape {
     pub columns: Vec<(Oid, i32)>,
     pub types: Arc<[Oid]>,
@@ -170,7 +170,7 @@ impl Frame<'_> {
                     let from = Typed { value: value.clone(), ty: *ty, typmod: *typmod };
                     self.cast(from, column.ty, column.typmod)?
                 }
-                // A field without a value is NULL, whatever its domain says.
+                // A field without a value is NULL, even if its domain forbids it.
                 _ => Datum::Null,
             });
         }
@@ -222,7 +222,7 @@ impl Frame<'_> {
         Ok((place, fields[place].1))
     }
 
-    /// A query's row goes into a target.
+    /// Assigns a query's row to a target.
     pub fn assign_row(&mut self, target: &Target, shape: &RowShape, batch: &Batch, row: usize) -> Result<()> {
         let values: Vec<Datum> = batch.columns.iter().take(shape.columns.len()).map(|c| c.get(row)).collect();
         match target {
@@ -247,7 +247,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Values go into a list of targets, one each; targets without one become NULL.
+    /// Assigns values to a list of targets, one each; targets without one become NULL.
     fn assign_fields(&mut self, target: &Target, columns: &[(Oid, i32)], values: &[Datum]) -> Result<()> {
         let one;
         let targets = match target {

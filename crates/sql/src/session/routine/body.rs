@@ -31,14 +31,14 @@ pub struct Body {
     pub statements: Vec<Arc<Statement>>,
     /// By statement.
     planned: Mutex<Vec<Option<Arc<PlannedStatement>>>>,
-    /// What types and names were looked up in.
+    /// The catalog in which types and names were looked up.
     catalog: Arc<Catalog>,
     path: Arc<[Oid]>,
 }
 
 pub(super) struct PlannedStatement {
     pub planned: Planned,
-    /// Of the last one: what its rows are.
+    /// Of the last one: the form of its rows.
     pub form: ResultForm,
 }
 

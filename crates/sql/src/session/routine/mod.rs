@@ -1,10 +1,10 @@
 //! Functions and procedures LANGUAGE sql that are not inlined: their statements run one after the other.
 //!
 //! Invariants:
-//! 1. The statements of a VOLATILE function or a procedure take views of their own; all others see what the calling statement
-//!    sees, and change nothing.
-//! 2. Whoever calls keeps its own view usable (`Evaluation::keep_view`).
-//! 3. Calls nest as far as the thread's stack surely goes, whatever lies between them; then 54001.
+//! 1. The statements of a VOLATILE function or a procedure take new views; all others use the calling statement's view, and
+//!    change nothing.
+//! 2. The caller keeps its view usable (`Evaluation::keep_view`).
+//! 3. Calls nest as deep as the thread's stack allows, whatever lies between them; then 54001.
 
 mod body;
 mod procedure;
@@ -129,8 +129,8 @@ impl StatementContext {
         context
     }
 
-    /// The surroundings in which what belongs to `owner` is computed for somebody else: the owner's privileges, and a search path
-    /// into which nobody can put anything.
+    /// The context in which expressions of `owner` are computed for another user: the owner's privileges, and a search path into
+    /// which no user can put objects.
     pub(super) fn maintaining(&self, owner: Oid) -> StatementContext {
         let user = User { restricted: true, ..self.user.acting_as(&self.catalog, owner) };
         let temporary = *self.session.temporary_namespace.lock();
@@ -138,7 +138,7 @@ impl StatementContext {
         StatementContext { user: Arc::new(user), path: Arc::new(path), ..self.clone() }
     }
 
-    /// Takes over what the session's settings say now.
+    /// Takes over the session's present settings.
     pub(super) fn look_at_settings(&mut self) {
         let temporary = *self.session.temporary_namespace.lock();
         let settings = self.session.settings.lock();
@@ -166,7 +166,7 @@ pub(super) fn run_do(context: &Arc<StatementContext>, s: &DoStmt, statement: &St
     language_named(context, &language)?.run_inline(context, &text, within, control)
 }
 
-/// Whether a function's statements see what the calling statement sees.
+/// Whether a function's statements use the calling statement's view.
 fn shares_view(function: &Function) -> bool {
     debug_assert_eq!(function.language, classes::SQL_LANGUAGE);
     function.volatility != b'v'

@@ -16,10 +16,10 @@ use super::super::values::value_of;
 use melba_analyze::{AnalyzedCall, CallPlace, RoutineScope, analyze_call};
 use melba_tree::FunctionCall;
 
-/// The types of CALL's parameters, and the columns of what it gives.
+/// The types of CALL's parameters, and the columns of its result.
 type CallShape = (Vec<Oid>, Option<Arc<[ResultColumn]>>);
 
-/// What is known of CALL before it runs: what it gives are the procedure's output arguments.
+/// The shape of CALL before it runs: its result has the procedure's output arguments.
 pub fn call_columns(context: &StatementContext, s: &CallStmt, parameters: &[Oid]) -> Result<CallShape> {
     let called = analyzed(context, s, CallPlace::Client(parameters))?;
     Ok((called.parameter_types, output(context, &called.call)?.map(|columns| columns.into())))
@@ -77,7 +77,7 @@ pub fn run_call(
     })
 }
 
-/// Runs a procedure: its output arguments as a row, and what they are; `None` when it has none.
+/// Runs a procedure: returns its output arguments as a row, and their columns; `None` when it has none.
 pub fn run_called(
     context: &Arc<StatementContext>,
     call: FunctionCall,

@@ -31,7 +31,7 @@ pub(super) struct Run {
     context: Arc<StatementContext>,
     tx: Arc<Tx>,
     parameters: Arc<[Datum]>,
-    /// What the calling statement sees.
+    /// The calling statement's view.
     view: ReadView,
     /// As of which version of the session's settings the context is.
     settings_version: u64,
@@ -157,7 +157,7 @@ impl Run {
         }
     }
 
-    /// The first row of the last statement, of which a SELECT goes no further.
+    /// The first row of the last statement; a SELECT runs no further.
     pub fn value(mut self) -> Result<Datum> {
         let Some(mut last) = self.run_to_last()? else { return Ok(Datum::Null) };
         let at = self.body.statements.len() - 1;
@@ -234,7 +234,7 @@ struct Rows {
 
 impl Rows {
     fn fill(&mut self) -> Result<bool> {
-        // What a row of a volatile function does happens when it is asked for.
+        // The effects of a volatile function's row happen when it is requested.
         let limit = if shares_view(&self.run.body.function) { BATCH_ROWS } else { 1 };
         let next = match &mut self.source {
             Source::Running(execution, _pin) => {

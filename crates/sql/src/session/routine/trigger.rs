@@ -1,4 +1,4 @@
-//! What runs when a trigger does: which are within each other, the rows that they have names for, and the trigger functions that are built in.
+//! Running triggers: their nesting, their named row sets, and the built-in trigger functions.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ pub struct Times {
     pub total: f64,
     pub min: f64,
     pub max: f64,
-    /// `min` and `max` are of so many.
+    /// `min` and `max` cover this many.
     pub since_reset: u64,
     squares: f64,
 }
@@ -76,7 +76,7 @@ impl Counts {
         }
     }
 
-    /// Of an execution that goes on.
+    /// Of an execution that continues.
     pub fn more(execution: u64, rows: u64) -> Counts {
         Counts { execution: Times { total: execution as f64, ..Times::default() }, rows, ..Counts::default() }
     }

@@ -1,8 +1,8 @@
-//! What a statement is, without its constants: a number (queryid), and the text that is shown.
+//! The identity of a statement without its constants: a number (queryid), and the text that is shown.
 //!
-//! The number of a query is a hash of its analyzed form as text (`melba_deparse::identifying_text`): all names are qualified in it, so that
-//! it says which tables are meant, and a constant is only its type. It is the same after a restart, and on every server of a version.
-//! Other statements are known by their words (`Statement::fingerprint`).
+//! The number of a query is a hash of its analyzed form as text (`melba_deparse::identifying_text`): all names are qualified in
+//! it, so that it says which tables are meant, and a constant is only its type. It is the same after a restart, and on every
+//! server of a version. Other statements are identified by their words (`Statement::fingerprint`).
 
 use melba_analyze::{Context, LiteralUse};
 use melba_parse::Statement;

@@ -14,15 +14,15 @@ use super::{Key, identity};
 
 /// A statement that is being counted.
 pub struct Measured {
-    /// As what it is counted.
+    /// The statement under which it is counted.
     pub prepared: Arc<Prepared>,
     began: Instant,
-    /// Of the session, by then; none when execution goes on that was counted before.
+    /// The session's total by then; none when an execution continues that was counted before.
     temporary_bytes: Option<u64>,
 }
 
 impl Measured {
-    /// Execution goes on.
+    /// Execution continues.
     pub fn resumed(prepared: &Arc<Prepared>) -> Measured {
         Measured { prepared: prepared.clone(), began: Instant::now(), temporary_bytes: None }
     }
@@ -38,7 +38,7 @@ impl Session {
         let node = &statement.filter(|_| tracking.is_on)?.node;
         let prepared = match node {
             _ if prepared.compiled.identity().is_some() => prepared.clone(),
-            // What is executed is counted as what was prepared.
+            // EXECUTE is counted as the prepared statement.
             NodeEnum::ExecuteStmt(s) => self.prepared.get(&s.name)?,
             NodeEnum::PrepareStmt(_) => return None,
             node if !is_query(node) && !tracking.utility => return None,
@@ -48,7 +48,7 @@ impl Session {
         Some(Measured { prepared, began: Instant::now(), temporary_bytes: Some(temporary_bytes) })
     }
 
-    /// It has given rows, and may go on.
+    /// It has returned rows, and may continue.
     #[inline]
     pub(in super::super) fn end_measure(&self, measured: Option<Measured>, rows: u64) {
         let Some(Measured { prepared, began, temporary_bytes }) = measured else { return };

@@ -1,7 +1,7 @@
-//! What statements have cost, by what they are (pg_stat_statements).
+//! The costs of statements, by identity (pg_stat_statements).
 //!
-//! 1. A session counts for itself; its counts are added to the server's when it ends, when somebody asks, or when it has counted
-//!    `LOCAL_MAX` different statements. So a statement costs no memory that others write.
+//! 1. A session counts for itself; its counts are added to the server's when it ends, when they are requested, or when it has
+//!    counted `LOCAL_MAX` different statements. So a statement writes no memory that other sessions write.
 //! 2. A statement is known to the server before a session counts it, with its text. At most pg_stat_statements.max are known: beyond
 //!    that the twentieth part that is used least is forgotten.
 //! 3. The server's lock is taken before a session's.
@@ -28,7 +28,7 @@ const USAGE_KEPT: f64 = 0.99;
 const FORGOTTEN_PERCENT: usize = 5;
 const FORGOTTEN_MIN: usize = 10;
 
-/// What is counted together.
+/// The key under which executions are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     pub user: Oid,
@@ -47,7 +47,7 @@ struct Known {
     /// Without constants.
     text: Arc<str>,
     counts: Counts,
-    /// What decides who is forgotten.
+    /// Decides which statements are forgotten.
     usage: f64,
     /// Microseconds since 2000-01-01.
     since: i64,
@@ -71,7 +71,7 @@ pub(super) struct StatementCounts {
 }
 
 impl Shared {
-    /// Adds what the sessions have counted.
+    /// Adds the sessions' counts.
     fn gather(&mut self) {
         let sessions = std::mem::take(&mut self.sessions);
         for session in sessions.iter().filter_map(Weak::upgrade) {
@@ -143,8 +143,8 @@ impl StatementCounts {
         session.by_key.lock().entry(key).or_default().add(counts);
     }
 
-    /// Forgets the statements that are meant; all of them when everything is meant. `minmax_only`: they keep their counts but for the
-    /// least and greatest times.
+    /// Forgets the statements that `is_meant` selects; all when `is_all`. `minmax_only`: they keep their counts except the least
+    /// and greatest times.
     pub fn reset(&self, is_meant: impl Fn(&Key) -> bool, is_all: bool, minmax_only: bool, now: i64) {
         let mut shared = self.shared.lock();
         shared.gather();

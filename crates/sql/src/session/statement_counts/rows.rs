@@ -14,7 +14,7 @@ const COLUMNS: usize = 52;
 const TEMPORARY_BLOCK_BYTES: u64 = 8192;
 
 impl StatementContext {
-    /// pg_stat_statements(showtext). What nobody counts is 0: blocks, their times, the log, JIT, workers.
+    /// pg_stat_statements(showtext). Figures that are not counted are 0: blocks, their times, the log, JIT, workers.
     pub(in super::super) fn statement_rows(&self, show_text: bool) -> Vec<Vec<Datum>> {
         let mut shared = self.session.instance.statements.shared.lock();
         shared.gather();

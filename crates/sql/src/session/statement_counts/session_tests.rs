@@ -1,4 +1,4 @@
-//! What sessions show of their statements.
+//! Statement statistics of whole sessions.
 
 use super::super::tests::Harness;
 

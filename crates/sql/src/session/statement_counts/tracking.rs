@@ -1,4 +1,4 @@
-//! What the settings say of counting statements.
+//! The settings for counting statements.
 
 use melba_settings::Settings;
 
