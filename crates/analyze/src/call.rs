@@ -15,7 +15,7 @@ use super::scope::ExprKind;
 use super::{Analyzer, nodes};
 use melba_tree::*;
 
-/// What was written around a function's arguments.
+/// The syntax around a function's arguments.
 pub struct CallSyntax<'p> {
     pub node: &'p pb::FuncCall,
     pub filter: Option<Expr>,
@@ -161,7 +161,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
     }
 
-    /// What does not go with a call that is no aggregate.
+    /// The syntax that is not allowed in a call of a function that is no aggregate.
     fn decoration_error(&self, syntax: &CallSyntax<'p>) -> Option<&'static str> {
         let n = syntax.node;
         if n.agg_star {

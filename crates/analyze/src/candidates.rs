@@ -1,4 +1,4 @@
-//! Overload resolution: which of the functions or operators with a name fits the arguments best.
+//! Overload resolution: finds the function or operator of a name that fits the arguments best.
 //!
 //! The algorithm is the one the PostgreSQL manual describes in "Type Conversion" (chapters 10.2 and 10.3).
 
@@ -32,7 +32,7 @@ impl Context<'_> {
             return candidates.pop();
         }
 
-        // Most arguments that need no cast or go to the preferred type of their category.
+        // Most arguments that need no cast or match the preferred type of their category.
         let categories: Vec<u8> = base.iter().map(|t| self.category(*t).0).collect();
         let preferred = |c: &C| {
             let slots = c.args().iter().zip(&base).zip(&categories);

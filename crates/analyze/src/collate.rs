@@ -3,7 +3,8 @@
 //! The rules are those of the PostgreSQL manual, chapter 23.2 "Collation Support": explicit beats implicit, two different
 //! implicit ones conflict unless one is the default.
 //!
-//! The orders of ICU are not known here: what would order by them is refused. Their equality is that of bytes, as they are deterministic.
+//! ICU's orders are not known here: an operation that would order by them is refused. Their equality is that of bytes, because
+//! they are deterministic.
 
 use melba_types::{DbError, Oid, Result, err};
 
@@ -60,9 +61,9 @@ fn refuse_order(cx: &Context<'_>, collation: Oid, location: i32) -> Result<()> {
     }
 }
 
-/// The same for what an expression does with its inputs.
+/// The same for the operation of an expression on its inputs.
 fn refuse_unknown_order(cx: &Context<'_>, e: &Expr, input: Oid) -> Result<()> {
-    // min, max and their kin.
+    // min, max and similar ones.
     let is_extreme = |function: Oid| {
         let aggregate = cx.catalog.function(function).and_then(|f| f.aggregate.as_ref());
         aggregate.is_some_and(|a| a.sort_operator.is_valid())
@@ -180,7 +181,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
             derive(cx, arg)?;
             return Ok(State { collation: *collation, strength: Strength::Explicit, location: arg.location() });
         }
-        // That of its type, whatever its inputs have.
+        // That of its type, whatever collation its inputs have.
         Expr::FieldSelect { .. } | Expr::Json(_) => return assign_children(cx, e).map(|()| own(e)),
         Expr::Row(row) => {
             assign_list(cx, &mut row.fields)?;
@@ -260,7 +261,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
     finish(cx, e, state)
 }
 
-/// What the arguments of an aggregate give; its other parts are derived apart.
+/// The collation of an aggregate's arguments; its other parts are derived separately.
 fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<State> {
     if let Some(filter) = &mut a.filter {
         assign(cx, filter)?;
@@ -277,7 +278,7 @@ fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<State> {
     Ok(state)
 }
 
-/// Stores what the children give as the node's input collation, and the node's own.
+/// Stores the children's collation as the node's input collation, and the node's own.
 ///
 /// # Errors
 /// 0A000 for an order that is not known.

@@ -414,7 +414,7 @@ pub fn note_selected(entry: &mut RangeEntry, column: i16) {
     }
 }
 
-/// The same of a column of a join: what it stands for is read.
+/// The same for a column of a join: its expression is read.
 fn note_selected_through(table: &mut [RangeEntry], entry: usize, column: i16) {
     note_selected(&mut table[entry], column);
     let RangeKind::Join { merged, .. } = &table[entry].kind else { return };

@@ -1,4 +1,4 @@
-//! What analysis knows of the session: the catalog, the search path, input functions.
+//! The session as analysis sees it: the catalog, the search path, input functions.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use melba_types::{Datum, DbError, Oid, Result, err};
 pub struct Context<'a> {
     pub catalog: &'a Catalog,
     pub session: &'a dyn Session,
-    /// Namespaces in which names are looked up, in order; the temporary schema and pg_catalog stand in their implied
-    /// places.
+    /// Namespaces in which names are looked up, in order; the temporary schema and pg_catalog are in their implied places.
     pub search_path: &'a [Oid],
     /// The session's temporary schema, or 0.
     pub temp_namespace: Oid,

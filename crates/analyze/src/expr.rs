@@ -1,4 +1,4 @@
-//! Expressions: one function a kind of parse node.
+//! Expressions: one function per kind of parse node.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ pub struct Expected<'n> {
     pub column: &'n str,
 }
 
-/// Names in stored text are qualified, but for pg_catalog's.
+/// Names in stored text are qualified, except those of pg_catalog.
 const STORED_PATH: [Oid; 1] = [classes::PG_CATALOG];
 
 impl<'a> Context<'a> {
@@ -42,8 +42,8 @@ impl<'a> Context<'a> {
 
 /// Analyzes an expression that DDL or COPY writes, over the columns of `relation` (entry 0).
 ///
-/// The kind decides what may stand in it and what its value must be: conditions are made boolean, defaults and
-/// generation expressions are brought to the expected type.
+/// The kind decides its allowed content and its value's type: conditions are made boolean, defaults and generation expressions
+/// are coerced to the expected type.
 pub fn analyze_expression(
     cx: &Context<'_>,
     node: &pb::Node,
@@ -187,7 +187,7 @@ impl Analyzer<'_, '_> {
         self.level_mut().namespace.push(item);
     }
 
-    /// Makes the value what its place wants.
+    /// Coerces the value to the type that its place needs.
     fn fit(&mut self, e: Expr, kind: ExprKind, expected: Option<Expected<'_>>) -> Result<Expr> {
         match kind {
             ExprKind::CheckConstraint => return self.coerce_to_boolean(e, "CHECK"),
@@ -229,9 +229,9 @@ impl Analyzer<'_, '_> {
     }
 }
 
-/// What the finished expression must not contain.
+/// Refuses content that the finished expression must not have.
 fn check_kind(cx: &Context<'_>, e: &Expr, relation: Option<&Arc<Relation>>, kind: ExprKind) -> Result<()> {
-    // What counts is what functions LANGUAGE sql do, where that can be seen.
+    // Functions LANGUAGE sql count by their content, where that is visible.
     let immutable = |message: &str| {
         let mut inlined = e.clone();
         super::inline::inline_in_expression(cx, &mut inlined)?;

@@ -14,7 +14,7 @@ use super::sublink::scalar_sublink;
 use super::{Analyzer, nodes};
 use melba_tree::*;
 
-/// What a FROM item adds: its place in the join tree, its own item, and everything it makes visible.
+/// The result of a FROM item: its place in the join tree, its range item, and the columns it makes visible.
 pub struct FromResult {
     pub item: FromItem,
     pub own: NsItem,
@@ -86,7 +86,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(NsItem::new(entry, name))
     }
 
-    /// The relation a name means; 42P01 with CTE hints, 42809 for what cannot be read.
+    /// The relation of a name; 42P01 with CTE hints, 42809 for a relation that cannot be read.
     pub fn open_relation(&self, n: &pb::RangeVar) -> Result<Arc<Relation>> {
         let schema = (!n.schemaname.is_empty()).then_some(n.schemaname.as_str());
         if !n.catalogname.is_empty() {

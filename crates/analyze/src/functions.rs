@@ -32,7 +32,7 @@ impl Candidate for FunctionCandidate<'_> {
     }
 }
 
-/// What a name with arguments turned out to be.
+/// The meaning of a name with arguments.
 pub enum Resolved<'a> {
     Function(FunctionCandidate<'a>),
     /// A cast written as a call, `text(x)`.
@@ -242,7 +242,7 @@ fn add_candidate<'a>(all: &mut Vec<FunctionCandidate<'a>>, new: FunctionCandidat
         return;
     };
     if old.path_position != new.path_position {
-        // The search goes from the front of the path.
+        // The search starts at the front of the path.
         return;
     }
     match (old.variadic > 0, new.variadic > 0) {

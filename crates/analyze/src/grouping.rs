@@ -1,4 +1,4 @@
-//! The rule that what is not grouped must be aggregated.
+//! The rule that columns which are not grouped must be aggregated.
 
 use melba_catalog::ConstraintKind;
 use melba_types::{Result, err};
@@ -57,7 +57,7 @@ impl Analyzer<'_, '_> {
         Ok(())
     }
 
-    /// Vars of join entries replaced by what they stand for.
+    /// Vars of join entries replaced by their expressions.
     fn flatten_join(&self, e: &Expr) -> Expr {
         let table = &self.level().range_table;
         if !table.iter().any(|e| matches!(e.kind, RangeKind::Join { .. })) {

@@ -1,5 +1,5 @@
-//! Calls of functions LANGUAGE sql replaced by what they compute: a body that is one expression in place of the call, a body
-//! that is one SELECT as a subquery in FROM. PostgreSQL's rules decide where that changes nothing but speed.
+//! Inlines calls of functions LANGUAGE sql: a body of one expression replaces the call, a body of one SELECT becomes a subquery
+//! in FROM. PostgreSQL's rules decide where that changes only speed.
 
 use melba_catalog::{Function, FunctionKind, classes};
 use melba_types::{DbError, Oid, Result, oids};
@@ -11,10 +11,10 @@ use super::routine_scope::RoutineScope;
 use super::volatility::is_mutable;
 use melba_tree::*;
 
-/// What an argument that a body mentions more than once may cost, in function calls.
+/// The largest cost, in function calls, of an argument that a body uses more than once.
 const REPEATED_COST_MAX: f32 = 10.0;
 
-/// Inlines what can be in a query and the queries in it; whether anything was.
+/// Inlines calls in a query and its subqueries where possible; whether any was.
 ///
 /// # Errors
 /// Those of a body that cannot be analyzed.
@@ -31,7 +31,7 @@ pub fn inline_in_expression(cx: &Context<'_>, e: &mut Expr) -> Result<()> {
 
 struct Inliner<'a> {
     cx: &'a Context<'a>,
-    /// Functions whose bodies are being looked at: these are not inlined again.
+    /// Functions whose bodies are being inlined: these are not inlined again.
     active: Vec<Oid>,
     changed: bool,
 }
@@ -95,7 +95,7 @@ impl Inliner<'_> {
         plain.then_some(f)
     }
 
-    /// The body's only statement, analyzed and fitted to what the function returns.
+    /// The body's only statement, analyzed and coerced to the function's result.
     fn body(&self, f: &Function, call: &FunctionCall, columns: Option<Vec<OutputColumn>>) -> Result<Option<(Query, ResultForm)>> {
         let statements = routine_statements(f, self.cx.session)?;
         let [statement] = &statements[..] else { return Ok(None) };
@@ -116,7 +116,7 @@ impl Inliner<'_> {
         e.in_query(source).within(format!("SQL function \"{}\" during inlining", f.name))
     }
 
-    /// What a call of a function of one value computes.
+    /// The expression of a call of a function with one value.
     fn value(&self, call: &FunctionCall) -> Result<Option<Expr>> {
         let Some(f) = self.candidate(call) else { return Ok(None) };
         if f.returns_set || matches!(f.return_type, oids::RECORD | oids::VOID) {

@@ -1,4 +1,4 @@
-//! INSERT, and what assigning to columns means.
+//! INSERT, and assignment to columns.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::values::column_var;
 use super::{Analyzer, nodes};
 use melba_tree::*;
 
-/// A column being assigned: its place and what is written after its name.
+/// A column being assigned: its place and the text after its name.
 pub struct Assigned<'p> {
     /// Index into the relation's columns.
     pub index: usize,
@@ -147,7 +147,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
     }
 
-    /// Opens the target relation of a command and adds its range entry. `first`: what MERGE does first, else the command.
+    /// Opens the target relation of a command and adds its range entry. `first`: MERGE's first command, else the command.
     pub fn target_relation(&mut self, name: &'p pb::RangeVar, command: Command, first: Command) -> Result<Arc<Relation>> {
         if name.schemaname.is_empty() && self.levels.iter().any(|l| l.ctes.iter().any(|c| *c.name == *name.relname)) {
             let shown = &name.relname;
@@ -191,7 +191,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(relation)
     }
 
-    /// Makes a view the target whose triggers do what is asked for. Of what is there, they are shown the view's rows.
+    /// Makes a view with INSTEAD OF triggers the target. As existing rows, they see the view's rows.
     fn triggered_view(&mut self, view: &Arc<Relation>, name: &'p pb::RangeVar, command: Command) -> Result<()> {
         let entry = self.relation_entry(view, name)?;
         let range = &mut self.level_mut().range_table[entry];
@@ -226,7 +226,7 @@ impl<'p> Analyzer<'_, 'p> {
                 let index = self.view_column(&name, -1)?.unwrap_or(0);
                 Ok(Assigned { index, name: "", indirection: &[], location: -1 })
             };
-            // What gets no value may be no column of the table.
+            // A column without a value need not be a column of the table.
             let columns = names.into_iter().enumerate().filter(|(at, name)| *at < width || self.is_assignable(name));
             return columns.map(|(_, name)| name).collect::<Vec<_>>().into_iter().map(column).collect();
         }
@@ -281,7 +281,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn check_row_width(&self, row: &[Expr], columns: &[Assigned<'p>], s: &pb::InsertStmt, list: &[pb::Node]) -> Result<()> {
         if row.len() > columns.len() {
-            // DEFAULT has no place of its own in the expression.
+            // DEFAULT has no position in the expression.
             let written = if list.len() == row.len() { nodes::location(&list[columns.len()]) } else { -1 };
             let location = if written >= 0 { written } else { row[columns.len()].location() };
             return Err(err!(SYNTAX_ERROR, "INSERT has more expressions than target columns").at(location));
@@ -444,7 +444,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(column_var(entry, index, &range.columns[index]))
     }
 
-    /// What messages call a field that is assigned into: PL/pgSQL's name the variable, whose field is a variable to it.
+    /// The name that messages use for an assigned field: PL/pgSQL's name the variable, because it treats a field as a variable.
     fn name_of_part<'n>(&self, name: &'n str, field: &'n str, rest: &[pb::Node]) -> &'n str {
         let is_field = matches!(rest.first(), Some(pb::Node { node: Some(NodeEnum::String(_)) }));
         if self.assigns_through_text && is_field { name } else { field }
@@ -512,7 +512,7 @@ impl<'p> Analyzer<'_, 'p> {
             err!(UNDEFINED_COLUMN, "{to} because there is no such column in data type {ty}").at(location)
         })?;
         let c = relation.columns[index].clone();
-        // A domain over a row is checked once the fields are what they are to be.
+        // A domain over a row is checked once all fields have their values.
         let (base, base_typmod) = self.cx.catalog.base_type_and_typmod(ty, typmod);
         let container = undecided(container, ty, base, base_typmod);
         let number = index as i16 + 1;
@@ -540,7 +540,7 @@ impl<'p> Analyzer<'_, 'p> {
         self.as_domain(store, ty, typmod, location)
     }
 
-    /// What was put together as the base type of a domain becomes a value of the domain.
+    /// A value built as the base type of a domain becomes a value of the domain.
     fn as_domain(&mut self, value: Expr, ty: Oid, typmod: i32, location: i32) -> Result<Expr> {
         if value.ty() == ty {
             return Ok(value);
@@ -588,7 +588,7 @@ impl<'p> Analyzer<'_, 'p> {
         self.as_domain(Expr::Subscript(subscript), ty, typmod, location)
     }
 
-    /// 428C9 for what only DEFAULT may be assigned to.
+    /// 428C9 for a column to which only DEFAULT may be assigned.
     pub fn check_assignable(&self, relation: &Relation, index: usize, is_default: bool, overriding: Overriding) -> Result<()> {
         let c = &relation.columns[index];
         let name = &c.name;

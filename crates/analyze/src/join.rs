@@ -259,7 +259,7 @@ fn plain_var(c: &NsColumn) -> Expr {
     })
 }
 
-/// The columns of a join with a name of its own: they go by it, also in a view's text.
+/// The columns of a join with an alias: they are qualified by it, also in a view's text.
 fn own_columns(entry: usize, expressions: &[Expr]) -> Vec<NsColumn> {
     expressions.iter().enumerate().map(|(i, e)| ns_column(entry, i as i16 + 1, e)).collect()
 }

@@ -9,7 +9,7 @@ use super::coerce::How;
 use super::{Analyzer, CoercionContext};
 use melba_tree::*;
 
-/// What a value with an optional FORMAT is wanted for.
+/// The purpose of a value with an optional FORMAT.
 #[derive(Clone, Copy)]
 pub struct Wanted {
     /// The format of a value without one.
@@ -103,7 +103,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(Expr::JsonValue(Box::new(JsonValue { arg: e, formatting, format })))
     }
 
-    /// A cast, or what to_json and to_jsonb make of a value that there is no cast of.
+    /// A cast, or the result of to_json and to_jsonb for a value without a cast.
     fn to_json_type(&mut self, e: Expr, target: Oid, only_cast: bool, location: i32) -> Result<Expr> {
         let from = e.ty();
         let how = How { context: CoercionContext::Explicit, form: CoercionForm::ExplicitCast, location };

@@ -12,7 +12,7 @@ use super::sublink::scalar_sublink;
 use super::values::column_var;
 use melba_tree::*;
 
-/// An aggregate's call before FILTER, ORDER BY and OVER are looked at.
+/// An aggregate's call before FILTER, ORDER BY and OVER are analyzed.
 struct JsonAggregate<'p> {
     kind: JsonConstructorKind,
     name: String,

@@ -1,4 +1,4 @@
-//! JSON_EXISTS, JSON_QUERY, JSON_VALUE, and what they do ON EMPTY and ON ERROR.
+//! JSON_EXISTS, JSON_QUERY, JSON_VALUE, and their ON EMPTY and ON ERROR.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use super::range_columns::apply_aliases;
 use super::scope::{ExprKind, NsItem};
 use melba_tree::*;
 
-/// What the columns of one JSON_TABLE share.
+/// State that the columns of one JSON_TABLE share.
 struct Columns<'p> {
     passing: &'p [pb::Node],
     /// Names of columns and paths: each stands for one thing.

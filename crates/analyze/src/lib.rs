@@ -129,9 +129,9 @@ pub fn analyze(cx: &Context<'_>, node: &NodeEnum, params: Option<&[Oid]>) -> Res
 /// of literals only. `None` when that is not certain: some literal is no ordinary constant of an expression (a position in
 /// ORDER BY, a type modifier, ...), or its type follows from its value.
 ///
-/// That is safe because a parameter is never more to analysis than a constant of the same type is: what depends on a
-/// constant's value fails with parameters. Where a clause looks for an expression of its in the select list, and goes on
-/// without it when there is none, literals in it are refused.
+/// That is safe because analysis never treats a parameter as more than a constant of the same type: an analysis that depends on a
+/// constant's value fails with parameters. A clause that searches its expression in the select list, and continues without it
+/// when there is none, refuses literals in it.
 pub fn analyze_with_literals(cx: &Context<'_>, node: &NodeEnum, literals: &[Literal]) -> Option<(Analyzed, Vec<LiteralUse>)> {
     let mut analyzer = Analyzer::new(cx, Params::inferred(&literal::types(literals)));
     analyzer.literals = Literals::new(literals);
@@ -151,7 +151,7 @@ pub(crate) struct Analyzer<'a, 'p> {
     routine: Option<&'a RoutineScope>,
     /// Of the procedural function that the statement stands in.
     variables: Option<&'a dyn Variables>,
-    /// What is assigned to a part of a variable becomes its type through its text, where there is no cast.
+    /// A value assigned to a part of a variable is converted through its text, where there is no cast.
     assigns_through_text: bool,
 }
 
@@ -213,7 +213,7 @@ impl<'a, 'p> Analyzer<'a, 'p> {
         Ok(query)
     }
 
-    /// Moves what the level collected into the query.
+    /// Moves the level's collected data into the query.
     fn take_level(&mut self, query: &mut Query) {
         let level = self.level_mut();
         query.range_table = std::mem::take(&mut level.range_table);

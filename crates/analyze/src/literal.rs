@@ -14,7 +14,7 @@ pub enum LiteralUse {
     Negated,
 }
 
-/// The literals of the statement under analysis, and what was made of them; empty for ordinary analysis.
+/// The literals of the statement under analysis, and their expressions; empty for ordinary analysis.
 #[derive(Default)]
 pub(super) struct Literals<'a> {
     all: &'a [Literal],

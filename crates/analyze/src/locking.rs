@@ -1,4 +1,4 @@
-//! FOR UPDATE, FOR SHARE and their kin.
+//! FOR UPDATE, FOR SHARE and similar clauses.
 
 use melba_types::{Result, err};
 use pg_query::NodeEnum;

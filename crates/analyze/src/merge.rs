@@ -93,7 +93,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 }
 
-/// What MERGE does by its first WHEN that does something.
+/// MERGE's command by its first WHEN with an action.
 fn first_command(clauses: &[pb::Node]) -> Command {
     let command = |node: &pb::Node| match &node.node {
         Some(NodeEnum::MergeWhenClause(clause)) => command_of(clause),
@@ -102,7 +102,7 @@ fn first_command(clauses: &[pb::Node]) -> Command {
     clauses.iter().find_map(command).unwrap_or(Command::Update)
 }
 
-/// What a WHEN does, but for DO NOTHING.
+/// The command of a WHEN, except DO NOTHING.
 fn command_of(clause: &pb::MergeWhenClause) -> Option<Command> {
     match pb::CmdType::try_from(clause.command_type) {
         Ok(pb::CmdType::CmdInsert) => Some(Command::Insert),

@@ -1,4 +1,4 @@
-//! 42703 and 42P01: names that mean nothing here, and what the user may have meant.
+//! 42703 and 42P01: unknown names, and suggestions of the intended ones.
 
 use melba_types::{DbError, err};
 
@@ -8,7 +8,7 @@ use melba_tree::*;
 
 const DISTANCE_MAX: usize = 3;
 
-/// What a search for similar columns found.
+/// The result of a search for similar columns.
 #[derive(Default)]
 struct Similar {
     exact: Vec<(String, usize)>,
@@ -22,7 +22,7 @@ fn is_view(entry: &RangeEntry) -> bool {
     matches!(entry.kind, RangeKind::Join { .. }) && !entry.in_from
 }
 
-/// The table of such a view, whose names nobody knows.
+/// The table of such a view, whose names are not visible.
 fn is_below_view(table: &[RangeEntry], entry: usize) -> bool {
     table.get(entry + 1).is_some_and(is_view)
 }

@@ -1,4 +1,4 @@
-//! INSERT ... ON CONFLICT: what it names, and the update. Which indexes arbitrate is found when the statement is planned.
+//! INSERT ... ON CONFLICT: its inference clause, and the update. Planning finds the arbiter indexes.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl<'p> Analyzer<'_, 'p> {
                 .hint("For example, ON CONFLICT (column_name).")
                 .at(clause.location));
         }
-        // A row that the view does not show must not be changed through it, and what is proposed may meet one.
+        // A row that the view does not show must not be changed through it, and the proposed row may conflict with one.
         if update && self.level().view_target.as_ref().is_some_and(|target| target.layers.iter().any(|l| l.filter.is_some())) {
             return Err(DbError::unsupported("ON CONFLICT DO UPDATE on a view with WHERE").at(clause.location));
         }

@@ -360,7 +360,7 @@ impl<'p> Analyzer<'_, 'p> {
         })
     }
 
-    /// What the operators mean in some B-tree family common to all of them.
+    /// The meaning of the operators in some B-tree family that all of them share.
     fn row_comparison_kind(&self, name: OperatorName<'_>, calls: &[OperatorCall], location: i32) -> Result<Comparison> {
         let strategies = |operator: Oid| -> Vec<i16> {
             let members = self.cx.catalog.access_methods().members(operator);

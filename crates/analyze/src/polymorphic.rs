@@ -1,4 +1,4 @@
-//! Polymorphic functions: what anyelement, anyarray, anycompatible and their kin stand for in a call.
+//! Polymorphic functions: the actual types of anyelement, anyarray, anycompatible and similar ones in a call.
 
 use melba_catalog::TypeKind;
 use melba_types::{DbError, Oid, Result, err, oids};
@@ -25,7 +25,7 @@ fn is_family2(ty: Oid) -> bool {
     )
 }
 
-/// What the types of one family stand for.
+/// The actual types of one family.
 #[derive(Clone, Copy, Default)]
 struct Bound {
     element: Oid,
@@ -178,7 +178,7 @@ impl Context<'_> {
         if ty.type_kind == TypeKind::Range { ty.range.as_ref().map(|r| r.subtype) } else { None }
     }
 
-    /// anyelement and its kin.
+    /// anyelement and its family.
     fn bind_elements(&self, actual: &[Oid], declared: &[Oid]) -> Result<Bound> {
         let mut bound = Bound::default();
         for (&declared, &actual) in declared.iter().zip(actual) {
@@ -240,7 +240,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// anycompatible and its kin: the common type of all of them.
+    /// anycompatible and its family: the common type of all of them.
     fn bind_compatible(&self, actual: &[Oid], declared: &[Oid]) -> Result<Bound> {
         let mut bound = Bound::default();
         let mut types = Vec::new();

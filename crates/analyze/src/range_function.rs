@@ -52,7 +52,7 @@ impl<'p> Analyzer<'_, 'p> {
         let ty = f.expr.ty();
         !f.column_definitions && ty != oids::RECORD && !self.cx.is_complex(ty) && {
             match &f.expr {
-                // A single OUT argument has a name of its own.
+                // A single OUT argument has a name.
                 Expr::Function(call) => self.out_name(call).is_none(),
                 _ => true,
             }

@@ -1,9 +1,9 @@
-//! What a value of type record was made of, as PostgreSQL's expandRecordVariable finds it.
+//! The origin of a value of type record, as PostgreSQL's expandRecordVariable finds it.
 
 use melba_tree::{Cte, Expr, OutputColumn, Query, RangeEntry, RangeKind};
 use melba_types::oids;
 
-/// What references within one query level refer to.
+/// The range table and CTEs to which references within one query level refer.
 #[derive(Clone, Copy)]
 pub struct Names<'q> {
     pub entries: &'q [RangeEntry],
@@ -24,8 +24,8 @@ impl<'q> Names<'q> {
     }
 }
 
-/// Follows references through sub-queries, joins and CTEs, from the last of `scopes`, the innermost; `None` when one leads to
-/// what cannot be looked into.
+/// Follows references through sub-queries, joins and CTEs, from the last of `scopes`, the innermost; `None` when one leads to an
+/// expression that cannot be followed.
 pub fn origin<'q>(mut scopes: Vec<Names<'q>>, mut value: &'q Expr) -> Option<Origin> {
     loop {
         let Expr::Var(v) = value else { return Some(Origin::Expr(value.clone())) };

@@ -1,5 +1,5 @@
-//! Bodies of functions and procedures LANGUAGE sql: what their arguments are called in it, and whether the last statement
-//! gives what the function is declared to return.
+//! Bodies of functions and procedures LANGUAGE sql: the names of their arguments in it, and whether the last statement returns
+//! the declared result.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use melba_tree::*;
 /// The fields of a row value, each with its name.
 type NamedFields = Vec<(Expr, Arc<str>)>;
 
-/// What a function gives in one call.
+/// A function's result in one call.
 #[derive(Clone, Debug)]
 pub struct RoutineResult {
     pub ty: Oid,
@@ -66,8 +66,8 @@ pub fn analyze_in_routine(cx: &Context<'_>, node: &NodeEnum, scope: &RoutineScop
 }
 
 impl Context<'_> {
-    /// What a function gives when it is called with arguments of these types. `given` is the type of the call, or 0 to find it
-    /// out; `columns` come from a column definition list.
+    /// A function's result with arguments of these types. `given` is the type of the call, or 0 to determine it; `columns` come
+    /// from a column definition list.
     pub fn routine_result(
         &self,
         function: &Function,
@@ -121,7 +121,7 @@ impl Context<'_> {
         err!(INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return {name}").detail(detail)
     }
 
-    /// Makes the last query of a body give what its function returns.
+    /// Coerces the last query of a body to its function's result.
     pub fn fit_routine_result(&self, query: &mut Query, result: &RoutineResult) -> Result<ResultForm> {
         if result.ty == oids::VOID {
             return Ok(ResultForm::Void);
@@ -171,7 +171,7 @@ impl Context<'_> {
         if old.ty() == ty && (typmod < 0 || old.typmod() == typmod) {
             return Ok(true);
         }
-        // What others of the query refer to, they must find as it was.
+        // Expressions to which other parts of the query refer must stay unchanged.
         let is_referred_to = target.reference != 0 || !matches!(query.distinct, Distinct::None) || query.set_operation.is_some();
         let wrap = query.command == Command::Select && is_referred_to;
         let source = if wrap { column_of_subquery(target, column) } else { old.clone() };
@@ -230,7 +230,7 @@ fn wrap_query(query: &mut Query) {
 }
 
 impl Analyzer<'_, '_> {
-    /// What a name that no column has means in a function's body: `argument`, `argument.field`, `function.argument` or
+    /// The meaning, in a function's body, of a name that no column has: `argument`, `argument.field`, `function.argument` or
     /// `function.argument.field`.
     pub fn routine_reference(&mut self, names: &[&str], location: i32) -> Result<Option<Expr>> {
         let Some(scope) = self.routine else { return Ok(None) };
@@ -309,7 +309,7 @@ pub fn analyze_call(cx: &Context<'_>, node: &pb::FuncCall, place: CallPlace<'_>)
     Ok(AnalyzedCall { call: *call, parameter_types: analyzer.params.known(), outputs })
 }
 
-/// The parameter that an argument is, whatever it is converted to.
+/// The parameter of an argument, through any conversion.
 fn parameter_number(arg: &Expr) -> Option<usize> {
     match arg {
         Expr::Param(p) => Some(p.number),
@@ -320,7 +320,7 @@ fn parameter_number(arg: &Expr) -> Option<usize> {
 }
 
 /// # Errors
-/// 0A000 for what no function may do.
+/// 0A000 for statements that are not allowed in a function.
 pub fn check_routine_statement(node: &NodeEnum) -> Result<()> {
     match node {
         NodeEnum::CopyStmt(s) if s.filename.is_empty() => {
@@ -382,7 +382,7 @@ pub fn analyze_part_assignment(
 /// How a value of one type becomes a variable's of another: by assignment, or else through its text.
 pub fn coerce_for_variable(cx: &Context<'_>, e: Expr, ty: Oid, typmod: i32) -> Result<Expr> {
     let mut analyzer = Analyzer::new(cx, Params::none());
-    // Of what is of no type yet, and of rows of no named one, only the text says what they are.
+    // Only the text gives the type of values without a type, and of rows without a named one.
     let has_type = !matches!(e, Expr::Param(_) | Expr::Var(_)) || !matches!(e.ty(), oids::UNKNOWN | oids::RECORD);
     if has_type && let Some(coerced) = analyzer.coerce_to_target(e.clone(), ty, typmod, How::assignment())? {
         return Ok(coerced);
@@ -398,7 +398,7 @@ impl Analyzer<'_, '_> {
         Ok(coerced.unwrap_or(through))
     }
 
-    /// What is assigned to a part of a column or variable.
+    /// A value assigned to a part of a column or variable.
     pub fn coerce_assigned(&mut self, value: Expr, ty: Oid, typmod: i32) -> Result<Option<Expr>> {
         let coerced = self.coerce_to_target(value.clone(), ty, typmod, How::assignment())?;
         match coerced {
@@ -430,7 +430,7 @@ impl Analyzer<'_, '_> {
         Ok(fields.map(|fields| fields.into_iter().map(|(v, name)| (parameter(v, location), name)).collect()))
     }
 
-    /// Whether a variable is preferred to what a column may be called.
+    /// Whether a variable is preferred to a column of the same name.
     pub fn prefers_variables(&self) -> bool {
         self.variables.is_some_and(|v| v.conflict() == NameConflict::Variable)
     }

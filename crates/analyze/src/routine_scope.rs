@@ -1,4 +1,4 @@
-//! What the statements of a function's body see of the function: its name and its arguments.
+//! A function as the statements of its body see it: its name and its arguments.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use melba_types::Oid;
 
 use super::polymorphic::is_polymorphic;
 
-/// What the statements of a body see of their function.
+/// A function as the statements of its body see it.
 #[derive(Clone, Debug, Default)]
 pub struct RoutineScope {
     pub name: Arc<str>,
-    /// Of the input arguments, with what polymorphic ones stand for.
+    /// Of the input arguments, with the actual types of polymorphic ones.
     pub arg_types: Vec<Oid>,
     /// Of the input arguments; empty for those without a name.
     pub arg_names: Vec<Arc<str>>,
-    /// What its arguments' collations make the collation of the call, or 0.
+    /// The collation of the call by its arguments, or 0.
     pub collation: Oid,
 }
 

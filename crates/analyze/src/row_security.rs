@@ -1,10 +1,10 @@
 //! Row-level security: policies become conditions of the tables that a query reads, and checks of the rows that it writes.
 //!
 //! Stored queries never have them: they are added to an analyzed query on its way to a plan. Invariants:
-//! 1. Whose policies hold is decided as privileges are: of what stands in a view's query those of the view's owner, unless it is a
-//!    security_invoker one.
-//! 2. Of a table with children the policies of the table that the query names hold, whatever its children have.
-//! 3. What stands in a policy is subject to the policies of its own tables, for the same role.
+//! 1. Whose policies apply is decided as for privileges: for relations in a view's query those of the view's owner, unless it is
+//!    a security_invoker one.
+//! 2. For a table with children the policies of the table that the query names apply, whatever its children have.
+//! 3. Relations in a policy are subject to the policies of their own tables, for the same role.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use super::inline::inline_in_expression;
 use melba_tree::permissions::{Permissions, role_inside};
 use melba_tree::*;
 
-/// What row-level security has added to a query.
+/// The additions of row-level security to a query.
 #[derive(Default)]
 pub struct Secured {
     /// The query is another one for another user, or with row_security set otherwise.
     pub depends_on_user: bool,
-    /// What the policies need of the relations in them.
+    /// The permissions that the policies need for the relations in them.
     pub permissions: Permissions,
 }
 
@@ -36,7 +36,7 @@ pub fn apply_row_security(cx: &Context<'_>, query: &mut Query) -> Result<Secured
     Ok(rewriter.secured)
 }
 
-/// Whether policies hold for what a user does with a table.
+/// Whether policies apply to a user's access to a table.
 ///
 /// # Errors
 /// 42501 where they would and row_security is off.
@@ -55,12 +55,12 @@ pub fn is_restricted(cx: &Context<'_>, relation: &Relation, user: Oid) -> Result
 
 struct Rewriter<'a> {
     cx: &'a Context<'a>,
-    /// Tables whose policies' subqueries are being looked at.
+    /// Tables whose policies' subqueries are being processed.
     active: Vec<Oid>,
     secured: Secured,
 }
 
-/// What holds of one entry of a range table.
+/// The conditions and checks added to one entry of a range table.
 #[derive(Default)]
 struct Added {
     security: Vec<Expr>,
@@ -74,10 +74,10 @@ struct Policies {
 }
 
 impl Rewriter<'_> {
-    /// `role`: whose policies hold; `None`: those of whoever runs the query.
+    /// `role`: whose policies apply; `None`: those of the role that runs the query.
     fn query(&mut self, query: &mut Query, role: Option<Oid>) -> Result<()> {
         limits::check_stack()?;
-        // What policies add is looked at when it is added.
+        // Conditions added by policies are processed when they are added.
         let mut result = Ok(());
         query.expressions_mut(&mut |e| {
             if result.is_ok() {
@@ -237,13 +237,13 @@ impl Rewriter<'_> {
     fn policies(&self, relation: &Relation, command: u8, user: Oid) -> Policies {
         let all = self.cx.catalog.policies_for(relation.oid, command, user);
         let (mut permissive, restrictive): (Vec<_>, Vec<_>) = all.into_iter().cloned().partition(|p| p.permissive);
-        // As PostgreSQL asks them: what one says may hide what the next one would do.
+        // PostgreSQL's order of evaluation: one policy may hide the effects of the next.
         permissive.reverse();
         Policies { permissive, restrictive }
     }
 }
 
-/// Gathers what holds of one entry.
+/// Gathers the additions for one entry.
 struct Adding<'a> {
     cx: &'a Context<'a>,
     relation: &'a Arc<Relation>,
@@ -284,7 +284,7 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// The same as checks. `by_using`: not by WITH CHECK, but by what hides rows.
+    /// The same as checks. `by_using`: by the USING condition, not by WITH CHECK.
     fn check(&mut self, kind: RowCheckKind, policies: &Policies, by_using: bool) -> Result<()> {
         let text = |p: &Policy| if by_using { p.using.clone() } else { p.check.clone().or_else(|| p.using.clone()) };
         let name = &self.relation.name;
@@ -314,7 +314,7 @@ fn any_of(conditions: Vec<(Arc<str>, Expr)>) -> Option<Expr> {
     }
 }
 
-/// Without a policy no row is there.
+/// Without a policy no row is visible.
 fn nothing() -> Expr {
     let value = Datum::Bool(false);
     Expr::Const(Const { value, ty: oids::BOOL, typmod: -1, collation: Oid::INVALID, location: -1 })

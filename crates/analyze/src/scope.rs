@@ -1,4 +1,4 @@
-//! What is visible where: query levels, their range tables and namespaces, and the kinds of places expressions stand in.
+//! Scopes: query levels, their range tables and namespaces, and the kinds of places of expressions.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! SEARCH and CYCLE of recursive WITH queries: the columns that they add. What computes these is planned
-//! (`melba_plan::search_cycle`), so that the query is printed as it was written.
+//! SEARCH and CYCLE of recursive WITH queries: the columns that they add. Planning computes these (`melba_plan::search_cycle`),
+//! so that the query is printed as it was written.
 
 use std::sync::Arc;
 

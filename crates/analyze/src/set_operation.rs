@@ -238,7 +238,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
         let RangeKind::Subquery { query, .. } = &mut self.level_mut().range_table[entry].kind else { return Ok(()) };
         let visible: Vec<&Target> = query.targets.iter().filter(|t| !t.junk).collect();
-        // A column that is sorted or grouped by must stay what it is: the conversion goes around the query.
+        // A sorted or grouped column must stay unchanged: the conversion is applied around the query.
         if query.set_operation.is_some() || differ.iter().any(|i| visible[*i].reference != 0) {
             let inner = std::mem::replace(&mut **query, Query::new(Command::Select));
             **query = wrapped(inner);
@@ -266,7 +266,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(())
     }
 
-    /// One arm, a query of its own.
+    /// One arm, a separate query.
     fn set_leaf(&mut self, s: &'p pb::SelectStmt) -> Result<Side> {
         if s.into_clause.is_some() {
             return Err(err!(SYNTAX_ERROR, "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT").at(s
@@ -277,7 +277,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
         let namespace = std::mem::take(&mut self.level_mut().namespace);
         let result = self.with_level(|a| {
-            // Literals stay unknown until the common type is chosen, but for those of VALUES, which has chosen one.
+            // Literals stay unknown until the common type is chosen, except those of VALUES, which has chosen one.
             a.level_mut().is_insert_select = s.values_lists.is_empty();
             let mut query = a.select_statement(s)?;
             a.take_level(&mut query);

@@ -82,7 +82,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(Some(field_select(value.clone(), i, &columns[i])))
     }
 
-    /// The columns of a composite value: by its type, or for records by what made it.
+    /// The columns of a composite value: by its type, or for records by their origin.
     pub fn record_columns(&mut self, value: &Expr) -> Result<Option<Vec<OutputColumn>>> {
         let ty = value.ty();
         if let Some(relation) = self.cx.row_relation(ty) {
@@ -220,7 +220,7 @@ impl<'p> Analyzer<'_, 'p> {
         })))
     }
 
-    /// The type of what a subscript of an array, or of something like one, gives.
+    /// The element type of a subscript of an array, or of a similar type.
     fn subscript_element(&self, container: &Expr, base: Oid) -> Result<Oid> {
         if matches!(base, oids::INT2VECTOR | oids::OIDVECTOR) {
             return Ok(self.cx.ty(base)?.element);
@@ -306,7 +306,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 }
 
-/// The fields of a record are asked for, and nothing says what they are.
+/// The fields of a record are needed, but their types are unknown.
 fn unregistered() -> DbError {
     err!(WRONG_OBJECT_TYPE, "record type has not been registered")
 }

@@ -10,7 +10,7 @@ use melba_types::{Oid, Result, bail, err, oids};
 use super::context::Context;
 use super::functions::{Resolved, Wanted};
 
-/// The function that takes arguments of these types as they are, and what it returns for them.
+/// The function that takes arguments of exactly these types, and its result type for them.
 ///
 /// # Errors
 /// 42883 without one, 42804 for one that returns a set or wants other types, 42501 without EXECUTE.
@@ -31,7 +31,7 @@ pub fn support_function(cx: &Context<'_>, names: &[&str], args: &[Oid]) -> Resul
         bail!(DATATYPE_MISMATCH, "function {} returns a set", signature());
     }
     let mut declared = found.args.clone();
-    // What is polymorphic itself stays so.
+    // A polymorphic given type stays so.
     let stays = args.iter().zip(&declared).filter(|(given, _)| super::is_polymorphic(**given));
     let returned = match stays.clone().count() > 0 && stays.into_iter().all(|(given, wanted)| given == wanted) {
         true => function.return_type,
@@ -50,7 +50,7 @@ pub fn support_function(cx: &Context<'_>, names: &[&str], args: &[Oid]) -> Resul
     Ok((function.clone(), returned))
 }
 
-/// What a declared type stands for in a call with arguments of these types.
+/// The actual type of a declared one in a call with arguments of these types.
 pub fn actual_type(catalog: &Catalog, session: &dyn Session, actual: &[Oid], declared: &[Oid], result: Oid) -> Result<Oid> {
     let cx = Context { catalog, session, search_path: &[], temp_namespace: Oid::INVALID, database: "", user: session.user() };
     cx.enforce_generic_consistency(actual, &mut declared.to_vec(), result)

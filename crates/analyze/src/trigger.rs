@@ -19,7 +19,7 @@ pub const NEW_ENTRY: usize = 1;
 /// Attribute number of tableoid.
 pub const TABLE_OID: i16 = -6;
 
-/// What the names `old` and `new` are, by their entries.
+/// The entries of the names `old` and `new`.
 pub fn trigger_entries(table: &Relation) -> Vec<RangeEntry> {
     let entry = |name: &str| RangeEntry {
         kind: RangeKind::Relation { oid: table.oid, inherit: true, sample: None },
@@ -34,7 +34,7 @@ pub fn trigger_entries(table: &Relation) -> Vec<RangeEntry> {
 /// The condition of a new trigger.
 ///
 /// # Errors
-/// 42P17 where it mentions what the trigger's events have not.
+/// 42P17 where it mentions a row that the trigger's events lack.
 pub fn analyze_trigger_condition(cx: &Context<'_>, node: &pb::Node, table: &Relation, events: i16) -> Result<Expr> {
     let condition = analyze(cx, node, table)?;
     let mut error = None;

@@ -144,7 +144,7 @@ pub fn missing_relation(schema: Option<&str>, name: &str) -> DbError {
     }
 }
 
-/// What a type's typmod input function makes of the numbers.
+/// The result of a type's typmod input function for the numbers.
 pub fn typmod_from(function: &str, values: &[i32]) -> Result<i32> {
     match function {
         "varchartypmodin" => char_length(values, "varchar"),

@@ -1,4 +1,4 @@
-//! Views that are simple enough to be changed: down through the views in them to the table whose rows they show.
+//! Views that are simple enough to be updatable: follows the views in them to the table whose rows they show.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use melba_tree::*;
 /// A view as its table's rows.
 pub struct Updatable {
     pub table: Arc<Relation>,
-    /// What the view's columns stand for, the table being entry 0.
+    /// The expressions of the view's columns, the table being entry 0.
     pub columns: Vec<Expr>,
     /// The view, and the views in it.
     pub layers: Vec<Layer>,
@@ -20,7 +20,7 @@ pub struct Updatable {
 
 /// Why a view cannot be changed.
 pub enum NotUpdatable {
-    /// What this view, or one in it, is made of.
+    /// The content of this view, or of one in it.
     Because(Arc<Relation>, &'static str),
     /// Triggers of a view in it would do it.
     Triggers,
@@ -119,7 +119,7 @@ pub fn refused_check_option(cx: &Context<'_>, view: &Arc<Relation>, query: &Quer
     }
 }
 
-/// What pg_relation_is_updatable answers: bits of command numbers. `column`: as far as this one can be assigned to, by its index.
+/// The result of pg_relation_is_updatable: bits of command numbers. `column`: as far as this one can be assigned to, by its index.
 pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, column: Option<usize>) -> Result<i32> {
     const UPDATE: i32 = 1 << 2;
     const INSERT: i32 = 1 << 3;
@@ -147,7 +147,7 @@ pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, co
     Ok(by_triggers | if assigns { UPDATE | INSERT | DELETE } else { DELETE })
 }
 
-/// An expression of a view's query over the table under it, as entry 0; `columns`: what those of the view in it stand for.
+/// An expression of a view's query over the table under it, as entry 0; `columns`: the expressions of the view in it.
 fn over_table(mut e: Expr, entry: usize, columns: Option<&[Expr]>) -> Expr {
     e.visit_mut(0, &mut |e, level| {
         let Expr::Var(v) = e else { return true };
@@ -175,7 +175,7 @@ fn over_table(mut e: Expr, entry: usize, columns: Option<&[Expr]>) -> Expr {
     e
 }
 
-/// The table's column that an output column is; the reason why it is no column of what the view selects from.
+/// The table's column of an output column; or the reason why it is no column of the view's table.
 fn assignable(e: &Expr, entry: usize, inner: Option<&Updatable>) -> Result<Result<usize, Blocked>, &'static str> {
     match e {
         Expr::Var(v) if v.entry == entry && v.levels_up == 0 && v.column > 0 => {

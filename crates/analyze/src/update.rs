@@ -78,7 +78,7 @@ impl<'p> Analyzer<'_, 'p> {
             let is_default = is_default || matches!(e, Expr::Default { .. });
             let index = self.assigned_column(relation, &item.name, item.location).map_err(|e| self.set_hint(e, item))?;
             let column = Assigned { index, name: &item.name, indirection: &item.indirection, location: item.location };
-            // A view has defaults of its own, the table's are no concern of an UPDATE of it.
+            // A view has its own defaults; an UPDATE of it does not use the table's.
             let of_view = self.level().view_target.is_some();
             self.check_updatable(relation, index, is_default && !of_view)?;
             let previous = targets.iter().position(|t| t.column as usize == index + 1);

@@ -1,4 +1,4 @@
-//! Variables of a procedural language: what names in its pieces of SQL mean when no column has them.
+//! Variables of a procedural language: the meaning of names in its pieces of SQL that no column has.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Variable {
 /// A field of a row with its name.
 pub type VariableField = (Variable, Arc<str>);
 
-/// What a name means that a column has as well.
+/// The meaning of a name that a column has as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameConflict {
     Error,

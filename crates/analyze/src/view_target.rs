@@ -1,7 +1,7 @@
-//! INSERT, UPDATE, DELETE and MERGE on a simple view are done to the table under it.
+//! INSERT, UPDATE, DELETE and MERGE on a simple view change the table under it.
 //!
-//! The table gets the range entry that is changed; an entry of the join kind, in no FROM, gives the view's column names
-//! for the table's columns and for the view's expressions.
+//! The table gets the range entry that is changed; an entry of the join kind, in no FROM, has the view's column names for the
+//! table's columns and for the view's expressions.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::updatable::{NotUpdatable, Updatable};
 use melba_tree::*;
 
 impl<'p> Analyzer<'_, 'p> {
-    /// Makes the table under a view the target. `first`: what MERGE does first, else the command.
+    /// Makes the table under a view the target. `first`: MERGE's first command, else the command.
     ///
     /// # Errors
     /// 55000 when the view is not simple enough.
@@ -67,7 +67,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// # Errors
-    /// 0A000 where triggers of a view that is merged into would do what is asked for.
+    /// 0A000 for MERGE into a view whose triggers would perform the command.
     fn refuse_triggers(&self, found: &Updatable, command: Command) -> Result<()> {
         let events = [trigger_events::INSERT, trigger_events::UPDATE, trigger_events::DELETE];
         let has = |event| self.cx.catalog.has_instead_trigger(&found.layers[0].view, event);
@@ -113,7 +113,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(self.view_columns("excluded".into(), merged, columns))
     }
 
-    /// Puts what columns of views stand for in their place.
+    /// Replaces columns of views by their expressions.
     pub fn expand_view_columns(&self, e: &mut Expr) {
         let table = &self.level().range_table;
         e.visit_mut(0, &mut |e, level| {
@@ -169,7 +169,7 @@ impl<'p> Analyzer<'_, 'p> {
         matches!(self.view_column(name, -1), Ok(Some(_)))
     }
 
-    /// What a column of the target gets that an INSERT gives nothing.
+    /// The value of a column of the target to which an INSERT assigns nothing.
     pub fn inserted_default(&mut self, relation: &Arc<Relation>, index: usize) -> Result<Option<Expr>> {
         match self.default_by_view(relation, index)? {
             Some(default) => Ok(Some(default)),
@@ -200,7 +200,7 @@ impl<'p> Analyzer<'_, 'p> {
         if fits { self.column_default_expression(&view, at) } else { Ok(None) }
     }
 
-    /// Adds the conditions of the view, and of those in it, to what an UPDATE, DELETE or MERGE finds.
+    /// Adds the conditions of the view, and of those in it, to the rows that an UPDATE, DELETE or MERGE finds.
     pub fn add_view_filter(&mut self, q: &mut Query) -> Result<()> {
         let (Some(target), Some(entry)) = (&self.level().view_target, self.target_entry()) else { return Ok(()) };
         let is_merge = target.command == Command::Merge;
@@ -218,7 +218,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(())
     }
 
-    /// Demands of rows that are written what WITH CHECK OPTION says.
+    /// Adds the checks of WITH CHECK OPTION for rows that are written.
     pub fn add_view_checks(&self, q: &mut Query) {
         let Some(target) = self.level().view_target.as_ref().filter(|_| q.command != Command::Delete) else { return };
         let mut is_cascaded = false;

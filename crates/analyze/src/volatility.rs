@@ -1,4 +1,4 @@
-//! Whether what an expression calls is immutable.
+//! Whether the functions that an expression calls are immutable.
 
 use melba_catalog::classes;
 use melba_fmgr::{CallContext, registry};

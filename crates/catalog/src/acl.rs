@@ -84,7 +84,7 @@ impl AclItem {
     }
 }
 
-/// A role's name, which may be quoted, and what follows it.
+/// A role's name, which may be quoted, and the rest.
 fn name(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find('=').unwrap_or(text.len());

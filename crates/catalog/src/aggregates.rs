@@ -1,4 +1,4 @@
-//! What a function that is an aggregate has more than others.
+//! The additional properties of a function that is an aggregate.
 
 use std::sync::Arc;
 

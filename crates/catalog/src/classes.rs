@@ -1,4 +1,4 @@
-//! OIDs of the system relations that objects have their rows in, and of a few built-in objects that code refers to.
+//! OIDs of the system relations that have the rows of objects, and of a few built-in objects that code refers to.
 
 use melba_types::Oid;
 
@@ -54,7 +54,7 @@ pub const C_LANGUAGE: Oid = Oid(13);
 pub const SQL_LANGUAGE: Oid = Oid(14);
 pub const PLPGSQL_LANGUAGE: Oid = Oid(13682);
 
-/// Whether functions of a language are texts that users wrote, rather than names of what is built in.
+/// Whether functions of a language are texts that users wrote, rather than names of built-in functions.
 pub fn is_written_language(language: Oid) -> bool {
     !matches!(language, INTERNAL_LANGUAGE | C_LANGUAGE)
 }

@@ -56,8 +56,8 @@ impl Cluster {
         self.databases.values()
     }
 
-    /// The cluster after changes made in one database. Changes to shared objects reach all; a database that was put for
-    /// the first time starts empty; one that was removed is gone. Changes to a database that is gone are dropped with it.
+    /// The cluster after changes made in one database. Changes to shared objects reach all; a database that was added starts
+    /// empty; one that was removed no longer exists. Changes to a removed database are dropped with it.
     pub fn with(&self, database: Oid, changes: &[ObjectChange]) -> Cluster {
         let mut next = self.clone();
         // Shared objects can change in a database that does not exist (any more): their home is any other.

@@ -1,4 +1,4 @@
-//! Objects as bytes: what the catalog tree of the engine holds, a row an object.
+//! Objects as bytes: the rows of the engine's catalog tree, one per object.
 //!
 //! ```text
 //! key    u32 database (0: shared), u8 0 object / 1 comment, u32 class, u32 object, i32 sub      (big-endian)
@@ -25,11 +25,11 @@ const VERSION: u8 = 7;
 const VERSION_6: u8 = 6;
 /// Constraints did not say whether they are suspended.
 const VERSION_5: u8 = 5;
-/// Types had no list of what they depend on at their end.
+/// Types had no dependency list at their end.
 const VERSION_4: u8 = 4;
 const TAG_TYPE: u8 = 2;
 const TAG_FUNCTION: u8 = 3;
-/// What `AggregateInfo` has since version 7.
+/// The fields of `AggregateInfo` since version 7.
 const LATER_OF_AGGREGATE: [u8; 6] = [0, b'r', 0, 0, 0, 0];
 const TAG_CAST: u8 = 5;
 const TAG_CONSTRAINT: u8 = 6;
@@ -46,7 +46,7 @@ pub struct StoredChange {
     pub value: Option<Vec<u8>>,
 }
 
-/// What to write for a change in a database.
+/// The bytes to write for a change in a database.
 pub fn encode_change(database: Oid, change: &ObjectChange) -> StoredChange {
     let database = if change.is_shared() { Oid::INVALID } else { database };
     let (is_description, address) = match change {

@@ -1,4 +1,4 @@
-//! What ALTER DEFAULT PRIVILEGES has set: the privileges that objects start with.
+//! The privileges set by ALTER DEFAULT PRIVILEGES, with which objects start.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::privileges::AclKind;
 use crate::snapshot::Catalog;
 
 impl AclKind {
-    /// pg_default_acl's letter; `None` for what has no default privileges.
+    /// pg_default_acl's letter; `None` for kinds without default privileges.
     pub fn default_acl_letter(self) -> Option<u8> {
         match self {
             AclKind::Table => Some(b'r'),
@@ -25,7 +25,7 @@ impl AclKind {
 }
 
 impl Catalog {
-    /// What a role's new objects of a kind get, everywhere (`namespace` 0) or in one schema.
+    /// The privileges of a role's new objects of a kind, everywhere (`namespace` 0) or in one schema.
     pub fn default_acl(&self, role: Oid, namespace: Oid, letter: u8) -> Option<&Arc<DefaultAcl>> {
         self.default_acls_of(role).find(|d| d.namespace == namespace && d.letter == letter)
     }

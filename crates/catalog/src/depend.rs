@@ -11,9 +11,9 @@ use crate::radix::RadixMap;
 pub enum DependencyKind {
     /// The dependent is dropped only with CASCADE.
     Normal,
-    /// The dependent goes with what it depends on.
+    /// The dependent is dropped with the referenced object.
     Auto,
-    /// The dependent is a part: it goes with the whole and cannot be dropped alone.
+    /// The dependent is a part: it is dropped with the whole and cannot be dropped alone.
     Internal,
     /// The dependent is a member of an extension: a part that dumps leave out.
     Extension,
@@ -30,7 +30,7 @@ impl DependencyKind {
     }
 }
 
-/// A row of pg_depend. What depends on a view's query is said to depend by the view itself, not by its rule.
+/// A row of pg_depend. Objects that depend on a view's query are recorded as dependents of the view itself, not of its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependency {
     pub dependent: ObjectAddress,
@@ -38,7 +38,7 @@ pub struct Dependency {
     pub kind: DependencyKind,
 }
 
-/// Who depends on what, by the OID of the referenced object and then of the dependent one.
+/// The dependents of objects, by the OID of the referenced object and then of the dependent one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dependents(RadixMap<RadixMap<Vec<Dependency>>>);
 
@@ -113,12 +113,12 @@ impl Links {
     }
 }
 
-/// Objects that initdb makes undroppable: nobody needs to know what depends on them.
+/// Objects that initdb makes undroppable: their dependents are not needed.
 fn is_pinned(address: ObjectAddress) -> bool {
     address.object.0 < 12000 && !(address.class == classes::PG_NAMESPACE && address.object == classes::PUBLIC)
 }
 
-/// What an object depends on.
+/// The objects on which an object depends.
 pub fn dependencies(object: &Object) -> Vec<Dependency> {
     let mut list = List { dependent: object.address(), all: Vec::new() };
     match object {
@@ -187,7 +187,7 @@ struct List {
 
 impl List {
     fn push(&mut self, mut referenced: ObjectAddress, kind: DependencyKind) {
-        // A toast table goes with its table.
+        // A toast table is dropped with its table.
         if referenced.class == classes::PG_CLASS && referenced.object.is_toast() {
             referenced = address(classes::PG_CLASS, referenced.object.without_toast(), 0);
         }
@@ -205,7 +205,7 @@ impl List {
         addresses.iter().for_each(|a| self.push(*a, DependencyKind::Normal));
     }
 
-    /// Goes on for a part of the object, or something with an OID of its own within it.
+    /// Continues with a part of the object, or an object with its own OID within it.
     fn of(&mut self, dependent: ObjectAddress, add: impl FnOnce(&mut List)) {
         let whole = std::mem::replace(&mut self.dependent, dependent);
         add(self);

@@ -1,8 +1,8 @@
-//! What is computed from a snapshot of the catalog, and kept for those who ask again.
+//! Data computed from a snapshot of the catalog, and kept for later requests.
 //!
-//! A scan that looks at all objects misses the processor's caches several times an object, and tools ask such questions again and
-//! again while nothing changes. So what it computes is kept, a bounded number of bytes in a cluster, by the snapshot that it belongs
-//! to, or by the state of a table's partitions (`families`).
+//! A scan of all objects misses the processor's caches several times an object, and tools repeat such scans while nothing
+//! changes. So results are kept, a bounded number of bytes per cluster, by their snapshot, or by the state of a table's
+//! partitions (`families`).
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use hashbrown::HashMap;
 use melba_types::Oid;
 use parking_lot::Mutex;
 
-/// What all of a cluster may take, in bytes.
+/// The most bytes for all of a cluster.
 pub(crate) const BYTES_MAX: usize = 32 << 20;
-/// What an entry takes beside its value, at most.
+/// The size of an entry beside its value, at most.
 const ENTRY_BYTES: usize = 1 << 10;
 
-/// What is computed of a relation.
+/// The kinds of data computed for a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Derivation {
     /// The values of a column of a system relation.
@@ -64,7 +64,7 @@ impl Store {
         }
     }
 
-    /// Forgets what nobody has used for longest: a quarter at once, so that putting n values takes n log n.
+    /// Forgets the least recently used entries: a quarter at once, so that putting n values takes n log n.
     fn make_room(&mut self) {
         let mut oldest: Vec<(u64, Key)> = self.entries.iter().map(|(key, entry)| (entry.used, *key)).collect();
         oldest.sort_unstable_by_key(|(used, _)| *used);
@@ -77,7 +77,7 @@ impl Store {
     }
 }
 
-/// What is kept of a cluster's snapshots, and the number by which one of these is known. States of partitions have such numbers too.
+/// The data kept for a cluster's snapshots, and the number that identifies one of these. States of partitions have such numbers too.
 #[derive(Clone, Debug, Default)]
 pub struct Derived {
     store: Arc<Mutex<Store>>,
@@ -106,7 +106,7 @@ impl Derived {
         self.store.lock().get((self.snapshot, relation, what))?.downcast().ok()
     }
 
-    /// Keeps a value that takes so many bytes.
+    /// Keeps a value of `bytes` bytes.
     pub fn put<T: Send + Sync + 'static>(&self, relation: Oid, what: Derivation, value: Arc<T>, bytes: usize) {
         self.store.lock().put((self.snapshot, relation, what), value, bytes);
     }

@@ -1,4 +1,4 @@
-//! Numbers for what the partitions of a table are, so that what is made of their bounds need not be made anew for each snapshot.
+//! Numbers for the set of partitions of a table, so that data computed from their bounds need not be computed anew for each snapshot.
 //!
 //! Invariant: two snapshots that have one number for a table have the same partitions of it, with the same bounds and the same key.
 
@@ -13,7 +13,7 @@ use crate::radix::RadixMap;
 /// How many states before the present one are known.
 const RECENT_MAX: usize = 16;
 
-/// What the partitions of a table are in a snapshot.
+/// The partitions of a table in a snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Family {
     number: u64,
@@ -42,7 +42,7 @@ impl Families {
         self.0.get(table.0)
     }
 
-    /// A relation has come (`before` is none), changed, or gone (`after` is none).
+    /// A relation was added (`before` is none), changed, or removed (`after` is none).
     pub(crate) fn change(&mut self, before: Option<&Relation>, after: Option<&Relation>, derived: &Derived) {
         let Some(relation) = after.or(before) else { return };
         let key = |r: Option<&Relation>| r.and_then(|r| r.partition_key.as_ref()).map(Arc::as_ptr);

@@ -1,9 +1,9 @@
-//! What GRANT, REVOKE and a change of owner do to privilege lists.
+//! The effects of GRANT, REVOKE and a change of owner on privilege lists.
 //!
 //! Invariants:
 //! 1. A list has one item for each pair of grantee and grantor, and none without privileges.
-//! 2. Every grantor but the owner holds the grant option of what it has granted: who loses one takes with it, or is kept by,
-//!    what was granted by it. So a chain of grants never outlives its beginning and never is a circle.
+//! 2. Every grantor except the owner holds the grant option of the privileges it has granted: when one loses it, its grants are
+//!    removed too, or they prevent the loss. So a chain of grants never outlives its beginning and never is a circle.
 
 use melba_types::{Oid, Result, bail, err};
 
@@ -32,7 +32,7 @@ fn options_of(privileges: u64) -> u64 {
 }
 
 impl Catalog {
-    /// What a list gives a role, directly and by membership; grant options in the upper half. Owners have all of those.
+    /// The privileges that a list gives a role, directly and by membership; grant options in the upper half. Owners have all of those.
     pub fn listed_privileges(&self, acl: &[AclItem], role: Oid, owner: Oid) -> u64 {
         let counts = |i: &&AclItem| !i.grantee.is_valid() || self.has_role(role, i.grantee, RoleUse::Inherit);
         let held = acl.iter().filter(counts).fold(0, |held, i| held | i.privileges);
@@ -42,8 +42,8 @@ impl Catalog {
         }
     }
 
-    /// As whom a role grants or revokes: the owner when it may act as one, else whichever of its roles may grant the most of
-    /// the privileges; and what that one may grant of them.
+    /// The role as which a role grants or revokes: the owner when it may act as one, else the one of its roles that may grant the
+    /// most of the privileges; and the privileges that this one may grant.
     pub fn best_grantor(&self, acl: &[AclItem], role: Oid, owner: Oid, privileges: u64) -> (Oid, u64) {
         if self.has_role(role, owner, RoleUse::Inherit) {
             return (owner, privileges);
@@ -62,8 +62,8 @@ impl Catalog {
     /// A list after a change to it.
     ///
     /// # Errors
-    /// 2BP01 when others have what is revoked from the grantee, without CASCADE; 0LP01 for a grant option that would go back to
-    /// who gave it, or to everybody.
+    /// 2BP01 when others depend on the revoked privileges, without CASCADE; 0LP01 for a grant option that would return to its
+    /// grantor, or be given to PUBLIC.
     pub fn changed_list(&self, acl: &[AclItem], change: &ListChange<'_>) -> Result<Vec<AclItem>> {
         let mut list = acl.to_vec();
         let options = change.privileges << GRANT_OPTION_SHIFT;
@@ -87,7 +87,7 @@ impl Catalog {
         Ok(list)
     }
 
-    /// Refuses a grant option to somebody without whose own ones the grantor would have none to give.
+    /// Refuses a grant option for a role without whose own options the grantor would have none.
     fn check_no_circle(&self, acl: &[AclItem], item: &AclItem, owner: Oid) -> Result<()> {
         if options_of(item.privileges) == 0 || item.grantor == owner {
             return Ok(());
@@ -104,7 +104,7 @@ impl Catalog {
         }
     }
 
-    /// The list without the item's privileges, and without what they were granted on to.
+    /// The list without the item's privileges, and without the grants that depend on them.
     fn revoked(&self, mut list: Vec<AclItem>, item: AclItem, owner: Oid, cascade: bool) -> Result<Vec<AclItem>> {
         let Some(at) = list.iter().position(|i| (i.grantee, i.grantor) == (item.grantee, item.grantor)) else {
             return Ok(list);
@@ -118,7 +118,7 @@ impl Catalog {
         if lost == 0 || item.grantee == owner {
             return Ok(list);
         }
-        // It may still have them from somebody else.
+        // It may still have them from another grantor.
         let lost = lost & !options_of(self.listed_privileges(&list, item.grantee, owner));
         loop {
             let granted_on = |i: &&AclItem| i.grantor == item.grantee && i.privileges & (lost | lost << GRANT_OPTION_SHIFT) != 0;
@@ -148,7 +148,7 @@ pub fn merged(first: &[AclItem], second: &[AclItem]) -> Vec<AclItem> {
     second.iter().fold(first.to_vec(), |list, item| added(list, *item))
 }
 
-/// A list after its object has gone from one owner to another.
+/// A list after a change of its object's owner.
 pub fn given_to(acl: &[AclItem], old: Oid, new: Oid) -> Vec<AclItem> {
     let moved = |role: Oid| if role == old { new } else { role };
     let items = acl.iter().map(|i| AclItem { grantee: moved(i.grantee), grantor: moved(i.grantor), ..*i });
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(error.message(), "dependent privileges exist");
         let left = c.changed_list(&list, &change(false, false, true, OWNER, &[ANN])).expect("revoked");
         assert_eq!(left, [item(OWNER, OWNER, SELECT | UPDATE)]);
-        // Only the option of bob's: cee's goes, bob still may.
+        // Only bob's option: cee's grant is removed, bob keeps the privilege.
         let left = c.changed_list(&list, &change(false, true, true, ANN, &[BOB])).expect("revoked");
         assert_eq!(left[1..], [item(ANN, OWNER, with_option(SELECT)), item(BOB, ANN, SELECT)]);
     }

@@ -1,8 +1,8 @@
-//! The lists of indexes that tables have. The catalog keeps them, whoever puts a table or an index: two transactions may make
-//! indexes on one table at the same time, neither of which knows of the other's.
+//! The index lists of tables. The catalog maintains them, whichever change adds a table or an index: two transactions may create
+//! indexes on one table at the same time without knowing of each other's.
 //!
-//! Invariant: a user's table that is there lists exactly the indexes of it that are there, in OID order. What a stored table's list
-//! says does not matter, if the table is loaded before its indexes.
+//! Invariant: a user's existing table lists exactly its existing indexes, in OID order. The list of a stored table does not
+//! matter, if the table is loaded before its indexes.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Catalog {
         Some(Arc::new(table))
     }
 
-    /// The table of an index that has gone, as it then is.
+    /// The table of a dropped index, as it then is.
     pub(crate) fn table_without(&self, index: &Relation) -> Option<Arc<Relation>> {
         let table = self.relation(index.index.as_ref()?.table)?;
         let place = table.indexes.binary_search(&index.oid).ok()?;

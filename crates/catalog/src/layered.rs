@@ -1,4 +1,4 @@
-//! Objects of one kind: the built-in ones, shared by every database of the process, under what users made.
+//! Objects of one kind: the built-in ones, shared by every database of the process, below those that users created.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::radix::RadixMap;
 /// An object that has an OID and a name within something (a namespace, or a table for triggers and policies).
 pub trait Named {
     fn oid(&self) -> Oid;
-    /// What the name is unique (or overloaded) in, and the name.
+    /// The scope in which the name is unique (or overloaded), and the name.
     fn key(&self) -> (Oid, &str);
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Layered<T: 'static> {
     builtin: &'static Builtin<T>,
     user: RadixMap<Option<Arc<T>>>,
     user_names: RadixMap<Vec<Oid>>,
-    /// OIDs of users' objects by what their names are unique in: the members of schemas.
+    /// OIDs of users' objects by the scopes of their names: the members of schemas.
     user_scopes: RadixMap<RadixMap<()>>,
 }
 
@@ -136,7 +136,7 @@ impl<T: Named> Layered<T> {
         builtin.chain(user)
     }
 
-    /// What users created or changed, in OID order.
+    /// Objects that users created or changed, in OID order.
     pub(crate) fn user_objects(&self) -> impl Iterator<Item = &Arc<T>> {
         self.user.iter().filter_map(|(_, o)| o.as_ref())
     }

@@ -1,4 +1,4 @@
-//! What GRANT and REVOKE of roles do to memberships.
+//! The effects of GRANT and REVOKE of roles on memberships.
 //!
 //! Invariants:
 //! 1. A role has one membership for each pair of member and grantor.
@@ -12,7 +12,7 @@ use crate::objects::Membership;
 use crate::privileges::RoleUse;
 use crate::snapshot::Catalog;
 
-/// Membership in it is implicit: the owner of the current database, and nobody else.
+/// Membership in it is implicit: only the owner of the current database is a member.
 pub const DATABASE_OWNER: Oid = Oid(6171);
 
 /// One row of pg_auth_members.
@@ -30,7 +30,7 @@ pub struct GrantOptions {
     pub set: Option<bool>,
 }
 
-/// What becomes of a grant when others are revoked.
+/// The effect on a grant when others are revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Unchanged,
@@ -40,15 +40,15 @@ enum Fate {
     Deleted,
 }
 
-/// All grants of one role, and what a REVOKE makes of them.
+/// All grants of one role, and the result of a REVOKE.
 #[derive(Clone, Debug)]
 pub struct Revocation {
     grants: Vec<(RoleGrant, Fate)>,
 }
 
 impl Revocation {
-    /// Takes back what `grantor` gave `member`: the whole grant, or the one option that `options` names. False when there is no
-    /// such grant.
+    /// Revokes the grant of `grantor` to `member`: the whole grant, or the one option that `options` names. False when there is
+    /// no such grant.
     ///
     /// # Errors
     /// 2BP01 when others depend on it, without `cascade`.
@@ -159,7 +159,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Who is recorded as the grantor when `user` grants or revokes `role`; `named`: GRANTED BY.
+    /// The role that is recorded as the grantor when `user` grants or revokes `role`; `named`: GRANTED BY.
     ///
     /// # Errors
     /// 42501 when the user may not act as the named role, or that role may not grant.
@@ -169,7 +169,7 @@ impl Catalog {
             if self.is_superuser(user) {
                 return Ok(POSTGRES_ROLE);
             }
-            // Who is an admin only by memberships that are not inherited has nobody to grant as.
+            // A role that is an admin only by memberships that are not inherited has no role to grant as.
             return self.nearest_admin(user, role).ok_or_else(|| err!(INTERNAL_ERROR, "no possible grantors"));
         };
         let as_whom = if is_grant { "grant privileges as role" } else { "revoke privileges granted by role" };

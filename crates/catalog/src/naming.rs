@@ -1,4 +1,4 @@
-//! How names and types are written: quoting, format_type.
+//! The printed form of names and types: quoting, format_type.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(name(oids::VARCHAR_ARRAY, Some(24)), "character varying(20)[]");
         assert_eq!(name(oids::NUMERIC, Some((10 << 16 | 2) + 4)), "numeric(10,2)");
         assert_eq!(name(oids::NUMERIC, Some((3 << 16 | (-2 & 0x7ff)) + 4)), "numeric(3,-2)");
-        // What is less than a modifier is shown as none.
+        // An invalid modifier is shown as none.
         assert_eq!(format_type_modifier("numerictypmodout", 3), "");
         assert_eq!(format_type_modifier("numerictypmodout", i32::MIN), "");
         assert_eq!(name(oids::TIMETZ, Some(3)), "time(3) with time zone");

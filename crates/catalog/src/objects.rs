@@ -1,9 +1,9 @@
 //! The descriptors of catalog objects.
 //!
 //! Expressions (defaults, checks, index expressions, view queries, function bodies) are kept as SQL text in the form that
-//! PostgreSQL's pg_get_expr and pg_get_viewdef print with every name qualified; the SQL layer analyzes them on use and
-//! rewrites the text when an object they mention is renamed; literals of type regclass and its kin hold OIDs. The objects they
-//! depend on are in `depends_on`.
+//! PostgreSQL's pg_get_expr and pg_get_viewdef print with every name qualified; the SQL layer analyzes them on use and rewrites
+//! the text when an object they mention is renamed; literals of type regclass and similar ones hold OIDs. The objects they depend
+//! on are in `depends_on`.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct AclItem {
     pub privileges: u64,
 }
 
-/// Any object: what the engine's catalog tree stores a row of.
+/// Any object: the engine's catalog tree stores a row of it.
 #[derive(Clone, Debug)]
 pub enum Object {
     Namespace(Arc<Namespace>),
@@ -64,7 +64,7 @@ pub struct DefaultAcl {
     pub oid: Oid,
     /// Whose objects.
     pub role: Oid,
-    /// In this schema, added to what is said of all (0).
+    /// In this schema, in addition to those for all (0).
     pub namespace: Oid,
     /// Of objects of a kind: 'r' relations, 'S' sequences, 'f' functions, 'T' types, 'n' schemas, 'L' large objects.
     pub letter: u8,
@@ -149,7 +149,7 @@ impl Relation {
         self.kind == RelationKind::PartitionedTable
     }
 
-    /// The partition that has what no other one has.
+    /// The partition for the values that no other one has.
     pub fn is_default_partition(&self) -> bool {
         self.partition_bound.as_ref().is_some_and(|b| matches!(b.values, PartitionValues::Default))
     }
@@ -195,7 +195,7 @@ pub enum Storage {
     Toast(TreeId),
 }
 
-/// A row of pg_class with what hangs on it.
+/// A row of pg_class with its parts.
 #[derive(Clone, Debug)]
 pub struct Relation {
     pub oid: Oid,
@@ -237,7 +237,7 @@ pub struct Relation {
     pub parents: Vec<Oid>,
     pub partition_key: Option<Arc<PartitionKey>>,
     pub partition_bound: Option<Arc<PartitionBound>>,
-    /// Objects this one cannot exist without (views: what their query mentions).
+    /// Objects without which this one cannot exist (views: those of their query).
     pub depends_on: Vec<ObjectAddress>,
 }
 
@@ -284,7 +284,7 @@ pub struct PartitionColumn {
     pub ty: Oid,
     pub typmod: i32,
     pub collation: Oid,
-    /// What its column or expression has of itself: `collation` is told only where it differs.
+    /// The collation of its column or expression: `collation` is printed only where it differs.
     pub natural_collation: Oid,
     pub opclass: Oid,
 }
@@ -299,7 +299,7 @@ pub struct PartitionBound {
 
 #[derive(Clone, Debug)]
 pub enum PartitionValues {
-    /// What no other partition has.
+    /// Values that no other partition has.
     Default,
     /// Null is a value like others.
     List(Vec<Datum>),
@@ -331,7 +331,7 @@ pub struct Column {
     pub default: Option<Arc<str>>,
     /// OID of the default in pg_attrdef; 0 without one.
     pub default_oid: Oid,
-    /// What the default mentions (sequences above all).
+    /// The dependencies of the default (sequences above all).
     pub default_depends_on: Vec<ObjectAddress>,
     /// 0 none, 's' stored, 'v' virtual.
     pub generated: u8,
@@ -416,7 +416,7 @@ pub struct IndexKey {
     pub expression: Option<Arc<str>>,
     pub ty: Oid,
     pub collation: Oid,
-    /// What its column or expression has of itself: `collation` is told only where it differs.
+    /// The collation of its column or expression: `collation` is printed only where it differs.
     pub natural_collation: Oid,
     pub opclass: Oid,
     pub descending: bool,
@@ -451,7 +451,7 @@ pub enum TypeKind {
     Multirange,
 }
 
-/// A row of pg_type with what hangs on it.
+/// A row of pg_type with its parts.
 #[derive(Clone, Debug)]
 pub struct Type {
     pub oid: Oid,
@@ -459,7 +459,7 @@ pub struct Type {
     pub namespace: Oid,
     pub owner: Oid,
     pub type_kind: TypeKind,
-    /// pg_type.typcategory and typispreferred: what operator resolution goes by.
+    /// pg_type.typcategory and typispreferred, which operator resolution uses.
     pub category: u8,
     pub preferred: bool,
     pub length: i16,
@@ -491,11 +491,11 @@ pub struct Type {
     pub acl: Acl,
     /// How values are held.
     pub kind: Kind,
-    /// What a domain's default mentions; of a range type that a user has made, its subtype_diff function.
+    /// The dependencies of a domain's default; of a user's range type, its subtype_diff function.
     pub depends_on: Vec<ObjectAddress>,
 }
 
-/// What a domain adds to its base type.
+/// The additions of a domain to its base type.
 #[derive(Clone, Debug)]
 pub struct DomainInfo {
     pub base: Oid,
@@ -692,7 +692,7 @@ pub struct Trigger {
     pub constraint_table: Oid,
     /// The trigger of the partitioned table that this one was made for, or 0.
     pub parent: Oid,
-    /// What the condition mentions.
+    /// The dependencies of the condition.
     pub depends_on: Vec<ObjectAddress>,
 }
 
@@ -719,7 +719,7 @@ impl Collation {
     }
 }
 
-/// A row of pg_extension. What it consists of are objects of their own.
+/// A row of pg_extension. Its members are separate objects.
 #[derive(Clone, Debug)]
 pub struct Extension {
     pub oid: Oid,

@@ -1,4 +1,4 @@
-//! What the planner and executor ask about types: their ordering and equality, coercions without a function.
+//! The planner's and executor's questions about types: their ordering and equality, coercions without a function.
 
 use melba_types::{Oid, oids};
 
@@ -111,7 +111,7 @@ impl Catalog {
         compatible.filter(|_| !ambiguous)
     }
 
-    /// What a type is sorted, grouped and hashed by.
+    /// The operators by which a type is sorted, grouped and hashed.
     pub fn type_operators(&self, ty: Oid) -> TypeOperators {
         let access = self.access_methods();
         let mut all = TypeOperators::default();

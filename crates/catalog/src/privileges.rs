@@ -1,4 +1,4 @@
-//! Who may do what: membership in roles, default privileges, checks against privilege lists.
+//! The rights of roles: membership in roles, default privileges, checks against privilege lists.
 
 use melba_types::{Oid, Result, bail};
 
@@ -15,7 +15,7 @@ const MAINTAIN: Oid = Oid(6337);
 /// How a role must have another one to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoleUse {
-    /// A member, directly or through other roles, whatever it may do as one.
+    /// A member, directly or through other roles, whatever rights it has as one.
     Member,
     /// Has its privileges without SET ROLE.
     Inherit,
@@ -23,7 +23,7 @@ pub enum RoleUse {
     Set,
 }
 
-/// What a privilege list is of, for the privileges without one.
+/// The object kind of a privilege list, for objects without a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AclKind {
     Table,
@@ -80,7 +80,7 @@ impl AclKind {
         }
     }
 
-    /// What everybody may do when nothing was granted or revoked.
+    /// PUBLIC's privileges when nothing was granted or revoked.
     pub fn public(self) -> u64 {
         use crate::acl::*;
         match self {
@@ -198,7 +198,7 @@ impl Catalog {
         (held | self.predefined_privileges(role, kind)) & mask == mask
     }
 
-    /// What pg_read_all_data and its like bring.
+    /// The privileges of pg_read_all_data and similar roles.
     fn predefined_privileges(&self, role: Oid, kind: AclKind) -> u64 {
         let has = |predefined| self.has_role(role, predefined, RoleUse::Inherit);
         let mut held = 0;

@@ -1,4 +1,4 @@
-//! A persistent map from `u32` to values: a snapshot shares everything with the one before it but the changed paths.
+//! A persistent map from `u32` to values: a snapshot shares everything with the one before it except the changed paths.
 //!
 //! A trie over the key's bits, most significant first, five a level, with a leaf as soon as a key is alone; so iteration
 //! is in key order, and a map of n random keys is log32(n) deep. Nodes that no other snapshot holds are changed in place.
@@ -141,7 +141,7 @@ fn find_mut<V: Clone>(mut node: &mut Arc<Node<V>>, key: u32) -> &mut V {
     }
 }
 
-/// Removes a key that is there, below a node that holds another one too.
+/// Removes an existing key below a node that holds another one too.
 fn take<V: Clone>(node: &mut Arc<Node<V>>, key: u32, depth: u32) {
     let Node::Branch(bitmap, children) = Arc::make_mut(node) else { return };
     let slot = slot(key, depth);

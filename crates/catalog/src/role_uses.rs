@@ -1,4 +1,4 @@
-//! Which objects of a database a role owns or has privileges on.
+//! Finds the objects of a database that a role owns or has privileges on.
 
 use melba_types::Oid;
 

@@ -1,4 +1,4 @@
-//! Whose rows are hidden: whether row-level security of a table holds for a role, and by which policies.
+//! Whether row-level security of a table applies to a role, and by which policies.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub struct Policy {
     pub command: u8,
     /// Whom it is for; 0 alone: everybody.
     pub roles: Vec<Oid>,
-    /// USING: which rows are there.
+    /// USING: the rows that are visible.
     pub using: Option<Arc<str>>,
     /// WITH CHECK: which rows may be written.
     pub check: Option<Arc<str>>,
-    /// What the conditions mention.
+    /// The dependencies of the conditions.
     pub depends_on: Vec<ObjectAddress>,
 }
 
@@ -37,7 +37,7 @@ pub mod policy_commands {
     pub const DELETE: u8 = b'd';
 }
 
-/// Whether policies restrict what a role may do with a table.
+/// Whether policies restrict a role's access to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowSecurity {
     /// The table has none.

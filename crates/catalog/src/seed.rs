@@ -27,7 +27,7 @@ impl Seed {
         Seed { columns: header.split('\t').collect(), body }
     }
 
-    /// The place of a column; what the loaders ask for is checked by the tests, which load everything.
+    /// The place of a column; tests check the loaders' names by loading everything.
     ///
     /// # Panics
     /// When the file has no such column.

@@ -49,7 +49,7 @@ pub struct Catalog {
     derived: Derived,
 }
 
-/// What DDL did to one object.
+/// The change of one object by DDL.
 #[derive(Clone, Debug)]
 pub enum ObjectChange {
     /// Create the object, or replace the one with its address.
@@ -120,7 +120,7 @@ impl Default for Catalog {
     }
 }
 
-/// The comment on a built-in object that pg_dump compares with what it expects.
+/// The comment on a built-in object that pg_dump compares with the expected one.
 const PUBLIC_COMMENT: &str = "standard public schema";
 
 fn builtin_descriptions() -> RadixMap<Vec<Arc<Description>>> {
@@ -306,7 +306,7 @@ impl Catalog {
             self.families.change(old.relation(), None, &self.derived);
             self.forget_uses(&old);
         }
-        // An object's comments, and its columns', go with it.
+        // An object's comments, and its columns', are dropped with it.
         let described = |d: &Arc<Description>| d.address.class == address.class;
         if self.descriptions.get(oid.0).is_some_and(|v| v.iter().any(described)) {
             self.descriptions.entry(oid.0, Vec::new).retain(|d| !described(d));
@@ -329,7 +329,7 @@ impl Catalog {
         self.version
     }
 
-    /// What has been computed from this snapshot.
+    /// The data computed from this snapshot.
     pub fn derived(&self) -> &Derived {
         &self.derived
     }
@@ -370,13 +370,13 @@ impl Catalog {
             || self.roles.iter().any(|r| r.member_of.iter().any(|m| m.oid == oid))
     }
 
-    /// Makes sure that `allocate_oid` gives out nothing below `oid`: what a restart remembers of the counter.
+    /// Makes sure that `allocate_oid` returns nothing below `oid`: a restart restores the counter with it.
     pub fn reserve_oids_below(&self, oid: Oid) {
         self.next_oid.fetch_max(oid.0.into(), Ordering::Relaxed);
     }
 }
 
-/// What has an OID and is in no list of its own.
+/// Parts that have an OID but are in no list.
 fn parts_of(relation: &Relation) -> impl Iterator<Item = Oid> {
     let defaults = relation.columns.iter().map(|c| c.default_oid);
     defaults.chain([relation.rule]).filter(|oid| oid.0 >= classes::FIRST_USER_OID)
@@ -664,12 +664,12 @@ impl Catalog {
         self.descriptions.iter().flat_map(|(_, v)| v)
     }
 
-    /// What depends on an object or, without `sub`, on any part of it.
+    /// The dependents of an object or, without `sub`, of any part of it.
     pub fn dependents(&self, address: ObjectAddress) -> impl Iterator<Item = &Dependency> {
         self.dependents.of(address)
     }
 
-    /// What depends on any object with an OID, whatever it is.
+    /// The dependents of any object with an OID, of whatever class.
     pub(crate) fn dependents_of_oid(&self, oid: Oid) -> impl Iterator<Item = &Dependency> {
         self.dependents.of_oid(oid)
     }
@@ -768,7 +768,7 @@ impl Catalog {
         }
     }
 
-    /// Everything that users created or changed, as the changes that make it: what a dump of the catalog is.
+    /// Everything that users created or changed, as objects: the content of a dump of the catalog.
     pub fn user_objects(&self) -> Vec<Object> {
         let mut all: Vec<Object> = Vec::new();
         all.extend(self.roles.user_objects().cloned().map(Object::Role));

@@ -1,8 +1,8 @@
-//! Toast tables: what PostgreSQL keeps long values in, a table of chunks for each table that can have some.
+//! Toast tables: PostgreSQL's storage of long values, a table of chunks for each table that can have some.
 //!
-//! Long values are kept in another way here (docs/design/toast.md), so a toast table is a relation whose rows are computed. Every
-//! snapshot has one beside each table that PostgreSQL would give one to: it is put, replaced and removed with its table, and
-//! nowhere written down.
+//! Long values are stored in another way here (docs/design/toast.md), so a toast table is a relation whose rows are computed.
+//! Every snapshot has one beside each table that would have one in PostgreSQL: it is added, replaced and removed with its table,
+//! and never stored.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,7 +22,7 @@ static COLUMNS: LazyLock<Arc<[Column]>> = LazyLock::new(|| {
 pub(crate) const TOAST_PREFIX: &str = "toast.";
 
 impl Relation {
-    /// Whether long values of a table go elsewhere.
+    /// Whether long values of a table are stored out of line.
     pub fn has_toast(&self) -> bool {
         matches!(self.storage, Storage::Tree(_))
             && matches!(self.kind, RelationKind::Table | RelationKind::MaterializedView)

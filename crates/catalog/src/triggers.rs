@@ -1,4 +1,4 @@
-//! What pg_trigger's letters and bits mean.
+//! The meaning of pg_trigger's letters and bits.
 
 use melba_types::Oid;
 

@@ -1,11 +1,10 @@
 //! The queries of the built-in views: our own SQL over the system relations, giving PostgreSQL's columns.
 //!
-//! The queries name objects of pg_catalog without qualification: analyze them under the search path `pg_catalog` alone,
-//! or with pg_catalog first. `seed/check_views.sh` holds them to a real PostgreSQL's views.
+//! The queries name objects of pg_catalog without qualification: analyze them under the search path `pg_catalog` alone, or with
+//! pg_catalog first. `seed/check_views.sh` compares them with a real PostgreSQL's views.
 //!
-//! The texts are in `seed/views/*.sql`, a section a view, headed by `-- view NAME`. Three kinds of view have no text of
-//! their own: those that are a function's rows, those that select from another view, and those of features that Melba
-//! does not have, which are empty.
+//! The texts are in `seed/views/*.sql`, one section per view, headed by `-- view NAME`. Three kinds of view have no text: those
+//! over a function's rows, those that select from another view, and those of features that Melba does not have, which are empty.
 
 use std::fmt::Write;
 use std::sync::LazyLock;

@@ -46,7 +46,7 @@ pub(super) fn header(buffer: &[u8]) -> Result<Option<usize>> {
     Ok((buffer.len() >= length).then_some(length))
 }
 
-/// What the buffer begins with.
+/// The first bytes of the buffer.
 pub(super) fn step(buffer: &[u8], columns: usize) -> Result<Step> {
     let Some(count) = buffer.get(0..2) else { return Ok(Step::Wait) };
     let count = i16::from_be_bytes([count[0], count[1]]);

@@ -22,7 +22,7 @@ impl Records {
         self.searched == 0 && !self.quoted && !self.escaped
     }
 
-    /// The first whole record of `buffer`; at the end of the input, what is left.
+    /// The first whole record of `buffer`; at the end of the input, the rest.
     ///
     /// # Errors
     /// 22P04 when the input ends inside quotes.

@@ -75,7 +75,7 @@ impl CopyTo {
             if self.options.format == CopyFormat::Binary {
                 out.extend_from_slice(SIGNATURE);
                 out.extend_from_slice(&[0; 8]);
-                // The header goes out with the first row, as PostgreSQL sends it.
+                // The header is sent with the first row, as in PostgreSQL.
             } else if self.options.header != Header::Absent {
                 self.put_header(out);
                 return Ok(true);

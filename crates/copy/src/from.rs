@@ -36,7 +36,7 @@ struct Source {
     typmod: i32,
 }
 
-/// What finds rows in the input.
+/// Finds rows in the input.
 enum Framing {
     /// Plain lines are taken many at a time, where the options allow it, as in CSV.
     Text(Lines, Option<PlainLines>),
@@ -155,20 +155,20 @@ impl CopyFrom {
         result.map_err(|e| self.earlier(e))
     }
 
-    /// Takes a piece in an encoding of its own.
+    /// Takes a piece in another encoding.
     fn take_encoded(&mut self, data: &[u8]) -> Result<()> {
         self.partial.extend_from_slice(data);
         let whole = self.encoding.whole(&self.partial);
         let rest = self.partial.split_off(whole);
         let piece = std::mem::replace(&mut self.partial, rest);
         let mut text = String::new();
-        // What comes before bytes that mean nothing is worked off first.
+        // Rows before invalid bytes are processed first.
         let decoded = self.encoding.decode_to(&piece, &mut text);
         self.take(text.as_bytes())?;
         decoded.map_err(|e| self.at_line(e, self.line + 1, None))
     }
 
-    /// Writes the rows that are there.
+    /// Writes the rows parsed so far.
     pub fn catch_up(&mut self) -> Result<()> {
         self.flush().map_err(|e| self.earlier(e))
     }
@@ -188,7 +188,7 @@ impl CopyFrom {
         format!("COPY {}, line {}", self.writer.target.relation.name, self.line + 1)
     }
 
-    /// What there is to say about rows that came before an error.
+    /// The error of an earlier row, or the given one.
     fn earlier(&mut self, error: DbError) -> DbError {
         match self.writer.earlier(&self.ctx, error) {
             (Some(row), e) => self.at_row(row, e),
@@ -203,7 +203,7 @@ impl CopyFrom {
             self.buffer.extend_from_slice(&data[taken..]);
             return Ok(());
         }
-        // The rest of a line, so that what follows need not be copied.
+        // The rest of a line, so that the bytes after it need not be copied.
         let rest = memchr::memchr(b'\n', data).map_or(data.len(), |at| at + 1);
         self.buffer.extend_from_slice(&data[..rest]);
         self.consume_buffer(false)?;
@@ -217,7 +217,7 @@ impl CopyFrom {
         }
     }
 
-    /// The input has ended: writes what is left and checks what waits for the end of the statement.
+    /// The input has ended: writes the rest and runs the checks at the end of the statement.
     pub fn finish(&mut self) -> Result<u64> {
         self.begin()?;
         self.end_rows().map_err(|e| self.earlier(e))?;
@@ -437,7 +437,7 @@ impl CopyFrom {
         Ok(())
     }
 
-    /// ON_ERROR ignore: the row goes in whole or not at all.
+    /// ON_ERROR ignore: the row is inserted whole or not at all.
     fn push_row_softly(&mut self, line: u64) -> Result<()> {
         let mut values = Vec::with_capacity(self.sources.len());
         for (i, source) in self.sources.iter().enumerate() {
@@ -693,7 +693,7 @@ fn push_fields(
 #[inline]
 fn push_value(session: &dyn Session, source: &Source, bytes: &[u8], column: &mut Column) -> Result<()> {
     match (&column.data, source.ty) {
-        // The types that bulk loads are made of go straight in.
+        // The usual types of bulk loads are parsed directly.
         (ColumnData::Text(_), oids::TEXT) => {
             if !column.push_encoded(Kind::Text, bytes) {
                 bail!(INTERNAL_ERROR, "text was not taken");

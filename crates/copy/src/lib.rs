@@ -23,7 +23,7 @@ pub use options::{CopyFormat, CopyOptions};
 #[derive(Default)]
 pub(crate) struct Fields {
     bytes: Vec<u8>,
-    /// End of each field, and what it is.
+    /// End of each field, and its kind.
     ends: Vec<(usize, FieldKind)>,
     /// Escapes were replaced, so that the text need not be UTF-8 any more.
     escaped: bool,

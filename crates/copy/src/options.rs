@@ -17,7 +17,7 @@ pub enum CopyFormat {
     Binary,
 }
 
-/// What to do with the first line.
+/// The treatment of the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     Absent,
@@ -144,7 +144,7 @@ impl CopyOptions {
         Ok(out)
     }
 
-    /// What rows as text are written in; texts in binary ones are the types' business.
+    /// The encoding of rows as text; binary values are encoded by their types.
     pub fn text_encoding(&self, session: &dyn Session) -> Encoding {
         match self.format {
             CopyFormat::Binary => UTF8,

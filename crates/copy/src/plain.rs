@@ -1,20 +1,20 @@
 //! The fast path of the text and CSV formats: many lines at a time, then column by column.
 //!
-//! It takes lines from the start of the input up to the first one that is anything but a row of values as they are written: one with
-//! a backslash (but for the null marker) or, in CSV, a quote, with a carriage return, a zero byte, bytes that are not UTF-8, or another
-//! number of fields. What such a line means, or which error it is, is the general path's business.
+//! It takes lines from the start of the input up to the first one that is not a row of literal values: one with a backslash
+//! (except the null marker) or, in CSV, a quote, with a carriage return, a zero byte, bytes that are not UTF-8, or another number
+//! of fields. The general path decides the meaning or the error of such a line.
 
 use std::ops::Range;
 
 use memchr::{memchr2, memchr3_iter};
 
-/// Bytes of the input that are looked at for one batch.
+/// Bytes of the input that are scanned for one batch.
 const WINDOW_BYTES: usize = 1 << 20;
 
 /// Finds the fields of lines.
 pub(super) struct PlainLines {
     delimiter: u8,
-    /// What makes a line another one than it looks: a backslash or a quote.
+    /// The byte that makes a line special: a backslash or a quote.
     special: u8,
     null: Vec<u8>,
     /// The null marker begins with the only backslash that it has.
@@ -32,7 +32,7 @@ impl PlainLines {
         PlainLines { delimiter, special: b'\\', null, null_is_escape, fields, ends: Vec::new() }
     }
 
-    /// Of CSV, where what escapes does so between quotes only.
+    /// Of CSV, whose escape character is special between quotes only.
     pub fn of_csv(delimiter: u8, quote: u8, null: &str, fields: usize) -> PlainLines {
         PlainLines { delimiter, special: quote, null: null.as_bytes().to_vec(), null_is_escape: false, fields, ends: Vec::new() }
     }
@@ -85,7 +85,7 @@ impl PlainLines {
         if rows == 0 { 0 } else { self.ends[rows * self.fields - 1] as usize + 1 }
     }
 
-    /// Where field `i` of a line is; `None` when it is null. `input` is what the lines were found in.
+    /// The position of field `i` of a line; `None` when it is null. `input` is the text in which the lines were found.
     #[inline]
     pub fn field(&self, input: &[u8], row: usize, i: usize) -> Option<Range<usize>> {
         let at = row * self.fields + i;
@@ -115,7 +115,7 @@ mod tests {
         let first = row(&[Some("1"), Some("a")]);
         assert_eq!(found(&mut two, b"1\ta\n\t\\N\n3\tc"), [first.clone(), row(&[Some(""), None])]);
         assert_eq!(two.bytes(2), 8);
-        // What ends the fast path: escapes, other newlines, another number of fields, no UTF-8.
+        // Conditions that end the fast path: escapes, other newlines, another number of fields, invalid UTF-8.
         for rest in
             [&b"2\t\\\\N\n"[..], b"2\t\\Nx\n", b"\\.\n", b"2\tb\r\n", b"2\n", b"2\tb\tc\n", b"2\t\xff\n", b"2\tb", b"\\N\t\\"]
         {

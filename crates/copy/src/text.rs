@@ -7,7 +7,7 @@ use super::{FieldKind, Fields};
 /// Splits one line (without its newline) into fields.
 ///
 /// # Errors
-/// None: every line is some row; what its fields mean is the columns' business.
+/// None: every line is some row; the columns interpret its fields.
 pub(super) fn split(line: &[u8], delimiter: u8, null: &[u8], default: Option<&[u8]>, out: &mut Fields) {
     out.clear();
     let mut at = 0;
@@ -47,7 +47,7 @@ pub(super) fn split(line: &[u8], delimiter: u8, null: &[u8], default: Option<&[u
     }
 }
 
-/// Appends what the escape after a backslash at `at - 1` stands for; returns the position after it.
+/// Appends the value of the escape after a backslash at `at - 1`; returns the position after it.
 fn unescape(line: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     let Some(&c) = line.get(at) else {
         out.push(b'\\');
@@ -111,7 +111,7 @@ impl Lines {
         Lines { newline: Newline::Unknown, searched: 0 }
     }
 
-    /// The first whole line of `buffer`; at the end of the input, what is left.
+    /// The first whole line of `buffer`; at the end of the input, the rest.
     ///
     /// # Errors
     /// 22P04 for a newline of another convention.

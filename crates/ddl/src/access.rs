@@ -1,5 +1,5 @@
-//! What a user must have for a statement besides owning its object: privileges on schemas, types, referenced tables, databases,
-//! and the right to act as the owner that an object is given to.
+//! The rights that a user needs for a statement besides owning its object: privileges on schemas, types, referenced tables,
+//! databases, and the right to act as an object's new owner.
 
 use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::{ObjectAddress, Relation, Role, Type, acl, classes};
@@ -21,7 +21,7 @@ impl Ddl<'_> {
         self.catalog().has_role(self.user, role, RoleUse::Inherit)
     }
 
-    /// Whether the user may do what the owner may.
+    /// Whether the user has the owner's rights.
     pub fn is_owner(&self, owner: Oid) -> bool {
         self.has_privileges_of(owner)
     }
@@ -129,7 +129,7 @@ impl Ddl<'_> {
         Ok((ty, typmod))
     }
 
-    /// What a stored expression depends on, of whose types the user needs USAGE; functions are checked when they are called.
+    /// The dependencies of a stored expression, on whose types the user needs USAGE; functions are checked when they are called.
     pub fn usable(&self, dependencies: Vec<ObjectAddress>) -> Result<Vec<ObjectAddress>> {
         let types = dependencies.iter().filter(|d| d.class == classes::PG_TYPE && d.object.0 >= classes::FIRST_USER_OID);
         types.map(|d| d.object).try_for_each(|ty| self.require_type(ty))?;
@@ -139,7 +139,7 @@ impl Ddl<'_> {
     /// The same of a query.
     ///
     /// # Errors
-    /// 0A000 for one that reads the rows that a statement has changed: they go with it.
+    /// 0A000 for a query that reads the transition tables of a statement: they exist only during it.
     pub fn usable_of_query(&self, query: &Query) -> Result<Vec<ObjectAddress>> {
         let (dependencies, transition) = query.mentions();
         match transition {

@@ -14,7 +14,7 @@ use melba_parse::nodes::{inner, option_bool, option_int, option_text, options, s
 
 const UNUSED_SOURCE: &str = "aggregate_dummy";
 
-/// What CREATE AGGREGATE says of one way to compute it: by whole frames, or by frames that move.
+/// The definition of one way to compute an aggregate: by whole frames, or by moving frames.
 #[derive(Default)]
 struct Way<'s> {
     transition: Option<Vec<&'s str>>,
@@ -247,7 +247,7 @@ impl Ddl<'_> {
         Ok(Resolved { transition, last: Some(last), result })
     }
 
-    /// How frames that move may be computed, which is kept for dumps: what leaves a frame is never taken out of a state.
+    /// The definition for moving frames, which is kept for dumps: rows that leave a frame are never subtracted from a state.
     fn moving_way(
         &self,
         way: &Way<'_>,
@@ -314,7 +314,7 @@ impl Ddl<'_> {
 }
 
 impl Clauses<'_> {
-    /// What must and must not be said together.
+    /// Checks which options must and must not appear together.
     fn check(&self) -> Result<()> {
         if self.plain.state.is_none() {
             return Err(wrong("aggregate stype must be specified"));
@@ -353,7 +353,7 @@ fn refuse_ordered_set(s: &DefineStmt) -> Result<()> {
     }
 }
 
-/// What an aggregate cannot be without.
+/// The objects without which an aggregate cannot exist.
 fn uses(functions: Vec<Oid>, info: &AggregateInfo) -> Vec<ObjectAddress> {
     let at = |class, object| ObjectAddress { class, object, sub: 0 };
     let mut all: Vec<_> = functions.into_iter().map(|f| at(classes::PG_PROC, f)).collect();

@@ -14,7 +14,7 @@ use super::storage_parameters::{ParametersOf, reset_list};
 use melba_parse::nodes::{option_text, options};
 use melba_tree::Var;
 
-/// What SET STATISTICS allows at most.
+/// The largest value of SET STATISTICS.
 const STATISTICS_TARGET_MAX: i16 = 10_000;
 
 impl Ddl<'_> {
@@ -98,7 +98,7 @@ impl Ddl<'_> {
         })
     }
 
-    /// What goes to the children as it is. A column known by its number is an index's.
+    /// Passes changes that children share on to them unchanged. A column known by its number is an index's.
     fn alter_childrens_column(&self, relation: &Relation, c: &AlterTableCmd, def: Option<&N>) -> Result<()> {
         if !c.name.is_empty() {
             let mode = melba_engine::RelationLockMode::AccessExclusive;
@@ -218,7 +218,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What ALTER COLUMN TYPE is to make of a column.
+    /// The result of ALTER COLUMN TYPE for a column.
     pub fn changed_type(&self, relation: &Relation, at: usize, def: Option<&N>) -> Result<TypeChange> {
         let Some(N::ColumnDef(def)) = def else { return Err(DbError::internal("ALTER TYPE without a type")) };
         let name = def.type_name.as_ref().ok_or_else(|| DbError::internal("ALTER TYPE without a type"))?;
@@ -255,7 +255,7 @@ impl Ddl<'_> {
         Ok(TypeChange { at, column, using: def.raw_default.as_deref().cloned() })
     }
 
-    /// What is printed as text with a column in it would mean something else with another type of it.
+    /// An expression stored as text that uses the column would have another meaning with another type of it.
     fn refuse_used_column(&self, relation: &Relation, at: usize) -> Result<()> {
         let catalog = self.catalog();
         let name = &relation.columns[at].name;
@@ -451,7 +451,7 @@ fn forget_default(column: &mut Column) {
     column.default_depends_on = vec![];
 }
 
-/// Of an index, only expressions have statistics of their own.
+/// In an index, only expressions have separate statistics.
 fn check_has_statistics(relation: &Relation, at: usize) -> Result<()> {
     let Some(index) = &relation.index else { return Ok(()) };
     let (column, name) = (&relation.columns[at].name, &relation.name);

@@ -24,7 +24,7 @@ impl Ddl<'_> {
         self.alter_foreign_key(relation, &row, c)
     }
 
-    /// What is a part of a partitioned table's constraint is altered with it.
+    /// A part of a partitioned table's constraint is altered with it.
     fn refuse_part(&self, relation: &Relation, row: &Row) -> Result<()> {
         let catalog = self.catalog();
         let Some(mut above) = catalog.constraint(row.parent) else { return Ok(()) };

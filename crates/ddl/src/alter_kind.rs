@@ -1,4 +1,4 @@
-//! Which forms of ALTER TABLE are for which kinds of relations, as PostgreSQL says (tablecmds.c, ATPrepCmd).
+//! Which forms of ALTER TABLE are allowed for which kinds of relations, by PostgreSQL's rules (tablecmds.c, ATPrepCmd).
 
 use melba_catalog::{Relation, RelationKind as Kind};
 use melba_types::{DbError, Result, err};
@@ -14,7 +14,7 @@ const WITH_STATISTICS: &[Kind] =
     &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView, Kind::Index, Kind::PartitionedIndex];
 const WITH_OPTIONS: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::View, Kind::MaterializedView, Kind::Index];
 
-/// What a form is called in messages, and the kinds that it is for; `None`: it asks by itself, or is for all.
+/// The name of a form in messages, and its kinds; `None`: it checks them itself, or all are allowed.
 fn form(form: At) -> Option<(&'static str, &'static [Kind])> {
     Some(match form {
         At::AtAddColumn => ("ADD COLUMN", TABLES_AND_TYPES),

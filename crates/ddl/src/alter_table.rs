@@ -1,4 +1,4 @@
-//! ALTER TABLE: one function a subcommand that is not about a column's definition.
+//! ALTER TABLE: one function per subcommand that is not about a column's definition.
 
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ impl Ddl<'_> {
         for (_, options, identity) in builder.sequences {
             self.create_owned_sequence("ALTER TABLE", relation.oid, at, options, identity)?;
         }
-        // The default goes in first: it says what existing rows get.
+        // The default is first: existing rows get it.
         let is_default = |c: &Constraint| matches!(c.contype(), ConstrType::ConstrDefault | ConstrType::ConstrGenerated);
         for (_, c) in builder.constraints.iter().filter(|(_, c)| is_default(c)) {
             self.set_column_expression(relation.oid, at, c)?;
@@ -214,7 +214,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Adds a constraint to one table; of a partitioned table, keys go to its partitions if `recurse`.
+    /// Adds a constraint to one table; if `recurse`, keys of a partitioned table are added to its partitions.
     pub fn add_table_constraint(&self, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {
         let relation = &*self.relation(table)?;
         if c.contype() == ConstrType::ConstrNotnull {
@@ -240,7 +240,7 @@ impl Ddl<'_> {
         self.add_validated(table, column, c, recurse)
     }
 
-    /// Adds a constraint and checks the rows that are there.
+    /// Adds a constraint and checks the existing rows.
     fn add_validated(&self, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {
         let relation = self.relation(table)?;
         let unmarked = if c.contype() == ConstrType::ConstrPrimary && c.indexname.is_empty() {
@@ -387,7 +387,7 @@ fn check_same_not_null(relation: &Relation, existing: &Row, c: &Constraint) -> R
     Ok(())
 }
 
-/// A relation after it has gone to another owner, and what was granted by or to the old one with it.
+/// A relation after a change of owner, with the privileges granted by or to the old one.
 fn owned_by(relation: &Relation, owner: Oid) -> Relation {
     let columns = relation.columns.iter().map(|c| Column { acl: given(&c.acl, relation.owner, owner), ..c.clone() });
     Relation { owner, acl: given(&relation.acl, relation.owner, owner), columns: columns.collect(), ..relation.clone() }

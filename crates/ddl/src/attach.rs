@@ -102,7 +102,7 @@ impl Ddl<'_> {
                 bail!(DATATYPE_MISMATCH, "column \"{name}\" in child table \"{}\" must be marked NOT NULL", relation.name);
             }
             own.inherited += 1;
-            // A partition's columns are nobody's but its parent's.
+            // A partition's columns belong only to its parent.
             own.local &= !parent.is_partitioned();
         }
         self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
@@ -168,7 +168,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What came from a parent is the child's own from now on.
+    /// Columns and constraints from a parent are the child's own from now on.
     fn remove_parent(&self, child: Oid, parent: &Relation) -> Result<()> {
         let relation = self.relation(child)?;
         let catalog = self.catalog();

@@ -1,4 +1,4 @@
-//! CREATE, ALTER and DROP COLLATION: of those that compare bytes, whatever they hold for upper and lower case.
+//! CREATE, ALTER and DROP COLLATION: collations that compare bytes, whatever their upper and lower case.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct Options<'s> {
     version: Option<&'s DefElem>,
 }
 
-/// What a definition comes to.
+/// The result of a definition.
 struct Definition {
     provider: u8,
     locale: Option<Arc<str>>,

@@ -1,14 +1,14 @@
-//! What constraints written at one column have to say of each other.
+//! Checks the constraints written at one column against each other.
 
 use melba_types::{DbError, Result, err};
 use pg_query::protobuf::{ColumnDef, ConstrType, Constraint, node::Node as N};
 
-/// What has been said of a column so far.
+/// The constraints of a column so far.
 #[derive(Default)]
 struct Said<'d> {
     null: bool,
     not_null: Option<&'d Constraint>,
-    /// It is NOT NULL by what it is: serial, identity, a key.
+    /// It is NOT NULL implicitly: serial, identity, a key.
     needs_not_null: bool,
     default: bool,
     identity: bool,

@@ -27,7 +27,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What DROP finds by the same name.
+    /// The object that DROP finds by the same name.
     fn commented_as_dropped(&self, kind: ObjectType, object: Option<&Node>) -> Result<ObjectAddress> {
         let object = object.ok_or_else(|| DbError::internal("COMMENT ON nothing"))?;
         let found = match kind {

@@ -34,7 +34,7 @@ impl Ddl<'_> {
         self.add_constraints_to(table, constraints, true)
     }
 
-    /// `recurse`: keys go to partitions, too.
+    /// `recurse`: keys are added to partitions, too.
     pub fn add_constraints_to(&self, table: Oid, constraints: &[(Option<usize>, Constraint)], recurse: bool) -> Result<()> {
         use ConstrType::*;
         let of = |types: &'static [ConstrType]| constraints.iter().filter(move |(_, c)| types.contains(&c.contype()));
@@ -534,8 +534,8 @@ impl Ddl<'_> {
         }
     }
 
-    /// Whether the index of a referenced column can be asked for values of a referencing one: by an operator of its family, or
-    /// when these become the index's type by themselves.
+    /// Whether the index of a referenced column can be searched for values of a referencing one: by an operator of its family, or
+    /// when these are implicitly cast to the index's type.
     fn is_key_comparable(&self, to: Oid, from: Oid) -> bool {
         let catalog = self.catalog();
         let (to, from) = (catalog.base_type(to), catalog.base_type(from));
@@ -565,7 +565,7 @@ impl Ddl<'_> {
         })
     }
 
-    /// Drops a constraint and what implements it.
+    /// Drops a constraint and its implementation.
     pub fn drop_constraint_row(&self, constraint: &Row) -> Result<()> {
         if constraint.relation.is_valid() {
             let relation = self.relation(constraint.relation)?;

@@ -24,7 +24,7 @@ const COLUMNS_MAX: usize = 1600;
 /// A table being put together.
 #[derive(Default)]
 pub struct TableBuilder {
-    /// What the table is called.
+    /// The name of the table.
     pub table: String,
     pub columns: Vec<Column>,
     /// Constraints to add once the table exists, with the column they were written at.
@@ -143,7 +143,7 @@ impl Ddl<'_> {
         bail!(DUPLICATE_TABLE, "relation \"{name}\" already exists")
     }
 
-    /// Adds a column as CREATE TABLE or ADD COLUMN defines it, collecting what must wait until the table exists.
+    /// Adds a column as CREATE TABLE or ADD COLUMN defines it, and collects the steps that must wait until the table exists.
     pub fn add_column_definition(&self, builder: &mut TableBuilder, def: &ColumnDef) -> Result<()> {
         if builder.columns.iter().any(|c| *c.name == *def.colname) {
             bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", def.colname);
@@ -208,7 +208,7 @@ impl Ddl<'_> {
             let N::Constraint(constraint) = inner(constraint)? else { continue };
             match constraint.contype() {
                 ConstrType::ConstrNull => {}
-                // Written after the constraint they belong to, as nodes of their own.
+                // Written after their constraint, as separate nodes.
                 ConstrType::ConstrAttrDeferrable => last_of(builder, at, constraint)?.deferrable = true,
                 ConstrType::ConstrAttrNotDeferrable => last_of(builder, at, constraint)?.deferrable = false,
                 ConstrType::ConstrAttrDeferred => last_of(builder, at, constraint)?.initdeferred = true,
@@ -232,7 +232,7 @@ impl Ddl<'_> {
                 }
             }
         }
-        // What makes the column NOT NULL of itself counts beside what is said of it.
+        // An implicit NOT NULL counts beside an explicit one.
         let is_said = |(of, c): &(Option<usize>, Constraint)| *of == Some(at) && c.contype() == ConstrType::ConstrNotnull;
         if (is_serial || column.identity != 0) && !builder.constraints.iter().any(is_said) {
             builder.constraints.push((Some(at), not_null()));
@@ -462,7 +462,7 @@ fn refuse_unsupported(s: &CreateStmt) -> Result<()> {
     Ok(())
 }
 
-/// A NOT NULL constraint that nobody has written.
+/// An implicit NOT NULL constraint.
 fn not_null() -> Constraint {
     Constraint {
         contype: ConstrType::ConstrNotnull as i32,

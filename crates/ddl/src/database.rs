@@ -69,7 +69,7 @@ impl Ddl<'_> {
             bail!(INSUFFICIENT_PRIVILEGE, "permission denied to copy database \"{template}\"");
         }
         let copied = self.tx.cluster().catalog(source.oid);
-        // What another database has of its own: changed ones of the first objects (grants on schema public) count, too.
+        // The separate objects of another database: changed ones of the initial objects (grants on schema public) count, too.
         let shared = |o: &Object| match o {
             Object::Role(_) | Object::Database(_) => true,
             Object::Description(d) => [classes::PG_AUTHID, classes::PG_DATABASE].contains(&d.address.class),

@@ -76,7 +76,7 @@ impl Ddl<'_> {
     pub fn set_default_acl(&self, grant: &Grant<'_>, kind: AclKind, privileges: u64, role: Oid, namespace: Oid) -> Result<()> {
         let letter = kind.default_acl_letter().ok_or_else(|| err!(INTERNAL_ERROR, "no default privileges of {kind:?}"))?;
         let catalog = self.catalog();
-        // What a schema adds begins with nothing.
+        // A schema's additional privileges start empty.
         let usual: Vec<AclItem> = if namespace.is_valid() { Vec::new() } else { kind.default_acl(role) };
         let existing = catalog.default_acl(role, namespace, letter);
         let change = ListChange {

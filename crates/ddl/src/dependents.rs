@@ -1,8 +1,8 @@
-//! What goes with objects that are dropped: everything that depends on them, found and told of as PostgreSQL does.
+//! The dependents of dropped objects: finds everything that depends on them, and reports it as PostgreSQL does.
 //!
-//! Dependents are found depth first, newest first, and removed before what they depend on. A part (internal dependency) that is
-//! reached some other way than from its whole takes the whole with it. What goes along because it is a part of something that
-//! goes (an automatic or internal dependency on it) is not worth a word, however else it was found.
+//! Dependents are found depth first, newest first, and removed before the objects on which they depend. If a part (internal
+//! dependency) is reached by a path other than from its whole, the whole is dropped too. A part of a dropped object (an automatic
+//! or internal dependency on it) is not reported, however else it was found.
 
 use hashbrown::HashMap;
 use melba_catalog::{
@@ -34,7 +34,7 @@ struct Found {
     address: ObjectAddress,
     /// Of `Way`s.
     ways: u8,
-    /// What it was first found from.
+    /// The object from which it was first found.
     dependee: Option<ObjectAddress>,
 }
 
@@ -44,7 +44,7 @@ impl Found {
     }
 }
 
-/// Objects that are to go.
+/// Objects to be dropped.
 pub(super) struct Going<'c> {
     catalog: &'c Catalog,
     roots: &'c [ObjectAddress],
@@ -77,7 +77,7 @@ impl<'c> Going<'c> {
             && !self.has(owner)
         {
             if dependee.is_none() {
-                // It goes with the whole, which is named too.
+                // It is dropped with the whole, which is named too.
                 if self.roots.contains(&owner) || self.roots.contains(&ObjectAddress { sub: 0, ..owner }) {
                     return Ok(());
                 }
@@ -116,7 +116,7 @@ impl<'c> Going<'c> {
         self.places.contains_key(&address) || self.places.contains_key(&ObjectAddress { sub: 0, ..address })
     }
 
-    /// What nobody has asked for and is no part of what goes, with what it depends on; oldest first.
+    /// Objects to report, which were not named and are no part of a dropped one, with the object each depends on; oldest first.
     fn told(&self) -> Vec<(ObjectAddress, ObjectAddress)> {
         let is_told = |f: &&Found| {
             let with_whole = f.address.sub != 0 && self.places.contains_key(&ObjectAddress { sub: 0, ..f.address });
@@ -225,7 +225,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// Refuses to drop what others depend on, or tells of what goes, too.
+    /// Refuses to drop objects on which others depend, or with CASCADE reports the others that are dropped.
     fn tell(&self, told: &[(ObjectAddress, ObjectAddress)], roots: &[ObjectAddress], cascade: bool) -> Result<()> {
         if told.is_empty() {
             return Ok(());

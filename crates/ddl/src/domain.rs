@@ -89,7 +89,7 @@ impl Ddl<'_> {
         Ok((Type { domain: Some(Arc::new(info)), ..domain }, rows))
     }
 
-    /// The default that a domain is to have, and what it mentions.
+    /// The default of a domain, and its dependencies.
     fn new_domain_default(
         &self,
         domain: &Type,
@@ -138,7 +138,7 @@ impl Ddl<'_> {
         })
     }
 
-    /// ALTER DOMAIN, but for what it has in common with other objects.
+    /// ALTER DOMAIN, except the forms that other objects share.
     pub fn alter_domain(&self, s: &AlterDomainStmt) -> Result<()> {
         let domain = self.domain_by_name(&strings(&s.type_name))?;
         self.require_type_owner(&domain)?;
@@ -264,7 +264,7 @@ impl Ddl<'_> {
     }
 }
 
-/// What a constraint of a domain may be, and what its name ends with.
+/// The kind of a domain's constraint, and the end of its name.
 fn domain_constraint_kind(c: &Constraint) -> Result<(ConstraintKind, &'static str)> {
     use ConstrType::*;
     let impossible = |what: &str| err!(SYNTAX_ERROR, "{what} constraints not possible for domains");

@@ -1,4 +1,4 @@
-//! The columns that have values of a domain, which a new constraint of it is checked for.
+//! The columns with values of a domain, for which a new constraint of it is checked.
 
 use melba_catalog::{Constraint, ConstraintKind, Relation, RelationKind, Storage, Type, TypeKind, classes};
 use melba_catalog::{DependencyKind, ObjectAddress};

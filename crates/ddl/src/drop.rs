@@ -1,4 +1,4 @@
-//! DROP: what the statement names, and how each object goes; what goes with it is in `dependents`.
+//! DROP: finds the named objects, and drops each; `dependents` finds the others.
 
 use std::sync::Arc;
 
@@ -178,7 +178,7 @@ impl Ddl<'_> {
             }
             classes::PG_CONSTRAINT => {
                 if let Some(constraint) = catalog.constraint(address.object) {
-                    // A table that goes too has taken its lists with it.
+                    // A table that is dropped too has already dropped its lists.
                     if constraint.relation.is_valid() && catalog.relation(constraint.relation).is_some() {
                         return self.drop_constraint_row(constraint);
                     }
@@ -192,7 +192,7 @@ impl Ddl<'_> {
                 self.remove_type(&catalog, address.object);
                 return Ok(());
             }
-            // They are the process's: what is seen of them goes with the extension.
+            // They belong to the process: their visible parts are dropped with the extension.
             classes::PG_OPCLASS | classes::PG_OPFAMILY => return Ok(()),
             _ => {}
         }
@@ -298,7 +298,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// What is named within its table.
+    /// The name of an object within its table.
     fn describe_on_table(&self, address: ObjectAddress) -> String {
         let (word, found) = match self.catalog().object(address) {
             Some(Object::Trigger(t)) => ("trigger", Some((t.name.clone(), t.table))),

@@ -12,7 +12,7 @@ use melba_analyze::{Context, Expected, ExprKind};
 use melba_parse::nodes::qualified;
 use melba_tree::{Expr, Var};
 
-/// What an expression is for: decides what it may contain and what its value must be.
+/// The use of an expression: decides its allowed content and its value's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     Default,
@@ -46,11 +46,11 @@ impl Stored {
 }
 
 impl Ddl<'_> {
-    /// What analysis needs to know.
+    /// Runs `f` with an analysis context.
     pub fn with_context<T>(&self, f: impl FnOnce(&Context<'_>) -> Result<T>) -> Result<T> {
         let catalog = self.catalog();
         let database = catalog.database(self.tx.database).map_or_else(String::new, |d| d.name.to_string());
-        // What the transaction has changed, functions are to see: they write and read the names of objects.
+        // Functions must see the transaction's changes: they write and read the names of objects.
         let changed = self.tx.has_catalog_changes().then(|| (self.session_for)(catalog.clone()));
         f(&Context {
             catalog: &catalog,
@@ -104,14 +104,14 @@ impl Ddl<'_> {
         })
     }
 
-    /// The text of a domain's DEFAULT, and what it mentions.
+    /// The text of a domain's DEFAULT, and its dependencies.
     pub fn domain_default(&self, node: &Node, relation: &Relation, column: &Column) -> Result<(Arc<str>, Vec<ObjectAddress>)> {
         let stored = self.stored_expression(node, relation, Use::Default, Some(column))?;
         let text = self.with_context(|c| Ok(melba_deparse::domain_default(c, &stored.expr).into()))?;
         Ok((text, stored.depends_on))
     }
 
-    /// Analyzes a domain's CHECK, where VALUE is of the base type: its text, and what it mentions.
+    /// Analyzes a domain's CHECK, where VALUE is of the base type: returns its text, and its dependencies.
     pub fn stored_domain_check(&self, node: &Node, base: Oid, typmod: i32) -> Result<(Arc<str>, Vec<ObjectAddress>)> {
         self.with_context(|c| {
             let expr = melba_analyze::analyze_domain_check(c, node, base, typmod)?;
@@ -182,7 +182,7 @@ impl Ddl<'_> {
     }
 }
 
-/// What reads rows as they are stored cannot use what is computed when they are read.
+/// Expressions over stored rows cannot use columns that are computed on reading.
 fn refuse_virtual(usage: Use, relation: &Relation, columns: &[i16]) -> Result<()> {
     let is_virtual = |c: &i16| relation.columns.get(*c as usize - 1).is_some_and(|c| c.generated == b'v');
     match usage {

@@ -1,4 +1,4 @@
-//! CREATE, ALTER and DROP EXTENSION: what there is to create is data (`melba_catalog::available_extensions`).
+//! CREATE, ALTER and DROP EXTENSION: the available extensions are data (`melba_catalog::available_extensions`).
 
 use std::sync::Arc;
 
@@ -206,7 +206,7 @@ impl Ddl<'_> {
         self.move_members(&extension, &extension.members, target)
     }
 
-    /// Moves the members, and prints again what was made by others from them: those of `users` that are left are looked at.
+    /// Moves the members, and prints again the expressions of other objects that use them: `users` lists those left to check.
     fn move_members(&self, extension: &Extension, users: &[ObjectAddress], target: Oid) -> Result<()> {
         let catalog = self.catalog();
         let is_other = |d: &melba_catalog::Dependency| {

@@ -1,4 +1,4 @@
-//! Filling a new index from its table's rows.
+//! Fills a new index from its table's rows.
 
 use melba_catalog::Persistence;
 use melba_engine::{IndexBuilder, ReadView};
@@ -10,7 +10,7 @@ use melba_expression::key::KeyPart;
 use melba_table::{IndexTarget, TableTarget, error, plain_parts};
 use melba_transaction::Tx;
 
-/// Entries from which on a new index gets segments of its own.
+/// Entries from which on a new index gets separate segments.
 const BUILT_ENTRIES_MIN: usize = 20_000;
 
 /// The entries of a new index on their way: into the transaction one by one, or, when they are many, sorted into segments.
@@ -23,7 +23,7 @@ struct Entries<'a> {
     many: Option<IndexBuilder>,
 }
 
-/// An entry that goes into the transaction, unless they become many.
+/// Entries that are written by the transaction, unless they become many.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Few {
     key: Vec<u8>,
@@ -59,7 +59,7 @@ impl Ddl<'_> {
         let index = self.relation(oid)?;
         let table = index.index.as_ref().map_or(Oid::INVALID, |i| i.table);
         let target = self.target(table)?;
-        // Functions in the index run as the table's owner, whoever creates it.
+        // Functions in the index run as the table's owner, whichever role creates it.
         let ctx = Evaluation::plain((self.maintainer)(self.catalog(), target.relation.owner), &self.tx.engine);
         let (view, _pin) = self.tx.engine.latest_view();
         let Some(index) = target.indexes.iter().find(|i| i.oid == oid) else {

@@ -1,4 +1,4 @@
-//! GRANT and REVOKE on objects; what they do to a privilege list is in `melba_catalog::grants`.
+//! GRANT and REVOKE on objects; `melba_catalog::grants` has their effect on a privilege list.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::Ddl;
 use super::schema::relation_word;
 use melba_parse::nodes::{inner, string, strings};
 
-/// A GRANT or REVOKE, whatever it is on.
+/// A GRANT or REVOKE, on any object.
 pub struct Grant<'s> {
     pub is_grant: bool,
     pub grant_option: bool,
@@ -27,7 +27,7 @@ pub struct Grant<'s> {
 /// In the order in which a REVOKE on the whole table comes to them.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
-/// What a list is of, as messages need to know it.
+/// The object of a list, for messages.
 pub struct ListOf<'a> {
     pub kind: AclKind,
     pub owner: Oid,
@@ -40,7 +40,7 @@ pub struct ListOf<'a> {
     pub quoted: String,
 }
 
-/// What PostgreSQL calls an object in "invalid privilege type INSERT for schema".
+/// PostgreSQL's word for an object in "invalid privilege type INSERT for schema".
 fn kind_word(kind: AclKind) -> &'static str {
     match kind {
         AclKind::Table => "relation",
@@ -58,7 +58,7 @@ fn kind_word(kind: AclKind) -> &'static str {
 }
 
 impl Grant<'_> {
-    /// What DROP OWNED does to a list: REVOKE ALL ... FROM role CASCADE.
+    /// The effect of DROP OWNED on a list: REVOKE ALL ... FROM role CASCADE.
     pub fn revoke_all(role: Oid) -> Grant<'static> {
         Grant { is_grant: false, grant_option: false, cascade: true, grantees: vec![role], privileges: &[] }
     }
@@ -127,7 +127,7 @@ fn named_privilege(name: &str, all: u64, kind: AclKind) -> Result<u64> {
 }
 
 impl Ddl<'_> {
-    /// What a GRANT or REVOKE says beside its objects.
+    /// The clauses of a GRANT or REVOKE beside its objects.
     pub fn read_grant<'s>(&self, s: &'s GrantStmt) -> Result<Grant<'s>> {
         if let Some(grantor) = &s.grantor
             && self.role_spec(grantor)? != self.user
@@ -207,8 +207,8 @@ impl Ddl<'_> {
         Ok(catalog.changed_list(on.acl, &change)?.into())
     }
 
-    /// Keeps others from changing the definition of an object that is no relation until the transaction ends. Whoever reads
-    /// one to write it back changed needs this first; for a relation, a lock that conflicts with itself.
+    /// Keeps others from changing the definition of an object that is no relation until the transaction ends. Needed before
+    /// reading a definition that is written back changed; for a relation, a lock that conflicts with itself serves.
     pub fn lock_definition(&self, database: Oid, class: Oid, object: Oid) -> Result<()> {
         let tag = LockTag::Object { database: database.0, class: class.0, object: object.0 };
         self.tx.engine.lock_object(tag, RelationLockMode::ShareUpdateExclusive, Wait::Block)?;
@@ -329,7 +329,7 @@ impl Ddl<'_> {
             let on = ListOf { kind: AclKind::Table, owner: relation.owner, acl: before, beside: &[], described, quoted };
             next.acl = Some(self.changed_acl(grant, &on, whole)?);
         }
-        // Who loses a privilege on the whole loses it on the columns.
+        // A grantee that loses a privilege on the whole loses it on the columns.
         let lost = if grant.is_grant { 0 } else { whole & AclKind::Column.all() };
         if lost != 0 && relation.kind != RelationKind::View {
             // They have no lists, but are warned of.

@@ -154,7 +154,7 @@ impl Ddl<'_> {
     fn check_access_method(&self, name: &str) -> Result<()> {
         match name {
             "" | "btree" => Ok(()),
-            // A hash index answers equality only; a tree answers that too, in the same time.
+            // A hash index supports only equality; a tree supports that too, in the same time.
             "hash" => Ok(()),
             "gin" | "gist" | "brin" | "spgist" => Err(DbError::unsupported(format!("access method \"{name}\""))),
             other => bail!(UNDEFINED_OBJECT, "access method \"{other}\" does not exist"),
@@ -179,7 +179,7 @@ impl Ddl<'_> {
         Ok(keys)
     }
 
-    /// What a hash index cannot be over, though the tree that stands for it could.
+    /// Refuses keys that a hash index cannot have, though the tree that implements it could.
     fn check_hash_key(&self, relation: &Relation, key: &KeyRequest, element: &IndexElem) -> Result<()> {
         let ty = match &key.expression {
             Some((_, ty, _)) => *ty,
@@ -356,7 +356,7 @@ impl Ddl<'_> {
 
     /// Removes an index from its table and drops its storage.
     pub fn drop_index_storage(&self, oid: Oid) -> Result<()> {
-        // It may have gone with its table already.
+        // It may have been dropped with its table already.
         let Some(index) = self.catalog().relation(oid).cloned() else { return Ok(()) };
         if let Storage::Tree(tree) = index.storage {
             self.tx.engine.drop_tree(tree)?;
@@ -366,12 +366,12 @@ impl Ddl<'_> {
     }
 }
 
-/// Columns that an expression or predicate reads: the index goes with them.
+/// Columns that an expression or predicate reads: the index is dropped with them.
 fn column_addresses(relation: &Relation, columns: &[i16]) -> impl Iterator<Item = ObjectAddress> {
     columns.iter().map(|number| ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: i32::from(*number) })
 }
 
-/// Names of an index's columns: the column's, what the expression suggests, or `expr`, numbered when repeated.
+/// Names of an index's columns: the column's, one derived from the expression, or `expr`, numbered when repeated.
 fn index_column_names(relation: &Relation, keys: &[KeyRequest], include: &[i16]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let base = keys
@@ -393,7 +393,7 @@ fn index_column_names(relation: &Relation, keys: &[KeyRequest], include: &[i16])
     names
 }
 
-/// What messages call relations of a kind, in the plural.
+/// The plural of a kind of relation in messages.
 pub fn plural(kind: RelationKind) -> &'static str {
     match kind {
         RelationKind::Table => "tables",
@@ -408,7 +408,7 @@ pub fn plural(kind: RelationKind) -> &'static str {
     }
 }
 
-/// What PostgreSQL's hash indexes do not have.
+/// Refuses features that PostgreSQL's hash indexes lack.
 fn check_hash_index(s: &IndexStmt) -> Result<()> {
     let lacks = [
         (s.unique, "unique indexes"),

@@ -1,4 +1,4 @@
-//! Marks on a table's indexes: CLUSTER ON and REPLICA IDENTITY. Neither changes how Melba works, but tools ask for them.
+//! Marks on a table's indexes: CLUSTER ON and REPLICA IDENTITY. Neither changes how Melba works, but tools read them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a new table gets from its parents: columns, defaults, NOT NULL and CHECK constraints, each merged by name with those of
-//! other parents and with its own.
+//! Columns and constraints that a new table gets from its parents: columns, defaults, NOT NULL and CHECK constraints, each merged
+//! by name with those of other parents and with its own.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::create_table::TableBuilder;
 use super::naming::unused_constraint_name;
 use melba_parse::nodes::{inner, strings};
 
-/// Parents that a table is created from, and what it takes over from them.
+/// Parents of a new table, and the columns and constraints that it takes over from them.
 #[derive(Default)]
 pub struct Inheritance {
     pub parents: Vec<Arc<Relation>>,
@@ -231,7 +231,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Constraints and sequences of columns follow the columns to their places. A default of its own hides an inherited one.
+    /// Constraints and sequences of columns follow the columns to their places. The table's default hides an inherited one.
     fn move_references(
         &self,
         inheritance: &Inheritance,
@@ -382,7 +382,7 @@ impl Ddl<'_> {
     }
 }
 
-/// What a stored expression mentions, where it mentions columns of the table that it was written for.
+/// The dependency of a stored expression, where it is on columns of the expression's first table.
 fn moved_address(address: &ObjectAddress, from: &Relation, to: &Relation) -> ObjectAddress {
     if address.object != from.oid {
         return *address;

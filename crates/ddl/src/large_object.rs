@@ -76,7 +76,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What COMMENT ON LARGE OBJECT names.
+    /// The object that COMMENT ON LARGE OBJECT names.
     pub fn commented_large_object(&self, object: Option<&Node>) -> Result<ObjectAddress> {
         let oid = large_object_oid(object)?;
         let metadata = self.with_large_objects(|lo| lo.existing(Sight::Newest, oid))?;

@@ -80,9 +80,9 @@ use melba_transaction::Tx;
 pub struct Ddl<'a> {
     pub tx: &'a Arc<Tx>,
     pub session: &'a dyn Session,
-    /// The session over another catalog: what evaluates expressions once the catalog has changed.
+    /// The session over another catalog: evaluates expressions once the catalog has changed.
     pub session_for: &'a dyn Fn(Arc<Catalog>) -> Arc<dyn Session>,
-    /// The same for what is done on behalf of an object's owner.
+    /// The same on behalf of an object's owner.
     pub maintainer: &'a dyn Fn(Arc<Catalog>, Oid) -> Arc<dyn Session>,
     /// The effective search path: temporary schema first when there is one, pg_catalog included.
     pub path: &'a [Oid],
@@ -95,11 +95,11 @@ pub struct Ddl<'a> {
     /// current_user, whose privileges count, and session_user.
     pub user: Oid,
     pub session_user: Oid,
-    /// What is stored for a role's password (a verifier, when one is given, as it is); `None` for an empty password.
+    /// The stored form of a role's password (a given verifier is kept unchanged); `None` for an empty password.
     pub stored_password: &'a dyn Fn(&str, &str) -> Result<Option<String>>,
     /// Checks a new function as its language wants it, if that is one of texts.
     pub check_function: &'a dyn Fn(&Arc<Function>) -> Result<()>,
-    /// Keeps what is to become of a temporary table when the transaction commits.
+    /// Keeps the action for a temporary table when the transaction commits.
     pub on_commit: &'a dyn Fn(Oid, OnCommit),
     /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.
     pub source: &'a str,
@@ -109,7 +109,7 @@ pub struct Ddl<'a> {
 /// Runs a defining statement; `None` when the statement is none of this module's.
 ///
 /// # Errors
-/// As PostgreSQL's, with 0A000 for what is not supported.
+/// As PostgreSQL's, with 0A000 for unsupported clauses.
 pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
     let done = |result: Result<()>, tag: &str| Some(result.map(|()| tag.to_owned()));
     match statement {
@@ -178,7 +178,7 @@ impl<'a> Ddl<'a> {
         self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice));
     }
 
-    /// A message of level DEBUG1, as few as PostgreSQL has: those that clients' tests look for.
+    /// A message of level DEBUG1: only those of PostgreSQL for which clients' tests look.
     pub fn debug(&self, message: impl Into<String>) {
         self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Debug));
     }
@@ -198,7 +198,7 @@ impl<'a> Ddl<'a> {
         catalog.namespace_by_name(name).cloned().ok_or_else(|| err!(INVALID_SCHEMA_NAME, "schema \"{name}\" does not exist"))
     }
 
-    /// Where a new object with this name goes.
+    /// The schema of a new object with this name.
     pub fn namespace_for_creation(&self, schema: Option<&str>) -> Result<Oid> {
         let oid = match schema {
             Some(name) => self.namespace(name)?.oid,
@@ -215,7 +215,7 @@ impl<'a> Ddl<'a> {
         Ok(oid)
     }
 
-    /// Where a new relation goes, and whether it is temporary.
+    /// The schema of a new relation, and whether it is temporary.
     pub fn relation_namespace(&self, name: &RangeVar) -> Result<(Oid, bool)> {
         self.check_database(name)?;
         let schema = (!name.schemaname.is_empty()).then_some(name.schemaname.as_str());
@@ -256,7 +256,7 @@ impl<'a> Ddl<'a> {
         Ok(())
     }
 
-    /// The schemas in which a name is looked for: the one before its dot, or those of the search path.
+    /// The schemas in which a name is searched: the one before its dot, or those of the search path.
     ///
     /// # Errors
     /// 3F000 when there is no such schema, 42501 when its names may not be looked up.
@@ -290,7 +290,7 @@ impl<'a> Ddl<'a> {
             self.lock_relation(found.oid, mode)?;
             // While we waited, the name may have come to mean another relation.
             match self.find_relation(name)? {
-                // It comes and goes with its table, and is otherwise nobody's to change.
+                // It is created and dropped with its table, and cannot be changed otherwise.
                 Some(now) if now.oid == found.oid && now.kind == RelationKind::Toast => {
                     bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", now.name)
                 }

@@ -76,7 +76,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// A sequence goes where the table of its column is.
+    /// A sequence is in the schema of its column's table.
     fn refuse_owned_sequence(&self, relation: &Relation) -> Result<()> {
         let catalog = self.catalog();
         let owner = relation.sequence.as_ref().and_then(|s| s.owned_by).and_then(|(table, _)| catalog.relation(table));
@@ -87,7 +87,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// What is temporary stays so, and toast tables go with their tables.
+    /// A temporary object stays temporary, and toast tables move with their tables.
     fn refuse_special_schema(&self, from: Oid, to: Oid) -> Result<()> {
         let catalog = self.catalog();
         let is_temporary = |oid: Oid| catalog.namespace(oid).is_some_and(|n| n.name.starts_with("pg_temp_"));

@@ -1,4 +1,4 @@
-//! ON COMMIT of temporary tables: what becomes of them when the transaction ends.
+//! ON COMMIT of temporary tables: the action when the transaction ends.
 
 use melba_catalog::{ConstraintKind, Object, Persistence, Relation, Storage};
 use melba_types::{Oid, Result, bail, err};
@@ -22,7 +22,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Keeps in the session what is to become of a new table.
+    /// Keeps the action for a new table in the session.
     pub fn note_on_commit(&self, table: Oid, action: OnCommitAction) {
         match action {
             OnCommitAction::OncommitDeleteRows => (self.on_commit)(table, OnCommit::DeleteRows),
@@ -31,10 +31,10 @@ impl Ddl<'_> {
         }
     }
 
-    /// Does at a commit what tables were created with.
+    /// Performs the ON COMMIT actions of tables at a commit.
     ///
     /// # Errors
-    /// 0A000 when a table that stays refers to rows that go.
+    /// 0A000 when a table that stays refers to deleted rows.
     pub fn run_on_commit(&self, actions: &[(Oid, OnCommit)]) -> Result<()> {
         let of = |wanted: OnCommit| actions.iter().filter(move |(_, action)| *action == wanted).map(|(table, _)| *table);
         let emptied: Vec<Oid> = of(OnCommit::DeleteRows).collect();

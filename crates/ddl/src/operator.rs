@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP OPERATOR.
 //!
-//! A commutator or negator that is not there yet becomes a shell: an operator with nothing but its name and operand types, which
-//! its own CREATE OPERATOR fills in.
+//! A commutator or negator that does not exist yet becomes a shell: an operator with nothing but its name and operand types,
+//! which a later CREATE OPERATOR fills in.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::aggregate::{qualified, type_name};
 use melba_analyze::{exact_operator, operator_signature};
 use melba_parse::nodes::{inner, option_bool, options, strings};
 
-/// What a definition says of an operator beside its function and operands.
+/// The attributes of an operator in a definition, beside its function and operands.
 #[derive(Default)]
 struct Attributes<'s> {
     commutator: Option<Vec<&'s str>>,
@@ -102,7 +102,7 @@ impl Ddl<'_> {
         self.link(operator, &attributes)
     }
 
-    /// Takes over what a definition says, but for other operators.
+    /// Takes over a definition's attributes, except other operators.
     fn apply(&self, operator: &mut Operator, a: &Attributes<'_>) -> Result<()> {
         if !operator.left.is_valid() {
             let only = |what| Err(wrong(&format!("only binary operators can {what}")));
@@ -138,7 +138,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Stores an operator, and what it and its commutator and negator are to each other.
+    /// Stores an operator, and its links with its commutator and negator.
     fn link(&self, mut operator: Operator, a: &Attributes<'_>) -> Result<()> {
         if let Some(names) = &a.commutator {
             let other = self.other_operator(names, operator.right, operator.left, &operator)?;
@@ -182,7 +182,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// The operator that another names as its commutator or negator: itself, one that is there, or a new shell.
+    /// The operator that another names as its commutator or negator: itself, an existing one, or a new shell.
     fn other_operator(&self, names: &[&str], left: Oid, right: Oid, of: &Operator) -> Result<Oid> {
         let found = self.with_context(|c| exact_operator(c, names, left, right))?;
         if found.is_valid() {
@@ -227,7 +227,7 @@ impl Ddl<'_> {
         named.find(|o| o.left == left && o.right == right).cloned()
     }
 
-    /// The function of exactly these operands, and what it returns.
+    /// The function of exactly these operands, and its result type.
     fn operator_function(&self, names: &[&str], left: Oid, right: Oid) -> Result<(Oid, Oid)> {
         let args: Vec<Oid> = [left, right].into_iter().filter(|ty| ty.is_valid()).collect();
         let function = self.function_of(names, &args)?;
@@ -311,7 +311,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// Operators that go are no longer what others say they are to them.
+    /// Removes the links of other operators to a dropped one.
     pub(super) fn unlink_operator(&self, oid: Oid) {
         let catalog = self.catalog();
         let Some(gone) = catalog.operator(oid) else { return };

@@ -1,4 +1,4 @@
-//! DROP OWNED and REASSIGN OWNED: everything of a role in this database, as pg_shdepend tells.
+//! DROP OWNED and REASSIGN OWNED: everything of a role in this database, according to pg_shdepend.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Ddl<'_> {
             }
             self.end_memberships_granted_by(role)?;
         }
-        // Databases are nobody's to drop here.
+        // Databases are never dropped here.
         owned.retain(|o| o.class != classes::PG_DATABASE && self.is_there(*o));
         let (large, mut others): (Vec<_>, Vec<_>) = owned.into_iter().partition(|o| o.class == classes::PG_LARGEOBJECT);
         large.into_iter().try_for_each(|o| self.drop_large_object(o.object))?;
@@ -91,7 +91,7 @@ impl Ddl<'_> {
         object.class == classes::PG_LARGEOBJECT || self.catalog().object(object).is_some()
     }
 
-    /// What the role has been granted on an object is revoked, and with it what it has granted on.
+    /// Revokes the privileges that the role was granted on an object, and those it has granted with them.
     fn revoke_from(&self, role: Oid, object: ObjectAddress) -> Result<()> {
         let (grant, oid) = (Grant::revoke_all(role), object.object);
         match (object.class, self.catalog().object(object)) {

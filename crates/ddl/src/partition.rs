@@ -137,7 +137,7 @@ impl Ddl<'_> {
         })
     }
 
-    /// FOR VALUES of a table that has its parent already; the rows that are there are the caller's concern.
+    /// FOR VALUES of a table that already has its parent; the caller checks existing rows.
     pub fn set_partition_bound(&self, table: Oid, parent: &Relation, spec: &PartitionBoundSpec) -> Result<()> {
         let relation = self.relation(table)?;
         let values = self.partition_values(parent, spec)?;

@@ -1,4 +1,4 @@
-//! Foreign keys of partitioned tables: one on each partition, which may have been there before.
+//! Foreign keys of partitioned tables: one on each partition, which may have existed before.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl Ddl<'_> {
         self.pass_foreign_key_on(&row)
     }
 
-    /// What was a partition keeps its foreign keys as its own.
+    /// A former partition keeps its foreign keys as its own.
     pub fn detach_foreign_keys(&self, table: &Relation) -> Result<()> {
         let catalog = self.catalog();
         for row in catalog.foreign_keys(table).filter(|row| row.parent.is_valid()) {
@@ -107,7 +107,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Whether a key of a partition does what its parent's does; `info` is the parent's in the partition's columns.
+/// Whether a key of a partition is equivalent to its parent's; `info` is the parent's in the partition's columns.
 fn is_alike(own: &Row, above: &Row, info: &ForeignKeyInfo) -> bool {
     let Some(key) = &own.foreign_key else { return false };
     key.referenced_table == info.referenced_table

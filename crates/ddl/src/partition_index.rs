@@ -1,4 +1,4 @@
-//! Indexes of partitioned tables: one on each partition, which may have been there before.
+//! Indexes of partitioned tables: one on each partition, which may have existed before.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What was a partition keeps its indexes as its own.
+    /// A former partition keeps its indexes as its own.
     pub fn detach_indexes(&self, table: &Relation) -> Result<()> {
         let catalog = self.catalog();
         for index in table.indexes.iter().filter_map(|i| catalog.relation(*i)).filter(|i| !i.parents.is_empty()) {
@@ -108,7 +108,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// A part of a partitioned index goes with it only.
+    /// A part of a partitioned index is dropped only with it.
     pub fn refuse_index_part(&self, index: &Relation) -> Result<()> {
         let catalog = self.catalog();
         let Some(parent) = index.parents.first().and_then(|p| catalog.relation(*p)) else { return Ok(()) };
@@ -187,7 +187,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Whether an index of a partition does what its parent's does. `number`: the partition's column for one of the parent.
+/// Whether an index of a partition is equivalent to its parent's. `number`: the partition's column for one of the parent.
 fn is_alike(parent: &IndexInfo, own: &IndexInfo, number: &dyn Fn(i16) -> i16) -> bool {
     let same_key = |(a, b): (&IndexKey, &IndexKey)| {
         let column = if a.column == 0 { 0 } else { number(a.column) };

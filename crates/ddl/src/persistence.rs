@@ -1,7 +1,7 @@
-//! What a restart leaves of a relation: UNLOGGED, TEMPORARY, the access method `memory`, and changing between them.
+//! What a restart keeps of a relation: UNLOGGED, TEMPORARY, the access method `memory`, and changing between them.
 //!
-//! PostgreSQL keeps persistence and access method apart. Here a table of access method `memory` has a persistence of its own,
-//! so there are no unlogged or temporary ones of it.
+//! PostgreSQL separates persistence and access method. Here a table of access method `memory` has a separate persistence, so
+//! there are no unlogged or temporary ones of it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::Ddl;
 use super::alter_kind::refused_for_kind;
 
 impl Ddl<'_> {
-    /// The persistence of a new relation: `letter` is RangeVar's, the access method what USING names.
+    /// The persistence of a new relation: `letter` is RangeVar's, the access method is that of USING.
     pub fn persistence(&self, letter: &str, temporary: bool, access_method: &str) -> Result<Persistence> {
         let persistence = match letter {
             _ if temporary => Persistence::Temporary,
@@ -30,8 +30,8 @@ impl Ddl<'_> {
         }
     }
 
-    /// The same for a table that may be of the default access method. Unlogged and temporary tables are always on disk then:
-    /// nobody has asked for them in memory.
+    /// The same for a table that may be of the default access method. Unlogged and temporary tables are then always on disk:
+    /// memory was not requested for them.
     pub fn table_persistence(&self, letter: &str, temporary: bool, access_method: &str) -> Result<Persistence> {
         let persistence = self.persistence(letter, temporary, access_method)?;
         let by_default = access_method.is_empty() && persistence == Persistence::Permanent;
@@ -143,7 +143,7 @@ impl Ddl<'_> {
     }
 }
 
-/// What ALTER TABLE's messages call a persistence.
+/// The word for a persistence in ALTER TABLE's messages.
 fn word(persistence: Persistence) -> &'static str {
     match persistence {
         Persistence::Permanent => "logged",
@@ -153,7 +153,7 @@ fn word(persistence: Persistence) -> &'static str {
     }
 }
 
-/// A foreign key may point only to rows that are there as long as its own.
+/// A foreign key may refer only to rows that persist as long as its own.
 fn may_reference(from: Persistence, to: Persistence) -> bool {
     match from {
         Persistence::Permanent => to == Persistence::Permanent,
@@ -163,7 +163,7 @@ fn may_reference(from: Persistence, to: Persistence) -> bool {
     }
 }
 
-/// Refuses a new foreign key that may outlive what it references.
+/// Refuses a new foreign key that may outlive the rows it references.
 pub fn check_foreign_key_persistence(from: &Relation, to: &Relation) -> Result<()> {
     if may_reference(from.persistence, to.persistence) {
         return Ok(());

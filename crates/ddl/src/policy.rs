@@ -102,7 +102,7 @@ impl Ddl<'_> {
         self.find_policy(names, false)?.ok_or_else(|| DbError::internal("COMMENT ON POLICY of no policy"))
     }
 
-    /// DROP OWNED BY a role that a policy is for: it is for the others, or goes.
+    /// DROP OWNED BY a role of a policy: the policy keeps its other roles, or is dropped.
     pub(super) fn take_role_from_policy(&self, role: Oid, policy: &Policy) -> Result<()> {
         let roles: Vec<Oid> = policy.roles.iter().copied().filter(|r| *r != role).collect();
         match roles.is_empty() {
@@ -126,7 +126,7 @@ impl Ddl<'_> {
         Ok(true)
     }
 
-    /// The table that a policy is or will be of, which nobody else uses until the transaction ends.
+    /// The table of a policy or of a new one, locked against other use until the transaction ends.
     fn policy_table(&self, name: Option<&RangeVar>) -> Result<Arc<Relation>> {
         let name = name.ok_or_else(|| DbError::internal("a policy without a table"))?;
         let table = self.open_relation(name, RelationLockMode::AccessExclusive)?;
@@ -191,7 +191,7 @@ impl Ddl<'_> {
         self.with_context(|c| Ok(melba_deparse::expression(c, condition, Some(table)).into()))
     }
 
-    /// What conditions mention, columns of their table among it.
+    /// The dependencies of conditions, columns of their table among them.
     fn policy_dependencies(&self, conditions: [&Option<Expr>; 2], table: &Relation) -> Result<Vec<ObjectAddress>> {
         let mut all: Vec<ObjectAddress> = Vec::new();
         for condition in conditions.into_iter().flatten() {

@@ -13,7 +13,7 @@ use super::Ddl;
 use super::naming::{NAME_BYTES_MAX, clip};
 use melba_parse::nodes::{options, strings};
 
-/// What the statement says in parentheses.
+/// The attributes in the statement's parentheses.
 #[derive(Default)]
 struct Attributes<'s> {
     subtype: Option<&'s TypeName>,
@@ -191,7 +191,7 @@ impl Ddl<'_> {
         Ok(ObjectAddress { class: classes::PG_PROC, object: f.oid, sub: 0 })
     }
 
-    /// Where the multirange type goes, and its name.
+    /// The schema and name of the multirange type.
     fn multirange_name(&self, named: Option<(Oid, &str)>, namespace: Oid, range: &str) -> Result<(Oid, String)> {
         if let Some((namespace, name)) = named {
             if !self.free_type_name(namespace, name)? {
@@ -208,7 +208,7 @@ impl Ddl<'_> {
         Ok((namespace, name))
     }
 
-    /// Adds the range type and its array type, whose OID it answers.
+    /// Adds the range type and its array type, whose OID it returns.
     fn put_range_type(&self, ty: &Type, name: &str) -> Result<Oid> {
         let oid = ty.range.as_ref().map_or(Oid::INVALID, |r| r.range);
         let array = self.put_array_type(name, ty.namespace, oid, ty.align)?;
@@ -287,7 +287,7 @@ impl Ddl<'_> {
     }
 }
 
-/// It is the first superuser's, whoever makes the type.
+/// The first superuser owns it, whichever role creates the type.
 fn constructor(name: &str, namespace: Oid, return_type: Oid, args: &[Oid], source: &str) -> Function {
     Function {
         oid: Oid::INVALID,

@@ -1,7 +1,7 @@
 //! Changes of a table that reach its children.
 //!
-//! A child's column or constraint counts the parents that it comes from (`inherited`) and says whether it is also its own (`local`).
-//! What a parent loses goes from the children too, once no parent has it and it is not their own.
+//! A child's column or constraint counts the parents that it comes from (`inherited`) and says whether it is also its own (`local`). A
+//! column or constraint that a parent loses is dropped from the children too, once no parent has it and it is not their own.
 
 use std::sync::Arc;
 
@@ -177,7 +177,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// ADD CONSTRAINT: NOT NULL and CHECK go to the children.
+    /// ADD CONSTRAINT: NOT NULL and CHECK are added to the children.
     pub fn add_constraint_everywhere(&self, table: Oid, column: Option<usize>, c: &Constraint, recurse: bool) -> Result<()> {
         let relation = self.relation(table)?;
         let inherited = matches!(c.contype(), ConstrType::ConstrCheck | ConstrType::ConstrNotnull) && !c.is_no_inherit;
@@ -309,7 +309,7 @@ impl Ddl<'_> {
         })
     }
 
-    /// DROP CONSTRAINT of a NOT NULL or CHECK, and DROP NOT NULL: the children's go unless they have other reasons to be.
+    /// DROP CONSTRAINT of a NOT NULL or CHECK, and DROP NOT NULL: the children's are dropped unless they have another origin.
     pub fn drop_constraint_from_children(&self, relation: &Relation, row: &Row, recurse: bool) -> Result<()> {
         if row.no_inherit || !matches!(row.kind, ConstraintKind::Check | ConstraintKind::NotNull) {
             return Ok(());

@@ -11,7 +11,7 @@ use super::Ddl;
 use super::naming::object_name;
 
 impl Ddl<'_> {
-    /// Makes the parts of a new foreign key. `name`: what theirs begin with.
+    /// Creates the parts of a new foreign key. `name`: the beginning of their names.
     pub fn add_referenced_parts(&self, key: &Row, name: &str) -> Result<()> {
         let Some(info) = &key.foreign_key else { return Ok(()) };
         let referenced = self.relation(info.referenced_table)?;
@@ -68,7 +68,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What was a partition has no parts any more of the foreign keys to its parent.
+    /// A former partition loses its parts of the foreign keys to its parent.
     pub fn drop_parent_references(&self, partition: Oid) -> Result<()> {
         let catalog = self.catalog();
         for part in catalog.referencing_constraints(partition).into_iter().filter(|key| catalog.is_referenced_part(key)) {

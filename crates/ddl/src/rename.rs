@@ -150,7 +150,7 @@ impl Ddl<'_> {
         self.rewriting_users_of(address, || self.rename_type(ty, name))
     }
 
-    /// Row types of tables and array types follow what they are types of.
+    /// Row types of tables and array types follow their table or element type.
     pub fn refuse_type_of_other(&self, ty: &Type, what: &str) -> Result<()> {
         let catalog = self.catalog();
         let shown = catalog.type_name(ty.oid, self.path);

@@ -1,6 +1,6 @@
-//! What hangs on a column whose type has changed: its table's indexes and constraints, and foreign keys to it.
+//! Objects that depend on a column whose type has changed: its table's indexes and constraints, and foreign keys to it.
 //!
-//! As in PostgreSQL, which makes them again from their text, what no longer has a meaning with the new type is refused.
+//! As in PostgreSQL, which creates them again from their text, expressions without a meaning for the new type are refused.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Retyped {
 }
 
 impl Ddl<'_> {
-    /// ALTER COLUMN TYPE, all of a statement: what mentions several of the columns is adapted when all have changed.
+    /// All ALTER COLUMN TYPE of a statement: objects over several of the columns are adapted when all have changed.
     pub fn alter_column_types(&self, table: Oid, commands: &[&AlterTableCmd], recurse: bool) -> Result<()> {
         let mut retyped = Retyped::default();
         for (nth, c) in commands.iter().enumerate() {

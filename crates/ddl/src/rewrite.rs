@@ -15,7 +15,7 @@ use melba_expression::{Expression, compile_for_table};
 use melba_table::{RowCopier, TableTarget, TargetBuilder, check_existing, forget_value};
 use melba_tree::Expr;
 
-/// What ALTER COLUMN TYPE makes of one column.
+/// The change of one column by ALTER COLUMN TYPE.
 pub struct TypeChange {
     pub at: usize,
     pub column: Column,
@@ -49,7 +49,7 @@ impl Ddl<'_> {
         TargetBuilder { catalog: &catalog, session: self.session }.table(table)
     }
 
-    /// All rows that are there now, our own changes included.
+    /// All present rows, our own changes included.
     pub(super) fn rows(&self, tree: TreeId, columns: usize, missing: &[Datum], view: ReadView) -> Result<Rows> {
         let projection: Vec<usize> = (0..columns).collect();
         Ok(Rows { scan: self.tx.engine.scan(view, tree, &projection, missing, &[], None)? })
@@ -60,7 +60,7 @@ impl Ddl<'_> {
         if self.catalog().is_never_null(&*self.relation(table)?, column) { Ok(()) } else { self.look_for_nulls(table, column) }
     }
 
-    /// The same, whatever the column is marked as.
+    /// The same, for any mark of the column.
     pub fn look_for_nulls(&self, table: Oid, column: usize) -> Result<()> {
         let relation = self.relation(table)?;
         let Storage::Tree(tree) = relation.storage else { return Ok(()) };
@@ -153,13 +153,13 @@ impl Ddl<'_> {
         let builder = TargetBuilder { catalog: &catalog, session: self.session };
         let target = builder.table(table)?;
         if is_domain && self.rows(target.tree, 0, &[], self.tx.engine.latest_view().0)?.next()?.is_none() {
-            // A domain may refuse what no row gets.
+            // A domain may refuse a value that no row gets.
             return Ok(());
         }
         let generated = target.generated.iter().find(|(at, _)| *at == column).map(|(_, e)| e.clone());
         let default = match generated {
             Some(expression) => Some(expression),
-            // A domain has a default of its own, and may refuse NULL.
+            // A domain may have a default, and may refuse NULL.
             None if is_domain && definition.identity == 0 => {
                 let default = self.with_context(|c| melba_analyze::column_default(c, &relation, column))?;
                 default.map(|e| compile_for_table(&catalog, Some(self.session), &e)).transpose()?
@@ -206,8 +206,8 @@ impl Ddl<'_> {
         })
     }
 
-    /// Removes the long values of a column that goes: merges give their space back. What lies in the rows goes as these are
-    /// written anew.
+    /// Removes the long values of a dropped column: merges free their space. Values within rows are removed when the rows are
+    /// rewritten.
     pub fn release_column(&self, relation: &Relation, column: usize) -> Result<()> {
         let Storage::Tree(tree) = relation.storage else { return Ok(()) };
         if !relation.columns[column].kind.is_toastable() {
@@ -215,7 +215,7 @@ impl Ddl<'_> {
         }
         let ctx = self.exec_context();
         let (view, _pin) = self.tx.engine.latest_view();
-        // Most tables have no long values, and their rows need not be looked at.
+        // Most tables have no long values, and their rows need not be read.
         if self.tx.engine.scan(view, tree.toast(), &[], &[], &[], None)?.next()?.is_none() {
             return Ok(());
         }
@@ -228,8 +228,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// ALTER COLUMN TYPE: every row goes through the USING expressions (or the assignment casts), all of which see the row as it
-    /// was, into new storage, unless all stay as they are. Returns whether they did not: then the indexes are empty.
+    /// ALTER COLUMN TYPE: passes every row through the USING expressions (or the assignment casts), all of which see the row as
+    /// it was, into new storage, unless all values stay as they are. Returns whether they did not: then the indexes are empty.
     pub fn change_types(&self, table: Oid, changes: &[TypeChange]) -> Result<bool> {
         let relation = self.relation(table)?;
         self.refuse_used_row_type(&relation)?;

@@ -15,7 +15,7 @@ use super::Ddl;
 use super::database::connection_limit;
 use melba_parse::nodes::{inner, option_bool, option_text, options};
 
-/// Who grants or revokes a role, and GRANTED BY.
+/// The role that grants or revokes a role, and GRANTED BY.
 struct Grantor {
     user: Oid,
     named: Option<Oid>,
@@ -31,7 +31,7 @@ impl Ddl<'_> {
         self.has_attribute(|r| r.create_role) && self.catalog().is_admin_of(self.user, role)
     }
 
-    /// A role as it is now, which nobody else can change until the transaction ends.
+    /// A role's present state, locked against changes by others until the transaction ends.
     pub fn locked_role(&self, oid: Oid) -> Result<Role> {
         self.lock_definition(Oid::INVALID, classes::PG_AUTHID, oid)?;
         let catalog = self.catalog();
@@ -104,7 +104,7 @@ impl Ddl<'_> {
         self.add_members(oid, &listed("adminmembers")?, &by, &admin)
     }
 
-    /// Whoever creates a role without being a superuser administers it; createrole_self_grant says what else it gets.
+    /// A role that creates another without being a superuser administers it; createrole_self_grant adds further options.
     fn grant_to_creator(&self, role: Oid) -> Result<()> {
         if self.is_superuser() {
             return Ok(());
@@ -168,7 +168,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What is stored for a password; nothing for an empty one, also where only its verifier was given.
+    /// The stored form of a password; nothing for an empty one, also where only its verifier was given.
     fn new_password(&self, role: &str, password: &str) -> Result<Option<Arc<str>>> {
         match (self.stored_password)(role, password)? {
             Some(verifier) => Ok(Some(verifier.into())),
@@ -359,7 +359,7 @@ impl Ddl<'_> {
                 dropped.push(oid);
             }
         }
-        // Only now, so that what one of them granted to another does not keep either.
+        // Only now, so that grants between the dropped roles do not keep either.
         dropped.into_iter().try_for_each(|oid| self.drop_unused_role(oid))
     }
 
@@ -396,7 +396,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What a role owns or has privileges on in this database, and databases.
+    /// The objects in this database, and the databases, that a role owns or has privileges on.
     pub fn objects_of_role(&self, role: Oid) -> Result<Vec<RoleUse>> {
         let mut uses = self.catalog().role_uses();
         uses.retain(|u| u.role == role);
@@ -405,7 +405,7 @@ impl Ddl<'_> {
         Ok(uses)
     }
 
-    /// What keeps a role from being dropped, a line each: objects of this database, how many there are in others.
+    /// The objects that keep a role from being dropped, one line each: those of this database, and their number in others.
     fn uses_of_role(&self, role: Oid) -> Result<Vec<String>> {
         let catalog = self.catalog();
         let told = |u: RoleUse| match u.how {

@@ -195,12 +195,12 @@ pub fn range_var(names: &[&str]) -> RangeVar {
     }
 }
 
-/// A privilege list after its object has gone from one owner to another.
+/// A privilege list after a change of its object's owner.
 pub fn given(acl: &Acl, old: Oid, new: Oid) -> Acl {
     acl.as_ref().map(|items| given_to(items, old, new).into())
 }
 
-/// What messages call a relation of a kind.
+/// The word for a kind of relation in messages.
 pub fn relation_word(kind: RelationKind) -> &'static str {
     match kind {
         RelationKind::Index | RelationKind::PartitionedIndex => "index",
@@ -212,7 +212,7 @@ pub fn relation_word(kind: RelationKind) -> &'static str {
     }
 }
 
-/// What command tags call a kind of object.
+/// The word for a kind of object in command tags.
 pub fn object_word(kind: ObjectType) -> &'static str {
     match kind {
         ObjectType::ObjectTable => "TABLE",

@@ -12,7 +12,7 @@ use super::naming::unused_relation_name;
 use super::persistence::engine_persistence;
 use melba_parse::nodes::{option_bool, option_int, option_text, options, strings};
 
-/// The options of a sequence as written; what is missing has a default by type and direction.
+/// The options of a sequence as written; missing ones have a default by type and direction.
 #[derive(Clone, Debug, Default)]
 pub struct SequenceOptions {
     pub ty: Option<Oid>,

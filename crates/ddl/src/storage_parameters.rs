@@ -1,6 +1,6 @@
-//! What stands in WITH (...) of tables, indexes and views, and in SET (...) of columns: PostgreSQL's storage parameters, their ranges and messages (its
-//! access/common/reloptions.c). Most only matter to a storage that has pages and needs VACUUM; they are checked, and kept for the
-//! tools that read them back.
+//! Parameters in WITH (...) of tables, indexes and views, and in SET (...) of columns: PostgreSQL's storage parameters, their
+//! ranges and messages (its access/common/reloptions.c). Most only matter to a storage that has pages and needs VACUUM; they are
+//! checked, and kept for the tools that read them back.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use melba_parse::nodes::{option_bool, option_text, options};
 use melba_types::{Result, bail, boolean, err};
 use pg_query::protobuf::Node;
 
-/// What a parameter can be of: bits of `Parameter::of`.
+/// The targets of a parameter: bits of `Parameter::of`.
 const TABLE: u8 = 1;
 const TOAST: u8 = 2;
 const INDEX: u8 = 4;
@@ -75,7 +75,7 @@ static PARAMETERS: &[Parameter] = {
     ]
 };
 
-/// What a list of parameters is of.
+/// The target of a list of parameters.
 #[derive(Clone, Copy, PartialEq)]
 pub enum ParametersOf {
     /// A materialized view too.

@@ -1,4 +1,4 @@
-//! REFERENCING of CREATE TRIGGER: what the tables of old and new rows are called.
+//! REFERENCING of CREATE TRIGGER: the names of the tables of old and new rows.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! CREATE TRIGGER, DROP TRIGGER, ALTER TRIGGER, and ALTER TABLE ... ENABLE and DISABLE TRIGGER.
 //!
-//! Invariant: a row trigger of a partitioned table has one trigger of its own on each partition, which is changed with it and
-//! which nobody drops by itself.
+//! Invariant: a row trigger of a partitioned table has a separate trigger on each partition, which is changed with it and cannot
+//! be dropped alone.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use melba_analyze::{analyze_trigger_condition, stored_trigger_condition, trigger
 use melba_parse::nodes::strings;
 use melba_tree::{Command, Expr, Query};
 
-/// What a WHEN condition becomes in the catalog.
+/// The stored form of a WHEN condition.
 struct Condition {
     text: Arc<str>,
     depends_on: Vec<ObjectAddress>,
@@ -118,7 +118,7 @@ impl Ddl<'_> {
         self.with_context(|c| Ok(melba_deparse::trigger_condition(c, condition, &over).into()))
     }
 
-    /// Adds a trigger to its table, or takes the place of one of that name; goes on to the partitions.
+    /// Adds a trigger to its table, or replaces one of that name; then does the same for the partitions.
     fn put_trigger(&self, trigger: Trigger, table: &Relation, replace: bool, is_constraint: bool) -> Result<()> {
         let catalog = self.catalog();
         let existing = catalog.trigger_by_name(table.oid, &trigger.name).cloned();
@@ -178,7 +178,7 @@ impl Ddl<'_> {
             self.column_numbers(partition, &[name], false).map(|numbers| numbers[0])
         };
         let columns = of.columns.iter().map(|n| number(*n)).collect::<Result<Vec<_>>>()?;
-        // Columns have the same names there, so the condition is the same text; what it mentions of the table are its own.
+        // Columns have the same names there, so the condition is the same text; its references to the table become those of the partition.
         let mut depends_on = Vec::with_capacity(of.depends_on.len());
         for address in &of.depends_on {
             let own = address.class == classes::PG_CLASS && address.object == parent.oid && address.sub > 0;
@@ -222,7 +222,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// A table has ceased to be a partition: the triggers of its parent go.
+    /// A table is no longer a partition: drops the triggers of its parent.
     pub(super) fn drop_parent_triggers(&self, partition: Oid) -> Result<()> {
         let catalog = self.catalog();
         let own = self.relation(partition)?;
@@ -233,7 +233,7 @@ impl Ddl<'_> {
     /// The trigger that DROP TRIGGER names.
     ///
     /// # Errors
-    /// 2BP01 for one that is there because of a partitioned table's.
+    /// 2BP01 for a trigger that belongs to a partitioned table's.
     pub(super) fn dropped_trigger(&self, names: &[&str], missing_ok: bool) -> Result<Option<ObjectAddress>> {
         let Some(trigger) = self.find_trigger(names, missing_ok)? else { return Ok(None) };
         let address = trigger_address(trigger.oid);
@@ -257,7 +257,7 @@ impl Ddl<'_> {
         Ok(found.and_then(|oid| self.catalog().trigger(oid).cloned()))
     }
 
-    /// What a statement names by a table's names and its own. `kind`: the word for it.
+    /// The object that a statement names by a table's name and its own. `kind`: the word for it.
     pub(super) fn find_on_table(
         &self,
         kind: &str,
@@ -294,7 +294,7 @@ impl Ddl<'_> {
         found.map(|t| trigger_address(t.oid)).ok_or_else(|| DbError::internal("COMMENT ON TRIGGER of no trigger"))
     }
 
-    /// Forgets a trigger, as far as its table goes on without it.
+    /// Forgets a trigger, and updates its table, which remains.
     pub(super) fn remove_trigger(&self, oid: Oid) -> Result<()> {
         let catalog = self.catalog();
         let Some(trigger) = catalog.trigger(oid) else { return Ok(()) };
@@ -421,7 +421,7 @@ fn trigger_address(oid: Oid) -> ObjectAddress {
     ObjectAddress { class: classes::PG_TRIGGER, object: oid, sub: 0 }
 }
 
-/// What kind of table may have which triggers.
+/// Checks which triggers a kind of table may have.
 fn check_table(table: &Relation, s: &CreateTrigStmt) -> Result<()> {
     let timing = s.timing as i16;
     let refuse = |what: &str, detail: &str| Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is a {what}", table.name).detail(detail));

@@ -79,7 +79,7 @@ impl Ddl<'_> {
         self.end_truncation(triggered)
     }
 
-    /// Fires the triggers before TRUNCATE; what fires those after it.
+    /// Fires the triggers before TRUNCATE; returns the writers that fire those after it.
     fn begin_truncation(&self, tables: &[Arc<Relation>]) -> Result<Vec<TableWriter>> {
         let mut writers = Vec::new();
         for table in tables.iter().filter(|table| !table.triggers.is_empty()) {
@@ -147,7 +147,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Gives a table and its indexes empty storage. The old trees go when the transaction commits.
+    /// Gives a table and its indexes empty storage. The old trees are dropped when the transaction commits.
     pub fn empty_table(&self, oid: Oid) -> Result<()> {
         let relation = self.relation(oid)?;
         let Storage::Tree(old) = relation.storage else {

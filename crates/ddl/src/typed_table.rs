@@ -1,4 +1,4 @@
-//! Typed tables: CREATE TABLE ... OF, ALTER TABLE ... OF and NOT OF, and what ALTER TYPE does to the tables of a type.
+//! Typed tables: CREATE TABLE ... OF, ALTER TABLE ... OF and NOT OF, and the effects of ALTER TYPE on the tables of a type.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// The columns of CREATE TABLE ... OF, with what `elements` add to them; the type.
+    /// The columns of CREATE TABLE ... OF, with the additions of `elements`; the type.
     pub(super) fn add_type_columns(&self, builder: &mut TableBuilder, name: &TypeName, elements: &[Node]) -> Result<Oid> {
         let of = self.table_type(name)?;
         let mut options: Vec<&ColumnDef> = Vec::new();

@@ -121,7 +121,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Analyzes a query for storing: the tree, its text, and what it mentions. `parameters`: the types of `$1`, ...
+    /// Analyzes a query for storing: returns the tree, its text, and its dependencies. `parameters`: the types of `$1`, ...
     pub fn stored_query(&self, node: &Node, parameters: &[Oid]) -> Result<(Query, String, Vec<ObjectAddress>)> {
         let inner = inner(node)?;
         self.with_context(|c| {

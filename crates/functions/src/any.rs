@@ -1,4 +1,4 @@
-//! Functions that take values of any type and look at no more than their type or whether they are null.
+//! Functions that take values of any type and read only their type or whether they are null.
 
 use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::Datum;

@@ -1,4 +1,4 @@
-//! What PostgreSQL's storage of a value would be: pg_column_size and its kin.
+//! PostgreSQL's storage size of a value: pg_column_size and similar functions.
 
 use melba_fmgr::varlena::{HEADER_BYTES, data_bytes};
 use melba_fmgr::{CallContext, ScalarFn, lookup};
@@ -6,7 +6,7 @@ use melba_types::Datum;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_column_size", |call, args| Ok(Datum::Int4(column_size(call, &args[0]) as i32))),
-    // Values that reach a function are neither compressed nor out of line; columns are looked at before they are.
+    // Values that reach a function are neither compressed nor out of line; columns are checked before they are expanded.
     ("pg_column_compression", |_, _| Ok(Datum::Null)),
     ("pg_column_toast_chunk_id", |_, _| Ok(Datum::Null)),
 ];

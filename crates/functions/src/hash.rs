@@ -99,7 +99,7 @@ pub fn hash_word_extended(word: u32, seed: u64) -> u64 {
     u64::from(b) << 32 | u64::from(c)
 }
 
-/// What a type's hash functions feed to the hash.
+/// The input that a type's hash functions pass to the hash.
 enum Input {
     Word(u32),
     Bytes(Vec<u8>),

@@ -172,7 +172,7 @@ pub const TABLES: &[&[(&str, ScalarFn)]] = &[
 ];
 
 const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    // The processor masks the shift count, and PostgreSQL shows what it does.
+    // The processor masks the shift count, and PostgreSQL returns that result.
     ("int2shl", |_, a| Ok(Datum::Int2(i32::from(a[0].as_i16()).wrapping_shl(a[1].as_i32() as u32) as i16))),
     ("int2shr", |_, a| Ok(Datum::Int2(i32::from(a[0].as_i16()).wrapping_shr(a[1].as_i32() as u32) as i16))),
     ("int4shl", |_, a| Ok(Datum::Int4(a[0].as_i32().wrapping_shl(a[1].as_i32() as u32)))),

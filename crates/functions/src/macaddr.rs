@@ -40,8 +40,8 @@ fn send(_: &melba_fmgr::TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Re
     Ok(())
 }
 
-/// What stands between the six numbers of a macaddr, and how many digits a number has at most: PostgreSQL's forms, in the order
-/// in which it tries them.
+/// The separators between the six numbers of a macaddr, and the most digits of a number: PostgreSQL's forms, in the order in
+/// which it tries them.
 const FORMS: &[([&str; 5], usize)] = &[
     ([":"; 5], usize::MAX),
     (["-"; 5], usize::MAX),
@@ -84,7 +84,7 @@ fn parse_8(text: &str) -> Option<[u8; 8]> {
     let mut rest = text.trim_ascii_start().as_bytes();
     let mut bytes = Vec::with_capacity(8);
     let mut separator = None;
-    // Like PostgreSQL, which reads pairs: a single character at the end is not looked at.
+    // Like PostgreSQL, which reads pairs: a single character at the end is ignored.
     while let [high, low, after @ ..] = rest {
         let digit = |c: u8| char::from(c).to_digit(16);
         if bytes.len() == 8 {

@@ -135,7 +135,7 @@ fn gamma(x: f64) -> Result<f64> {
         return Err(overflow());
     }
     let r = tgamma(x);
-    // The C library answers NaN at the poles below zero.
+    // The C library returns NaN at the poles below zero.
     if r.is_infinite() || r.is_nan() {
         return Err(overflow());
     }

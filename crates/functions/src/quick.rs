@@ -1,8 +1,7 @@
-//! What two numbers give, without a call's surroundings: for expressions that are evaluated a row at a time, as in functions that
-//! users write.
+//! Results of two numbers without a call's context: for expressions that are evaluated a row at a time, as in users' functions.
 //!
-//! Invariant: where one of these gives a value, the function of the same name gives the same. Where it gives none (NULL, an overflow,
-//! operands of other kinds) the function is asked.
+//! Invariant: where one of these returns a value, the function of the same name returns the same. Where it returns none (NULL, an
+//! overflow, operands of other kinds) the function is called.
 
 use std::cmp::Ordering;
 

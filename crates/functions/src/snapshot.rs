@@ -1,6 +1,6 @@
 //! pg_snapshot, and txid_snapshot, its older name: xmin, xmax and the ids between them that were running.
 //!
-//! A value is what pg_snapshot_send sends: how many ids are running, xmin, xmax, the ids in ascending order.
+//! A value is the payload of pg_snapshot_send: how many ids are running, xmin, xmax, the ids in ascending order.
 
 use melba_types::Datum;
 

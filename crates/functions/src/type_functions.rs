@@ -17,7 +17,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("any_value_transfn", |_, a| Ok(a[0].clone())),
 ];
 
-/// What is wrong with a text as input of the type that is named.
+/// The error of a text as input of the named type.
 fn check_input(call: &CallContext<'_>, a: &[Datum]) -> Result<Option<melba_types::DbError>> {
     let (text, name) = (a[0].as_str(), a[1].as_str());
     let catalog = call.session.catalog();
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(input(&session.call(&[oids::CSTRING], oids::FLOAT8), &[Datum::text("1.5")]).expect("input").as_f64(), 1.5);
     }
 
-    /// What PostgreSQL 18 shows.
+    /// PostgreSQL 18's output.
     #[test]
     fn modifiers_that_are_none_are_shown_as_nothing() {
         let session = crate::testing::session();

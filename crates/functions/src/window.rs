@@ -1,4 +1,4 @@
-//! Window functions: a function sees a whole partition and answers for each of its rows.
+//! Window functions: a function sees a whole partition and returns a value for each of its rows.
 
 use std::ops::Range;
 

@@ -59,7 +59,7 @@ impl Access {
     }
 
     /// # Errors
-    /// No role could ever be given a password.
+    /// F0000 when the rules require a password and no superuser has one.
     pub(crate) fn check(&self, catalog: &Catalog) -> Result<()> {
         self.hosts.check_somebody_has_password(catalog)
     }

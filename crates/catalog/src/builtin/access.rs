@@ -1,4 +1,4 @@
-//! Index access methods: operator families and classes and what belongs to them: all built in, or extensions'. Users create none.
+//! Index access methods: operator families and classes and their members, all built in or from extensions. Users create none.
 
 use hashbrown::HashMap;
 use melba_types::Oid;

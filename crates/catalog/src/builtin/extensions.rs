@@ -1,7 +1,7 @@
-//! What CREATE EXTENSION can make: extensions as data, their objects implemented in `melba-functions` like built-in ones.
+//! The extensions available to CREATE EXTENSION: as data, their objects implemented in `melba-functions` like built-in ones.
 //!
 //! An object of an extension has the same OID in every database that has the extension (`classes::FIRST_EXTENSION_OID`), so that
-//! types are known by their OIDs and operator classes are tables of the process, as those of built-in types are.
+//! types are identified by their OIDs and operator classes are tables of the process, like those of built-in types.
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,10 +21,10 @@ pub struct ExtensionDefinition {
     pub name: &'static str,
     pub version: &'static str,
     pub relocatable: bool,
-    /// Whoever may create objects in the database may create it.
+    /// Roles that may create objects in the database may create it.
     pub trusted: bool,
     pub comment: &'static str,
-    /// Its objects, in schema public and of the first superuser; what others are made of first.
+    /// Its objects, in schema public and owned by the first superuser; objects that others need come first.
     pub objects: Vec<Object>,
     /// Operator classes and families, which every process has (`AccessMethods`).
     pub access: Vec<ObjectAddress>,
@@ -38,7 +38,7 @@ pub fn available_extensions() -> &'static [ExtensionDefinition] {
     &ALL
 }
 
-/// What initdb creates.
+/// The extensions that initdb creates.
 pub(super) fn builtin() -> Vec<Arc<Extension>> {
     let extension = |r: crate::seed::Row<'_>| Extension {
         oid: r.oid("oid"),
@@ -111,7 +111,7 @@ mod tests {
             for object in &extension.objects {
                 let address = object.address();
                 assert!(address.object.0 >= classes::FIRST_EXTENSION_OID, "{object:?}");
-                // Everything it refers to is there.
+                // Every object that it refers to exists.
                 for dependency in crate::dependencies(object) {
                     let oid = dependency.referenced.object;
                     let found = match dependency.referenced.class {

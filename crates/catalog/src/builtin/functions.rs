@@ -9,7 +9,7 @@ use crate::classes;
 use crate::objects::*;
 use crate::seed::{Row, Seed};
 
-/// Functions of pg_proc, with what pg_aggregate says of the aggregates among them.
+/// Functions of pg_proc, with the pg_aggregate rows of the aggregates among them.
 pub(super) fn functions(pg_proc: &Seed, pg_aggregate: &Seed, role: &dyn Fn(&str) -> Oid) -> Vec<Arc<Function>> {
     let mut aggregates: HashMap<Oid, Arc<AggregateInfo>> = pg_aggregate
         .rows()

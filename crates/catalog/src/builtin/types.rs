@@ -109,7 +109,7 @@ fn read_type(r: &Row<'_>, ranges: &HashMap<Oid, Arc<RangeInfo>>, constraints: &m
     }
 }
 
-/// How values of a type are held. Values of most pseudo-types do not exist; they get what their text form needs.
+/// The physical form of a type's values. Values of most pseudo-types do not exist; they get the form that their text needs.
 fn kind(oid: Oid, type_kind: TypeKind, subscript: &str) -> Kind {
     if let Some(kind) = Kind::of_builtin(oid) {
         return kind;

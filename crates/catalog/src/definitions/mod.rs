@@ -1,6 +1,6 @@
-//! The DDL text of objects: what pg_get_indexdef, pg_get_constraintdef, pg_get_functiondef and their siblings return.
+//! The DDL text of objects, for pg_get_indexdef, pg_get_constraintdef, pg_get_functiondef and similar functions.
 //!
-//! Expressions are printed as the catalog has them; a `Style` may bring a function that prints them otherwise (with fewer
+//! Expressions are printed as the catalog has them; a `Style` may have a function that prints them otherwise (with fewer
 //! parentheses, for the pretty forms).
 
 mod functions;

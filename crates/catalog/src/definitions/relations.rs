@@ -46,7 +46,7 @@ impl Catalog {
         self.qualified(style.pretty && self.relation_is_visible(table, style.path), table.namespace, &table.name)
     }
 
-    /// The columns of an index with what is not the default of each; `operators` are an exclusion constraint's.
+    /// The columns of an index with the options of each that are not the default; `operators` are an exclusion constraint's.
     fn index_keys(&self, index: &IndexInfo, table: &Relation, operators: &[Oid], style: &Style<'_>) -> String {
         let one = |(at, key): (usize, &IndexKey)| {
             let mut out = key_text(key, table, style);

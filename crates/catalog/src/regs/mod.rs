@@ -1,7 +1,7 @@
 //! The reg types (regclass, regtype, ...): from names to OIDs and back, under a search path.
 //!
-//! A search path is a list of namespace OIDs in the order they are searched; the session puts pg_catalog (and its
-//! temporary schema) in front of it when the setting does not name them.
+//! A search path is a list of namespace OIDs in search order; the session puts pg_catalog (and its temporary schema) in front of
+//! it when the setting does not name them.
 
 mod names;
 mod type_name;
@@ -20,14 +20,14 @@ use crate::seed::seed;
 use crate::snapshot::Catalog;
 use crate::{acl, classes};
 
-/// For whom names are looked up, and where.
+/// The user and schemas for which names are looked up.
 #[derive(Clone, Copy)]
 pub struct NameScope<'a> {
     /// Schemas that bare names are looked up in, in order, pg_catalog included.
     pub path: &'a [Oid],
     /// The role that needs USAGE on a schema that a name mentions.
     pub user: Oid,
-    /// What pg_temp means; invalid before the session has temporary objects.
+    /// The schema pg_temp; invalid before the session has temporary objects.
     pub temporary: Oid,
 }
 

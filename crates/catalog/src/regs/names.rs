@@ -21,7 +21,7 @@ pub fn parse_qualified_name(text: &str) -> Result<Vec<String>> {
     }
 }
 
-/// What SQL's scanner takes as white space.
+/// White space by SQL's scanner.
 pub(super) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }

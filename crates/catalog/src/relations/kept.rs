@@ -9,13 +9,13 @@ use crate::derived::{BYTES_MAX, Derivation};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
-/// What a value takes, about, before it is computed.
+/// The size of a value, about, before it is computed.
 const VALUE_BYTES: f64 = 16.0;
 /// A relation of fewer rows is computed anew by each scan.
 const ROWS_MIN: f64 = 100.0;
 /// A lookup that finds a larger share of the rows is worth no more than a scan of all.
 const FOUND_SHARE_MAX: f64 = 0.25;
-/// What `LiveInfo` knows, and no snapshot: relpages and reltuples.
+/// Values that `LiveInfo` has, and no snapshot: relpages and reltuples.
 const LIVE: (&str, [usize; 2]) = ("pg_class", [9, 10]);
 
 /// The rows that are asked for, out of kept columns; `None` when computing those alone is less work.
@@ -43,7 +43,7 @@ pub(super) fn rows(
     Some(pick(relation, source, generator, request, &places))
 }
 
-/// Whether a request wants most rows of a relation of many, as far as the columns say that it is looked up by.
+/// Whether a request wants most rows of a relation with many, judged by the columns of its conditions.
 fn is_for_most(relation: &Relation, catalog: &Catalog, request: &Request<'_>) -> bool {
     let all = rows_estimate(relation, catalog);
     let is_found = |column| rows_per_value(relation, column, catalog).is_some_and(|rows| rows <= all * FOUND_SHARE_MAX);

@@ -1,8 +1,8 @@
-//! The rows of the system relations, computed from a catalog snapshot: one file per relation that users' objects are in,
-//! `seeded` for those that hold built-in objects only, `EMPTY` for those that nothing in Melba puts rows into yet.
+//! The rows of the system relations, computed from a catalog snapshot: one file per relation with users' objects, `seeded` for
+//! those with built-in objects only, `EMPTY` for those without rows in Melba yet.
 //!
-//! Rows come in the order of their OIDs. Whoever scans may pass equality conditions: a generator uses those it can find
-//! objects by, and `Rows` drops what does not match, so every row that comes out satisfies them all.
+//! Rows come in the order of their OIDs. A scan may pass equality conditions: a generator uses those by which it can find
+//! objects, and `Rows` drops rows that do not match, so every row that is returned satisfies them all.
 
 mod kept;
 mod pg_aggregate;
@@ -53,7 +53,7 @@ pub struct EqFilter {
     pub value: Datum,
 }
 
-/// What a scan of a system relation asks for.
+/// The request of a scan of a system relation.
 #[derive(Clone, Copy, Default)]
 pub struct Request<'a> {
     /// Every row has all of these values.
@@ -66,9 +66,9 @@ pub struct Request<'a> {
     pub columns: &'a [usize],
 }
 
-/// What the system relations say that the catalog does not know. Implemented by the SQL layer.
+/// Data of the system relations that the catalog does not have. Implemented by the SQL layer.
 pub trait LiveInfo {
-    /// A relation's size and number of rows, as of the last time anybody counted; `None`: never.
+    /// A relation's size and number of rows at the last count; `None`: never counted.
     fn relation_estimate(&self, _relation: &Relation) -> Option<RelationEstimate> {
         None
     }
@@ -92,7 +92,7 @@ pub struct NoLiveInfo;
 
 impl LiveInfo for NoLiveInfo {}
 
-/// What a generator works from.
+/// The inputs of a generator.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     catalog: &'a Catalog,
@@ -132,12 +132,12 @@ struct Rows<'a> {
     places: &'a [usize],
     columns: Vec<Vector>,
     filters: Vec<EqFilter>,
-    /// Rows that have satisfied the filters, and which of them go into the batch.
+    /// Rows that have satisfied the filters, and the selection of those for the batch.
     matched: usize,
     kept: Option<&'a Bitmap>,
     rows: usize,
     ticker: Ticker,
-    /// What ended the scan: a cancel request, a timeout.
+    /// The error that ended the scan: a cancel request, a timeout.
     interrupt: Result<()>,
 }
 
@@ -188,7 +188,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Equality of values of the types that system relations are looked up by; other types never match, nor does NULL.
+/// Equality of values of the types by which system relations are looked up; other types never match, nor does NULL.
 fn equal(a: &Datum, b: &Datum) -> bool {
     match (a, b) {
         (Datum::Oid(a), Datum::Oid(b)) => a == b,
@@ -206,16 +206,16 @@ pub fn can_filter(kind: Kind) -> bool {
     matches!(kind, Kind::Oid | Kind::Text | Kind::Char | Kind::Bool | Kind::Int2 | Kind::Int4)
 }
 
-/// What is known of a column's values.
+/// The kind of a column's values.
 #[derive(Clone, Copy)]
 enum Values {
     /// So many rows have one value, about.
     Rows(f64),
     /// They are schemas.
     Schemas,
-    /// They are what foreign keys refer to, or its indexes.
+    /// They are the tables or indexes to which foreign keys refer.
     Referenced,
-    /// They are what anything depends on.
+    /// They are objects on which others depend.
     DependedOn,
 }
 
@@ -249,8 +249,7 @@ const LOOKUPS: &[(&str, &[(usize, Values)])] = {
     ]
 };
 
-/// How many rows of a system relation have one value of a column, about, where these are found at once; `None`: all rows are
-/// looked at.
+/// About how many rows of a system relation have one value of a column, where a lookup finds these; `None`: all rows are scanned.
 pub fn rows_per_value(relation: &Relation, column: usize, catalog: &Catalog) -> Option<f64> {
     let Storage::System(name) = relation.storage else { return None };
     let at = LOOKUPS.binary_search_by_key(&name, |l| l.0).ok()?;
@@ -273,7 +272,7 @@ fn largest_schema(name: &str, catalog: &Catalog) -> usize {
     }
 }
 
-/// About how many values a column of a system relation has; `None`: nobody knows.
+/// About how many values a column of a system relation has; `None`: unknown.
 pub fn distinct_values(relation: &Relation, column: usize, catalog: &Catalog) -> Option<f64> {
     if let Some(rows) = rows_per_value(relation, column, catalog) {
         return Some((rows_estimate(relation, catalog) / rows).max(1.0));
@@ -292,7 +291,7 @@ pub fn distinct_values(relation: &Relation, column: usize, catalog: &Catalog) ->
     }
 }
 
-/// The share of rows of a system relation in which a flag is true; `None`: nobody knows.
+/// The share of rows of a system relation in which a flag is true; `None`: unknown.
 pub fn share_of_flag(relation: &Relation, column: usize) -> Option<f64> {
     let is_system = matches!(relation.storage, Storage::System(_));
     (is_system && &*relation.columns.get(column)?.name == "attisdropped").then_some(0.01)
@@ -385,7 +384,7 @@ const EMPTY: &[&str] = &[
     "pg_subscription_rel",
     "pg_transform",
     "pg_user_mapping",
-    // What the standard makes of a product's features: nothing that a query needs.
+    // The standard's assessment of a product's features: no query needs it.
     "sql_features",
     "sql_implementation_info",
     "sql_parts",
@@ -400,7 +399,7 @@ pub fn is_of_snapshot(relation: &Relation) -> bool {
 /// The rows of a system relation (`Storage::System`) that are asked for.
 ///
 /// # Errors
-/// XX000 when `relation` is no system relation; 57014 and others when the statement is interrupted; whatever `live` reports.
+/// XX000 when `relation` is no system relation; 57014 and others when the statement is interrupted; any error of `live`.
 pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, request: &Request<'_>) -> Result<Batch> {
     let Storage::System(name) = relation.storage else {
         return Err(DbError::internal(format!("\"{}\" is not a system relation", relation.name)));

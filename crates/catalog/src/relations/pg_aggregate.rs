@@ -1,4 +1,4 @@
-//! pg_aggregate, of which each row is a part of a function's.
+//! pg_aggregate, whose rows are parts of functions.
 
 use melba_types::{Datum, Oid};
 

@@ -57,7 +57,7 @@ fn letter(kind: ConstraintKind) -> u8 {
     }
 }
 
-/// Keys are never inherited, whether or not anybody said so.
+/// Keys are never inherited, whether NO INHERIT was written or not.
 fn is_key(kind: ConstraintKind) -> bool {
     use ConstraintKind::*;
     matches!(kind, PrimaryKey | Unique | Exclusion | ForeignKey)

@@ -6,7 +6,7 @@ use super::{Rows, Source, push, values::*};
 
 const UTF8: i32 = 6;
 const PG_DEFAULT_TABLESPACE: u32 = 1663;
-/// Text compares by code point, whatever the system's locale.
+/// Text compares by code point, in any system locale.
 const LOCALE: &str = "C.UTF-8";
 
 pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {

@@ -28,7 +28,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     }
 }
 
-/// What depends on others.
+/// The classes of objects that depend on others.
 const CLASSES: [Oid; 11] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
@@ -43,7 +43,7 @@ const CLASSES: [Oid; 11] = [
     classes::PG_EXTENSION,
 ];
 
-/// The objects an OID may be of, a part's whole included: defaults and rules have no object of their own.
+/// The objects that may have an OID, a part's whole included: defaults and rules are no separate objects.
 fn objects_of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
     let of_class = |class: &Oid| catalog.object(ObjectAddress { class: *class, object: oid, sub: 0 });
     let mut found: Vec<Object> = CLASSES.iter().filter_map(of_class).collect();
@@ -63,7 +63,7 @@ fn push_object(catalog: &Catalog, object: &Object, out: &mut Rows<'_>) {
     }
 }
 
-/// A view's rule is a part of the view, and what the view's query mentions, its rule depends on.
+/// A view's rule is a part of the view, and the rule depends on the objects of the view's query.
 fn push_rule(view: &Relation, out: &mut Rows<'_>) {
     let rule = ObjectAddress { class: classes::PG_REWRITE, object: view.rule, sub: 0 };
     let view = ObjectAddress { class: classes::PG_CLASS, object: view.oid, sub: 0 };

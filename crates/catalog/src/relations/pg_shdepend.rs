@@ -1,4 +1,4 @@
-//! pg_shdepend: what roles own and are granted in this database. The bootstrap superuser is pinned and not listed.
+//! pg_shdepend: the objects in this database that roles own or have privileges on. The bootstrap superuser is pinned and not listed.
 
 use melba_types::{Datum, Oid};
 

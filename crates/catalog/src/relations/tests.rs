@@ -1,4 +1,4 @@
-//! Every system relation gives rows of its columns, and finds them by the columns they are looked up by.
+//! Every system relation returns rows of its columns, and finds them by its lookup columns.
 
 use melba_types::oids;
 
@@ -39,7 +39,7 @@ fn every_system_relation_has_rows_of_its_columns() {
     }
 }
 
-/// A scan with a filter gives what a scan without it gives of the rows that match.
+/// A scan with a filter returns the matching rows of a scan without it.
 #[test]
 fn filters_find_what_a_full_scan_finds() {
     let catalog = Catalog::default();
@@ -121,7 +121,7 @@ fn rows_hold_what_postgresql_has() {
     let public = scan(&catalog, "pg_namespace", &equals(1, Datum::text("public"))).row(0);
     let acl = public[3].as_array();
     assert_eq!((acl.element_type, acl.elements[1].as_str()), (oids::ACLITEM, "=U/pg_database_owner"));
-    // What psql 15 asks of PostgreSQL 15 and later.
+    // psql 15's queries to PostgreSQL 15 and later.
     let database = catalog.relation(crate::classes::PG_DATABASE).expect("pg_database");
     assert_eq!(database.columns.last().map(|c| &*c.name), Some("daticulocale"));
     let columns = scan(&catalog, "pg_attribute", &equals(0, Datum::Oid(1259)));
@@ -137,7 +137,7 @@ fn table(number: u32) -> ObjectChange {
     ObjectChange::Put(Object::Relation(relation.into()))
 }
 
-/// What is kept of one snapshot is never given for another.
+/// Columns kept for one snapshot are never returned for another.
 #[test]
 fn kept_columns_are_those_of_their_snapshot() {
     let mut catalog = Catalog::default();
@@ -159,7 +159,7 @@ fn kept_columns_are_those_of_their_snapshot() {
     assert_eq!(catalog.derived().bytes(), with_one_more);
 }
 
-/// Kept columns give what is computed for a request alone, with filters and chosen rows too.
+/// Kept columns equal those computed for a single request, with filters and chosen rows too.
 #[test]
 fn kept_columns_hold_what_is_computed() {
     let catalog = Catalog::default();

@@ -47,7 +47,7 @@ pub(super) fn int2vector(v: impl IntoIterator<Item = i16>) -> Datum {
     array(oids::INT2, 0, v.into_iter().map(Datum::Int2).collect())
 }
 
-/// An array, or NULL instead of an empty one: what catalogs have in their optional array columns.
+/// An array, or NULL instead of an empty one: the form of optional array columns in catalogs.
 fn array_or_null(element_type: Oid, elements: Vec<Datum>) -> Datum {
     if elements.is_empty() { Datum::Null } else { array(element_type, 1, elements) }
 }

@@ -1,4 +1,4 @@
-//! What the seeds hold, and that snapshots change as they should.
+//! The content of the seeds, and that snapshots change as they should.
 
 use melba_types::oids;
 

@@ -1,4 +1,4 @@
-//! ALTER FUNCTION and PROCEDURE; GRANT, COMMENT and DROP on them find theirs here as well.
+//! ALTER FUNCTION and PROCEDURE; GRANT, COMMENT and DROP find their functions here as well.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Ddl<'_> {
         Ok(address(&f))
     }
 
-    /// What DROP removes; `None`: there is no such function, and a notice says so.
+    /// The function that DROP removes; `None`: there is no such function, and a notice says so.
     pub fn dropped_routine(&self, kind: ObjectType, node: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
         let name = routine_name(kind, Some(node))?;
         let f = match self.open_routine(&name) {
@@ -143,7 +143,7 @@ impl Ddl<'_> {
             ObjectType::ObjectRoutine => "routine",
             _ => "function",
         };
-        // The error for another kind of privilege calls the object what the statement calls it.
+        // The error for another kind of privilege uses the statement's word for the object.
         if let Err(mut e) = grant.whole(AclKind::Function.all(), AclKind::Function) {
             let message = e.message().replace(" for function", &format!(" for {what}"));
             e.fields_mut().message = message;

@@ -1,4 +1,4 @@
-//! What CREATE and ALTER FUNCTION say beside names and types: volatility, strictness, cost, settings.
+//! The clauses of CREATE and ALTER FUNCTION beside names and types: volatility, strictness, cost, settings.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ impl<'s> Attributes<'s> {
         }
     }
 
-    /// Puts what is said into a function's row.
+    /// Puts the clauses into a function's row.
     pub fn apply(&self, ddl: &Ddl<'_>, f: &mut Function) -> Result<()> {
         f.volatility = self.volatility.unwrap_or(f.volatility);
         f.parallel = self.parallel.unwrap_or(f.parallel);

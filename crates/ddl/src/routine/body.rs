@@ -1,4 +1,4 @@
-//! The body of a new function: checked, and for RETURN and BEGIN ATOMIC brought into the form that the catalog keeps.
+//! The body of a new function: checks it, and turns RETURN and BEGIN ATOMIC into the stored form.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ impl Ddl<'_> {
     }
 }
 
-/// Nobody would take what a procedure gives.
+/// A procedure's results would have no receiver.
 fn check_call(c: &melba_analyze::Context<'_>, call: &CallStmt, scope: &RoutineScope) -> Result<()> {
     let Some(node) = call.funccall.as_deref() else { return Ok(()) };
     let called = melba_analyze::analyze_call(c, node, melba_analyze::CallPlace::Body(scope))?;
@@ -134,7 +134,7 @@ fn check_call(c: &melba_analyze::Context<'_>, call: &CallStmt, scope: &RoutineSc
     Ok(())
 }
 
-/// The last statement gives what the function returns.
+/// The last statement returns the function's result.
 fn check_result(c: &melba_analyze::Context<'_>, f: &Function, last: Option<Query>) -> Result<()> {
     let result = c.routine_result(f, &f.arg_types, Oid::INVALID, None)?;
     match last {

@@ -128,7 +128,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// What callers rely on stays the same when a function is replaced.
+    /// Properties on which callers rely stay the same when a function is replaced.
     pub(crate) fn check_replacement(&self, replace: bool, old: &Function, new: &Function) -> Result<()> {
         if !replace {
             bail!(DUPLICATE_FUNCTION, "function \"{}\" already exists with same argument types", new.name);

@@ -1,4 +1,4 @@
-//! Functions and procedures by the name and argument types that a statement gives.
+//! Finds functions and procedures by the name and argument types in a statement.
 
 use std::sync::Arc;
 

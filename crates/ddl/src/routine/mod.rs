@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP of functions and procedures.
 //!
-//! A body that is a string is kept as it was written and means what its names mean whenever it runs; a body RETURN or BEGIN
-//! ATOMIC is kept like a view's query, and what it mentions cannot be dropped from under it.
+//! A body that is a string is kept as it was written, and its names are looked up whenever it runs; a body RETURN or BEGIN ATOMIC
+//! is kept like a view's query, and the objects it uses cannot be dropped without it.
 
 mod alter;
 mod attributes;

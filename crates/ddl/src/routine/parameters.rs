@@ -12,7 +12,7 @@ use melba_parse::nodes::inner;
 
 const ARGUMENTS_MAX: usize = 100;
 
-/// What the parameter list says.
+/// The parsed parameter list.
 #[derive(Default)]
 pub struct Parameters {
     pub arg_types: Vec<Oid>,
@@ -22,7 +22,7 @@ pub struct Parameters {
     pub defaults: Vec<Arc<str>>,
     pub variadic: Oid,
     pub depends_on: Vec<ObjectAddress>,
-    /// What the output parameters make the result.
+    /// The result type by the output parameters.
     pub result: Option<Oid>,
     outputs: usize,
 }
@@ -150,7 +150,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// What a function returns, and whether a set of it.
+    /// A function's result type, and whether it returns a set.
     pub(super) fn routine_return_type(&self, name: Option<&TypeName>, parameters: &Parameters) -> Result<(Oid, bool)> {
         let Some(name) = name else {
             return parameters.result.map(|ty| (ty, false)).ok_or_else(|| wrong("function result type must be specified"));

@@ -77,7 +77,7 @@ impl Aggregate for Joined {
     }
 }
 
-/// What PostgreSQL counts for each value of an array that it collects.
+/// PostgreSQL's overhead for each value of an array that it collects.
 const POINTER_BYTES: usize = 8;
 
 /// Before the memory of collected values doubles.

@@ -1,10 +1,10 @@
-//! Exact sums of integers and numerics, and what sum and avg make of them.
+//! Exact sums of integers and numerics, and the results of sum and avg.
 
 use melba_types::{Datum, Numeric, Result};
 
 use crate::int::out_of_range;
 
-/// What is asked of a sum of integers.
+/// The result wanted from a sum of integers.
 #[derive(Clone, Copy)]
 pub(super) enum IntegerResult {
     Bigint,
@@ -13,7 +13,7 @@ pub(super) enum IntegerResult {
     Average,
 }
 
-/// What a sum of so many integers gives.
+/// The result for a sum of `count` integers.
 pub(super) fn integer_result(result: IntegerResult, count: i64, sum: i128) -> Result<Datum> {
     if count == 0 {
         return Ok(Datum::Null);
@@ -33,7 +33,7 @@ pub(super) struct NumericSum {
     /// Sum of the small values since the last spill, times 10^scale.
     small: i128,
     scale: u16,
-    /// What did not fit.
+    /// Values that did not fit.
     spilled: Option<Numeric>,
     nans: i64,
     infinities: i64,
@@ -60,7 +60,7 @@ impl NumericSum {
         self.add_slowly(v)
     }
 
-    /// Adds so many values of one scale whose mantissas have this sum.
+    /// Adds `count` values of one scale whose mantissas have this sum.
     pub fn add_words(&mut self, count: i64, sum: i128, scale: u16) -> Result<()> {
         if count == 0 {
             return Ok(());

@@ -261,7 +261,7 @@ impl GroupedAggregate for GroupedNumericSum {
     }
 }
 
-/// min and max of integers, dates, timestamps and what else is held as these.
+/// min and max of integers, dates, timestamps and other types of their physical form.
 pub(super) struct GroupedExtreme {
     best: Vec<i64>,
     seen: Vec<bool>,

@@ -1,8 +1,7 @@
 //! Aggregates.
 //!
-//! A built-in aggregate is found by the names of its transition and final functions (`registry::aggregate`); the states are
-//! ours, not arrays as pg_aggregate has them. Aggregates without an entry run on their transition function through
-//! `generic`.
+//! A built-in aggregate is found by the names of its transition and final functions (`registry::aggregate`); the states are Rust
+//! values, not arrays as in pg_aggregate. Aggregates without an entry run on their transition function through `generic`.
 //!
 //! Ordered-set aggregates get the direct arguments first (`Aggregate::begin`), then the aggregated ones, rows in the order of
 //! WITHIN GROUP. Hypothetical-set aggregates get one more argument with each row, an integer: how it compares with the

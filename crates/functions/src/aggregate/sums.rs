@@ -243,7 +243,7 @@ macro_rules! float_sum {
                 let ColumnData::$variant(values) = &args[0].data else {
                     return rows.iter().try_for_each(|&row| self.add(call, &[args[0].get(row as usize)]));
                 };
-                // Overflow is looked for once a batch: an infinite sum stays infinite or becomes NaN.
+                // Overflow is checked once per batch: an infinite sum stays infinite or becomes NaN.
                 let (mut sum, mut any, mut special) = (self.sum.unwrap_or(-0.0), false, false);
                 for_each_valid(args[0].validity.as_ref(), rows, |i| {
                     any = true;

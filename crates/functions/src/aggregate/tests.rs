@@ -6,7 +6,7 @@ fn numeric(text: &str) -> Datum {
     Datum::Numeric(Numeric::parse(text).expect("numeric"))
 }
 
-/// Runs an aggregate over values of one type, in one go, as batches and merged, and answers the text of its result.
+/// Runs an aggregate over values of one type, at once, as batches and merged, and returns the text of its result.
 fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum]) -> String {
     let session = crate::testing::session();
     let types = [ty];
@@ -36,7 +36,7 @@ fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum])
         let of =
             |group: u32, some: &[u32]| some.iter().copied().filter(|row| places[*row as usize] == group).collect::<Vec<u32>>();
         grouped.add(&call, &[&column], Some(a), &places).expect("some rows");
-        // The other rows in states of their own, with the groups in another order.
+        // The other rows in separate states, with the groups in another order.
         let mut others = one.grouped().expect("grouped as well");
         others.resize(3);
         let rest: Vec<u32> = b.iter().map(|row| 2 - places[*row as usize]).collect();

@@ -419,7 +419,7 @@ struct Members<'a> {
     is_sorted: bool,
 }
 
-/// Up to so many elements are compared one after the other.
+/// Up to this many elements are compared one after the other.
 const UNSORTED_MAX: usize = 16;
 
 impl<'a> Members<'a> {
@@ -446,7 +446,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Whether all values are as they should be, while the statement may go on.
+/// Whether all values are valid; fails when the statement must end.
 fn all_within_limits(values: &[Datum], mut is_right: impl FnMut(&Datum) -> bool) -> Result<bool> {
     let mut ticker = limits::Ticker::default();
     for value in values {

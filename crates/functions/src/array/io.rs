@@ -126,7 +126,7 @@ impl Parser<'_> {
         Ok(Some(value))
     }
 
-    /// The dimensions before the braces; answers their lower bounds.
+    /// The dimensions before the braces; returns their lower bounds.
     fn dimensions(&mut self) -> Result<Vec<i32>> {
         let mut lower_bounds = Vec::new();
         loop {

@@ -21,7 +21,7 @@ fn no_binary(direction: &str) -> DbError {
     err!(UNDEFINED_FUNCTION, "no binary {direction} function available for type aclitem")
 }
 
-/// An aclitem is held as its text; the catalog holds what it means.
+/// An aclitem is held as its text; the catalog holds the parsed form.
 fn acl_item_in(context: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let mut unknown = None;
     let role = |name: &str| match context.session.catalog().role_by_name(name) {

@@ -1,5 +1,5 @@
-//! The DDL of objects as text: pg_get_viewdef, pg_get_indexdef, pg_get_constraintdef and their siblings. NULL when there
-//! is no such object.
+//! The DDL of objects as text: pg_get_viewdef, pg_get_indexdef, pg_get_constraintdef and similar functions. NULL when there is no
+//! such object.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Datum {
 fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Catalog, &Style<'_>) -> T) -> T {
     let path = call.session.search_path();
     let pretty = pretty.is_some_and(|p| p.as_bool());
-    // What cannot be analyzed any more is shown as it was stored.
+    // An expression that can no longer be analyzed is shown as it was stored.
     let expression =
         |text: &str, relation: Oid| call.session.shown_expression(text, relation, pretty).unwrap_or_else(|_| text.to_owned());
     f(call.session.catalog(), &Style { path: &path, pretty, expression: &expression })
@@ -180,7 +180,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             Datum::Bool(user && is_table(Some(r)) && r.persistence == melba_catalog::Persistence::Permanent)
         }))
     }),
-    // There are no tablespaces but the built-in ones, which have no place of their own.
+    // There are only the built-in tablespaces, which have no location.
     ("pg_tablespace_location", |_, _| Ok(Datum::text(""))),
 ];
 

@@ -1,4 +1,4 @@
-//! The helpers of information_schema that clients call, too (jOOQ for one): what a type modifier says.
+//! The helpers of information_schema that clients call, too (jOOQ for one): the parts of a type modifier.
 
 use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
@@ -20,11 +20,11 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 
 /// Of a type without a modifier.
 const NO_TYPMOD: i32 = -1;
-/// Bytes that a modifier of numeric, char and varchar counts beside what it says.
+/// Bytes that a modifier of numeric, char and varchar counts beside its value.
 const HEADER: i32 = 4;
 /// Bytes of a character in UTF-8.
 const CHARACTER_BYTES_MAX: i32 = 4;
-/// What is told of a text of any length.
+/// The value reported for a text of any length.
 const OCTETS_MAX: i32 = 1 << 30;
 
 fn number(value: Option<i32>) -> Datum {

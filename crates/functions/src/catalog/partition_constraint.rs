@@ -1,4 +1,4 @@
-//! The condition that a partition's bounds stand for, as text: pg_get_partition_constraintdef.
+//! The condition of a partition's bounds as text: pg_get_partition_constraintdef.
 
 use melba_catalog::{PartitionBound, PartitionColumn, PartitionKey, PartitionValues, RangeDatum, Relation, quote_ident};
 use melba_fmgr::{Session, io, order};
@@ -59,7 +59,7 @@ impl Condition<'_> {
         }
     }
 
-    /// What no other partition has.
+    /// The condition for values that no other partition has.
     fn default(&self) -> Vec<String> {
         let catalog = self.session.catalog();
         let siblings = catalog.children(self.parent.oid);
@@ -130,7 +130,7 @@ impl Condition<'_> {
         parts
     }
 
-    /// What one bound says of the columns from `first` on.
+    /// The condition of one bound for the columns from `first` on.
     fn side(&self, bound: &[RangeDatum], first: usize, strict: &str, last: &str) -> Option<String> {
         let mut arms = Vec::new();
         let mut equal: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! has_table_privilege and its siblings, pg_has_role, and privilege lists as values.
+//! has_table_privilege and similar functions, pg_has_role, and privilege lists as values.
 //!
 //! Each of the has_..._privilege functions comes with the role given by name, by OID or not at all, and the object by name
 //! or OID: one implementation tells them apart by the number and kind of the arguments.
@@ -11,7 +11,7 @@ use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, err, oids};
 use super::current_role;
 use crate::regs::object_named;
 
-/// What the privileges are on: owner and list, or `None` when there is no object with the OID given.
+/// The target of the privileges: owner and list, or `None` when there is no object with the OID given.
 type Target = Option<(Oid, Acl)>;
 
 /// Splits off the role, which is the first of `with_role` arguments.
@@ -79,7 +79,7 @@ fn namespace_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
         }
         other => catalog.namespace(Oid(other.as_oid())),
     };
-    // Whoever the session acts as, its own temporary schema is there to be used.
+    // Every role may use the temporary schema of its session.
     if let Some(own) = found.filter(|n| n.oid == call.session.temporary_namespace()) {
         let everybody = AclItem { grantee: Oid::INVALID, grantor: own.owner, privileges: AclKind::Namespace.all() };
         return Ok(Some((own.owner, Some([everybody].into()))));

@@ -1,4 +1,4 @@
-//! Calls as SQL would make them, with PostgreSQL's answers.
+//! Calls as SQL would make them, with PostgreSQL's results.
 
 use melba_fmgr::registry;
 use melba_types::oids;

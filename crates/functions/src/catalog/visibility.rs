@@ -1,4 +1,4 @@
-//! Whether an object's bare name finds it: pg_table_is_visible and its siblings. NULL when there is no such object.
+//! Whether an object's bare name finds it: pg_table_is_visible and similar functions. NULL when there is no such object.
 
 use melba_catalog::classes;
 use melba_fmgr::ScalarFn;
@@ -19,7 +19,7 @@ macro_rules! visible {
     };
 }
 
-/// A row for objects that exist only in pg_catalog, where each name is there once: visible when pg_catalog is searched.
+/// A row for objects that exist only in pg_catalog, where each name is unique: visible when pg_catalog is searched.
 macro_rules! built_in {
     ($source:literal) => {
         ($source, |c, _| Ok(Datum::Bool(c.session.search_path().contains(&classes::PG_CATALOG))))

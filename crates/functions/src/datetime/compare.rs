@@ -161,7 +161,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("overlaps_timestamp", |_, a| Ok(overlaps(a, micros))),
 ];
 
-/// What equal intervals have in common.
+/// The common value of equal intervals.
 fn span(interval: &Datum) -> Datum {
     Datum::Int8(interval.as_interval().span() as i64)
 }

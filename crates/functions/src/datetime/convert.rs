@@ -163,7 +163,7 @@ fn at_zone(timestamp: i64, move_it: impl Fn(i64) -> Result<Option<i64>>) -> Resu
     valid_timestamp(move_it(timestamp)?).map(Datum::Int8)
 }
 
-/// What a zone name given to AT TIME ZONE stands for.
+/// The meaning of a zone name given to AT TIME ZONE.
 enum Place {
     Fixed(i32),
     Zone(Zone),

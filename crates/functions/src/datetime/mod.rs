@@ -43,7 +43,7 @@ pub fn session_zone(session: &dyn Session) -> Zone {
     Zone::lookup(&session.format().time_zone).unwrap_or_else(Zone::utc)
 }
 
-/// What reading date text depends on.
+/// The settings for reading date text.
 pub fn parse_settings<'a>(session: &dyn Session, zone: &'a Zone) -> ParseSettings<'a> {
     ParseSettings { order: session.format().date_order, zone, now: session.transaction_timestamp() }
 }

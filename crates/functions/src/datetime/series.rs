@@ -96,7 +96,7 @@ impl Iterator for Series {
             return None;
         }
         match add_interval(current, &self.step, self.zone.as_ref()) {
-            // An infinite start would go on for ever.
+            // An infinite start would continue for ever.
             Ok(next) => self.next = Some(next).filter(|_| is_finite_timestamp(current)),
             Err(e) => {
                 self.next = None;

@@ -55,7 +55,7 @@ fn unit_micros(unit: Unit) -> Option<i64> {
     })
 }
 
-/// A wall-clock time truncated; `None` when it goes out of range.
+/// A wall-clock time truncated; `None` when it is out of range.
 pub fn truncate_local(unit: Unit, timestamp: i64) -> Option<i64> {
     if let Some(micros) = unit_micros(unit) {
         return Some(timestamp - timestamp.rem_euclid(micros));

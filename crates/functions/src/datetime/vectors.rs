@@ -1,4 +1,4 @@
-//! Vector forms of what queries compute for every row: parts and truncations of timestamps.
+//! Vector forms of functions that queries compute for every row: parts and truncations of timestamps.
 
 use melba_fmgr::{CallContext, Operand, VectorFn};
 use melba_types::datetime::keywords::Unit;

@@ -34,7 +34,7 @@ pub fn to_timestamp(session: &dyn Session, text: &str, template: &str) -> Result
     instant.map(Datum::Int8).ok_or_else(timestamp_out_of_range)
 }
 
-/// What was read: a date and time, and the zone's offset (seconds east) if the text had one.
+/// The parsed fields: a date and time, and the zone's offset (seconds east) if the text had one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DateTimeFields {
     pub civil: Civil,
@@ -51,7 +51,7 @@ fn parse_date_time(session_zone: &Zone, text: &str, template: &str) -> Result<Da
     reader.values.resolve(text)
 }
 
-/// What a text said by a template of SQL/JSON, and what the template has patterns for.
+/// The fields read by a template of SQL/JSON, and the kinds of its patterns.
 pub struct Standard {
     pub fields: DateTimeFields,
     pub dated: bool,
@@ -59,7 +59,7 @@ pub struct Standard {
     pub zoned: bool,
 }
 
-/// Whether what a template reads has a time zone.
+/// Whether a template reads a time zone.
 pub fn template_has_zone(template: &str) -> Result<bool> {
     Ok(has_part(&date_template(template)?, DatePart::Zone))
 }
@@ -512,7 +512,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What C's strtol reads: the value (`None`: too large) and the characters used.
+/// The result of C's strtol: the value (`None`: too large) and the characters used.
 fn leading(text: &str) -> (Option<i64>, usize) {
     let bytes = text.as_bytes();
     let spaces = bytes.iter().take_while(|c| is_space(**c)).count();
@@ -525,7 +525,7 @@ fn leading(text: &str) -> (Option<i64>, usize) {
     (text[spaces..end].parse().ok(), end)
 }
 
-/// Whether what follows the field in the template cannot be a digit of it.
+/// Whether the template's next element cannot be a digit of the field.
 fn next_is_separator(pattern: &Pattern<DateKey>, next: Option<&Node<DateKey>>) -> bool {
     if pattern.ordinal.is_some() {
         return true;

@@ -12,7 +12,7 @@ use crate::datetime::timestamp_out_of_range;
 
 pub const ROMAN_MONTHS: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
-/// What is printed.
+/// The values to print.
 struct Fields {
     year: i32,
     month: i32,

@@ -1,4 +1,4 @@
-//! What a number template says, checked: digits before and after the point, signs, fill mode.
+//! A number template, checked: digits before and after the point, signs, fill mode.
 
 use melba_types::{DbError, Result, err};
 

@@ -168,7 +168,7 @@ fn write_roman(format: &NumberFormat, value: Option<i32>) -> Datum {
                 }
             }
             Node::Key(p) => {
-                // Only fill mode goes with RN; commas and the like print as blanks.
+                // Only fill mode combines with RN; commas and similar elements print as blanks.
                 let blank = match p.key {
                     NumberKey::Comma | NumberKey::Group => !format.fill,
                     key => key == NumberKey::Currency,
@@ -218,7 +218,7 @@ struct Writer<'a> {
     /// With FM: the last digit that is printed.
     last_relevant: Option<usize>,
     out: String,
-    /// Where the text ends, whatever the template still has.
+    /// Where the text ends, even if the template continues.
     end: Option<usize>,
 }
 

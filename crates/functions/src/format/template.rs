@@ -3,7 +3,7 @@
 use melba_types::Result;
 use melba_types::limits::Ticker;
 
-/// What comes next is looked for among so many keys.
+/// The next element is searched among this many keys.
 const KEY_STEPS: usize = 16;
 
 /// A part of a template.
@@ -26,7 +26,7 @@ pub struct Pattern<K> {
     pub case: Case,
     /// FM: no padding.
     pub fill: bool,
-    /// TM: localized names (ours are English, whatever lc_time).
+    /// TM: localized names (always English, for any lc_time).
     pub translated: bool,
     /// TH or th: an ordinal suffix, and its case.
     pub ordinal: Option<Case>,
@@ -150,7 +150,7 @@ const DATE_KEYS: &[(&str, DateKey)] = &[
 const TITLE_KEYS: &[(&str, DateKey)] =
     &[("Day", DateKey::Day), ("Dy", DateKey::ShortDay), ("Month", DateKey::Month), ("Mon", DateKey::ShortMonth)];
 
-/// What a pattern belongs to, which decides the type of what SQL/JSON reads by it.
+/// The part of a date to which a pattern belongs, which decides the type of SQL/JSON's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatePart {
     Date,

@@ -65,7 +65,7 @@ fn parse_literal(text: &str) -> Result<Literal> {
     Ok(Literal { lower, upper, lower_inclusive, upper_inclusive, empty: false })
 }
 
-/// The text of a bound, `None` when it is missing, and what follows.
+/// The text of a bound, `None` when it is missing, and the rest.
 fn parse_bound<'a>(literal: &str, text: &'a str) -> Result<(Option<String>, &'a str)> {
     if text.starts_with([',', ')', ']']) {
         return Ok((None, text));

@@ -151,7 +151,7 @@ fn contains(ty: &RangeType, x: &[Range], y: &[Range]) -> bool {
     })
 }
 
-/// Pairs of ranges of both, of which one ends where the other one goes on: those that overlap are among them.
+/// Pairs of ranges of both, of which one ends where the other one continues: overlapping ones are among them.
 fn pairs<'a>(ty: &'a RangeType, x: &'a [Range], y: &'a [Range]) -> impl Iterator<Item = (&'a Range, &'a Range)> {
     let (mut i, mut j) = (0, 0);
     std::iter::from_fn(move || {
@@ -210,7 +210,7 @@ fn intersect(ty: &RangeType, x: &[Range], y: &[Range]) -> Result<Vec<Range>> {
     ty.normalize(parts)
 }
 
-/// What is left of `x`.
+/// The rest of `x`.
 fn minus(ty: &RangeType, x: Vec<Range>, mut y: &[Range]) -> Result<Vec<Range>> {
     let mut left = Vec::new();
     for range in ticked(x) {
@@ -226,7 +226,7 @@ fn minus(ty: &RangeType, x: Vec<Range>, mut y: &[Range]) -> Result<Vec<Range>> {
             let Some(current) = rest.take_if(|current| ty.overlaps(current, taken)) else { break };
             tick()?;
             let mut parts = ty.minus(&current, taken)?;
-            // What lies behind the range taken may be taken from once more.
+            // The part behind the subtracted range may be subtracted from again.
             rest = parts.pop_if(|part| ty.bounds(&upper(part), &upper(&current)).is_eq());
             left.append(&mut parts);
         }

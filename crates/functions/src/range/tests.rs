@@ -53,7 +53,7 @@ fn ranges(bits: u32) -> String {
     format!("{{{}}}", (0..12).filter(|n| bits >> n & 1 == 1).map(number).collect::<Vec<_>>().join(","))
 }
 
-/// Multiranges are walked side by side; sets of numbers say what comes of it.
+/// Multiranges are walked side by side; operations on sets of numbers give the expected results.
 #[test]
 fn operations_on_multiranges_are_those_on_sets() {
     let m = oids::INT4MULTIRANGE;

@@ -1,4 +1,4 @@
-//! What a range type is made over, and the algebra of its values.
+//! The subtype of a range type, and the algebra of its values.
 
 use std::cmp::Ordering;
 
@@ -248,7 +248,7 @@ impl RangeType {
         self.make(self.larger(lower(a), lower(b)), self.smaller(upper(a), upper(b)))
     }
 
-    /// What of `a` is not in `b`: up to two ranges.
+    /// The part of `a` that is not in `b`: up to two ranges.
     pub fn minus(&self, a: &Range, b: &Range) -> Result<Vec<Range>> {
         if !self.overlaps(a, b) {
             return Ok(if a.empty { Vec::new() } else { vec![a.clone()] });

@@ -18,7 +18,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("lower", |c, a| match Casing::of(c.collation) {
         Casing::Ascii => mapped(a[0].as_str(), str::to_ascii_lowercase),
         Casing::Simple => mapped(a[0].as_str(), lower),
-        // What becomes of a sigma depends on what is around it, so the text is not cut.
+        // The case of a sigma depends on its neighbours, so the text is not cut.
         Casing::Full => Ok(Datum::text(a[0].as_str().to_lowercase())),
     }),
     ("casefold", |c, a| {
@@ -46,7 +46,7 @@ enum Casing {
     Ascii,
     /// One character for one.
     Simple,
-    /// Several for one too, and some by what is around them.
+    /// Several for one too, and some by their neighbours.
     Full,
 }
 
@@ -102,8 +102,8 @@ fn fold_fully(c: char) -> String {
     }
 }
 
-/// What a word begins with in place of a letter: its capital, but for digraphs, ligatures, letters with an iota, and Georgian,
-/// which has capitals but begins no word with one.
+/// The first letter of a word: its capital, except digraphs, ligatures, letters with an iota, and Georgian, which has capitals
+/// but begins no word with one.
 fn title(c: char) -> String {
     const IOTA: char = 'Ι';
     const SMALL_IOTA: char = '\u{345}';

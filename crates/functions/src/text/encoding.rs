@@ -36,7 +36,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("to_ascii_default", |_, _| Err(err!(FEATURE_NOT_SUPPORTED, "encoding conversion from UTF8 to ASCII not supported"))),
 ];
 
-/// What is written between two looks at the statement's end: whole lines of base64.
+/// Bytes written between two checks for the statement's end: whole lines of base64.
 const PIECE_BYTES: usize = 57 << 12;
 
 /// A message's digest, with looks at the statement's end while it is computed.
@@ -73,7 +73,7 @@ fn unrecognized(name: &str) -> melba_types::DbError {
 
 fn encode(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     let (bytes, format) = (a[0].as_bytes(), a[1].as_str());
-    // The longest form of each byte is two digits; `escape` is looked at afterwards.
+    // The longest form of each byte is two digits; the result of `escape` is checked afterwards.
     if bytes.len() > VALUE_BYTES_MAX / 2 {
         return Err(err!(PROGRAM_LIMIT_EXCEEDED, "result of encoding conversion is too large"));
     }
@@ -207,7 +207,7 @@ fn crc32(bytes: &[u8], polynomial: u32) -> Result<u32> {
     bytes.chunks(PIECE_BYTES).try_fold(u32::MAX, piece).map(|crc| !crc)
 }
 
-/// The encoding that an argument names. `role`: what the message calls it.
+/// The encoding that an argument names. `role`: its name in the message.
 fn encoding(name: &Datum, role: &str) -> Result<Encoding> {
     let name = name.as_str();
     Encoding::by_name(name).ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "invalid {role}encoding name \"{name}\""))

@@ -130,7 +130,7 @@ fn position(n: usize) -> Result<usize> {
     Ok(n)
 }
 
-/// Reads what follows a `%`.
+/// Reads the rest of a `%`.
 fn parse_specifier(rest: &mut &str) -> Result<Specifier> {
     let mut spec = Specifier::default();
     if let Some(n) = parse_number(rest)? {

@@ -1,4 +1,4 @@
-//! Functions that take text apart and put it together, by characters.
+//! Functions that split and join text, by characters.
 
 use std::collections::{HashMap, HashSet};
 

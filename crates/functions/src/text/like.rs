@@ -94,7 +94,7 @@ fn char_length(s: &[u8], utf8: bool) -> usize {
 /// Whether the whole of `value` matches. Only the last `%` needs going back to, so the time is at most quadratic.
 pub fn matches(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
     let (mut v, mut p) = (0, 0);
-    // Where to go on when the literal part fails: behind the last %, and the next place in the value.
+    // Where to continue when the literal part fails: behind the last %, and the next place in the value.
     let mut retry: Option<(usize, usize)> = None;
     let mut ticker = Ticker::new();
     loop {
@@ -116,7 +116,7 @@ pub fn matches(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
                 false
             }
             Some(b'_') => true,
-            // A value at its end fails before the pattern is looked at, a dangling escape included.
+            // A value at its end fails before the pattern is read, a dangling escape included.
             Some(_) if v == value.len() => true,
             Some(&c) => {
                 let literal = if c == b'\\' { *pattern.get(p + 1).ok_or_else(dangling_escape)? } else { c };

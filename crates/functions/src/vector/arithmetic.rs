@@ -7,8 +7,8 @@ use super::{Values, fallback, validity, values, zip};
 use crate::float::{f32_checked, f64_checked};
 use crate::int::{division_by_zero, out_of_range};
 
-/// Runs an integer operation that answers its wrapped result and whether it overflowed. Overflow is looked at once a
-/// batch; only then are the rows that are null, whose values mean nothing, told apart.
+/// Runs an integer operation that returns its wrapped result and whether it overflowed. Overflow is checked once per batch; only
+/// then are null rows, whose values are arbitrary, excluded.
 fn integer<T: Copy, U: Copy, R: Copy>(
     left: Values<'_, T>,
     right: Values<'_, U>,

@@ -1,7 +1,7 @@
 //! Vector forms of the hot scalar functions: comparisons and arithmetic of numbers, comparisons, LIKE and parts of text.
 //!
-//! Invariant: a vector function gives exactly what its scalar function gives row by row, errors included; rows where an
-//! operand is null are null and raise nothing. A property test holds every entry to that.
+//! Invariant: a vector function gives exactly what its scalar function gives row by row, errors included; rows where an operand
+//! is null are null and raise nothing. A property test checks every entry.
 
 mod arithmetic;
 mod compare;
@@ -37,7 +37,7 @@ macro_rules! values {
 }
 use values;
 
-/// Calls `f` for every row and collects what it answers. The loops have no branches but `f`'s.
+/// Calls `f` for every row and collects its results. The loops have no branches but `f`'s.
 #[inline]
 fn zip<T: Copy, U: Copy, R>(left: Values<'_, T>, right: Values<'_, U>, rows: usize, mut f: impl FnMut(T, U) -> R) -> Vec<R> {
     match (left, right) {

@@ -51,7 +51,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// What a mantissa is multiplied with to be that of the same number at a scale that is larger by so much.
+/// The factor that turns a mantissa into that of the same number at a scale that is larger by `by`.
 fn lift(by: u16) -> i64 {
     10i64.pow(u32::from(by))
 }

@@ -50,7 +50,7 @@ fn part(
         out.push_parts(&values.bytes, (0..rows).map(part));
     } else {
         for row in 0..rows {
-            // Text in columns is UTF-8, but for what a damaged file has.
+            // Text in columns is UTF-8, except in a damaged file.
             let value = String::from_utf8_lossy(values.get(row));
             out.push(slice(&value, range(value.len())?).as_bytes());
         }

@@ -62,7 +62,7 @@ fn signature(session: &FixedSession, name: &str) -> Option<(Vec<Oid>, Vec<Kind>,
     Some((function.arg_types.clone(), args, kind(function.return_type)?))
 }
 
-/// What the scalar function gives over all rows, or the message of its first error.
+/// The results of the scalar function over all rows, or the message of its first error.
 fn by_rows(
     session: &FixedSession,
     name: &str,

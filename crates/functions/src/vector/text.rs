@@ -89,7 +89,7 @@ pub const VECTORS: &[(&str, VectorFn)] = comparisons! {
     "byteage" |a, b| a >= b;
 };
 
-/// What a constant pattern asks of a value, when it is simple.
+/// The test of a constant pattern, when it is simple.
 enum Simple<'a> {
     Exact(String),
     Prefix(String),

@@ -126,7 +126,7 @@ fn substring(text: &str, pattern: &str) -> Result<Datum> {
     Ok(part(text, captures[usize::from(regexp.groups > 0)].as_ref()))
 }
 
-/// A result that grew by so much is looked at.
+/// A result that grew by this much is checked.
 const LOOK_BYTES: usize = 1 << 20;
 
 /// `n`: which match to replace, 0 for all.

@@ -22,7 +22,7 @@ pub fn similar_to_regexp(pattern: &str, escape: Option<&str>) -> Result<String> 
         if after_escape {
             after_escape = false;
             if c == '"' && brackets.depth == 0 {
-                // The parts before, at and after what substring() takes: the first as short as possible.
+                // The parts before, at and after the result of substring(): the first as short as possible.
                 out.push_str(match separators {
                     0 => "){1,1}?(",
                     1 => "){1,1}(?:",
@@ -96,7 +96,7 @@ impl Brackets {
 mod tests {
     use super::*;
 
-    /// What EXPLAIN shows in PostgreSQL 18.
+    /// EXPLAIN's output in PostgreSQL 18.
     #[test]
     fn patterns_of_similar_to_become_regular_expressions() {
         for (pattern, expected) in [
