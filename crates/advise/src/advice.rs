@@ -1,4 +1,4 @@
-//! What was found, and what follows from it. One structure, three forms.
+//! The findings and the advice. One structure, three forms.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::units::{bytes, count};
 const WORTH: f64 = 0.95;
 /// The read budget of a server that is not told one, in milliseconds.
 const DEFAULT_BUDGET: f64 = 0.2;
-/// What a reader of a dense section keeps in memory, at most: its reference, and a block.
+/// Memory of a reader of a dense section, at most: its reference, and a block.
 const REFERENCE_BYTES_MAX: f64 = (8 << 20) as f64;
 /// Bytes that a millisecond of the read budget allows a block.
 const BUDGET_BYTES: f64 = 1.28e6;
@@ -37,9 +37,9 @@ pub struct Advice {
     pub rows_that_fit: [f64; 3],
     /// How many days the space lasts, in the same order.
     pub days: Option<[f64; 3]>,
-    /// What to type.
+    /// The statements to type.
     pub statements: Vec<String>,
-    /// What all of it took, where that was tried.
+    /// The sizes of the whole data, where that was tried.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -60,7 +60,7 @@ pub struct TableAdvice {
     pub created: Option<Vec<Column>>,
 }
 
-/// What a table takes beside its columns when they are stored by some method: they share rows and the primary key.
+/// A table's size beside its columns when they are stored by some method: the columns share rows and the primary key.
 #[derive(Clone, Debug, Serialize)]
 pub struct RestAdvice {
     pub method: &'static str,
@@ -113,7 +113,7 @@ impl MethodAdvice {
 pub const VERDICTS: &str = "What all of it took";
 pub const VERDICT_HEADS: [&str; 5] = ["table", "method", "predicted", "took", "off by"];
 
-/// What a table was predicted to take with one method for all its long columns, and what it took.
+/// A table's predicted size with one method for all its long columns, and its measured size.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
     pub table: String,
@@ -172,12 +172,12 @@ impl TableAdvice {
         }
     }
 
-    /// What Melba takes with the advised methods.
+    /// The size in Melba with the advised methods.
     pub fn melba_bytes(&self) -> f64 {
         self.melba_bytes_with(|column| column.advised)
     }
 
-    /// What Melba takes with some methods of its columns. Of the rest, the largest column's method decides.
+    /// The size in Melba with some methods of its columns. The largest column's method decides for the rest.
     pub fn melba_bytes_with(&self, method: impl Fn(&ColumnAdvice) -> usize) -> f64 {
         let columns: f64 = self.columns.iter().map(|column| column.methods[method(column)].bytes).sum();
         (self.rest_with(&method) + columns).max(0.0)
@@ -253,7 +253,7 @@ impl Advice {
         out
     }
 
-    /// What holds for all tables, a sentence each.
+    /// Findings for all tables, one sentence each.
     pub fn summary(&self) -> Vec<String> {
         let times = self.postgres_lz4_bytes / self.melba_bytes.max(1.0);
         let [pglz, lz4, melba] = self.rows_that_fit.map(count);

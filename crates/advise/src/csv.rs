@@ -10,7 +10,7 @@ use crate::sample::{Column, Row, Sample, Storage, Window, is_in_stretch};
 /// Of larger files the first records are the sample: reading all of them takes minutes.
 const READ_BYTES_MAX: u64 = 8 << 30;
 
-/// Stretches of neighbouring records, of so many bytes, about.
+/// Stretches of neighbouring records, of about this many bytes in all.
 pub fn sample(path: &Path, bytes_max: u64) -> Result<Sample> {
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     let file = File::open(path).map_err(failed)?;

@@ -141,7 +141,7 @@ fn copy(client: &mut Client, sql: &str, each: &mut dyn FnMut(&Row) -> Result<()>
     let mut piece = vec![0; 1 << 20];
     loop {
         let read = reader.read(&mut piece).map_err(|e| failed(e.to_string()))?;
-        // What came before has no end of a line.
+        // The data before has no end of a line.
         let mut looked_at = data.len();
         data.extend_from_slice(&piece[..read]);
         let mut start = 0;

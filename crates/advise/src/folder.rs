@@ -1,11 +1,11 @@
-//! The files below a folder as rows: their path, and what is in them.
+//! The files below a folder as rows: their path and content.
 
 use std::path::{Path, PathBuf};
 
 use crate::Result;
 use crate::sample::{Column, Row, Sample, Storage, Window, hexadecimal, is_in_stretch};
 
-/// Stretches of neighbouring files, of so many bytes, about.
+/// Stretches of neighbouring files, of about this many bytes in all.
 pub fn sample(folder: &Path, bytes_max: u64) -> Result<Sample> {
     let mut files = Vec::new();
     collect(folder, &mut files).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -1,5 +1,5 @@
-//! From a sample to the whole table: the table is read again, all of it or some long parts, and what its values take by lz4 and in
-//! dense sections is computed. What the sample took in the server is brought to the table by that.
+//! Extrapolates from a sample to the whole table: the table is read again, all of it or some long parts, and the size of its
+//! values by lz4 and in dense sections is computed. The measured sizes of the sample are scaled by that.
 
 use crate::Result;
 use crate::sample::{Sample, Storage, Window};
@@ -7,10 +7,10 @@ use crate::sections::{SectionRules, Sections, Taken};
 
 /// Parts of a table that is not read whole: each is to be longer than a section.
 const WINDOWS: u64 = 3;
-/// What a row takes beside its section, at most: a pointer to its frames, ordinals, its share of directories.
+/// The size of a row beside its section, at most: a pointer to its frames, ordinals, its share of directories.
 const BESIDE_BYTES_MAX: f64 = 64.0;
 
-/// What a column's values take, computed alike for the sample and for the table.
+/// The sizes of a column's values, computed the same way for the sample and for the table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Growth {
     pub sample: Taken,
@@ -23,13 +23,13 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Of what is compressed alone: the table's bytes for the sample's.
+    /// For values compressed alone: the table's bytes for the sample's.
     pub fn alone(&self, bytes: f64) -> f64 {
         bytes * self.table.lz4_bytes / self.sample.lz4_bytes.max(1.0)
     }
 
-    /// Of dense values. What the server takes beside the sections that were computed is a matter of rows, and little of each; how far it
-    /// is off else is a matter of what was computed.
+    /// For dense values. The server's bytes beside the computed sections are proportional to rows, and few for each; the
+    /// remaining difference is proportional to the computed size.
     pub fn dense(&self, bytes: f64) -> f64 {
         let beside_max = if self.is_other_form { 0.0 } else { self.sample_rows * BESIDE_BYTES_MAX };
         let beside = (bytes - self.sample.dense_bytes).clamp(0.0, beside_max);

@@ -1,4 +1,4 @@
-//! The bytes of a jsonb value in PostgreSQL, as they are compressed: a header a container, an entry a child, the children's bytes.
+//! The bytes of a jsonb value in PostgreSQL, as they are compressed: a header per container, an entry per child, the children's bytes.
 
 use serde_json::Value;
 

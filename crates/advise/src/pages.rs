@@ -1,4 +1,4 @@
-//! How PostgreSQL puts tuples into pages.
+//! PostgreSQL's placement of tuples on pages.
 
 /// A page, its header, a line pointer.
 const PAGE_BYTES: u64 = 8192;
@@ -34,8 +34,8 @@ impl Default for Heap {
 }
 
 impl Heap {
-    /// A tuple of so many bytes, header included. Where it does not fit into the last page, a page that was left takes it if one can, as the free space
-    /// map has it.
+    /// A tuple of `bytes`, header included. Where it does not fit on the last page, an earlier page takes it if one can, as with
+    /// the free space map.
     pub fn push(&mut self, bytes: u64) {
         let needed = aligned(bytes) + POINTER_BYTES;
         if needed > self.room {
@@ -61,7 +61,7 @@ impl Heap {
     }
 }
 
-/// A B-tree of keys that rise, each of so many bytes.
+/// A B-tree of ascending keys of `key_bytes` each.
 pub fn btree_bytes(entries: f64, key_bytes: f64) -> f64 {
     let entry = (aligned((INDEX_HEADER_BYTES as f64 + key_bytes).ceil() as u64) + POINTER_BYTES) as f64;
     let leaves = (entries * entry / LEAF_BYTES as f64).ceil();

@@ -1,4 +1,4 @@
-//! What rows take in PostgreSQL: its rule of TOAST, its codecs, its pages.
+//! The size of rows in PostgreSQL: by its TOAST rule, its codecs, its pages.
 
 use melba_toast::{Method, compress};
 
@@ -10,10 +10,10 @@ use crate::sample::{Column, Row, Sample, Storage, from_hexadecimal};
 const HEADER_BYTES: u64 = 23;
 /// Tuples that are longer have values compressed and moved out, until they are not.
 const TOAST_THRESHOLD: u64 = 2032;
-/// A value that was moved out leaves a pointer; what is not longer than that, aligned, is left alone.
+/// A value that was moved out leaves a pointer; a value that is not longer than that, aligned, is left alone.
 const POINTER_BYTES: u64 = 18;
 const WORTH_BYTES: u64 = 24;
-/// Bytes of a value in a chunk, and what a chunk's tuple has beside them: header, id, number, length.
+/// Bytes of a value in a chunk, and the bytes of a chunk's tuple beside them: header, id, number, length.
 const CHUNK_BYTES: u64 = 1996;
 const CHUNK_HEADER_BYTES: u64 = 24 + 4 + 4 + 4;
 /// A chunk's key in its index.
@@ -22,11 +22,11 @@ const CHUNK_KEY_BYTES: f64 = 8.0;
 const MAP_BYTES: f64 = 4.0 * 8192.0;
 const MAPPED_BYTES_MIN: u64 = 4 * 8192;
 
-/// What a table takes, in bytes of the whole table.
+/// A table's size, in bytes of the whole table.
 #[derive(Clone, Debug, Default)]
 pub struct PostgresSize {
     pub total: f64,
-    /// By column: what is in the heap and out of line, in proportion.
+    /// By column: its part of the heap and out-of-line bytes, in proportion.
     pub columns: Vec<f64>,
 }
 
@@ -191,7 +191,7 @@ mod tests {
         let short = postgres_size(&sample(vec![vec![b'x'; 100]; 5800]), Method::Lz4);
         let heap = 100.0 * 8192.0 + MAP_BYTES;
         assert_eq!(short.total, heap + btree_bytes(0.0, 8.0) + btree_bytes(5800.0, 8.0));
-        // What does not compress, 10,000 bytes: as PostgreSQL 18 says of 400 rows with such values out of line.
+        // Incompressible values of 10,000 bytes: PostgreSQL 18's size of 400 rows with such values out of line.
         let mut state = 1u64;
         let mut noise = || -> Vec<u8> {
             let mut next = || {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(long.total, 5_079_040.0);
         let toast = 400.0 * 10_000.0;
         assert!(long.columns[1] > toast && long.columns[0] == 3200.0, "{:?}", long.columns);
-        // What compresses well enough stays in the row.
+        // A value that compresses well enough stays in the row.
         let inline = postgres_size(&sample(vec![b"abcdefghij".repeat(1000); 400]), Method::Pglz);
         assert!(inline.total < 400.0 * 300.0 + MAP_BYTES + 5.0 * 8192.0, "{}", inline.total);
     }

@@ -1,4 +1,4 @@
-//! The command: samples, trials, and the files that say what came of them.
+//! The command: samples, trials, and the files with the results.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ pub struct Options {
     out: PathBuf,
 }
 
-/// Looks, tries, and says what it found.
+/// Samples, tries, and reports the results.
 pub fn advise(options: &Options, serve: &Serve) -> Result<()> {
     let mut samples = samples(options)?;
     let steps: usize = samples.iter().map(|s| (s.candidates().len() + 1) * (trial::STEPS + options.budgets.len()) - 1).sum();

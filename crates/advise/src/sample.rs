@@ -1,4 +1,4 @@
-//! Neighbouring rows of a table, with what is known of its columns.
+//! Neighbouring rows of a table, with the properties of its columns.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use crate::Result;
 /// How PostgreSQL stores values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
-    /// So many bytes at multiples of so many.
+    /// `bytes` bytes at multiples of `align`.
     Fixed { bytes: usize, align: usize },
     /// Characters as they are.
     Text,
     /// Bytes; the text form is hexadecimal.
     Bytes,
-    /// A tree of its own form.
+    /// A tree in a separate form.
     Jsonb,
     /// Digits in groups of four.
     Numeric,
@@ -36,7 +36,7 @@ pub type Row = Vec<Option<Box<[u8]>>>;
 /// A part of a table, in shares of it.
 pub type Window = std::ops::Range<f64>;
 
-/// What calls a function with the rows of a window, in their order.
+/// Calls a function with the rows of a window, in their order.
 pub type Scan = dyn Fn(&Window, &mut dyn FnMut(&Row) -> Result<()>) -> Result<()>;
 
 /// Neighbouring rows.
@@ -49,7 +49,7 @@ pub struct Sample {
     pub rows_total: f64,
     /// How many times as much the table has, at least 1: by bytes where they are known, for neighbours may be longer than others.
     pub scale: f64,
-    /// What is not as exact as it might be.
+    /// Limits of the results' accuracy.
     pub notes: Vec<String>,
     /// Whether there is such a table already.
     pub exists: bool,
@@ -60,7 +60,7 @@ pub struct Sample {
 /// Stretches of a sample: tables differ from place to place.
 pub const STRETCHES: u64 = 8;
 
-/// Whether what begins at some byte of so many is looked at: it lies in one of the stretches, which have equal distances.
+/// Whether an item that begins at byte `at` of `total` is sampled: it lies in one of the stretches, which are equally spaced.
 pub fn is_in_stretch(at: u64, total: u64, bytes_max: u64) -> Option<u64> {
     if total <= bytes_max {
         return Some(0);
@@ -95,7 +95,7 @@ impl Sample {
 }
 
 impl Storage {
-    /// A value's bytes, given its text form; of those with a form of their own the text.
+    /// A value's bytes, given its text form; for types with a separate binary form the text.
     pub fn content(self, text: &[u8]) -> Cow<'_, [u8]> {
         if self == Storage::Bytes { Cow::Owned(from_hexadecimal(text)) } else { Cow::Borrowed(text) }
     }

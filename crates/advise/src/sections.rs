@@ -1,9 +1,9 @@
-//! What dense sections of a column would take: planned as the engine plans them, over all of their values, and compressed in part.
+//! The size of a column's dense sections: planned as the engine plans them, over all of their values, and compressed in part.
 //!
-//! A dense section is not as small as a part of it makes believe: later values find more that they share with earlier ones, a reference
-//! holds a smaller share of what is shared, and how much of each there is differs from collection to collection. So nothing is
-//! extrapolated from a part. Values come in their order, as many as a section takes in; its reference and its blocks are chosen by
-//! `melba_toast::dense`; then all blocks are compressed by a fast level, some of them by the section's own, too, and the ratio of both is taken for
+//! A dense section is larger or smaller than a part of it suggests: later values share more with earlier ones, a reference holds
+//! a smaller share of the shared content, and both differs from collection to collection. So the size is not extrapolated from a
+//! part. Values come in their order, as many as a section takes; its reference and its blocks are chosen by `melba_toast::dense`;
+//! then all blocks are compressed by a fast level, some of them by the section's level, too, and the ratio of both is applied to
 //! the rest.
 
 use std::time::Duration;
@@ -20,10 +20,10 @@ const ROW_BYTES_MAX: usize = 2000;
 const BLOCKS: usize = 64;
 /// The level that all are compressed by.
 const LEVEL_FAST: i32 = 3;
-/// What compresses values that are stored as they come, a block, and what a block takes beside its stream.
+/// The level for values that are stored as they come, per block, and the size of a block beside its stream.
 const LEVEL_AS_IS: i32 = 3;
 const BLOCK_HEADER_BYTES: f64 = 12.0;
-/// What compresses a reference.
+/// The level for a reference.
 const LEVEL_REFERENCE: i32 = 17;
 
 /// How a server makes sections.
@@ -42,7 +42,7 @@ impl SectionRules {
     }
 }
 
-/// What values take.
+/// The sizes of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Taken {
     pub raw_bytes: f64,
@@ -82,7 +82,7 @@ impl Sections {
         value.chunks(FRAME_BYTES).try_for_each(|frame| self.frames.take(frame, &self.rules))
     }
 
-    /// What comes next are no neighbours of what has come. A section that has been begun counts as far as it says what one takes.
+    /// The next values are no neighbours of the last. A section that was begun counts if it is large enough to be representative.
     pub fn leap(&mut self) -> Result<()> {
         self.frames.leap(&self.rules)?;
         self.rows.leap(&self.rules)
@@ -94,7 +94,7 @@ impl Sections {
         self.rows.finish(&self.rules)
     }
 
-    /// What all values take that have come, those of sections that did not count in proportion.
+    /// The size of all values so far, those of uncounted sections in proportion.
     pub fn taken(&self) -> Taken {
         let (a, b) = (self.frames.in_proportion(), self.rows.in_proportion());
         Taken {
@@ -111,7 +111,7 @@ impl Sections {
 struct Filling {
     spool: Spool,
     full: Taken,
-    /// Raw bytes of all values, and what they take by lz4.
+    /// Raw bytes of all values, and their size by lz4.
     raw_bytes: f64,
     lz4_bytes: f64,
 }
@@ -162,7 +162,7 @@ impl Filling {
     }
 }
 
-/// What a section takes.
+/// The size of a section.
 fn section_bytes(spool: &Spool, options: &DenseOptions) -> Result<f64> {
     let plan = Plan::of(spool, options, || Pace::Thorough).map_err(|e| e.to_string())?;
     let (dense, as_is): (Vec<_>, Vec<_>) = plan.blocks.iter().partition(|block| block.treatment == Treatment::Dense);

@@ -1,4 +1,4 @@
-//! A sample loaded into a Melba server, once by each method: sizes, and what a read and a write take.
+//! A sample loaded into a Melba server, once by each method: sizes, and the time of a read and a write.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ const TABLE: &str = "melba_advise_trial";
 /// Single reads of a trial, after some that fill the caches.
 const READS: u64 = 300;
 const READS_BEFORE: u64 = 50;
-/// A table has settled when its size stayed the same for so many looks.
+/// A table has settled when its size stayed the same for this many checks.
 const SETTLED_LOOKS: usize = 4;
 const SETTLED_WITHIN: usize = 1500;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What a column took by one method, without its keys.
+/// A column's size by one method, without its keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     pub method: &'static str,
@@ -39,7 +39,7 @@ pub struct ColumnTrials {
     pub trials: Vec<Trial>,
 }
 
-/// What the sample took with all of its columns, those that methods are tried on by one of them, and the primary key.
+/// The sample's size with all of its columns, those on which methods are tried by one of them, and the primary key.
 #[derive(Clone, Copy, Debug)]
 pub struct Together {
     pub method: &'static str,
@@ -58,7 +58,7 @@ pub struct Trials {
     key_bytes: f64,
 }
 
-/// `server`: libpq's keywords, but for the database.
+/// `server`: libpq's keywords without the database.
 pub fn connect(server: &str) -> Result<Client> {
     let mut config: postgres::Config = server.parse().map_err(|e| shown(&e))?;
     config.dbname("postgres");
@@ -71,7 +71,7 @@ impl Trials {
         Trials { columns, together: Vec::new(), memory_bytes: 0, key_bytes: 0.0 }
     }
 
-    /// What can be tried on a server with this read budget; on the first one everything else, too.
+    /// The trials that a server with this read budget allows; on the first server all others, too.
     pub fn run(&mut self, client: &mut Client, sample: &Sample, budget: f64, step: &mut dyn FnMut()) -> Result<()> {
         let is_first = self.together.is_empty();
         let mut methods = vec![("dense", Some(budget))];
@@ -106,8 +106,8 @@ impl Trials {
         drop_table(client)
     }
 
-    /// Of the sample by a method: what it took beside what its columns took alone. That is other columns, the primary key, and that long
-    /// rows move values out that short ones keep.
+    /// The sample's size by a method beside the sizes of its columns alone. It has other columns, the primary key, and the effect
+    /// that long rows move values out that short ones keep.
     pub fn rest_bytes(&self, method: &str, budget: Option<f64>) -> f64 {
         let is_same = |other: &str, own: Option<f64>| other == method && own == budget;
         let together = self.together.iter().find(|t| is_same(t.method, t.budget)).map_or(0.0, |t| t.bytes);
@@ -162,7 +162,7 @@ fn fill(client: &mut Client, sample: &Sample, line: impl Fn(&Row, usize, &mut Ve
     Ok(Loaded { bytes: number(client, &format!("SELECT pg_table_size('{TABLE}')"))?, write_us })
 }
 
-/// Loads rows of all columns, those that methods are tried on by one, and says what they take with the primary key.
+/// Loads rows of all columns, those on which methods are tried by one, and returns their size with the primary key.
 pub fn load_together(
     client: &mut Client,
     sample: &Sample,
@@ -225,9 +225,9 @@ impl Loading<'_> {
     }
 }
 
-/// What the table takes when nothing is left to do for it.
+/// The table's size when background work on it has ended.
 fn settled_bytes(client: &mut Client) -> Result<f64> {
-    // Of what is still in memory, the size is another.
+    // Rows still in memory have another size.
     execute(client, "CHECKPOINT")?;
     execute(client, &format!("VACUUM {TABLE}"))?;
     let size = format!("SELECT pg_total_relation_size('{TABLE}')");
@@ -249,7 +249,7 @@ fn read(client: &mut Client, rows: u64) -> Result<(f64, f64)> {
     let statement = client.prepare(&format!("SELECT v FROM {TABLE} WHERE id = $1")).map_err(|e| shown(&e))?;
     let mut times = Vec::new();
     for n in 0..READS_BEFORE + READS {
-        // Steps of a prime go everywhere; the first reads come again.
+        // Steps of a prime visit all rows; the first reads are repeated.
         let id = (n % (READS / 2) * 1_000_003 % rows.max(1)) as i64;
         let started = Instant::now();
         client.query_opt(&statement, &[&id]).map_err(|e| shown(&e))?;

@@ -1,4 +1,4 @@
-//! Sizes as people write them.
+//! Sizes in human-readable form.
 
 use crate::Result;
 

@@ -1,4 +1,4 @@
-//! Whether the prediction was true: the whole table is loaded by each method, and what it takes is put beside what was predicted.
+//! Verifies the prediction: the whole table is loaded by each method, and its size is compared with the predicted one.
 
 use postgres::Client;
 

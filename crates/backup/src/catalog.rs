@@ -1,4 +1,4 @@
-//! What backups there are, whether they are whole, and which go.
+//! Lists the backups, verifies them, and expires old ones.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -88,7 +88,7 @@ fn verify(repository: &Repository) -> Result<()> {
     }
 }
 
-/// Removes backups that are older, and what no other one names.
+/// Removes older backups, and objects that no other backup names.
 pub fn expire(repository: &Repository, keep: Duration) -> Result<()> {
     let all = repository.backups()?;
     let since = Timestamp::now().checked_sub(keep).map_err(|e| e.to_string())?;
@@ -108,7 +108,7 @@ pub fn expire(repository: &Repository, keep: Duration) -> Result<()> {
     };
     let (gone, needed) = (named(&old)?, named(&kept)?);
     for (database, time, _) in old.iter().map(|at| &all[*at]) {
-        // First what makes it a backup: one that is removed in part is none.
+        // First the object that makes it a backup: a partly removed one is no backup.
         repository.delete(&format!("{database}/backups/{time}.json"))?;
         for (key, _) in repository.parts(database, time)? {
             repository.delete(&key)?;

@@ -1,4 +1,4 @@
-//! What a repository says of a backup: JSON, so that people and other tools can read it.
+//! A repository's record of a backup: JSON, so that people and other tools can read it.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ impl Backup {
     }
 }
 
-/// `backups/TIME/TO.json`, and what a backup itself has of the same: a part of the log, and the segments that are needed with it.
+/// `backups/TIME/TO.json`, and the same part of a backup itself: a part of the log, and the segments that are needed with it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     /// When the log was durable up to `to`: RFC 3339.

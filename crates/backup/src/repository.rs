@@ -31,7 +31,7 @@ pub fn is_repository(place: &str) -> bool {
 }
 
 impl Repository {
-    /// Of a folder, or a URL such as `s3://bucket/folder`; what else a store wants to know it takes from the environment (AWS_REGION,
+    /// Of a folder, or a URL such as `s3://bucket/folder`; further options of a store come from the environment (AWS_REGION,
     /// AWS_ACCESS_KEY_ID, AWS_ENDPOINT ...).
     pub fn open(place: &str) -> Result<Repository> {
         let failed = |e: &dyn std::fmt::Display| format!("{place}: {e}");
@@ -101,7 +101,7 @@ impl Repository {
         Ok(out)
     }
 
-    /// Hands an object's bytes on; what it was.
+    /// Passes an object's bytes on; returns its size and checksum.
     pub fn get_pieces(&self, key: &str, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Content> {
         self.runtime.block_on(async {
             let found = self.store.get(&self.path(key)).await.map_err(|e| self.failed(key, &e))?;
@@ -146,7 +146,7 @@ impl Repository {
         serde_json::from_value(value).map_err(|e| format!("{}: {key}: {e}", self.shown))
     }
 
-    /// Writes what names other objects, which are durable then.
+    /// Writes an object that names other objects, which must already be durable.
     pub fn put_json<T: serde::Serialize>(&self, key: &str, value: &T) -> Result<()> {
         self.sync()?;
         let text = serde_json::to_vec_pretty(value).map_err(|e| e.to_string())?;
@@ -162,14 +162,14 @@ impl Repository {
         server::sync_file_system(&self.shown)
     }
 
-    /// The folders of databases. What is below them, most objects, is not listed.
+    /// The folders of databases. Their content, which is most objects, is not listed.
     fn databases(&self) -> Result<Vec<String>> {
         let prefix = self.path("");
         let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&prefix))).map_err(|e| self.failed("", &e))?;
         Ok(listed.common_prefixes.iter().filter_map(|path| path.filename().map(str::to_owned)).collect())
     }
 
-    /// All backups: database and time, and what they consist of; oldest first.
+    /// All backups: database, time and content; oldest first.
     pub fn backups(&self) -> Result<Vec<(String, String, Backup)>> {
         let mut found = Vec::new();
         for database in self.databases()? {
@@ -192,7 +192,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// What a backup has got more by being followed, in order.
+    /// The parts that following added to a backup, in order.
     pub fn parts(&self, database: &str, time: &str) -> Result<Vec<(String, Part)>> {
         let mut keys: Vec<String> = self.list(&format!("{database}/backups/{time}"))?.into_iter().map(|(key, _)| key).collect();
         keys.retain(|key| key.ends_with(".json"));

@@ -49,7 +49,7 @@ pub fn restore(place: &str, to: &Path, point: &Point) -> Result<()> {
     Ok(())
 }
 
-/// A backup, and what of the parts that it got later is wanted.
+/// A backup, and the wanted part of its later additions.
 struct Chosen {
     database: String,
     time: String,

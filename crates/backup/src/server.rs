@@ -70,14 +70,14 @@ impl Server {
         Ok(row.get(0))
     }
 
-    /// Takes in what was committed since; the log is needed up to there.
+    /// Adds the commits since then; the log is needed up to there.
     pub fn advance(&mut self) -> Result<u64> {
         let row = self.client.query_one("SELECT pg_catalog.melba_backup_advance()", &[]).map_err(failed)?;
         self.stop = row.get::<_, i64>(0) as u64;
         Ok(self.stop)
     }
 
-    /// A file of the data directory, if it is there.
+    /// A file of the data directory, if it exists.
     pub fn configuration(&mut self, name: &str) -> Result<Option<String>> {
         let sql =
             "SELECT pg_catalog.pg_read_file(pg_catalog.current_setting('data_directory') || '/' || $1::text, 0, 1048576, true)";

@@ -1,4 +1,4 @@
-//! Making a backup, and following the server after it.
+//! Takes a backup, and follows the server after it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::repository::Repository;
 use crate::server::{File, Server};
 use crate::{Result, duration, shown};
 
-/// What of the data directory people have written.
+/// The files of the data directory that people write.
 const CONFIGURATION: [&str; 4] = ["melba.conf", "melba.auto.conf", "pg_hba.conf", "pg_ident.conf"];
 /// An object of the log is about as large.
 const LOG_BYTES: u64 = 16 << 20;
@@ -40,7 +40,7 @@ pub struct Options {
     renew: Duration,
 }
 
-/// Makes a backup; prints what it is.
+/// Takes a backup; prints its properties.
 pub fn backup(options: &Options) -> Result<()> {
     let repository = Repository::open(&options.to)?;
     let mut made = Taken::take(options, &repository)?;
@@ -69,7 +69,7 @@ fn remove_old(options: &Options, repository: &Repository) -> Result<()> {
     }
 }
 
-/// A backup, and the session that goes on with it.
+/// A backup, and the session that continues it.
 struct Taken {
     server: Server,
     sender: Sender,
@@ -79,7 +79,7 @@ struct Taken {
     bytes: u64,
 }
 
-/// What sending has to know.
+/// The state of sending.
 struct Sender {
     /// The folder of the database.
     database: String,
@@ -122,7 +122,7 @@ impl Taken {
         println!("{}: {all:.1} MB, of which {sent:.1} MB were sent; up to {}", self.time, shown(self.ends_at));
     }
 
-    /// Adds what was committed since.
+    /// Adds the commits since.
     fn follow(&mut self, repository: &Repository) -> Result<()> {
         let from = self.ends_at;
         let to = self.server.advance()?;
@@ -142,7 +142,7 @@ impl Taken {
     }
 }
 
-/// The segments that backups of a database have, those that are there as they should be.
+/// The segments of a database's backups that exist with the right size.
 fn known_segments(repository: &Repository, database: &str) -> Result<HashMap<String, Content>> {
     let listed: HashMap<String, u64> = repository.list(&format!("{database}/segments"))?.into_iter().collect();
     let mut known = HashMap::new();
@@ -219,7 +219,7 @@ impl Sender {
     }
 }
 
-/// Lets so many bytes through a second.
+/// Limits the rate to this many bytes a second.
 struct Throttle {
     bytes_a_second: Option<f64>,
     since: Instant,

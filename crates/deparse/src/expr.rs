@@ -139,7 +139,7 @@ impl<'a> Printer<'a> {
     }
 
     fn not(&mut self, e: &'a Expr, arg: &'a Expr) {
-        // NOT over IS DISTINCT FROM is IS NOT DISTINCT FROM to the grammar, but PostgreSQL prints what the tree says.
+        // NOT over IS DISTINCT FROM is IS NOT DISTINCT FROM to the grammar, but PostgreSQL prints the tree's form.
         self.in_parens(|p| {
             p.put("NOT ");
             p.operand(arg, e, false);
@@ -219,7 +219,7 @@ impl<'a> Printer<'a> {
         self.put(")");
     }
 
-    /// Functions that SQL has a syntax of its own for; false: none known.
+    /// Functions for which SQL has a special syntax; false: none known.
     fn sql_syntax(&mut self, e: &'a Expr, f: &'a FunctionCall) -> bool {
         let Some(function) = self.catalog.function(f.function) else { return false };
         let text_of = |arg: &Expr| match arg {

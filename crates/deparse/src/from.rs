@@ -8,7 +8,7 @@ use super::{INDENT_JOIN, INDENT_STANDARD, Printer};
 use melba_tree::*;
 
 impl<'a> Printer<'a> {
-    /// What is read; the table that is changed stands elsewhere.
+    /// The tables that are read; the changed table stands elsewhere.
     pub(super) fn from_clause(&mut self, query: &'a Query, word: &str) {
         let mut first = true;
         for item in &query.from {
@@ -88,7 +88,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The column names of a join with a name of its own, where they are not those of what it joins.
+    /// The column names of a join with an alias, where they differ from those of its sides.
     fn join_columns(&mut self, entry: &RangeEntry, query: &Query) {
         let RangeKind::Join { merged, .. } = &entry.kind else { return };
         if entry.columns.iter().zip(merged).any(|(column, from)| self.joined_name(from, query).is_some_and(|n| n != column.name))
@@ -266,7 +266,7 @@ impl<'a> Printer<'a> {
             && entry.alias.is_none()
             && let Some(column) = usize::try_from(var.column).ok().and_then(|c| c.checked_sub(1))
         {
-            // A join without a name of its own: the column behind it, or the merged column's bare name.
+            // A join without an alias: the column behind it, or the merged column's bare name.
             if let Some(Expr::Var(inner)) = merged.get(column) {
                 let inner = Var { levels_up: inner.levels_up + var.levels_up, ..inner.clone() };
                 return self.var(&inner);

@@ -37,7 +37,7 @@ struct Printer<'a> {
     /// Leave out parentheses that are not needed (the `pretty` of pg_get_viewdef).
     drop_parens: bool,
     backslashes: Backslashes,
-    /// Objects that literals name (of type regclass and its kin) are written as their OIDs, which no rename changes.
+    /// Objects in literals (of type regclass and similar ones) are written as their OIDs, which no rename changes.
     oids: bool,
     out: String,
     indent: i32,
@@ -49,12 +49,12 @@ struct Printer<'a> {
     qualify: bool,
     /// The function whose arguments parameters are.
     routine: Option<&'a RoutineScope>,
-    /// Nobody sees what the next query calls its columns.
+    /// The next query's column names are not visible.
     hide_names: bool,
     masked: Masked,
 }
 
-/// What is printed as no more than its type.
+/// A constant that is printed only as its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Masked {
     Nothing,
@@ -66,7 +66,7 @@ enum Masked {
 /// How literals with backslashes are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Backslashes {
-    /// As E'...', which means the same whatever the settings are.
+    /// As E'...', which has the same meaning under all settings.
     Escaped,
     /// Plain.
     Conforming,
@@ -89,7 +89,7 @@ struct Level<'a> {
     hide_names: bool,
 }
 
-/// What the catalog keeps of an expression over a table's columns.
+/// The stored form of an expression over a table's columns.
 pub fn expression(cx: &Context<'_>, expr: &Expr, relation: Option<&Relation>) -> String {
     let path = [classes::PG_CATALOG];
     expression_of(Printer::stored(cx, &path), expr, relation)
@@ -168,7 +168,7 @@ pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query
     printer.out
 }
 
-/// What the catalog keeps of a view's query.
+/// The stored form of a view's query.
 pub fn stored_query(cx: &Context<'_>, query: &Query) -> String {
     let path = [classes::PG_CATALOG];
     let mut printer = Printer::stored(cx, &path);
@@ -221,7 +221,7 @@ pub fn shown_query(cx: &Context<'_>, query: &Query, pretty: bool) -> String {
     printer.out
 }
 
-/// What the catalog keeps of a body RETURN ... or BEGIN ATOMIC ... END.
+/// The stored form of a body RETURN ... or BEGIN ATOMIC ... END.
 pub fn stored_body(cx: &Context<'_>, queries: &[Query], scope: &RoutineScope, is_return: bool) -> String {
     let path = [classes::PG_CATALOG];
     body(Printer::stored(cx, &path), queries, scope, is_return)
@@ -306,8 +306,8 @@ impl<'a> Printer<'a> {
         self.out.push_str(&quoted);
     }
 
-    /// A clause on a line of its own: the level moves by `before`, the line is indented to the level plus `plus`, the
-    /// keyword follows, and the level moves by `after`.
+    /// A clause on a separate line: the level moves by `before`, the line is indented to the level plus `plus`, the keyword
+    /// follows, and the level moves by `after`.
     fn keyword(&mut self, text: &str, before: i32, after: i32, plus: i32) {
         self.indent += before;
         self.out.truncate(self.out.trim_end_matches(' ').len());
@@ -319,14 +319,14 @@ impl<'a> Printer<'a> {
         self.indent = (self.indent + after).max(0);
     }
 
-    /// Runs `f` with an empty output and gives what it printed.
+    /// Runs `f` with an empty output and returns its output.
     fn apart(&mut self, f: impl FnOnce(&mut Self)) -> String {
         let saved = std::mem::take(&mut self.out);
         f(self);
         std::mem::replace(&mut self.out, saved)
     }
 
-    /// Appends an item of a list that goes on a new line after the first (targets, FROM items).
+    /// Appends an item of a list whose items after the first start new lines (targets, FROM items).
     fn put_wrapped(&mut self, item: &str, first: bool) {
         if item.starts_with('\n') {
             self.out.truncate(self.out.trim_end_matches(' ').len());

@@ -5,7 +5,7 @@ use melba_catalog::Relation;
 use super::{INDENT_STANDARD, Printer};
 use melba_tree::*;
 
-/// What a query has that is not printed; `None`: nothing.
+/// The clause of a query that cannot be printed; `None`: all can.
 pub fn unprintable(query: &Query) -> Option<&'static str> {
     let is_partial = |t: &Target| {
         t.expr.any(&mut |e| match e {

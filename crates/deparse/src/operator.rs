@@ -1,4 +1,4 @@
-//! Which expressions need no parentheses around them as operands (PostgreSQL's isSimpleNode).
+//! Decides which expressions need no parentheses around them as operands (PostgreSQL's isSimpleNode).
 
 use melba_tree::{CoercionForm, Expr};
 
@@ -67,7 +67,7 @@ fn parent_is_cast(parent: &Expr) -> bool {
     !matches!(parent, Expr::Subscript(_))
 }
 
-/// Parents that put their operands between delimiters of their own.
+/// Parents that put their operands between delimiters.
 fn is_list(parent: &Expr) -> bool {
     match parent {
         Expr::Function(f) => matches!(f.form, CoercionForm::Call | CoercionForm::SqlSyntax),

@@ -186,7 +186,7 @@ impl<'a> Printer<'a> {
             },
             SetInput::Tree(inner) => !(left && inner.operation == tree.operation && inner.all == tree.all),
         };
-        // What is in parentheses of its own is indented.
+        // A query in parentheses is indented.
         let is_tree = |input: &SetInput| matches!(input, SetInput::Tree(_));
         let left_parens = parens(&tree.left, true);
         if left_parens && is_tree(&tree.left) {

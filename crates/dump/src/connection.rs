@@ -7,7 +7,7 @@ use postgres::{Client, NoTls};
 
 use crate::Result;
 
-/// A URL or keyword string as libpq takes it, with PGPASSWORD for what it leaves out.
+/// A URL or keyword string as for libpq, with PGPASSWORD as the default.
 #[derive(Clone, Debug)]
 pub struct Source {
     config: postgres::Config,
@@ -15,7 +15,7 @@ pub struct Source {
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// What must hold for texts to mean the same on both sides, whatever the roles' own settings.
+/// The settings under which texts have the same meaning on both sides, whatever the roles' own settings.
 const SESSION: &str =
     "SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET DateStyle = ISO; SET IntervalStyle = postgres;
     SET extra_float_digits = 3; SET bytea_output = 'hex'; SET statement_timeout = 0; SET lock_timeout = 0; SET row_security = off;

@@ -100,7 +100,7 @@ fn create(options: &DumpOptions) -> Result<ArchiveWriter> {
     }
 }
 
-/// What the dump will hold, and the bytes of its tables on the server's disk.
+/// The contents of the dump, and the bytes of its tables on the server's disk.
 fn contents(options: &DumpOptions, client: &mut Client) -> Result<(Contents, u64)> {
     let mut reader = schema::Reader { client };
     let about = reader.rows("SELECT version(), current_database(), now()")?;
@@ -135,7 +135,7 @@ fn contents(options: &DumpOptions, client: &mut Client) -> Result<(Contents, u64
     Ok((Contents { server, database, taken_at, entries, streams }, bytes))
 }
 
-/// What a stream is copied with.
+/// The COPY statement of a stream.
 fn copy_statement(kind: &StreamKind) -> String {
     match kind {
         StreamKind::Table { target, .. } => format!("COPY {target} TO STDOUT"),
@@ -144,10 +144,10 @@ fn copy_statement(kind: &StreamKind) -> String {
     }
 }
 
-/// What a COPY sends, in pieces of so many bytes, about: its messages are rows, often small ones.
+/// A COPY's data, in pieces of about this many bytes: its messages are rows, often small ones.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What a COPY sends, piece by piece.
+/// A COPY's data, piece by piece.
 pub fn copy_out<'a>(client: &'a mut Client, statement: &'a str) -> Result<impl Iterator<Item = Result<Vec<u8>>> + 'a> {
     let mut reader = client.copy_out(statement).map_err(|e| format!("{}, in {statement}", describe(&e)))?;
     let mut ended = false;

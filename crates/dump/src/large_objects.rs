@@ -1,4 +1,4 @@
-//! Large objects in a dump: for every range of OIDs a stream with a line an object, and one with a tuple a page.
+//! Large objects in a dump: for every range of OIDs a stream with one line per object, and one with one tuple per page.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::schema::Reader;
 const PAGE_BYTES: u64 = 2048;
 /// Neighbouring pages are put together up to this many bytes.
 const RUN_BYTES_MAX: usize = 1 << 20;
-/// Objects of a range: at least, and so many more that there are no more ranges than these.
+/// Objects of a range: at least this many, and more if there would be too many ranges.
 const RANGE_OBJECTS_MIN: u64 = 16384;
 const RANGES_MAX: u64 = 256;
 
@@ -46,7 +46,7 @@ impl OidRange {
         Ok(firsts.iter().zip(lasts).map(|(first, last)| OidRange { first: *first as u32, last: last as u32 }).collect())
     }
 
-    /// What the stream of objects is copied with.
+    /// The COPY statement of the stream of objects.
     pub fn objects_statement(self) -> String {
         format!(
             "COPY (SELECT oid, pg_catalog.pg_get_userbyid(lomowner), lomacl FROM pg_catalog.pg_largeobject_metadata
@@ -55,7 +55,7 @@ impl OidRange {
         )
     }
 
-    /// What the stream of pages is copied with.
+    /// The COPY statement of the stream of pages.
     pub fn pages_statement(self) -> String {
         format!(
             "COPY (SELECT loid, pageno, data FROM pg_catalog.pg_largeobject
@@ -163,7 +163,7 @@ enum Place {
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
 impl<B: Iterator<Item = Result<Vec<u8>>>> Pages<B> {
-    /// The next so many bytes.
+    /// The next `length` bytes.
     fn take(&mut self, length: usize) -> Result<&[u8]> {
         while self.buffer.len() - self.at < length {
             self.buffer.drain(..self.at);
@@ -291,7 +291,7 @@ pub mod tests {
         };
         assert!(all(&good).is_ok());
         assert!((0..good.len()).all(|cut| all(&good[..cut]).is_err()));
-        // Every byte but those of OID, page and data is looked at.
+        // Every byte except those of OID, page and data is checked.
         let free = |at: usize| (25..29).contains(&at) || (33..37).contains(&at) || (41..61).contains(&at);
         for at in (0..good.len()).filter(|at| !free(*at)) {
             let mut bad = good.clone();

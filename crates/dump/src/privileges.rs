@@ -1,4 +1,4 @@
-//! Privilege lists as statements: the text of an aclitem[] becomes the REVOKE and GRANT that make it.
+//! Privilege lists as statements: turns the text of an aclitem[] into the REVOKE and GRANT that recreate it.
 
 use crate::Result;
 
@@ -19,16 +19,16 @@ const WORDS: [(char, &str); 13] = [
     ('m', "MAINTAIN"),
 ];
 
-/// What a list is of.
+/// The object of a list.
 pub struct Granted<'a> {
-    /// What stands before GRANT and REVOKE: `ALTER DEFAULT PRIVILEGES ... `, or nothing.
+    /// The text before GRANT and REVOKE: `ALTER DEFAULT PRIVILEGES ... `, or nothing.
     pub prefix: &'a str,
     /// As GRANT names it: `TABLE s.t`.
     pub object: &'a str,
     /// A quoted column of it.
     pub column: Option<&'a str>,
     pub owner: &'a str,
-    /// The letters of all privileges there are. Whoever has them has ALL, also on a server that knows more or fewer of them.
+    /// The letters of all privileges. A grantee with all of them has ALL, also on a server that knows more or fewer of them.
     pub all: &'a str,
 }
 
@@ -47,13 +47,13 @@ struct Item {
 }
 
 impl Granted<'_> {
-    /// The statements that make a list of nothing, whatever the defaults of the server they are run on.
+    /// The statements that empty a list, whatever the defaults of the target server.
     pub fn revoke_all(&self) -> String {
         let (prefix, object) = (self.prefix, self.object);
         format!("{prefix}REVOKE ALL ON {object} FROM PUBLIC; {prefix}REVOKE ALL ON {object} FROM {};", quoted(self.owner))
     }
 
-    /// The statements that grant what a list, the text of an aclitem[], says.
+    /// The statements that grant the privileges of a list, the text of an aclitem[].
     pub fn grants(&self, acl: &str) -> Result<String> {
         let malformed = || format!("{} has a malformed list of privileges: {acl}", self.object);
         let mut out = String::new();
@@ -114,7 +114,7 @@ impl Item {
     }
 }
 
-/// A role's name, quoted where it must be, and what is behind the character that ends it.
+/// A role's name, quoted where it must be, and the rest behind the character that ends it.
 fn name(text: &str, end: char) -> Option<(String, &str)> {
     let Some(mut rest) = text.strip_prefix('"') else {
         return match text.split_once(end) {

@@ -1,4 +1,4 @@
-//! How far the data are, on standard error, when somebody watches.
+//! The progress of the data, on standard error, when it is a terminal.
 
 use std::io::IsTerminal as _;
 

@@ -53,7 +53,7 @@ impl RestoreOptions {
     }
 }
 
-/// Restores a dump, or the chosen parts of it. Parts that are there already fail as their statements do: nothing is replaced.
+/// Restores a dump, or the chosen parts of it. Parts that already exist fail as their statements do: nothing is replaced.
 pub fn restore(options: &RestoreOptions) -> Result<()> {
     let archive = ArchiveReader::open(&options.from)?;
     if options.list {
@@ -112,7 +112,7 @@ impl RestoreOptions {
             return self.table.is_empty() && (self.wants_all() || self.large_objects);
         }
         let is_wanted = self.wants_table(entry.schema.as_deref().unwrap_or_default(), &entry.name);
-        // With --data alone a sequence still has to go on where it was.
+        // With --data alone a sequence must still continue from its value.
         is_wanted && (self.wants_all() || self.schema || self.data && entry.kind == "SEQUENCE SET")
     }
 
@@ -129,7 +129,7 @@ struct Restore<'a> {
     options: &'a RestoreOptions,
     archive: &'a ArchiveReader,
     target: Source,
-    /// As whom we are connected: owns what is created.
+    /// The connection's user, who owns created objects.
     user: String,
 }
 

@@ -13,7 +13,7 @@ use crate::privileges::quoted;
 const BATCH_OBJECTS: usize = 4096;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// What is done in one transaction.
+/// The objects of one transaction.
 #[derive(Default)]
 struct Batch {
     /// New objects with their first bytes.
@@ -32,7 +32,7 @@ impl Batch {
     }
 }
 
-/// Restores what the two streams hold: objects, and their pages, both in the order of OIDs. `user` owns what the client creates.
+/// Restores the two streams: objects, and their pages, both in the order of OIDs. `user` owns the objects that the client creates.
 pub fn restore<B, I>(client: &mut Client, user: &str, objects: B, pages: I) -> Result<()>
 where
     B: Iterator<Item = Result<Vec<u8>>>,
@@ -103,7 +103,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Makes what was gathered.
+    /// Creates the gathered objects.
     fn make(&mut self) -> Result<()> {
         make(self.client, &std::mem::take(&mut self.batch))
     }

@@ -1,11 +1,11 @@
-//! Jobs done side by side, each worker with something of its own: its connection.
+//! Runs jobs in parallel, each worker with its own connection.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::Result;
 
-/// Does all jobs in their order, several at a time. After a failure no more are begun; the first one is what comes out.
+/// Runs all jobs in their order, several at a time. After a failure no more are begun; the first error is returned.
 pub fn parallel<W, J: Send>(
     workers: usize,
     jobs: Vec<J>,

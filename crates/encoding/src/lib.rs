@@ -89,7 +89,7 @@ impl Encoding {
         Ok(Cow::Owned(out))
     }
 
-    /// The same with a question mark for what the encoding lacks: for messages, which must reach the client.
+    /// The same with a question mark for characters that the encoding lacks: for messages, which must reach the client.
     pub fn encode_lossy(self, text: &str) -> Cow<'_, [u8]> {
         self.encode(text).unwrap_or_else(|_| {
             let each =
@@ -113,7 +113,7 @@ impl Encoding {
         Ok(count)
     }
 
-    /// Length of the whole characters at the start of a piece of input; what follows may be the start of one.
+    /// Length of the whole characters at the start of a piece of input; the rest may be the start of one.
     pub fn whole(self, bytes: &[u8]) -> usize {
         if self.is_plain() {
             return bytes.len();
@@ -138,7 +138,7 @@ impl Encoding {
             return self.decode(bytes).map(|_| bytes.to_vec());
         }
         if self == SQL_ASCII || to == SQL_ASCII {
-            // Nothing is known of the characters: they stay what they are, and must be valid where that is known.
+            // The characters are unknown: they stay unchanged, and must be valid where their encoding is known.
             let known = if self == SQL_ASCII { to } else { self };
             return if known == SQL_ASCII { Ok(bytes.to_vec()) } else { known.decode(bytes).map(|_| bytes.to_vec()) };
         }
@@ -157,7 +157,7 @@ impl Encoding {
         map::of(self).ok_or_else(|| DbError::unsupported(format!("conversion between {} and UTF8", self.name())))
     }
 
-    /// 22021 for what begins here.
+    /// 22021 for the bytes that begin here.
     fn invalid(self, bytes: &[u8]) -> DbError {
         let sequence = shown(bytes, self.forms().width_of_start(bytes));
         err!(CHARACTER_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"{}\": {sequence}", self.name())

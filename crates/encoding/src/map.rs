@@ -91,7 +91,7 @@ impl Map {
     }
 }
 
-/// Sequences that may have an entry of their own: all but GB18030's of four bytes.
+/// Sequences that may have a separate entry: all but GB18030's of four bytes.
 fn sequences(forms: Forms) -> impl Iterator<Item = Vec<u8>> {
     let singles = (0x80..=0xff).map(|a| vec![a]);
     let doubles = (0x80..=0xff).flat_map(|a| (0x30..=0xff).map(move |b| vec![a, b]));

@@ -1,4 +1,4 @@
-//! PostgreSQL's encodings: their numbers, names and other names, and where their mappings come from.
+//! PostgreSQL's encodings: their numbers, names and aliases, and the sources of their mappings.
 
 use encoding_rs::{self as rs, Encoding as Base};
 
@@ -16,7 +16,7 @@ pub(crate) struct Entry {
     /// Further names, as compared: lower case, without punctuation.
     aliases: &'static [&'static str],
     forms: Forms,
-    /// What the mapping is made from; none for those that cannot be converted.
+    /// The source of the mapping; none for those that cannot be converted.
     base: Option<&'static Base>,
 }
 

@@ -1,4 +1,4 @@
-//! The mappings are PostgreSQL 18's, as they were recorded from it.
+//! The mappings equal those recorded from PostgreSQL 18.
 
 use super::*;
 

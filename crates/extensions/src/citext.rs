@@ -1,4 +1,4 @@
-//! citext: text whose case does not count. Held as text; ordered and hashed in lower case (`types::case`).
+//! citext: case-insensitive text. Held as text; ordered and hashed in lower case (`types::case`).
 
 use std::cmp::Ordering;
 

@@ -26,7 +26,7 @@ pub static TABLES: Tables = Tables {
 mod tests {
     use melba_catalog::{Object, available_extensions};
 
-    /// pgp_ needs a key format and a packet format of their own; COMPATIBILITY.md says that they are refused.
+    /// pgp_ functions need separate key and packet formats; COMPATIBILITY.md says that they are refused.
     #[test]
     fn functions_of_extensions_are_implemented() {
         static ALL: &[&melba_fmgr::Tables] = &[&melba_functions::TABLES, &melba_json::TABLES, &super::TABLES];

@@ -1,4 +1,4 @@
-//! pg_stat_statements: what statements have cost. The session counts them and answers.
+//! pg_stat_statements: the costs of statements. The session counts them and returns the rows.
 
 use melba_fmgr::{ScalarFn, SetFn};
 

@@ -1,4 +1,4 @@
-//! unaccent: text without accents, by Unicode's decompositions and what is known of letters and signs that have none.
+//! unaccent: text without accents, by Unicode's decompositions and a table of letters and signs that have none.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[("unaccent_dict", |_, a| {
     Ok(if text.as_str().is_ascii() { text.clone() } else { Datum::text(unaccented(text.as_str())) })
 })];
 
-/// Letters that are not composed: what Unicode's names make of them (D WITH STROKE, LIGATURE OE), and what is usual.
+/// Letters that are not composed: by their Unicode names (D WITH STROKE, LIGATURE OE), and by convention.
 #[rustfmt::skip]
 const LETTERS: &[(&str, &str)] = &[
     ("A", "Ⱥᴀ"),
@@ -129,7 +129,7 @@ fn sign(c: char) -> Option<&'static str> {
     MAP.get(&c).copied()
 }
 
-/// Superscripts, letters and numbers in circles, some units and lines: they decompose, but not into what they are without an accent.
+/// Superscripts, letters and numbers in circles, some units and lines: their decomposition is not the character without an accent.
 fn is_kept(c: char) -> bool {
     matches!(c, '²' | '³' | '¹' | '\u{374}' | '\u{37e}' | 'ϓ' | 'ϔ' | 'ᵸ' | 'ẛ' | '\u{1fef}' | '\u{2034}' | '\u{2057}' | '₨' | '℠' | '™'
         | '≠' | '≮' | '≯' | '﬩' | '\u{2070}' | '\u{2074}'..='\u{207e}' | '\u{2080}'..='\u{208e}' | '①'..='⑳' | 'Ⓐ'..='⓪'
@@ -165,7 +165,7 @@ fn push(c: char, out: &mut String) {
     let is_greek = |c: char| matches!(c, '\u{370}'..='\u{3ff}');
     let of_greek = plain.chars().count() == 1 && plain.chars().all(is_greek);
     let of_ascii = plain.is_ascii() && (is_mark(c) || !plain.trim_matches(' ').is_empty());
-    // Other scripts keep their marks, but for one Cyrillic letter.
+    // Other scripts keep their marks, except one Cyrillic letter.
     if !of_ascii && !of_greek && !matches!(c, 'ё' | 'Ё') {
         out.truncate(start);
         out.push(c);

@@ -19,7 +19,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("uuid_ns_url", |_, _| Ok(Datum::Uuid(namespace(0x11)))),
     ("uuid_ns_oid", |_, _| Ok(Datum::Uuid(namespace(0x12)))),
     ("uuid_ns_x500", |_, _| Ok(Datum::Uuid(namespace(0x14)))),
-    // Which machine it was is nobody's business: the node is random in both, and marked as such.
+    // The machine stays private: the node is random in both, and marked as such.
     ("uuid_generate_v1", |c, _| Ok(Datum::Uuid(version_1(c.session)?))),
     ("uuid_generate_v1mc", |c, _| Ok(Datum::Uuid(version_1(c.session)?))),
     ("uuid_generate_v3", |_, a| Ok(Datum::Uuid(of_name::<Md5>(&a[0], &a[1], 3)))),

@@ -33,7 +33,7 @@ pub trait Aggregate: Send {
     /// The result so far. May be called more than once (window frames).
     fn finish(&self, call: &CallContext<'_>) -> Result<Datum>;
     fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
-    /// Whether what it holds grows with the rows it takes: then `memory` is asked after every batch.
+    /// Whether its memory grows with its rows: then `memory` is called after every batch.
     fn grows(&self) -> bool {
         false
     }
@@ -53,10 +53,10 @@ pub trait Aggregate: Send {
 
 /// States of one aggregate in many groups, which are numbered from 0.
 pub trait GroupedAggregate: Send + Sync {
-    /// Makes room for so many groups.
+    /// Makes room for `groups` groups.
     fn resize(&mut self, groups: usize);
-    /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns.
-    /// In each group it gives what `Aggregate::add_batch` does with the same rows in their order.
+    /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns. In
+    /// each group the result equals that of `Aggregate::add_batch` with the same rows in their order.
     fn add(&mut self, call: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
     /// Adds states of other rows, of the same aggregate: those of its group `groups[i]` to the group `places[i]`.
     fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()>;
@@ -69,7 +69,7 @@ pub trait GroupedAggregate: Send + Sync {
     }
     /// Bytes that a group takes.
     fn group_bytes(&self) -> usize;
-    /// Bytes of what is not the same for each group.
+    /// Bytes of memory that differ between groups.
     fn other_bytes(&self) -> usize {
         0
     }

@@ -1,4 +1,4 @@
-//! What a function is called with: its call, and the session that it runs in.
+//! A function's context: its call, and its session.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use melba_types::{Batch, Csn, Datum, Oid, Result};
 
 use super::trigger::{TransitionTable, TriggerCall};
 
-/// What a function may ask of its surroundings.
+/// A function's interface to its context.
 pub struct CallContext<'a> {
     pub session: &'a dyn Session,
     /// Types of the actual arguments (polymorphic functions look here).
@@ -22,7 +22,8 @@ pub struct CallContext<'a> {
     pub variadic: bool,
     /// The column definition list of a function in FROM that returns `record`.
     pub columns: Option<&'a [RowColumn]>,
-    /// What the calling statement sees, as in `RoutineCall`: for functions that call others. Whatever calls none gives `NO_VIEW`.
+    /// The calling statement's view, as in `RoutineCall`: for functions that call others. A caller whose functions call none
+    /// passes `NO_VIEW`.
     pub view: (Csn, u32),
 }
 
@@ -38,16 +39,16 @@ pub struct RowColumn {
     pub typmod: i32,
 }
 
-/// A call of a function that a user wrote. Who runs it is the session: this crate knows neither statements nor their views.
+/// A call of a function that a user wrote. The session runs it: this crate knows neither statements nor their views.
 pub struct RoutineCall<'a> {
     pub function: Oid,
     pub args: &'a [Datum],
-    /// Of the arguments and the result: what polymorphic ones stand for.
+    /// Of the arguments and the result: the actual types of polymorphic ones.
     pub arg_types: &'a [Oid],
     pub return_type: Oid,
     /// The column definition list of a function in FROM that returns `record`.
     pub columns: Option<&'a [RowColumn]>,
-    /// What the calling statement sees: commits up to a number, and its own transaction's commands before one.
+    /// The calling statement's view: commits up to a number, and its own transaction's commands before one.
     pub view: (Csn, u32),
 }
 
@@ -57,7 +58,7 @@ pub type RoutineRows = Box<dyn Iterator<Item = Result<Datum>> + Send>;
 /// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.
 pub trait Session: Send + Sync {
     fn catalog(&self) -> &Arc<Catalog>;
-    /// What the system relations ask beyond the catalog.
+    /// Data of the system relations beyond the catalog.
     fn live_info(&self) -> &dyn LiveInfo {
         &NoLiveInfo
     }
@@ -83,7 +84,7 @@ pub trait Session: Send + Sync {
     fn setting_number(&self, _name: &str) -> Option<f64> {
         None
     }
-    /// Whether somebody has said what a setting is, and it is no default, nor follows from others.
+    /// Whether a setting was set explicitly: it is neither a default nor derived from others.
     fn setting_is_given(&self, _name: &str) -> bool {
         true
     }
@@ -93,7 +94,7 @@ pub trait Session: Send + Sync {
     fn clock_timestamp(&self) -> i64;
     /// The next number of the session's generator, which setseed() starts anew.
     fn random_u64(&self) -> u64;
-    /// Fills a buffer with bits that nobody can foretell: UUIDs, keys, salts.
+    /// Fills a buffer with unpredictable bits: UUIDs, keys, salts.
     ///
     /// # Errors
     /// XX000 without a source of them.
@@ -105,7 +106,7 @@ pub trait Session: Send + Sync {
     /// Checks the one column of a batch by the constraints of a domain, which are SQL expressions.
     ///
     /// # Errors
-    /// 23502 and 23514 for the first value that breaks a constraint; whatever a check raises.
+    /// 23502 and 23514 for the first value that breaks a constraint; any error of a check.
     fn check_domain(&self, domain: Oid, _values: &Batch) -> Result<()> {
         Err(melba_types::DbError::unsupported(format!("checking values of domain {domain}")))
     }
@@ -174,6 +175,6 @@ pub struct FormatSettings {
     /// bytea_output = hex (else escape).
     pub bytea_hex: bool,
     pub xml_document: bool,
-    /// What texts in binary values are written in.
+    /// The encoding of texts in binary values.
     pub client_encoding: Encoding,
 }

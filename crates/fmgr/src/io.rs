@@ -1,7 +1,7 @@
 //! Text and binary input and output of values of any type.
 //!
-//! Built-in types bring a `TypeIo`; arrays, enums, composites, domains and ranges are found through the catalog. Output
-//! appends to the caller's buffer, so that a row goes to the client without intermediate strings.
+//! Built-in types have a `TypeIo`; arrays, enums, composites, domains and ranges are found through the catalog. Output appends to
+//! the caller's buffer, so that a row is sent to the client without intermediate strings.
 
 use melba_catalog::TypeKind;
 use melba_types::{Datum, Oid, Result, err, oids};
@@ -28,8 +28,8 @@ pub fn text_in(session: &dyn Session, type_oid: Oid, typmod: i32, text: &str) ->
     (resolve(session, type_oid)?.input)(&context, text)
 }
 
-/// Whether `text` is a value of the type, and what is wrong with it if not. Errors that are not about the text itself
-/// (an unknown type, say) are still returned.
+/// Whether `text` is a value of the type, and its error if not. Errors that are not about the text itself (an unknown type, for
+/// example) are still returned.
 pub fn soft_text_in(session: &dyn Session, type_oid: Oid, typmod: i32, text: &str) -> Result<Result<Datum>> {
     resolve(session, lookup::base_type(session, type_oid))?;
     match text_in(session, type_oid, typmod, text) {

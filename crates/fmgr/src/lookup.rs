@@ -1,4 +1,4 @@
-//! What built-ins ask of the catalog about types.
+//! Questions of built-in functions to the catalog about types.
 
 use melba_catalog::TypeKind;
 use melba_types::{Kind, Oid, oids};
@@ -12,7 +12,7 @@ pub struct Domain {
     pub typmod: i32,
 }
 
-/// What a domain type is made over; `None` for other types.
+/// The base of a domain type; `None` for other types.
 pub fn domain(session: &dyn Session, ty: Oid) -> Option<Domain> {
     let info = session.catalog().type_(ty)?.domain.as_ref()?;
     Some(Domain { base: info.base, typmod: info.typmod })
@@ -56,7 +56,7 @@ pub fn array_type(session: &dyn Session, element: Oid) -> Option<Oid> {
     session.catalog().array_of(element)
 }
 
-/// What separates the elements of arrays of a type.
+/// The delimiter between the elements of arrays of a type.
 pub fn array_delimiter(session: &dyn Session, element: Oid) -> u8 {
     match element {
         oids::INT4 | oids::INT8 | oids::TEXT | oids::FLOAT8 | oids::NUMERIC => b',',

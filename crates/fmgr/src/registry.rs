@@ -1,6 +1,6 @@
-//! Where implementations are found by name.
+//! Finds implementations by name.
 //!
-//! The tables of all crates of functions are installed once a process; the maps are built from them at first use.
+//! The tables of all crates of functions are installed once per process; the maps are built from them at first use.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -84,7 +84,7 @@ pub fn aggregate(transition: &str, final_function: &str) -> Option<AggregateFn> 
 /// Input and output of a built-in type (or of a family, by its pseudo-type), or of a type of an extension.
 #[inline]
 pub fn type_io(ty: Oid) -> Option<&'static TypeIo> {
-    // By OID: every row that goes to a client asks for each of its columns.
+    // By OID: every row that is sent to a client looks up each of its columns.
     static BUILT_IN: OnceLock<Vec<Option<&'static TypeIo>>> = OnceLock::new();
     let is_built_in = |ty: Oid| ty.0 < melba_catalog::classes::FIRST_EXTENSION_OID;
     let build = || {

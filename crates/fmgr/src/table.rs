@@ -18,7 +18,7 @@ pub enum Operand<'a> {
     Scalar(&'a Datum),
 }
 
-/// One call, `rows` values. Strict: rows where an operand is null yield null. Must give exactly what the scalar function gives.
+/// One call, `rows` values. Strict: rows where an operand is null yield null. Must return exactly the results of the scalar function.
 pub type VectorFn = fn(&CallContext<'_>, &[Operand<'_>], usize) -> Result<Column>;
 
 /// The value of two operands of fixed width, if they are plain ones: where it gives one, the function of its name gives the same.

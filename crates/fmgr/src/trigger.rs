@@ -21,7 +21,7 @@ pub struct TriggerCall<'a> {
     pub new_table: Option<Arc<dyn TransitionTable>>,
     /// As `RoutineCall::view`.
     pub view: (Csn, u32),
-    /// Who made the change: the function runs with this role's privileges.
+    /// The role that made the change: the function runs with its privileges.
     pub role: Oid,
 }
 

@@ -1,4 +1,4 @@
-//! Input and output functions of a type, and what they have in common.
+//! Input and output functions of a type, and their shared context.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use melba_types::{Datum, DbError, Oid, Result, err, limits};
 
 use crate::Session;
 
-/// What input and output of a value know besides the value.
+/// The context of input and output of a value.
 pub struct TypeContext<'a> {
     pub session: &'a dyn Session,
     pub type_oid: Oid,

@@ -1,4 +1,4 @@
-//! How many bytes PostgreSQL takes for a value: what pg_column_size shows, and what decides when a row is too long.
+//! The bytes that PostgreSQL takes for a value: pg_column_size shows them, and they decide when a row is too long.
 
 use melba_types::{Array, Datum, Numeric, Range};
 
@@ -24,7 +24,7 @@ pub fn data_bytes(value: &Datum) -> usize {
         Datum::Numeric(v) => numeric_bytes(v),
         Datum::Array(v) => array_bytes(v),
         Datum::Record(v) => {
-            // A tuple's header, less what every varying value has.
+            // A tuple's header, without the header of a varying value.
             let header = 23 + if v.fields.iter().any(Datum::is_null) { v.fields.len().div_ceil(8) } else { 0 };
             v.fields.iter().fold(header.next_multiple_of(8), packed) - HEADER_BYTES
         }
@@ -98,7 +98,7 @@ mod tests {
             let field_types = vec![oids::INT4; fields.len()].into();
             Datum::Record(std::sync::Arc::new(Record { type_oid: oids::RECORD, field_types, field_names: None, fields }))
         };
-        // What PostgreSQL 18 says of pg_column_size(literal).
+        // The results of pg_column_size(literal) in PostgreSQL 18.
         for (value, bytes) in [
             (Datum::text("abc"), 7),
             (numeric("0"), 6),

@@ -94,7 +94,7 @@ pub fn exists(json: Json<'_>, key: &str) -> bool {
     }
 }
 
-/// Whether one of several strings is there, or, when that is `wanted` of none, is not.
+/// Whether at least one of several strings exists, or, when `wanted` is false, one does not.
 fn some_key(json: Json<'_>, keys: &Datum, wanted: bool) -> Result<bool> {
     let keys: Vec<Arc<str>> = strings(keys).into_iter().flatten().collect();
     // An array is read once for all of them.

@@ -155,7 +155,7 @@ fn category(session: &dyn Session, ty: Oid) -> Category {
     }
 }
 
-/// The function of a cast that somebody has made to json, of those that are found by their source.
+/// The function of a user's cast to json, of those that are found by their source.
 fn cast_to_json(session: &dyn Session, ty: Oid) -> Option<ScalarFn> {
     if ty.0 < FIRST_USER_OID {
         return None;
@@ -218,7 +218,7 @@ fn append(session: &dyn Session, ty: Oid, value: &Datum, pretty: bool, out: &mut
     Ok(())
 }
 
-/// The text of a scalar inside JSON: dates and times are ISO 8601 whatever the DateStyle.
+/// The text of a scalar inside JSON: dates and times are ISO 8601 for any DateStyle.
 fn scalar_text(session: &dyn Session, ty: Oid, value: &Datum) -> Result<String> {
     let mut out = Vec::new();
     match category(session, ty) {

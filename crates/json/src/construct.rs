@@ -1,4 +1,4 @@
-//! SQL/JSON's constructors, IS JSON, and values of SQL types from what a path selected.
+//! SQL/JSON's constructors, IS JSON, and values of SQL types from a path's result.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::build::{append_json, argument_type, key_text, null_key, to_value};
 use super::populate::populate;
 use super::{datum, root};
 
-/// What is called with, after the arguments that say how: `sqljson_object`: absent on null, unique keys, keys and values;
+/// The arguments of each function, after the options: `sqljson_object`: absent on null, unique keys, keys and values;
 /// `sqljson_array`: absent on null, values. The type returned is json or jsonb.
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("sqljson_object", object),

@@ -45,10 +45,10 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     }),
 ];
 
-/// What happens at the end of a path.
+/// The change at the end of a path.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
-    /// Replace, or add what is missing.
+    /// Replace, or add a missing value.
     Create,
     Replace,
     InsertBefore,

@@ -1,4 +1,4 @@
-//! Set-returning functions that take JSON apart.
+//! Set-returning functions that split JSON.
 
 use melba_fmgr::SetFn;
 use melba_types::json::{Kind, Node, parse, unescape};

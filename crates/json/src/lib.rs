@@ -81,7 +81,7 @@ pub fn datum(value: &Value) -> Result<Datum> {
     Ok(Datum::bytes(value.to_bytes()?))
 }
 
-/// A part of a jsonb as a jsonb of its own.
+/// A part of a jsonb as a separate jsonb.
 pub fn part(json: Json<'_>) -> Datum {
     Datum::bytes(json.to_bytes())
 }

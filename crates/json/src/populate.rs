@@ -1,4 +1,4 @@
-//! SQL values of given types from JSON: json_populate_record and its relatives.
+//! SQL values of given types from JSON: json_populate_record and similar functions.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl Source<'_> {
     }
 }
 
-/// The functions that take a record, of whatever type, take nothing else.
+/// The functions that take a record, of any type, take nothing else.
 fn check_base(call: &CallContext<'_>, function: &str) -> Result<()> {
     let takes_record = call.arg_types.len() > 1;
     let ty = call.arg_types.first().copied().unwrap_or(oids::RECORD);
@@ -101,13 +101,13 @@ fn check_base(call: &CallContext<'_>, function: &str) -> Result<()> {
     Ok(())
 }
 
-/// The row type of the call: what the base record is, what the call returns, or what its column definition list says.
+/// The row type of the call: the base record's, the call's return type, or that of its column definition list.
 fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid, Vec<RowColumn>)> {
     let of_base = match base {
         Datum::Record(record) => Some(record.type_oid),
         _ => None,
     };
-    // A domain is checked, so what the call says comes before what the value is.
+    // A domain is checked, so the call's type is preferred to the value's.
     let candidates = [Some(call.return_type), call.arg_types.first().copied(), of_base];
     for ty in candidates.into_iter().flatten() {
         if let Some(columns) = columns(call.session, ty) {

@@ -1,4 +1,4 @@
-//! Assignment to a part of a jsonb, `j['a'][1] = value`: unlike jsonb_set it makes whatever is missing on the way.
+//! Assignment to a part of a jsonb, `j['a'][1] = value`: unlike jsonb_set it creates all missing parts of the path.
 
 use melba_fmgr::ScalarFn;
 use melba_types::jsonb::Value;
@@ -9,7 +9,7 @@ use super::{datum, root, strings};
 /// As many elements as a jsonb array can have.
 const ELEMENTS_MAX: usize = 268_435_455;
 
-/// What assignments of expressions call, by its name here: pg_proc has no such row.
+/// Functions for assignments in expressions, by their names here: pg_proc has no such rows.
 pub const FUNCTIONS: &[(&str, ScalarFn)] =
     &[("jsonb_subscript_assign", |_, a| assign(&a[0], &a[1], Some(&a[2]).filter(|v| !v.is_null()), a[3].as_bool()))];
 

@@ -57,7 +57,7 @@ fn many_keys_are_found_in_a_long_array() {
     assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
-/// What is cancelled ends also in the middle of a containment.
+/// A cancel request also ends a running containment test.
 #[test]
 fn a_containment_can_be_interrupted() {
     struct Raised;

@@ -15,7 +15,7 @@ use super::extent::Extent;
 use super::metadata::Metadata;
 use super::{DATA_KINDS, EXTENT_BYTES, LargeObjects, METADATA_KINDS, SIZE_MAX, Trees, data_row, metadata_row, of_data_row};
 
-/// Extents looked up one by one; for more than these, the tree is scanned for those that are there.
+/// Extents looked up one by one; for more than these, the tree is scanned for existing ones.
 const PROBES_MAX: u64 = 256;
 
 /// OIDs that can be locked together.
@@ -26,7 +26,7 @@ const BLOCK_ROWS_MAX: u32 = 2048;
 
 /// How a transaction has locked in a block of OIDs.
 pub(super) enum BlockLock {
-    /// The block ROW EXCLUSIVE, and so many rows, counting repetitions.
+    /// The block ROW EXCLUSIVE, and this many rows, counting repetitions.
     Rows(u32),
     /// The block EXCLUSIVE: no rows need be locked.
     Whole,
@@ -45,7 +45,7 @@ pub struct Access<'a> {
     pub objects: &'a mut LargeObjects,
     engine: &'a Arc<Transaction>,
     trees: Trees,
-    /// What `Sight::Newest` means, once it was asked for.
+    /// The view of `Sight::Newest`, once it was needed.
     newest: Option<(ReadView, ViewPin)>,
 }
 
@@ -170,7 +170,7 @@ impl<'a> Access<'a> {
     /// 40001 when the transaction keeps one snapshot and the row has changed since.
     fn lock(&mut self, tree: TreeId, row: RowId, mode: RowLockMode) -> Result<Latest> {
         self.lock_row(tree, row, mode, Wait::Block)?;
-        // Whatever we waited for is visible now.
+        // Changes that we waited for are visible now.
         self.newest = None;
         let latest = self.engine.get_latest(tree, row)?;
         let one_snapshot = self.engine.isolation() != Isolation::ReadCommitted;
@@ -222,8 +222,8 @@ impl<'a> Access<'a> {
         self.lock_row(self.trees.metadata, metadata_row(oid), RowLockMode::ForUpdate, wait)
     }
 
-    /// Locks a row of either tree; false: would block. Whoever works on very many objects locks blocks of OIDs instead of rows,
-    /// if nobody else is there: a million row locks cost more than what they protect.
+    /// Locks a row of either tree; false: would block. A session that works on very many objects locks blocks of OIDs instead of
+    /// rows, if no other session is there: a million row locks cost more than the objects they protect.
     fn lock_row(&mut self, tree: TreeId, row: RowId, mode: RowLockMode, wait: Wait) -> Result<bool> {
         let oid = if tree == self.trees.data { of_data_row(row).0 } else { Oid(row.0 as u32) };
         let block = oid.0 / BLOCK_OIDS;
@@ -255,7 +255,7 @@ impl<'a> Access<'a> {
         if self.objects.buffer.is_removed(oid) {
             return Err(missing(oid));
         }
-        // What was changed and not flushed is locked already.
+        // An object that was changed and not flushed is already locked.
         if let Some(changed) = self.objects.buffer.object(oid).filter(|_| mode < RowLockMode::ForUpdate) {
             return Ok(changed.value.clone());
         }
@@ -309,7 +309,7 @@ impl<'a> Access<'a> {
         if self.objects.buffer.change_extent(oid, number, &mut apply) {
             return Ok(());
         }
-        // Nobody else can know of an object that is not even in the engine.
+        // No other session can know of an object that is not even in the engine.
         let unknown = self.objects.buffer.object(oid).is_some_and(|o| o.fresh);
         let stored = match unknown {
             true => None,
@@ -353,7 +353,7 @@ impl<'a> Access<'a> {
     /// Removes the extents from `from` on of an object of a size.
     fn remove_extents(&mut self, oid: Oid, from: u64, size: i64) -> Result<()> {
         let known = self.objects.buffer.object(oid).is_none_or(|o| !o.fresh);
-        // The one at the very end may hold nothing but the fact that its page is there.
+        // The last extent may only record that its page exists.
         let last = size as u64 / EXTENT_BYTES as u64;
         let stored = if known && from <= last { self.stored_extents(oid, from, last)? } else { Vec::new() };
         let buffered: Vec<u64> = self.objects.buffer.extents_from(oid, from).collect();
@@ -374,7 +374,7 @@ impl<'a> Access<'a> {
         Ok(())
     }
 
-    /// The first object that `which` holds of, by OID or `None`: what DROP ROLE asks.
+    /// The first object for which `which` is true, by OID or `None`: for DROP ROLE.
     pub fn all(&mut self, mut each: impl FnMut(Oid, Metadata)) -> Result<()> {
         self.objects.buffer.flush(self.engine)?;
         let (view, _pin) = self.engine.latest_view();

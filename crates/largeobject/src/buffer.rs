@@ -1,8 +1,8 @@
-//! Changes of a transaction that the engine has not been told yet.
+//! Changes of a transaction that the engine does not have yet.
 //!
-//! Clients write objects in pieces of some kilobytes. An extent is compressed and put into the engine's write set once, not
-//! once for each piece; objects and extents that are new go in by the thousand, which the engine turns into segments. Of objects
-//! that are removed, the extents are looked for together.
+//! Clients write objects in pieces of some kilobytes. An extent is compressed and put into the engine's write set once, not once
+//! for each piece; new objects and extents are written by the thousand, which the engine turns into segments. The extents of
+//! removed objects are looked up together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use super::{DATA_KINDS, EXTENT_BYTES, METADATA_KINDS, Trees, data_row, metadata_
 
 /// The buffer is flushed at this size.
 const BYTES_MAX: usize = 16 << 20;
-/// What an object or extent takes beside its bytes.
+/// The size of an object or extent beside its bytes.
 const ENTRY_BYTES: usize = 128;
-/// Extents are looked up by their ids, so many at a time; those of an object with more are scanned for.
+/// Extents are looked up by their ids, this many at a time; those of an object with more are scanned for.
 const PROBES: usize = 4096;
 
 /// A state that the engine is to get.
@@ -30,7 +30,7 @@ pub(super) struct Changed<T> {
     pub fresh: bool,
 }
 
-/// Changed objects and extents. What is removed is nowhere else.
+/// Changed objects and extents. Removed ones are nowhere else.
 #[derive(Default)]
 pub(super) struct Buffer {
     /// Where to, and how extents are compressed; known once there is something in the buffer.
@@ -98,7 +98,7 @@ impl Buffer {
         }
         if changed.is_none_or(|object| !object.fresh) {
             self.bytes += ENTRY_BYTES;
-            // The extent at the very end may hold nothing but the fact that its page is there.
+            // The last extent may only record that its page exists.
             self.removed.insert(oid, size as u64 / EXTENT_BYTES as u64);
         }
     }
@@ -173,7 +173,7 @@ fn remove(engine: &Arc<Transaction>, trees: Trees, removed: &BTreeMap<Oid, u64>)
     Ok(engine.delete_rows(trees.metadata, &objects)?)
 }
 
-/// Inserts what is fresh, all at once, and updates the rest.
+/// Inserts new rows, all at once, and updates the rest.
 fn write<T>(
     engine: &Transaction,
     tree: TreeId,

@@ -11,7 +11,7 @@ use super::{LargeObjects, SIZE_MAX};
 pub struct Descriptor {
     pub oid: Oid,
     pub position: i64,
-    /// Opened for writing: reads and writes the newest state. Others read what the statement saw that opened them.
+    /// Opened for writing: reads and writes the newest state. Others read with the view of the statement that opened them.
     pub writable: bool,
     /// Counted over the transaction.
     pub(super) number: u64,
@@ -28,7 +28,7 @@ impl Descriptor {
     /// Moves the position; `size` is asked for when it counts from the end.
     ///
     /// # Errors
-    /// 22023 for an unknown `whence` and for a target outside of what an object may be.
+    /// 22023 for an unknown `whence` and for a target outside of an object's limits.
     pub fn seek(position: i64, offset: i64, whence: i32, size: impl FnOnce() -> Result<i64>) -> Result<i64> {
         let base = match whence {
             0 => 0,
@@ -72,7 +72,7 @@ impl LargeObjects {
         Ok(())
     }
 
-    /// Closes every descriptor of an object that goes away.
+    /// Closes every descriptor of an object that is removed.
     pub fn close_all_of(&mut self, oid: Oid) {
         for slot in &mut self.descriptors {
             if slot.as_ref().is_some_and(|d| d.oid == oid) {

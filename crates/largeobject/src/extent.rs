@@ -1,8 +1,8 @@
 //! An extent: up to 64 KB of an object, as they are in memory and as a row of the data tree.
 //!
 //! Invariants:
-//! 1. `bytes` is never longer than `EXTENT_BYTES`; what is beyond its end reads as zeros.
-//! 2. A page holds nothing but zeros beyond its length; one that is not present has none.
+//! 1. `bytes` is never longer than `EXTENT_BYTES`; bytes beyond its end read as zeros.
+//! 2. A page has only zeros beyond its length; one that is not present has none.
 
 use melba_toast::{Method, ZSTD_LEVEL, frame};
 use melba_types::{Column, Datum, DbError, Result, err};
@@ -41,7 +41,7 @@ impl Default for Extent {
 }
 
 impl Extent {
-    /// Writes within the extent; pages in between that nobody wrote stay absent.
+    /// Writes within the extent; unwritten pages in between stay absent.
     pub fn write(&mut self, at: usize, data: &[u8]) {
         if data.is_empty() {
             return;
@@ -87,7 +87,7 @@ impl Extent {
         let lengths = || Datum::bytes(self.lengths.iter().flat_map(|l| l.to_le_bytes()).collect::<Vec<u8>>());
         columns[0].push(if plain { Datum::Null } else { lengths() });
         columns[1].push(Datum::Int4(self.bytes.len() as i32));
-        // Merges find what is dense as it is, and its segments compress it until then.
+        // Merges read dense values uncompressed, and their segments compress them until then.
         let method = Some(method).filter(|method| self.bytes.len() >= COMPRESSED_BYTES_MIN && *method != Method::Dense);
         let mut stored = Vec::with_capacity(self.bytes.len() / 2);
         frame::encode(method, ZSTD_LEVEL, &self.bytes, &mut stored);
@@ -97,7 +97,7 @@ impl Extent {
     /// The extent in row `row` of the data tree's columns.
     ///
     /// # Errors
-    /// XX001 for what `push_to` did not write.
+    /// XX001 for a row that `push_to` did not write.
     pub fn of_row(columns: &[Column], row: usize) -> Result<Extent> {
         let lengths = lengths_of_row(columns, row)?;
         let mut bytes = Vec::with_capacity(length_of_row(columns, row));
@@ -121,7 +121,7 @@ fn length_of_row(columns: &[Column], row: usize) -> usize {
 /// The lengths of an extent's pages in its row, of which the bytes need not be known.
 ///
 /// # Errors
-/// XX001 for what `push_to` did not write.
+/// XX001 for a row that `push_to` did not write.
 pub fn lengths_of_row(columns: &[Column], row: usize) -> Result<PageLengths> {
     let bytes = length_of_row(columns, row);
     if bytes > EXTENT_BYTES {

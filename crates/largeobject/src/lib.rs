@@ -36,7 +36,7 @@ use melba_types::{Kind, Oid, Result, RowId, TreeId};
 use access::BlockLock;
 use buffer::Buffer;
 
-/// Bytes of an extent: what a read or write costs at least.
+/// Bytes of an extent: the least cost of a read or write.
 pub const EXTENT_BYTES: usize = 64 << 10;
 /// Bytes of a row of pg_largeobject.
 pub const PAGE_BYTES: usize = 2048;
@@ -87,14 +87,14 @@ pub fn give_trees(cluster: &melba_catalog::Cluster, engine: &Transaction) -> Res
     Ok(changes)
 }
 
-/// What a transaction keeps of large objects: changes on their way to the engine, and open descriptors.
+/// A transaction's state of large objects: changes on their way to the engine, and open descriptors.
 #[derive(Default)]
 pub struct LargeObjects {
     buffer: Buffer,
     descriptors: Vec<Option<Descriptor>>,
     /// By block of OIDs.
     blocks: HashMap<u32, BlockLock>,
-    /// How many descriptors were ever opened: what a savepoint remembers.
+    /// How many descriptors were ever opened; a savepoint stores it.
     opened: u64,
 }
 
@@ -111,7 +111,7 @@ impl LargeObjects {
         self.descriptors.is_empty() && self.blocks.is_empty()
     }
 
-    /// Where the running statement's changes go, and how extents are compressed, if it has asked already.
+    /// The target of the running statement's changes, and the compression of extents, if they are known already.
     pub fn target(&self) -> Option<(Trees, Method)> {
         self.buffer.target
     }
@@ -121,10 +121,10 @@ impl LargeObjects {
         self.opened
     }
 
-    /// Forgets what came after a savepoint: changes, and descriptors that were opened since.
+    /// Forgets everything after a savepoint: changes, and descriptors that were opened since.
     pub fn rollback_to(&mut self, savepoint: u64) {
         self.buffer.clear();
-        // Row locks go with the subtransaction; what is locked twice does no harm.
+        // Row locks are released with the subtransaction; locking twice does no harm.
         self.blocks.clear();
         for slot in &mut self.descriptors {
             if slot.as_ref().is_some_and(|d| d.number >= savepoint) {

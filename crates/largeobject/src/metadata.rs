@@ -1,4 +1,4 @@
-//! What a large object is beside its bytes: owner, privileges, size. A row of the metadata tree.
+//! A large object beside its bytes: owner, privileges, size. A row of the metadata tree.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Metadata {
         [Datum::Oid(self.owner.0), acl, Datum::Int8(self.size)]
     }
 
-    /// What the metadata tree's columns say in row `row`.
+    /// The metadata in row `row` of the metadata tree's columns.
     pub fn of_row(columns: &[Column], row: usize) -> Metadata {
         Metadata::of_values(&[columns[0].get(row), columns[1].get(row), columns[2].get(row)])
     }

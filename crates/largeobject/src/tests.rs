@@ -1,4 +1,4 @@
-//! Large objects over an engine, without sessions: what scripts cannot show.
+//! Large objects over an engine, without sessions: cases that scripts cannot show.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn sparse_objects_reach_four_terabytes() {
     let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
     assert_eq!(client.read(SIZE_MAX - 6, 100), b"\0last!");
     assert_eq!(client.read((1 << 40) - 2, 15), b"\0\0in the middle");
-    // Goes by the extents that are there, not by those that could be.
+    // Visits the existing extents, not all possible ones.
     client.run(|lo| lo.truncate(OBJECT, 1 << 40)).expect("truncates");
     client.run(|lo| lo.unlink(OBJECT)).expect("unlinks");
     client.commit();
@@ -111,7 +111,7 @@ fn more_than_the_buffer_holds_goes_through_segments() {
     for (number, piece) in content.chunks(100_000).enumerate() {
         client.write(number as i64 * 100_000, piece).expect("writes");
     }
-    // What was flushed is changed again: once in the buffer, once after that was flushed too.
+    // A flushed extent is changed again: once in the buffer, once after that was flushed too.
     client.write(10, b"changed").expect("writes");
     client.objects.flush(&client.transaction).expect("flushes");
     client.write(17, b" twice").expect("writes");

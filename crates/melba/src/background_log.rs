@@ -1,4 +1,4 @@
-//! What the engine's background work tells the server log.
+//! Reports the engine's background work to the server log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

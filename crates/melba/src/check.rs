@@ -1,4 +1,4 @@
-//! `melba check`: whether a data directory is sound. Nothing is written, so it can be looked at when the disk is full, too.
+//! `melba check`: checks whether a data directory is sound. Nothing is written, so it works when the disk is full, too.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use melba_vfs::{Directory, OverlayDirectory};
 
 use crate::serve::{fit_open_files, lock, open_cluster, open_directory};
 
-/// Every checksum of the files, then what the catalogs say, then indexes beside their tables. A line for each damage.
+/// Every checksum of the files, then the catalogs, then indexes against their tables. One line per damage.
 pub fn check(data: &Path) -> Result<(), String> {
     if !data.is_dir() {
         return Err(format!("{} is no directory", data.display()));
@@ -37,7 +37,7 @@ pub fn check(data: &Path) -> Result<(), String> {
     }
 }
 
-/// How many databases there are. What the last server left in the log is recovered in memory.
+/// Returns how many databases there are. The log of the last server is recovered in memory.
 fn check_content(directory: Arc<dyn Directory>, damages: &mut Vec<String>) -> Result<usize, String> {
     let (settings, open_files_max) = fit_open_files(&Configured::default())?;
     let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;

@@ -1,22 +1,22 @@
-//! The data directory's owner and permissions, by PostgreSQL's rules and in its words.
+//! The data directory's owner and permissions, by PostgreSQL's rules and in its wording.
 //!
-//! Files are their owner's alone (0600), or may be read by the directory's group as well (0640) when the directory may be (0750): the
-//! process's umask sees to that for whatever the server creates, whoever creates it.
+//! Files are their owner's alone (0600), or may be read by the directory's group as well (0640) when the directory may be (0750):
+//! the process's umask enforces that for every file that the server creates.
 
 use std::fs::{DirBuilder, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
-/// Rights that nobody else may have: the group may read, others may do nothing.
+/// Rights that others may not have: the group may read, others may do nothing.
 const FORBIDDEN: u32 = 0o027;
 const OWNER: u32 = 0o700;
 const OWNER_AND_GROUP: u32 = 0o750;
 
-/// Makes the directory, or looks at the one that is there; its mode. Files of this process get permissions accordingly from now on.
+/// Creates the directory, or checks an existing one; returns its mode. Files of this process get permissions accordingly from now on.
 ///
 /// # Errors
-/// It belongs to somebody else, or others may look into it.
+/// It belongs to another account, or others may access it.
 pub fn prepare(data: &Path) -> Result<u32, String> {
     set_umask(!OWNER);
     let shown = data.display();
@@ -52,7 +52,7 @@ pub fn prepare(data: &Path) -> Result<u32, String> {
     }
     let mut mode = found.mode() & 0o777;
     if mode & FORBIDDEN != 0 {
-        // One without anything in it was made for us, and has nothing that anybody could have looked at.
+        // An empty one was created for us, and has had nothing that others could have read.
         if !is_empty(data).map_err(unreadable)? {
             return Err(format!(
                 "data directory \"{shown}\" has invalid permissions\n  \
@@ -70,9 +70,9 @@ pub fn prepare(data: &Path) -> Result<u32, String> {
     Ok(OWNER)
 }
 
-/// What a data directory has from its first start on.
+/// A file that a data directory has from its first start on.
 const MANIFEST: &str = "MANIFEST";
-/// What may be put there before.
+/// Files that may exist before the first start.
 const PREPARED: [&str; 6] = ["conf", "crt", "key", "pem", "crl", "lock"];
 
 /// Why a directory is not to be filled with a database; `None`: it has one, or nothing but configuration.
@@ -90,7 +90,7 @@ fn check_is_ours(data: &Path) -> std::io::Result<Option<String>> {
     for entry in std::fs::read_dir(data)? {
         let entry = entry?;
         let name = entry.file_name();
-        // What a first start that was cut short had not renamed yet.
+        // Files that a first start which was cut short had not renamed yet.
         let renamed = Path::new(&name).file_stem().filter(|_| Path::new(&name).extension().is_some_and(|e| e == "new"));
         let name = renamed.unwrap_or(&name);
         let extension = Path::new(name).extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();

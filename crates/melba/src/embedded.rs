@@ -1,4 +1,4 @@
-//! A server for this process alone: the socket that nobody else reaches, and a clean end when a signal comes.
+//! A server for this process alone: a socket that no other account reaches, and a clean end when a signal comes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const PORT: u16 = 5432;
 /// Of a directory in which there can be a socket: the path of a socket has 107 bytes at most.
 const DIRECTORY_BYTES_MAX: usize = 80;
 
-/// What SIGINT does.
+/// The effect of SIGINT.
 pub enum Interrupt {
     Ends,
     /// It ends, and nothing is left of the database.
@@ -50,7 +50,7 @@ impl PrivateSocket {
         settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// How to connect, in libpq's words but for the database.
+    /// Connection parameters as libpq's keywords, without the database.
     pub fn keywords(&self) -> String {
         format!("host={} port={PORT} user=postgres", quoted(&self.0.path().display().to_string()))
     }
@@ -109,7 +109,7 @@ impl Ending {
                 // The lock is kept, so that the process does not end before the database has.
                 let mut parts = parts.lock();
                 if let Some(parts) = parts.take() {
-                    // Commits are on disk; what is left to do, the next start does.
+                    // Commits are on disk; the next start does the remaining work.
                     let _ = parts.shut_down();
                     melba_shell::restore_terminal();
                     std::process::exit(128 + signal);

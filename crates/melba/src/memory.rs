@@ -1,10 +1,9 @@
 //! The memory of the server and its parts.
 //!
-//! Of the setting `memory`, three eighths are for rows that are not flushed yet and cached blocks (unless shared_buffers says
-//! otherwise), three eighths for what queries and write sets hold. One sort may hold a sixteenth, a hash table hash_mem_multiplier
-//! times that, as long as queries have that much left together; and more, unless work_mem says otherwise, as long as half of what
-//! queries may hold is left for others. The rest is for what nobody counts: connections, catalogs and plans, the buffers of
-//! background work, the allocator.
+//! Of the setting `memory`, three eighths are for unflushed rows and cached blocks (unless shared_buffers says otherwise), three
+//! eighths for queries and write sets. One sort may hold a sixteenth, a hash table hash_mem_multiplier times that, as long as
+//! queries have that much left together; and more, unless work_mem says otherwise, as long as half of the queries' part is left
+//! for others. The rest is for uncounted memory: connections, catalogs and plans, the buffers of background work, the allocator.
 
 use std::path::Path;
 
@@ -17,7 +16,7 @@ const BYTES_MIN: u64 = 64 << 20;
 
 /// One sort's share of `memory`.
 const WORK_SHARE: u64 = 16;
-/// PostgreSQL's default of work_mem, and what more than which makes no query faster.
+/// PostgreSQL's default of work_mem, and the value above which queries get no faster.
 const WORK_BYTES_MIN: u64 = 4 << 20;
 const WORK_BYTES_MAX: u64 = 256 << 20;
 
@@ -25,14 +24,14 @@ const WORK_BYTES_MAX: u64 = 256 << 20;
 const PURGE_DELAY: std::ffi::c_int = 15;
 const PURGE_MILLISECONDS: std::ffi::c_long = 100;
 
-/// Lets freed pages go back to the system after a tenth of a second, not the allocator's second: what a large query held shall not
-/// be there beside what the next one takes.
+/// Lets freed pages return to the system after a tenth of a second, not the allocator's second: the memory of a large query must
+/// not add to that of the next one.
 pub fn purge_soon() {
     // SAFETY: sets an atomic integer of the allocator.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS) };
 }
 
-/// The size that `--memory` is given. Without a unit it would be in kilobytes, which nobody means.
+/// The size given to `--memory`. Without a unit it would be in kilobytes, which is never intended.
 pub fn size(text: &str) -> Result<String, String> {
     let is_plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     match text.trim() {
@@ -42,8 +41,7 @@ pub fn size(text: &str) -> Result<String, String> {
     }
 }
 
-/// Adds what follows from the assignments: `memory` when it is not given or 0, shared_buffers and work_mem when they are not
-/// given.
+/// Adds the derived assignments: `memory` when it is not given or 0, shared_buffers and work_mem when they are not given.
 pub fn add_defaults(assignments: &mut Vec<Assignment>) {
     let given = |name: &str| assignments.iter().rev().find(|a| a.name.eq_ignore_ascii_case(name)).map(|a| a.value.clone());
     let mut follow = Vec::new();
@@ -52,7 +50,7 @@ pub fn add_defaults(assignments: &mut Vec<Assignment>) {
         let settings = melba_sql::session::settings::Settings::server(&[("memory".to_owned(), value)]).ok()?;
         Some((settings.get("memory").as_integer() as u64) << 10)
     };
-    // What cannot be read is refused later, with the reason.
+    // An unreadable value is refused later, with the reason.
     let Some(mut bytes) = given("memory").map_or(Some(0), parsed) else { return };
     if bytes == 0 {
         bytes = (machine_bytes().unwrap_or(MACHINE_SHARE * DEFAULT_BYTES) / MACHINE_SHARE).max(BYTES_MIN);
@@ -68,25 +66,25 @@ pub fn add_defaults(assignments: &mut Vec<Assignment>) {
     assignments.extend(follow);
 }
 
-/// What queries and write sets may hold.
+/// The memory of queries and write sets.
 pub fn query_bytes(memory_bytes: u64) -> u64 {
     let bytes = if memory_bytes == 0 { DEFAULT_BYTES } else { memory_bytes };
     bytes * 3 / 8
 }
 
-/// What the process may have before statements that make large values are refused more: the setting, and what the allocator's
-/// and the system's pages differ by from what is in them.
+/// The memory of the process above which statements that make large values are refused more: the setting, plus the difference
+/// between the allocator's and the system's pages and their content.
 pub fn statement_limit(memory_bytes: u64) -> u64 {
     let bytes = if memory_bytes == 0 { DEFAULT_BYTES } else { memory_bytes };
     bytes + bytes / 16
 }
 
-/// What one transaction's changes may take of it before they move into files.
+/// The part of it that one transaction's changes may take before they move into files.
 pub fn write_set_bytes(query_bytes: u64) -> usize {
     (query_bytes / 16).clamp(256 << 10, 32 << 20) as usize
 }
 
-/// The machine's memory, or what the process's control groups may use of it.
+/// The machine's memory, or the limit of the process's control groups.
 fn machine_bytes() -> Option<u64> {
     let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -99,7 +97,7 @@ fn machine_bytes() -> Option<u64> {
     total.into_iter().chain(of_group).chain(address_space_limit(&limits)).min()
 }
 
-/// What `ulimit -v` leaves for data, when there is such a limit: stacks of sessions and the allocator's own take address space, too.
+/// The part of the `ulimit -v` limit for data, when there is one: stacks of sessions and the allocator's own take address space, too.
 fn address_space_limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
     let soft: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;

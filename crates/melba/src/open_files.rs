@@ -1,7 +1,7 @@
-//! How many files the process may have open, and who may have them.
+//! The number of files that the process may have open, and their distribution.
 //!
-//! Connections come first, for a client that is let in must find what it needs; what they leave is for segments and temporary
-//! files, of which a few are enough. So a low limit costs time and, when it is very low, connections.
+//! Connections come first, because an admitted client must find the files it needs; the rest is for segments and temporary files,
+//! of which a few are enough. So a low limit costs time and, when it is very low, connections.
 
 /// A client's socket, and a second handle to wake it.
 const FILES_OF_A_CLIENT: u64 = 2;
@@ -9,7 +9,7 @@ const FILES_OF_A_CLIENT: u64 = 2;
 const FILES_OF_A_SESSION: u64 = 1;
 /// Clients that have not authenticated yet are as many again as max_connections, and these.
 const CLIENTS_MORE: u64 = 16;
-/// The log, the manifest, folders, standard streams, the listener and what libraries open.
+/// The log, the manifest, folders, standard streams, the listener and files of libraries.
 const FILES_OF_THE_SERVER: u64 = 64;
 /// Segments and temporary files that are open at a time: at least, and when nothing speaks for more.
 const CACHED_MIN: u64 = 32;

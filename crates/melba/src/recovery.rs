@@ -1,4 +1,4 @@
-//! Telling that there is something to recover, and how far that is when it takes its time.
+//! Reports that there is something to recover, and the progress when it takes long.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use melba_engine::RecoveryProgress;
 use melba_serverlog::{Level, ServerLog};
 
-/// It is looked at this often whether there is something to recover.
+/// Interval of the check whether there is something to recover.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A sentence without its end; `None` before recovery knows how much there is to do.

@@ -1,4 +1,4 @@
-//! `melba salvage`: what can still be read of a damaged data directory, in a new one. The damaged one is left as it is.
+//! `melba salvage`: copies the readable data of a damaged data directory to a new one. The damaged one is left as it is.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const FOLDERS: [&str; 2] = ["segments", "wal"];
 /// A file is copied in pieces.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Makes `to`, which is empty or not there, from what can be read of `from`. A line for each loss.
+/// Creates `to`, which is empty or missing, from the readable data of `from`. One line per loss.
 pub fn salvage(from: &Path, to: &Path) -> Result<(), String> {
     if !from.is_dir() {
         return Err(format!("{} is no directory", from.display()));

@@ -1,4 +1,4 @@
-//! A certificate that this server signs itself, for first steps: it encrypts, and who has a copy of it can tell the server by it.
+//! A certificate that this server signs itself, for first steps: it encrypts, and a client with a copy of it can verify the server.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -11,10 +11,10 @@ use rcgen::{CertificateParams, DnType, KeyPair};
 const CERTIFICATE: &str = "server.crt";
 const KEY: &str = "server.key";
 
-/// Makes certificate and key unless both are there.
+/// Creates certificate and key unless both exist.
 ///
 /// # Errors
-/// One is there without the other, or they cannot be written.
+/// Only one of them exists, or they cannot be written.
 pub fn make(data: &Path) -> Result<(), String> {
     let (certificate, key) = (data.join(CERTIFICATE), data.join(KEY));
     match (certificate.exists(), key.exists()) {
@@ -33,7 +33,7 @@ pub fn make(data: &Path) -> Result<(), String> {
     write(&certificate, &signed.pem())
 }
 
-/// What clients of this machine call it, and its own name.
+/// The names by which clients of this machine call it, and its own name.
 fn names() -> Vec<String> {
     let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -33,7 +33,7 @@ type Result<T> = std::result::Result<T, String>;
 pub struct Entrance {
     /// HOST:PORT; without it, listen_addresses and port say.
     pub listen: Option<String>,
-    /// Of everybody, whoever and wherever they are.
+    /// Of all clients, wherever they come from.
     pub require_password: bool,
     pub tls_self_signed: bool,
 }
@@ -123,8 +123,8 @@ fn listen_for_metrics(settings: &Settings, work: &Arc<Work>, log: &ServerLog) ->
     Ok(Some(metrics))
 }
 
-/// Serves a stopped server's data directory to this process for as long as `body` runs, then stops cleanly. `body` is told how to connect, in
-/// libpq's keywords but for the database.
+/// Serves a stopped server's data directory to this process for as long as `body` runs, then stops cleanly. `body` gets the
+/// connection parameters as libpq's keywords, without the database.
 pub fn while_serving(data: &Path, body: impl FnOnce(&str) -> Result<()>) -> Result<()> {
     if !data.is_dir() {
         return Err(format!("{} is no directory", data.display()));
@@ -152,7 +152,8 @@ pub fn while_serving_any(data: Option<&Path>, body: &mut dyn FnMut(&str) -> Resu
     }
 }
 
-/// Serves a data directory to `body` alone, by a socket in a directory that nobody else may look into, once the engine has been prepared for it.
+/// Serves a data directory to `body` alone, by a socket in a directory that no other account may read, once the engine has been
+/// prepared for it.
 fn serve_for(
     data: &Path,
     mut overrides: Vec<(String, String)>,
@@ -216,7 +217,7 @@ pub fn lock(directory: &dyn Directory, data: &Path) -> Result<Box<dyn Send + Syn
     })
 }
 
-/// Says what to do about a port that somebody else has.
+/// Advice for a port that another process uses.
 fn in_use(error: &str) -> String {
     match error.contains("already in use") && !error.contains("hint:") {
         true => format!(

@@ -1,4 +1,4 @@
-//! What signals do, as PostgreSQL's server has it where it has it.
+//! The effects of signals, like those of PostgreSQL's server where it has them.
 //!
 //! | signal | effect |
 //! |---|---|
@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
-/// What a server that has been opened is stopped and reloaded by; `None` while it recovers.
+/// Stops and reloads an opened server; `None` while it recovers.
 #[derive(Clone, Default)]
 pub struct Running(Arc<Mutex<Option<Opened>>>);
 

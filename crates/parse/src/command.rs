@@ -1,4 +1,4 @@
-//! What kind of command a statement is, and what PostgreSQL calls it.
+//! The kind of a statement's command, and PostgreSQL's name for it.
 
 use pg_query::NodeEnum as N;
 use pg_query::protobuf::{ObjectType, TransactionStmt, TransactionStmtKind};

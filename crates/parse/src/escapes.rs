@@ -15,7 +15,7 @@ pub fn warnings(text: &str, strings: Strings) -> Vec<DbError> {
     let mut start = 0;
     while let Some(kind) = lexer.next() {
         if matches!(kind, Kind::String | Kind::National | Kind::Joined { plain: true }) {
-            // The N is a token of its own.
+            // The N is a separate token.
             let quote = start + usize::from(text.as_bytes()[start] != b'\'');
             out.extend(first_escape(&text.as_bytes()[quote..lexer.at]).map(|escape| warning(escape).at(quote as i32)));
         }
@@ -24,7 +24,7 @@ pub fn warnings(text: &str, strings: Strings) -> Vec<DbError> {
     out
 }
 
-/// What follows the first backslash.
+/// The character after the first backslash.
 fn first_escape(literal: &[u8]) -> Option<u8> {
     let at = literal.iter().position(|b| *b == b'\\')?;
     literal.get(at + 1).copied()

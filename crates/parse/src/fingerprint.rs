@@ -1,4 +1,4 @@
-//! What tells statements apart that are no queries: their words, without the constants that PostgreSQL leaves out.
+//! Distinguishes statements that are no queries: by their words, without the constants that PostgreSQL leaves out.
 
 use std::ops::Range;
 

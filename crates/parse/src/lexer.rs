@@ -1,8 +1,8 @@
-//! PostgreSQL's lexical rules, as far as one must know them to tell strings, names and comments from the rest of a text.
+//! PostgreSQL's lexical rules, as far as needed to tell strings, names and comments from the rest of a text.
 //!
 //! Invariants:
 //! 1. The tokens of a text follow each other without a gap, from its start to its end.
-//! 2. A string is one token together with the pieces that SQL joins to it (on lines of their own).
+//! 2. A string is one token together with the pieces that SQL joins to it (on separate lines).
 
 use super::Strings;
 
@@ -18,7 +18,7 @@ pub enum Kind {
     EscapeString,
     /// `B'...'`, `X'...'`, `U&'...'`
     OtherString,
-    /// A string of several pieces, with what its first piece is.
+    /// A string of several pieces, with the kind of its first piece.
     Joined {
         plain: bool,
     },
@@ -131,7 +131,7 @@ impl<'a> Lexer<'a> {
         if self.quoted(false) { Kind::QuotedName } else { Kind::Unterminated }
     }
 
-    /// Past what begins with a quote and ends with the same; false when it does not end.
+    /// Skips text that begins with a quote and ends with the same; false when it does not end.
     fn quoted(&mut self, escapes: bool) -> bool {
         let quote = self.byte(0);
         self.at += 1;
@@ -151,7 +151,7 @@ impl<'a> Lexer<'a> {
         false
     }
 
-    /// Where the string that ends here goes on: behind white space with a line's end, and comments that end lines.
+    /// Where the string that ends here continues: behind white space with a line's end, and comments that end lines.
     fn next_piece(&self) -> Option<usize> {
         let mut ahead = Lexer { text: self.text, at: self.at, escapes: false };
         let mut lines = false;

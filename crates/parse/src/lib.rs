@@ -91,7 +91,7 @@ unsafe extern "C" {
 /// Stack that a thread needs which parses and analyzes any statement that `parse` lets through.
 pub const STACK_BYTES: usize = melba_types::limits::SESSION_STACK_BYTES;
 
-/// What settings say about backslashes in `'...'`; the default is what stored texts are written for.
+/// The settings for backslashes in `'...'`; stored texts are written for the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strings {
     /// standard_conforming_strings: they are nothing special.
@@ -109,7 +109,7 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// For texts that mean what the session that runs them says: bodies of functions.
+    /// For texts whose meaning depends on the session that runs them: bodies of functions.
     pub fn of(session: &dyn Session) -> Strings {
         let is_off = |name| session.setting(name).is_some_and(|value| value == "off");
         Strings {
@@ -139,7 +139,7 @@ pub fn parse(text: &str) -> Result<Parsed> {
     parse_as(text, Strings::default())
 }
 
-/// `parse`, for a text that a client wrote under settings of its own.
+/// `parse`, for a text that a client wrote under its own settings.
 pub fn parse_as(text: &str, strings: Strings) -> Result<Parsed> {
     let tree = parse_tree(text, strings)?;
     let source: Arc<str> = text.into();

@@ -1,14 +1,14 @@
-//! The literals of a query string: what one text may have different from another without being another statement.
+//! The literals of a query string: the parts in which texts of the same statement may differ.
 //!
-//! A scanner by PostgreSQL's lexical rules. It need not understand everything: what it does not take for a literal stays
-//! part of the key, so an oversight costs a cache miss. What it does take for one is confirmed by analysis, which has the
-//! real parse tree (`analyze::analyze_with_literals`).
+//! A scanner by PostgreSQL's lexical rules. It need not understand everything: text that it does not recognise as a literal stays
+//! part of the key, so an oversight costs a cache miss. Recognised literals are confirmed by analysis, which has the real parse
+//! tree (`analyze::analyze_with_literals`).
 //!
-//! Invariant: texts with equal keys give the grammar the same sequence of tokens, but for the values of the literals; and
-//! literals in the same place have the same class, by which PostgreSQL chooses a constant's type.
+//! Invariant: texts with equal keys give the grammar the same sequence of tokens, except the values of the literals; and literals
+//! in the same place have the same class, by which PostgreSQL chooses a constant's type.
 //!
-//! Of a long INSERT ... VALUES whose rows are the same but for their literals only two rows are in the key (`RepeatedRows`):
-//! the second stands for all that follow it.
+//! Of a long INSERT ... VALUES whose rows differ only in their literals, only two rows are in the key (`RepeatedRows`): the
+//! second stands for all that follow it.
 
 use std::ops::Range;
 
@@ -44,16 +44,16 @@ pub struct Normalized {
     pub rows: Option<RepeatedRows>,
 }
 
-/// The rows of a text that ends with VALUES (...), (...), ..., those from the second on being the same but for literals.
+/// The rows of a text that ends with VALUES (...), (...), ..., those from the second on being the same except for literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepeatedRows {
     /// Literals of a row; the text has no others.
     pub width: usize,
-    /// Where the second row ends: what comes before is the text of two rows.
+    /// Where the second row ends: the text before is that of two rows.
     pub end: usize,
 }
 
-/// Rows are looked for in texts from this length on.
+/// Rows are detected in texts from this length on.
 const ROWS_TEXT_BYTES_MIN: usize = 1 << 10;
 /// Longer texts are not worth the scan.
 const TEXT_BYTES_MAX: usize = 16 << 10;
@@ -164,7 +164,7 @@ struct Scanner<'a> {
     /// The last token, if it was a minus sign.
     minus: Option<usize>,
     out: &'a mut Normalized,
-    /// When they are looked for.
+    /// When they are detected.
     rows: Option<Rows>,
 }
 

@@ -1,4 +1,4 @@
-//! The names of conditions, as EXCEPTION and RAISE know them.
+//! The names of conditions in EXCEPTION and RAISE.
 
 use melba_types::SqlState;
 
@@ -14,7 +14,7 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("T_R_INTEGRITY_CONSTRAINT_VIOLATION", "transaction_integrity_constraint_violation"),
 ];
 
-/// What the constants' names begin with and the conditions' do not.
+/// Prefixes of the constants' names that the conditions' names lack.
 const PREFIXES: &[&str] = &["WARNING_", "E_R_I_E_", "E_R_E_", "S_R_E_", "T_R_"];
 
 fn is_called(constant: &str, name: &str) -> bool {

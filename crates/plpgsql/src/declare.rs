@@ -141,7 +141,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A type's name, up to what follows a declaration's type.
+    /// A type's name, up to the text after a declaration's type.
     pub fn datatype(&mut self, ends: &[&str]) -> Result<VariableType> {
         let start = self.token();
         if let Some(ty) = self.type_by_reference()? {

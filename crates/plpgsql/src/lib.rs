@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use tree::{Function, VariableType};
 
-/// Where the types of variables are looked up.
+/// Looks up the types of variables.
 pub trait Types {
     /// A type by its name in SQL. `record` and pseudo-types that variables may have are types too.
     fn named(&self, text: &str) -> Result<VariableType>;
@@ -43,7 +43,7 @@ pub trait Types {
     fn of_field(&self, record: VariableType, field: &str) -> Option<VariableType>;
 }
 
-/// A parameter, or another variable that is there before the function begins.
+/// A parameter, or another variable that exists before the function begins.
 #[derive(Clone, Debug)]
 pub struct Parameter {
     /// None or several: `$1` and its name.
@@ -52,7 +52,7 @@ pub struct Parameter {
     pub constant: bool,
 }
 
-/// What RETURN may say.
+/// The allowed forms of RETURN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// Nothing: void functions and procedures without output parameters.
@@ -66,7 +66,7 @@ pub enum Returns {
     Trigger,
 }
 
-/// What is known of a function beside its text.
+/// A function's properties beside its text.
 pub struct Signature<'a> {
     pub name: &'a str,
     pub parameters: &'a [Parameter],

@@ -48,7 +48,7 @@ impl Parser<'_> {
         if !is_known && !self.is_word(after, "in") && !self.is_symbol(after, ",") {
             return Err(self.syntax_error());
         }
-        // An integer loop has a variable of its own, so that its name need not be known.
+        // An integer loop has its own variable, so that its name need not be declared.
         let is_single = self.is_word(after, "in") && names.len() == 1;
         let mut target = None;
         if is_known {
@@ -113,7 +113,7 @@ impl Parser<'_> {
         Ok(StatementKind::ForInteger { variable, lower, upper, step, reverse, body })
     }
 
-    /// The cursor variable that FOR ... IN goes through, if one stands here.
+    /// The cursor variable that FOR ... IN reads, if one stands here.
     fn cursor_of_loop(&mut self) -> Result<Option<usize>> {
         let (names, tokens) = self.dotted(0);
         let after = self.peek(tokens);

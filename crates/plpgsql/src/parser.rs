@@ -1,4 +1,4 @@
-//! What all of the parser shares: the tokens, the names that are visible, and messages.
+//! State that the whole parser shares: the tokens, the visible names, and messages.
 
 use std::sync::Arc;
 
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         self.text[..token.start].bytes().filter(|b| *b == b'\n').count() as u32 + 1
     }
 
-    /// Whether a token is a keyword, written in whatever case.
+    /// Whether a token is a keyword, in any case.
     pub fn is_word(&self, token: Token, word: &str) -> bool {
         token.kind == TokenKind::Word && self.text_of(token).eq_ignore_ascii_case(word)
     }
@@ -298,7 +298,7 @@ impl<'a> Parser<'a> {
         out
     }
 
-    /// The variable or field that the names at hand mean, with what it is called; passes over them.
+    /// The variable or field of the names at the current position, with its name; skips them.
     pub fn variable_here(&mut self) -> Option<(Target, Arc<str>)> {
         let (names, _) = self.dotted(0);
         let found = self.resolve(&names)?;

@@ -1,4 +1,4 @@
-//! The tokens of a function's text, as far as PL/pgSQL tells them apart.
+//! The tokens of a function's text, as far as PL/pgSQL distinguishes them.
 
 use melba_parse::Strings;
 use melba_parse::lexer::{Kind, Lexer};

@@ -1,4 +1,4 @@
-//! Pieces of SQL in a function: where they end, and whether SQL's grammar takes them.
+//! Pieces of SQL in a function: finds their ends, and checks them with SQL's grammar.
 
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ impl Parser<'_> {
                     self.advance();
                     into = Some(self.into_target()?);
                     from = self.peek_back().end;
-                    // What follows keeps its place.
+                    // The rest keeps its place.
                     text.push_str(&" ".repeat(from - token.start));
                     previous = token;
                     continue;

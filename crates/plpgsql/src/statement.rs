@@ -162,7 +162,7 @@ impl Parser<'_> {
                 self.advance();
                 let mut query = self.expression_until(&[";"])?;
                 self.advance();
-                // A SELECT whose rows nobody wants; the words are of one length.
+                // A SELECT whose rows are discarded; the words have the same length.
                 query.start = query.start.saturating_sub("SELECT ".len());
                 query.text = format!("SELECT {}", query.text).into();
                 query.form = Form::Statement;
@@ -198,7 +198,7 @@ impl Parser<'_> {
         Ok(Some(Statement { line, kind }))
     }
 
-    /// `target := expression`, if that is what stands here.
+    /// `target := expression`, if the text here is one.
     fn assignment(&mut self) -> Result<Option<Statement>> {
         let start = self.position();
         let at = self.token();
@@ -237,7 +237,7 @@ impl Parser<'_> {
         Ok(Some(Statement { line, kind: StatementKind::Assign { target, value } }))
     }
 
-    /// What looks like an assignment is none to a variable.
+    /// A statement that looks like an assignment has no variable as its target.
     fn refuse_unknown_target(&self) -> Result<()> {
         let (names, tokens) = self.dotted(0);
         let next = self.peek(tokens);

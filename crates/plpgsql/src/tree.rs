@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use melba_types::Oid;
 
-/// What a variable holds.
+/// The type of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VariableType {
     pub oid: Oid,
     pub typmod: i32,
     pub collation: Oid,
-    /// A row: of a composite type, or of whatever is assigned to it (`record`).
+    /// A row: of a composite type, or of any assigned one (`record`).
     pub is_record: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct Variable {
     pub line: u32,
 }
 
-/// `CURSOR FOR query`, with what its arguments are called.
+/// `CURSOR FOR query`, with the names of its arguments.
 #[derive(Clone, Debug)]
 pub struct BoundCursor {
     pub query: Expression,
@@ -46,7 +46,7 @@ pub enum Scroll {
 /// How a piece of SQL is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// What SELECT may be followed by, mostly one expression.
+    /// The text after an implicit SELECT, mostly one expression.
     Expression,
     /// The same, behind an assignment's target.
     Assignment,
@@ -56,7 +56,7 @@ pub enum Form {
 /// A piece of SQL in a function.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// Unique in the function: what is planned is kept by it.
+    /// Unique in the function: plans are cached by it.
     pub number: usize,
     pub text: Arc<str>,
     pub form: Form,
@@ -90,7 +90,7 @@ pub enum LabelKind {
     Other,
 }
 
-/// Where a value goes.
+/// The target of a value.
 #[derive(Clone, Debug)]
 pub enum Target {
     Variable(usize),
@@ -107,7 +107,7 @@ pub enum Target {
     },
 }
 
-/// What a name that is the same as a column's means.
+/// The meaning of a name that is also a column's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     Error,
@@ -247,7 +247,7 @@ pub enum Count {
     Expression(Expression),
 }
 
-/// What OPEN opens.
+/// The query that OPEN opens.
 #[derive(Clone, Debug)]
 pub enum Opened {
     /// The variable's own query, with its arguments.
@@ -259,7 +259,7 @@ pub enum Opened {
     },
 }
 
-/// A query whose rows are gone through.
+/// A query over whose rows a loop runs.
 #[derive(Clone, Debug)]
 pub enum RowSource {
     Query(Expression),
@@ -292,7 +292,7 @@ pub enum StatementKind {
         branches: Vec<(Expression, Vec<Statement>)>,
         otherwise: Vec<Statement>,
     },
-    /// `variable` holds what the branches' conditions compare with.
+    /// `variable` holds the value with which the branches' conditions compare.
     Case {
         operand: Option<(usize, Expression)>,
         branches: Vec<(u32, Expression, Vec<Statement>)>,
@@ -370,7 +370,7 @@ pub enum StatementKind {
 }
 
 impl StatementKind {
-    /// What an error's context calls the statement.
+    /// The statement's name in an error's context.
     pub fn name(&self) -> &'static str {
         match self {
             StatementKind::Block(_) => "statement block",
@@ -411,7 +411,7 @@ impl StatementKind {
     }
 }
 
-/// What names mean at a place of the function.
+/// The meaning of names at a place of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolved {
     pub variable: usize,
@@ -419,7 +419,7 @@ pub struct Resolved {
     pub names_used: usize,
 }
 
-/// What the first of `parts` mean, looked up from `scope` outwards; `local`: in the innermost level only.
+/// The meaning of the first of `parts`, looked up from `scope` outwards; `local`: in the innermost level only.
 pub fn resolve(names: &[Name], variables: &[Variable], scope: Option<usize>, parts: &[&str], local: bool) -> Option<Resolved> {
     let mut at = scope;
     while at.is_some() {

@@ -4,13 +4,13 @@
 //! kind: u8 | path: u16 | second path: u16 | number: u64 | data: u32 | the path | the second path | the data
 //! ```
 //!
-//! (lengths of the last three come first). Paths begin below the folder; the folder itself is the empty one.
+//! (lengths of the last three come first). Paths begin below the folder; the path of the folder itself is empty.
 
 use libc::c_int;
 
 use crate::system::{refuse, system};
 
-/// What was done. The number and the data say:
+/// The operation. The number and the data mean:
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub enum Kind {
@@ -27,7 +27,7 @@ pub enum Kind {
     SyncBegin = 7,
     /// The same number: it has succeeded.
     SyncEnd = 8,
-    /// The same number: it has failed, and nobody knows what the disk has.
+    /// The same number: it has failed, and the disk's state is unknown.
     SyncFailed = 9,
 }
 

@@ -1,4 +1,4 @@
-//! What is done with an operation on a file below the folder: it may fail on purpose, it happens, and it is recorded.
+//! The treatment of an operation on a file below the folder: it may fail on purpose, it happens, and it is recorded.
 
 use std::borrow::Cow;
 use std::ffi::CString;
@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::journal::{Kind, append};
 use crate::system::{refuse, system};
 
-/// A sync takes up to so many microseconds, so that others begin meanwhile.
+/// A sync takes up to this many microseconds, so that others begin meanwhile.
 const SYNC_MICROS_MAX: u64 = 2000;
 
 struct Layer {
@@ -45,7 +45,7 @@ fn layer() -> Option<&'static Layer> {
     LAYER.get_or_init(open).as_ref()
 }
 
-/// Sets errno; what a failed call returns.
+/// Sets errno; returns the result of a failed call.
 fn failed(errno: c_int) -> c_long {
     // SAFETY: the address of this thread's errno.
     unsafe { *libc::__errno_location() = errno };
@@ -56,7 +56,7 @@ fn errno_of(fault: c_int) -> c_int {
     if fault == 0 { libc::EINTR } else { fault }
 }
 
-/// What an open descriptor is about.
+/// The file of an open descriptor.
 fn link_of(fd: c_int) -> Option<Vec<u8>> {
     let name = format!("/proc/self/fd/{fd}\0");
     let mut buffer = vec![0; 1024];

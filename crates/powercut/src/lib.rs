@@ -52,7 +52,7 @@ unsafe fn target_of_path<'a>(folder: c_int, path: *const c_char) -> Option<Targe
 
 fn opened(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     let call = || system!(SYS_openat, folder, path, flags, mode);
-    // SAFETY: whoever opens a file gives a C string.
+    // SAFETY: the caller that opens a file passes a C string.
     match unsafe { target_of_path(folder, path) } {
         Some(target) => target.open(flags, call) as c_int,
         None => call() as c_int,
@@ -61,7 +61,7 @@ fn opened(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_i
 
 fn renamed(old_folder: c_int, old: *const c_char, new_folder: c_int, new: *const c_char, flags: c_uint) -> c_int {
     let call = || system!(SYS_renameat2, old_folder, old, new_folder, new, flags);
-    // SAFETY: whoever renames a file gives two C strings.
+    // SAFETY: the caller that renames a file passes two C strings.
     match unsafe { (target_of_path(old_folder, old), target_of_path(new_folder, new)) } {
         (None, None) => call() as c_int,
         (Some(old), Some(new)) if flags == 0 => old.rename(&new, call) as c_int,
@@ -71,7 +71,7 @@ fn renamed(old_folder: c_int, old: *const c_char, new_folder: c_int, new: *const
 
 fn removed(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
     let call = || system!(SYS_unlinkat, folder, path, flags);
-    // SAFETY: whoever removes a file gives a C string.
+    // SAFETY: the caller that removes a file passes a C string.
     match unsafe { target_of_path(folder, path) } {
         Some(_) if flags != 0 => refuse("the removal of a folder"),
         Some(target) => target.remove(call) as c_int,
@@ -85,7 +85,7 @@ fn synced(fd: c_int, call: impl FnOnce() -> c_long) -> c_int {
 
 fn written(fd: c_int, data: *const c_void, bytes: size_t, at: Option<off_t>, call: impl Fn(size_t) -> c_long) -> ssize_t {
     let Some(target) = Target::of_descriptor(fd) else { return call(bytes) as ssize_t };
-    // SAFETY: whoever writes so many bytes has them.
+    // SAFETY: the caller that writes `bytes` bytes has them.
     let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
     target.write(fd, data, at, &call) as ssize_t
 }
@@ -175,14 +175,14 @@ interpose! {
     }
     fn [mkdir](path: *const c_char, mode: mode_t) -> c_int {
         let call = || system!(SYS_mkdirat, libc::AT_FDCWD, path, mode);
-        // SAFETY: whoever makes a folder gives a C string.
+        // SAFETY: the caller that creates a folder passes a C string.
         match unsafe { target_of_path(libc::AT_FDCWD, path) } {
             Some(target) => target.make_folder(call) as c_int,
             None => call() as c_int,
         }
     }
     fn [link](old: *const c_char, new: *const c_char) -> c_int {
-        // SAFETY: whoever links files gives two C strings.
+        // SAFETY: the caller that links files passes two C strings.
         if unsafe { target_of_path(libc::AT_FDCWD, new) }.is_some() {
             refuse("a link");
         }

@@ -1,4 +1,4 @@
-//! System calls, past the functions that this library stands in for.
+//! System calls, past the functions that this library replaces.
 
 /// A system call as the C library makes it: -1 and errno.
 macro_rules! system {
@@ -9,7 +9,7 @@ macro_rules! system {
 }
 pub(crate) use system;
 
-/// Ends the process: what it did is not recorded, so that nothing could be concluded from the rest.
+/// Ends the process: its operation is not recorded, so that nothing could be concluded from the rest.
 pub fn refuse(what: &str) -> ! {
     let text = format!("powercut: {what} is not recorded\n");
     let _ = system!(SYS_write, 2, text.as_ptr(), text.len());

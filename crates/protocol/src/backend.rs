@@ -1,4 +1,4 @@
-//! Messages of the server, written straight into the output buffer.
+//! Messages of the server, written directly into the output buffer.
 
 use melba_encoding::{Encoding, UTF8};
 use melba_types::{DbError, Oid, Severity};
@@ -32,7 +32,7 @@ impl Format {
     }
 }
 
-/// What ReadyForQuery says about the transaction block.
+/// The transaction block's state in ReadyForQuery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransactionStatus {
     Idle,
@@ -65,7 +65,7 @@ pub struct Output {
     complete: usize,
     /// Bytes of the open message that are sent from elsewhere.
     elsewhere: usize,
-    /// What the client reads.
+    /// The encoding that the client reads.
     encoding: Encoding,
 }
 
@@ -80,7 +80,7 @@ impl Output {
         Output::default()
     }
 
-    /// From now on strings of messages are sent in this encoding, with question marks for what it lacks.
+    /// From now on strings of messages are sent in this encoding, with question marks for characters it lacks.
     #[inline]
     pub fn set_encoding(&mut self, encoding: Encoding) {
         self.encoding = encoding;
@@ -98,7 +98,7 @@ impl Output {
         self.bytes.is_empty()
     }
 
-    /// Forgets what was sent; keeps the memory unless one huge result has grown it.
+    /// Forgets sent bytes; keeps the memory unless one huge result has grown it.
     pub fn clear(&mut self) {
         const KEPT_BYTES_MAX: usize = 1 << 20;
         self.bytes.clear();
@@ -270,7 +270,7 @@ impl Output {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A long value that whoever sends the bytes puts in at the position returned, so that it need not be copied.
+    /// A long value that the sender of the bytes inserts at the position returned, so that it need not be copied.
     pub fn value_elsewhere(&mut self, length: usize) -> usize {
         self.i32(length as i32);
         self.elsewhere += length;

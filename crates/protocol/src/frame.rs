@@ -1,4 +1,4 @@
-//! Cutting the byte stream after startup into messages: a type byte, an `Int32` length that counts itself, a body.
+//! Splits the byte stream after startup into messages: a type byte, an `Int32` length that counts itself, a body.
 
 use melba_types::{DbError, Result, Severity, err};
 
@@ -27,13 +27,13 @@ fn body_bytes_max(tag: u8) -> Option<usize> {
     }
 }
 
-/// What `next_frame` found.
+/// The result of `next_frame`.
 #[derive(Debug, PartialEq)]
 pub enum Next {
     Frame(Frame),
     /// The buffer must hold at least this many bytes before there is a frame.
     Need(usize),
-    /// A length that no message has: nobody can say where the next one begins. PostgreSQL ends such a connection without a word.
+    /// A length that no message has: the start of the next one is unknown. PostgreSQL ends such a connection without a message.
     Lost,
 }
 

@@ -33,7 +33,7 @@ pub enum Frontend<'a> {
     Terminate,
 }
 
-/// What Describe and Close name.
+/// The object that Describe and Close name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target<'a> {
     Statement(&'a str),
@@ -158,7 +158,7 @@ impl<'a> Frontend<'a> {
             b'F' => Frontend::FunctionCall(decode_function_call(&mut body)?),
             b'p' => Frontend::Password(body.rest()),
             b'X' => {
-                // Goodbye is goodbye, whatever else is said.
+                // Terminate ends the session, whatever its body has.
                 body.rest();
                 Frontend::Terminate
             }

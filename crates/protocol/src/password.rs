@@ -1,9 +1,9 @@
-//! What a role stores for its password: a SCRAM-SHA-256 verifier, or an MD5 hash as PostgreSQL before version 10 had them.
+//! The stored form of a role's password: a SCRAM-SHA-256 verifier, or an MD5 hash as in PostgreSQL before version 10.
 //!
 //! Invariants:
-//! 1. A password given as a verifier or hash is stored as it is, so that dumps of roles can be restored.
-//! 2. What a client answers to an MD5 challenge is computed from the hash that is stored, not from the password.
-//! 3. An empty password is never stored, in whatever form it is given: clients take it for none.
+//! 1. A password given as a verifier or hash is stored unchanged, so that dumps of roles can be restored.
+//! 2. A client's answer to an MD5 challenge is checked with the stored hash, not with the password.
+//! 3. An empty password is never stored, in any form: clients treat it as none.
 
 use md5::Md5;
 use sha2::Digest;
@@ -34,7 +34,7 @@ pub fn md5_answer(stored: &str, salt: &[u8; 4]) -> String {
     digest.iter().fold(String::from("md5"), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
-/// Whether a password is the one that a role stores, in whatever form.
+/// Whether a password matches the one that a role stores, in either form.
 pub fn is_stored(role: &str, password: &str, stored: &str) -> bool {
     if is_md5(stored) {
         return are_equal(md5_hash(role, password).as_bytes(), stored.as_bytes());
@@ -47,7 +47,7 @@ pub fn are_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
-/// What a role stores for a password; `None` for an empty one.
+/// The stored form of a role's password; `None` for an empty one.
 pub fn stored(role: &str, password: &str, encryption: &Encryption) -> Option<String> {
     if is_md5(password) {
         return (password != md5_hash(role, "")).then(|| password.to_owned());

@@ -27,7 +27,7 @@ struct Recoder<'a, 'o> {
 }
 
 impl<'a> Recoder<'a, '_> {
-    /// A message that breaks off is copied as far as it goes: whoever decodes it says what is wrong with it.
+    /// A truncated message is copied as far as it goes: its decoder reports the error.
     fn message(&mut self, tag: u8) -> Result<()> {
         match tag {
             b'Q' | b'E' | b'f' => self.string()?,
@@ -77,7 +77,7 @@ impl<'a> Recoder<'a, '_> {
         Ok(formats)
     }
 
-    /// Values in text format; what is text in a binary value is known by its type.
+    /// Values in text format; the texts in a binary value are known by its type.
     fn values(&mut self, formats: Formats<'_>, portal: Option<&str>) -> Result<()> {
         let count = self.body.clone().count()?;
         self.copy(2)?;

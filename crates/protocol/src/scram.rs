@@ -10,8 +10,7 @@ use sha2::{Digest, Sha256};
 
 type Key = [u8; 32];
 
-/// What a role stores instead of its password, in PostgreSQL's form:
-/// `SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`.
+/// A role's stored form of its password, in PostgreSQL's form: `SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verifier {
     iterations: u32,
@@ -43,8 +42,8 @@ impl Verifier {
         pairs.fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 
-    /// What a role without a usable password seems to have: its salt is always the same, and nobody without the cluster's secret can
-    /// tell it from one that was drawn. Its keys are nobody's, and computing them takes no time.
+    /// The apparent verifier of a role without a usable password: its salt is always the same, and cannot be told from a random
+    /// one without the cluster's secret. Its keys match no password, and computing them takes no time.
     pub fn mock(role: &str, secret: &[u8], iterations: u32) -> Verifier {
         let digest: Key = Sha256::new().chain_update(role).chain_update(secret).finalize().into();
         Verifier { iterations, salt: digest[..16].to_vec(), stored_key: [0; 32], server_key: [0; 32] }
@@ -70,7 +69,7 @@ impl std::fmt::Display for Verifier {
     }
 }
 
-/// How the exchange is tied to the connection that it goes over.
+/// How the exchange is bound to its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelBinding {
     /// There is no TLS.
@@ -86,7 +85,7 @@ const SERVER_END_POINT: &str = "tls-server-end-point";
 /// An exchange with one client.
 pub struct Exchange {
     verifier: Verifier,
-    /// The role has no usable password: the exchange goes on as if, and fails at its end, so that it tells nothing.
+    /// The role has no usable password: the exchange continues as usual, and fails at its end, so that it reveals nothing.
     doomed: bool,
     binding: ChannelBinding,
     nonce: String,
@@ -146,8 +145,8 @@ impl Exchange {
         Ok(self.server_first.clone())
     }
 
-    /// gs2-cbind-flag, beside the mechanism that the client has chosen. A client that could bind, and was told that the server
-    /// cannot, has been told so by somebody else.
+    /// gs2-cbind-flag, beside the mechanism that the client has chosen. A client that supports binding but believes that the
+    /// server does not was deceived by an attacker.
     fn check_binding_flag(&self, flag: &str) -> Result<()> {
         let binds = matches!(self.binding, ChannelBinding::ServerEndPoint(_));
         match flag {
@@ -253,7 +252,7 @@ mod tests {
         assert_eq!(mock("ann", b"one").salt.len(), 16);
     }
 
-    /// What a client's first message may say of channel binding, by what the server offers.
+    /// The channel binding flags that a client's first message may have, by the server's offer.
     #[test]
     fn clients_cannot_be_talked_out_of_channel_binding() {
         let bound = || ChannelBinding::ServerEndPoint(vec![1, 2, 3]);

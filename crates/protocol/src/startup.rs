@@ -17,7 +17,7 @@ impl ProtocolVersion {
     /// The newest version spoken here.
     pub const V3_2: ProtocolVersion = ProtocolVersion { major: 3, minor: 2 };
 
-    /// What SSLRequest and GSSENCRequest look like to who expects a version.
+    /// SSLRequest and GSSENCRequest, read as a version.
     pub const SSL_REQUEST: ProtocolVersion = ProtocolVersion { major: 1234, minor: 5679 };
     pub const GSSENC_REQUEST: ProtocolVersion = ProtocolVersion { major: 1234, minor: 5680 };
 
@@ -46,7 +46,7 @@ pub enum Startup<'a> {
 
 #[derive(Debug, PartialEq)]
 pub struct StartupMessage<'a> {
-    /// What the client asked for; the caller speaks the lower of this and `ProtocolVersion::V3_2`.
+    /// The client's requested version; the caller speaks the lower of this and `ProtocolVersion::V3_2`.
     pub requested: ProtocolVersion,
     parameters: &'a [u8],
 }
@@ -72,7 +72,7 @@ impl<'a> StartupMessage<'a> {
     }
 }
 
-/// What `next_startup` found, with the bytes it takes.
+/// The packet that `next_startup` found, with its size in bytes.
 #[derive(Debug, PartialEq)]
 pub enum NextStartup<'a> {
     Packet(Startup<'a>, usize),

@@ -1,7 +1,7 @@
-//! Where a part of a pattern can end, all its matches from a place followed at once.
+//! Where a part of a pattern can end: follows all its matches from a place at once.
 //!
-//! Slower than the `regex` crate by far: it is asked only where the division of a match into groups, a back reference or
-//! lookaround needs it. Each step takes time by the size of the part; nothing is ever tried twice.
+//! Slower than the `regex` crate by far: used only where the division of a match into groups, a back reference or lookaround
+//! needs it. Each step takes time proportional to the size of the part; nothing is ever tried twice.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -164,7 +164,7 @@ fn contains(ranges: &[(char, char)], c: char) -> bool {
 struct Compiler<'p> {
     pattern: &'p Pattern,
     states: Vec<State>,
-    /// False within a back reference: what is around its group is not around it.
+    /// False within a back reference: the text around its group is not around it.
     places: bool,
     /// The characters of each set so far.
     sets: HashMap<Rc<str>, Rc<[(char, char)]>>,

@@ -1,4 +1,4 @@
-//! Divides a match among the groups of a pattern, by the rules that `tree` has made of it, and checks back references.
+//! Divides a match among the groups of a pattern, by the tree of `tree`, and checks back references.
 
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub struct Divider {
     tree: Tree,
     /// By node, made when they are asked.
     automatons: Vec<OnceCell<Automaton>>,
-    /// What they have together.
+    /// Their total number.
     states: Cell<usize>,
 }
 
@@ -46,7 +46,7 @@ impl Divider {
         cell.get().ok_or_else(|| super::error::too_complex("no automaton"))
     }
 
-    /// The first end of what starts at `from` and would match if back references stood for any match of their groups.
+    /// The first end of a match from `from` on, if back references matched any match of their groups.
     pub fn first_end(&self, text: &str, from: usize) -> Result<Option<usize>> {
         self.automaton(&self.tree)?.first_end(text, from, from, text.len())
     }
@@ -91,7 +91,7 @@ struct Division<'d> {
 }
 
 impl Division<'_> {
-    /// Divides a stretch that the part accepts, but for its back references.
+    /// Divides a stretch that the part accepts, except for its back references.
     fn divide(&mut self, tree: &Tree, from: usize, to: usize) -> Result<bool> {
         check_stack()?;
         let found = match &tree.node {
@@ -142,7 +142,7 @@ impl Division<'_> {
         Ok(false)
     }
 
-    /// Whether a stretch is what a group has matched, so many times.
+    /// Whether a stretch repeats a group's match, between `min` and `max` times.
     fn repeats(&self, group: usize, min: u32, max: Option<u32>, from: usize, to: usize) -> bool {
         let Some(range) = self.groups[group].clone() else { return false };
         let (model, text) = (&self.text[range], &self.text[from..to]);

@@ -1,4 +1,4 @@
-//! 2201B: what is wrong with a regular expression.
+//! 2201B: the errors of a regular expression.
 
 use melba_types::{DbError, err};
 

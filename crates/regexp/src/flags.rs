@@ -1,4 +1,4 @@
-//! How a pattern is to be read: the flags argument of the regexp functions, and what a pattern's own start says.
+//! How a pattern is to be read: the flags argument of the regexp functions, and the options at a pattern's start.
 
 use melba_types::{Result, err};
 
@@ -52,7 +52,7 @@ impl Flags {
             if c == 'g' {
                 flags.global = true;
             } else if c == 'e' {
-                // PostgreSQL's functions clear what makes it extended right after they set it.
+                // PostgreSQL's functions clear the extended flag right after they set it.
                 flags.flavor = Flavor::Basic;
             } else if !flags.set(c) {
                 return Err(err!(INVALID_PARAMETER_VALUE, "invalid regular expression option: \"{c}\""));
@@ -65,10 +65,10 @@ impl Flags {
         Flags { flavor: Flavor::Literal, expanded: false, newline_excluded: false, newline_anchors: false, ..self }
     }
 
-    /// Takes what a pattern says about itself: `***=`, `***:`, `(?letters)`. Answers the flags and the rest.
+    /// Takes the options at a pattern's start: `***=`, `***:`, `(?letters)`. Returns the flags and the rest.
     ///
     /// # Errors
-    /// 2201B for options that there are not, or that do not go together.
+    /// 2201B for unknown options, or incompatible ones.
     pub fn of_pattern(self, pattern: &str) -> Result<(Flags, &str)> {
         let mut flags = self;
         if flags.flavor == Flavor::Literal {

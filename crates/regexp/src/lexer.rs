@@ -48,7 +48,7 @@ pub struct Lexer {
     follows_anchor: bool,
 }
 
-/// What an escape stands for.
+/// The meaning of an escape.
 enum Escape {
     Char(char),
     Class { name: &'static str, negated: bool },
@@ -217,7 +217,7 @@ impl Lexer {
         if !self.eat(if self.flags.flavor == Flavor::Basic { "\\}" } else { "}" }) {
             return Err(invalid(BAD_BOUND));
         }
-        // {m} leaves the preference to what is repeated; {m,m} does not, and nor does a question mark.
+        // {m} leaves the preference to the repeated part; {m,m} does not, and nor does a question mark.
         Ok(match self.repeat(min, max) {
             Token::Repeat { min, max, .. } if is_exact => Token::Repeat { min, max, prefers: None },
             token => token,

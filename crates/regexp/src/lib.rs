@@ -42,7 +42,7 @@ pub struct Regexp {
 }
 
 const CACHED_MAX: usize = 64;
-/// A search through so many bytes counts as a step.
+/// A search through this many bytes counts as a step.
 const SEARCHED_BYTES: usize = 64 << 10;
 
 impl Regexp {
@@ -94,7 +94,7 @@ impl Regexp {
         let mut failed = None;
         while let Some(found) = self.search.find_at(text, at) {
             ticker.step()?;
-            // PostgreSQL goes on behind the end of what has failed, but never at the end of the text.
+            // PostgreSQL continues behind the end of a failed match, but never at the end of the text.
             if let Some(failed) = failed.filter(|_| found.start() == text.len())
                 && divider.first_end(text, failed)? != Some(text.len())
             {

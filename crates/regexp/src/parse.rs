@@ -11,14 +11,14 @@ use crate::error::invalid;
 use crate::flags::{Flags, Flavor};
 use crate::lexer::{Lexer, Token};
 
-/// A part of a pattern. A copy shares what is in it: patterns have tens of thousands of parts, and a tree names many stretches of them.
+/// A part of a pattern. A copy shares its content: patterns have tens of thousands of parts, and a tree names many stretches of them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// One character of a set, in the syntax of the `regex` crate.
     Set(Rc<str>),
     /// A place, in the syntax of the `regex` crate.
     Place(&'static str),
-    /// What must, or must not, follow here, or have come before.
+    /// An assertion about the text that follows, or that came before.
     Look {
         behind: bool,
         negative: bool,
@@ -26,7 +26,7 @@ pub enum Part {
     },
     /// A group, with its number when it captures.
     Group(Option<usize>, Rc<Part>),
-    /// What a group has matched.
+    /// The text that a group has matched.
     Back(usize),
     Repeat {
         part: Rc<Part>,
@@ -86,7 +86,7 @@ pub struct Pattern {
     /// The capturing groups, in their order.
     pub groups: Vec<Part>,
     pub ignore_case: bool,
-    /// Atoms in what is compiled.
+    /// Atoms in the compiled form.
     pub weight: usize,
 }
 
@@ -201,7 +201,7 @@ impl Parser {
                 let Some((_, weight)) = group.filter(|_| !looking) else {
                     return Err(invalid("invalid backreference number"));
                 };
-                // What is searched for has the group once more.
+                // The pattern that the `regex` crate searches has the group once more.
                 self.add_weight(*weight)?;
                 (Part::Back(number), true)
             }
@@ -222,7 +222,7 @@ impl Parser {
     /// A part that has made the whole heavier than `weight`, with the quantifier that follows it.
     fn quantified(&mut self, part: Part, weight: usize) -> Result<Part> {
         let Token::Repeat { min, max, prefers } = self.token else { return Ok(part) };
-        // Repetitions are copies in what is compiled.
+        // Repetitions are copies in the compiled form.
         let copies = max.unwrap_or(min).max(1) as usize;
         self.weight = weight + (self.weight - weight).saturating_mul(copies);
         if self.weight > WEIGHT_MAX {

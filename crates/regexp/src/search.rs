@@ -1,7 +1,7 @@
 //! A pattern in the `regex` crate, which finds where matches start.
 //!
-//! That crate compiles without a look at anything else, for seconds when a pattern is large. So a pattern that may take long is compiled
-//! in a thread of its own: a statement that is to end leaves it behind.
+//! That crate compiles without checking for interrupts, for seconds when a pattern is large. So a pattern that may take long is
+//! compiled in a separate thread: a statement that must end leaves it behind.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -20,9 +20,9 @@ use crate::parse::{Part, Pattern};
 const COMPILED_BYTES_MAX: usize = 1 << 26;
 /// So many atoms compile in some milliseconds when they are characters, and in a tenth of a second when they are large sets.
 const ATOMS_AT_ONCE_MAX: usize = 300;
-/// What is compiled has at least so many bytes for each stretch of characters of a set.
+/// The compiled form has at least this many bytes for each stretch of characters of a set.
 const RANGE_BYTES: usize = 4;
-/// Threads that compile, those that nobody waits for any more among them.
+/// Threads that compile, including those whose statement has ended.
 const THREADS_MAX: usize = 4;
 /// How often a statement that waits for one looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(5);
@@ -79,7 +79,7 @@ fn build_in_thread(text: String) -> Result<Regex> {
         let text = Arc::clone(&text);
         move || {
             let _turn = turn;
-            // Nobody may wait any more.
+            // The receiver may have ended.
             let _ = tell.send(build(&text));
         }
     });
@@ -96,7 +96,7 @@ fn build_in_thread(text: String) -> Result<Regex> {
     }
 }
 
-/// What a pattern takes at least when it is compiled.
+/// The least size of a pattern's compiled form.
 struct Least<'p> {
     pattern: &'p Pattern,
     sets: HashMap<Rc<str>, usize>,

@@ -106,7 +106,7 @@ fn patterns_that_are_none_say_why() {
     }
 }
 
-/// What PostgreSQL 18's regexp_match gives.
+/// The results of PostgreSQL 18's regexp_match.
 #[test]
 fn groups_are_where_postgresql_has_them() {
     let groups = |pattern: &str, text: &str| -> Vec<Option<String>> { find(pattern, text).expect(pattern).split_off(1) };
@@ -144,7 +144,7 @@ fn compiled_under_an_interrupt(pattern: &str) -> (DbError, std::time::Duration) 
     (compiled.err().expect("it takes longer"), start.elapsed())
 }
 
-/// Each takes longer than a second by itself.
+/// Each alone takes longer than a second.
 #[test]
 fn an_interrupt_ends_the_compilation_of_a_large_pattern() {
     for pattern in ["[[:alpha:]]".repeat(6000), format!("(?i){}", "\\w".repeat(6000))] {
@@ -162,7 +162,7 @@ fn a_pattern_that_cannot_be_compiled_is_refused_before_it_is_tried() {
     assert!(start.elapsed() < std::time::Duration::from_millis(1500), "{:?}", start.elapsed());
 }
 
-/// What is refused for what it takes at least would have been refused for what it takes.
+/// A pattern refused by its least size would also be refused by its real size.
 #[test]
 fn the_least_size_of_a_set_is_no_more_than_its_size() {
     use regex_automata::nfa::thompson::NFA;

@@ -1,9 +1,9 @@
-//! Which groups of a match go where: PostgreSQL's rules as a tree.
+//! Which groups match which text: PostgreSQL's rules as a tree.
 //!
 //! A match is a stretch of text that a pattern as a whole accepts. How it is divided among the parts follows from what each of
 //! them prefers: of two parts in a row the first takes as much, or as little, as it can while the second accepts the rest; of
-//! branches the first that accepts wins; of the rounds of a repetition each takes as much as it can. What is not divided, because
-//! no group and no preference is in it, is one leaf. What prefers what is said in PostgreSQL's manual, 9.7.3.5.
+//! branches the first that accepts wins; of the rounds of a repetition each takes as much as it can. A part that need not be
+//! divided, because it has no group and no preference, is one leaf. PostgreSQL's manual, 9.7.3.5, defines the preferences.
 
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ pub enum Node {
     Only(Box<Tree>),
 }
 
-/// What is in a part, as far as it matters for dividing it.
+/// The properties of a part that matter for dividing it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traits {
     longest: bool,
@@ -81,7 +81,7 @@ impl Traits {
         }
     }
 
-    /// What those around see of it.
+    /// Their effect on the parts around.
     fn above(self) -> Traits {
         Traits { longest: false, shortest: false, mixed: self.mixed || self.longest && self.shortest, ..self }
     }
@@ -131,7 +131,7 @@ impl Builder {
             return self.sequence(&if let Part::Sequence(parts) = part { parts.clone() } else { only() });
         };
         let trees = branches.iter().map(|b| self.branches(b)).collect::<Result<Vec<Tree>>>()?;
-        // Several branches prefer the longest match, whatever each does.
+        // Several branches prefer the longest match, whatever each prefers.
         let longest = Traits::of(Some(Preference::Longest));
         let traits = trees.iter().fold(longest, |traits, tree| traits.with(traits.with(tree.traits).above()));
         let node = if traits.is_divided() { Node::Branches(trees) } else { Node::Leaf };
@@ -170,7 +170,7 @@ impl Builder {
         Ok(self.tree(Node::Leaf, Part::Sequence(parts.clone()), traits))
     }
 
-    /// What comes before the atom at `at` in `parts`, the atom, and what follows it.
+    /// The parts before the atom at `at` in `parts`, the atom, and the parts after it.
     fn divided(&mut self, traits: Traits, atom: Tree, own: Traits, parts: &Parts, at: usize) -> Result<Tree> {
         let first = (at > 0).then(|| self.tree(Node::Leaf, Part::Sequence(parts.slice(0..at)), traits));
         let rest = parts.slice(at + 1..parts.len());
@@ -234,7 +234,7 @@ impl Builder {
             return self.tree(Node::Leaf, whole.clone(), traits);
         }
         if min > 0 && !atom.traits.refers {
-            // Of the rounds only the last is looked into.
+            // Of the rounds only the last is divided.
             let earlier = Part::Repeat { part: Rc::new(atom.part.clone()), min: min - 1, max: max.map(|max| max - 1), prefers };
             let preference = quantifier.then(atom.traits).preference_only();
             let earlier = self.tree(Node::Leaf, earlier, preference);

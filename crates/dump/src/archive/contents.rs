@@ -1,4 +1,4 @@
-//! What a dump holds, as JSON in stream 0.
+//! The contents of a dump, as JSON in stream 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Section {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub section: Section,
-    /// TABLE, INDEX, COMMENT, ...: what it is in a listing.
+    /// TABLE, INDEX, COMMENT, ...: the kind in a listing.
     pub kind: String,
     pub schema: Option<String>,
     /// The object's name, or the table's that it belongs to.
@@ -28,7 +28,7 @@ pub struct Entry {
     pub sql: String,
 }
 
-/// What a stream's bytes are.
+/// The content of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StreamKind {
     /// Rows in COPY's text format for `COPY table (columns)`, both quoted as SQL.
@@ -57,7 +57,7 @@ pub struct Contents {
 }
 
 impl StreamInfo {
-    /// What the stream is in messages.
+    /// The stream's name in messages.
     pub fn title(&self) -> String {
         match &self.kind {
             StreamKind::Table { schema, name, .. } => format!("the rows of table {schema}.{name}"),

@@ -1,4 +1,4 @@
-//! A dump's files: checksummed, compressed blocks of numbered streams, whatever their number spread over few files.
+//! A dump's files: checksummed, compressed blocks of any number of numbered streams in few files.
 //!
 //! ```text
 //! file    magic "MELBADMP" | u32 version | u32 part | u64 dump id | block ...
@@ -11,10 +11,10 @@
 //! part 0 ends with a block of stream `u32::MAX` whose raw bytes are the number of parts (u32) and of all blocks (u64).
 //!
 //! Invariants:
-//! 1. A dump is whole when part 0 ends with the end block, and every part holds what it counts. What an interrupted one misses
-//!    is known: the contents come first, and a stream without its empty block is not whole.
+//! 1. A dump is whole when part 0 ends with the end block, and every part has the blocks it counts. The missing parts of an
+//!    interrupted one are known: the contents come first, and a stream without its empty block is not whole.
 //! 2. Blocks are found by walking their headers: there is no index to lose, and a pipe can be written.
-//! 3. Memory is a block a worker when writing, and 16 bytes a block when reading.
+//! 3. Memory is one block per worker when writing, and 16 bytes per block when reading.
 
 pub mod contents;
 mod format;

@@ -40,7 +40,7 @@ impl Stream {
 }
 
 impl ArchiveReader {
-    /// Opens a file or a folder of parts, as far as they go: see [`ArchiveReader::missing`].
+    /// Opens a file or a folder of parts, as far as they are readable: see [`ArchiveReader::missing`].
     pub fn open(path: &Path) -> Result<ArchiveReader> {
         let paths = match path.is_dir() {
             true => (0..).map(|part| path.join(part_name(part))).take_while(|p| p.exists()).collect(),
@@ -75,7 +75,7 @@ impl ArchiveReader {
         Ok(reader)
     }
 
-    /// What the dump does not hold although its contents say so.
+    /// Streams that the dump lacks although its contents list them.
     pub fn missing(&self) -> Vec<&StreamInfo> {
         let is_whole = |number| self.streams.get(&number).is_some_and(Stream::is_whole);
         self.contents.numbered().filter(|(number, _)| !is_whole(*number)).map(|(_, info)| info).collect()

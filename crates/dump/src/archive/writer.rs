@@ -13,7 +13,7 @@ use super::contents::Contents;
 use super::format::{BlockHeader, CONTENTS, END, FileHeader};
 use crate::Result;
 
-/// Where a dump goes.
+/// The destination of a dump.
 pub struct ArchiveWriter {
     parts: Vec<Mutex<Part>>,
     blocks: AtomicU64,
@@ -53,7 +53,7 @@ impl ArchiveWriter {
         Ok(ArchiveWriter { parts: parts.into_iter().map(Mutex::new).collect(), blocks: AtomicU64::new(0), level })
     }
 
-    /// What the dump will hold: written before any stream.
+    /// The contents of the dump: written before any stream.
     pub fn contents(&self, contents: &Contents) -> Result<()> {
         let json = serde_json::to_vec(contents).map_err(|e| e.to_string())?;
         let mut stream = self.stream(CONTENTS, 0)?;

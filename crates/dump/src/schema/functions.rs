@@ -2,7 +2,7 @@
 
 use super::{OWN_FUNCTION, USER};
 
-/// Bodies are not looked at when they are restored: those that are text may mention what is made later.
+/// Bodies are not checked when they are restored: text bodies may mention objects that are created later.
 pub fn functions() -> String {
     format!(
         "SELECT 'f' || p.oid, CASE p.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, n.nspname, p.proname,

@@ -1,7 +1,7 @@
-//! What a database holds, as statements that make it again, read from PostgreSQL's catalogs by plain queries.
+//! The objects of a database, as statements that recreate them, read from PostgreSQL's catalogs by plain queries.
 //!
-//! The connection's search_path is empty, so that every name comes out qualified. Objects are made in the order of their OIDs
-//! within a kind, each after those it needs.
+//! The connection's search_path is empty, so that every name is qualified. Objects are created in the order of their OIDs within
+//! a kind, each after those it needs.
 
 mod functions;
 mod order;
@@ -25,7 +25,7 @@ const USER: &str = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 const OWN_FUNCTION: &str = "NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
     WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype IN ('e', 'i'))";
 
-/// A connection that answers questions about the catalogs.
+/// A connection for queries of the catalogs.
 pub struct Reader<'a> {
     pub client: &'a mut Client,
 }
@@ -43,7 +43,7 @@ impl Reader<'_> {
         Ok(messages.into_iter().filter_map(row).collect())
     }
 
-    /// Entries of a query that answers (kind, schema, name, statement).
+    /// Entries of a query that returns (kind, schema, name, statement).
     fn entries(&mut self, section: Section, sql: &str) -> Result<Vec<Entry>> {
         let entry = |row: Vec<Option<String>>| {
             let [kind, schema, name, sql] = <[_; 4]>::try_from(row).ok()?;
@@ -55,7 +55,7 @@ impl Reader<'_> {
         if entries.len() == count { Ok(entries) } else { Err(format!("the catalogs hold what cannot be dumped: {sql}")) }
     }
 
-    /// Definitions of a query that answers (key, kind, schema, name, statement).
+    /// Definitions of a query that returns (key, kind, schema, name, statement).
     fn definitions(&mut self, sql: &str) -> Result<Vec<Definition>> {
         let definition = |row: Vec<Option<String>>| {
             let [key, kind, schema, name, sql] = <[_; 5]>::try_from(row).ok()?;
@@ -96,7 +96,7 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
 pub struct Table {
     pub schema: String,
     pub name: String,
-    /// `schema.table (columns)`, quoted: what COPY takes.
+    /// `schema.table (columns)`, quoted: the target of COPY.
     pub target: String,
     pub is_unlogged: bool,
     pub bytes: u64,
@@ -126,7 +126,7 @@ pub fn tables(reader: &mut Reader) -> Result<Vec<Table>> {
     Ok(reader.rows(&sql)?.into_iter().filter_map(table).collect())
 }
 
-/// What we would not make again is refused, not left out.
+/// Objects that we could not recreate are refused, not left out.
 fn refuse_unsupported(reader: &mut Reader) -> Result<()> {
     let sql = format!(
         "SELECT 'foreign table ' || c.oid::regclass FROM pg_catalog.pg_class c

@@ -1,4 +1,4 @@
-//! The order in which objects are made: each after those it needs.
+//! The order in which objects are created: each after those it needs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,11 +11,11 @@ pub struct Definition {
     /// `t`, `f` or `r`, a type, a function or a relation, and its OID.
     pub key: String,
     pub entry: Entry,
-    /// What fills it once everything is there.
+    /// The statement that fills it once everything exists.
     pub refresh: Option<String>,
 }
 
-/// By object, the objects that it needs. What a table's defaults and checks need, the table does; a row type is its table.
+/// By object, the objects that it needs. The needs of a table's defaults and checks are the table's; a row type is its table.
 fn needs(reader: &mut Reader) -> Result<HashMap<String, Vec<String>>> {
     const SQL: &str = "SELECT DISTINCT
             CASE d.classid WHEN 'pg_class'::regclass THEN 'r' || d.objid WHEN 'pg_proc'::regclass THEN 'f' || d.objid
@@ -59,10 +59,10 @@ pub fn entries(reader: &mut Reader, definitions: Vec<Definition>) -> Result<(Vec
     Ok((made, refreshes))
 }
 
-/// The same, with what each needs before it.
+/// The same, each preceded by the objects it needs.
 fn sorted(order: &[String], needs: &HashMap<String, Vec<String>>) -> Vec<String> {
     let (mut done, mut out) = (HashSet::new(), Vec::new());
-    // A stack instead of recursion: chains of views may be long. An object is pushed again behind what it needs.
+    // A stack instead of recursion: chains of views may be long. An object is pushed again behind the objects it needs.
     let mut stack: Vec<(&String, bool)> = order.iter().rev().map(|v| (v, false)).collect();
     while let Some((object, is_ready)) = stack.pop() {
         if is_ready {

@@ -1,4 +1,4 @@
-//! Row-level security of tables: their policies, and whether these hold.
+//! Row-level security of tables: their policies, and whether it is enabled.
 
 use super::{Reader, USER};
 use crate::Result;

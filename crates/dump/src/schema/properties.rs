@@ -1,4 +1,4 @@
-//! What any object may have: an owner, privileges, a comment.
+//! Properties that any object may have: an owner, privileges, a comment.
 
 use super::{OWN_FUNCTION, Reader, USER};
 use crate::Result;
@@ -50,8 +50,8 @@ fn owners() -> String {
     )
 }
 
-/// Entries of a query that answers (schema, name, granted object, column or NULL, owner, ACL, acldefault() or NULL). An object's list is
-/// made from nothing; a column has no privileges of its own before.
+/// Entries of a query that returns (schema, name, granted object, column or NULL, owner, ACL, acldefault() or NULL). An object's
+/// list is built from nothing; a column has no privileges before.
 fn privileges(reader: &mut Reader, sql: &str) -> Result<Vec<Entry>> {
     let mut all = Vec::new();
     for row in reader.rows(sql)? {
@@ -85,7 +85,7 @@ fn column_privileges() -> String {
     )
 }
 
-/// What is said of one schema is added to what is said of all, which stands for itself.
+/// Default privileges in one schema are added to those for all schemas, which stand alone.
 fn default_privileges(reader: &mut Reader) -> Result<Vec<Entry>> {
     const SQL: &str = "SELECT n.nspname, pg_get_userbyid(o.defaclrole), o.defaclacl,
             acldefault(CASE o.defaclobjtype WHEN 'S' THEN 's' ELSE o.defaclobjtype END::\"char\", o.defaclrole),

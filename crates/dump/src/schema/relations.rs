@@ -9,7 +9,7 @@ const SEQUENCE_OPTIONS: &str =
     "format('START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s%s', s.seqstart, s.seqincrement,
     s.seqmin, s.seqmax, s.seqcache, CASE WHEN s.seqcycle THEN ' CYCLE' ELSE '' END)";
 
-/// What is said of tables and sequences once they are there.
+/// Statements for tables and sequences after their creation.
 pub fn before(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = Vec::new();
     for sql in [partitions(), inherited_defaults(), columns(), typed_tables(), identities(), owned_sequences()] {
@@ -78,7 +78,7 @@ pub fn tables() -> String {
 /// it is attached.
 const OWN_CONSTRAINT: &str = "(o.conislocal OR c.relispartition)";
 
-/// Partitions are made as tables of their own, so that their columns keep their order.
+/// Partitions are created as separate tables, so that their columns keep their order.
 fn partitions() -> String {
     format!(
         "SELECT 'TABLE ATTACH', n.nspname, c.relname, format('ALTER TABLE ONLY %I.%I ATTACH PARTITION %I.%I %s;',
@@ -113,10 +113,10 @@ fn typed_tables() -> String {
     )
 }
 
-/// The options that ALTER COLUMN ... SET takes; a server may keep notes of its own beside them.
+/// The options that ALTER COLUMN ... SET takes; a server may keep other notes beside them.
 const IS_OPTION: &str = "o LIKE 'n\\_distinct%'";
 
-/// What CREATE TABLE does not say of columns.
+/// Column properties that CREATE TABLE lacks.
 fn columns() -> String {
     let from = format!(
         "FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -211,7 +211,7 @@ fn attached_indexes() -> String {
     )
 }
 
-/// Which index a table is clustered on, and what identifies its rows to a subscriber.
+/// The index on which a table is clustered, and its replica identity.
 fn index_marks() -> String {
     let from = format!(
         "FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid JOIN pg_catalog.pg_class t ON t.oid = i.indrelid

@@ -1,4 +1,4 @@
-//! Triggers of tables and views. They are made after the rows are there, and so fire for none of them.
+//! Triggers of tables and views. They are created after the rows, and so fire for none of them.
 
 use super::{Reader, USER};
 use crate::Result;
@@ -10,7 +10,7 @@ pub fn after(reader: &mut Reader) -> Result<Vec<Entry>> {
     Ok(all)
 }
 
-/// What triggers are selected from, of the aliases `t`, `c` (the relation) and `n`.
+/// The FROM clause of queries for triggers, with the aliases `t`, `c` (the relation) and `n`.
 const FROM: &str = "pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace";
 

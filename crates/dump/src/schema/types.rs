@@ -13,7 +13,7 @@ pub fn schemas(reader: &mut Reader) -> Result<Vec<Entry>> {
     reader.entries(Section::Before, &schemas)
 }
 
-/// Extensions by OID, but for the one that every database has.
+/// Extensions by OID, except the one that every database has.
 pub fn extensions(reader: &mut Reader) -> Result<Vec<Entry>> {
     let extensions = "SELECT 'EXTENSION', n.nspname, e.extname,
             format('CREATE EXTENSION IF NOT EXISTS %I WITH SCHEMA %I;', e.extname, n.nspname)

@@ -22,14 +22,14 @@ pub fn definitions(reader: &mut Reader) -> Result<Vec<Definition>> {
     Ok(all)
 }
 
-/// What comes after the rows.
+/// The statements after the rows.
 pub fn after(reader: &mut Reader) -> Result<Vec<Entry>> {
     let mut all = reader.entries(Section::After, &defaults())?;
     all.extend(reader.entries(Section::After, &indexes())?);
     Ok(all)
 }
 
-/// What a view gives to its table's columns on INSERT.
+/// The defaults of a view's columns on INSERT.
 fn defaults() -> String {
     format!(
         "SELECT 'DEFAULT', n.nspname, c.relname, format('ALTER VIEW %I.%I ALTER COLUMN %I SET DEFAULT %s;', n.nspname, c.relname, a.attname,

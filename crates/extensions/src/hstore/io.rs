@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A word in quotes, or one that goes on until a blank or `end`; whether it was in quotes.
+    /// A word in quotes, or one that ends with a blank or `end`; whether it was in quotes.
     fn word(&mut self, end: u8) -> Result<Option<(String, bool)>> {
         if self.at_end() {
             return Ok(None);
@@ -143,7 +143,7 @@ fn integer(rest: &mut &[u8]) -> Result<i32> {
     Ok(i32::from_be_bytes(*integer))
 }
 
-/// A text of so many bytes.
+/// A text of `length` bytes.
 fn text<'a>(context: &TypeContext<'_>, length: i32, rest: &mut &'a [u8]) -> Result<Cow<'a, str>> {
     let split = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
     let (text, behind) = split.ok_or_else(insufficient)?;

@@ -133,7 +133,7 @@ fn rows(value: &Datum, row: impl Fn(Pair<'_>) -> Vec<Datum>) -> Box<dyn Iterator
     Box::new(rows.into_iter().map(Ok))
 }
 
-/// What PostgreSQL holds and makes hashes of, so that they are the same numbers: the count, where each part ends, and the texts.
+/// The bytes that PostgreSQL holds and hashes, so that hashes are the same numbers: the count, the end of each part, and the texts.
 fn hashed(value: &Datum) -> Vec<u8> {
     const NEW_FORM: u32 = 1 << 31;
     const FIRST: u32 = 1 << 31;

@@ -77,7 +77,7 @@ fn header<'a>(part: &'a Datum, what: &str) -> Result<&'a str> {
 
 struct Parts<'a> {
     headers: Vec<(&'a str, &'a str)>,
-    /// Base64 and, behind a `=` that begins a line, but for blanks, the checksum.
+    /// Base64 and the checksum behind a `=` that begins a line (after blanks).
     body: Vec<&'a str>,
 }
 

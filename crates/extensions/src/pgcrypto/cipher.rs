@@ -109,7 +109,7 @@ impl Method {
         self.padded && self.mode != Mode::Cfb
     }
 
-    /// The first feedback: as much of what was given as a block takes, and zeros.
+    /// The first feedback: as much of the given bytes as a block takes, and zeros.
     fn first(&self, iv: &[u8]) -> Vec<u8> {
         let mut first: Vec<u8> = iv.iter().copied().take(self.cipher.block_bytes()).collect();
         first.resize(self.cipher.block_bytes(), 0);

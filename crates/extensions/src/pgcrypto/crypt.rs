@@ -49,7 +49,7 @@ fn crypt(c: &CallContext<'_>, password: &str, setting: &str) -> Result<String> {
     }
 }
 
-/// Appends so many characters of six bits each, the lowest first.
+/// Appends `characters` characters of six bits each, the lowest first.
 fn push_bits(mut value: u32, characters: usize, out: &mut String) {
     for _ in 0..characters {
         out.push(char::from(ALPHABET[(value & 63) as usize]));

@@ -1,4 +1,4 @@
-//! pgcrypto: digests, passwords, random bytes, block ciphers and ASCII armor. Its OpenPGP functions are not there.
+//! pgcrypto: digests, passwords, random bytes, block ciphers and ASCII armor. Its OpenPGP functions are missing.
 
 mod armor;
 mod cipher;

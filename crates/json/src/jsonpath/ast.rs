@@ -22,7 +22,7 @@ pub enum Expr {
     Current,
     Last,
     Variable(String),
-    /// An expression and what is applied to its items, in order.
+    /// An expression and the accessors of its items, in order.
     Chain(Box<Expr>, Vec<Accessor>),
     Unary(char, Box<Expr>),
     Binary(Operator, Box<Expr>, Box<Expr>),

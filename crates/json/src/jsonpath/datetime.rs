@@ -133,7 +133,7 @@ fn not_recognized(method: &str, text: &str) -> DbError {
     }
 }
 
-/// What a template read: its patterns decide the type.
+/// The type of a value that a template read: its patterns decide.
 fn of_standard(read: &Standard) -> Result<DateTime> {
     let Standard { fields: DateTimeFields { civil, offset, precision }, .. } = *read;
     let digits = precision.map_or(6, i32::from);
@@ -201,7 +201,7 @@ fn converted(session: &dyn Session, use_zone: bool, zone: &Zone, read: DateTime,
 }
 
 impl DateTime {
-    /// Rounds the seconds to so many digits; more than six are six, with a warning.
+    /// Rounds the seconds to `digits` digits; more than six are six, with a warning.
     fn round(&mut self, session: &dyn Session, digits: i32) {
         if digits > 6 {
             let (name, suffix) = match self.ty {

@@ -14,7 +14,7 @@ use super::ast::{Accessor, Expr, Operator, Path};
 use super::item::{Base, DateTime, Item};
 use super::{datetime, methods};
 
-/// What a path runs over.
+/// The state of a path's execution.
 pub struct Executor<'a> {
     pub session: &'a dyn Session,
     /// Casts may depend on the session's time zone.
@@ -26,7 +26,7 @@ pub struct Executor<'a> {
     made: Cell<i64>,
 }
 
-/// What a path's `$name` stand for.
+/// The values of a path's `$name`.
 pub enum Variables<'a> {
     /// The fields of an object.
     Object(&'a Value, Rc<Base<'a>>),
@@ -79,7 +79,7 @@ struct Scope<'s, 'a> {
     length: usize,
 }
 
-/// Where the items that a step selects go.
+/// Takes the items that a step selects.
 pub type Sink<'s, 'a> = &'s mut dyn FnMut(Item<'a>) -> Result<()>;
 
 /// Errors that a predicate turns into unknown, and a silent call into no result: those about data.
@@ -175,8 +175,8 @@ impl<'a> Executor<'a> {
         ))
     }
 
-    /// Appends what a chain of accessors selects. An item is followed to the end before the next one is looked for, as in
-    /// PostgreSQL: the numbers of objects that are made, and which of several errors is met, depend on it.
+    /// Appends the items that a chain of accessors selects. An item is followed to the end before the next one is searched, as in
+    /// PostgreSQL: the numbers of created objects, and which of several errors is met, depend on it.
     fn follow(&self, item: Item<'a>, accessors: &[Accessor], scope: Scope<'_, 'a>, found: &mut Vec<Item<'a>>) -> Result<()> {
         limits::check_stack()?;
         limits::tick()?;
@@ -188,7 +188,7 @@ impl<'a> Executor<'a> {
     }
 
     fn access(&self, item: Item<'a>, accessor: &Accessor, scope: Scope<'_, 'a>, out: Sink<'_, 'a>) -> Result<()> {
-        // In lax mode most accessors go into arrays by themselves.
+        // In lax mode most accessors unwrap arrays implicitly.
         let goes_inside = match accessor {
             Accessor::Key(_) | Accessor::AnyKey | Accessor::Filter(_) => true,
             Accessor::Method(name, _) => !matches!(name.as_str(), "type" | "size"),
@@ -411,7 +411,7 @@ fn arithmetic(op: Operator, a: &Numeric, b: &Numeric) -> Result<Numeric> {
     }
 }
 
-/// The item and what is inside it, by level.
+/// The item and its content, by level.
 fn descend<'a>(item: &Item<'a>, level: u32, from: u32, to: u32, out: Sink<'_, 'a>) -> Result<()> {
     limits::check_stack()?;
     limits::tick()?;

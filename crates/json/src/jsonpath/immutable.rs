@@ -1,11 +1,11 @@
-//! Whether what a path selects depends on the session's time zone.
+//! Whether a path's result depends on the session's time zone.
 
 use melba_functions::format::template_has_zone;
 use melba_types::{Oid, Result, limits, oids};
 
 use super::ast::{Accessor, Expr, Operator, Path};
 
-/// What is known of the items of an expression.
+/// The kind of the items of an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Items {
     Plain,
@@ -19,7 +19,7 @@ enum Items {
 struct Walk<'a> {
     lax: bool,
     variables: &'a [(&'a str, Oid)],
-    /// What `@` stands for.
+    /// The kind of `@`.
     current: Items,
     mutable: bool,
 }

@@ -1,4 +1,4 @@
-//! What a path passes from step to step: parts of the document, and values that steps make.
+//! The items that a path passes from step to step: parts of the document, and values that steps make.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ impl DateTime {
         String::from_utf8_lossy(&out).into_owned()
     }
 
-    /// What type() says.
+    /// The result of type().
     pub fn type_name(&self) -> &'static str {
         match self.ty {
             oids::DATE => "date",
@@ -55,7 +55,7 @@ pub enum Item<'a> {
     DateTime(DateTime),
 }
 
-/// What keyvalue() makes of one field.
+/// The result of keyvalue() for one field.
 pub struct Pair<'a> {
     id: Numeric,
     key: Value,
@@ -131,7 +131,7 @@ impl<'a> Item<'a> {
         matches!(self, Item::Pair(_)) || matches!(self, Item::Part(Value::Array(_) | Value::Object(_), _))
     }
 
-    /// The elements of an array; `None` for what is none.
+    /// The elements of an array; `None` for other items.
     pub fn elements(&self) -> Option<impl ExactSizeIterator<Item = Item<'a>> + use<'a>> {
         let Item::Part(Value::Array(elements), base) = self else { return None };
         let (elements, base): (&'a [Value], _) = (elements, base.clone());
@@ -149,7 +149,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A field of an object, if it has such a one; `None` for what is no object.
+    /// A field of an object, if it has one of that name; `None` for other items.
     pub fn field(&self, key: &str) -> Option<Option<Item<'a>>> {
         match self {
             Item::Part(Value::Object(fields), base) => {
@@ -161,7 +161,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// What keyvalue() makes of an object, each numbered by `next_number` when it is made; `None` for what is no object.
+    /// The result of keyvalue() for an object, each pair numbered by `next_number` when it is made; `None` for other items.
     pub fn pairs(&self, next_number: impl Fn() -> i64) -> Result<Option<impl Iterator<Item = Item<'a>>>> {
         let id = match self {
             Item::Part(object @ Value::Object(_), base) => base.id(object)?,

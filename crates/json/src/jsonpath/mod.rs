@@ -92,8 +92,7 @@ fn parsed(stored: &Datum) -> Result<Rc<Path>> {
     Ok(path)
 }
 
-/// What `finish` makes of the items that a path selects: of those before an error too when the call is silent, which
-/// `finish` is told.
+/// Passes the selected items to `finish`: when the call is silent, those before an error too, and `finish` is told of the error.
 fn select<T>(
     call: &CallContext<'_>,
     a: &[Datum],
@@ -122,7 +121,7 @@ fn select<T>(
 }
 
 fn exists(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
-    // In lax mode the first item is the answer, whatever follows it.
+    // In lax mode the first item is the answer, whatever comes after it.
     select(call, a, use_zone, |path, items, failed| {
         let is_answered = !failed || path.lax && !items.is_empty();
         Ok(if is_answered { Datum::Bool(!items.is_empty()) } else { Datum::Null })

@@ -87,7 +87,7 @@ fn tokenize(text: &str) -> Result<Vec<(Token, &str)>> {
             (Token::Word(if word.contains('\\') { unescape(&format!("\"{word}\""))? } else { word.to_string() }), length)
         };
         let (text, after) = rest.split_at(length);
-        // PostgreSQL finds that a word has ended by what follows it, which its errors show then.
+        // PostgreSQL recognises the end of a word by the next character, which its errors then show.
         let blanks = after.len() - after.trim_start_matches(|c: char| c.is_ascii_whitespace()).len();
         tokens.push((token, text));
         if matches!(tokens.last(), Some((Token::Word(_), _))) {
@@ -100,7 +100,7 @@ fn tokenize(text: &str) -> Result<Vec<(Token, &str)>> {
     Ok(tokens)
 }
 
-/// A word goes to the next special character that is not escaped.
+/// A word ends before the next special character that is not escaped.
 fn word_length(text: &str) -> usize {
     let mut escaped = false;
     let end = text.char_indices().find(|(_, c)| {
@@ -222,7 +222,7 @@ fn number(text: &str) -> Result<(Token, usize)> {
         let shown = &text[..junk];
         return Err(err!(SYNTAX_ERROR, "trailing junk after numeric literal at or near \"{shown}\" of jsonpath input"));
     }
-    // Numeric input reads all of these forms, but for a point without digits after it.
+    // Numeric input reads all of these forms, except a point without digits after it.
     Ok((Token::Number(Numeric::parse(&text[..number])?), number))
 }
 

@@ -1,7 +1,7 @@
-//! What JSON_EXISTS, JSON_QUERY, JSON_VALUE and JSON_TABLE ask of a path.
+//! Path functions of JSON_EXISTS, JSON_QUERY, JSON_VALUE and JSON_TABLE.
 //!
-//! Called with the item, the path, what the function says below, and for each of PASSING its name and its value. The caller
-//! decides what becomes of errors: a path that selects nothing is one, 22035.
+//! Called with the item, the path, the arguments listed below, and for each of PASSING its name and its value. The caller handles
+//! errors: a path that selects nothing is one, 22035.
 
 use std::sync::Arc;
 

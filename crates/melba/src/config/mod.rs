@@ -1,4 +1,4 @@
-//! melba.conf with what it includes, and postgresql.auto.conf's counterpart melba.auto.conf, which ALTER SYSTEM writes.
+//! melba.conf with its included files, and postgresql.auto.conf's counterpart melba.auto.conf, which ALTER SYSTEM writes.
 
 mod parse;
 
@@ -18,7 +18,7 @@ const AUTO: &str = "melba.auto.conf";
 /// Files that include each other.
 const DEPTH_MAX: usize = 10;
 
-/// What a new data directory's melba.conf holds.
+/// The content of a new data directory's melba.conf.
 pub const DEFAULT: &str = "\
 # Settings of this Melba server, one `name = value` a line.
 # A line that starts with # is a comment; the values shown are the defaults. `SHOW ALL` lists every setting.
@@ -47,7 +47,7 @@ pub const DEFAULT: &str = "\
 #DateStyle = 'ISO, MDY'
 ";
 
-/// The configuration files of a data directory, and what the command line sets above them.
+/// The configuration files of a data directory, and the settings of the command line above them.
 #[derive(Debug)]
 pub struct Files {
     /// The data directory, from the root.
@@ -63,7 +63,7 @@ impl Files {
         Ok(Files { data, overrides })
     }
 
-    /// Everything that is set, and what is wrong in the files. A new data directory gets its melba.conf first.
+    /// All assignments, and the errors in the files. A new data directory gets its melba.conf first.
     ///
     /// # Errors
     /// The file could not be written.
@@ -88,7 +88,7 @@ impl Files {
         }
         let of_command_line = Configured::of(&self.overrides, &Place::CommandLine);
         configured.assignments.extend(of_command_line.assignments);
-        // What relative names of server-side files count from.
+        // The base of relative names of server-side files.
         let data = self.data.display().to_string();
         configured.assignments.push(Assignment::new("data_directory", &data, Place::Derived));
         memory::add_defaults(&mut configured.assignments);
@@ -118,7 +118,7 @@ fn misplaced(assignment: &Assignment) -> FileError {
     }
 }
 
-/// Reads files and what they include.
+/// Reads files and their included files.
 #[derive(Default)]
 struct Reader {
     configured: Configured,

@@ -1,7 +1,7 @@
-//! The lines of a configuration file, as in PostgreSQL's postgresql.conf: `name = value`, `name value`, comments, and what includes
-//! other files.
+//! The lines of a configuration file, as in PostgreSQL's postgresql.conf: `name = value`, `name value`, comments, and include
+//! lines.
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     Setting { name: String, value: String },
@@ -16,7 +16,7 @@ pub struct Malformed {
     pub near: Option<String>,
 }
 
-/// The lines of a text that say something, each with its number, or what is wrong with it.
+/// The lines of a text with content, each with its number, or its error.
 pub fn lines(text: &str) -> Vec<(u32, Result<Line, Malformed>)> {
     let numbered = text.lines().zip(1..);
     numbered.filter_map(|(line, number)| Some((number, parse(line).transpose()?))).collect()
@@ -62,7 +62,7 @@ fn is_bare_value(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:/+-".contains(c) || !c.is_ascii())
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {
