@@ -1,4 +1,4 @@
-//! Where the server's log goes and what its lines begin with.
+//! The destination of the server's log and the prefix of its lines.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub(crate) struct Configuration {
     pub zone: Zone,
     pub min_messages: Level,
     pub verbosity: Verbosity,
-    /// `None`: no collector, everything goes to standard error.
+    /// `None`: no collector, everything is written to standard error.
     pub files: Option<Files>,
 }
 

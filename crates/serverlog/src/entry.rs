@@ -39,7 +39,7 @@ pub struct Entry<'a> {
     pub statement: Option<Cow<'a, str>>,
     pub position: Option<u32>,
     pub origin: Option<Origin>,
-    /// What the session does: the tag of its command, or `idle`.
+    /// The session's activity: the tag of its command, or `idle`.
     pub command: &'a str,
     pub transaction: Transaction,
     pub query_id: i64,

@@ -77,7 +77,7 @@ impl LogFiles {
         if moved || is_missing || was_disabled { self.rotate(Reason::Request, now, now) } else { Ok(()) }
     }
 
-    /// stderr's file is always there, for what has no other place.
+    /// stderr's file always exists, for messages without another place.
     fn is_wanted(&self, destination: Destination) -> bool {
         match destination {
             Destination::Stderr => true,
@@ -91,7 +91,7 @@ impl LogFiles {
         self.rotation_due = (age > 0).then(|| next_rotation(now, age, &self.zone));
     }
 
-    /// When there is something to do although nobody says anything.
+    /// When there is work to do without a new message.
     pub fn due(&self) -> Option<i64> {
         self.rotation_due.filter(|_| !self.is_disabled)
     }
@@ -128,7 +128,7 @@ impl LogFiles {
                 continue;
             }
             let path = self.name(destination, named_for);
-            // Only what age has ended is overwritten, and never the file that was written just now.
+            // Only a file that rotation by age has ended is overwritten, and never the file that was written just now.
             let is_other = self.open[at].as_ref().is_some_and(|open| open.path != path);
             let truncate = self.settings.truncate && reason == Reason::Age && is_other;
             match self.open_file(&path, truncate) {
@@ -200,7 +200,7 @@ impl LogFiles {
     }
 }
 
-/// What the system says, without Rust's "(os error 28)".
+/// The system's text of an error, without Rust's "(os error 28)".
 pub(crate) fn without_number(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()

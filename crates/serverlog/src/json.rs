@@ -1,4 +1,4 @@
-//! jsonlog: one object a message, a line each; keys whose value is not known are left out.
+//! jsonlog: one object per message and line; keys without a value are left out.
 
 use crate::policy::Verbosity;
 use crate::{Record, prefix};

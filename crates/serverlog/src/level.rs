@@ -1,4 +1,4 @@
-//! How much a message matters to the log, where LOG comes after ERROR.
+//! The severity of a message for the log, where LOG comes after ERROR.
 
 use melba_types::Severity;
 

@@ -43,7 +43,7 @@ use time::Stamp;
 /// The log of one server.
 pub struct ServerLog {
     configuration: RwLock<Arc<Configuration>>,
-    /// `None`: nobody reads it.
+    /// `None`: there is no log.
     queue: Option<Arc<Queue>>,
     clock: Option<Arc<dyn Clock>>,
     /// The server itself, as opposed to a session.
@@ -98,7 +98,7 @@ impl ServerLog {
         self.queue.is_none()
     }
 
-    /// Takes over what the settings say now; automatic rotation that was given up is tried again.
+    /// Takes over the present settings; automatic rotation that was given up is tried again.
     pub fn configure(&self, settings: &Settings) {
         let configuration = Arc::new(Configuration::of(settings));
         *self.configuration.write() = Arc::clone(&configuration);
@@ -107,7 +107,7 @@ impl ServerLog {
         }
     }
 
-    /// Writes what happened to a session, which has decided by its `Policy` that it is to be written.
+    /// Writes a session's message, which its `Policy` has selected.
     pub fn emit(&self, source: &Source, verbosity: Verbosity, entry: &Entry<'_>) {
         let (Some(queue), Some(clock)) = (&self.queue, &self.clock) else { return };
         let configuration = self.configuration.read().clone();
@@ -179,7 +179,7 @@ impl ServerLog {
     }
 }
 
-/// What a format puts into words.
+/// The data that a format prints.
 struct Record<'a> {
     source: &'a Source,
     entry: &'a Entry<'a>,

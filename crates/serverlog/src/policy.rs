@@ -1,4 +1,4 @@
-//! What a session has to log, by its settings.
+//! The messages that a session logs, by its settings.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ impl ConnectionAspects {
 /// A session's settings about the log.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// Neither texts nor durations of statements are logged: what most statements of most servers ask.
+    /// Neither texts nor durations of statements are logged: the usual case.
     pub is_quiet: bool,
     pub statements: Statements,
     pub duration: bool,

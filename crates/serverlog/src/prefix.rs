@@ -1,11 +1,11 @@
-//! log_line_prefix: what each line of the stderr format begins with.
+//! log_line_prefix: the prefix of each line of the stderr format.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use crate::Record;
 
-/// What stands for a name that is not known yet.
+/// Printed for a name that is not known yet.
 const UNKNOWN: &str = "[unknown]";
 
 /// Appends the prefix of one more line of the record's source.
@@ -60,7 +60,7 @@ fn pad(out: &mut String, text: &str, padding: i32) {
     }
 }
 
-/// What an escape stands for; empty for what only sessions have, `None` for a letter that is no escape.
+/// The value of an escape; empty for values that only sessions have, `None` for a letter that is no escape.
 fn value(escape: char, record: &Record<'_>, line: u64) -> Option<String> {
     let (source, entry) = (record.source, record.entry);
     let client = source.client.as_ref();
@@ -72,7 +72,7 @@ fn value(escape: char, record: &Record<'_>, line: u64) -> Option<String> {
         'd' => login().map_or_else(String::new, |login| known(login.as_ref().map_or("", |(_, database)| database))),
         'b' => source.kind.to_owned(),
         'p' => source.pid.to_string(),
-        // No statement has workers that are processes of their own.
+        // No statement has workers that are separate processes.
         'P' => String::new(),
         'c' => source.session_id(),
         'l' => line.to_string(),

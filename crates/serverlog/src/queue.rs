@@ -1,4 +1,4 @@
-//! What is on its way to the files: sessions put messages in, one thread writes them.
+//! Messages on their way to the files: sessions enqueue them, one thread writes them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::configuration::Configuration;
 
 /// How long a session waits for room, when the writer gets on with its work.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// What may wait to be written.
+/// The most bytes that may wait.
 const BYTES_MAX: usize = 8 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Destination {
     Json,
 }
 
-/// What the writer has to do next.
+/// The writer's next work.
 #[derive(Default)]
 pub(crate) struct Work {
     pub pieces: Vec<(Destination, Vec<u8>)>,
@@ -35,7 +35,7 @@ struct State {
     bytes: usize,
     /// The writer has pieces that it has not reported as written.
     is_writing: bool,
-    /// Somebody has waited for room in vain since the writer last took something.
+    /// A thread has waited for room in vain since the writer last took something.
     is_stuck: bool,
 }
 
@@ -84,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// What is there to do; waits for it, at most so long. What was taken before is written.
+    /// The next work; waits for it at most `patience`. Work taken before has been written.
     pub fn take(&self, patience: Duration) -> Work {
         let mut state = self.state.lock();
         state.is_writing = false;

@@ -1,11 +1,11 @@
-//! Taking passwords out of what is written.
+//! Removes passwords from the log.
 //!
-//! CREATE ROLE, ALTER ROLE and CREATE USER MAPPING have passwords in their text, which PostgreSQL logs as it is. Here the literal behind the
-//! word PASSWORD is replaced, whether the text is a statement, a part of one or wrong altogether: no grammar is asked.
+//! CREATE ROLE, ALTER ROLE and CREATE USER MAPPING have passwords in their text, which PostgreSQL logs unchanged. Here the
+//! literal behind the word PASSWORD is replaced, whether the text is a statement, a part of one or invalid: no grammar is used.
 
 use std::borrow::Cow;
 
-/// What stands for a password.
+/// Printed in place of a password.
 const INSTEAD: &str = "'<redacted>'";
 const WORD: &[u8] = b"password";
 
@@ -33,7 +33,7 @@ fn find_word(bytes: &[u8], from: usize) -> Option<usize> {
     rest.windows(WORD.len()).position(|window| window.eq_ignore_ascii_case(WORD)).map(|at| from + at)
 }
 
-/// The literal that begins behind the word, but for spaces, comments and a quote that ends the word; its range.
+/// The range of the literal that follows the word, after spaces, comments and a quote that ends the word.
 fn literal(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     at = skip_blank(bytes, at);
     let from = at;
@@ -67,8 +67,8 @@ fn skip_blank(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The end of what begins with a run of quotes: within a literal of a literal (EXECUTE in a function) they are doubled. Where it is not
-/// clear, more is taken rather than less.
+/// The end of text that begins with a run of quotes: within a literal of a literal (EXECUTE in a function) they are doubled.
+/// Where the end is unclear, more is replaced rather than less.
 fn end_of_quoted(bytes: &[u8], from: usize) -> usize {
     let run = |at: usize| bytes[at..].iter().take_while(|b| **b == b'\'').count();
     let width = run(from);

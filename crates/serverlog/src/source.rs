@@ -1,4 +1,4 @@
-//! Who says something: the server, or a session with its client.
+//! The source of a message: the server, or a session with its client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,7 +76,7 @@ impl Source {
         self.records.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Of the Unix epoch's seconds when it started, and the process: what `%c` prints.
+    /// The start time in seconds of the Unix epoch, and the process: the value of `%c`.
     pub(crate) fn session_id(&self) -> String {
         format!("{:x}.{:x}", crate::time::unix_seconds(self.started), self.pid)
     }

@@ -1,4 +1,4 @@
-//! The format for people: a line for each part of a message, each with the prefix.
+//! The human-readable format: a line for each part of a message, each with the prefix.
 
 use crate::Record;
 use crate::policy::Verbosity;

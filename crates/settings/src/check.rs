@@ -1,4 +1,4 @@
-//! Settings whose text has a form of its own: DateStyle, TimeZone, client_encoding and so on, brought into the form that SHOW prints.
+//! Settings whose text has a canonical form: DateStyle, TimeZone, client_encoding and so on, converted to the form that SHOW prints.
 
 use jiff::tz::TimeZone;
 use melba_encoding::Encoding;
@@ -13,8 +13,8 @@ use crate::value::{Value, invalid};
 /// Of the Unix epoch's beginning to that of PostgreSQL's.
 const SECONDS_TO_2000: i64 = 946_684_800;
 
-/// Checks a value beyond its type, and returns it in canonical form. `current` and `reset`: the setting as it is, and what RESET
-/// goes back to.
+/// Checks a value beyond its type, and returns it in canonical form. `current` and `reset`: the setting's present value, and the
+/// one that RESET restores.
 pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Value) -> Result<Value> {
     let Value::Text(text) = &value else { return Ok(value) };
     let canonical = match definition.name {
@@ -38,7 +38,7 @@ pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Val
         "application_name" | "cluster_name" => printable_ascii(text),
         "log_destination" => log_destination(definition, text)?,
         "log_connections" => log_connections(definition, text)?,
-        // Nobody can make others.
+        // No other access methods can be created.
         "default_table_access_method" => match &**text {
             "heap" | "memory" => return Ok(value),
             "" => return Err(invalid(definition, "").detail("\"default_table_access_method\" cannot be empty.")),
@@ -78,7 +78,7 @@ fn is_identifier_list(text: &str) -> bool {
     }
 }
 
-/// What DateStyle is when nobody says otherwise.
+/// The default of DateStyle.
 const DATE_STYLE: (DateStyle, DateOrder) = (DateStyle::Iso, DateOrder::Mdy);
 
 /// Reads a DateStyle in its full form.
@@ -86,7 +86,7 @@ pub fn full_date_style(definition: &Definition, text: &str) -> Result<(DateStyle
     date_style(definition, text, DATE_STYLE, DATE_STYLE)
 }
 
-/// Reads DateStyle: a style and an order in any sequence; what is not named stays as it is.
+/// Reads DateStyle: a style and an order in any sequence; a missing one keeps its value.
 fn date_style(
     definition: &Definition,
     text: &str,
@@ -217,7 +217,7 @@ fn log_connections(definition: &Definition, text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// What logs and pg_stat_activity may show: other bytes become `\xNN`.
+/// The form that logs and pg_stat_activity may show: other bytes become `\xNN`.
 fn printable_ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for b in text.bytes() {

@@ -1,4 +1,4 @@
-//! What a server's settings come from: assignments of files and the command line, each with its place.
+//! The sources of a server's settings: assignments of files and the command line, each with its place.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Assignment {
     }
 }
 
-/// What is wrong in a file, in PostgreSQL's words.
+/// An error in a file, in PostgreSQL's wording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
     /// The file, and the line in it, 0: the file as a whole.
@@ -51,7 +51,7 @@ pub struct FileError {
     pub name: Option<(String, String)>,
 }
 
-/// What was read of the files and the command line.
+/// The content of the files and the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Configured {
     /// In the order in which they were read: the last one of a name holds.
@@ -66,7 +66,7 @@ impl Configured {
         Configured { assignments, errors: Vec::new() }
     }
 
-    /// The assignments that hold: the last of each setting, whatever name it has there.
+    /// The assignments in force: the last of each setting, under any of its names.
     pub fn in_force(&self, id_of: impl Fn(&str) -> Option<usize>) -> Vec<bool> {
         let same = |a: &Assignment, b: &Assignment| match (id_of(&a.name), id_of(&b.name)) {
             (Some(a), Some(b)) => a == b,

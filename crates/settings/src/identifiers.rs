@@ -1,4 +1,4 @@
-//! Lists of names, as search_path has them.
+//! Lists of names, as in search_path.
 
 /// The names of a comma-separated list, case folded unless they are in double quotes.
 pub fn split_identifiers(list: &str) -> Vec<String> {

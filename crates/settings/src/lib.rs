@@ -31,7 +31,7 @@ pub type SettingId = usize;
 struct Slot {
     current: Value,
     session: Value,
-    /// What RESET goes back to.
+    /// The value that RESET restores.
     reset: Value,
     /// The server's value that the session started from; of the server's own settings, the one that was configured.
     based_on: Value,
@@ -70,10 +70,10 @@ impl Slot {
     }
 }
 
-/// What a reload makes of a server's settings.
+/// The result of reloading a server's settings.
 pub struct Reconfigured {
     pub settings: Settings,
-    /// What has changed, as the log says it.
+    /// The changes, in the log's wording.
     pub changes: Vec<String>,
     /// Assignments, by their place in the list, that could not be applied.
     pub problems: Vec<(usize, DbError)>,
@@ -98,9 +98,9 @@ pub struct Settings {
     slots: Vec<Slot>,
     custom_names: Vec<Arc<str>>,
     levels: Vec<Level>,
-    /// Counts changes, so that what is derived from settings knows when to look again, without taking their lock.
+    /// Counts changes, so that users of settings know when to read them again, without taking their lock.
     version: Arc<AtomicU64>,
-    /// What the client knows of those that are reported to it.
+    /// The client's present values of the settings that are reported to it.
     reported: Vec<(SettingId, String)>,
     /// Reported settings in the order of their first change since the last report.
     changed: Vec<SettingId>,
@@ -132,7 +132,7 @@ impl Settings {
         (settings, problems)
     }
 
-    /// Takes over an assignment; one that another overrides is only looked at.
+    /// Takes over an assignment; one that another overrides is only checked.
     fn configure(&mut self, assignment: &Assignment, in_force: bool) -> Result<()> {
         let Assignment { name, value, place } = assignment;
         let id = self.find_or_create(name)?;
@@ -173,7 +173,8 @@ impl Settings {
         }
     }
 
-    /// The server's settings after the configuration files were read again. What needs a restart stays, and so does what is wrong now.
+    /// The server's settings after the configuration files were read again. Settings that need a restart keep their value, and so
+    /// do invalid ones.
     pub fn reconfigured(&self, configured: &Configured) -> Reconfigured {
         let (mut settings, problems) = Settings::configured(configured);
         let is_wrong = |id| problems.iter().any(|(at, _)| settings_id(configured, *at) == Some(id));
@@ -206,7 +207,7 @@ impl Settings {
         if slot.current == slot.reset { slot.source.clone() } else { Source::named("session") }
     }
 
-    /// Whether somebody has said so: it is no default, and does not follow from other settings.
+    /// Whether it was set explicitly: it is neither a default nor derived from other settings.
     pub fn is_given(&self, id: SettingId) -> bool {
         !matches!(self.source(id).name, "default" | "override")
     }
@@ -491,7 +492,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets what the server itself determines (the user, the transaction's modes): no permission asked, nothing to undo.
+    /// Sets a value that the server itself determines (the user, the transaction's modes): without a permission check or undo.
     pub fn set_internal(&mut self, name: &str, value: Value) {
         let id = self.find(name).expect("a setting of the table");
         if self.slots[id].current != value {
@@ -562,7 +563,7 @@ impl Settings {
         }
     }
 
-    /// A function with settings of its own ends: what it set for itself is as before, what it set for the session stays.
+    /// A function with SET clauses ends: its local settings are restored, its session settings stay.
     pub fn end_local_level(&mut self) {
         let Some(level) = self.levels.pop() else { return };
         for (id, current, session) in level.saved {

@@ -1,4 +1,4 @@
-//! Settings that are options of the client's socket: tcp_keepalives_idle and its like. What is shown of them is what the socket has.
+//! Settings that are options of the client's socket: tcp_keepalives_idle and similar ones. SHOW prints the socket's values.
 
 /// An option of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,18 +7,18 @@ pub enum SocketOption {
     KeepalivesIdle,
     /// Seconds between two probes.
     KeepalivesInterval,
-    /// Probes without an answer after which the client has gone.
+    /// Unanswered probes after which the client counts as disconnected.
     KeepalivesCount,
-    /// Milliseconds after which the client has gone if it confirms nothing of what was sent.
+    /// Milliseconds after which the client counts as disconnected if it confirms no sent data.
     UserTimeout,
 }
 
 /// A client's socket, as its session's settings see it.
 pub trait SocketOptions: Send + Sync + std::fmt::Debug {
-    /// 0: what the system has chosen. A value that the system refuses changes nothing.
+    /// 0: the system's default. A value that the system refuses changes nothing.
     fn set(&self, option: SocketOption, value: i64);
 
-    /// What is in force; 0 where there is no such option.
+    /// The value in force; 0 where there is no such option.
     fn get(&self, option: SocketOption) -> i64;
 }
 

@@ -49,16 +49,16 @@ impl Context {
     }
 }
 
-/// What setting a setting does here.
+/// The effect of a setting here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// What it does in PostgreSQL.
+    /// The same effect as in PostgreSQL.
     Acts,
-    /// It says what is so; nobody can set it.
+    /// It reports a fact; it cannot be set.
     Fixed,
     /// Any value is accepted and shown, and changes nothing. The note says why.
     Inert,
-    /// Values that would ask for what is not there are refused. The note says why.
+    /// Values that would request a missing feature are refused. The note says why.
     Refused,
 }
 
@@ -89,7 +89,7 @@ impl Definition {
         options.into_iter().flat_map(|options| options.split(','))
     }
 
-    /// pg_settings.extra_desc: what is to be known of the setting here.
+    /// pg_settings.extra_desc: a note about the setting in this server.
     pub fn extra_description(&self) -> Option<String> {
         match self.class {
             Class::Acts | Class::Fixed => None,
@@ -98,7 +98,7 @@ impl Definition {
         }
     }
 
-    /// Refuses what is not there.
+    /// Refuses values for missing features.
     pub(crate) fn check_supported(&self, value: &Value, default: &Value) -> Result<()> {
         let is_listed = || self.accepted.split(',').any(|accepted| accepted.eq_ignore_ascii_case(&value::plain(value)));
         if self.class != Class::Refused || value == default || !self.accepted.is_empty() && is_listed() {
@@ -125,7 +125,7 @@ impl Definition {
     }
 }
 
-/// What PostgreSQL 18 reports, in its order.
+/// The settings that PostgreSQL 18 reports, in its order.
 pub const REPORTED: &[&str] = &[
     "in_hot_standby",
     "integer_datetimes",
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(table.find("SORT_MEM"), table.find("work_mem"));
     }
 
-    /// PostgreSQL 18.6 lists so many settings that are its own; is_superuser, role, seed and session_authorization are hidden there, six
-    /// are ours, and those of pg_stat_statements come with it.
+    /// PostgreSQL 18.6 lists this many of its own settings; is_superuser, role, seed and session_authorization are hidden there,
+    /// six are ours, and those of pg_stat_statements come with it.
     #[test]
     fn all_settings_of_postgresql_18_are_classified() {
         const OURS: [&str; 6] =

@@ -1,4 +1,4 @@
-//! What backslash commands there are.
+//! The list of backslash commands.
 
 /// Name, arguments, and what it does, for `\?` and for Tab; those without words are other names of the ones before them.
 const COMMANDS: &[(&str, &str, &str)] = &[
@@ -56,7 +56,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|(name, ..)| name.split('[').next().unwrap_or(name))
 }
 
-/// What `\?` says.
+/// The output of `\?`.
 pub fn help() {
     for (name, arguments, words) in COMMANDS.iter().filter(|(_, _, words)| !words.is_empty()) {
         println!("  {:<30} {words}", format!("\\{name} {arguments}"));

@@ -1,4 +1,4 @@
-//! What Tab offers: key words, relations, columns, functions, backslash commands, files.
+//! The completions of Tab: key words, relations, columns, functions, backslash commands, files.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::Result;
 use crate::commands;
 use crate::connection::Connection;
 
-/// What a database has, for completion.
+/// The names of a database, for completion.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     pub relations: Vec<String>,
@@ -72,7 +72,7 @@ const WORDS: &str = "ADD ALL ALTER AND ANALYZE ANY AS ASC BETWEEN BIGINT BOOLEAN
      PRIMARY PROCEDURE RECURSIVE REFERENCES RENAME REPLACE RETURNING RETURNS RIGHT ROLE ROWS SCHEMA SELECT SEQUENCE SET SIMILAR SOME TABLE TEMPORARY TEXT THEN \
      TIMESTAMPTZ TO TRIGGER TRUE UNION UNIQUE UPDATE USING UUID VALUES VIEW WHEN WHERE WINDOW WITH";
 
-/// Where the word that is typed begins, and what it may become; `before` is all that stands before the cursor.
+/// Where the typed word begins, and its completions; `before` is all text before the cursor.
 pub fn complete(names: &Names, before: &str) -> (usize, Vec<String>) {
     let line = &before[before.rfind('\n').map_or(0, |end| end + 1)..];
     if let Some(typed) = line.trim_start().strip_prefix('\\') {
@@ -152,7 +152,7 @@ fn files(typed: &str) -> Vec<String> {
     entries.filter_map(|entry| path(entry.ok()?)).filter(|path| !path.contains(' ')).collect()
 }
 
-/// Those that begin with what is typed, whatever its case, each once. Key words follow the case that is typed.
+/// Candidates that begin with the typed text, in any case, each once. Key words follow the case that is typed.
 fn beginning(candidates: impl IntoIterator<Item = String>, typed: &str) -> Vec<String> {
     let lower = typed.to_lowercase();
     let is_lower = typed.chars().any(char::is_lowercase);

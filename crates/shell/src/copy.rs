@@ -88,7 +88,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     ends.map(|(start, end)| (start, &text[start..end]))
 }
 
-/// A name in quotes, of which two are one, and what follows them.
+/// A name in quotes, in which a doubled quote is one, and the rest.
 fn quoted_name(text: &str) -> Option<(String, &str)> {
     let (mut name, mut rest) = (String::new(), text);
     loop {

@@ -1,4 +1,4 @@
-//! The data of COPY FROM STDIN: a reader's, or the lines that follow the statement.
+//! The data of COPY FROM STDIN: from a reader, or the lines after the statement.
 
 use std::io::{ErrorKind, Read};
 
@@ -10,13 +10,13 @@ use crate::interrupts::Interrupts;
 /// Lines after which the server is listened to.
 const LOOK_EVERY: u64 = 100;
 const PIECE_BYTES: usize = 64 << 10;
-/// What ends the data among statements.
+/// The end of the data among statements.
 const END: &[u8] = b"\\.";
 
 /// Sends the data of a COPY: a reader's, or the lines of the input up to `\.`.
 ///
 /// # Errors
-/// The connection is lost. What goes wrong with the data is told to the server, whose error says it.
+/// The connection is lost. Errors of the data are sent to the server, whose error reports them.
 pub fn send(
     connection: &mut Connection,
     interrupts: &Interrupts,

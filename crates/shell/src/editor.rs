@@ -31,10 +31,10 @@ pub struct Terminal {
     number: u64,
 }
 
-/// What the editor asks while it edits.
+/// The editor's helper while it edits.
 struct Aid {
     names: Names,
-    /// What was typed before.
+    /// The text typed before.
     scanner: Scanner,
     variables: Variables,
     /// Data of a COPY, which are no statements.
@@ -101,7 +101,7 @@ impl Terminal {
     }
 }
 
-/// `~/.local/state/melba/history`, or what MELBA_HISTORY says. It is made for its owner alone.
+/// `~/.local/state/melba/history`, or the file that MELBA_HISTORY names. Only its owner may read it.
 fn history_file() -> Option<PathBuf> {
     let named = std::env::var_os("MELBA_HISTORY").map(PathBuf::from);
     let state = std::env::var_os("XDG_STATE_HOME").filter(|state| !state.is_empty()).map(PathBuf::from);

@@ -1,8 +1,8 @@
-//! Text that may hold anything, as a terminal can show it.
+//! Arbitrary text, in a form that a terminal can show.
 
 use std::borrow::Cow;
 
-/// Characters that would move the cursor, change colours, or turn the direction of what follows.
+/// Characters that would move the cursor, change colours, or reverse the direction of the text after them.
 pub fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
@@ -17,7 +17,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
     escaped(text, false)
 }
 
-/// What goes to a terminal is escaped, what goes to a program is not.
+/// Output to a terminal is escaped, output to a program is not.
 pub fn if_terminal(value: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal { text(value) } else { Cow::Borrowed(value) }
 }

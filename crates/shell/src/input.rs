@@ -1,4 +1,4 @@
-//! Where statements and the data of COPY come from: the terminal, a file, standard input.
+//! The sources of statements and of COPY's data: the terminal, a file, standard input.
 
 use std::io::{BufRead, Result};
 
@@ -10,11 +10,11 @@ pub enum Line {
     /// Without its end.
     Text(String),
     End,
-    /// Ctrl-C: what was typed is forgotten.
+    /// Ctrl-C: the typed text is discarded.
     Interrupted,
 }
 
-/// What is shown before a line that is typed.
+/// The prompt before a typed line.
 pub struct Prompt<'a> {
     /// The database; without one there is no connection.
     pub database: Option<&'a str>,
@@ -26,7 +26,7 @@ pub struct Prompt<'a> {
 }
 
 impl Prompt<'_> {
-    /// As psql's: `postgres=# `, `postgres-# ` for what goes on, `postgres=*# ` in a transaction, `postgres=!# ` in a failed one.
+    /// As psql's: `postgres=# `, `postgres-# ` for a continued statement, `postgres=*# ` in a transaction, `postgres=!# ` in a failed one.
     pub fn text(&self) -> String {
         let Some(database) = self.database else { return "!> ".to_owned() };
         let transaction = match self.transaction {
@@ -40,7 +40,7 @@ impl Prompt<'_> {
 }
 
 pub trait Input {
-    /// What Tab knows of the database from now on.
+    /// Sets the names that Tab completes from now on.
     fn set_names(&mut self, _: Names) {}
 
     /// Whether there is a Tab.

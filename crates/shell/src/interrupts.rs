@@ -16,7 +16,7 @@ pub struct Interrupts {
     pressed: AtomicBool,
 }
 
-/// Who ends the process when a signal says so.
+/// The code that ends the process on a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     ThisShell,

@@ -1,4 +1,4 @@
-//! Where results go: standard output, by a pager when they do not fit on the screen; a file, or a program.
+//! The output of results: standard output, through a pager when they do not fit on the screen; a file, or a program.
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, IsTerminal as _, Result, Write, stdout};
@@ -11,10 +11,10 @@ use crate::terminal;
 
 /// Lines that are left for the prompt.
 const LINES_BELOW: usize = 2;
-/// What `less` is told by LESS: colours are none of ours, long lines are cut.
+/// The options for `less` in LESS: we print no colours, long lines are cut.
 const LESS: &str = "-SFX";
 
-/// What `\o` chose.
+/// The choice of `\o`.
 pub enum Output {
     Standard,
     File(BufWriter<File>),
@@ -67,7 +67,7 @@ pub fn shell(command: &str) -> Command {
 /// A statement's results on their way.
 pub struct Results<'a> {
     to: To<'a>,
-    /// What is said meanwhile, and must be gone before something is shown.
+    /// The progress message, which must be removed before results are shown.
     running: &'a Running,
 }
 
@@ -77,7 +77,7 @@ enum To<'a> {
     Other(&'a mut dyn Write),
 }
 
-/// Keeps what fits on the screen, and hands the rest to a pager.
+/// Keeps the text that fits on the screen, and passes the rest to a pager.
 struct Screen {
     kept: Vec<u8>,
     /// Columns and lines of the terminal.
@@ -101,7 +101,7 @@ impl<'a> Results<'a> {
         Results { to, running }
     }
 
-    /// Shows what is kept, and waits until the pager has been left.
+    /// Shows the kept text, and waits until the pager has ended.
     pub fn finish(self) -> Result<()> {
         self.running.clear();
         match self.to {
@@ -152,7 +152,7 @@ impl Screen {
             || String::from_utf8_lossy(&self.kept).lines().any(|line| line.width() > columns)
     }
 
-    /// Starts the pager; without one everything goes to the screen.
+    /// Starts the pager; without one everything is written to the screen.
     fn page(&mut self) -> Result<()> {
         let chosen = ["PSQL_PAGER", "PAGER"].iter().find_map(|name| std::env::var(name).ok());
         let Some(chosen) = chosen.or_else(|| ["less", "more"].into_iter().find(|name| is_program(name)).map(str::to_owned))
@@ -185,7 +185,7 @@ fn is_program(name: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
 }
 
-/// Whoever reads the results has enough of them.
+/// The reader of the results has closed them.
 pub fn is_enough(e: &std::io::Error) -> bool {
     e.kind() == ErrorKind::BrokenPipe
 }

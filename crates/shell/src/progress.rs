@@ -1,4 +1,4 @@
-//! What is said of a statement that takes long: how long, and how far it is, where the server knows that.
+//! The progress message of a long statement: its duration, and how far it is, where the server knows that.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::target::Target;
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a session is at: words, how much is done, and of how much. Zero: the server does not know.
+/// A session's progress: words, how much is done, and of how much. Zero: the server does not know.
 const QUERY: &str = "
 SELECT command || ', ' || tuples_processed || ' rows', bytes_processed, bytes_total FROM pg_catalog.pg_stat_progress_copy WHERE pid = $pid
 UNION ALL SELECT command || ', ' || phase, CASE WHEN tuples_total > 0 THEN tuples_done ELSE blocks_done END,
@@ -49,7 +49,7 @@ impl Running {
         running
     }
 
-    /// One of which nobody wants to hear.
+    /// A progress that prints nothing.
     pub fn silent() -> Running {
         Running(Arc::default())
     }
@@ -79,7 +79,7 @@ fn watch(shared: &Shared, target: &Target, pid: i32) {
     if wait(shared, PATIENCE) {
         return;
     }
-    // By a session of its own, if there is room for one.
+    // By a separate session, if there is room for one.
     let mut connection = connection::open(target, &mut |_| None).ok();
     let query = QUERY.replace("$pid", &pid.to_string());
     loop {
@@ -91,7 +91,7 @@ fn watch(shared: &Shared, target: &Target, pid: i32) {
         state.is_shown = true;
         let far = far.map_or_else(String::new, |far| format!("  {far}"));
         eprint!("\r\x1b[K{:.1} s{far}  (Ctrl-C cancels)", begun.elapsed().as_secs_f64());
-        // Nobody can do anything about a terminal that is gone.
+        // Nothing can be done about a closed terminal.
         let _ = stderr().flush();
         drop(state);
         if wait(shared, INTERVAL) {

@@ -20,20 +20,20 @@ pub struct CopyEnds<'a> {
     pub to: Option<&'a mut dyn std::io::Write>,
 }
 
-/// What has come of a query.
+/// The state of a query's answer.
 struct Answer<'a> {
     results: Results<'a>,
     printer: Option<Printer>,
     is_well: bool,
-    /// Whoever reads the results does not want the rest of them.
+    /// The reader of the results does not want the rest of them.
     is_enough: bool,
-    /// Data of a COPY went where tags go.
+    /// Data of a COPY was written where tags are written.
     is_copied_here: bool,
     tags: Vec<String>,
 }
 
 impl Shell {
-    /// Sends statements as they are and shows their answers. `false`: something failed, which has been said.
+    /// Sends statements unchanged and shows their answers. `false`: something failed, which has been reported.
     pub fn query(&mut self, sql: &str, input: &mut dyn Input) -> bool {
         self.query_with(sql, input, CopyEnds::default())
     }

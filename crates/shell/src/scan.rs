@@ -1,4 +1,4 @@
-//! Where a statement ends: input, line by line, cut into statements and backslash commands by the rules of psql's lexer.
+//! Finds the end of a statement: splits the input, line by line, into statements and backslash commands by the rules of psql's lexer.
 //!
 //! A semicolon ends a statement unless it stands in a string, a quoted name, a comment, parentheses or the body of a function
 //! (BEGIN ATOMIC ... END). A backslash outside of strings, quoted names and comments begins a command, up to the end of its line or to `\\`.
@@ -9,7 +9,7 @@ use crate::variables::Variables;
 pub enum Item {
     /// With its semicolon; never empty.
     Statement(String),
-    /// A command without its backslash, and what follows it on its line.
+    /// A command without its backslash, and the rest of its line.
     Command { name: String, rest: String },
 }
 
@@ -39,10 +39,10 @@ pub struct Scanner {
     words: Vec<String>,
     /// The statement so far.
     buffer: String,
-    /// The current line, and what of it has been read.
+    /// The current line, and how much of it has been read.
     line: String,
     at: usize,
-    /// Up to here the line is a variable's value, in which no other variables are looked for.
+    /// Up to here the line is a variable's value, in which no other variables are replaced.
     is_value_until: usize,
     /// Of `standard_conforming_strings`.
     pub plain_backslashes: bool,
@@ -78,7 +78,7 @@ impl Scanner {
         (self.at, self.is_value_until) = (0, 0);
     }
 
-    /// What stands in the line next; `None` when another line is needed.
+    /// The next item of the line; `None` when another line is needed.
     pub fn next(&mut self, variables: &Variables) -> Option<Item> {
         while let Some(c) = self.peek() {
             match &self.state {
@@ -121,14 +121,14 @@ impl Scanner {
         std::mem::take(&mut self.buffer)
     }
 
-    /// Text that was edited elsewhere takes the place of what is pending.
+    /// Replaces the pending text by text that was edited elsewhere.
     pub fn replace_pending(&mut self, text: &str) {
         let rest = self.line[self.at..].to_owned();
         self.take_pending();
         self.push(&format!("{text}{rest}"));
     }
 
-    /// What is not finished: `=` nothing, `-` a statement, or what opened a string, name, comment or parenthesis.
+    /// The unfinished part: `=` nothing, `-` a statement, or the opening of a string, name, comment or parenthesis.
     pub fn prompt(&self) -> char {
         match &self.state {
             State::String { .. } => '\'',
@@ -145,7 +145,7 @@ impl Scanner {
         self.line[self.at..].chars().next()
     }
 
-    /// Moves so many bytes of the line into the statement; white space before it is left out.
+    /// Moves `bytes` bytes of the line into the statement; white space before it is left out.
     fn take(&mut self, bytes: usize) {
         let text = &self.line[self.at..self.at + bytes];
         if !self.buffer.is_empty() || !text.trim().is_empty() {
@@ -307,7 +307,7 @@ impl Scanner {
             Some(c) if c.is_ascii_alphabetic() => rest.find(char::is_whitespace).unwrap_or(rest.len()),
             c => c.map_or(0, char::len_utf8),
         };
-        // `\d\x` are two commands, but `\i\tmp` is nothing anybody types.
+        // `\d\x` are two commands, but `\i\tmp` is never typed as such.
         let length = rest[..length].char_indices().skip(1).find(|(_, c)| *c == '\\').map_or(length, |(at, _)| at);
         let (name, arguments) = (rest[..length].to_owned(), &rest[length..]);
         let takes_line = matches!(name.as_str(), "copy" | "!");

@@ -1,4 +1,4 @@
-//! A shell: a connection, how results are shown, and the loop that reads statements and commands.
+//! A shell: a connection, the format of results, and the loop that reads statements and commands.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,13 +21,13 @@ pub enum Ended {
     Well = 0,
     /// Something of our own failed, or the one statement that was given.
     Failed = 1,
-    /// The connection was lost, and nobody was there to make another one.
+    /// The connection was lost, and could not be made again.
     Lost = 2,
     /// A statement of a script failed, or was interrupted.
     InScript = 3,
 }
 
-/// Whether to go on after a statement.
+/// Whether to continue after a statement.
 pub type Flow = std::result::Result<(), Ended>;
 
 pub struct Shell {
@@ -38,7 +38,7 @@ pub struct Shell {
     pub output: Output,
     pub interrupts: Arc<Interrupts>,
     pub is_interactive: bool,
-    /// Neither command tags nor words about what changed.
+    /// Prints neither command tags nor messages about changes.
     pub is_quiet: bool,
     pub is_timing: bool,
     pub uses_pager: bool,
@@ -47,7 +47,7 @@ pub struct Shell {
     /// The last statement, for `\g` and `\e`.
     pub last_statement: String,
     pub last_error: Option<(Report, String)>,
-    /// What Tab knows may not be true any more.
+    /// The names for Tab may be outdated.
     pub names_are_old: bool,
     pub files_deep: usize,
     /// Something has failed, which may not have ended anything.
@@ -136,7 +136,7 @@ impl Shell {
         }
     }
 
-    /// What is left without a semicolon is a statement in a script, and forgotten at a terminal.
+    /// A rest without a semicolon is a statement in a script, and discarded at a terminal.
     fn end_of_input(&mut self, scanner: &mut Scanner, input: &mut dyn Input) -> Ended {
         if self.is_interactive {
             println!("\\q");
@@ -149,7 +149,7 @@ impl Shell {
         }
     }
 
-    /// Runs a statement and shows what comes.
+    /// Runs a statement and shows its results.
     pub fn statement(&mut self, sql: &str, input: &mut dyn Input) -> Flow {
         sql.clone_into(&mut self.last_statement);
         let begun = Instant::now();
@@ -160,7 +160,7 @@ impl Shell {
         self.judge(is_well)
     }
 
-    /// Whether to go on after something that failed, or did not.
+    /// Whether to continue after a success or a failure.
     pub fn judge(&mut self, is_well: bool) -> Flow {
         if self.connection.as_ref().is_some_and(|c| c.is_lost) {
             return self.reconnect();

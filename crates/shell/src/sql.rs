@@ -76,7 +76,8 @@ fn assignment(text: &str) -> Result<(String, String)> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Runs the shell; its exit code: 0, 1 a failure of its own or of a command that was given, 2 the connection was lost, 3 a script's statement failed.
+/// Runs the shell; returns its exit code: 0, 1 a failure of its own or of a given command, 2 the connection was lost, 3 a
+/// script's statement failed.
 ///
 /// # Errors
 /// There is no connection, or the data directory cannot be served.
@@ -157,7 +158,7 @@ fn script(shell: &mut Shell, options: &Options) -> Ended {
         return Ended::Failed;
     }
     let ended = match actions(shell, options) {
-        // It could not be committed, whatever followed the error.
+        // It could not be committed, whatever came after the error.
         Ended::Well if shell.has_failed => Ended::InScript,
         ended => ended,
     };
@@ -194,7 +195,7 @@ fn actions(shell: &mut Shell, options: &Options) -> Ended {
                 false => Ended::Failed,
             },
         };
-        // What follows is not run.
+        // The rest is not run.
         if ended != Ended::Well {
             return ended;
         }

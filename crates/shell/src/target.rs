@@ -1,4 +1,4 @@
-//! Where a server is, and as whom to connect: a URL, keywords as libpq has them, or PostgreSQL's environment variables.
+//! The address of a server, and the user: a URL, libpq's keywords, or PostgreSQL's environment variables.
 
 use std::env;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// A URL, keywords, the name of a database, or nothing; the environment has what is left out.
+    /// A URL, keywords, the name of a database, or nothing; the environment supplies missing parts.
     pub fn parse(text: &str) -> Result<Target> {
         Target::with_environment(text, &|name| env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -107,7 +107,7 @@ impl Target {
     }
 }
 
-/// The error with its cause, which says what is wrong.
+/// The error with its cause, which explains it.
 fn full(e: &postgres::Error) -> String {
     use std::error::Error as _;
     e.source().map_or_else(|| e.to_string(), |cause| format!("{e}: {cause}"))

@@ -20,7 +20,7 @@ pub fn save() {
 /// Gives the terminal back as it was, if a shell has had it.
 pub fn restore() {
     if let Some(state) = BEFORE.get() {
-        // It may be gone, and nobody waits for it then.
+        // It may be closed, and no one waits for it then.
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, state);
     }
 }

@@ -1,4 +1,4 @@
-//! Variables of the shell, which `:name` stands for in statements.
+//! Variables of the shell, which replace `:name` in statements.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! A logical session: one transaction after the other, an action at a time. Nothing here waits: an action that would have to
-//! is tried again at a later step.
+//! A logical session: one transaction after the other, an action at a time. No action waits: one that would have to is tried
+//! again at a later step.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::world::World;
 /// Steps for which an action waits before its transaction gives up.
 const PATIENCE: u32 = 12;
 
-/// What a transaction may do.
+/// A transaction's possible actions.
 #[derive(Clone, Debug)]
 pub enum Action {
     Insert(TableNumber, Row),
@@ -42,7 +42,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     Done,
-    /// Somebody holds a lock.
+    /// Another session holds a lock.
     Blocked,
 }
 
@@ -59,7 +59,7 @@ pub struct Open {
     blocked: Option<(Action, u32)>,
     /// Values of sequences that it has used.
     pub used: Vec<(SequenceId, i64)>,
-    /// SERIALIZABLE: what it has read.
+    /// SERIALIZABLE: its reads.
     reads: Option<Vec<Read>>,
     /// Declared READ ONLY.
     pub read_only: bool,
@@ -260,7 +260,7 @@ impl Client {
         }
     }
 
-    /// Ends whatever is open, so that a clean stop may follow; an error is a finding.
+    /// Ends an open transaction, so that a clean stop may follow; an error is a finding.
     pub fn finish(&mut self, world: &mut World) -> Result<(), String> {
         if let Some(mut open) = self.open.take() {
             self.give_up(world, &mut open);
@@ -281,12 +281,12 @@ impl Open {
         if self.repeatable {
             self.snapshot = Some(view.csn);
         }
-        // Of what is applied and not visible a crash may take the view's transaction along.
+        // A crash may lose the view's transaction together with commits that are applied and not visible.
         world.model.must_keep_seen(view.csn.min(world.engine().visible_csn()));
         Ok(view)
     }
 
-    /// Notes what is about to be read.
+    /// Notes a read before it happens.
     pub fn note(&mut self, read: Read) {
         self.reads.iter_mut().for_each(|reads| reads.push(read.clone()));
     }

@@ -1,4 +1,4 @@
-//! The two ways in which a step does not succeed: the engine refused, which may be its right, or a checker did.
+//! The two ways in which a step fails: the engine refused, which may be correct, or a checker did.
 
 use melba_engine::EngineError;
 

@@ -1,4 +1,4 @@
-//! What the database must hold: every table's versions by commit, kept in the simplest way.
+//! The expected content of the database: every table's versions by commit, kept in the simplest way.
 //!
 //! A commit enters the model when the engine has given it a CSN. Whether it counts is decided by a CSN alone: a view at `csn`
 //! sees all commits up to it, and a recovery that ends at `csn` has kept exactly those.
@@ -29,7 +29,7 @@ impl Life {
         self.created <= csn && self.dropped.is_none_or(|d| d > csn)
     }
 
-    /// Forgets what happened after a CSN; false when nothing is left.
+    /// Forgets everything after a CSN; false when nothing is left.
     fn cut(&mut self, csn: Csn) -> bool {
         self.dropped = self.dropped.filter(|d| *d <= csn);
         self.created <= csn
@@ -86,7 +86,7 @@ pub enum SchemaChange {
     DropSequence(SequenceId),
 }
 
-/// What a transaction has changed.
+/// A transaction's changes.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     pub rows: BTreeMap<(TableNumber, RowId), Option<Row>>,
@@ -110,7 +110,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Whether the log hears of these changes.
+    /// Whether these changes are logged.
     fn is_logged(&self, changes: &Changes) -> bool {
         let of = |number: &TableNumber| {
             let own = changes.schema.iter().find_map(|c| match c {
@@ -187,7 +187,7 @@ impl Model {
         self.must_keep_seen(csn);
     }
 
-    /// Somebody has seen the state at a CSN: its synchronous commits are durable.
+    /// A session has seen the state at a CSN: its synchronous commits are durable.
     pub fn must_keep_seen(&mut self, csn: Csn) {
         self.durable = self.durable.max(self.synchronous.range(..=csn).next_back().copied().unwrap_or_default());
     }
@@ -212,7 +212,7 @@ impl Model {
                     shape = Some(Shape { tree: *tree, persistence: *persistence, columns: FIRST_COLUMNS, indexes });
                 }
                 (SchemaChange::DropTable(n), _) if *n == number => shape = None,
-                // An index of one's own holds what was there when it was made: for its maker's later statements that is all.
+                // An index of the same transaction has the rows of its creation: for later statements of the transaction that is all.
                 (SchemaChange::CreateIndex(n, tree, key), Some(s)) if *n == number => s.indexes.push((*tree, *key, published)),
                 (SchemaChange::DropIndex(n, tree), Some(s)) if *n == number => s.indexes.retain(|i| i.0 != *tree),
                 (SchemaChange::AddColumn(n), Some(s)) if *n == number => s.columns += 1,
@@ -286,7 +286,7 @@ impl Model {
         self.logged.retain(|c| *c <= csn);
         self.synchronous.retain(|c| *c <= csn);
         (self.assigned, self.acknowledged) = (csn, csn);
-        // Recovery reads nothing that could be lost again: what it found was durable, or is by now.
+        // Recovery reads nothing that could be lost again: everything it found was durable, or is by now.
         self.must_keep_all();
     }
 }

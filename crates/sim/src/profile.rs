@@ -1,4 +1,4 @@
-//! How one seed's run goes: sizes, shares of actions, and what is to fail. Seeds differ widely in these, because many bugs need
+//! The parameters of one seed's run: sizes, shares of actions, and failures. Seeds differ widely in these, because many bugs need
 //! much of one thing rather than a little of everything.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use melba_engine::EngineOptions;
 use melba_vfs::SeededRandom;
 
-/// What goes wrong in a run.
+/// The failures of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// Power cuts, kills and clean stops only.

@@ -1,4 +1,4 @@
-//! Reading: whole statements, and cursors that go on while everything else happens.
+//! Reading: whole statements, and cursors that continue while everything else happens.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,7 +15,7 @@ use crate::model::TableNumber;
 use crate::row::{Row, Value, missing, value};
 use crate::world::World;
 
-/// A scan in progress: it shows what its view saw when it was opened.
+/// A scan in progress: it shows its view's state when it was opened.
 pub struct Cursor {
     scan: TableScan,
     tree: TreeId,

@@ -1,4 +1,4 @@
-//! The ends of an engine's life, and what the next one finds.
+//! The ends of an engine's life, and the state that the next one finds.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::world::World;
 /// How an engine ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The machine's power goes.
+    /// The machine loses power.
     PowerCut,
-    /// The process ends, the operating system goes on.
+    /// The process ends, the operating system continues.
     Kill,
-    /// A shutdown. The power goes right after it.
+    /// A shutdown. The power fails right after it.
     Clean,
 }
 
@@ -29,7 +29,7 @@ const CUT_RECOVERIES_MAX: usize = 3;
 const MERGE_STEPS_MAX: usize = 20_000;
 
 impl World {
-    /// Ends the engine, opens it again, and checks what it kept.
+    /// Ends the engine, opens it again, and checks the state it kept.
     pub fn restart(&mut self, clients: &mut Vec<Client>, mut end: End) -> Result<(), String> {
         self.event(format_args!("end: {end:?}"));
         let wanted = end;
@@ -91,7 +91,7 @@ impl World {
             }
             match self.open() {
                 Ok(engine) if !self.is_troubled() => {
-                    // It came through; what was to happen must not happen later.
+                    // It succeeded; the planned failure must not happen later.
                     self.faults.heal();
                     self.directory.cut_power_at_sync(u64::MAX);
                     return Ok((engine, crashed));
@@ -115,7 +115,7 @@ impl World {
     /// Now and then: a copy of the disk without one of its files, or with one in another's place. Either it is refused, and a file is
     /// named, or the file was not needed.
     fn misplace(&self) -> Result<(), String> {
-        // Random numbers of its own: the seeds of past failures mean the same with it.
+        // Separate random numbers: the seeds of past failures keep their meaning.
         let random = SeededRandom::new(self.stats.steps);
         if !random.chance(25) {
             return Ok(());

@@ -1,7 +1,7 @@
-//! Rows as the simulation thinks of them, and how the engine holds them.
+//! Rows as the simulation represents them, and as the engine holds them.
 //!
 //! Every table has a number (unique), a text, and further columns that ALTER TABLE added; a row may be older than some of those.
-//! A text may name frames in the table's toast tree, as a large value does: what is in them follows from their numbers.
+//! A text may name frames in the table's toast tree, as a large value does: their content follows from their numbers.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row(pub Vec<Value>);
 
-/// What an index is on.
+/// The key of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKey {
     /// Unique.
@@ -46,7 +46,7 @@ pub fn kinds(columns: usize) -> Vec<Kind> {
     (0..columns).map(kind).collect()
 }
 
-/// What a column that was added later holds in rows that are older.
+/// The value of a later added column in older rows.
 fn missing_value(column: usize) -> Value {
     if column < FIRST_COLUMNS { Value::Null } else { Value::Number(1000 + column as i64) }
 }
@@ -65,7 +65,7 @@ fn datum(column: usize, value: &Value) -> Datum {
     }
 }
 
-/// What the engine answered.
+/// The engine's value.
 pub fn value(datum: &Datum) -> Value {
     match datum {
         Datum::Int8(n) => Value::Number(*n),
@@ -75,7 +75,7 @@ pub fn value(datum: &Datum) -> Value {
     }
 }
 
-/// What a frame holds. Some are of a dense column and have a template in common.
+/// The content of a frame. Some are of a dense column and share a template.
 pub fn frame(tree: TreeId, id: RowId) -> Vec<u8> {
     if id.0.wrapping_add(tree.0) % 3 == 1 {
         let own = id.0.wrapping_mul(id.0 * 41 + tree.0) % 60;

@@ -12,7 +12,7 @@ pub struct Run {
     pub stats: Stats,
     /// The same for every run of a seed.
     pub hash: u64,
-    /// What a checker found, and the events before it.
+    /// A checker's finding, and the events before it.
     pub failure: Option<String>,
 }
 

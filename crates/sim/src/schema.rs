@@ -1,4 +1,4 @@
-//! Tables, indexes, columns and sequences that come and go.
+//! Tables, indexes, columns and sequences that are created and dropped.
 
 use melba_engine::{LockTag, Persistence, RelationLockMode, SequenceDefinition, SequenceId, SequenceState, Wait};
 
@@ -37,7 +37,7 @@ impl World {
             indexes.push((open.txn.create_index_tree(tree, persistence)?, IndexKey::Text));
         }
         open.changes.schema.push(SchemaChange::CreateTable(number, tree, persistence, indexes));
-        // Nobody else can know it yet; the lock stays for those who see it first.
+        // No other session can know it yet; the lock stays for those who see it first.
         self.lock_table(open, number, RelationLockMode::AccessExclusive)?;
         Ok(Attempt::Done)
     }
@@ -56,7 +56,7 @@ impl World {
     }
 
     pub fn create_index(&mut self, open: &mut Open, number: TableNumber) -> Outcome<Attempt> {
-        // Writers are kept out until the index is there.
+        // Writers are excluded until the index exists.
         let Some(shape) = self.lock_table(open, number, RelationLockMode::Share)? else { return Ok(Attempt::Blocked) };
         if Open::has_text_index(&shape.indexes) {
             return Ok(Attempt::Done);
@@ -125,7 +125,7 @@ impl World {
         Ok(Attempt::Done)
     }
 
-    /// Forward only, so that what came before never comes again.
+    /// Forward only, so that earlier values never come again.
     pub fn set_value(&mut self, open: &mut Open, id: SequenceId, by: i64) -> Outcome<Attempt> {
         if !self.lock_sequence(open, id, RelationLockMode::RowExclusive)? {
             return Ok(Attempt::Blocked);

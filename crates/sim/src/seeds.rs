@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::run::{Run, run};
 use crate::world::Stats;
 
-/// Seeds that once failed, one a line, with what they found.
+/// Seeds that once failed, one per line, with their findings.
 const PAST: &str = include_str!("../seeds.txt");
 
 pub fn run_all(options: &Options) -> Result<(), String> {
@@ -95,7 +95,7 @@ fn fresh_seed() -> u64 {
     (now + CALLS.fetch_add(1, Ordering::Relaxed)) % 1_000_000_000_000
 }
 
-/// What all seeds together did.
+/// The totals of all seeds.
 #[derive(Default)]
 struct Report {
     seeds: u64,

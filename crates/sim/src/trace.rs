@@ -1,4 +1,4 @@
-//! What happened, as text and as one number: two runs of a seed must agree in it.
+//! The events, as text and as one number: two runs of a seed must agree in it.
 
 use std::collections::VecDeque;
 use std::fmt::{Arguments, Write};

@@ -1,4 +1,4 @@
-//! The engine, its disk and its clock, the model, and the choice of what happens next.
+//! The engine, its disk and its clock, the model, and the choice of the next event.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub const NUMBERS: i64 = 70;
 /// Other numbers of rows that are loaded begin here, and never come again.
 const LOADED_NUMBERS: i64 = 1_000_000;
 
-/// What a run did.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
     pub steps: u64,
@@ -47,7 +47,7 @@ pub struct World {
     pub model: Model,
     pub trace: Trace,
     pub stats: Stats,
-    /// What SERIALIZABLE transactions have done since the engine was opened.
+    /// The SERIALIZABLE transactions since the engine was opened.
     pub serializable: History,
     /// Whether that is judged.
     pub judges_serializable: bool,
@@ -173,7 +173,7 @@ impl World {
         self.clock.advance(Duration::from_millis(millis));
     }
 
-    /// Arms or heals what is to fail.
+    /// Arms or heals the planned failures.
     pub fn trouble(&mut self) {
         match self.profile.trouble {
             Trouble::Crashes => {}
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// What a transaction does next; `None`: nothing.
+    /// A transaction's next action; `None`: nothing.
     pub fn choose_action(&mut self, open: &Open) -> Option<Action> {
         let visible = self.engine().visible_csn();
         let numbers = self.model.numbers(&open.changes, visible);

@@ -29,7 +29,7 @@ enum Entering {
 }
 
 impl World {
-    /// Locks a table and answers what it is; `None` when somebody is in the way, or it is gone.
+    /// Locks a table and returns its shape; `None` when another session holds a lock, or it was dropped.
     pub fn lock_table(&mut self, open: &Open, number: TableNumber, mode: RelationLockMode) -> Outcome<Option<Shape>> {
         let tag = LockTag::Relation { database: 1, relation: number };
         if !open.txn.lock_relation(tag, mode, Wait::NoWait)? {
@@ -65,7 +65,7 @@ impl World {
             return Ok(());
         }
         let (tree, count) = (shape.tree.toast(), 1 + self.random.below(3) as u64);
-        // Many bytes go straight into a segment; that it is many is what the writer says.
+        // Many bytes are written directly to a segment; the writer announces that they are many.
         let bytes = if self.random.chance(30) { 1 << 30 } else { 0 };
         let first = open.txn.reserve_frames(tree, count, bytes)?;
         for id in (first.0..first.0 + count).map(RowId) {
@@ -204,7 +204,8 @@ impl World {
         }
     }
 
-    /// COPY and its kin: rows in batches, index entries by a load, a builder or one by one. A statement: what fails leaves nothing.
+    /// COPY and similar statements: rows in batches, index entries by a load, a builder or one by one. A statement: a failure
+    /// leaves nothing.
     pub fn load(&mut self, open: &mut Open, number: TableNumber, rows: &[Row]) -> Outcome<Attempt> {
         let Some(shape) = self.lock_table(open, number, RelationLockMode::RowExclusive)? else { return Ok(Attempt::Blocked) };
         let (savepoint, changes) = (open.txn.savepoint(), open.changes.clone());
@@ -261,7 +262,7 @@ impl World {
         Ok(all)
     }
 
-    /// Ends the loads; false when a number was taken, which must be what the first such row says.
+    /// Ends the loads; false when a number exists already, which must be the one that the first such row reports.
     fn finish_load(
         &mut self,
         open: &Open,
@@ -298,7 +299,7 @@ impl World {
         Ok(true)
     }
 
-    /// Fills a new index with the rows that are there.
+    /// Fills a new index with the existing rows.
     pub fn fill_index(
         &mut self,
         txn: &Arc<Transaction>,

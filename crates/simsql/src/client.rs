@@ -9,7 +9,7 @@ use melba_sql::session::{Session, setting_value::Value};
 use melba_types::{DbError, Result};
 use melba_workload::{Connection, Failure, Row};
 
-/// Where the session writes its answers.
+/// The session's output.
 #[derive(Default)]
 struct Answers(Output);
 
@@ -56,12 +56,12 @@ impl Client {
         let mut client = Client { session: Session::new(Arc::new(state)), answers: Answers::default() };
         client.session.greet(&[0; 4], &mut client.answers);
         client.answers.0.clear();
-        // Whoever would wait is refused: nobody else runs meanwhile.
+        // A wait is an error: no other session runs meanwhile.
         client.ask("set lock_timeout = 1").map_err(|e| format!("{} {}", e.state, e.message))?;
         Ok(client)
     }
 
-    /// Rolls back what is open.
+    /// Rolls back an open transaction.
     pub fn close(mut self) {
         self.session.close_all();
     }

@@ -1,11 +1,11 @@
-//! What happened, as text and as one number: two runs of a seed must agree in it.
+//! The events, as text and as one number: two runs of a seed must agree in it.
 
 use std::collections::VecDeque;
 use std::fmt::Arguments;
 
 /// The events before a failure that are shown.
 const TAIL: usize = 40;
-/// What is shown of an event.
+/// The shown part of an event.
 const SHOWN: usize = 200;
 
 pub struct Trace {

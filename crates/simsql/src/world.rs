@@ -1,4 +1,4 @@
-//! The server, its disk and its clock, the sessions, and the choice of what happens next.
+//! The server, its disk and its clock, the sessions, and the choice of the next event.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use melba_workload::{Attempt, Connection, Failure, Operation, Session, State, St
 use crate::client::Client;
 use crate::trace::Trace;
 
-/// What a run did, or many together.
+/// The counts of a run, or of many together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
     pub statements: u64,
@@ -55,7 +55,7 @@ pub struct Run {
     pub stats: Stats,
     /// The same for every run of a seed.
     pub hash: u64,
-    /// What was found, and the events before it.
+    /// The finding, and the events before it.
     pub failure: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub fn run(seed: u64, verbose: bool, fsync: bool) -> Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     PowerCut,
-    /// The system goes on.
+    /// The operating system continues.
     Kill,
     Clean,
 }
@@ -98,13 +98,13 @@ struct Open {
     next: usize,
 }
 
-/// A session's history, what it has, and its connection.
+/// A session's history, its data, and its connection.
 struct Member {
     history: Session,
     state: State,
     client: Client,
     open: Option<Open>,
-    /// It is not known what became of its last transaction: it waits for the server's end.
+    /// The outcome of its last transaction is unknown: it waits for the server's end.
     over: bool,
 }
 
@@ -273,7 +273,7 @@ impl World {
             25..60 => BackgroundStep::Flush,
             60..97 => BackgroundStep::Merge,
             _ => {
-                // What it could not do, the engine's failure or the next checkpoint tells.
+                // The engine's failure or the next checkpoint reports an error.
                 let done = self.engine().checkpoint().is_ok();
                 return self.trace.event(format_args!("checkpoint: {done}"));
             }
@@ -315,7 +315,7 @@ impl World {
         }
     }
 
-    /// Conflicts, locks that are not free, and what comes of failing disks.
+    /// Conflicts, locks that are not free, and effects of failing disks.
     fn may_fail(&self, e: &Failure) -> bool {
         let of_disk = e.state.is_empty() || ["53", "58", "XX"].iter().any(|class| e.state.starts_with(class));
         e.state.starts_with("40") || e.state == "55P03" || (of_disk && self.is_troubled())
@@ -346,7 +346,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends the server, starts another on what is left, and judges that.
+    /// Ends the server, starts another on the remaining data, and judges that.
     fn restart(&mut self, mut end: End) -> Result<(), String> {
         self.trace.event(format_args!("end: {end:?}"));
         if end != End::Clean {

@@ -1,4 +1,4 @@
-//! How long a call takes.
+//! The duration of a call.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The file's numbers.
 struct Control([AtomicU64; 4]);
 
-/// What the numbers say; nanoseconds.
+/// The parsed numbers; nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Disk {
     delay: u64,
@@ -43,7 +43,7 @@ fn control() -> Option<&'static Control> {
     *CONTROL.get_or_init(|| {
         let name = CString::new(std::env::var_os("SLOWDISK")?.into_vec()).ok()?;
         let bytes = size_of::<Control>();
-        // SAFETY: a C string; the mapping is the library's own, stays for ever, and is as large as what is read from it.
+        // SAFETY: a C string; the mapping is the library's own, stays for ever, and is as large as the bytes read from it.
         unsafe {
             let file = libc::open(name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
             if file < 0 || libc::lseek(file, 0, libc::SEEK_END) < bytes as libc::off_t {

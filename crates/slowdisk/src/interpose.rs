@@ -1,4 +1,4 @@
-//! The C library's functions that this library stands in for: system calls past it, slowed where they sync.
+//! The C library's functions that this library replaces: system calls past it, slowed where they sync.
 
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 
@@ -30,7 +30,7 @@ macro_rules! interpose {
 const RWF_DSYNC: c_int = 2;
 const RWF_SYNC: c_int = 4;
 
-/// Whether a write to this descriptor syncs by itself. O_SYNC contains O_DSYNC.
+/// Whether a write to this descriptor is synchronous. O_SYNC contains O_DSYNC.
 fn is_synchronous(fd: c_int) -> bool {
     // SAFETY: asks for flags.
     is_on() && unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_DSYNC != 0

@@ -1,8 +1,8 @@
-//! Scenarios under the model checker: what threads share without a plain lock, in thousands of orders, and any order that fails can
-//! be repeated (`SHUTTLE_*`, printed with the failure).
+//! Scenarios under the model checker: threads that share state without a plain lock run in thousands of orders, and any order
+//! that fails can be repeated (`SHUTTLE_*`, printed with the failure).
 //!
-//! That all threads of a scenario end is part of it: a lost wake-up is a deadlock to the checker. Outside of a scenario the checker's
-//! primitives do not work.
+//! Each scenario checks that all its threads end: a lost wake-up is a deadlock to the checker. Outside of a scenario the
+//! checker's primitives do not work.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::planted::{Plant, plant, unplant};
 const ORDERS: usize = 80;
 /// The same ones each time, as far as they do not depend on hashes.
 const SEED: u64 = 1;
-/// The second one changes its mind about who goes first so many times.
+/// How often the second scheduler changes its preference among threads.
 const CHANGES: usize = 4;
 /// Opening an engine takes more than the checker's default.
 const STACK_BYTES: usize = 1 << 19;
@@ -66,7 +66,7 @@ pub fn join<T>(threads: impl IntoIterator<Item = shuttle::thread::JoinHandle<T>>
     threads.into_iter().map(|thread| thread.join().expect("a panic ends the whole test")).collect()
 }
 
-/// Looks until something is so, while others go on; false when it is not for as long as any of them may take.
+/// Checks until a condition holds, while others run; false when it does not for as long as any of them may take.
 pub fn comes(mut is_so: impl FnMut() -> bool) -> bool {
     (0..LOOKS).any(|_| {
         shuttle::thread::yield_now();

@@ -1,5 +1,5 @@
-//! Bugs on purpose: `cargo xtask sim --plant BUG` shows that the simulator finds them, `cargo xtask threads` that the model checker
-//! finds those of order. Without the feature `planted` they can not be turned on, and asking costs nothing.
+//! Bugs on purpose: `cargo xtask sim --plant BUG` shows that the simulator finds them, `cargo xtask threads` that the model
+//! checker finds those of order. Without the feature `planted` they cannot be turned on, and the check costs nothing.
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub enum Plant {
     ForgetPrepared = 4,
     /// The log is called durable before it is synced.
     DurableEarly = 5,
-    /// A flush of the log after one that has failed succeeds, without what the failed one took.
+    /// A flush of the log after a failed one succeeds, without the bytes of the failed one.
     ForgetFailedFlush = 6,
-    /// Files of the log are given back without a look at what is promised.
+    /// Files of the log are released without a check of the reserved space.
     ForgetPromises = 7,
-    /// The leader of a failed flush tells nobody.
+    /// The leader of a failed flush does not report it.
     KeepFailure = 8,
     /// Asynchronous commits do not wake the log writer.
     NoWake = 9,

@@ -1,8 +1,8 @@
-//! Who is told that a thread is about to block or to start another.
+//! The scheduler that is told when a thread is about to block or to start another.
 //!
 //! A scheduler that serves several sessions by one thread gives its other sessions away before the thread waits. One that binds
-//! its threads to processors looses this one before another inherits that. It is a value that the engine is given when it is opened,
-//! and every place where a thread may sleep asks for it.
+//! its threads to processors unbinds this one before another inherits that. It is passed to the engine when it is opened, and
+//! every place where a thread may sleep asks for it.
 
 use std::io::Result;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
@@ -20,7 +20,7 @@ pub trait Scheduler: Send + Sync {
     fn before_thread(&self);
 }
 
-/// Nobody shares a thread with others.
+/// No threads are shared.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnThreads;
 
@@ -39,8 +39,8 @@ impl dyn Scheduler + '_ {
         sleep(time);
     }
 
-    /// Sleeps for a moment and keeps what the thread serves: for commit_delay, where others wait for this very thread, and for threads
-    /// that serve nobody.
+    /// Sleeps for a moment and keeps the thread's sessions: for commit_delay, where others wait for this very thread, and for
+    /// threads without sessions.
     pub fn pause(&self, time: Duration) {
         sleep(time);
     }
@@ -70,7 +70,7 @@ impl<T> Running<T> {
     }
 }
 
-/// Threads of a scope, with the scheduler that hears of them.
+/// Threads of a scope, with the scheduler that is told of them.
 pub struct Threads<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     scheduler: &'env dyn Scheduler,
@@ -93,7 +93,7 @@ impl<'scope, 'env> Threads<'scope, 'env> {
         Scoped { handle: self.scope.spawn(body), scheduler: self.scheduler }
     }
 
-    /// Starts a thread with a stack of so many bytes.
+    /// Starts a thread with a stack of `bytes`.
     ///
     /// # Errors
     /// Of the operating system, which has no more threads.

@@ -1,8 +1,8 @@
-//! parking_lot's locks, arc-swap, and the standard library's atomic numbers. With the feature `shuttle` these are a model checker's,
-//! which chooses at each of them which thread goes on (`interleavings` of the crates above).
+//! parking_lot's locks, arc-swap, and the standard library's atomic numbers. With the feature `shuttle` these are a model
+//! checker's, which chooses at each of them the thread that continues (`interleavings` of the crates above).
 //!
-//! The engine, its locks and store, the log and the block cache share state by nothing else. The files below have their own: to the
-//! checker each call of those is one step.
+//! The engine, its locks and store, the log and the block cache share state only by these. The files below use others: to the
+//! checker each of their calls is one step.
 
 #[cfg(not(feature = "shuttle"))]
 pub use arc_swap::{ArcSwap, ArcSwapOption, Guard};
@@ -20,11 +20,11 @@ pub use checked::{ArcSwap, ArcSwapOption, Guard, Mutex, MutexGuard, RwLock};
 #[cfg(feature = "shuttle")]
 pub use shuttle::sync::atomic;
 
-/// Sleeps; to the checker that is to let others go on.
+/// Sleeps; under the checker that lets other threads run.
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use std::thread::sleep;
 
-/// Sleeps; to the checker that is to let others go on.
+/// Sleeps; under the checker that lets other threads run.
 #[cfg(feature = "shuttle")]
 pub(crate) fn sleep(_: std::time::Duration) {
     shuttle::thread::yield_now();
@@ -44,7 +44,7 @@ mod checked {
 
     use shuttle::sync;
 
-    /// Who waits so long waits for a notification.
+    /// A wait of this length is a wait for a notification.
     const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
     const POISONED: &str = "a panic ends the whole test";
@@ -127,7 +127,7 @@ mod checked {
         }
     }
 
-    /// What arc-swap promises: a load gives the whole value that was stored last.
+    /// arc-swap's guarantee: a load returns the whole value that was stored last.
     #[derive(Default)]
     pub struct ArcSwap<T>(Mutex<Arc<T>>);
 

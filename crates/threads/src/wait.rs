@@ -55,7 +55,7 @@ pub struct WaitQueue {
 }
 
 impl WaitQueue {
-    /// Wakes all who sleep. Whoever looked at the condition before and sleeps afterwards is not woken: waits have an end.
+    /// Wakes all sleeping threads. A thread that checked the condition before and sleeps afterwards is not woken: waits have a timeout.
     pub fn notify_all(&self) {
         self.changed.notify_all();
     }

@@ -1,4 +1,4 @@
-//! What an analyzed statement mentions: the objects that cannot be dropped from under it.
+//! The dependencies of an analyzed statement: the objects that cannot be dropped while it is stored.
 
 use melba_catalog::{ObjectAddress, classes};
 use melba_types::{Datum, Oid, oids};
@@ -60,7 +60,7 @@ impl Found {
                     }
                 }
                 RangeKind::Subquery { view, .. } if view.is_valid() => {
-                    // The view stands for what is in it.
+                    // The view stands for its content.
                     self.add(classes::PG_CLASS, *view, 0);
                     continue;
                 }
@@ -91,7 +91,7 @@ impl Found {
 }
 
 impl Expr {
-    /// User-made objects that the expression mentions; columns of its own table are not among them.
+    /// User-made objects that the expression uses; columns of its own table are not included.
     pub fn dependencies(&self) -> Vec<ObjectAddress> {
         let mut found = Found { all: Vec::new(), transition: None };
         found.expression(self);

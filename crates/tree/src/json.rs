@@ -1,7 +1,7 @@
 //! SQL/JSON: constructors, IS JSON, query functions, JSON_TABLE.
 //!
-//! What follows from a value that was computed already (a conversion to the RETURNING type, a column of JSON_TABLE) is an
-//! expression over `Expr::CaseTest`, which stands for that value.
+//! Steps after a value was computed (a conversion to the RETURNING type, a column of JSON_TABLE) are expressions over
+//! `Expr::CaseTest`, which stands for that value.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct JsonReturning {
     pub format: JsonFormat,
 }
 
-/// A value as it was written, and what makes it JSON.
+/// A value as it was written, and the expression that makes it JSON.
 #[derive(Clone, Debug)]
 pub struct JsonValue {
     pub arg: Expr,

@@ -1,5 +1,5 @@
-//! Which expressions tell nobody but their caller what they were computed from: conditions on a view with security_barrier that are
-//! not of them see only the rows that the view's own conditions leave, and those on a table with policies only the rows that these leave.
+//! Leakproof expressions, which reveal their inputs only to their caller: other conditions on a view with security_barrier see only
+//! the rows that the view's own conditions let through, and those on a table with policies only the rows that these let through.
 
 use melba_catalog::Catalog;
 

@@ -25,7 +25,7 @@ pub use props::{C_COLLATION, DEFAULT_COLLATION, equal, shape};
 pub use row_check::{RowCheck, RowCheckKind};
 pub use window::{Frame, FrameBound, FrameExclusion, FrameMode, Window};
 
-/// What a statement does.
+/// A statement's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     Select,
@@ -53,7 +53,7 @@ pub struct Query {
     /// MERGE's ON.
     pub merge_condition: Option<Expr>,
     pub returning: Vec<Target>,
-    /// What rows that are written must satisfy, besides the constraints of their table.
+    /// The conditions on written rows, besides the constraints of their table.
     pub row_checks: Vec<RowCheck>,
     /// RETURNING WITH (OLD AS o, NEW AS n): aliases.
     pub returning_old_alias: Option<Arc<str>>,
@@ -183,7 +183,7 @@ pub struct RangeEntry {
     pub in_from: bool,
     /// Column privileges to check: relation entries only.
     pub required: Privileges,
-    /// Of a relation: conditions on its rows by which others are hidden. Whatever may leak sees only the rows that they leave.
+    /// Of a relation: conditions on its rows by which others are hidden. Expressions that may leak see only the rows that pass them.
     pub security: Vec<Expr>,
 }
 
@@ -304,7 +304,7 @@ pub enum SetOperation {
     Except,
 }
 
-/// FOR UPDATE and its kin.
+/// FOR UPDATE and similar clauses.
 #[derive(Clone, Debug)]
 pub struct Locking {
     /// Range table entry.
@@ -623,7 +623,7 @@ pub enum ParamKind {
 pub struct FunctionCall {
     pub function: Oid,
     pub args: Vec<Expr>,
-    /// The last arguments that were not written: what is stored of the call goes without them, as they may change.
+    /// The number of last arguments that were not written: the stored call omits them, because their defaults may change.
     pub defaulted: usize,
     pub ty: Oid,
     pub collation: Oid,

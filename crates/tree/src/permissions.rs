@@ -1,9 +1,9 @@
 //! Privileges that a query needs: found when it is planned, checked when it runs.
 //!
 //! Invariants:
-//! 1. What stands in a view's query is checked as the view's owner, unless the view is a security_invoker one; the view
-//!    itself as whoever uses it. So is the table that is changed through a view.
-//! 2. A relation may be used with privileges on the whole of it, or on every column that is used.
+//! 1. Relations in a view's query are checked as the view's owner, unless the view is a security_invoker one; the view itself as
+//!    its user. The table that is changed through a view is checked the same way.
+//! 2. A relation may be used with privileges on the whole of it, or on every used column.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,15 +14,15 @@ use melba_types::{DbError, Oid, Result, err};
 
 use crate::{Expr, Privileges, Query, RangeKind};
 
-/// What a query needs of one relation.
+/// A query's needs of one relation.
 struct Use {
     relation: Oid,
-    /// Whose privileges count; `None`: those of whoever runs it.
+    /// Whose privileges count; `None`: those of the role that runs it.
     role: Option<Oid>,
     required: Privileges,
 }
 
-/// What a query needs, and the role for which it was last found to be there.
+/// A query's needs, and the role for which they were last found to be met.
 #[derive(Default)]
 pub struct Permissions {
     uses: Vec<Use>,
@@ -38,7 +38,7 @@ impl Permissions {
         collector.found
     }
 
-    /// Those of an expression that stands for `role`, or whoever runs the query.
+    /// The needs of an expression on behalf of `role`, or of the role that runs the query.
     pub fn of_expression(e: &Expr, role: Option<Oid>, catalog: &Catalog) -> Permissions {
         let mut collector = Collector { catalog, found: Permissions::default() };
         collector.expression(e, role);
@@ -50,7 +50,7 @@ impl Permissions {
         self.uses.iter().map(|u| u.relation)
     }
 
-    /// Asks for what others ask for, too.
+    /// Adds the needs of others.
     pub fn add(&mut self, more: Permissions) {
         self.uses.extend(more.uses);
         self.functions.extend(more.functions);
@@ -152,7 +152,7 @@ pub fn role_inside(catalog: &Catalog, view: Oid, around: Option<Oid>) -> Option<
     }
 }
 
-/// What is done to a view's table, said of the view's columns.
+/// The needs on a view's table, in terms of the view's columns.
 fn of_view(table: &Privileges, columns: &[i16]) -> Privileges {
     let mapped = |used: &[i16]| -> Vec<i16> {
         let number = |n: &i16| columns.iter().position(|c| c == n).map(|at| at as i16 + 1);

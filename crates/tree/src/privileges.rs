@@ -1,10 +1,10 @@
-//! What statements need of the relations they name.
+//! The privileges that statements need on the relations they name.
 
 use std::sync::Arc;
 
 use melba_types::Oid;
 
-/// What a statement does to a relation, for privilege checks and lock strength.
+/// A statement's use of a relation, for privilege checks and lock strength.
 #[derive(Clone, Debug, Default)]
 pub struct Privileges {
     pub select: bool,

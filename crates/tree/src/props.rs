@@ -1,4 +1,4 @@
-//! What every expression knows about itself: type, type modifier, collation, place in the statement.
+//! Properties of every expression: type, type modifier, collation, place in the statement.
 
 mod equal;
 

@@ -1,4 +1,4 @@
-//! What rows that a statement writes must satisfy, besides the constraints of their table.
+//! Conditions on the rows that a statement writes, besides the constraints of their table.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub enum RowCheckKind {
     /// Policies, of a new row.
     Insert,
     Update,
-    /// Policies, of the row that is there and to be changed: by ON CONFLICT DO UPDATE, by MERGE.
+    /// Policies for the existing row that will be changed: by ON CONFLICT DO UPDATE, by MERGE.
     Conflict,
     MergeUpdate,
     MergeDelete,

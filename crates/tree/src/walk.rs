@@ -1,7 +1,7 @@
 //! Traversal of expressions and queries.
 //!
-//! `Expr::children` and `Query::expressions` go one step; the functions at the end go all the way, counting query levels.
-//! Every traversal of a tree is made of these, so that a new kind of node is added here and nowhere else.
+//! `Expr::children` and `Query::expressions` visit one level; the functions at the end visit all levels, counting query levels.
+//! Every traversal of a tree is built from these, so that a new kind of node is added only here.
 
 use super::*;
 
@@ -249,7 +249,7 @@ impl Expr {
         }
     }
 
-    /// Where a constant, or a parameter that may stand for one, is in the text; -1: nobody knows. `None` of other expressions.
+    /// The position in the text of a constant, or of a parameter that may stand for one; -1: unknown. `None` for other expressions.
     pub fn constant_location(&self) -> Option<i32> {
         match self {
             Expr::Const(c) => Some(c.location),
@@ -259,7 +259,7 @@ impl Expr {
         }
     }
 
-    /// Forgets where in the text the expression and what is below it stood.
+    /// Removes the text positions of the expression and everything below it.
     pub fn clear_locations(&mut self) {
         self.visit_mut(0, &mut |e, _| {
             e.clear_location();
@@ -301,7 +301,7 @@ impl Expr {
         });
     }
 
-    /// Whether the expression refers to any column of its own query level.
+    /// Whether the expression refers to any column of the same query level.
     pub fn has_vars(&self) -> bool {
         let mut found = false;
         self.visit_vars(&mut |_| found = true);

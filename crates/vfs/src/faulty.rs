@@ -1,7 +1,7 @@
-//! A folder whose operations fail by plan: the n-th read, write, sync or rename, or whatever exceeds the disk's space.
+//! A folder whose operations fail by plan: the n-th read, write, sync or rename, or any that exceeds the disk's space.
 //!
 //! A failed write has written a part. A file whose sync has failed is never durable again through the same handle, though its
-//! later syncs succeed: that is what operating systems do, and why a failed sync must not be tried again.
+//! later syncs succeed: operating systems behave so, and for that reason a failed sync must not be tried again.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::{Directory, File};
 
-/// What may fail.
+/// The operations that may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Create,
@@ -64,7 +64,7 @@ struct State {
     free: Option<u64>,
 }
 
-/// What is to fail, shared by a folder, its files and the folders below it.
+/// The planned failures, shared by a folder, its files and the folders below it.
 #[derive(Default)]
 pub struct Faults(Mutex<State>);
 
@@ -84,7 +84,7 @@ impl Faults {
         self.0.lock().plan = Some(Plan { which, left: n, lasting: true });
     }
 
-    /// Nothing is to fail any more, but for lack of space.
+    /// Cancels all planned failures, except for lack of space.
     pub fn heal(&self) {
         self.0.lock().plan = None;
     }
@@ -158,7 +158,7 @@ impl FaultyDirectory {
         Arc::new(FaultyFile { inner, faults: Arc::clone(&self.faults), lost: false.into() })
     }
 
-    /// The length of a file that is about to go; 0 when there is none.
+    /// The length of a file before its removal; 0 when there is none.
     fn length(&self, name: &str) -> u64 {
         self.inner.open(name).and_then(|f| f.len()).unwrap_or(0)
     }

@@ -38,14 +38,14 @@ pub trait File: Send + Sync {
     fn sync(&self) -> io::Result<()>;
     fn len(&self) -> io::Result<u64>;
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Asks the disk to begin writing these bytes, and waits until about all before them are written: so that a later sync is short and
-    /// holds up nobody else's. Makes nothing durable. May do nothing.
+    /// Asks the disk to begin writing these bytes, and waits until about all before them are written: so that a later sync is
+    /// short and does not delay others. Makes nothing durable. May do nothing.
     fn write_back(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Reserves space so that later writes below `len` do not change the file's metadata. May do nothing.
     fn allocate(&self, len: u64) -> io::Result<()>;
 }
 
-/// A flat folder of files; names hold no separators, but for the one level of `subdirectory`.
+/// A flat folder of files; names have no separators, except for the one level of `subdirectory`.
 pub trait Directory: Send + Sync {
     /// Creates a file for reading and writing; an error when it exists.
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
@@ -78,7 +78,7 @@ pub trait Clock: Send + Sync {
     fn now_micros(&self) -> i64;
     /// Monotonic time since an arbitrary start.
     fn monotonic(&self) -> Duration;
-    /// What the calling thread has had of the processors; `None`: nobody knows.
+    /// The processor time of the calling thread; `None`: unknown.
     fn thread_cpu(&self) -> Option<Duration> {
         None
     }
@@ -88,7 +88,7 @@ pub trait Clock: Send + Sync {
 pub trait Random: Send + Sync {
     fn next_u64(&self) -> u64;
 
-    /// Fills a buffer with bits that nobody can foretell.
+    /// Fills a buffer with unpredictable bits.
     ///
     /// # Errors
     /// The source's.

@@ -1,11 +1,11 @@
-//! Time and randomness that a test decides: the same for a seed everywhere.
+//! Time and randomness under a test's control: the same for a seed everywhere.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::{Clock, Random};
 
-/// A clock that stands still until somebody moves it. It begins at PostgreSQL's epoch.
+/// A clock that moves only when it is told to. It begins at PostgreSQL's epoch.
 #[derive(Default)]
 pub struct ManualClock {
     micros: AtomicU64,
@@ -44,7 +44,7 @@ impl SeededRandom {
         (self.next_u64() >> 33) as usize % n
     }
 
-    /// True in so many of a hundred cases.
+    /// True in `percent` of a hundred cases.
     pub fn chance(&self, percent: usize) -> bool {
         self.below(100) < percent
     }

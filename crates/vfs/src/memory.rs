@@ -1,8 +1,8 @@
-//! A folder in memory whose power can be cut: what was not synced is lost, in part or altogether.
+//! A folder in memory whose power can be cut: unsynced data is lost, in part or altogether.
 //!
-//! A sector that was written since the file's last sync holds what was durable or anything written to it since, independently
-//! of all others; a change of a name that was not synced has happened or not, independently of all others. A sector and a
-//! change of a name are atomic.
+//! A sector that was written since the file's last sync holds its durable content or any written to it since, independently of
+//! all others; an unsynced change of a name has happened or not, independently of all others. A sector and a change of a name are
+//! atomic.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -20,7 +20,7 @@ const SECTOR_BYTES: usize = 512;
 struct Content {
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// Sectors written since the last sync, each with what it held between those writes, oldest first.
+    /// Sectors written since the last sync, each with its contents between those writes, oldest first.
     dirty: HashMap<usize, Vec<Vec<u8>>>,
 }
 
@@ -48,7 +48,7 @@ enum NameChange {
 struct Names {
     current: BTreeMap<String, Inode>,
     durable: BTreeMap<String, Inode>,
-    /// What `current` has and `durable` lacks, in order.
+    /// The changes that `current` has and `durable` lacks, in order.
     changes: Vec<NameChange>,
     folders: BTreeMap<String, Arc<MemoryDirectory>>,
 }
@@ -115,9 +115,9 @@ impl MemoryDirectory {
         self.power.lock().off
     }
 
-    /// What is found when the power comes back: everything synced, and of the rest what `keep` lets through. It is asked, in
-    /// order, for each change of a name, which may be lost or not whatever becomes of those before it, and for each content
-    /// that an unsynced sector had, newest first, until one is kept.
+    /// The state when the power comes back: everything synced, and of the rest the changes that `keep` lets through. It is
+    /// called, in order, for each change of a name, which may be lost or not independently of those before it, and for each
+    /// content of an unsynced sector, newest first, until one is kept.
     pub fn after_power_cut(&self, keep: &mut dyn FnMut() -> bool) -> Arc<MemoryDirectory> {
         self.survive(keep, Arc::default())
     }
@@ -168,7 +168,7 @@ impl MemoryDirectory {
     }
 }
 
-/// Where a sector lies in a content of so many bytes.
+/// The range of a sector in a content of `len` bytes.
 fn sector_range(sector: usize, len: usize) -> std::ops::Range<usize> {
     (sector * SECTOR_BYTES).min(len)..((sector + 1) * SECTOR_BYTES).min(len)
 }
@@ -246,7 +246,7 @@ impl File for MemoryFile {
         Ok(())
     }
 
-    /// What a crash takes is chance either way.
+    /// A crash loses a random part in either case.
     fn write_back(&self, _offset: u64, _len: u64) -> io::Result<()> {
         Ok(())
     }

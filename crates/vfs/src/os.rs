@@ -208,7 +208,7 @@ impl Random for OsRandom {
     fn next_u64(&self) -> u64 {
         let mut bytes = [0; 8];
         if self.fill(&mut bytes).is_err() {
-            // Without a random source, time is what is left: secrets are drawn by `fill`.
+            // Without a random source, only the time is left: secrets are drawn by `fill`.
             return SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         }
         u64::from_le_bytes(bytes)

@@ -1,4 +1,4 @@
-//! A folder that is only read: what is written goes to memory, and is gone with it.
+//! A folder that is only read: writes are kept in memory, and dropped with it.
 //!
 //! So a database can be opened, recovered and read without a change on the disk: to be checked, also when the disk is full or must
 //! stay as it is.
@@ -21,7 +21,7 @@ pub struct OverlayDirectory {
 struct State {
     /// Files that were created or written to.
     files: BTreeMap<String, Arc<OverlayFile>>,
-    /// Names of files below that are gone.
+    /// Names of removed files below.
     removed: BTreeSet<String>,
     folders: BTreeMap<String, Arc<OverlayDirectory>>,
 }
@@ -33,7 +33,7 @@ struct OverlayFile {
 }
 
 impl OverlayFile {
-    /// Copies what is below, and changes the copy.
+    /// Copies the file below, and changes the copy.
     fn change(&self, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut own = self.own.lock();
         if own.is_none() {
@@ -134,7 +134,7 @@ impl Directory for OverlayDirectory {
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let mut state = self.state.lock();
         let file = self.find(&state, name)?;
-        // All handles see what one of them writes.
+        // All handles see each other's writes.
         state.files.insert(name.to_owned(), Arc::clone(&file));
         Ok(file)
     }
@@ -188,7 +188,7 @@ impl Directory for OverlayDirectory {
         Ok(folder)
     }
 
-    /// Nobody else can have what is in memory; the folder below is the caller's to lock.
+    /// No other process can have data in memory; the caller locks the folder below.
     fn lock(&self, _name: &str) -> io::Result<Box<dyn Send + Sync>> {
         Ok(Box::new(()))
     }
@@ -214,7 +214,7 @@ mod tests {
         }
         let faults = Faults::new();
         let below = FaultyDirectory::new(Arc::clone(&memory) as Arc<dyn Directory>, Arc::clone(&faults));
-        // Whatever would change something fails.
+        // Every change fails.
         faults.fail_from(Operation::CHANGES, 0);
         let over = OverlayDirectory::new(below);
         over.open("a").and_then(|f| f.write_at(b"xyz", 1)).expect("writes");

@@ -2,14 +2,14 @@
 //! than a process may have files open.
 //!
 //! Invariants:
-//! 1. Handles that were not used lately are closed first, and none while a call goes on through it. So there are at most as
-//!    many as the pool's limit and the threads that are in such a call.
-//! 2. Whoever finds that the process or the machine has no more files to open closes handles of the pool and tries again; it
-//!    is an error only when the pool has none.
-//! 3. A handle goes with its `File`: the space of a removed file is not held up by the pool.
+//! 1. Handles that were not used lately are closed first, and none during a call through it. So there are at most as many as the
+//!    pool's limit and the threads that are in such a call.
+//! 2. A call that finds that the process or the machine cannot open more files closes handles of the pool and tries again; it is
+//!    an error only when the pool has none.
+//! 3. A handle is closed with its `File`: the pool does not keep the space of a removed file.
 //!
-//! A file must keep its name and content's identity for as long as it is open on demand: segments have names that are never
-//! used twice, and are removed when nobody has them open.
+//! A file must keep its name and content's identity for as long as it is open on demand: segments have names that are never used
+//! twice, and are removed when no reader has them open.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +20,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{Directory, File};
 
-/// How many handles go when the system has no more.
+/// How many handles are closed when the system has no more.
 const CLOSED_AT_ONCE: usize = 8;
 
 /// The open handles of several folders.
@@ -31,7 +31,7 @@ struct Pool {
 
 #[derive(Default)]
 struct State {
-    /// Slots with a handle, in the order in which they are looked at; also some that have lost theirs since.
+    /// Slots with a handle, in the order in which they are visited; also some that have lost theirs since.
     queue: VecDeque<Weak<Slot>>,
     open: usize,
 }
@@ -39,12 +39,12 @@ struct State {
 /// A place for a handle.
 struct Slot {
     handle: RwLock<Option<Arc<dyn File>>>,
-    /// Found open since it was looked at last.
+    /// Used since its last visit.
     used: AtomicBool,
 }
 
 impl Pool {
-    /// Does what needs a handle of the system's, again after making room if there is none.
+    /// Runs an operation that needs a handle of the system's, again after closing some if there is none.
     fn retried<T>(&self, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         loop {
             match open() {
@@ -79,7 +79,7 @@ impl Pool {
             }
             let Some(weak) = state.queue.pop_front() else { break };
             let Some(slot) = weak.upgrade() else { continue };
-            // Whoever holds the lock is opening, or about to read.
+            // The holder of the lock is opening, or about to read.
             let Some(mut handle) = slot.handle.try_write() else {
                 state.queue.push_back(weak);
                 continue;
@@ -132,7 +132,7 @@ impl Directory for PooledDirectory {
             name: name.into(),
             slot: Arc::new(Slot { handle: RwLock::new(None), used: false.into() }),
         };
-        // Whether it is there is asked now.
+        // Checks now whether it exists.
         file.handle()?;
         Ok(Arc::new(file))
     }
@@ -163,7 +163,7 @@ impl Directory for PooledDirectory {
     }
 }
 
-/// A file whose handle comes and goes.
+/// A file whose handle is opened and closed on demand.
 struct PooledFile {
     directory: Arc<dyn Directory>,
     pool: Arc<Pool>,

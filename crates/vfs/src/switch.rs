@@ -1,4 +1,4 @@
-//! A folder whose syncs can be switched off (the setting `fsync`), for files that a crash may take.
+//! A folder whose syncs can be switched off (the setting `fsync`), for files that a crash may lose.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl SyncSwitch {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Answers how it stood before. What was written while it was off is durable only after a `sync_all`.
+    /// Returns the state before. Data written while it was off is durable only after a `sync_all`.
     pub fn set(&self, on: bool) -> bool {
         self.0.swap(on, Ordering::AcqRel)
     }
@@ -122,7 +122,7 @@ impl Directory for SwitchedDirectory {
     }
 }
 
-/// Makes all files of a folder durable, whoever wrote them; those that disappear meanwhile need not be.
+/// Makes all files of a folder durable, whichever code wrote them; those that disappear meanwhile need not be.
 pub fn sync_all(directory: &dyn Directory) -> io::Result<()> {
     for name in directory.list()? {
         match directory.open(&name) {

@@ -17,7 +17,7 @@ const LONG: usize = 6000;
 /// Objects have several chunks.
 const OBJECT_BYTES: usize = 9000;
 
-/// What one transaction is to do.
+/// The operations of one transaction.
 #[derive(Clone, Debug)]
 pub struct Transaction {
     /// Its number in the ledger.

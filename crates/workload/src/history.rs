@@ -1,4 +1,4 @@
-//! What sessions have tried, and what they were told of it.
+//! The sessions' attempts, and the answers they got.
 
 use crate::generate::Transaction;
 use crate::state::State;
@@ -19,7 +19,7 @@ pub struct Attempt {
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     pub number: u32,
-    /// What it had at first, and which transactions had led there.
+    /// Its initial state, and the transactions that led to it.
     pub base: State,
     pub done: Vec<i32>,
     pub attempts: Vec<Attempt>,
@@ -32,14 +32,14 @@ impl Session {
         Session { number, ..Session::default() }
     }
 
-    /// What it has when the first so many attempts have committed.
+    /// Its state when the first `attempts` attempts have committed.
     pub fn state_after(&self, attempts: usize) -> State {
         let mut state = self.base.clone();
         self.attempts[..attempts].iter().for_each(|a| a.transaction.apply(&mut state));
         state
     }
 
-    /// Begins anew from what is left: the first so many attempts.
+    /// Starts again from the remaining state: the first `attempts` attempts.
     pub fn rebase(&mut self, attempts: usize) {
         self.base = self.state_after(attempts);
         self.done.extend(self.attempts[..attempts].iter().map(|a| a.transaction.n));

@@ -1,10 +1,10 @@
-//! What a database has, and whether it is what the sessions' transactions must have left.
+//! Judges a database's content: whether it is the result of the sessions' transactions.
 //!
-//! 1. A transaction is there whole or not at all, and those of a session are a prefix of what it tried.
-//! 2. One that was acknowledged before the power went, synchronously, is there.
-//! 3. One that was acknowledged before another sent its COMMIT is there when the other is, synchronous or not.
-//! 4. Constraints hold, indexes agree with scans, every relation of the catalog can be read, and no other is there.
-//! 5. A sequence gives no value that a row has.
+//! 1. A transaction exists whole or not at all, and those of a session are a prefix of its attempts.
+//! 2. One that was acknowledged before the power failed, synchronously, exists.
+//! 3. One that was acknowledged before another sent its COMMIT exists when the other does, synchronous or not.
+//! 4. Constraints hold, indexes agree with scans, every relation of the catalog can be read, and no other exists.
+//! 5. A sequence returns no value that a row has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::history::Session;
 use crate::state::{State, runs};
 use crate::{ACCOUNTS, BALANCE, Connection, Failure, Row};
 
-/// What was read of a database.
+/// The content read from a database.
 #[derive(Default)]
 pub struct Found {
     /// Numbers of transactions by session.
@@ -25,7 +25,7 @@ pub struct Found {
     problems: Vec<String>,
 }
 
-/// What is left of each session's attempts: how many.
+/// The number of each session's attempts that remain.
 pub type Verdict = Result<Vec<usize>, Vec<String>>;
 
 /// Settings by which rows are found by a scan, and by an index where there is one.
@@ -125,7 +125,7 @@ fn field(row: &Row, column: usize) -> &str {
 
 type Ask<'a> = dyn FnMut(&str) -> Result<Vec<Row>, String> + 'a;
 
-/// What sessions have, in the words of `State::lines`.
+/// The sessions' data, in the form of `State::lines`.
 fn rows(ask: &mut Ask<'_>, lines: &mut BTreeMap<u32, BTreeSet<String>>) -> Result<(), String> {
     let mut add = |session: u32, line: String| {
         lines.entry(session).or_default().insert(line);
@@ -181,7 +181,7 @@ fn difference<K: Ord + std::fmt::Debug>(
     )
 }
 
-/// Judges what was found after the power went at a place (`Attempt::place`).
+/// Judges the state after a power cut at a place (`Attempt::place`).
 pub fn judge(found: &Found, sessions: &[Session], place: u64) -> Verdict {
     let mut problems = found.problems.clone();
     let mut left = Vec::new();
@@ -199,7 +199,7 @@ pub fn judge(found: &Found, sessions: &[Session], place: u64) -> Verdict {
     if problems.is_empty() { Ok(left) } else { Err(problems) }
 }
 
-/// How many of a session's attempts are there.
+/// How many of a session's attempts exist.
 fn prefix(found: &Found, session: &Session) -> Result<usize, String> {
     let there = found.ledger.get(&session.number).map_or(&[][..], Vec::as_slice);
     let tried: Vec<i32> = session.done.iter().copied().chain(session.attempts.iter().map(|a| a.transaction.n)).collect();

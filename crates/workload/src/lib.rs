@@ -26,7 +26,7 @@ pub type Row = Vec<Option<String>>;
 /// Why a statement has no answer.
 #[derive(Debug)]
 pub struct Failure {
-    /// SQLSTATE; empty: the server is gone.
+    /// SQLSTATE; empty: the server has disconnected.
     pub state: String,
     pub message: String,
 }
@@ -37,11 +37,11 @@ pub trait Connection {
     fn ask(&mut self, statement: &str) -> Result<Vec<Row>, Failure>;
 }
 
-/// Accounts that all sessions share, and what each has at first.
+/// Accounts that all sessions share, and the initial amount of each.
 pub const ACCOUNTS: i32 = 6;
 pub const BALANCE: i64 = 1_000_000;
 
-/// What the tables are created by, a statement each.
+/// The statements that create the tables.
 pub fn schema() -> Vec<String> {
     let mut statements: Vec<String> = [
         "create sequence tickets",
@@ -54,7 +54,7 @@ pub fn schema() -> Vec<String> {
         "create index child_parent on child (parent)",
         "create unlogged table scratch (session int, n int, primary key (session, n))",
         "create table journal (session int, n int, ticket bigint not null, children bigint not null, primary key (session, n))",
-        // Runs at the commit: it sees what came after the row in the same transaction.
+        // Runs at the commit: it sees later changes of the same transaction.
         "create function keep_journal() returns trigger language plpgsql as $$
             begin
                 insert into journal values (new.session, new.n, new.ticket, (select count(*) from child where session = new.session));

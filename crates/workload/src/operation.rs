@@ -1,4 +1,4 @@
-//! What a transaction does, as statements and as changes of the model.
+//! A transaction's operations, as statements and as changes of the model.
 
 use crate::state::{State, Table, object_oid, table_name};
 
@@ -15,11 +15,11 @@ impl Statement {
     }
 }
 
-/// A change of what belongs to the session, but for transfers.
+/// A change of the session's own data, except for transfers.
 #[derive(Clone, Debug)]
 pub enum Operation {
     PutParent(i32),
-    /// Its children go, too.
+    /// Its children are deleted, too.
     DropParent(i32),
     /// Inserts a child, or gives it another parent and note.
     PutChild {
@@ -49,7 +49,7 @@ pub enum Operation {
         value: String,
     },
     CreateObject(u32),
-    /// The bytes are so many of one value.
+    /// The bytes are a repetition of one value.
     PutObject {
         object: u32,
         offset: usize,
@@ -121,7 +121,7 @@ impl Operation {
         vec![Statement::new(one)]
     }
 
-    /// Its effect on what the session has.
+    /// Its effect on the session's data.
     pub fn apply(&self, state: &mut State) {
         let State { parents, children, tables, objects, moved } = state;
         match self {

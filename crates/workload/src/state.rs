@@ -1,4 +1,4 @@
-//! What a session has, and how it is written down to be compared with what a database has.
+//! A session's data, and the text form in which it is compared with a database's content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub struct Table {
     pub rows: BTreeMap<i32, String>,
 }
 
-/// What a session's transactions have left.
+/// The result of a session's transactions.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     pub parents: BTreeSet<i32>,
@@ -29,7 +29,7 @@ pub struct State {
     pub children: BTreeMap<i32, (i32, String)>,
     pub tables: BTreeMap<u32, Table>,
     pub objects: BTreeMap<u32, Vec<u8>>,
-    /// What accounts have got from this session.
+    /// The amounts that accounts have received from this session.
     pub moved: BTreeMap<i32, i64>,
 }
 

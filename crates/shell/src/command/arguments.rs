@@ -35,7 +35,7 @@ pub fn split(text: &str, variables: &Variables) -> Result<Vec<String>, String> {
     Ok(arguments)
 }
 
-/// After the opening quote; what follows the closing one.
+/// After the opening quote; returns the text after the closing one.
 fn quoted<'a>(text: &'a str, into: &mut String) -> Result<&'a str, String> {
     let mut characters = text.char_indices();
     while let Some((at, c)) = characters.next() {

@@ -66,7 +66,7 @@ impl Shell {
         before.close().map_err(|e| e.to_string())
     }
 
-    /// What is pending, or else the last statement.
+    /// The pending text, or else the last statement.
     pub(super) fn pending_or_last(&self, scanner: &mut Scanner) -> String {
         let pending = scanner.take_pending();
         if pending.trim().is_empty() { self.last_statement.clone() } else { pending }
@@ -97,7 +97,7 @@ impl Shell {
         }
     }
 
-    /// `\e`: what is pending, the last statement, or a file, in the editor; what comes of it is typed from then on.
+    /// `\e`: edits the pending text, the last statement, or a file; the result is then read as if it were typed.
     pub(super) fn edit(&mut self, rest: &str, scanner: &mut Scanner) -> Result<()> {
         let (path, _temporary) = match rest {
             "" => {
@@ -120,7 +120,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Writes text where results go.
+    /// Writes text to the output of results.
     pub fn write_result(&mut self, text: &str) -> Result<()> {
         let running = Running::silent();
         let (is_terminal, uses_pager) = (self.output.is_terminal(), self.uses_pager);

@@ -1,4 +1,4 @@
-//! Backslash commands: what they are called, and what they do.
+//! Backslash commands: their names and effects.
 
 mod arguments;
 mod files;
@@ -17,9 +17,9 @@ use crate::target::Target;
 use crate::{Result, terminal};
 
 impl Shell {
-    /// Runs a command; `scanner` has what is typed so far.
+    /// Runs a command; `scanner` has the text typed so far.
     pub fn command(&mut self, name: &str, rest: &str, scanner: &mut Scanner, input: &mut dyn Input) -> Flow {
-        // Those that run statements judge them by themselves.
+        // Commands that run statements report their failures themselves.
         match name {
             "q" | "quit" => return Err(Ended::Well),
             "g" | "gx" => return self.run_pending(name, rest, scanner, input),
@@ -121,7 +121,7 @@ impl Shell {
             }
             Err(e) if self.is_interactive => Err(format!("{e}\nPrevious connection kept")),
             Err(e) => {
-                // What follows is meant for another database.
+                // The following input is meant for another database.
                 if let Some(connection) = &mut self.connection {
                     connection.is_lost = true;
                 }
@@ -164,7 +164,7 @@ impl Shell {
         if ask("Enter it again: ")? != password {
             return Err("Passwords didn't match.".to_owned());
         }
-        // The server and its log get what the password is checked by, not the password.
+        // The server and its log get the password's verifier, not the password.
         let secret = postgres_protocol::password::scram_sha_256(password.as_bytes());
         let sql = format!("ALTER ROLE {} PASSWORD {}", identifier(&role), literal(&secret));
         if self.query(&sql, input) { Ok(()) } else { Err("The password is not changed.".to_owned()) }
@@ -187,7 +187,7 @@ impl Shell {
         self.write_result(&format!("{head}{}\n", text.trim_end()))
     }
 
-    /// `\gexec`: runs what is pending, and its values, row by row.
+    /// `\gexec`: runs the pending query, and its values as statements, row by row.
     fn run_values(&mut self, scanner: &mut Scanner, input: &mut dyn Input) -> Flow {
         let sql = self.pending_or_last(scanner);
         let rows = match &mut self.connection {

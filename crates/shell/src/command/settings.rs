@@ -1,4 +1,4 @@
-//! Commands that change how the shell works and what results look like.
+//! Commands that change how the shell works and how results are shown.
 
 use crate::Result;
 use crate::escape;
@@ -14,7 +14,7 @@ fn on(is_on: bool) -> &'static str {
     if is_on { "on" } else { "off" }
 }
 
-/// What is asked for, or the opposite of what is.
+/// The requested state, or the opposite of the present one.
 fn switched(command: &str, argument: Option<&str>, now: bool) -> Result<bool> {
     match argument {
         None => Ok(!now),

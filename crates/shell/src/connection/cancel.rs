@@ -1,4 +1,4 @@
-//! Asking a server to end a statement, by a connection of its own.
+//! Asks a server to cancel a statement, by a separate connection.
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use postgres_protocol::message::frontend;
 use super::socket;
 use crate::target::Target;
 
-/// What names a session to its server; cheap to clone, for another thread.
+/// Identifies a session to its server; cheap to clone, for another thread.
 #[derive(Clone)]
 pub struct CancelKey {
     place: Arc<((Host, u16), Target)>,

@@ -1,7 +1,7 @@
 //! A connection by PostgreSQL's protocol: statements as simple queries, and every message of their answers in order.
 //!
-//! The driver `postgres`, which the other tools use, gives neither command tags nor the types of a simple query's columns, and no COPY in
-//! the middle of a script; a shell shows all of them. The messages themselves are `postgres-protocol`'s, the driver's own codec.
+//! The driver `postgres`, which the other tools use, returns neither command tags nor the types of a simple query's columns, and no
+//! COPY in the middle of a script; a shell shows all of them. The messages themselves are `postgres-protocol`'s, the driver's codec.
 
 mod cancel;
 mod report;

@@ -1,4 +1,4 @@
-//! Errors and notices of a server, written as psql writes them.
+//! Errors and notices of a server, in psql's format.
 
 use std::io::ErrorKind;
 
@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::escape;
 
-/// What is shown of a line with an error's position, in columns.
+/// The shown part of a line with an error's position, in columns.
 const EXCERPT_COLUMNS: usize = 60;
 
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Report {
     /// In a query that the server ran on its own.
     internal: Option<(usize, String)>,
     pub context: Option<String>,
-    /// What it is about, and where it comes from.
+    /// The object of the error, and its origin.
     location: Vec<(&'static str, String)>,
 }
 
@@ -152,7 +152,7 @@ fn excerpt(statement: &str, position: usize) -> Option<String> {
     if width(&shown) > EXCERPT_COLUMNS {
         first = (0..=marked).find(|first| width(&shown[*first..marked]) <= EXCERPT_COLUMNS / 2).unwrap_or(marked);
         last = (marked..=shown.len()).rev().find(|last| width(&shown[first..*last]) <= EXCERPT_COLUMNS).unwrap_or(marked);
-        // What is left of the room goes to the beginning, when the end is all there.
+        // Remaining space is used for the beginning, when the end is fully shown.
         while last == shown.len() && first > 0 && width(&shown[first - 1..]) <= EXCERPT_COLUMNS {
             first -= 1;
         }

@@ -20,16 +20,16 @@ pub struct Connection {
     pub(super) stream: Stream,
     pub(super) incoming: BytesMut,
     pub(super) outgoing: BytesMut,
-    /// Received, and not looked at.
+    /// Received, but not processed.
     pub(super) kept: VecDeque<Message>,
-    /// What the server reports of its settings.
+    /// The settings that the server reports.
     pub(super) parameters: HashMap<String, String>,
     /// `I`: no transaction, `T`: in one, `E`: in a failed one.
     pub transaction: u8,
     pub process_id: i32,
     pub cancel_key: CancelKey,
     pub is_encrypted: bool,
-    /// The server has gone, or ends.
+    /// The server has disconnected, or ends.
     pub is_lost: bool,
 }
 
@@ -81,7 +81,7 @@ impl Connection {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// Sends statements as they are; `next` has their answers, up to `Event::Ready`.
+    /// Sends statements unchanged; `next` returns their answers, up to `Event::Ready`.
     pub fn send_query(&mut self, sql: &str) -> Result<()> {
         frontend::query(sql, &mut self.outgoing).map_err(|e| format!("the statement cannot be sent: {e}"))?;
         self.flush()
@@ -127,7 +127,7 @@ impl Connection {
         }
     }
 
-    /// Whether the server has refused a COPY, whose data it does not want any more. What else it says is kept.
+    /// Whether the server has refused a COPY, whose data it does not want any more. Other messages are kept.
     ///
     /// # Errors
     /// The connection is lost.

@@ -1,4 +1,4 @@
-//! From a target to a session: the startup packet, authentication.
+//! Turns a target into a session: the startup packet, authentication.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,7 +18,7 @@ use crate::target::Target;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// Connects; `ask` is called for a password that nobody gave.
+/// Connects; `ask` is called for a password that was not given.
 ///
 /// # Errors
 /// No host answers, or the server refuses.

@@ -1,4 +1,4 @@
-//! What a server must prove before it is believed.
+//! The proof of identity that a server must give.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 use crate::Result;
 use crate::target::{SslMode, Target};
 
-/// Trust in what `sslrootcert` means without a file.
+/// Trust in the system's root certificates: the value of `sslrootcert` that names no file.
 const SYSTEM: &str = "system";
 
 pub fn configuration(target: &Target) -> Result<Arc<ClientConfig>> {
@@ -51,7 +51,7 @@ fn roots(path: &PathBuf) -> Result<RootCertStore> {
     Ok(roots)
 }
 
-/// A certificate of any name: signed by somebody who is trusted, or by anybody.
+/// A certificate of any name: signed by a trusted authority, or by any.
 #[derive(Debug)]
 struct Certificate {
     signed: Option<Arc<WebPkiServerVerifier>>,

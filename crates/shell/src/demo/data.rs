@@ -1,4 +1,4 @@
-//! Data of a small shop, the same each time: pages that were fetched again and again, orders, and what visitors did.
+//! Data of a small shop, the same each time: pages that were fetched again and again, orders, and visitors' events.
 
 use std::fmt::Write as _;
 

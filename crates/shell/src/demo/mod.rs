@@ -1,4 +1,4 @@
-//! `melba demo`: a small shop's data in a database of its own, five questions with their answers, and the same beside PostgreSQL.
+//! `melba demo`: a small shop's data in a separate database, five questions with their answers, and the same beside PostgreSQL.
 //!
 //! Every number that is shown was measured in the run that shows it.
 
@@ -20,7 +20,7 @@ use crate::terminal;
 use data::{Shop, TABLES};
 
 const MELBA: &str = "Melba";
-/// Of a question the fastest of so many answers counts.
+/// The fastest of this many answers counts for a question.
 const RUNS: usize = 3;
 /// Rows of an answer that are shown.
 const ROWS_SHOWN: usize = 12;
@@ -108,7 +108,7 @@ struct Loaded {
 /// Loads, asks, compares.
 ///
 /// # Errors
-/// What a server says.
+/// Errors of a server.
 pub fn demo(options: &Options, serve: &ServeAny, beside: &Beside) -> Result<()> {
     let shop = Shop::new(options.scale);
     serve(options.data.as_deref(), &mut |server| {
@@ -158,7 +158,7 @@ fn load(shop: &Shop, target: &Target, name: &str) -> Result<Loaded> {
     let mut loaded =
         Loaded { name: format!("{name} {version}"), connection, seconds: Vec::new(), bytes: Vec::new(), answers: Vec::new() };
     for table in &TABLES {
-        // What the other server does not have.
+        // A feature that the other server does not have.
         let columns = table.columns.replace("$dense ", if name == MELBA { "COMPRESSION dense " } else { "" });
         loaded.connection.execute(&format!("CREATE TABLE demo.{} ({columns})", table.name))?;
         let begun = Instant::now();
@@ -198,7 +198,7 @@ fn copy(connection: &mut Connection, shop: &Shop, table: &data::Table, bar: &Pro
     }
 }
 
-/// Asks both, one after the other, and shows what was measured.
+/// Asks both, one after the other, and shows the measurements.
 fn ask(melba: &mut Loaded, mut other: Option<&mut Loaded>) -> Result<()> {
     for (number, (question, sql)) in QUESTIONS.iter().enumerate() {
         println!("{}. {question}\n\n{}\n", number + 1, indented(sql));

@@ -3,7 +3,7 @@
 use super::pattern::Pattern;
 use super::which::Which;
 
-/// Letter after `\d`, kinds of pg_class, and what they are called.
+/// Letter after `\d`, kinds of pg_class, and their names.
 const KINDS: [(char, &str, &str); 6] = [
     ('t', "'r', 'p'", "tables"),
     ('v', "'v'", "views"),
@@ -13,7 +13,7 @@ const KINDS: [(char, &str, &str); 6] = [
     ('E', "'f'", "foreign tables"),
 ];
 
-/// What `\d` alone lists.
+/// The kinds that `\d` alone lists.
 const ALL: &str = "tvmsE";
 
 pub fn relations_title(letters: &str) -> String {

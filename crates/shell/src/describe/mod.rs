@@ -1,4 +1,4 @@
-//! `\d` and its family: lists of what a database has, and relations with all that belongs to them.
+//! `\d` and its variants: lists of a database's objects, and relations with all their parts.
 
 mod lists;
 mod pattern;
@@ -91,7 +91,7 @@ impl Shell {
         self.style.is_terminal = self.output.is_terminal();
         self.style.width = self.output.width();
         let uses_pager = self.uses_pager && self.style.is_terminal;
-        // Nothing stands for nothing here, whatever stands for null.
+        // An empty value is shown as empty here, whatever null is shown as.
         let style = Style { null: String::new(), ..self.style.clone() };
         let mut printer = Printer::new(&style, columns).with_texts(title, footers);
         let mut results = Results::new(&mut self.output, uses_pager, &running);

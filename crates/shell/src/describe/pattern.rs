@@ -1,4 +1,4 @@
-//! Patterns of names: `*` and `?` as in a shell, `schema.name`, lower case but in double quotes.
+//! Patterns of names: `*` and `?` as in a shell, `schema.name`, lower case except in double quotes.
 
 use crate::scan::literal;
 

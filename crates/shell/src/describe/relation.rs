@@ -1,4 +1,4 @@
-//! One relation: its columns, and below them what belongs to it.
+//! One relation: its columns, and below them its other parts.
 
 use super::which::Listing;
 use crate::Result;
@@ -39,8 +39,8 @@ impl Relation {
     }
 }
 
-/// What stands below the columns: kinds of relations, whether with `+` only, a heading, and a query whose rows are its lines. A heading without
-/// an end of line stands before its first line. `$oid` is the relation's.
+/// A section below the columns: kinds of relations, whether with `+` only, a heading, and a query whose rows are its lines. A
+/// heading without an end of line stands before its first line. `$oid` is the relation's.
 struct Foot {
     kinds: &'static str,
     is_verbose: bool,
@@ -199,7 +199,7 @@ impl Shell {
     }
 }
 
-/// What `\d` shows of each column.
+/// The columns that `\d` shows of each column.
 fn columns(relation: &Relation, is_verbose: bool) -> String {
     let oid = &relation.oid;
     if relation.kind == 'S' {

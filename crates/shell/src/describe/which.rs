@@ -1,4 +1,4 @@
-//! Which list is asked for, and in what form it is shown.
+//! Parses which list is requested, and in what form.
 
 use crate::connection::Column;
 

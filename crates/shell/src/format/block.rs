@@ -1,4 +1,4 @@
-//! Rows that wait in memory until it is known how wide their columns are.
+//! Rows that wait in memory until the widths of their columns are known.
 
 use std::io::{Result, Write};
 
@@ -6,7 +6,7 @@ use super::sheet::{Expanded, Sheet, Values};
 use super::{aligned, expanded};
 use crate::escape;
 
-/// Of larger results the rows that follow are a block of their own.
+/// Further rows of larger results form a separate block.
 const BLOCK_BYTES: usize = 64 << 20;
 
 pub struct Block {
@@ -28,7 +28,7 @@ impl Block {
         Block { cells: Vec::new(), bytes: 0, widths: vec![0; columns], first: 1, is_expanded: None }
     }
 
-    /// Whether what has been written has a line for each value.
+    /// Whether the last output had a line for each value.
     pub fn is_expanded(&self) -> bool {
         self.is_expanded == Some(true)
     }
@@ -42,7 +42,7 @@ impl Block {
         if self.bytes > BLOCK_BYTES { self.write(sheet, out) } else { Ok(()) }
     }
 
-    /// Writes what waits.
+    /// Writes the waiting rows.
     pub fn end(&mut self, sheet: &Sheet, out: &mut dyn Write) -> Result<()> {
         let is_first = self.is_expanded.is_none();
         if is_first || !self.cells.is_empty() { self.write(sheet, out) } else { Ok(()) }

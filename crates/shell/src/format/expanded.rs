@@ -17,7 +17,7 @@ pub fn write(sheet: &Sheet, heads: &[String], rows: &[&[&str]], first: u64, out:
     let texts = || rows.iter().flat_map(|row| row.iter());
     let last = first + rows.len() as u64;
     let mut value_width = texts().map(|text| aligned::lines_width(text)).max().unwrap_or(0);
-    // As wide as the longest number of a row, and the sign of a value that goes on.
+    // As wide as the longest number of a row, and the sign of a continued value.
     let label_width = format!("-[ RECORD {last} ]").len();
     let others = head_width + 3 + usize::from(texts().any(|text| text.contains('\n')));
     value_width = value_width.max(label_width.saturating_sub(others));

@@ -1,6 +1,6 @@
-//! Results as text: tables as psql draws them, and forms that programs read.
+//! Results as text: tables as psql draws them, and machine-readable forms.
 //!
-//! Rows are written as they come, but for tables, whose columns are as wide as the widest value of a block of rows.
+//! Rows are written as they come, except for tables, whose columns are as wide as the widest value of a block of rows.
 
 mod aligned;
 mod block;
@@ -38,7 +38,7 @@ impl Printer {
         self
     }
 
-    /// What stands above the rows.
+    /// The text above the rows.
     pub fn begin(&mut self, out: &mut dyn Write) -> Result<()> {
         match self.sheet.style.format {
             Format::Unaligned if self.sheet.style.expanded != Expanded::On => plain::unaligned_head(&self.sheet, out),

@@ -1,4 +1,4 @@
-//! How results are to be written, and what is known of them.
+//! The format of results, and their properties.
 
 use crate::connection::Column;
 
@@ -67,7 +67,7 @@ pub struct Style {
     pub expanded: Expanded,
     /// Neither head nor foot.
     pub tuples_only: bool,
-    /// What stands for null in tables.
+    /// The text for null in tables.
     pub null: String,
     pub separator: String,
     /// Control characters are written out.
@@ -90,7 +90,7 @@ impl Style {
     }
 }
 
-/// What is known of a column's values by its type.
+/// The properties of a column's values by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Number,
@@ -124,7 +124,7 @@ pub struct Sheet {
     pub style: Style,
     pub columns: Vec<Column>,
     pub title: Option<String>,
-    /// What stands below a table instead of the number of its rows.
+    /// The text below a table instead of the number of its rows.
     pub footers: Option<Vec<String>>,
     /// Written so far.
     pub rows: u64,

@@ -1,7 +1,7 @@
-//! CSV files: how their fields are separated, and records with the lines they begin at.
+//! CSV files: their separators, and records with the lines they begin at.
 //!
-//! A field may be quoted as a whole, with its quotes doubled or escaped within; quotes elsewhere are characters. Other readers do not tell an
-//! empty field from an empty string in quotes, which are null and ''.
+//! A field may be quoted as a whole, with its quotes doubled or escaped within; other quotes are plain characters. Other readers
+//! do not distinguish an empty field from an empty string in quotes, which are null and ''.
 
 use std::io::{BufRead, ErrorKind, Read};
 
@@ -17,7 +17,7 @@ pub struct Dialect {
 }
 
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Records that are looked at.
+/// Records that are examined.
 const RECORDS: usize = 200;
 
 /// The delimiter by which the records of a file's beginning have the same number of fields, more than one; the more fields, the better.
@@ -92,7 +92,7 @@ impl<R: BufRead> Reader<R> {
     /// The next record that is no empty line; `false` at the end.
     ///
     /// # Errors
-    /// Quotes that are wrong, with the line they begin at, and what the system says.
+    /// Invalid quotes, with the line they begin at, and errors of the system.
     pub fn read(&mut self, record: &mut Record) -> Result<bool> {
         record.bytes.clear();
         record.ends.clear();
@@ -119,7 +119,7 @@ impl<R: BufRead> Reader<R> {
         Ok(true)
     }
 
-    /// A record with quotes, which may go on over lines.
+    /// A record with quotes, which may continue over lines.
     fn read_quoted(&mut self, record: &mut Record) -> Result<()> {
         let Dialect { delimiter, quote, escape } = self.dialect;
         let mut state = In::Start;

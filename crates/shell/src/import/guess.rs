@@ -51,7 +51,7 @@ const ORDER: [(Types, &str); 10] = [
     (Types::TEXT, "text"),
 ];
 
-/// What all values of a column so far may be.
+/// The possible types of all values of a column so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Guess {
     types: Types,
@@ -109,7 +109,7 @@ impl Guess {
         self.has_floats |= is_float;
     }
 
-    /// What the values of another file add.
+    /// Adds the values of another file.
     pub fn merge(&mut self, other: Guess) {
         self.has_values |= other.has_values;
         self.is_of_json |= other.is_of_json;
@@ -121,7 +121,7 @@ impl Guess {
         if !self.has_values {
             return "text";
         }
-        // An exponent says that nobody counts digits; numeric could write a hundred zeros for it.
+        // With an exponent, digits are not exact; numeric could write a hundred zeros for it.
         let types = match self.types {
             types if self.has_floats && types.has(Types::DOUBLE) => Types::DOUBLE,
             types if self.is_of_json && types == Types::JSONB | Types::TEXT => Types::TEXT,
@@ -135,7 +135,7 @@ impl Guess {
     }
 }
 
-/// What a value may be, and whether it is a number with an exponent.
+/// The possible types of a value, and whether it is a number with an exponent.
 fn of_text(value: &[u8]) -> (Types, bool) {
     let text = Types::TEXT;
     let Some(first) = value.first() else { return (text, false) };
@@ -257,7 +257,7 @@ fn is_date(day: &[u8]) -> bool {
     year > 0 && (1..=days).contains(&day)
 }
 
-/// What follows HH:MM, HH:MM:SS or HH:MM:SS.FFFFFF.
+/// The text after HH:MM, HH:MM:SS or HH:MM:SS.FFFFFF.
 fn after_time(time: &[u8]) -> Option<&[u8]> {
     let part = |text: &[u8], below: u32| text.get(..2).and_then(two).filter(|number| *number < below).map(drop);
     part(time, 24)?;

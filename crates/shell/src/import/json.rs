@@ -59,7 +59,7 @@ impl<'a> Value<'a> {
 /// Calls a function for each row, with the line where it begins, from 1, or its number in an array.
 ///
 /// # Errors
-/// What is no JSON, and what the function says, with its place.
+/// Invalid JSON, and errors of the function, with their place.
 pub fn rows(mut reader: impl BufRead, each: &mut dyn FnMut(u64, &Object) -> Result<()>) -> Result<()> {
     let mut number = 0;
     let mut line = Vec::new();

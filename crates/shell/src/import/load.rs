@@ -8,9 +8,9 @@ use crate::connection::{self, Connection, Event, Report};
 use crate::target::Target;
 use crate::{Result, terminal};
 
-/// Whether the server still wants rows is looked at after so many.
+/// After this many rows, checks whether the server still wants them.
 const LOOK_EVERY: u64 = 1000;
-/// What `send` says when it does not.
+/// The error of `send` when it does not.
 const STOPPED: &str = "stopped";
 
 /// Makes the tables, unless they are to be there, and fills them.
@@ -85,7 +85,7 @@ fn send(connection: &mut Connection, table: &Table, source: &Source, read: &dyn 
         }
     }
     match (failure, sent) {
-        // What the server says of our own failure is ours.
+        // A server's error about our own failure is reported as that.
         (_, Err(reason)) if !reason.contains(STOPPED) => Err(format!("{}: {reason}", source.path.display())),
         (Some(report), _) => Err(format!("{}: {}", source.path.display(), with_line(&report, source, &columns))),
         (None, _) => Ok(rows),
@@ -96,7 +96,7 @@ fn send(connection: &mut Connection, table: &Table, source: &Source, read: &dyn 
 fn with_line(report: &Report, source: &Source, columns: &[(String, super::source::Form)]) -> String {
     let Some((record, rest)) = report.context.as_deref().and_then(record_of) else { return report.brief() };
     let (mut number, mut found) = (0_u64, None);
-    // Stopped once the record is there.
+    // Stops once the record is found.
     let _ = source.rows(columns, &mut |_| {}, &mut |line, _| {
         number += 1;
         if number < record {

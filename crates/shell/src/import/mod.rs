@@ -1,7 +1,7 @@
-//! `melba import`: files become tables.
+//! `melba import`: turns files into tables.
 //!
-//! 1. A file is read twice: for its columns and what they may be (`guess`), and to send its rows by COPY.
-//! 2. All files are loaded in one transaction: after an error nothing is there.
+//! 1. A file is read twice: for its columns and their types (`guess`), and to send its rows by COPY.
+//! 2. All files are loaded in one transaction: after an error nothing was loaded.
 //! 3. Errors name the file and the line.
 
 mod csv;
@@ -91,7 +91,7 @@ fn character(text: &str) -> Result<u8> {
 /// Reads, makes tables, loads.
 ///
 /// # Errors
-/// What is wrong with a file, with its line; what the server says. Nothing is loaded then.
+/// An error in a file, with its line; an error of the server. Nothing is loaded then.
 pub fn import(options: &Options, serve: &Serve) -> Result<()> {
     let dialects = Dialects {
         is_json: options.format.map(|format| format == Format::Json),
@@ -143,7 +143,7 @@ fn grouped(sources: Vec<Source>, table: Option<&str>) -> Vec<(String, Vec<Source
     groups
 }
 
-/// On standard error, when somebody watches.
+/// On standard error, when it is a terminal.
 fn progress_bar(what: &'static str, bytes: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, left {eta}") {

@@ -2,7 +2,7 @@
 
 const BYTES_MAX: usize = 63;
 
-/// Lower case, with `_` for what is neither a letter nor a digit.
+/// Lower case, with `_` for characters that are neither letters nor digits.
 pub fn name(title: &str) -> String {
     let mut name = String::new();
     for c in title.trim().chars() {

@@ -1,4 +1,4 @@
-//! A file to import: what it is, and its rows with values as COPY takes them.
+//! A file to import: its format, and its rows with values as COPY takes them.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
@@ -10,12 +10,12 @@ use super::json::{self, Value};
 use super::names;
 use crate::Result;
 
-/// Of the file's beginning, from which is told what it is.
+/// Bytes of the file's beginning, by which its format is recognised.
 const BEGINNING_BYTES: u64 = 256 << 10;
 const BUFFER_BYTES: usize = 1 << 20;
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What the command line says of how files are written.
+/// The command line's options for the format of files.
 pub struct Dialects {
     pub is_json: Option<bool>,
     pub delimiter: Option<u8>,
@@ -69,7 +69,7 @@ impl Form {
     }
 }
 
-/// What is done with the names of a file's columns, and with each record.
+/// Called with the names of a file's columns, and with each record.
 type EachRecord<'a> = dyn FnMut(&[String], Option<&Record>) -> Result<()> + 'a;
 
 impl Source {
@@ -92,7 +92,7 @@ impl Source {
         Ok(Source { path: path.to_owned(), bytes: metadata.len(), kind, skipped: skipped as u64, titles: Vec::new() })
     }
 
-    /// What was found out, in words.
+    /// The recognised format, in words.
     pub fn description(&self) -> String {
         match &self.kind {
             Kind::Json => "JSON".to_owned(),
@@ -106,7 +106,7 @@ impl Source {
         }
     }
 
-    /// All columns with what their values may be.
+    /// All columns with their possible types.
     ///
     /// # Errors
     /// A record that is wrong, with its line.
@@ -158,7 +158,7 @@ impl Source {
     /// Rows as lines of COPY's text format; `titles` are the file's columns in the table's order with the forms of their values.
     ///
     /// # Errors
-    /// A record that is wrong, with its line, and what `send` says.
+    /// An invalid record, with its line, and errors of `send`.
     pub fn rows(
         &self,
         columns: &[(String, Form)],
@@ -231,7 +231,7 @@ impl Source {
     }
 }
 
-/// Tells of what it reads.
+/// Reports the bytes that it reads.
 struct Counted<'r> {
     file: File,
     read: &'r mut dyn FnMut(u64),
@@ -279,7 +279,7 @@ fn csv_kind(text: &[u8], dialects: &Dialects) -> Kind {
     Kind::Csv { dialect, has_header }
 }
 
-/// A field of COPY's text format and what separates it from the next.
+/// A field of COPY's text format and its separator.
 fn put(line: &mut Vec<u8>, value: Option<&[u8]>) {
     let Some(value) = value else { return line.extend_from_slice(b"\\N\t") };
     let mut start = 0;

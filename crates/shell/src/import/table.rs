@@ -1,11 +1,11 @@
-//! The table that files become, or that they are added to.
+//! The table that is created from files, or to which they are added.
 
 use super::source::{Column, Form, Source};
 use crate::Result;
 use crate::connection::Connection;
 use crate::scan::{identifier, literal};
 
-/// A table with the files that go into it.
+/// A table with the files that are loaded into it.
 pub struct Table {
     /// In SQL.
     pub name: String,
@@ -54,7 +54,7 @@ impl Table {
         format!("CREATE TABLE {} (\n{}\n)", self.name, columns.join(",\n"))
     }
 
-    /// Takes the types of a table that is there.
+    /// Takes the types of an existing table.
     ///
     /// # Errors
     /// There is no such table, or it lacks a column.

@@ -1,7 +1,7 @@
-//! Every acknowledged commit is there after a recovery, and every other one is whole or absent, in commit order.
+//! Every acknowledged commit exists after a recovery, and every other one is whole or absent, in commit order.
 //!
-//! Recovery answers with a CSN. This checks that the CSN is one it may be; that the state is exactly the one at that CSN, which
-//! makes each commit whole or absent, is for `state`.
+//! Recovery returns a CSN. This checks that the CSN is an allowed one; `state` checks that the state is exactly the one at that
+//! CSN, which makes each commit whole or absent.
 
 use melba_types::Csn;
 
@@ -9,7 +9,7 @@ use super::Check;
 use crate::ensure;
 use crate::model::Model;
 
-/// `clean`: the engine was shut down, so everything is there.
+/// `clean`: the engine was shut down, so every commit exists.
 pub fn check(model: &Model, recovered: Csn, clean: bool) -> Check {
     ensure!(recovered >= model.durable, "commit {} was durable, recovery ends at {recovered}", model.durable);
     ensure!(recovered <= model.assigned, "recovery found commit {recovered}, the last one was {}", model.assigned);

@@ -1,4 +1,4 @@
-//! What must hold. Each checker is a file of its own; docs/design/simulation.md numbers them.
+//! The checkers. Each is a separate file; docs/design/simulation.md numbers them.
 
 pub mod durability;
 pub mod files;
@@ -7,7 +7,7 @@ pub mod serializable;
 pub mod state;
 pub mod views;
 
-/// Nothing, or what is wrong.
+/// Nothing, or the problem.
 pub type Check = Result<(), String>;
 
 /// Fails with a message unless a condition holds.

@@ -1,4 +1,4 @@
-//! Sequences: what was given out does not come again in one life of the engine, and what a durable commit used never does.
+//! Sequences: a value that was returned is not returned again in one life of the engine, and one that a durable commit used never is.
 
 use super::Check;
 use crate::ensure;

@@ -1,8 +1,8 @@
-//! SERIALIZABLE transactions could have run one after the other.
+//! Checks that SERIALIZABLE transactions could have run one after the other.
 //!
-//! What each of them has read is kept until its engine ends. Who depends on whom follows from the model's versions (Adya, "Weak
-//! Consistency", 1999): of a row or of the entries of a range, a reader comes after whoever made what it saw and before whoever
-//! changed that first. Transactions of other levels are in nobody's order: the engine does not watch them.
+//! The reads of each are kept until its engine ends. Dependencies follow from the model's versions (Adya, "Weak Consistency",
+//! 1999): of a row or of the entries of a range, a reader comes after the writer of the version it saw and before the first that
+//! replaced it. Transactions of other levels are not ordered: the engine does not watch them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -48,7 +48,7 @@ impl History {
     }
 }
 
-/// Who comes before whom.
+/// The order of transactions.
 #[derive(Default)]
 struct Edges(BTreeSet<(usize, usize)>);
 
@@ -108,7 +108,7 @@ impl Edges {
         }
     }
 
-    /// A reader of a row, of which it looks at what `of` says.
+    /// A reader of a row, of which it reads the part that `of` returns.
     fn add_read(
         &mut self,
         reader: usize,

@@ -1,4 +1,4 @@
-//! What a view shows is what the model has at its CSN; every index that is whole for the view agrees with its table.
+//! A view shows exactly the model's state at its CSN; every index that is whole for the view agrees with its table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -69,7 +69,7 @@ pub fn compare(
     Ok(())
 }
 
-/// Reads the frames that rows name, and looks for others: those of rows that are gone are gone.
+/// Reads the frames that rows name, and searches for others: frames of deleted rows must not exist.
 pub fn check_frames(txn: &Arc<Transaction>, view: ReadView, shape: &Shape, expected: &BTreeMap<RowId, Row>) -> Outcome<()> {
     let tree = shape.tree.toast();
     let mut wanted = BTreeSet::new();
@@ -168,14 +168,14 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     }
 }
 
-/// What was looked up: ids of rows that the view shows, and keys, of a row or not. An id that the view does not show is none:
-/// only a scan or an index could have named it (docs/design/isolation.md).
+/// The lookups: ids of rows that the view shows, and keys, of a row or not. Ids that the view does not show are left out: only a
+/// scan or an index could have named them (docs/design/isolation.md).
 pub struct Points {
     pub rows: Vec<RowId>,
     pub keys: Vec<(IndexKey, Vec<u8>)>,
 }
 
-/// Looks some rows up by id and by key; answers which.
+/// Looks some rows up by id and by key; returns which.
 pub fn check_points(
     txn: &Arc<Transaction>,
     view: ReadView,

@@ -1,4 +1,4 @@
-//! Views: a snapshot is repeatable, a new one has everything acknowledged, and what is seen is not in the future.
+//! Views: a snapshot is repeatable, a new one has everything acknowledged, and none shows the future.
 
 use melba_types::Csn;
 

@@ -1,4 +1,4 @@
-//! Whether two expressions are the same: how a clause finds the targets and groups that it mentions.
+//! Whether two expressions are equal: a clause finds its targets and groups by that.
 
 use melba_types::Datum;
 
@@ -20,7 +20,7 @@ fn same_datum(a: &Datum, b: &Datum) -> bool {
     format!("{a:?}") == format!("{b:?}")
 }
 
-/// The expression's debug form without what `equal` does not look at.
+/// The expression's debug form without the parts that `equal` ignores.
 pub fn shape(e: &Expr) -> String {
     let mut copy = e.clone();
     copy.visit_mut(0, &mut |e, _| {

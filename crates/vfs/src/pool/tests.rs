@@ -3,7 +3,7 @@ use std::sync::atomic::AtomicUsize;
 use super::*;
 use crate::{MemoryDirectory, OsDirectory};
 
-/// Counts the handles that are open, and has no more than so many.
+/// Counts the open handles, and allows no more than `limit`.
 struct Limited {
     inner: Arc<dyn Directory>,
     open: Arc<AtomicUsize>,
