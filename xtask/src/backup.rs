@@ -1,5 +1,5 @@
-//! `cargo xtask backup`: backups of a server under load, and what is restored of them: the sums of pgbench agree in each, and a position in
-//! the log is exact to the transaction. Damage is found, and nothing of it restored.
+//! `cargo xtask backup`: backups of a server under load, and their restores: the sums of pgbench agree in each, and a position in
+//! the log is exact to the transaction. Damage is found, and no damaged data restored.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use crate::melba::{Address, Melba, ask, binary, postgres_program, run};
 use crate::root;
 
 const COUNT: &str = "select count(*) from pgbench_history";
-/// A followed backup is given so long for what was committed last.
+/// A followed backup has this long for the last commits.
 const INTERVAL: &str = "1s";
 
 pub fn backup() -> Result<(), String> {
@@ -105,7 +105,7 @@ fn make(from: &str, place: &Path, options: &[&str]) -> Result<(), String> {
     run(command("backup", from, place).args(options), "melba backup")
 }
 
-/// What `melba backup list` or `verify` prints.
+/// The output of `melba backup list` or `verify`.
 fn look(what: &str, place: &Path, is_sound: bool) -> Result<String, String> {
     let output = Command::new(binary()).args(["backup", what, "--in"]).arg(place).output().map_err(failed)?;
     match output.status.success() == is_sound {

@@ -23,7 +23,7 @@ impl Default for Options {
     }
 }
 
-/// What is measured, in this order: a name, what comes before it, and the statement itself, which reads the rows when it is a COPY.
+/// The measured steps, in order: a name, the preparation, and the statement itself, which reads the rows when it is a COPY.
 const STEPS: &[(&str, &str, &str)] = &[
     ("copy", "drop table if exists t; create table t (id bigint, phone text, nickname text)", "copy t from stdin"),
     ("index on phone", "", "create index on t (phone)"),
@@ -137,7 +137,7 @@ fn measure(address: &Address, statement: &str, input: &Path) -> Result<Best, Str
     if status.success() { Ok(Best { wall, client }) } else { Err(format!("{statement}: {status}")) }
 }
 
-/// Waits until a child has ended, and tells what it used of the CPU: /proc knows as long as nobody has waited for it.
+/// Waits until a child has ended, and returns its CPU time: /proc has it until the child is waited for.
 fn cpu_until_end(child: &Child) -> Duration {
     const TICK: Duration = Duration::from_millis(10);
     let path = format!("/proc/{}/stat", child.id());

@@ -1,11 +1,11 @@
-//! `cargo xtask clients`: the drivers people use, each with a test of its own below tests/clients.
+//! `cargo xtask clients`: popular drivers, each with a test below tests/clients.
 
 use crate::melba::{Address, Melba};
 use crate::root;
 
 const CLIENTS: &[&str] = &["psycopg", "node", "pgx", "jdbc"];
 
-/// Runs them against a server that is there already, or against a fresh Melba.
+/// Runs them against an existing server, or against a fresh Melba.
 pub fn run(server: Option<Address>) -> Result<(), String> {
     let melba = if server.is_none() { Some(Melba::fresh_with("clients", &["--tls-self-signed"])?) } else { None };
     let address = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;

@@ -1,4 +1,4 @@
-//! `cargo xtask compare`: the scripts of tests/sql, by psql, on a real PostgreSQL and on Melba; the same output.
+//! `cargo xtask compare`: runs the scripts of tests/sql, by psql, on a real PostgreSQL and on Melba; the output must be the same.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -60,7 +60,7 @@ fn scripts(filter: &str) -> Result<Vec<PathBuf>, String> {
     if scripts.is_empty() { Err(format!("no script of tests/sql is called {filter}")) } else { Ok(scripts) }
 }
 
-/// Plays a script in a database schema of its own, statements echoed, everything psql says into `output`.
+/// Runs a script in a new schema, with statements echoed and all output of psql in `output`.
 fn play(address: &Address, script: &Path, output: &Path) -> Result<(), String> {
     ask(address, "drop schema if exists play cascade; create schema play")?;
     let file = std::fs::File::create(output).map_err(|e| format!("{}: {e}", output.display()))?;
@@ -69,7 +69,7 @@ fn play(address: &Address, script: &Path, output: &Path) -> Result<(), String> {
     psql.args(["-X", "-a", "-q", "-v", "VERBOSITY=default", "-v", "SHOW_CONTEXT=never", "-P", "pager=off", "-f"]).arg(script);
     psql.env("PGOPTIONS", "-c search_path=play -c timezone=UTC -c client_min_messages=notice -c intervalstyle=postgres");
     psql.env("PGAPPNAME", "compare");
-    // A script goes on after an error, as at the prompt; psql then ends with success all the same.
+    // A script continues after an error, as at the prompt; psql then ends with success all the same.
     run(psql.stdin(Stdio::null()).stdout(file).stderr(also), "psql")?;
     without_lines_of_notices(output).map_err(|e| format!("{}: {e}", output.display()))
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask crash`: the server is killed in the middle of pgbench, again and again. Money is neither made nor lost, and
-//! every transaction that pgbench was told of is there.
+//! `cargo xtask crash`: kills the server in the middle of pgbench, again and again. The sums of money must agree, and every
+//! transaction that pgbench was told of must exist.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! `cargo xtask differential`: random statements on PostgreSQL and on Melba, the same answers (crates/testkit, `differential`).
+//! `cargo xtask differential`: random statements on PostgreSQL and on Melba must have the same answers (crates/testkit, `differential`).
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,7 +32,7 @@ pub fn differential(options: &Options, server: Option<Address>, reference: Optio
     play(&[(seed, options.seconds)], options.statements, server, reference)
 }
 
-/// As many statements, from a fixed seed. Fresh ones are for whoever has time to look at what they find.
+/// A fixed number of statements, from a fixed seed. Fresh seeds are for users with time to examine their findings.
 pub fn ci() -> Result<(), String> {
     play(&[(CI_SEED, CI_SECONDS)], CI_STATEMENTS, None, None)
 }

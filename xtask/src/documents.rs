@@ -1,8 +1,8 @@
-//! `cargo xtask documents`: every document of a table is replaced, one a transaction, round after round, at full speed. What the
-//! files take at most, in ratio to what the same documents take when loaded.
+//! `cargo xtask documents`: replaces every document of a table, one per transaction, round after round, at full speed. Measures
+//! the largest size of the files, in ratio to the size of the same documents when loaded.
 //!
 //! A single UPDATE of all of them holds two versions of each until it commits, here as in PostgreSQL; this is about the space of
-//! versions that nobody needs any more.
+//! versions that are no longer needed.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use crate::melba::{Melba, postgres_program, run};
 use crate::root;
 use crate::space::{Bench, Watch, strewing_step};
 
-/// The files may take this many percent of what they take after loading.
+/// The largest size of the files, in percent of the size after loading.
 const MOST_PERCENT: u64 = 160;
-/// Documents are 32 characters so many times, kept as they are.
+/// Documents are 32 characters repeated this many times, kept uncompressed.
 const REPEATED: u64 = 3200;
 
 pub struct Options {

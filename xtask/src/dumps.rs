@@ -1,8 +1,8 @@
-//! `cargo xtask dumps`: a database with every feature (tests/dumps) goes from server to server by every tool and option, and the
-//! copy dumped is the same text as the original.
+//! `cargo xtask dumps`: copies a database with every feature (tests/dumps) from server to server by every tool and option; a dump
+//! of the copy must be the same text as that of the original.
 //!
-//! pg_dump refuses a server newer than itself. With older tools a copy goes back by `melba dump` and `melba restore` and is compared
-//! there; with tools of Melba's version (`--pg-bin`) everything is compared where it is.
+//! pg_dump refuses a server newer than itself. With older tools a copy is moved back by `melba dump` and `melba restore` and
+//! compared there; with tools of Melba's version (`--pg-bin`) everything is compared in place.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -69,7 +69,7 @@ impl Server {
     }
 }
 
-/// Runs a program that is expected to succeed; what it printed.
+/// Runs a program that is expected to succeed; returns its output.
 fn output(command: &mut Command, what: &str) -> Result<String, String> {
     let output = command.stdin(Stdio::null()).output().map_err(|e| format!("{what}: {e}"))?;
     match output.status.success() {
@@ -82,7 +82,7 @@ fn play(mut psql: Command, script: &Path) -> Result<(), String> {
     output(psql.args(["-Xqo", "/dev/null", "-v", "ON_ERROR_STOP=1", "-f"]).arg(script), "psql").map(drop)
 }
 
-/// How a database goes from one place to another.
+/// A way to copy a database.
 struct Way {
     name: &'static str,
     /// pg_dump's, `melba` for our own.
@@ -213,7 +213,7 @@ impl Tools {
             self.go(&self::way("", "melba", &[]), &to.database(COPY), from, BACK)?;
         }
         let (server, copy) = if stays { (to, COPY) } else { (from, BACK) };
-        // Only pg_dump's own options say what both texts have.
+        // Only pg_dump's own options affect both texts.
         let options = if way.format.starts_with("melba") { &[][..] } else { way.options };
         let (before, after) = (self.text(from, ORIGINAL, options)?, self.text(server, copy, options)?);
         if before == after {
@@ -322,7 +322,7 @@ impl Tools {
         };
         let before = dump(from)?;
         std::fs::write(&path, &before).map_err(|e| e.to_string())?;
-        // The superuser is there already: its CREATE ROLE fails, and nothing else may.
+        // The superuser already exists: its CREATE ROLE fails, and nothing else may.
         let mut psql = self.command(&to.address, "psql")?;
         let played = psql.args(["-Xq", "-f"]).arg(&path).stdout(Stdio::null()).stderr(Stdio::piped()).output();
         let errors = String::from_utf8_lossy(&played.map_err(|e| e.to_string())?.stderr).into_owned();
@@ -342,7 +342,7 @@ impl Tools {
         Ok(())
     }
 
-    /// vacuumlo removes what no column of type oid mentions.
+    /// vacuumlo removes objects that no column of type oid refers to.
     fn vacuumlo(&self, server: &Server) -> Result<(), String> {
         let Some(program) = self.program("vacuumlo") else {
             println!("skipped dumps: vacuumlo is not installed");

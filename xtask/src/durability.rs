@@ -1,5 +1,5 @@
-//! `cargo xtask durability`: what a commit waits for in each mode, and what a crash and a clean stop leave of each kind of
-//! table. Over psql, with settings from everywhere a setting can come from; syncs are counted by pg_stat_io.
+//! `cargo xtask durability`: the waits of a commit in each mode, and the rows that remain of each kind of table after a crash and
+//! a clean stop. Over psql, with settings from every possible source; syncs are counted by pg_stat_io.
 
 use std::io::Write;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub fn durability() -> Result<(), String> {
         println!("skipped durability: psql is not installed");
         return Ok(());
     }
-    // A delay so long that the log writer never acts by itself.
+    // A delay so long that the log writer never acts on its own.
     let arguments = ["-c", "shared_buffers=16MB", "-c", "wal_writer_flush_after=1GB"];
     let mut melba = Melba::fresh_with("durability", &arguments)?;
     script(&melba.address, TABLES)?;
@@ -66,7 +66,7 @@ fn modes(address: &Address) -> Result<(), String> {
     let off_locally = format!("begin; set local synchronous_commit = off; {INSERT} commit;");
     expect_syncs(address, 0, "", &off_locally)?;
     expect_syncs(address, 1, "", &format!("{off_locally} {INSERT}"))?;
-    // What counts is the mode at the commit.
+    // The mode at the commit counts.
     expect_syncs(address, 0, "", &format!("begin; {INSERT} set local synchronous_commit = off; commit;"))?;
     expect_syncs(
         address,
@@ -81,7 +81,7 @@ fn modes(address: &Address) -> Result<(), String> {
     }
     expect_syncs(address, 1, "", &format!("begin; {INSERT} insert into unlogged (note) values ('x'); commit;"))?;
     expect_syncs(address, 0, "", "select count(*) from logged;")?;
-    // Alone there is nobody to wait for; with no sibling demanded, the delay is waited for. It is a lower bound.
+    // Alone there is no sibling to wait for; with no sibling demanded, the delay is waited for. It is a lower bound.
     let delayed = format!(
         "set commit_siblings = 0; set commit_delay = 100000; select clock_timestamp() as start \\gset\n{INSERT}\n\
          select clock_timestamp() - :'start' >= interval '100 ms';"
@@ -129,7 +129,7 @@ fn log_writer(melba: &Melba) -> Result<(), String> {
     written_after("the log writer follows a shorter wal_writer_delay")?;
     script(address, "alter system set wal_writer_delay = '10s';")?;
     set_and_reload(address, "wal_writer_flush_after = 0")?;
-    // The command line goes before ALTER SYSTEM, as in PostgreSQL.
+    // The command line overrides ALTER SYSTEM, as in PostgreSQL.
     match ask(address, "show wal_writer_flush_after")?.as_str() {
         "1GB" => Ok(()),
         other => Err(format!("wal_writer_flush_after of the command line became {other}")),
@@ -206,7 +206,7 @@ fn restarts(mut melba: Melba) -> Result<Melba, String> {
     rows(&melba, "{1,2,3}|{1,2,3}|{1}")?;
     melba = melba.crash_and_restart()?;
     rows(&melba, "{1,2,3}|{}|{}")?;
-    // The log had a sequence's values ahead, as in PostgreSQL; what begins again, begins from the start.
+    // The log had a sequence's values ahead, as in PostgreSQL; an emptied table's begins at the start.
     script(&melba.address, "select setval('logged_id_seq', 3);")?;
     script(&melba.address, add)?;
     rows(&melba, "{1,2,3,4}|{1}|{1}")?;
@@ -226,7 +226,7 @@ fn restarts(mut melba: Melba) -> Result<Melba, String> {
     Ok(melba)
 }
 
-/// pg_dump leaves out what it is told to, and what it writes makes the same tables again.
+/// pg_dump omits data as told, and its output recreates the same tables.
 fn dumps(melba: &Melba) -> Result<(), String> {
     let pg_dump = postgres_program("pg_dump").filter(|p| version(p).is_some_and(|v| v >= PG_DUMP_MIN));
     let Some(pg_dump) = pg_dump else {
@@ -275,7 +275,7 @@ fn on_disk(directory: &Path, words: &str) -> Result<bool, String> {
         let path = entry.map_err(io)?.path();
         let found = match path.is_dir() {
             true => on_disk(&path, words)?,
-            // A file may go while we look.
+            // A file may disappear meanwhile.
             false => std::fs::read(&path).unwrap_or_default().windows(words.len()).any(|w| w == words.as_bytes()),
         };
         if found {
@@ -302,7 +302,7 @@ fn script(address: &Address, text: &str) -> Result<String, String> {
     psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = psql.spawn().map_err(|e| format!("psql: {e}"))?;
     if let Some(mut input) = child.stdin.take() {
-        // What psql did not read, it says why.
+        // psql reports why it did not read everything.
         let _ = input.write_all(text.as_bytes());
     }
     let output = child.wait_with_output().map_err(|e| format!("psql: {e}"))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask history`: sessions over a server that is killed again and again; the checkers of crates/testkit judge.
+//! `cargo xtask history`: sessions over a server that is killed again and again; the checkers of crates/testkit judge their reads.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! `cargo xtask isolation`: specs of several sessions, by PostgreSQL's isolationtester, step by step.
+//! `cargo xtask isolation`: runs specs of several sessions, by PostgreSQL's isolationtester, step by step.
 //!
-//! With `--source` the specs are PostgreSQL's own, from its source package, and what they should print lies beside them; the
-//! share that agrees is printed. Without it they are those of tests/isolation, which must print the same on a real PostgreSQL
-//! and on Melba. A spec is a list of permutations; each counts by itself.
+//! With `--source` the specs are PostgreSQL's own, from its source package, and their expected output lies beside them; the share
+//! that agrees is printed. Without it they are those of tests/isolation, which must print the same on a real PostgreSQL and on
+//! Melba. A spec is a list of permutations; each counts separately.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,14 +20,14 @@ pub struct Options {
     pub tester: Option<PathBuf>,
 }
 
-/// What PostgreSQL's runner calls the database; some specs name it.
+/// The database's name in PostgreSQL's runner; some specs use it.
 const DATABASE: &str = "isolation_regression";
 /// Seconds that a step may wait before the tester cancels it.
 const STEP_SECONDS: &str = "20";
 /// Seconds for a whole spec.
 const SPEC_SECONDS: &str = "120";
 
-/// What a spec's run showed.
+/// The result of a spec's run.
 struct Outcome {
     agreeing: usize,
     permutations: usize,
@@ -100,7 +100,7 @@ fn postgres_suite(tester: &Path, source: &Path, filter: &str, server: &Address) 
     Ok(())
 }
 
-/// What PostgreSQL prints: one text, or several that are all right.
+/// PostgreSQL's expected output: one text, or several alternatives.
 fn expected(source: &Path, name: &str) -> Result<Vec<String>, String> {
     let first = read(&source.join(format!("expected/{name}.out")))?;
     let others = (1..10).map_while(|i| read(&source.join(format!("expected/{name}_{i}.out"))).ok());
@@ -146,7 +146,7 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Runs a spec in a database of its own, and keeps what it prints.
+/// Runs a spec in a new database, and returns its output.
 fn play(tester: &Path, spec: &Path, name: &str, kind: &str, server: &Address) -> Result<String, String> {
     ask(server, &format!("drop database if exists {DATABASE}"))?;
     ask(server, &format!("create database {DATABASE}"))?;
@@ -159,7 +159,7 @@ fn play(tester: &Path, spec: &Path, name: &str, kind: &str, server: &Address) ->
     command.arg(SPEC_SECONDS).arg(tester).arg(format!("dbname={DATABASE}"));
     command.env("PGISOLATIONTIMEOUT", STEP_SECONDS).env("PGAPPNAME", format!("isolation/{name}"));
     command.env("PGTZ", "America/Los_Angeles").env("PGDATESTYLE", "Postgres, MDY");
-    // A spec that fails says so in its output, which is what counts.
+    // A failing spec shows in its output, which alone counts.
     command.stdin(input).stdout(output).stderr(also).status().map_err(|e| format!("isolationtester: {e}"))?;
     Ok(String::from_utf8_lossy(&std::fs::read(&path).map_err(file)?).into_owned())
 }

@@ -1,10 +1,10 @@
 //! `cargo xtask longrun`: TPC-B by pgbench and, where it is installed, sysbench's mixed workload, at once and for long, on a
 //! server with so little memory that flushes and merges never stop. Then kill -9 under load.
 //!
-//! It fails on any error a client sees (sysbench tries again after a deadlock: on more than a few of those), when the server's
-//! memory grows, and when money was made or lost, before the kill or after it. A run of minutes fails too when the 99th percentile
-//! of TPC-B in any minute is more than five times the first minute's; a run of seconds only says so, for a machine that it shares
-//! decides as much.
+//! It fails on any error that a client sees (sysbench tries again after a deadlock: on more than a few of those), when the
+//! server's memory grows, and when sums of money disagree, before the kill or after it. A run of minutes fails too when the 99th
+//! percentile of TPC-B in any minute is more than five times the first minute's; a run of seconds only reports it, because the
+//! load of a shared machine affects it as much.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -38,7 +38,7 @@ const CLIENTS: &str = "8";
 const SHARED_BUFFERS: &str = "shared_buffers=24MB";
 const SYSBENCH_TABLES: [&str; 2] = ["--tables=2", "--table-size=10000"];
 
-/// What one interval showed.
+/// The measurements of one interval.
 struct Interval {
     transactions: u64,
     p99_milliseconds: f64,

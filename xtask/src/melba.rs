@@ -1,4 +1,4 @@
-//! A Melba server for a test: built, started over a directory of its own on a port of its own, stopped or killed.
+//! A Melba server for a test: built, started over a new directory on a free port, stopped or killed.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ impl Melba {
         Ok(())
     }
 
-    /// Ends a server as its user would, and checks what it leaves: a clean exit and a sound data directory.
+    /// Stops a server as its user would, and checks the result: a clean exit and a sound data directory.
     pub fn stop(mut self) -> Result<(), String> {
         self.terminate()?;
         let check = Command::new(binary()).arg("check").arg("--data").arg(self.data()).output();

@@ -1,5 +1,5 @@
 //! `cargo xtask memory`: a server with little memory loads, indexes, sorts, joins, groups and changes many times as much, answers
-//! right, and stays within 1.3 times its setting all the while.
+//! correctly, and stays within 1.3 times its setting all the while.
 
 use std::io::{BufWriter, Write};
 use std::process::Stdio;
@@ -31,7 +31,7 @@ const GROUPS: u64 = 1000;
 /// Rows with a foreign key.
 const REFERENCES: u64 = 2_000_000;
 
-/// What is asked, and what it must answer: `{rows}` stands for the number of rows, `{n}` for those in the view `o`.
+/// Queries and their expected answers: `{rows}` stands for the number of rows, `{n}` for those in the view `o`.
 const QUERIES: &[(&str, &str, &str)] = &[
     ("primary key", "alter table t add primary key (id)", ""),
     ("index", "create index on t (phone)", ""),
@@ -54,13 +54,13 @@ const QUERIES: &[(&str, &str, &str)] = &[
     ("cte", "with x as materialized (select * from o) select count(*) from x a join x b using (id)", "{n}"),
 ];
 
-/// What changes rows, and what it leaves.
+/// Statements that change rows, and the expected state afterwards.
 const CHANGES: &[(&str, &str, &str)] = &[
     ("create table as", "create table c as select * from o", ""),
     ("update", "update c set grp = grp + 1", ""),
     ("updated", "select count(*), min(grp), max(grp) from c", "{n}|1|1000"),
     ("delete", "delete from c where id % 2 = 1", ""),
-    // While what is dead goes.
+    // While dead versions are removed.
     ("merges", "select pg_sleep(10)", ""),
     ("deleted", "select count(*) from c", "{even}"),
 ];
@@ -151,7 +151,7 @@ struct Peak {
 }
 
 impl Peak {
-    /// Runs a step and looks at what it took.
+    /// Runs a step and checks its memory.
     fn step<T>(&mut self, name: &str, f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         // 5: forget the peak so far. Without the right to do so the step shows the most of all so far.
         let _ = std::fs::write(format!("/proc/{}/clear_refs", self.pid), "5");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::melba::Address;
 
-/// What a connection's bytes go through.
+/// The transport of a connection's bytes.
 enum Socket {
     Plain(TcpStream),
     /// `openssl s_client` at the other end of a pair of sockets encrypts them; killed when dropped.
@@ -21,7 +21,7 @@ pub struct Wire {
     socket: BufReader<Socket>,
     address: Address,
     patience: Duration,
-    /// What a cancel request must name.
+    /// The key that a cancel request must name.
     key: Vec<u8>,
     /// Messages to be sent.
     pub out: Vec<u8>,
@@ -187,7 +187,7 @@ impl Wire {
         }
     }
 
-    /// Asks another thread of the server to cancel what runs here, and returns when that was done.
+    /// Returns a function that asks another thread of the server to cancel the running statement, and returns when that was done.
     pub fn canceller(&self) -> Result<impl FnOnce() -> Result<(), String> + Send + use<>, String> {
         let port = port(&self.address)?;
         let (host, key, patience) = (self.address.host.clone(), self.key.clone(), self.patience);

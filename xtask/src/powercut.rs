@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::melba::binary;
 use crate::{cargo, root};
 
-/// Builds what it takes, and hands the options on.
+/// Builds the programs, and passes the options on.
 pub fn powercut(options: &[&str]) -> Result<(), String> {
     if run(options)? { Ok(()) } else { Err(format!("failed; again: cargo xtask powercut {}", options.join(" "))) }
 }

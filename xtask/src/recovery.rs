@@ -1,5 +1,5 @@
-//! `cargo xtask recovery`: how long a killed server takes to be ready again, with the same changes since its last flush in a database
-//! of some size and in one of ten times that size. It is about the same: recovery reads the log, not the tables.
+//! `cargo xtask recovery`: the time until a killed server is ready again, with the same changes since its last flush in a
+//! database of some size and in one of ten times that size. It is about the same: recovery reads the log, not the tables.
 
 use std::time::{Duration, Instant};
 

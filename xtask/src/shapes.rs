@@ -1,5 +1,5 @@
-//! `cargo xtask shapes`: much of one thing, four times as much, and how much longer it takes; and the questions that Django,
-//! pgjdbc, SQLAlchemy and psql ask of the catalogs, over many tables, beside PostgreSQL.
+//! `cargo xtask shapes`: measures how much longer four times as many of one thing take; and runs the catalog queries of Django,
+//! pgjdbc, SQLAlchemy and psql over many tables, beside PostgreSQL.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ impl Default for Options {
 }
 
 const DATABASE: &str = "shapes";
-/// Four times as much may take this many times as long: n log n, and what a busy machine adds.
+/// Four times as many may take this many times as long: n log n, and the noise of a busy machine.
 const FACTOR_MAX: f64 = 8.0;
 /// The system counts processor time in these.
 const TICK_SECONDS: f64 = 0.01;
@@ -162,7 +162,7 @@ pub fn shapes(options: &Options, server: Option<Address>, reference: Option<Addr
 
 struct Server {
     address: Address,
-    /// Of a server whose processor time counts; what others take is read off the clock.
+    /// Of a server whose processor time counts; others are timed by the clock.
     pid: Option<u32>,
 }
 
@@ -218,7 +218,7 @@ fn prepare(address: &Address) -> Result<Address, String> {
     Ok(address)
 }
 
-/// How long a server takes, in seconds. Statements that are too long for a command line go by a file.
+/// A server's time, in seconds. Statements too long for a command line are passed in a file.
 fn timed(server: &Server, folder: &Path, sql: &str) -> Result<f64, String> {
     let file = folder.join("statement.sql");
     std::fs::write(&file, format!("{sql};\n")).map_err(|e| format!("{}: {e}", file.display()))?;
@@ -230,7 +230,7 @@ fn timed(server: &Server, folder: &Path, sql: &str) -> Result<f64, String> {
     })
 }
 
-/// What a process took of the processors, to the hundredth of a second that Linux counts by.
+/// A process's processor time, to the hundredth of a second that Linux counts by.
 pub fn processor_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The program's name, which may have spaces, ends with the last parenthesis; then the 12th and 13th are utime and stime.

@@ -1,9 +1,9 @@
-//! `cargo xtask soak`: every way of asking, by many connections at once, while the processors are kept busy by others; each answer
-//! is counted, and none may be later than 30 seconds.
+//! `cargo xtask soak`: all kinds of requests, by many connections at once, while other programs keep the processors busy; each
+//! answer is counted, and none may take longer than 30 seconds.
 //!
-//! Every fourth connection is encrypted, if there is an `openssl` to do that and the server is ours.
+//! Every fourth connection is encrypted, if there is an `openssl` for that and the server is ours.
 //!
-//! Threads of an overloaded machine lose their processor anywhere, so that orders of events come that a quiet machine never shows.
+//! Threads of an overloaded machine are preempted anywhere, which produces orders of events that a quiet machine never shows.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -24,14 +24,14 @@ impl Default for Options {
     }
 }
 
-/// One connection of so many goes over TLS.
+/// One connection in this many uses TLS.
 const ENCRYPTED_SHARE: u64 = 4;
 /// Busy processes for each processor.
 const BUSY: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 const HOT_ROWS: u64 = 4;
 
-/// A way of asking: its name, and what asks once and checks the answer.
+/// A kind of request: its name, and the function that sends one and checks the answer.
 type Mode = (&'static str, fn(&mut Client) -> Result<(), String>);
 
 const MODES: [Mode; 16] = [
@@ -196,7 +196,7 @@ impl Client {
         self.answer(expected).map_err(|e| format!("{text}: {e}"))
     }
 
-    /// Sends what was put, and reads one answer up to ReadyForQuery.
+    /// Sends the put messages, and reads one answer up to ReadyForQuery.
     fn answer(&mut self, expected: &[&str]) -> Result<(), String> {
         self.wire.send()?;
         self.expect(b'Z', expected)
@@ -291,7 +291,7 @@ fn pipeline(c: &mut Client) -> Result<(), String> {
     (0..4).try_for_each(|_| c.expect(b'Z', &["2DC2C2DCZ"]))
 }
 
-/// What follows an error is skipped up to the next Sync.
+/// Messages after an error are skipped up to the next Sync.
 fn pipeline_with_error(c: &mut Client) -> Result<(), String> {
     let row = c.own_row().to_string();
     c.wire.bind("add", &[&row]);

@@ -1,9 +1,9 @@
-//! `cargo xtask space`: every row of a table is updated again and again at full speed, with readers beside it; then the same under
-//! a snapshot that somebody keeps; then all rows are deleted. What the files take at most, what they take half a minute after the
-//! last update, and how long a reader or writer had to wait at most.
+//! `cargo xtask space`: updates every row of a table again and again at full speed, with readers beside it; then the same under a
+//! snapshot that is kept; then all rows are deleted. Measures the largest size of the files, their size half a minute after the
+//! last update, and the longest wait of a reader or writer.
 //!
-//! The bars are in ratios to what the same rows take freshly loaded. How long the machine's own disk and processor keep a small
-//! write and a sleep waiting is measured beside (`probe`): a pause counts against the server only as far as they did not pause.
+//! The limits are ratios to the size of the same rows freshly loaded. The time for which the machine's own disk and processor delay a
+//! small write and a sleep is measured beside (`probe`): a pause counts against the server only as far as they did not pause.
 
 mod bench;
 mod probe;
@@ -23,13 +23,13 @@ pub use watch::Watch;
 
 /// Rows that one transaction updates.
 const BATCH: u64 = 100;
-/// Files may take this many percent of the live data at any moment, and so many half a minute after the last update.
+/// The files' limits in percent of the live data: at any moment, and half a minute after the last update.
 const MOST_PERCENT: u64 = 250;
 const AFTER_PERCENT: u64 = 130;
-/// And so many when all rows are deleted.
+/// And when all rows are deleted.
 const DELETED_PERCENT: u64 = 20;
 const AFTER: Duration = Duration::from_secs(30);
-/// Rounds under a kept snapshot, one in so many of the others.
+/// Rounds under a kept snapshot: one for this many of the others.
 const SNAPSHOT_SHARE: u64 = 5;
 /// A single statement may be kept waiting for this long.
 const PAUSE_MILLIS: f64 = 100.0;
@@ -114,7 +114,7 @@ impl Experiment<'_> {
         format!("\\set n :n + 1\n\\set a (((:n * {writers} + :client_id) * {step}) % {batches}) * {BATCH}\n")
     }
 
-    /// Updates all rows so many times; `versions` of each are needed.
+    /// Updates all rows `rounds` times; `versions` of each are needed.
     fn update(&mut self, name: &str, rounds: u64, versions: u64) -> Result<(), String> {
         let Options { writers, .. } = *self.options;
         let script = format!("{}update t set v = {} where id > :a and id <= :a + {BATCH};\n", self.place(), value(":n::text"));
@@ -134,7 +134,7 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Waits for what is superfluous to go.
+    /// Waits for superfluous versions to be removed.
     fn settle(&mut self, name: &str, bar: u64) {
         let reached = self.watch.below(self.live * bar / 100, AFTER);
         let after = self.percent(self.watch.now.load(Ordering::SeqCst));
@@ -157,7 +157,7 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Prints what each kind of statement had to wait for, and compares it with the machine's pauses.
+    /// Prints the waits of each kind of statement, and compares them with the machine's pauses.
     fn judge_pauses(&mut self, machine: &Pauses) -> Result<(), String> {
         for (what, pauses) in [("a sync", &machine.disk), ("a sleep", &machine.processor)] {
             println!("the machine: {} times {what} took above 20 ms, {:.0} ms at most", pauses.len(), Pauses::longest(pauses));
@@ -218,7 +218,7 @@ impl Snapshot {
         Ok(line)
     }
 
-    /// Checks that it still sees what it saw, and ends it.
+    /// Checks that its view is unchanged, and ends it.
     fn give_up(mut self) -> Result<(), String> {
         let seen = self.ask(SEEN)?;
         if seen != self.seen || seen.is_empty() {

@@ -6,7 +6,7 @@ use crate::compare::Postgres;
 use crate::melba::{Address, Melba};
 use crate::{cargo, root};
 
-/// Files below `path`, as many as can be begun in so many seconds.
+/// Runs files below `path`, as many as can be begun in `seconds`.
 pub fn sqllogictest(path: &str, seconds: u32, server: Option<Address>, reference: Option<Address>) -> Result<(), String> {
     if path.is_empty() {
         return Err("sqllogictest needs a file or a folder; CONTRIBUTING.md says where collections are".to_owned());

@@ -1,10 +1,10 @@
-//! `cargo xtask suites`: the published tests of drivers and ORMs (tests/suites), on Melba and on a PostgreSQL beside it. The table
-//! of docs/COMPATIBILITY.md gets a row for each: what passes on PostgreSQL, and how much of it on Melba.
+//! `cargo xtask suites`: the published tests of drivers and ORMs (tests/suites), on Melba and on a PostgreSQL beside it. The
+//! table of docs/COMPATIBILITY.md gets a row for each: the tests that pass on PostgreSQL, and how many of them pass on Melba.
 //!
-//! Registries hold the suites; what is fetched stays below target/suites. Each has a folder with a `run`, which is told the
-//! server by the variables of PostgreSQL's clients (a database of its own is there, empty) and appends to the file OUTCOMES
-//! what tests/suites/outcomes.py describes. It may take so long, and is then ended: the tests that it has not reached count as
-//! failed on Melba, and are not asked for where PostgreSQL has not reached them.
+//! Registries hold the suites; downloads stay below target/suites. Each has a folder with a `run`, which gets the server in the
+//! variables of PostgreSQL's clients (an empty database exists for it) and appends lines to the file OUTCOMES as
+//! tests/suites/outcomes.py describes. It is ended after a time limit: the tests that it has not reached count as failed on
+//! Melba, and are left out where PostgreSQL has not reached them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Options {
     pub minutes: Option<u32>,
 }
 
-/// What one suite has said of one server.
+/// The results of one suite on one server.
 #[derive(Default)]
 struct Outcomes {
     version: String,
@@ -74,7 +74,7 @@ fn name_of(script: &Path) -> String {
     script.parent().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// What belongs to a suite and is never committed.
+/// The files of a suite that are never committed.
 fn made(name: &str) -> PathBuf {
     root().join("target/suites").join(name)
 }
@@ -120,7 +120,7 @@ fn read(text: &str) -> Outcomes {
 
 fn row(name: &str, postgres: &str, theirs: &Outcomes, ours: &Outcomes) -> String {
     let (all, both) = (theirs.passed.len(), theirs.passed.intersection(&ours.passed).count());
-    // Rounded down: only what is whole is called whole.
+    // Rounded down: only a complete result is called complete.
     let share = (1000 * both / all) as f64 / 10.0;
     let end = match (theirs.cut_off, ours.cut_off) {
         (_, true) => " (cut off)",

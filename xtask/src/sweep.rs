@@ -1,8 +1,8 @@
-//! `cargo xtask sweep`: every function with arguments as large as fit a short time, under a timeout of a tenth of a second more than
-//! they take. Each call answers or is ended in time, and the server lives.
+//! `cargo xtask sweep`: calls every function with arguments as large as fit a short time, under a timeout of a tenth of a second
+//! more than they take. Each call must return or be ended in time, and the server must survive.
 //!
-//! Functions, those of operators and aggregates among them, are pg_proc's; casts by input and output are of pg_type's types. What
-//! functions alone do not show is in tests/sweep/statements.sql.
+//! Functions, those of operators and aggregates among them, are pg_proc's; casts by input and output are of pg_type's types.
+//! Statements that functions alone do not cover are in tests/sweep/statements.sql.
 
 mod values;
 
@@ -16,7 +16,7 @@ use crate::messages::Wire;
 use crate::root;
 use crate::shapes::processor_seconds;
 
-/// What a statement may take beside its arguments.
+/// The time for a statement beside its arguments.
 const TIMEOUT: Duration = Duration::from_millis(100);
 /// A machine that does other things too: later than this, each time, is too late.
 const SLACK: Duration = Duration::from_millis(400);
@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Calls of one function, of all that its arguments' values allow.
 const CALLS_MAX: usize = 16;
-/// Combinations that are looked at to find them.
+/// Combinations that are tried to find them.
 const LOOKED_MAX: usize = 100_000;
 /// They pick among these, and must not divide their number.
 const STRIDE: usize = 7919;
@@ -120,7 +120,7 @@ fn cast(value: &str, ty: &str) -> String {
     }
 }
 
-/// The connection, what arguments take, and what came of the calls.
+/// The connection, the durations of arguments, and the results of the calls.
 struct Sweep {
     wire: Wire,
     address: Address,
@@ -153,7 +153,7 @@ impl Sweep {
         Ok((state, took, used.map_or(took, |used| used.min(took))))
     }
 
-    /// What an argument takes by itself.
+    /// The duration of an argument alone.
     fn takes(&mut self, value: &str) -> Result<Duration, String> {
         if let Some(known) = self.takes.get(value) {
             return Ok(*known);
@@ -199,7 +199,7 @@ impl Sweep {
     }
 }
 
-/// An error's SQLSTATE. What no value may be as long as has PostgreSQL's code for its own faults there too.
+/// An error's SQLSTATE. The error for values that are too long has PostgreSQL's code for internal errors there too.
 fn outcome(body: &[u8]) -> String {
     let field = |letter: u8| body.split(|b| *b == 0).find(|f| f.first() == Some(&letter)).map_or(&b""[..], |f| &f[1..]);
     if field(b'M').starts_with(b"invalid memory alloc request size") {

@@ -3,10 +3,10 @@
 //! 1. A crate depends on those of our crates that the table in ARCHITECTURE.md allows, and on no others.
 //! 2. A file has at most 800 lines and a function 70, unless `xtask/long.txt` lists it; listed ones may only get shorter.
 //! 3. Every module opens with `//!`.
-//! 4. Words that must not stay are not there: ignored tests, paths of somebody's machine.
+//! 4. Forbidden words do not occur: ignored tests, paths of a developer's machine.
 //! 5. Modules of a crate name each other in the directions that ARCHITECTURE.md allows, and circles only shrink (`modules`).
-//! 6. The engine's threads share state, sleep, and start others by the crate `threads` alone, where a model checker takes the place
-//!    of the primitives and no wait is begun without the scheduler.
+//! 6. The engine's threads share state, sleep, and start others only through the crate `threads`, where a model checker can
+//!    replace the primitives and no wait begins without the scheduler.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
 const FORBIDDEN: &[&str] = &["#[ignore", "unimplemented!(", "/wor\u{6b}/", "/home/", "/root/"];
 
-/// What the crates of the engine take from `threads`, and the files that have their own.
+/// The primitives that the engine's crates take from `threads`, and the files that use others.
 const SYNC: &[&str] =
     &["parking_lot::", "std::sync::atomic", "arc_swap::", "thread::sleep", "thread::spawn", "thread::scope", "thread::Builder"];
 const SYNC_CRATES: &[&str] = &["crates/engine/src/", "crates/locks/src/", "crates/store/src/", "crates/wal/src/"];
@@ -99,7 +99,7 @@ fn primitives(name: &str, text: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// What is longer than it should be: files by name, functions as `file: name`.
+/// Items that are longer than allowed: files by name, functions as `file: name`.
 fn long_items(files: &[(String, String)]) -> BTreeMap<String, usize> {
     let mut long = BTreeMap::new();
     for (name, text) in files {

@@ -1,4 +1,4 @@
-//! `cargo xtask tour`: what README.md tells a new user to type, typed into real psql; then kill -9, and all of it is there.
+//! `cargo xtask tour`: types README.md's commands for a new user into real psql; then kill -9, and everything must still exist.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `cargo xtask tpch`: the 22 queries of TPC-H on PostgreSQL and on Melba, the same answers; and how long each takes on both.
+//! `cargo xtask tpch`: the 22 queries of TPC-H on PostgreSQL and on Melba, with the same answers; and the time of each on both.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::{cargo, root};
 pub struct Options {
     /// TPC-H's scale factor: 6 million rows of lineitem at 1.
     pub scale: String,
-    /// PostgreSQL takes minutes for queries 17 and 20 from scale 0.1 on: what it has not answered by then is not compared.
+    /// PostgreSQL takes minutes for queries 17 and 20 from scale 0.1 on: a query that it has not answered by then is not compared.
     pub timeout_seconds: u32,
 }
 
@@ -66,7 +66,7 @@ pub fn tpch(options: &Options, server: Option<Address>, reference: Option<Addres
     melba.map_or(Ok(()), Melba::stop)
 }
 
-/// A database of its own with the tables.
+/// A new database with the tables.
 fn load(address: &Address, folder: &Path) -> Result<Address, String> {
     ask(address, &format!("drop database if exists {DATABASE} with (force)"))?;
     ask(address, &format!("create database {DATABASE}"))?;

@@ -1,8 +1,8 @@
-//! `cargo xtask wire`: conversations between a client and the server, message by message, as PostgreSQL 18 holds them.
+//! `cargo xtask wire`: conversations between a client and the server, message by message, as recorded from PostgreSQL 18.
 //!
-//! The scripts in tests/wire say what the client sends and what PostgreSQL answered when they were recorded (`wire::script`).
-//! Melba has to answer the same, at the same time: what is answered late appears behind a later message than it should.
-//! `--record HOST:PORT` plays them on a PostgreSQL 18 and writes down its answers.
+//! The scripts in tests/wire have the client's messages and PostgreSQL's recorded answers (`wire::script`). Melba must answer the
+//! same, at the same time: a late answer appears behind a later message than it should. `--record HOST:PORT` plays them on a
+//! PostgreSQL 18 and records its answers.
 
 mod answer;
 mod connection;
@@ -18,7 +18,7 @@ use crate::root;
 use connection::{Connection, Until};
 use script::{Conversation, Exchange, Item};
 
-/// Whoever records waits so long for more.
+/// Recording waits this long for more.
 const RECORDED_SILENCE: Duration = Duration::from_millis(800);
 /// An answer that is not the expected one is complete when nothing has come for so long.
 const WRONG_SILENCE: Duration = Duration::from_secs(6);

@@ -1,6 +1,6 @@
 //! The published experiment on dumping a million large objects: time, memory, size and number of files of pg_dump in every
-//! installed version, and of `melba dump` beside it; and the way back. Beside it what the objects cost in the server: to make, to
-//! count, to keep and to remove.
+//! installed version, and of `melba dump` beside it; and the restores. Beside it the cost of the objects in the server: to
+//! create, count, keep and remove them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -163,7 +163,7 @@ impl Size<'_> {
         Ok(())
     }
 
-    /// As a client would who knows what PostgreSQL's lock table holds: some thousand a transaction.
+    /// In batches of some thousand per transaction, as a client does because of PostgreSQL's lock table.
     fn remove(&mut self, index: usize, target: &Target) -> Result<()> {
         let source = target.in_database(SOURCE);
         let mut client = source.connect()?;

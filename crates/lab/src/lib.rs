@@ -52,7 +52,7 @@ pub enum Experiment {
     Olap(Box<olap::Options>),
 }
 
-/// What every experiment needs to know.
+/// Options of every experiment.
 #[derive(Debug, Args)]
 pub struct Common {
     /// A server: NAME=postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE, for sysbench also mysql://; may be given several times.

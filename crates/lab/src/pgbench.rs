@@ -1,4 +1,4 @@
-//! Drives the real pgbench and reads what it reports.
+//! Drives the real pgbench and reads its report.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,7 @@ pub struct Load {
     pub options: String,
 }
 
-/// What a run came to; latencies in milliseconds.
+/// The result of a run; latencies in milliseconds.
 #[derive(Debug, Default, PartialEq)]
 pub struct Outcome {
     pub transactions: u64,
@@ -67,7 +67,7 @@ fn command(target: &Target, load: &Load, folder: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// pgbench's report, without what only its log has. A failed transaction is an error of the target: TPC-B at READ COMMITTED has none.
+/// pgbench's report, without the data of its log. A failed transaction is an error of the target: TPC-B at READ COMMITTED has none.
 fn parse(text: &str) -> Result<Outcome> {
     let after =
         |start: &str| text.lines().find_map(|l| l.trim().strip_prefix(start)).map(|v| v.split_whitespace().next().unwrap_or(""));

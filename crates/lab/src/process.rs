@@ -1,4 +1,4 @@
-//! What a server's processes have used, from /proc: PostgreSQL is a process a connection, Melba and MySQL are one.
+//! The resources used by a server's processes, from /proc: PostgreSQL has a process per connection, Melba and MySQL have one.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -9,7 +9,7 @@ pub struct ServerProcess {
     pid: u32,
 }
 
-/// What a server has used since it was started.
+/// The resources used by a server since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// Seconds of CPU, user and system.
@@ -34,7 +34,7 @@ impl ServerProcess {
         Some(ServerProcess { pid })
     }
 
-    /// What it and its children, the ended ones too, have used.
+    /// The resources used by it and its children, including ended ones.
     pub fn usage(self) -> Usage {
         let stats: HashMap<u32, Stat> = processes().filter_map(|pid| Some((pid, Stat::of(pid)?))).collect();
         let belongs = |mut pid: u32| loop {
@@ -58,7 +58,7 @@ impl ServerProcess {
 }
 
 impl Usage {
-    /// What was used since an earlier reading.
+    /// The resources used since an earlier reading.
     pub fn since(self, earlier: Usage) -> Usage {
         Usage {
             cpu_seconds: self.cpu_seconds - earlier.cpu_seconds,

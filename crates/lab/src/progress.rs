@@ -1,4 +1,4 @@
-//! What is going on, on standard error: a bar at a terminal, a line a step otherwise.
+//! Progress on standard error: a bar at a terminal, a line per step otherwise.
 
 use std::io::IsTerminal as _;
 

@@ -1,5 +1,5 @@
-//! Programs of ours that Python runs, each in a process of its own: databases that live inside of Python. A request is a line of JSON
-//! and bytes behind it; so is an answer.
+//! Our programs that Python runs, each in a separate process: databases inside Python. A request is a line of JSON and bytes
+//! behind it; so is an answer.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct Python {
     output: BufReader<ChildStdout>,
 }
 
-/// What a program says; what it does not say is zero.
+/// A program's answer; missing fields are zero.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct Answer {
@@ -36,7 +36,7 @@ pub fn interpreter(venv: Option<&Path>) -> PathBuf {
 }
 
 impl Python {
-    /// Starts a program. Its first answer says what it is; an error says why it cannot run.
+    /// Starts a program. Its first answer has its version; an error says why it cannot run.
     pub fn start(interpreter: &Path, program: &str, arguments: &[&str]) -> Result<(Python, String)> {
         let mut child = Command::new(interpreter)
             .args(["-c", program])
@@ -79,7 +79,7 @@ impl Python {
 
 impl Drop for Python {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Numbers that follow from what they are about: the same question has the same answer on every machine, in any order.
+//! Numbers derived from their purpose: the same question has the same answer on every machine, in any order.
 
 /// A number in which every bit depends on all parts (the finalizer of SplitMix64 over each).
 pub fn hash(parts: &[u64]) -> u64 {

@@ -1,4 +1,4 @@
-//! Servers that the experiment starts itself: this binary's own, and the newest PostgreSQL that is installed.
+//! Servers that the experiment starts itself: this binary's own, and the newest installed PostgreSQL.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use crate::{Result, Target, tool};
 
 const START_WITHIN: Duration = Duration::from_secs(60);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
-/// Who runs PostgreSQL when we are root, which it refuses.
+/// The account that runs PostgreSQL when we are root, which it refuses.
 const ACCOUNT: &str = "postgres";
 
 /// A server that ends with this value.
@@ -36,7 +36,7 @@ impl Server {
         Server { child, target }.answering()
     }
 
-    /// PostgreSQL, with the settings that it comes with but for the port.
+    /// PostgreSQL, with its default settings except the port.
     pub fn postgresql(scratch: &Path) -> Result<Server> {
         let bin = tool::postgresql_folders("postgres").pop().ok_or("PostgreSQL is not installed")?;
         let data = scratch.join("postgresql");
@@ -83,12 +83,12 @@ impl Server {
 /// Runs the newest PostgreSQL that is installed for as long as a function runs that is told its URL.
 ///
 /// # Errors
-/// There is none, it does not start, and what the function says.
+/// There is none, it does not start, or the function's error.
 pub fn while_postgresql(body: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
     let scratch = std::env::temp_dir().join(format!("melba-postgresql-{}", std::process::id()));
     let failed = |e: std::io::Error| format!("{}: {e}", scratch.display());
     std::fs::create_dir(&scratch).map_err(failed)?;
-    // Whatever this process's umask: the server's account must get in.
+    // Independent of this process's umask: the server's account must have access.
     std::fs::set_permissions(&scratch, std::fs::Permissions::from_mode(0o755)).map_err(failed)?;
     let result = Server::postgresql(&scratch).and_then(|server| {
         let Target { host, port, user, database, .. } = &server.target;
@@ -100,7 +100,7 @@ pub fn while_postgresql(body: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> 
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // SAFETY: a signal to a child of ours, which nobody has waited for yet: its number is still its own.
+        // SAFETY: a signal to a child of ours that was not waited for yet: its number is still its own.
         unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGINT) };
         let asked = Instant::now();
         while asked.elapsed() < STOP_WITHIN && matches!(self.child.try_wait(), Ok(None)) {
@@ -112,7 +112,7 @@ impl Drop for Server {
     }
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
     listener.local_addr().map(|address| address.port()).map_err(|e| e.to_string())

@@ -1,6 +1,6 @@
-//! Servers whose disks are slowed: their syncs take as long as we say (crates/slowdisk, preloaded into each of them).
+//! Servers whose disks are slowed: their syncs take a given time (crates/slowdisk, preloaded into each of them).
 //!
-//! The delays are written into the file that the servers' `SLOWDISK` names. That they act on each target is measured: one client's
+//! The delays are written into the file that the servers' `SLOWDISK` names. Their effect on each target is measured: one client's
 //! commit cannot be faster than the sync that it waits for.
 
 use std::os::unix::fs::FileExt as _;
@@ -72,7 +72,7 @@ impl SlowDisk {
         written.map_err(|e| format!("{}: {e}", file.display()))
     }
 
-    /// What is measured with a delay belongs to a section of its own.
+    /// Measurements with a delay belong to a separate section.
     pub fn section(title: &str, delay: Option<Duration>) -> String {
         delay.map_or_else(|| title.to_owned(), |delay| format!("{title}, syncs of {delay:?}"))
     }
@@ -101,7 +101,7 @@ impl SlowDisk {
     }
 }
 
-/// Commits whose median is looked at.
+/// Commits whose median is taken.
 const COMMITS: usize = 21;
 
 #[cfg(test)]

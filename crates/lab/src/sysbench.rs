@@ -106,7 +106,7 @@ fn measure(options: &Options, workload: &str, delay: Option<Duration>, target: &
         let command = &mut command(options, workload, target)?;
         tool::output(command.arg(step)).map_err(|e| format!("{}, {workload} {step}: {e}", target.name))
     };
-    // What an interrupted run left would be in the way.
+    // The remains of an interrupted run would be in the way.
     options.disk.set(Some(Duration::ZERO))?;
     step("cleanup")?;
     step("prepare")?;

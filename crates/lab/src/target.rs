@@ -1,4 +1,4 @@
-//! A server under test: how to reach it, what it says it is, and which process it is.
+//! A server under test: how to reach it, its version, and its process.
 
 use std::io::Read as _;
 use std::net::TcpStream;
@@ -118,7 +118,7 @@ impl Target {
             .ok_or_else(|| format!("{}: {sql} answered {value:?}, not a number", self.name))
     }
 
-    /// Bytes of relations with all that belongs to them, once they have stayed the same for so many looks, a second apart.
+    /// Bytes of relations with all that belongs to them, once they have stayed the same for `looks` checks, a second apart.
     pub fn settled_bytes(&self, client: &mut Client, relations: &[&str], looks: usize) -> Result<f64> {
         let sizes: Vec<String> = relations.iter().map(|name| format!("pg_total_relation_size('{name}')")).collect();
         let sql = format!("SELECT {}", sizes.join(" + "));
@@ -135,7 +135,7 @@ impl Target {
         Ok(last)
     }
 
-    /// What the server says it is.
+    /// The version that the server reports.
     pub fn version(&self) -> Result<String> {
         match self.protocol {
             Protocol::PostgreSql => {
@@ -158,7 +158,7 @@ impl Target {
         Ok(format!("MySQL {}", String::from_utf8_lossy(&version[..end])))
     }
 
-    /// The server's process, when it runs on this machine and may be looked at.
+    /// The server's process, when it runs on this machine and may be inspected.
     pub fn process(&self) -> Option<ServerProcess> {
         matches!(self.host.as_str(), "127.0.0.1" | "localhost" | "::1").then(|| ServerProcess::listening_on(self.port)).flatten()
     }

@@ -1,4 +1,4 @@
-//! Other people's programs: where they are, what they printed, what they took.
+//! External programs: their places, their output, and their resource use.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 
-/// What a finished program took.
+/// The resources that a finished program used.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub elapsed: Duration,
@@ -39,7 +39,7 @@ pub fn find(program: &str) -> Result<PathBuf> {
     on_path.or_else(newest).ok_or_else(|| format!("{program} is not installed"))
 }
 
-/// What a program prints, when it succeeds.
+/// A program's output, when it succeeds.
 pub fn output(command: &mut Command) -> Result<String> {
     let name = name(command);
     let output = command.stdin(Stdio::null()).output().map_err(|e| format!("{name}: {e}"))?;
@@ -49,7 +49,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a program for its effect and says what it took.
+/// Runs a program for its effect and returns its resource use.
 pub fn measure(command: &mut Command) -> Result<Run> {
     let name = name(command);
     let errors = tempfile_path(&name);
@@ -81,7 +81,7 @@ fn wait(pid: u32) -> std::io::Result<(ExitStatus, u64)> {
     // SAFETY: rusage is plain numbers, for which zeros are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: both pointers are to locals that live through the call; the child is ours and nobody else waits for it.
+        // SAFETY: both pointers are to locals that live through the call; the child is ours and nothing else waits for it.
         let waited = unsafe { libc::wait4(pid as libc::pid_t, &mut status, 0, &mut usage) };
         if waited >= 0 {
             return Ok((ExitStatus::from_raw(status), usage.ru_maxrss as u64 * 1024));
@@ -101,7 +101,7 @@ fn name(command: &Command) -> String {
     Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The last lines of what it printed say why.
+/// The last lines of its output say why.
 fn failure(name: &str, status: ExitStatus, errors: &[u8], printed: &[u8]) -> String {
     let text = [errors, printed].map(String::from_utf8_lossy).join("\n");
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();

@@ -40,7 +40,7 @@ pub struct Options {
     modes: Vec<Mode>,
 }
 
-/// What a commit promises.
+/// The guarantees of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
     /// Logged tables, synchronous_commit on
@@ -184,8 +184,7 @@ fn log_bytes(target: &Target) -> Result<Option<f64>> {
     Ok(target.number(&mut client, "SELECT wal_bytes FROM pg_stat_wal").ok())
 }
 
-/// TPC-B's invariant: what was added to accounts, tellers and branches is what the history says. The simple update changes accounts
-/// only.
+/// TPC-B's invariant: the sums of accounts, tellers and branches equal the history's. The simple update changes accounts only.
 fn check_balances(target: &Target, script: &str) -> Result<()> {
     let sums = match script {
         "simple-update" => {

@@ -1,4 +1,4 @@
-//! Columns of equal length: what operators hand on.
+//! Columns of equal length: operators pass them on.
 
 use std::ops::Range;
 

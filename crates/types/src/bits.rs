@@ -43,12 +43,12 @@ pub fn spelled(stored: &[u8], zero: u8, one: u8) -> Result<Vec<u8>> {
 /// A bit string in the making.
 pub struct Builder {
     bits: usize,
-    /// In stored form, but for the number of bits.
+    /// In stored form, without the number of bits.
     stored: Vec<u8>,
 }
 
 impl Builder {
-    /// For about so many bits.
+    /// Capacity for about `bits` bits.
     ///
     /// # Errors
     /// Those of `limits::check_request`.

@@ -1,7 +1,7 @@
 //! Booleans as PostgreSQL spells them.
 
-/// The value of on, off, 1, 0, or a unique prefix of true, false, yes, no, off; in any case.
-/// PostgreSQL's `parse_bool`: whoever allows blanks around it trims.
+/// The value of on, off, 1, 0, or a unique prefix of true, false, yes, no, off; in any case. PostgreSQL's `parse_bool`: a caller
+/// that allows blanks around it trims.
 pub fn parse(text: &str) -> Option<bool> {
     let text = text.to_ascii_lowercase();
     let is_prefix = |word: &str, at_least: usize| text.len() >= at_least && word.starts_with(&text);

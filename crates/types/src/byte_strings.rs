@@ -57,7 +57,7 @@ impl ByteStrings {
         self.push_parts_of(parts.map(|part| (source, part)))
     }
 
-    /// Appends parts of any sources as values; how many. Short ones are copied without a call, sixteen bytes whatever their length.
+    /// Appends parts of any sources as values; returns how many. Short ones are copied without a call, always sixteen bytes.
     pub fn push_parts_of<'a>(&mut self, parts: impl Iterator<Item = (&'a [u8], Range<usize>)>) -> usize {
         const WIDE: usize = 16;
         const GROWTH_BYTES_MAX: usize = 64 << 10;
@@ -78,7 +78,7 @@ impl ByteStrings {
         self.ends.len() - before
     }
 
-    /// Makes room for so many more strings of about the length of the first one.
+    /// Reserves capacity for `rows` more strings of about the length of the first one.
     pub fn reserve_like_first(&mut self, rows: usize) {
         let first = self.ends.first().map_or(0, |end| *end as usize);
         self.bytes.reserve((first + first / 8).saturating_mul(rows).min(RESERVED_BYTES_MAX));

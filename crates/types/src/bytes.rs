@@ -124,13 +124,13 @@ impl<'a> ByteReader<'a> {
         usize::try_from(self.varint()?).ok()
     }
 
-    /// What `put_signed` wrote.
+    /// Reads a number that `put_signed` wrote.
     pub fn signed(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// What `put_bytes` wrote.
+    /// Reads bytes that `put_bytes` wrote.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let n = self.length()?;
         self.take(n)

@@ -14,7 +14,7 @@ pub fn lower(s: &str) -> String {
     if s.is_ascii() { s.to_ascii_lowercase() } else { s.chars().map(lower_char).collect() }
 }
 
-/// What a text is ordered by where case does not count (citext).
+/// The sort key of a case-insensitive text (citext).
 pub(crate) fn sort_key(text: &[u8], out: &mut Vec<u8>) {
     match std::str::from_utf8(text) {
         Ok(text) if !text.is_ascii() => out.extend_from_slice(lower(text).as_bytes()),

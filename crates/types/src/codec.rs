@@ -1,4 +1,4 @@
-//! The storage format of one value: what row-store rows, WAL records and varying-width segment columns hold.
+//! The storage format of one value, in row-store rows, WAL records and varying-width segment columns.
 //!
 //! Fixed-width kinds are little-endian. Varying-width kinds:
 //!

@@ -21,7 +21,7 @@ impl CodedStrings {
         (are_strings && codes.iter().all(|code| (*code as usize) < entries.len())).then_some(CodedStrings { entries, codes })
     }
 
-    /// What the codes stand for.
+    /// The values of the codes.
     pub fn entries(&self) -> &Arc<Column> {
         &self.entries
     }

@@ -1,4 +1,4 @@
-//! Vectors of values: what flows between operators, and what scans fill.
+//! Vectors of values: operators pass them on, and scans fill them.
 //!
 //! Why not Arrow arrays: operators serve one-row statements too, where building and dropping an `ArrayRef` a column
 //! costs more than the work; and PostgreSQL's numeric, interval, array and composite values have no Arrow layout.
@@ -27,7 +27,7 @@ pub enum ColumnData {
     /// Valid UTF-8.
     Text(ByteStrings),
     Bytes(ByteStrings),
-    /// Strings by a dictionary. Only scans that were asked for it give it, for what is above to compare codes in place of strings.
+    /// Strings by a dictionary. Scans return it only when requested, for nodes above that compare codes instead of strings.
     Coded(CodedStrings),
     /// Numerics of one scale whose mantissas fit a word. Those of other numerics are in `Datum`.
     Numeric(Mantissas),
@@ -45,7 +45,7 @@ pub struct Column {
     pub validity: Option<Bitmap>,
 }
 
-/// Text as a datum holds it. Most is valid, and checking that first is a fraction of the work of replacing what is not.
+/// Text as a datum holds it. Most is valid, and checking that first is a fraction of the work of replacing invalid bytes.
 fn text(bytes: &[u8]) -> Arc<str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -274,7 +274,7 @@ impl Column {
         }
     }
 
-    /// Makes room for so many strings about as long as the last one.
+    /// Reserves capacity for `rows` more strings of about the length of the last one.
     pub fn reserve_like_last(&mut self, rows: usize) {
         if let ColumnData::Text(v) | ColumnData::Bytes(v) = &mut self.data
             && let Some(last) = v.len().checked_sub(1)
@@ -284,7 +284,7 @@ impl Column {
         }
     }
 
-    /// Memory in use, about: what is allocated for the values and what they point to.
+    /// Memory in use, about: the allocations for the values and their contents.
     pub fn memory_bytes(&self) -> usize {
         let values = match &self.data {
             ColumnData::Bool(v) => v.capacity(),
@@ -412,7 +412,7 @@ impl Column {
         }
     }
 
-    /// Appends what values are held in, null or not; false, with nothing changed, where the other column has another form.
+    /// Appends the physical values, null or not; false, with nothing changed, where the other column has another form.
     fn append_data(&mut self, from: &ColumnData) -> bool {
         use ColumnData::*;
         match (&mut self.data, from) {
@@ -489,7 +489,7 @@ fn gather_values<C: Borrow<Column>>(columns: &[C], picks: &[(u32, u32)]) -> Colu
 
 /// Picked strings; `None` when some column holds them differently.
 fn gather_strings<'a>(strings: impl Fn(u32) -> Option<&'a ByteStrings>, picks: &[(u32, u32)]) -> Option<ByteStrings> {
-    /// So many are looked at before they are copied.
+    /// This many are prefetched before they are copied.
     const AHEAD: usize = 64;
     let mut out = ByteStrings { ends: Vec::with_capacity(picks.len()), bytes: Vec::new() };
     let mut found: Vec<(&[u8], Range<usize>)> = Vec::with_capacity(AHEAD);

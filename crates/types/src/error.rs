@@ -63,7 +63,7 @@ pub struct Fields {
     pub origin: Origin,
 }
 
-/// Where in the source an error was raised. Any two are equal: it is no part of what an error says.
+/// Where in the source an error was raised. Any two are equal: it is not part of the error.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     location: &'static Location<'static>,
@@ -122,7 +122,7 @@ impl DbError {
         DbError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported yet"))
     }
 
-    /// XX000: a broken invariant of ours, reported rather than asserted where the server can go on.
+    /// XX000: a broken invariant of ours, reported rather than asserted where the server can continue.
     #[track_caller]
     pub fn internal(message: impl Into<String>) -> DbError {
         DbError::new(SqlState::INTERNAL_ERROR, message)

@@ -17,7 +17,7 @@ pub fn compare_f32(a: f32, b: f32) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-/// What is wrong with the text of a float.
+/// The errors of a float's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FloatError {
     Syntax,
@@ -26,7 +26,7 @@ pub enum FloatError {
 
 macro_rules! parse_float {
     ($name:ident, $ty:ty) => {
-        /// Reads what float input accepts, without white space around it.
+        /// Reads text by the rules of float input, without white space around it.
         pub fn $name(text: &str) -> Result<$ty, FloatError> {
             let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
             let sign = if text.starts_with('-') { -1.0 } else { 1.0 };

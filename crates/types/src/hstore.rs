@@ -4,8 +4,8 @@
 //! u32 number of pairs; of each the key and the value, as u32 length and bytes, a NULL as length 0xffff_ffff (big-endian)
 //! ```
 //!
-//! Pairs are in the order of their keys (`jsonb::compare_keys`: shorter first, then by bytes), each key once. PostgreSQL's binary form
-//! is the same. These bytes are stored: the form must not change.
+//! Pairs are in the order of their keys (`jsonb::compare_keys`: shorter first, then by bytes), each key once. PostgreSQL's binary
+//! form is the same. These bytes are stored: the form must not change.
 
 use crate::jsonb::compare_keys;
 use crate::key::bytes::encode_bytes;
@@ -51,8 +51,8 @@ fn part<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a str>> {
     Some(if length == NULL { None } else { Some(std::str::from_utf8(text).ok()?) })
 }
 
-/// What the value is ordered by, as PostgreSQL's hstore_cmp has it: empty ones first; then by all keys and values behind each other, the
-/// number of pairs, and where each part ends, parts that are not NULL first.
+/// The sort key of a value, in the order of PostgreSQL's hstore_cmp: empty ones first; then by all keys and values behind each
+/// other, the number of pairs, and the end of each part, parts that are not NULL first.
 pub fn sort_key(bytes: &[u8], out: &mut Vec<u8>) {
     let (mut texts, mut ends, mut count) = (Vec::new(), Vec::new(), 0u32);
     for (key, value) in pairs(bytes) {

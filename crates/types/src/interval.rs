@@ -66,7 +66,7 @@ impl Interval {
         *self != Interval::INFINITY && *self != Interval::NEGATIVE_INFINITY
     }
 
-    /// The interval as microseconds, with months of 30 days and days of 24 hours: what comparison goes by.
+    /// The interval as microseconds, with months of 30 days and days of 24 hours, as for comparison.
     pub fn span(&self) -> i128 {
         let days = i128::from(self.months) * i128::from(DAYS_PER_MONTH) + i128::from(self.days);
         days * i128::from(MICROS_PER_DAY) + i128::from(self.micros)
@@ -263,7 +263,7 @@ impl Interval {
     }
 }
 
-/// Reads an interval. `typmod` says what a number without unit is, and trims the result.
+/// Reads an interval. `typmod` decides the unit of a plain number, and trims the result.
 pub fn parse(text: &str, typmod: i32, style: IntervalStyle) -> Result<Interval> {
     let fields = if typmod >= 0 { typmod >> 16 & 0x7fff } else { range::FULL };
     let parsed = scan(text, LENGTH_MAX).and_then(|words| parse_fields(&words, fields, style));
@@ -614,7 +614,7 @@ fn iso_alternative<'a>(sum: &mut Sum, text: &'a str, delimiter: char, units: [Un
     Ok(rest)
 }
 
-/// A decimal number at the start of the text: whole part, fraction, what follows.
+/// A decimal number at the start of the text: whole part, fraction, the rest.
 fn iso_number(text: &str) -> Result<(i64, f64, &str), DateTimeError> {
     let bytes = text.as_bytes();
     if !bytes.first().is_some_and(|c| c.is_ascii_digit() || matches!(c, b'-' | b'.')) {

@@ -15,8 +15,8 @@
 //!   array                   element columns, 0xff ... see `encode_array`; record: field columns
 //! ```
 //!
-//! Equal values may differ in ways that a key does not keep (1.0 and 1.00, char padding, 1 month and 30 days): `decode`
-//! answers those that lost nothing, or the plainest of the equal values when `KeyType::is_lossless` is false.
+//! Equal values may differ in ways that a key does not keep (1.0 and 1.00, char padding, 1 month and 30 days): `decode` returns
+//! the original where the key is lossless, or the plainest of the equal values when `KeyType::is_lossless` is false.
 
 pub(crate) mod bytes;
 
@@ -34,7 +34,7 @@ use crate::ids::Oid;
 use crate::numeric::Numeric;
 use crate::oids::{self, Kind};
 
-/// What of a type decides its order. Made by the catalog's users from a type's OID; see `KeyType::of_builtin`.
+/// The properties of a type that decide its order. Made from a type's OID with the catalog; see `KeyType::of_builtin`.
 #[derive(Clone, Debug)]
 pub enum KeyType {
     /// The natural order of the kind.
@@ -98,7 +98,7 @@ impl KeyType {
         Some(KeyType::Array(element, Box::new(KeyType::of_builtin(element)?)))
     }
 
-    /// Whether `decode` gives back exactly what was encoded.
+    /// Whether `decode` returns exactly the encoded value.
     pub fn is_lossless(&self) -> bool {
         match self {
             KeyType::Plain(kind) => !matches!(kind, Kind::Numeric | Kind::Interval | Kind::Float4 | Kind::Float8),
@@ -124,7 +124,7 @@ pub fn encode(column: &KeyColumn, value: &Datum, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the key of row `i` of a column of values: what `encode` gives for its datum.
+/// Appends the key of row `i` of a column of values: the same as `encode` for its datum.
 #[inline]
 pub fn encode_at(column: &KeyColumn, values: &Column, i: usize, out: &mut Vec<u8>) {
     let start = out.len() + 1;
@@ -285,7 +285,7 @@ fn encode_array(element: &KeyType, v: &Array, out: &mut Vec<u8>) {
     }
 }
 
-/// Of values whose type nobody tells.
+/// For values whose type is not given.
 const NATURAL: KeyType = KeyType::Plain(Kind::Text);
 
 fn encode_multirange(bound: &KeyType, v: &Multirange, out: &mut Vec<u8>) {

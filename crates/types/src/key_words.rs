@@ -1,4 +1,4 @@
-//! Short keys as words: what hash tables compare and hash in one step.
+//! Short keys as words: hash tables compare and hash them in one step.
 
 use crate::byte_strings::ByteStrings;
 use crate::column::{Column, ColumnData};

@@ -1,22 +1,22 @@
-//! What one statement may use of its thread's stack, of the process's memory, and of time.
+//! A statement's limits for its thread's stack, the process's memory, and time.
 //!
 //! Code that recurses, loops for long or makes large values lies everywhere below a statement, also where nothing of its session
-//! is at hand: a comparison of json values, a product of numerics. So the bounds belong to the thread that runs the statement.
-//! Whoever starts one calls `run`; whoever recurses over what a user gave calls `check_stack` at each level; loops that may
-//! take longer than some milliseconds `step` a `Ticker`; values that may become large are announced (`check_request`) before
-//! they are made, or looked at as they grow (`check_length`).
+//! is at hand: a comparison of json values, a product of numerics. So the limits belong to the thread that runs the statement.
+//! The starter of a statement calls `run`; code that recurses over a user's input calls `check_stack` at each level; loops that
+//! may take longer than some milliseconds `step` a `Ticker`; values that may become large are announced (`check_request`) before
+//! they are made, or checked as they grow (`check_length`).
 //!
 //! Invariants:
 //! 1. A thread that is in no `run` has a stack of at least `SMALL_STACK_BYTES` more, and neither interrupts nor a memory limit.
-//! 2. What the checks allow leaves a quarter of a session's stack to what does not check: leaf functions, and destructors, whose
-//!    frames are smaller than those of the code that built the tree.
+//! 2. The checks leave a quarter of a session's stack to code that does not check: leaf functions, and destructors, whose frames
+//!    are smaller than those of the code that built the tree.
 //! 3. Memory is counted by the allocator (`Counting`), for the process and for each thread. A statement is refused memory only
-//!    when the process is over its limit and the statement's own thread has grown by a share of it worth mentioning: what
-//!    tables, caches and other statements hold is bounded elsewhere, and a small statement does not pay for a large one.
-//! 4. When the system gives no more memory (`ulimit -v`, strict overcommit), a server that keeps a reserve goes on: a small allocation
-//!    is served from it, and the statement that asked ends with 53200 at its next look; a large one that was announced is tried
-//!    before it is relied on. The allocator itself cannot refuse: to unwind out of it is undefined, so one that is large and was not
-//!    announced still ends the process.
+//!    when the process is over its limit and the statement's own thread has grown by a notable share of it: the memory of tables,
+//!    caches and other statements is bounded elsewhere, and a small statement does not pay for a large one.
+//! 4. When the system refuses memory (`ulimit -v`, strict overcommit), a server that keeps a reserve continues: a small
+//!    allocation is served from it, and the statement that made it ends with 53200 at its next check; a large one that was
+//!    announced is tried before it is relied on. The allocator itself cannot refuse: to unwind out of it is undefined, so a large
+//!    one that was not announced still ends the process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
@@ -27,21 +27,21 @@ use crate::{DbError, Result, SqlState, err};
 
 /// Stack of threads that run sessions.
 pub const SESSION_STACK_BYTES: usize = 128 << 20;
-/// What may be used of it before recursion is refused. Frames of optimized code are about a quarter of the others.
+/// Bytes of it that may be used before recursion is refused. Frames of optimized code are about a quarter of the others.
 const STACK_BYTES_MAX: usize = if cfg!(debug_assertions) { 96 << 20 } else { 32 << 20 };
-/// What a thread may use that nobody announced, as those of tests.
+/// Bytes of stack for a thread outside of `run`, such as those of tests.
 const SMALL_STACK_BYTES: usize = 1 << 20;
 
-/// The longest value, as in PostgreSQL: what its allocator gives at once.
+/// The longest value, as in PostgreSQL: the most that its allocator gives at once.
 pub const VALUE_BYTES_MAX: usize = (1 << 30) - 1;
 /// Part of the limit that a statement must have grown by before it is refused more.
 const STATEMENT_SHARE: i64 = 16;
 /// Values shorter than this are not worth a look.
 const LARGE_BYTES: usize = 64 << 10;
-/// A thread tells the process what it allocated and freed when it is this much.
+/// A thread reports its allocations and frees to the process in steps of this size.
 const TELL_BYTES: i64 = 256 << 10;
 
-/// What can stop a statement from outside.
+/// Stops a statement from outside.
 pub trait Interruptible: Send + Sync {
     /// The error to end with, if any.
     fn check(&self) -> Result<()>;
@@ -56,7 +56,7 @@ struct Thread {
     untold: Cell<i64>,
     /// The same, told.
     told: Cell<i64>,
-    /// What both were when the statement started.
+    /// The values of both when the statement started.
     start: Cell<i64>,
     /// Steps since the last look, of those who keep no `Ticker`.
     ticks: Cell<u32>,
@@ -95,10 +95,10 @@ thread_local! {
 
 /// Bytes that the process has from its allocator, about.
 static PROCESS: AtomicI64 = AtomicI64::new(0);
-/// What it should have at most; 0: there is no limit.
+/// The most bytes it should have; 0: there is no limit.
 static LIMIT: AtomicI64 = AtomicI64::new(0);
 
-/// What is given back when the system refuses memory. Address space only, as long as nothing is written to it.
+/// Released when the system refuses memory. Address space only, as long as nothing is written to it.
 const RESERVE_BYTES: usize = 256 << 20;
 /// How often a failed allocation is tried again.
 const ATTEMPTS: usize = 16;
@@ -127,17 +127,17 @@ fn fill_reserve() {
     let block = unsafe { System.alloc(reserve_layout()) };
     let kept = RESERVE.compare_exchange(std::ptr::null_mut(), block, Ordering::AcqRel, Ordering::Relaxed).is_ok();
     if !kept && !block.is_null() {
-        // SAFETY: it was allocated above with this layout, and nobody else knows it.
+        // SAFETY: it was allocated above with this layout, and nothing else refers to it.
         unsafe { System.dealloc(block, reserve_layout()) };
     }
 }
 
-/// Gives the reserve back, if it is there, for an allocation that failed and was small.
+/// Releases the reserve, if it exists, for a small allocation that failed.
 #[cold]
 fn release_reserve() {
     let block = RESERVE.swap(std::ptr::null_mut(), Ordering::AcqRel);
     if !block.is_null() {
-        // SAFETY: `fill_reserve` allocated it with this layout, and whoever swaps it out owns it.
+        // SAFETY: `fill_reserve` allocated it with this layout, and the thread that swaps it out owns it.
         unsafe { System.dealloc(block, reserve_layout()) };
     }
     let _ = THREAD.try_with(|thread| thread.is_short.set(thread.is_running.get()));
@@ -192,7 +192,7 @@ pub fn run_member<T>(interrupt: Option<Arc<dyn Interruptible>>, f: impl FnOnce()
     result
 }
 
-/// What can stop the statement that this thread runs.
+/// Stops the statement that this thread runs.
 pub fn interrupt() -> Option<Arc<dyn Interruptible>> {
     INTERRUPT.with_borrow(Clone::clone)
 }
@@ -204,7 +204,7 @@ fn stack_position() -> usize {
     std::ptr::from_ref(&here).addr()
 }
 
-/// Called by whatever recurses as deep as a user's input says.
+/// Called by code that recurses as deep as a user's input.
 ///
 /// # Errors
 /// 54001 when the stack is used up.
@@ -213,10 +213,10 @@ pub fn check_stack() -> Result<()> {
     if is_stack_left() { Ok(()) } else { Err(stack_error()) }
 }
 
-/// Called by whatever makes values that nest (json, jsonb, paths, rows in rows), at each level.
+/// Called at each level by code that makes nested values (json, jsonb, paths, rows in rows).
 ///
-/// It allows a quarter of what `check_stack` does, so that whatever reads, writes, compares or drops such a value later has
-/// stack enough without looking: its frames would have to be several times as large.
+/// It allows a quarter of the depth of `check_stack`, so that code which reads, writes, compares or drops such a value later has
+/// stack enough without checking: its frames would have to be several times as large.
 ///
 /// # Errors
 /// 54001 when that is used up.
@@ -237,7 +237,7 @@ fn known_end(thread: &Thread, here: usize) {
     }
 }
 
-/// `check_stack` for code that has no way to fail by itself.
+/// `check_stack` for code that cannot fail.
 #[inline]
 pub fn is_stack_left() -> bool {
     let here = stack_position();
@@ -266,7 +266,7 @@ pub fn check_interrupt() -> Result<()> {
     INTERRUPT.with_borrow(|interrupt| interrupt.as_ref().map_or(Ok(()), |interrupt| interrupt.check()))
 }
 
-/// `check_interrupt` before so many bytes are looked at or copied, when they are many.
+/// `check_interrupt` before `bytes` bytes are read or copied, when they are many.
 ///
 /// # Errors
 /// Those of `check_interrupt`.
@@ -358,7 +358,7 @@ fn check_large_length(length: usize) -> Result<()> {
     })
 }
 
-/// The error to end with when the process is to take so many more bytes and is short of memory.
+/// The error to end with when the process needs `more` bytes and is short of memory.
 pub fn check_memory(more: usize) -> Result<()> {
     check_reserve()?;
     let limit = LIMIT.load(Ordering::Relaxed);
@@ -427,7 +427,7 @@ pub fn tick() -> Result<()> {
     if ticks.is_multiple_of(STEPS) { check() } else { Ok(()) }
 }
 
-/// An allocator that counts what it gives and takes back.
+/// An allocator that counts its allocations and frees.
 pub struct Counting<A>(pub A);
 
 #[inline]
@@ -443,7 +443,7 @@ fn count(bytes: i64) {
     });
 }
 
-/// Tells the process what is not told yet.
+/// Reports the unreported bytes to the process.
 fn tell(thread: &Thread, untold: i64) {
     thread.untold.set(0);
     thread.told.set(thread.told.get() + untold);
@@ -451,7 +451,7 @@ fn tell(thread: &Thread, untold: i64) {
 }
 
 impl<A> Counting<A> {
-    /// More attempts, with the reserve given back. Other threads may give it back or take it again at any time between the two.
+    /// Further attempts, after releasing the reserve. Other threads may release it or take it again at any time between the two.
     #[cold]
     fn again(bytes: usize, change: i64, mut attempt: impl FnMut() -> *mut u8) -> *mut u8 {
         if bytes <= RESERVE_BYTES / 2 && KEEPS_RESERVE.load(Ordering::Relaxed) {
@@ -468,7 +468,7 @@ impl<A> Counting<A> {
     }
 }
 
-// SAFETY: every call goes to the inner allocator as it came, a failed one perhaps again; counting neither allocates nor unwinds.
+// SAFETY: every call is passed unchanged to the inner allocator, a failed one perhaps again; counting neither allocates nor unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -508,7 +508,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
         // SAFETY: the caller's promise is ours.
         let block = unsafe { self.0.realloc(pointer, layout, size) };
         if block.is_null() {
-            // SAFETY: the same: what failed has left the old block as it was.
+            // SAFETY: the same: a failed attempt has left the old block as it was.
             return Self::again(size, change, || unsafe { self.0.realloc(pointer, layout, size) });
         }
         block
@@ -555,7 +555,7 @@ mod tests {
     /// Gives nothing until the reserve is back, and lets another statement take the reserve again before the first attempt.
     struct Stingy(AtomicBool);
 
-    // SAFETY: what it gives is the system's.
+    // SAFETY: its blocks are the system's.
     unsafe impl GlobalAlloc for Stingy {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
             if RESERVE.load(Ordering::Relaxed).is_null() && !self.0.swap(true, Ordering::Relaxed) {
@@ -586,7 +586,7 @@ mod tests {
         let (small, large) = (Layout::new::<[u8; 100]>(), Layout::new::<[u8; RESERVE_BYTES]>());
         run(Arc::new(Calm), || {
             assert!(check().is_ok());
-            // SAFETY: the layouts' sizes are not 0, and what was allocated is freed with its layout.
+            // SAFETY: the layouts' sizes are not 0, and each block is freed with its layout.
             unsafe {
                 let stingy = Counting(Stingy(AtomicBool::new(false)));
                 assert!(stingy.alloc(large).is_null(), "it would not help");

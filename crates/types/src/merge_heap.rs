@@ -1,4 +1,4 @@
-//! Which of several sorted inputs comes next.
+//! Finds the next of several sorted inputs.
 
 /// Inputs by the keys that they are at, the least first; of equal keys, that of the input with the lower number.
 ///
@@ -31,7 +31,7 @@ impl MergeHeap {
         self.0.first().map(|top| top.input)
     }
 
-    /// The input with the least key has gone on to another key.
+    /// The input with the least key has moved to another key.
     #[inline]
     pub fn advance<'a>(&mut self, head: u64, key: impl Fn(u32) -> &'a [u8]) {
         if let Some(top) = self.0.first_mut() {

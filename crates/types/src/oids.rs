@@ -22,7 +22,7 @@ pub enum Kind {
     Char = 7,
     /// Valid UTF-8: text, varchar, bpchar (blanks kept), name, json, xml, cstring, unknown.
     Text = 8,
-    /// bytea and every type with a binary form of its own (jsonb, hstore, bit, inet, macaddr, geometric, tsvector, jsonpath).
+    /// bytea and every type with a special binary form (jsonb, hstore, bit, inet, macaddr, geometric, tsvector, jsonpath).
     Bytes = 9,
     Numeric = 10,
     Interval = 11,
@@ -33,8 +33,8 @@ pub enum Kind {
     Record = 15,
     Range = 16,
     Multirange = 17,
-    /// Bytes that gain nothing from being looked at (frames of large values, compressed already): no SQL type is held so.
-    /// Segments keep them as they are.
+    /// Bytes that are not worth analysing (frames of large values, compressed already): no SQL type has this kind. Segments store
+    /// them unchanged.
     Frame = 18,
 }
 
@@ -94,8 +94,8 @@ impl Kind {
         ALL.get(v as usize).copied()
     }
 
-    /// The kind of a built-in, non-array base type. Arrays, composites, enums, domains and ranges that users create are
-    /// known to the catalog, which answers for every type (`Type::kind`).
+    /// The kind of a built-in, non-array base type. Arrays, composites, enums, domains and ranges that users create are in the
+    /// catalog, which knows every type (`Type::kind`).
     pub fn of_builtin(ty: Oid) -> Option<Kind> {
         Some(match ty {
             BOOL => Kind::Bool,

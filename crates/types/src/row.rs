@@ -1,4 +1,4 @@
-//! A whole row as bytes: what write sets, the row store and WAL records hold.
+//! A whole row as bytes, in write sets, the row store and WAL records.
 //!
 //! ```text
 //! u16 columns | null bitmap (1: null) | fixed-width values | u32 end of each varying value | varying values
@@ -6,9 +6,9 @@
 //!
 //! The highest bit of an end says that the value is in stored form (docs/design/toast.md), so a row holds less than 2 GB.
 //!
-//! A null occupies its fixed slot (zeros) or an empty varying value, so every column is found without reading the ones
-//! before it. Rows written before ALTER TABLE ADD COLUMN have fewer columns than the layout: `RowView::get` answers
-//! `Field::Absent` for those.
+//! A null occupies its fixed slot (zeros) or an empty varying value, so every column is found without reading the ones before it.
+//! Rows written before ALTER TABLE ADD COLUMN have fewer columns than the layout: `RowView::get` returns `Field::Absent` for
+//! those.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub enum Field<'a> {
     Null,
     /// In storage format.
     Value(&'a [u8]),
-    /// Compressed, or a pointer: what `Datum::Stored` holds.
+    /// Compressed, or a pointer: the content of `Datum::Stored`.
     Stored(&'a [u8]),
 }
 

@@ -1,13 +1,13 @@
-//! Values behind a lock that most statements have no use for.
+//! Values behind a lock that most statements do not use.
 //!
-//! Taking and releasing a free lock costs as much as dozens of plain instructions, and statements look at several places that are nearly
-//! always empty: notices, catalog changes, large objects, deferred checks. Whether there may be anything is a load here.
+//! Taking and releasing a free lock costs as much as dozens of plain instructions, and statements check several places that are
+//! nearly always empty: notices, catalog changes, large objects, deferred checks. Here the check for emptiness is a single load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// A value that is `T::default()` until somebody locks it.
+/// A value that is `T::default()` until it is first locked.
 #[derive(Debug, Default)]
 pub struct Seldom<T> {
     used: AtomicBool,
@@ -22,7 +22,7 @@ impl<T: Default> Seldom<T> {
         value
     }
 
-    /// The value, if anybody has locked it since it was new or taken.
+    /// The value, if it was locked since it was new or taken.
     pub fn used(&self) -> Option<MutexGuard<'_, T>> {
         self.used.load(Ordering::Acquire).then(|| self.value.lock())
     }

@@ -1,5 +1,5 @@
-//! Long values that are made where they stay: a `Vec` or `String` would be copied into the `Arc` of a datum, which takes
-//! twice the memory.
+//! Long values that are made in place: a `Vec` or `String` would be copied into the `Arc` of a datum, which takes twice the
+//! memory.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub fn concat<'a>(parts: impl IntoIterator<Item = &'a [u8]> + Clone) -> Arc<[u8]
 /// Copied between two looks at the limits.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Texts end to end, each so many times; long ones are copied with looks at the limits.
+/// Texts end to end, each repeated the given number of times; long ones are copied with checks of the limits.
 ///
 /// # Errors
 /// Those of `check_interrupt`.

@@ -1,4 +1,4 @@
-//! Sorting that may be stopped.
+//! Sorting that can be interrupted.
 
 use std::cmp::Ordering;
 

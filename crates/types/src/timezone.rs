@@ -36,7 +36,7 @@ enum Rules {
     Tz(TimeZone),
 }
 
-/// What holds in a zone at some instant.
+/// The rules of a zone at some instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalInfo {
     pub offset: i32,
@@ -51,7 +51,7 @@ struct Span {
     info: LocalInfo,
 }
 
-/// What an abbreviation means within a zone.
+/// The meaning of an abbreviation within a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ZoneAbbreviation {
     /// Always this offset and daylight-saving flag.
@@ -126,7 +126,7 @@ impl Zone {
         &self.0.name
     }
 
-    /// What holds at an instant.
+    /// The rules at an instant.
     pub fn at(&self, seconds: i64) -> LocalInfo {
         match &self.0.rules {
             Rules::Fixed(offset, abbreviation) => LocalInfo { offset: *offset, dst: false, abbreviation: abbreviation.clone() },
@@ -177,7 +177,7 @@ impl Zone {
         }
     }
 
-    /// What an abbreviation (upper case) means in this zone; `None` when the zone never used it.
+    /// The meaning of an abbreviation (upper case) in this zone; `None` when the zone never used it.
     pub fn abbreviation(&self, upper: &str) -> Option<ZoneAbbreviation> {
         let mut uses = self.spans().iter().map(|span| &span.info).filter(|info| info.abbreviation == upper);
         let first = uses.next()?;
@@ -259,7 +259,7 @@ fn posix(name: &str) -> Option<Rules> {
     TimeZone::posix(&upper).or_else(|_| TimeZone::posix(&format!("{upper},M3.2.0,M11.1.0"))).ok().map(Rules::Tz)
 }
 
-/// `[+-]hh[:mm[:ss]]` at the start: seconds as written (west positive), and what follows.
+/// `[+-]hh[:mm[:ss]]` at the start: seconds as written (west positive), and the rest.
 fn posix_offset(text: &str) -> Option<(i32, &str)> {
     let (sign, mut rest) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),

@@ -60,7 +60,7 @@ impl Bench<'_> {
         Ok(times)
     }
 
-    /// What a script's transactions took.
+    /// The durations of a script's transactions.
     pub fn pauses(&self, name: &str) -> Result<String, String> {
         self.times(name).map(|took| summary(&took))
     }

@@ -1,5 +1,5 @@
-//! How long the machine itself keeps things waiting, measured beside a server: a small file's sync, and a thread's sleep. A pause
-//! of the server in which the machine paused as long tells of the disk and the processor, not of the server.
+//! Delays of the machine itself, measured beside a server: a small file's sync, and a thread's sleep. A pause of the server in
+//! which the machine paused as long is due to the disk and the processor, not to the server.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -29,7 +29,7 @@ impl Pause {
     }
 }
 
-/// Threads that measure until they are asked for what they found.
+/// Threads that measure until their results are requested.
 pub struct Probe {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Vec<Pause>>>,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// How often files are measured.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Measures the files of a data directory all the time, on a thread of its own.
+/// Measures the files of a data directory all the time, on a separate thread.
 pub struct Watch {
     pub now: Arc<AtomicU64>,
     pub most: Arc<AtomicU64>,
@@ -44,7 +44,7 @@ impl Watch {
         last
     }
 
-    /// Watches for so long; answers when the bytes were below the bar for good.
+    /// Watches for `within`; returns when the bytes were below the limit for good.
     pub fn below(&self, bar: u64, within: Duration) -> Option<Duration> {
         let began = Instant::now();
         let mut reached = None;

@@ -1,7 +1,7 @@
-//! Which module of a crate names which, read from the text of its files.
+//! Finds which module of a crate names which, from the text of its files.
 //!
-//! A path that begins with `crate` or `super`, or with a child of its module, leads to the module that defines its name:
-//! `pub use` is followed, so that a re-export is no edge by itself. Tests are left out.
+//! A path that begins with `crate` or `super`, or with a child of its module, leads to the module that defines its name: `pub
+//! use` is followed, so that a re-export alone is no edge. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub struct Graph {
 
 struct Names<'a> {
     modules: &'a BTreeMap<Module, String>,
-    /// By module: names it re-exports, and what they stand for.
+    /// By module: names it re-exports, and the modules that define them.
     exported: BTreeMap<Module, BTreeMap<String, Module>>,
 }
 
@@ -138,11 +138,11 @@ fn product_code(text: &str) -> String {
 struct Import {
     public: bool,
     path: Vec<String>,
-    /// What it is called from here on.
+    /// Its name from here on.
     name: String,
 }
 
-/// What a file's `use` declarations name, and the text without them.
+/// The names in a file's `use` declarations, and the text without them.
 fn imports(text: &str) -> (Vec<Import>, String) {
     let (mut found, mut rest) = (Vec::new(), String::new());
     let mut lines = text.lines();

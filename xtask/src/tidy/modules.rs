@@ -1,8 +1,8 @@
-//! Directions inside of crates.
+//! Directions inside crates.
 //!
-//! 1. The largest knot of a crate, modules that all reach each other, has at most the size that `xtask/knots.txt` gives.
-//! 2. The modules at the top of a crate name those that a table of ARCHITECTURE.md allows them, and all of those. A crate
-//!    without a table has none to keep.
+//! 1. The largest knot of a crate, modules that all reach each other, has at most the size in `xtask/knots.txt`.
+//! 2. The modules at the top of a crate name exactly those that a table of ARCHITECTURE.md allows. A crate without a table has no
+//!    such rule.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub fn check(root: &Path, files: &[(String, String)], problems: &mut Vec<String>
     Ok(())
 }
 
-/// Lowers the ceilings to what they are now.
+/// Lowers the limits to the present values.
 pub fn record(root: &Path, files: &[(String, String)]) -> Result<(), String> {
     let list = read(&root.join(KNOTS))?;
     let before = ceilings(&list);

@@ -1,7 +1,7 @@
 //! Messages of the server: from bytes to a line each.
 //!
-//! Everything is printed but what differs from run to run or from server to server: process ids and keys, the version, OIDs
-//! of tables and types that a script has made, and where in its source the server raised an error.
+//! Everything is printed except values that differ from run to run or from server to server: process ids and keys, the version,
+//! OIDs of tables and types that a script has created, and the place in the source where the server raised an error.
 
 use super::script::quoted;
 
@@ -10,7 +10,7 @@ const RUN_MAX: usize = 12;
 const SHOWN: usize = 3;
 const FIRST_USER_OID: u32 = 16384;
 
-/// What a connection's answer consists of.
+/// The parts of a connection's answer.
 #[derive(Clone, Copy, Default)]
 pub struct Reading {
     /// So many of the next bytes are no messages.
@@ -18,7 +18,7 @@ pub struct Reading {
     pub routines: bool,
 }
 
-/// The lines for what was received; bytes of no whole message come last.
+/// The lines for the received messages; bytes of no whole message come last.
 pub fn print(mut bytes: &[u8], reading: Reading) -> Vec<String> {
     // An error takes the place of such a byte.
     let bare = bytes.iter().take(reading.bare_bytes).take_while(|b| **b != b'E').count();
@@ -118,7 +118,7 @@ impl<'a> Body<'a> {
 fn line(tag: u8, message: &[u8], routines: bool) -> String {
     let mut body = Body(message);
     match fields(tag, &mut body, routines) {
-        // What is too much or cannot be read is shown as it is.
+        // Trailing or unreadable bytes are shown unchanged.
         Some(text) if body.0.is_empty() => text,
         _ => format!("Message {} {}", quoted(&[tag]), quoted(message)),
     }

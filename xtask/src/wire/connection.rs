@@ -1,4 +1,4 @@
-//! A connection of a conversation: bytes out, bytes in until the server falls silent.
+//! A connection of a conversation: sends bytes, and reads until the server is silent.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,7 +9,7 @@ use super::message;
 use super::script::{Line, Token};
 use crate::melba::Address;
 
-/// How often a silent socket is looked at.
+/// The interval of checks of a silent socket.
 const LOOK: Duration = Duration::from_millis(2);
 
 pub struct Connection {
@@ -75,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Does what lines say, in one write where they are messages.
+    /// Performs the actions of lines, in one write where they are messages.
     pub fn send(&mut self, lines: &[Line], address: &Address) -> Result<(), String> {
         let mut bytes = Vec::new();
         for line in lines {
@@ -116,7 +116,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A server that closes its end while we write is no failure: what it said before counts.
+    /// A server that closes its end while we write is no failure: its messages before count.
     fn write(&mut self, bytes: &[u8]) {
         let _ = (&self.stream).write_all(bytes);
     }
@@ -145,7 +145,7 @@ impl Connection {
                 continue;
             }
             let silent = match until {
-                // Who is ready says no more; everybody else may only be slow.
+                // A server that is ready sends no more; any other may only be slow.
                 Until::Silence(silence) if is_ready(&received) => last.elapsed() >= *silence / 8,
                 Until::Silence(silence) => last.elapsed() >= *silence,
                 Until::Answer(expected, silence) => {

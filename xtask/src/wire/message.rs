@@ -1,4 +1,4 @@
-//! Messages of the client: from a script's line to bytes.
+//! Messages of the client: turns a script's line into bytes.
 //!
 //! ```text
 //! Query "text"                                   Parse "name" "text" [type OIDs]
@@ -9,7 +9,7 @@
 //! SSLRequest   GSSENCRequest                     Message tag "body"   Bytes "anything"
 //! ```
 //!
-//! What may be missing at a line's end is empty or 0; `null` is a value.
+//! Missing values at a line's end are empty or 0; `null` is a value.
 
 use super::script::Token;
 

@@ -22,7 +22,7 @@ pub enum Token {
     List(Vec<Token>),
 }
 
-/// What the client does.
+/// A client's action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// "" for the first connection.
@@ -31,7 +31,7 @@ pub struct Line {
     pub tokens: Vec<Token>,
 }
 
-/// Messages that go out together, and what came back.
+/// Messages that are sent together, and the answers.
 #[derive(Debug, PartialEq)]
 pub struct Exchange {
     pub texts: Vec<String>,
@@ -48,7 +48,7 @@ pub enum Item {
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Conversation {
-    /// Empty for what stands before the first one.
+    /// Empty for the part before the first one.
     pub title: String,
     pub raw: bool,
     pub routines: bool,
@@ -178,7 +178,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, String> {
     }
 }
 
-/// The bytes up to the closing quote, and what follows it.
+/// The bytes up to the closing quote, and the rest.
 fn string(text: &str) -> Result<(Vec<u8>, &str), String> {
     let mut bytes = Vec::new();
     let mut chars = text.char_indices();

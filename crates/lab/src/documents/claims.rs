@@ -1,4 +1,4 @@
-//! What was published of the experiment's forms, and what they take here.
+//! The published results for the experiment's forms, and those measured here.
 
 use super::measure::Measured;
 use crate::report::{Claim, Finding};

@@ -1,5 +1,5 @@
-//! Documents of our own making: near-copies as crawlers, documentation tools and services write them. What all share (titles,
-//! descriptions, templates), what one of them has (its name, its values), and what changes from one copy to the next are apart.
+//! Generated documents: near-copies as crawlers, documentation tools and services write them. Content that all share (titles, descriptions,
+//! templates), content that is unique to one (its name, its values), and content that changes from one copy to the next are separate.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::random::{Random, hash};
 
 /// Documents of a row.
 pub const DOCUMENTS: usize = 5;
-/// Rows that show the same station, a week apart, lie so many rows from each other at least.
+/// Rows that show the same station, a week apart, are at least this many rows apart.
 const STATIONS_MIN: u64 = 10;
 /// Instruments of each of a station's documents, and measures of an instrument.
 const INSTRUMENTS: u64 = 10;
@@ -52,7 +52,7 @@ impl Generator {
         (0..DOCUMENTS).map(|at| each(at).into_bytes()).collect()
     }
 
-    /// A part of what a station shows in a week.
+    /// A part of a station's content in a week.
     fn station(&self, row: u64, section: u64) -> String {
         let stations = (self.rows / 10).max(STATIONS_MIN);
         let week = row / stations;

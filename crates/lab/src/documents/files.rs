@@ -1,4 +1,4 @@
-//! Rows as files: a file a document as they are, or a file a row compressed.
+//! Rows as files: a file per document uncompressed, or a file per row compressed.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -15,7 +15,7 @@ use crate::Result;
 const FOLDER_ROWS: u64 = 1000;
 const ZLIB_LEVEL: u32 = 6;
 
-/// What a row's bytes go through.
+/// The compression of a row's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// A file a document.
@@ -64,7 +64,7 @@ pub fn zlib(content: &[u8]) -> Result<Vec<u8>> {
     encoder.write_all(content).and_then(|()| encoder.finish()).map_err(|e| e.to_string())
 }
 
-/// What a zlib stream holds.
+/// The content of a zlib stream.
 pub fn unzlib(stream: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     flate2::read::ZlibDecoder::new(stream).read_to_end(&mut out).map_err(|e| e.to_string())?;

@@ -10,7 +10,7 @@ pub struct Row {
     pub documents: Vec<Vec<u8>>,
 }
 
-/// A form of storage with the rows in it. Durations are what the form itself took, without what moves bytes to it and back.
+/// A form of storage with the rows in it. Durations are those of the form itself, without moving bytes to it and back.
 pub trait Form {
     fn insert(&mut self, rows: &[Row]) -> Result<Duration>;
 
@@ -19,7 +19,7 @@ pub trait Form {
 
     fn delete(&mut self, ids: &[u64]) -> Result<Duration>;
 
-    /// Brings everything into the shape in which it stays: what a server does in the background, what a stream must write anew.
+    /// Brings everything into its final shape: a server's background work, or the rewriting of a stream.
     fn settle(&mut self) -> Result<Duration>;
 
     /// A row's documents; `None`: there is no such row.
@@ -37,7 +37,7 @@ pub trait Form {
     fn remove(&mut self) -> Result<()>;
 }
 
-/// What a function returns, and how long it took.
+/// A function's result, and its duration.
 pub fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
     let started = Instant::now();
     let result = work()?;

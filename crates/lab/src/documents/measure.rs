@@ -11,11 +11,11 @@ use crate::statistics::percentile;
 /// Raw bytes of rows that are changed together, about, and their number.
 const BATCH_BYTES: usize = 16 << 20;
 const BATCH_ROWS: usize = 100;
-/// A row in so many is replaced, and one deleted.
+/// One row in this many is replaced, and one deleted.
 const CHANGED: u64 = 10;
 const DELETED: u64 = 5;
 
-/// What was found.
+/// The measurements.
 #[derive(Debug)]
 pub struct Measured {
     pub raw_bytes: u64,
@@ -30,7 +30,7 @@ pub struct Measured {
     pub deleted_bytes: u64,
 }
 
-/// Measures a form that has no rows yet. What is read is compared with what was written.
+/// Measures a form that has no rows yet. Values read are compared with the values written.
 pub fn measure(form: &mut dyn Form, source: &Source, reads: usize) -> Result<Measured> {
     let mut raw_bytes = 0;
     let mut insert = Duration::ZERO;
@@ -133,7 +133,7 @@ mod tests {
         assert!(measured.read_p50 > 0.0 && measured.read_p99 >= measured.read_p50);
     }
 
-    /// Forgets what it is told to replace.
+    /// Drops its replacements.
     struct Forgetful(Files);
 
     impl Form for Forgetful {

@@ -1,5 +1,5 @@
-//! The published experiment on storing near-copies: the same rows of documents as files, in row stores, column stores and archives,
-//! and how much room, time and trouble each form takes.
+//! The published experiment on storing near-copies: the same rows of documents as files, in row stores, column stores and
+//! archives, and the space, time and effort of each form.
 
 mod claims;
 mod crawl;
@@ -128,7 +128,7 @@ pub fn run(options: &Options) -> Result<Report> {
     let mut report = Report::of_forms("Forms of storing near-copies", sources.iter().map(describe).collect(), parameters);
     let scratch = options.scratch.join(format!("melba-lab-documents-{}", std::process::id()));
     let result = measure_all(options, &sources, &scratch, &mut report);
-    // What the forms have not removed: servers' data, or what a failure left.
+    // Data that the forms have not removed: servers' data, or the remains of a failure.
     let _ = std::fs::remove_dir_all(&scratch);
     result.map(|()| report)
 }
@@ -216,7 +216,7 @@ fn collect(collector: &mut Collector, index: usize, name: &str, source: &Source,
     higher("Insert", "rows/s", rows / found.insert.as_secs_f64().max(1e-9));
 }
 
-/// What forms need: servers are started when they are asked for first.
+/// Services for forms: servers are started at their first use.
 struct Peers<'a> {
     options: &'a Options,
     scratch: &'a Path,
@@ -225,7 +225,7 @@ struct Peers<'a> {
 }
 
 impl Peers<'_> {
-    /// A form without rows, and what its server says it is; an error says why there is none.
+    /// A form without rows, and its server's version; an error says why there is none.
     fn form(&mut self, kind: &Kind, documents: usize) -> Result<(Box<dyn Form>, Option<String>)> {
         let table = |target: Target, column: Column, method: &str| -> Result<(Box<dyn Form>, Option<String>)> {
             Ok((Box::new(Table::create(&target, column, method, documents)?), Some(target.version()?)))

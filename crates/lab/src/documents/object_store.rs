@@ -1,4 +1,4 @@
-//! Documents as objects of a store that speaks HTTP as S3 does, from anybody: PUT, GET and DELETE of a path.
+//! Documents as objects of a store that speaks HTTP as S3 does, without authentication: PUT, GET and DELETE of a path.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ pub struct ObjectStore {
     address: String,
     /// The bucket's path, with a slash before it and none behind.
     bucket: String,
-    /// Where the store keeps its files, and what was there before.
+    /// Where the store keeps its files, and those that existed before.
     data: PathBuf,
     bytes_before: u64,
     connection: Option<BufReader<TcpStream>>,

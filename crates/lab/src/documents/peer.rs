@@ -1,4 +1,4 @@
-//! Databases that live inside of Python (DuckDB, ClickHouse as chdb), each in a process of its own that `peer.py` serves.
+//! Databases that run inside Python (DuckDB, ClickHouse as chdb), each in a separate process of `peer.py`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub struct Peer {
     /// `None` once it was stopped.
     python: Option<Python>,
     folder: PathBuf,
-    /// What it says it is.
+    /// Its reported version.
     pub version: String,
 }
 

@@ -1,4 +1,4 @@
-//! All rows in one xz stream: the densest that there is, and every change writes it anew.
+//! All rows in one xz stream: the densest form, and every change rewrites it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Where documents come from: a folder's files, or the generators.
+//! The sources of documents: a folder's files, or the generators.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ impl Source {
         Source { name: name.to_owned(), origin: format!("generated, seed {seed}"), documents: DOCUMENTS, rows, kind }
     }
 
-    /// The files below a folder that are text, in the order of their paths, so many a row and at most so many rows.
+    /// The text files below a folder, in the order of their paths, `documents` per row and at most `rows_max` rows.
     pub fn folder(folder: &Path, documents: usize, rows_max: u64, wanted: impl Fn(&Path) -> bool) -> Result<Source> {
         let mut paths = Vec::new();
         collect(folder, &mut paths).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    /// What replaces a row: its documents with a few new words at three places each.
+    /// The replacement of a row: its documents with a few new words at three places each.
     pub fn replacement(&self, row: u64) -> Result<Vec<Vec<u8>>> {
         let edit = |(at, document): (usize, Vec<u8>)| {
             let text = String::from_utf8(document).map_err(|e| e.to_string())?;
@@ -89,7 +89,7 @@ fn is_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'))
 }
 
-/// The files below a folder; a folder that is a link is not followed, but for the first, as Debian's may be.
+/// The files below a folder; links to folders are not followed, except the first, which Debian may make one.
 fn collect(folder: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();

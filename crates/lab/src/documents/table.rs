@@ -1,4 +1,4 @@
-//! Rows in a table of a server: a column a document.
+//! Rows in a table of a server: one column per document.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ const TABLE: &str = "melba_lab_documents";
 /// The table has settled when its size stayed the same for this many looks, a second apart.
 const SETTLED_LOOKS: usize = 3;
 
-/// What the client makes of a document.
+/// The client's encoding of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     Text,
@@ -105,7 +105,7 @@ impl Form for Table {
 
     fn settle(&mut self) -> Result<Duration> {
         let started = Instant::now();
-        // Sizes of what is still in memory are others. VACUUM is a statement of its own.
+        // Rows still in memory have other sizes. VACUUM is a separate statement.
         self.target.execute(&mut self.client, "CHECKPOINT")?;
         self.target.execute(&mut self.client, &format!("VACUUM {TABLE}"))?;
         let took = started.elapsed();

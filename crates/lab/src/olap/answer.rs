@@ -1,9 +1,9 @@
-//! A query's answer, reduced to what can be compared between databases while its rows stream by.
+//! A query's answer, reduced to a form that can be compared between databases while its rows stream by.
 
 use crate::Result;
 use crate::random::hash;
 
-/// What of the rows every database must agree on.
+/// The part of the rows on which every database must agree.
 #[derive(Clone, Debug)]
 pub enum Compare {
     /// All rows, in any order.
@@ -14,7 +14,7 @@ pub enum Compare {
     Number { column: usize, low: String, high: String },
 }
 
-/// A reduced answer: two are equal if the rows are, but for collisions of 64 bits.
+/// A reduced answer: two are equal if the rows are, except for collisions of 64 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     pub rows: u64,

@@ -1,4 +1,4 @@
-//! What was published of the experiment, and whether it holds here.
+//! The published results of the experiment, and whether they hold here.
 
 use super::Peer;
 use crate::report::{Claim, Collector, Finding};
@@ -6,7 +6,7 @@ use crate::report::{Claim, Collector, Finding};
 /// A line that was published: section, line, the faster database, the slower one, and how many times as fast it was.
 type Published = (&'static str, &'static str, &'static str, &'static str, f64);
 
-/// None is at hand: figures are entered here when they are, and then stand beside what is measured.
+/// None is available: figures are entered here when they are, and then stand beside the measured ones.
 const PUBLISHED: &[Published] = &[];
 /// Published ratios hold within this factor.
 const TOLERANCE: f64 = 2.0;

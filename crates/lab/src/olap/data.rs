@@ -9,13 +9,13 @@ use crate::random::Random;
 
 /// Phones are "13" and nine digits, all as likely.
 pub const PHONES: u64 = 1_000_000_000;
-/// Times of change of records lie within so many days from the first day of [`FIRST_YEAR`].
+/// Times of change of records lie within this many days from the first day of [`FIRST_YEAR`].
 const DAYS: u64 = 10 * 365;
 pub const FIRST_YEAR: u64 = 2014;
 const DAYS_OF_MONTHS: [u64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const STATUSES: u64 = 8;
 
-/// A column's type, whatever a database calls it.
+/// A column's type, under any database's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Number,
@@ -59,7 +59,7 @@ pub fn drop_tables() -> Vec<String> {
     [TMP, ACCOUNT, RECORD].map(|table| format!("DROP TABLE IF EXISTS {}", table.name)).to_vec()
 }
 
-/// How much there is of what.
+/// The numbers of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
     pub seed: u64,

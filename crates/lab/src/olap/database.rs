@@ -6,7 +6,7 @@ use super::data::{Kind, RECORD, TMP, Table};
 use super::queries::Statement;
 use crate::Result;
 
-/// What of SQL is different.
+/// The differences in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     PostgreSql,
@@ -15,11 +15,11 @@ pub enum Dialect {
     ClickHouse,
 }
 
-/// What a load took, in seconds.
+/// The duration of a load, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
     pub copy: f64,
-    /// What the database does afterwards so that its shape is the one that stays.
+    /// The database's work afterwards until it has its final shape.
     pub settle: f64,
 }
 
@@ -31,7 +31,7 @@ pub struct Crowd {
 }
 
 pub trait Database {
-    /// Makes a table, drops what an interrupted run left of it, and fills it from a file.
+    /// Creates a table, drops the remains of an interrupted run, and fills it from a file.
     fn load(&mut self, table: &Table, file: &Path) -> Result<Loaded>;
 
     /// Runs statements whose results do not matter; returns the seconds.

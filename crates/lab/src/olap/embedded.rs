@@ -1,4 +1,4 @@
-//! Databases that Python's packages reach: DuckDB and ClickHouse inside of it, MySQL by its driver; `peer.py` serves each in a process.
+//! Databases that Python's packages reach: DuckDB and ClickHouse inside Python, MySQL by its driver; `peer.py` serves each in a process.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ const PROGRAM: &str = include_str!("peer.py");
 
 pub struct Embedded {
     dialect: Dialect,
-    /// Ends before its folder goes.
+    /// Ends before its folder is removed.
     python: Option<Python>,
     folder: PathBuf,
     pub version: String,
@@ -79,7 +79,7 @@ impl Database for Embedded {
         let sql = self.dialect.query(sql);
         let python = self.python()?;
         let mut answer = python.ask(&Asked::Query { sql: sql.clone() }, &[]).map_err(|e| format!("{e}, in {sql}"))?;
-        // A row may lie in two answers.
+        // A row may be split between two answers.
         let mut rest: Vec<u8> = Vec::new();
         loop {
             rest.extend_from_slice(&answer.1);
@@ -104,11 +104,11 @@ impl Database for Embedded {
 impl Drop for Embedded {
     fn drop(&mut self) {
         if self.dialect == Dialect::MySql {
-            // A server that is given keeps nothing of ours; one that is gone keeps nothing either.
+            // A given server keeps nothing of ours; neither does one that has ended.
             let _ = self.execute(&drop_tables());
         }
         self.python = None;
-        // The scratch folder goes as a whole at the end.
+        // The scratch folder is removed as a whole at the end.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<Report> {
     // A relative path is another one to a database that reads the files itself.
     let scratch = scratch.canonicalize().map_err(|e| format!("{}: {e}", scratch.display()))?;
     let report = measure_all(options, &scratch);
-    // Servers' data, or what a failure left.
+    // Servers' data, or the remains of a failure.
     let _ = std::fs::remove_dir_all(&scratch);
     report
 }
@@ -121,7 +121,7 @@ struct Run<'a> {
     peers: Vec<Peer>,
     collector: Collector,
     progress: Progress,
-    /// What each query answered first: by its SQL.
+    /// The first answer to each query: by its SQL.
     answers: HashMap<String, (String, Answer)>,
 }
 

@@ -1,4 +1,4 @@
-//! The databases of a run: those that are there, and why others are not.
+//! The databases of a run: the available ones, and why others are not.
 
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,7 @@ impl Peer {
     }
 }
 
-/// Starts what was asked for. Databases that are not there are told with the reason.
+/// Starts the requested databases. Unavailable ones are reported with the reason.
 pub fn start(setup: &Setup, scratch: &Path) -> (Vec<Peer>, Vec<String>) {
     let (mut peers, mut absent) = (Vec::new(), Vec::new());
     for name in &setup.databases {

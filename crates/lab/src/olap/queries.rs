@@ -1,4 +1,4 @@
-//! What is asked: over the large table, then over accounts and records.
+//! The queries: over the large table, then over accounts and records.
 
 use super::answer::Compare;
 use super::data::{ACCOUNT, Data, FIRST_YEAR, PHONES, RECORD, TMP, phone};
@@ -11,7 +11,7 @@ pub struct Query {
     pub compare: Compare,
 }
 
-/// A short statement that many clients run, with what its parameter may be.
+/// A short statement that many clients run, with the values of its parameter.
 pub struct Statement {
     pub name: &'static str,
     /// The parameter is `{}`, once or more often.
@@ -44,7 +44,7 @@ impl Statement {
 }
 
 const LIMIT: &str = "LIMIT 1000";
-/// Ranges have so many phones: as many as lie under a prefix.
+/// Ranges have as many phones as there are under a prefix.
 const RANGES: [(u64, &str); 2] = [(1_000_000, "10^6 phones"), (100_000_000, "10^8 phones")];
 
 /// Over the large table. Nothing but the index on phone differs between the two times they are asked.

@@ -62,7 +62,7 @@ impl Database for Server {
     }
 
     fn bytes(&mut self, tables: &[Table]) -> Result<f64> {
-        // Sizes of what is still in memory are others.
+        // Rows still in memory have other sizes.
         self.target.execute(&mut self.client, "CHECKPOINT")?;
         let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
         self.target.settled_bytes(&mut self.client, &names, SETTLED_LOOKS)
@@ -137,7 +137,7 @@ fn text(row: &Row, out: &mut Vec<u8>) -> std::result::Result<(), postgres::Error
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A server that is given keeps nothing of ours; one that is gone keeps nothing either.
+        // A given server keeps nothing of ours; neither does one that has ended.
         let _ = self.client.batch_execute(&drop_tables().join(";"));
     }
 }

@@ -3,7 +3,7 @@
 use super::{Better, Line, Section};
 use crate::statistics::median;
 
-/// What a line is, but for its values.
+/// A line without its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub section: String,

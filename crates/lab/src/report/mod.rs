@@ -1,4 +1,4 @@
-//! What an experiment found: lines with a value a target, and how published claims compare. One structure, three forms.
+//! The results of an experiment: lines with a value per target, and the comparison with published claims. One structure, three forms.
 
 mod collector;
 mod html;
@@ -22,13 +22,13 @@ pub struct Report {
     pub parameters: Vec<(String, String)>,
     pub sections: Vec<Section>,
     pub claims: Vec<Claim>,
-    /// What a reader must know to judge the numbers.
+    /// Notes that a reader needs to judge the numbers.
     pub notes: Vec<String>,
     #[serde(skip)]
     layout: Layout,
 }
 
-/// What is compared with what.
+/// The kind of comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// The columns with the first one, line by line.
@@ -69,7 +69,7 @@ pub enum Better {
     Lower,
 }
 
-/// A line of the published experiment and what each target says of it.
+/// A line of the published experiment and each target's result.
 #[derive(Debug, Serialize)]
 pub struct Claim {
     pub published: String,
@@ -84,7 +84,7 @@ pub struct Finding {
 }
 
 impl Report {
-    /// An empty report over the targets, each of which is asked what it is.
+    /// An empty report over the targets, whose versions are queried.
     pub fn new(title: &str, common: &Common, parameters: Vec<(&str, String)>) -> Result<Report> {
         let describe = |t: &Target| Ok(Described { name: t.name.clone(), url: t.url(), version: t.version()? });
         let targets = common.targets.iter().map(describe).collect::<Result<_>>()?;
@@ -92,12 +92,12 @@ impl Report {
         Ok(Report::of_targets(title, targets, parameters.into_iter().chain([rounds]).collect()))
     }
 
-    /// An empty report over targets that have said what they are.
+    /// An empty report over targets with known versions.
     pub fn of_targets(title: &str, targets: Vec<Described>, parameters: Vec<(&str, String)>) -> Report {
         Report::empty(title, targets, parameters, Layout::Targets)
     }
 
-    /// An empty report whose lines are forms of storage, with a column for each source of what is stored.
+    /// An empty report whose lines are forms of storage, with a column for each source of documents.
     pub fn of_forms(title: &str, sources: Vec<Described>, parameters: Vec<(&str, String)>) -> Report {
         Report::empty(title, sources, parameters, Layout::Forms)
     }
@@ -123,7 +123,7 @@ impl Report {
         }
     }
 
-    /// Takes in what was measured. Claims of which nothing was measured are left out.
+    /// Takes in the measurements. Claims without measurements are left out.
     pub fn finish(&mut self, collector: &Collector, claims: Vec<Claim>) {
         self.sections = collector.sections();
         self.claims = claims.into_iter().filter(|c| !c.findings.is_empty()).collect();

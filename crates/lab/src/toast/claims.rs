@@ -1,4 +1,4 @@
-//! What was published about lz4 and pglz, and whether it holds here.
+//! The published claims about lz4 and pglz, and whether they hold here.
 
 use super::corpus::Corpus;
 use super::{EXTERNAL, RATIO, line, section};

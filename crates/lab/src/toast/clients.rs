@@ -1,4 +1,4 @@
-//! Several clients that share the rows of a corpus among them, each a connection and a transaction a statement.
+//! Several clients that share the rows of a corpus among them, each with a connection and one transaction per statement.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,11 +11,11 @@ use super::TABLE;
 use super::corpus::Corpus;
 use crate::{Result, Target};
 
-/// What is done with every row.
+/// The operation on every row.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
     Insert,
-    /// Reads the whole value and compares it with what was inserted.
+    /// Reads the whole value and compares it with the inserted one.
     Select,
     /// Length, a slice and a search.
     StringFunctions,
@@ -38,7 +38,7 @@ impl Work {
     }
 }
 
-/// A value's bytes, whatever its type: nothing is converted on the way.
+/// A value's bytes, for any type: nothing is converted on the way.
 #[derive(Debug)]
 struct Raw<'a>(&'a [u8]);
 

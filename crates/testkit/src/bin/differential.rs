@@ -1,4 +1,4 @@
-//! Random statements on PostgreSQL and on Melba; `cargo xtask differential` starts it beside the two servers.
+//! Runs random statements on PostgreSQL and on Melba; `cargo xtask differential` starts it beside the two servers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Sixteen sessions append to lists and read them, whatever becomes of the server, and a checker judges what they saw.
+//! Sixteen sessions append to lists and read them, whatever happens to the server, and a checker judges their reads.
 //!
 //! `cargo xtask history` starts it beside a server that it kills now and then.
 
@@ -73,7 +73,7 @@ fn report(history: &History, level: Level) -> Result<(), String> {
     Err(text)
 }
 
-/// What the sessions share.
+/// State that the sessions share.
 struct Run {
     config: postgres::Config,
     level: Level,
@@ -186,7 +186,7 @@ fn expect(e: &postgres::Error) -> Result<(), String> {
 fn connect(config: &postgres::Config) -> Result<Client, String> {
     let start = Instant::now();
     loop {
-        // Deadlocks are common here, and waiting for them to be found is not what is to be tested.
+        // Deadlocks are common here, and the wait for their detection is not under test.
         let client = config.connect(NoTls).and_then(|mut c| c.batch_execute("set deadlock_timeout = '20ms'").map(|()| c));
         match client {
             Ok(client) => return Ok(client),
@@ -202,7 +202,7 @@ fn list(messages: &[postgres::SimpleQueryMessage]) -> Vec<Value> {
         postgres::SimpleQueryMessage::Row(row) => row.get(0),
         _ => None,
     });
-    // What is no number is nobody's value, and the checker says so.
+    // Text that is no number is no session's value, and the checker reports it.
     texts.flat_map(|t| t.split(',').map(|v| v.parse().unwrap_or(0))).collect()
 }
 

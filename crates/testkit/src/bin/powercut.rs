@@ -1,5 +1,5 @@
-//! Cuts the power of a real server, and lets its disk fail, while sessions whose transactions are known work on it; what a server finds
-//! afterwards is judged. `cargo xtask powercut` starts it.
+//! Cuts the power of a real server, and lets its disk fail, while sessions with known transactions work on it; judges the data
+//! that a server finds afterwards. `cargo xtask powercut` starts it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,14 +13,14 @@ const USAGE: &str = "usage: powercut BINARY LIBRARY FOLDER [--rounds N] [--cuts 
      [--fault OPERATION:FIRST:TIMES:ERRNO]";
 
 const SESSIONS: u32 = 6;
-/// Of what is not durable, so many of a hundred changes are kept by one cut or another.
+/// Percentages of the changes not yet durable that a cut keeps.
 const KEPT: [usize; 5] = [0, 10, 50, 90, 100];
 
 struct Options {
     binary: PathBuf,
     library: PathBuf,
     folder: PathBuf,
-    /// Lives of the server, each on what the last cut of the one before has left.
+    /// Lives of the server, each on the data that the last cut of the one before has left.
     rounds: u64,
     /// Cuts of each life.
     cuts: u64,
@@ -68,7 +68,7 @@ struct Run {
     options: Options,
 }
 
-/// One life of a server: the disk it began with, what it did to it, and what its sessions were told.
+/// One life of a server: its initial disk, its operations on it, and the answers to its sessions.
 struct Life {
     disk: Disk,
     journal: Journal,
@@ -183,7 +183,7 @@ impl Run {
         std::thread::sleep(Duration::from_millis(self.options.millis));
         let mut stopped = false;
         let sessions = if fault.is_some() {
-            // Whatever failed, there are answers, or the server is gone.
+            // After any failure there are answers, or the server has ended.
             let sessions = working.end()?;
             if server.is_running() {
                 answers(server.port)?;
@@ -201,7 +201,8 @@ impl Run {
         Ok(Some(Life { disk, journal, sessions, tables, stopped }))
     }
 
-    /// Cuts the power at a place, and judges what a server finds then; the disk, and what is left of each session.
+    /// Cuts the power at a place, and judges the data that a server finds then; returns the disk, and the remaining attempts of
+    /// each session.
     fn judged(&self, life: &Life, place: u64, random: &SeededRandom) -> Result<(Disk, Vec<usize>), String> {
         let kept = KEPT[random.below(KEPT.len())];
         let lie = self.options.lie.as_deref();
@@ -232,7 +233,7 @@ impl Run {
         Ok((disk, left))
     }
 
-    /// After a clean stop everything is there, the unlogged table's rows, too.
+    /// After a clean stop everything exists, the unlogged table's rows, too.
     fn cleanly(&self, mut server: Server, life: &Life, left: &[usize], data: &Path) -> Result<Server, String> {
         let text = |e: Failure| format!("{} {}", e.state, e.message);
         Client::connect(server.port).and_then(|mut c| c.ask("insert into scratch values (1, 1), (1, 2)")).map_err(text)?;
@@ -281,7 +282,7 @@ fn look(port: u16) -> Result<Found, String> {
     read(&mut client)
 }
 
-/// A server in trouble still answers, if only with errors.
+/// A server in trouble still answers, at least with errors.
 fn answers(port: u16) -> Result<(), String> {
     let (sender, answer) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -291,7 +292,7 @@ fn answers(port: u16) -> Result<(), String> {
     answer.recv_timeout(Duration::from_secs(20)).map_err(|_| "the server hangs: a new session has no answer".to_owned())
 }
 
-/// Where the power goes: at any record, half of the time right after a sync has ended or begun.
+/// Where the power fails: at any record, half of the time right after a sync has ended or begun.
 fn place(life: &Life, random: &SeededRandom, with_tables: bool) -> u64 {
     let first = if with_tables { life.journal.records.partition_point(|r| r.end <= life.tables) } else { 0 };
     let records = &life.journal.records[first..];

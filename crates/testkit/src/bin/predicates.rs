@@ -1,4 +1,4 @@
-//! Sessions that read and change rows by ranges of their keys at SERIALIZABLE, and a checker that judges what they saw.
+//! Sessions that read and change rows by ranges of their keys at SERIALIZABLE, and a checker that judges their reads.
 //!
 //! `cargo xtask history predicates` starts it beside a server.
 
@@ -16,7 +16,7 @@ const USAGE: &str = "usage: predicates HOST:PORT[/DATABASE] SECONDS SEED";
 const SESSIONS: u64 = 12;
 /// Keys are 0 to this.
 const KEY_MAX: Key = 29;
-/// With more rows than this, more go than come.
+/// With more rows than this, more are deleted than inserted.
 const ROWS: usize = 60;
 
 /// Rows are found by an index on k, or by a scan of the table.
@@ -66,7 +66,7 @@ fn report(transactions: &[Transaction]) -> Result<(), String> {
     Err(text)
 }
 
-/// What the sessions share.
+/// State that the sessions share.
 struct Run {
     config: postgres::Config,
     until: Instant,
@@ -80,7 +80,7 @@ struct Run {
 /// Why a transaction has ended before its COMMIT.
 enum Failure {
     Server(postgres::Error),
-    /// What no answer may be, whatever others do.
+    /// An answer that is wrong, whatever others do.
     Wrong(String),
 }
 
@@ -112,7 +112,7 @@ impl Run {
 
     fn connect(&self) -> Result<Client, String> {
         let client = self.config.connect(NoTls);
-        // Deadlocks are common here, and waiting for them to be found is not what is to be tested.
+        // Deadlocks are common here, and the wait for their detection is not under test.
         client
             .and_then(|mut c| c.batch_execute("set deadlock_timeout = '20ms'").map(|()| c))
             .map_err(|e| format!("no connection: {e}"))
@@ -160,7 +160,7 @@ impl Run {
         Ok(())
     }
 
-    /// A last transaction finds every row that is there.
+    /// A last transaction finds every row.
     fn look_at_all(&self) -> Result<(), String> {
         let (mut client, random) = (self.connect()?, SeededRandom::new(0));
         let record = Transaction { began: self.now(), committed: true, ..Transaction::default() };
@@ -279,7 +279,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Removes what a range has, which is a read of the range too.
+    /// Removes the rows of a range, which is a read of the range too.
     fn remove_range(&mut self, from: Key, to: Key) -> Result<(), Failure> {
         let mut rows = self.query(&format!("delete from cells where {} returning id, v", self.condition(from, to)))?;
         rows.sort_unstable();

@@ -1,5 +1,5 @@
-//! Files of the sqllogictest format on Melba, and on PostgreSQL where the answer is not the file's; `cargo xtask sqllogictest`
-//! starts it.
+//! Runs files of the sqllogictest format on Melba, and on PostgreSQL where the answer is not the file's; `cargo xtask
+//! sqllogictest` starts it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! INSERT, UPDATE, DELETE and MERGE, whose effect does not depend on the order in which rows are met.
+//! INSERT, UPDATE, DELETE and MERGE, whose effect does not depend on the order of the rows.
 
 use super::generator::{Atom, BUDGET, Generator, Scope};
 use super::query::rigid;
@@ -118,7 +118,7 @@ impl Generator<'_> {
         let target = format!("({}, {})", column.name, other.name);
         if self.chance(50) && self.may_nest() {
             let query = self.single(column.ty, scope.visible(), 1);
-            // The second column is the row's own, beside what the query gives.
+            // The second column is the row's own, beside the query's.
             let query = Node::form(Sort::Query, &format!("select ($1), null::{}", other.ty.name()), &[query]);
             return Node::form(Sort::Other, &format!("{target} = ($1)"), &[query]);
         }
@@ -233,7 +233,7 @@ impl Generator<'_> {
         let mut items = Vec::new();
         for _ in 0..1 + self.below(3) {
             items.push(self.change()?);
-            // Each statement sees what those before have changed.
+            // Each statement sees the changes of those before.
             self.changed.clear();
         }
         self.budget = BUDGET;

@@ -117,7 +117,7 @@ impl Generator<'_> {
             return None;
         }
         let aggregate = *self.pick(&giving);
-        // A level of its own: an aggregate over columns of the queries around would be theirs.
+        // A separate level: an aggregate over columns of the outer queries would be theirs.
         let local = Scope { atoms: inner.atoms.clone(), ..Scope::default() };
         let mut arguments = Vec::new();
         for ty in aggregate.takes {

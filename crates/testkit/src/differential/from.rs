@@ -5,7 +5,7 @@ use super::query::rigid;
 use super::tree::{Node, Part, Sort, list};
 use super::types::{COLUMN_TYPES, Type};
 
-/// A relation as written, what may be referred to, and what orders its rows.
+/// A relation as written, its visible columns, and the order of its rows.
 struct Relation {
     node: Node,
     atoms: Vec<Atom>,
@@ -14,7 +14,7 @@ struct Relation {
 
 const JOINS: [&str; 8] = ["join", "join", "left join", "left join", "left join", "right join", "full join", "cross join"];
 
-/// Names and types of what a function returns.
+/// Names and types of a function's result columns.
 type Columns = &'static [(&'static str, Type)];
 
 const FUNCTIONS: &[(&str, Columns)] = &[

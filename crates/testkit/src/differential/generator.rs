@@ -1,4 +1,4 @@
-//! What generating a statement has at hand: random numbers, the schema, fresh names, and a budget that keeps it small.
+//! The generator's state: random numbers, the schema, fresh names, and a budget that keeps statements small.
 
 use melba_vfs::SeededRandom;
 
@@ -40,22 +40,22 @@ pub struct Atom {
     pub plain: bool,
 }
 
-/// What an expression may refer to.
+/// The columns and values that an expression may refer to.
 #[derive(Clone, Default)]
 pub struct Scope {
     pub atoms: Vec<Atom>,
     /// Of the queries around this one.
     pub outer: Vec<Atom>,
-    /// Items that make any order of this scope's rows total, but for rows that are equal in everything.
+    /// Items that make any order of this scope's rows total, except for rows that are equal in everything.
     pub order: Vec<Node>,
-    /// In a grouped query what arguments of aggregates may refer to; `atoms` are the grouping expressions then.
+    /// In a grouped query the scope of arguments of aggregates; `atoms` are the grouping expressions then.
     pub arguments: Option<Box<Scope>>,
     /// Window functions may be called; those that depend on the order of equal rows all by this window, as the order in which
     /// one meets equal rows tells nothing of another.
     pub windows: Option<TotalWindow>,
 }
 
-/// A window whose order is total, but for rows that are equal in everything.
+/// A window whose order is total, except for rows that are equal in everything.
 #[derive(Clone)]
 pub struct TotalWindow {
     pub partition: Vec<Node>,
@@ -63,7 +63,7 @@ pub struct TotalWindow {
 }
 
 impl Scope {
-    /// What a sub-query here may refer to.
+    /// The scope of a sub-query here.
     pub fn visible(&self) -> Vec<Atom> {
         self.atoms.iter().filter(|a| a.plain).chain(&self.outer).cloned().collect()
     }

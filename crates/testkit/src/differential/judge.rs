@@ -1,4 +1,4 @@
-//! Compares two answers, and knows which differences say nothing.
+//! Compares two answers, and knows which differences are harmless.
 
 use super::server::{Answer, Row, Rows};
 use super::tree::Node;
@@ -21,7 +21,7 @@ pub enum Verdict {
     Different(Difference),
 }
 
-/// Why answers may differ. Each is decided by `explain`.
+/// Reasons for which answers may differ. `explain` decides each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// An expression that fails on some values is evaluated for other rows by another plan, or in another order: a side
@@ -30,11 +30,11 @@ pub enum Reason {
     /// Values that are equal but not the same (1.0 and 1.00, 0 and -0, NaN with and without a sign): which one DISTINCT, a set operation, a group or a
     /// maximum shows depends on the plan.
     EqualForms,
-    /// PostgreSQL has FULL JOIN only over conditions that merge or hash, and what those are depends on its plan.
+    /// PostgreSQL has FULL JOIN only over merge-joinable or hash-joinable conditions, and which those are depends on its plan.
     FullJoin,
     /// Either side took longer than the limit for a statement, or has no memory for it.
     Limits,
-    /// PostgreSQL fails by an error of its own: XX000, or the check of a plan of MERGE that it has made wrong.
+    /// PostgreSQL fails with an error of its own: XX000, or the check of a wrong plan of MERGE.
     Internal,
     /// PostgreSQL has crashed.
     Crash,
@@ -57,7 +57,7 @@ pub enum Difference {
     Lost,
 }
 
-/// Judges what Melba said (`actual`) by what PostgreSQL said.
+/// Judges Melba's answer (`actual`) by PostgreSQL's.
 pub fn judge(statement: &Node, expected: &Answer, actual: &Answer) -> Verdict {
     if let Answer::Lost(_) = actual {
         return Verdict::Different(Difference::Lost);

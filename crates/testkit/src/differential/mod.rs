@@ -1,9 +1,9 @@
 //! The differential tester: random schemas and statements, run on PostgreSQL and on Melba, whose answers must be the same.
 //!
-//! A round is a seed: a schema of its own, tables with rows, views, some changes, then statements. Each is run on both servers
-//! and judged (`judge`, with the short list of differences that say nothing); what differs is reduced (`reduce`) to a statement,
-//! and then rows, as small as can be found, and printed as a psql script. Statements that change rows run in a transaction
-//! that is rolled back after the tables have been compared, so that every statement of a round sees the same rows.
+//! A round is a seed: a new schema, tables with rows, views, some changes, then statements. Each is run on both servers and
+//! judged (`judge`, with the short list of harmless differences); a differing one is reduced (`reduce`) to a statement, and then
+//! rows, as small as can be found, and printed as a psql script. Statements that change rows run in a transaction that is rolled
+//! back after the tables have been compared, so that every statement of a round sees the same rows.
 
 mod change;
 mod expression;
@@ -37,11 +37,11 @@ pub struct Options {
     pub limit: Duration,
     /// Of one round.
     pub statements_a_round: usize,
-    /// Ends after so many differences.
+    /// Ends after this many differences.
     pub differences: usize,
 }
 
-/// What a run has seen.
+/// The counts of a run.
 #[derive(Default)]
 pub struct Report {
     pub rounds: usize,
@@ -50,7 +50,7 @@ pub struct Report {
     pub errors: BTreeMap<String, (usize, String)>,
     pub rows: usize,
     pub explained: BTreeMap<Reason, usize>,
-    /// What Melba says that it does not have, and how often.
+    /// The features that Melba refuses, and how often.
     pub refused: BTreeMap<String, usize>,
     pub differences: Vec<String>,
 }

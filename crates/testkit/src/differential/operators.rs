@@ -1,4 +1,4 @@
-//! Operators, functions and aggregates that expressions are made of: the form, what it takes and what it gives.
+//! Operators, functions and aggregates for expressions: the form, the argument types and the result type.
 //!
 //! All are immutable or stable over a fixed clock, and exact: none depends on the order in which rows are added up.
 

@@ -51,7 +51,7 @@ impl Generator<'_> {
         node
     }
 
-    /// For EXISTS: of what columns does not matter.
+    /// For EXISTS: its columns do not matter.
     pub fn some_query(&mut self, scope: &Scope, depth: usize) -> Node {
         let ty = *self.pick(COLUMN_TYPES);
         self.query(&[ty], scope.visible(), depth)
@@ -307,7 +307,7 @@ impl Generator<'_> {
     }
 }
 
-/// A list of which no item may go.
+/// A list of which no item may be removed.
 pub fn rigid(open: &'static str, items: Vec<Node>) -> List {
     List { role: Role::Rigid, open, separator: ", ", close: ")", least: items.len(), items }
 }

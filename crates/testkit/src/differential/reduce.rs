@@ -1,7 +1,7 @@
 //! Makes a statement smaller while it still differs in the same way.
 //!
-//! Candidates come from the tree: an item of a list less, a node in the place of the one around it (of the same sort), a
-//! literal in the place of an expression. The first that still differs is taken, and the search goes on from there.
+//! Candidates come from the tree: a list without an item, a node in place of its parent (of the same sort), a literal in place of
+//! an expression. The first that still differs is taken, and the search continues from there.
 
 use super::tree::{Literal, Node, Part, Role, Sort};
 use super::types::Type;
@@ -37,7 +37,7 @@ pub fn reduce(statement: &Node, differs: &mut dyn FnMut(&Node) -> bool) -> Node 
     }
 }
 
-/// The fewest items found for which `differs` still holds: halves go first, then quarters, at last single ones.
+/// The fewest items found for which `differs` still holds: halves are removed first, then quarters, at last single ones.
 pub fn fewest<T: Clone>(items: &[T], differs: &mut dyn FnMut(&[T]) -> bool) -> Vec<T> {
     let mut best = items.to_vec();
     let mut size = best.len().div_ceil(2);
@@ -118,7 +118,7 @@ fn drop_items(node: &mut Node, part: usize, which: std::ops::Range<usize>) {
     }
 }
 
-/// What may stand in a node's place.
+/// The possible replacements of a node.
 fn replacements(node: &Node) -> Vec<Node> {
     let mut found = Vec::new();
     match &node.sort {
@@ -171,7 +171,7 @@ fn defined(node: &Node, aliases: &mut Vec<String>) {
     node.children().for_each(|child| defined(child, aliases));
 }
 
-/// Drops the items of total orders whose relation is gone.
+/// Drops the items of total orders whose relation was removed.
 fn forget(node: &mut Node, aliases: &[String]) {
     for part in &mut node.parts {
         match part {

@@ -1,4 +1,4 @@
-//! One round: a schema on both servers, statements over it, and what is done about one that differs.
+//! One round: a schema on both servers, statements over it, and the reduction of one that differs.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use super::{Options, Report};
 
 const ZONES: [&str; 3] = ["UTC", "America/New_York", "Asia/Kolkata"];
 
-/// Settings of which the answers do not depend, but the plans: a round sets some of them on the server that is tested.
+/// Settings that change plans but not answers: a round sets some of them on the tested server.
 const TOGGLES: [&str; 15] = [
     "enable_seqscan = off",
     "enable_indexscan = off",
@@ -46,7 +46,7 @@ pub struct Round {
     reference: Server,
     server: Server,
     schema: Schema,
-    /// What was run on both so far, for the script.
+    /// The statements run on both so far, for the script.
     setup: Vec<String>,
     settings: String,
 }
@@ -102,7 +102,7 @@ impl Round {
                 }
             }
             if self.random.chance(1) {
-                // Flushes what was changed, so that merges follow.
+                // Flushes the changes, so that merges follow.
                 self.server.simple("checkpoint");
             }
             let mut generator = Generator::new(&self.random, &self.schema);
@@ -114,7 +114,7 @@ impl Round {
                 _ => (Some(generator.statement()), Mode::Simple),
             };
             let Some(node) = node else { continue };
-            // What a query of WITH changes must not stay.
+            // Changes of a WITH query must not stay.
             let mode = if changes(&node) { Mode::Change } else { mode };
             report.statements += 1;
             self.check(&node, mode, number, report)?;
@@ -147,7 +147,7 @@ impl Round {
                 self.schema.tables.retain(|t| t.name != format!("v{number}"));
             }
         }
-        // Some changes stay, so that rows have versions and indexes have entries of rows that are gone.
+        // Some changes stay, so that rows have versions and indexes have entries of deleted rows.
         for _ in 0..self.random.below(6) {
             let change = Generator::new(&self.random, &self.schema).change();
             if let Some(change) = change {
@@ -168,12 +168,12 @@ impl Round {
         Ok(())
     }
 
-    /// A statement of the setup; what it makes is there when it succeeds on both.
+    /// A statement of the setup; its object exists when it succeeds on both.
     fn step(&mut self, step: Step, report: &mut Report) -> Result<(), String> {
         self.both("begin");
         let (expected, actual) = (self.reference.simple(&step.sql), self.server.simple(&step.sql));
         self.recover(&actual)?;
-        // What only one side accepts must not stay.
+        // A change that only one side accepts must not stay.
         let both = matches!((&expected, &actual), (Answer::Rows(_), Answer::Rows(_)));
         let end = if both { "commit" } else { "rollback" };
         self.both(end);
@@ -252,7 +252,7 @@ impl Round {
         self.server.simple(sql);
     }
 
-    /// What both sides say to `statement`.
+    /// The answers of both sides to `statement`.
     fn ask(&mut self, statement: &Node, run: impl Fn(&mut Server) -> Answer) -> Result<(Verdict, Answer, Answer), String> {
         let (expected, actual) = (run(&mut self.reference), run(&mut self.server));
         self.recover(&actual)?;
@@ -379,7 +379,7 @@ impl Round {
         let schema = format!("drop schema if exists differential_{0} cascade; create schema differential_{0}", self.seed);
         for side in [&mut self.reference, &mut self.server] {
             side.simple(&schema);
-            // A statement that lacks what another made fails, and the answers are the same then.
+            // A statement that lacks another's object fails, and the answers are the same then.
             setup.iter().for_each(|sql| {
                 side.simple(sql);
             });

@@ -16,10 +16,10 @@ pub struct Column {
 pub struct Table {
     pub name: String,
     pub columns: Vec<Column>,
-    /// What a scan of it takes from a statement's budget.
+    /// The part of a statement's budget that a scan of it uses.
     pub cost: usize,
     pub has_children: bool,
-    /// The unique column `id` is there, and covers all rows.
+    /// The unique column `id` exists, and covers all rows.
     pub has_key: bool,
     pub is_view: bool,
     /// A view that may be changed.
@@ -32,12 +32,12 @@ pub struct Table {
 
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    /// PostgreSQL is of version 18, and has what came with it and the two before.
+    /// PostgreSQL is version 18, with the features of it and the two before.
     pub is_modern: bool,
     pub tables: Vec<Table>,
 }
 
-/// A statement that sets the schema up, and what is there when it succeeds.
+/// A statement that sets the schema up, and the object that exists when it succeeds.
 pub struct Step {
     pub sql: String,
     pub table: Option<Table>,
@@ -248,7 +248,7 @@ impl Generator<'_> {
         Step::new(sql)
     }
 
-    /// A view of one table that changes of it go through.
+    /// An updatable view of one table.
     pub fn simple_view_step(&mut self, number: usize) -> Option<Step> {
         let tables: Vec<&Table> = self.schema.tables.iter().filter(|t| !t.is_view && !t.has_children && t.cost == 1).collect();
         let table = (*tables.get(self.below(tables.len().max(1)))?).clone();

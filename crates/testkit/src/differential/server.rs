@@ -1,4 +1,4 @@
-//! One of the two servers: a session that runs a statement by either protocol and says what came.
+//! One of the two servers: a session that runs a statement by either protocol and returns the answer.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::tree::Literal;
 /// How long a server that has crashed may take until it accepts sessions again.
 const RECOVERY: Duration = Duration::from_secs(120);
 
-/// What a server said to a statement.
+/// A server's answer to a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Rows(Rows),
@@ -20,7 +20,7 @@ pub enum Answer {
         state: String,
         message: String,
     },
-    /// The connection is gone.
+    /// The connection was closed.
     Lost(String),
 }
 
@@ -55,7 +55,7 @@ impl<'a> FromSql<'a> for Raw {
     }
 }
 
-/// A parameter sent as text, whatever its type.
+/// A parameter sent as text, for any type.
 #[derive(Debug)]
 struct Parameter(Option<String>);
 
@@ -156,7 +156,7 @@ impl Server {
         }
         match (first, self.execute(&statement, &others)) {
             (Answer::Rows(mut first), Answer::Rows(second)) => {
-                // Each execution is in order by itself.
+                // Each execution has its own order.
                 first.rows.extend(second.rows);
                 Answer::Rows(first)
             }

@@ -1,11 +1,11 @@
-//! A statement as a tree of pieces of text, so that the generator can write it and the reducer can take it apart.
+//! A statement as a tree of pieces of text, so that the generator can build it and the reducer can shrink it.
 //!
-//! The tree knows nothing of SQL but what reducing needs: which pieces may go (items of a list with more than `least`), which
-//! may take another's place (nodes of one sort), and which literals may be sent as parameters.
+//! The tree knows of SQL only the needs of reducing: which pieces may be removed (items of a list with more than `least`), which
+//! may replace others (nodes of one sort), and which literals may be sent as parameters.
 
 use super::types::Type;
 
-/// What a node may be replaced by: another of its sort.
+/// The sort of a node: another of the same sort may replace it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// Statements that run one after another.
@@ -14,7 +14,7 @@ pub enum Sort {
     Query,
     Value(Type),
     Relation,
-    /// An item of an ORDER BY that makes an order total: it goes with the relation of this alias, and only then.
+    /// An item of an ORDER BY that makes an order total: it is removed with the relation of this alias, and only then.
     Order(String),
     Other,
 }
@@ -133,7 +133,7 @@ impl Node {
         })
     }
 
-    /// What is run as one: the statements of a script, or this one.
+    /// The unit that is run: the statements of a script, or this one.
     pub fn statements(&self) -> Vec<&Node> {
         if self.sort == Sort::Script { self.children().collect() } else { vec![self] }
     }
@@ -263,7 +263,7 @@ pub fn list(open: &'static str, separator: &'static str, close: &'static str, le
     Part::List(List { role: Role::Plain, open, separator, close, least, items })
 }
 
-/// A clause that may go.
+/// A clause that may be removed.
 pub fn optional(open: &'static str, node: Option<Node>) -> Part {
     list(open, "", "", 0, node.into_iter().collect())
 }

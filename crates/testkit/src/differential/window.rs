@@ -1,4 +1,4 @@
-//! Window functions. What depends on the order of equal rows gets a total order, or a frame that does not see it.
+//! Window functions. A function that depends on the order of equal rows gets a total order, or a frame that does not see it.
 
 use super::generator::{Generator, Scope, TotalWindow};
 use super::operators::{PEERS, WINDOW_FUNCTIONS};
@@ -104,7 +104,7 @@ impl Generator<'_> {
             1 => "current row".to_owned(),
             _ => format!("{} following", self.pick(distances)),
         };
-        // Whether a distance beyond the type's range is an error depends on the rows looked at.
+        // Whether a distance beyond the type's range is an error depends on the rows read.
         let order = Node::form(Sort::Other, &format!("$1{direction}"), &[atom.node]).fallible(true);
         let frame = Node::text(Sort::Other, format!("range between {start} and {end}{}", self.pick(&EXCLUSIONS)));
         vec![list(" order by ", ", ", "", 1, vec![order]), list(" ", "", "", 0, vec![frame])]

@@ -1,4 +1,4 @@
-//! Everything that a history shows and a level forbids.
+//! Finds every anomaly of a history that a level forbids.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub fn check(history: &History, level: Level) -> Vec<Anomaly> {
 /// A transaction's reads agree with its own appends, and with each other when it has one snapshot.
 fn internal(history: &History, t: usize, level: Level, found: &mut Vec<Anomaly>) {
     let transaction = &history.transactions[t];
-    // What the next read of a key must be, or must end with when others' appends may come in between.
+    // The exact expected result of the next read of a key, or its end when others' appends may come in between.
     let mut expected: HashMap<Key, Vec<Value>> = HashMap::new();
     let mut appended: HashMap<Key, Vec<Value>> = HashMap::new();
     for operation in &transaction.operations {
@@ -47,7 +47,7 @@ fn internal(history: &History, t: usize, level: Level, found: &mut Vec<Anomaly>)
     }
 }
 
-/// Reads of what never was a committed state; transactions that fail later are promised as much as others.
+/// Reads of states that were never committed; transactions that fail later have the same guarantees as others.
 fn reads(history: &History, versions: &Versions<'_>, t: usize, found: &mut Vec<Anomaly>) {
     let transaction = &history.transactions[t];
     for (n, operation) in transaction.operations.iter().enumerate() {
@@ -70,7 +70,7 @@ fn reads(history: &History, versions: &Versions<'_>, t: usize, found: &mut Vec<A
     }
 }
 
-/// Appends that are there although they must not be, or the other way round.
+/// Appends that exist although they must not, or the reverse.
 fn appends(history: &History, t: usize, found: &mut Vec<Anomaly>) {
     let transaction = &history.transactions[t];
     let of_appends = transaction.operations.iter().filter_map(|o| match o {
@@ -93,7 +93,7 @@ fn appends(history: &History, t: usize, found: &mut Vec<Anomaly>) {
     }
 }
 
-/// Who depends on whom, among the committed.
+/// The dependencies among the committed transactions.
 fn graph(history: &History, versions: &Versions<'_>, level: Level) -> Graph {
     let mut graph = Graph::new(history.transactions.len());
     for (key, order) in &versions.orders {

@@ -11,13 +11,13 @@ pub(crate) enum Edge {
     Overwrites,
     /// wr: its value is the last that the other read.
     IsRead,
-    /// rw: the other's value follows what it read.
+    /// rw: the other's value follows the one it read.
     IsOverwritten,
     /// It had ended before the other began.
     Before,
 }
 
-/// Of many cycles, so many are looked at for a short one.
+/// This many cycles are compared to find a short one.
 const CYCLES_COMPARED: usize = 50;
 
 /// Transactions, and behind them nodes for moments in time.

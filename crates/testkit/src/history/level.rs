@@ -1,4 +1,4 @@
-//! What isolation levels forbid, as PostgreSQL implements them.
+//! The anomalies that isolation levels forbid, as PostgreSQL implements them.
 
 use super::Kind;
 

@@ -1,15 +1,15 @@
-//! Reads of commits that a crash took: docs/design/isolation.md, "Locks released before the commit is durable".
+//! Reads of commits that a crash lost: docs/design/isolation.md, "Locks that are given back before the disk has answered".
 //!
 //! A read of a value is one when all of this holds:
 //!
-//! 1. The level is READ COMMITTED: snapshots show only what is durable.
-//! 2. The reader had appended before, and so held a lock: statements of others show only what is durable.
-//! 3. The reader's end was not answered, and nothing of it is there in the end.
-//! 4. The writer had asked for COMMIT, got no answer, and nothing of it is there in the end.
+//! 1. The level is READ COMMITTED: snapshots show only durable commits.
+//! 2. The reader had appended before, and so held a lock: statements of others show only durable commits.
+//! 3. The reader's end was not answered, and none of its appends remains.
+//! 4. The writer had asked for COMMIT, got no answer, and none of its appends remains.
 //! 5. They ran at the same time, so that one crash ended both.
-//! 6. In the list all that comes after it is lost, too, or the reader's own: what recovery keeps is a beginning of the order of commits.
+//! 6. In the list all later values are lost, too, or are the reader's own: recovery keeps a prefix of the order of commits.
 //!
-//! Nothing else about such a read is excused.
+//! No other deviation of such a read is excused.
 
 use std::collections::HashMap;
 

@@ -1,16 +1,16 @@
-//! Random histories of transactions over lists, and what they show of isolation.
+//! Random histories of transactions over lists, and the isolation anomalies that they show.
 //!
-//! A transaction appends values, each used once, to lists that are named by keys, and reads whole lists. A list tells in which order
-//! its values came, so the order of versions, and with it who depends on whom, can be inferred from what was read (Kingsbury and
-//! Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", 2020). Anomalies have Adya's names ("Weak
-//! Consistency", 1999).
+//! A transaction appends values, each used once, to lists that are named by keys, and reads whole lists. A list shows the order
+//! of its values, so the order of versions, and with it the dependencies, can be inferred from the reads (Kingsbury and Alvaro,
+//! "Elle: Inferring Isolation Anomalies from Experimental Observations", 2020). Anomalies have Adya's names ("Weak Consistency",
+//! 1999).
 //!
-//! A server that is killed may have shown commits that the crash took, to transactions whose end it had not answered: `lost_reads`
-//! says which reads are of that kind, everything else judges the histories without them.
+//! A killed server may have shown commits that the crash lost, to transactions whose end it had not answered: `lost_reads` finds
+//! the reads of that kind; everything else judges the histories without them.
 //!
 //! - `check` judges single values and reads: aborted, intermediate, lost, torn ones;
 //! - `graph` holds the dependencies and finds cycles;
-//! - `level` says what each isolation level forbids.
+//! - `level` lists the anomalies that each isolation level forbids.
 
 mod check;
 pub(crate) mod graph;
@@ -31,7 +31,7 @@ pub type Key = u32;
 /// An element of a list; no two appends of a history have the same.
 pub type Value = u64;
 
-/// What a transaction did, in order.
+/// A transaction's operations, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     Append(Key, Value),
@@ -67,7 +67,7 @@ pub struct Transaction {
     pub ended: u64,
 }
 
-/// All transactions, and what every list held when they were over.
+/// All transactions, and the content of every list at the end.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub transactions: Vec<Transaction>,
@@ -77,7 +77,7 @@ pub struct History {
 /// Something that a level of isolation, or durability, forbids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A list has a value twice, or one that nobody appended.
+    /// A list has a value twice, or one that no session appended.
     Garbled,
     /// Two reads of a list disagree about its order.
     Disagreement,
@@ -85,7 +85,7 @@ pub enum Kind {
     Internal,
     /// A committed append is not there in the end.
     LostAppend,
-    /// Of one transaction some appends are there, others are not.
+    /// Of one transaction some appends exist, others do not.
     Torn,
     /// A value of an aborted transaction was read.
     G1a,
@@ -95,7 +95,7 @@ pub enum Kind {
     G0,
     /// A cycle of overwrites and reads.
     G1c,
-    /// A cycle with one anti-dependency: a transaction overwrote what another one read.
+    /// A cycle with one anti-dependency: a transaction replaced a version that another one read.
     GSingle,
     /// A cycle with anti-dependencies of which no two follow each other: forbidden to snapshots.
     GNonadjacent,
@@ -107,6 +107,6 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Anomaly {
     pub kind: Kind,
-    /// What was seen, with the positions of the transactions in the history.
+    /// A description, with the positions of the transactions in the history.
     pub text: String,
 }

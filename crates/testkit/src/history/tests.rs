@@ -21,7 +21,7 @@ fn kinds(history: &History, level: Level) -> Vec<Kind> {
     kinds
 }
 
-/// What each level finds: READ COMMITTED, REPEATABLE READ, SERIALIZABLE.
+/// The anomalies at each level: READ COMMITTED, REPEATABLE READ, SERIALIZABLE.
 fn found(history: &History) -> [Vec<Kind>; 3] {
     [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable].map(|level| kinds(history, level))
 }
@@ -133,8 +133,8 @@ fn lists_are_read_in_one_order() {
     assert!(found(&h).iter().all(|f| f.contains(&Kind::Garbled)));
 }
 
-/// A transaction that has appended to Y reads of X what another one was about to commit when the server was killed. What came of
-/// X afterwards is another value in the lost one's place.
+/// A transaction that has appended to Y reads from X a value that another one was about to commit when the server was killed. X
+/// afterwards has another value in the lost one's place.
 fn lost_read() -> History {
     let mut h =
         history(&[&[Append(X, 1)], &[Append(X, 2)], &[Append(Y, 3), Read(X, vec![1, 2])], &[Append(X, 4)]], &[(X, &[1, 4])]);
@@ -157,7 +157,7 @@ fn an_unanswered_transaction_may_read_what_a_crash_took() {
     assert_eq!(kinds(&h, Level::ReadCommitted), [], "it appended behind the lost value");
 }
 
-/// What the history of `lost_read` shows at READ COMMITTED after a change.
+/// The anomalies of `lost_read`'s history at READ COMMITTED after a change.
 fn lost_read_but(change: impl Fn(&mut History)) -> Vec<Kind> {
     let mut h = lost_read();
     change(&mut h);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::lost_reads::{self, LostReads};
 use super::{Anomaly, Ending, History, Key, Kind, Level, Operation, Value};
 
-/// Who appended what, and in which order values came.
+/// The writer of each value, and the order of values.
 pub(super) struct Versions<'a> {
     /// The transaction of each value.
     pub writers: HashMap<(Key, Value), usize>,
@@ -15,7 +15,7 @@ pub(super) struct Versions<'a> {
     pub last: HashMap<(usize, Key), Value>,
     /// Transactions that have committed: they were told so, or something of them was seen in the end.
     pub committed: Vec<bool>,
-    /// Reads of commits that a crash took; what they show of those is no version.
+    /// Reads of commits that a crash lost; the values they show of those are no versions.
     pub lost_reads: LostReads,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Versions<'a> {
                     Operation::Read(key, list) if self.lost_reads.contains_key(&(t, n)) => {
                         lists.push((*key, &list[..self.lost_reads[&(t, n)]]));
                     }
-                    // What an aborted transaction read of its own never was a version.
+                    // A value that an aborted transaction read of its own append never was a version.
                     Operation::Read(key, _) if own.contains(key) && transaction.ending != Ending::Committed => {}
                     Operation::Read(key, list) => lists.push((*key, list)),
                 }

@@ -1,5 +1,5 @@
-//! What a power cut leaves of the files whose changes a journal has. The rules are `MemoryDirectory`'s: what was synced is there, each
-//! unsynced sector has old or later content, and each unsynced name changed or did not.
+//! The state of files after a power cut, from the journal of their changes. The rules are `MemoryDirectory`'s: synced data is
+//! there, each unsynced sector has old or later content, and each unsynced name changed or did not.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -10,7 +10,7 @@ use melba_vfs::{Directory, MemoryDirectory, SeededRandom};
 
 use super::journal::{Journal, Kind, Record};
 
-/// A disk that says it has synced what lies below this path, and has not.
+/// A disk that reports syncs of everything below this path, but does not sync.
 pub type Lie<'a> = Option<&'a str>;
 
 /// A disk that is at rest: everything on it is durable.
@@ -26,8 +26,8 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// This disk after a journal's operations up to a place, and a power cut there. Of what is not durable, so many of a hundred changes are
-    /// kept.
+    /// This disk after a journal's operations up to a place, and a power cut there. `kept` percent of the changes not yet durable
+    /// are kept.
     ///
     /// # Errors
     /// An operation that does not fit the disk: the journal is not of this one.
@@ -36,7 +36,7 @@ impl Disk {
         let records = &journal.records[..journal.records.partition_point(|r| r.end <= place)];
         let of_kind = |kind| records.iter().filter(move |r| r.kind == kind);
         let succeeded: HashSet<u64> = of_kind(Kind::SyncEnd).map(|r| r.number).collect();
-        // What a failed sync should have kept is lost for later syncs, too.
+        // Data that a failed sync should have kept is lost for later syncs, too.
         let mut failed = HashSet::new();
         for record in records {
             match record.kind {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// What was done; see `crates/powercut/src/journal.rs`.
+/// The kind of operation; see `crates/powercut/src/journal.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Create,

@@ -1,4 +1,4 @@
-//! Power cuts below a real server, judged: a journal of what it did to its files (written by the preloaded `crates/powercut`), the disks
+//! Power cuts below a real server, judged: a journal of its file operations (written by the preloaded `crates/powercut`), the disks
 //! that a cut at any place of it may leave, sessions whose transactions are known (`melba_workload`), and servers on those disks.
 
 mod disk;

@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// A start, a stop, an answer: whatever takes longer hangs.
+/// A start, a stop, an answer: one that takes longer counts as hanging.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Small, so that flushes and merges go on all the time.
+/// Small, so that flushes and merges run all the time.
 const SETTINGS: [&str; 6] = ["-c", "shared_buffers=2MB", "-c", "unix_socket_directories=", "-c", "wal_writer_delay=50ms"];
 
 /// A running server; killed when dropped.
@@ -73,7 +73,7 @@ impl Server {
     /// # Errors
     /// The server hangs.
     pub fn stop(&mut self) -> Result<bool, String> {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).stderr(Stdio::null()).status();
         let start = Instant::now();
         while start.elapsed() < WITHIN {

@@ -1,4 +1,4 @@
-//! Sessions over a real server, which make transactions until they are told to stop or the server is gone.
+//! Sessions over a real server, which run transactions until they are told to stop or the server has ended.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use melba_vfs::SeededRandom;
 use melba_workload::{Attempt, Connection, Failure, Row, Session, Statement, Transaction};
 use postgres::{NoTls, SimpleQueryMessage};
 
-/// Whoever has no answer for so long hangs.
+/// A session without an answer for this long counts as hanging.
 const WITHIN: Duration = Duration::from_secs(40);
 
 /// A connection to a server.
@@ -43,10 +43,10 @@ impl Connection for Client {
     }
 }
 
-/// Of so many transactions one begins with a checkpoint, which flushes what is in memory.
+/// Percentage of transactions that begin with a checkpoint, which flushes the rows in memory.
 const CHECKPOINT_PERCENT: usize = 4;
 
-/// What sessions share.
+/// State that sessions share.
 struct Shared {
     port: u16,
     stop: AtomicBool,
@@ -63,7 +63,7 @@ impl Shared {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// The server may be gone, and what has to do with files may fail when they do.
+    /// The server may have ended, and statements with files may fail when the files do.
     fn may_fail(&self, e: &Failure) -> bool {
         e.state.is_empty() || (self.faults && ["53", "58", "XX"].iter().any(|class| e.state.starts_with(class)))
     }
@@ -91,7 +91,7 @@ impl Sessions {
             let random = SeededRandom::new(seed.wrapping_mul(1000).wrapping_add(u64::from(session.number)));
             std::thread::spawn(move || {
                 let result = work(&mut session, &shared, &random);
-                // Nobody listens when another session has hung.
+                // The receiver has ended when another session has hung.
                 let _ = sender.send(result.map(|()| session));
             });
         }
@@ -115,11 +115,11 @@ impl Sessions {
     }
 }
 
-/// How a transaction ended, as far as its session's next step goes.
+/// The end of a transaction, as far as the session's next step depends on it.
 enum Ending {
     Committed,
     RolledBack,
-    /// The server is gone, or it is not known what became of the transaction.
+    /// The server has ended, or the transaction's outcome is unknown.
     Over,
 }
 

@@ -26,7 +26,7 @@ struct Rows<'a> {
     lives: Vec<(u64, u64, Row)>,
 }
 
-/// What no order of the committed transactions explains.
+/// Finds results that no order of the committed transactions explains.
 pub fn check(transactions: &[Transaction]) -> Vec<Anomaly> {
     let mut found = Vec::new();
     let rows = Rows::infer(transactions, &mut found);
@@ -44,7 +44,7 @@ pub fn check(transactions: &[Transaction]) -> Vec<Anomaly> {
 }
 
 impl Rows<'_> {
-    /// Orders the versions of each row by what they say they replace.
+    /// Orders the versions of each row by the versions that they name as replaced.
     fn infer<'a>(transactions: &'a [Transaction], found: &mut Vec<Anomaly>) -> Rows<'a> {
         let mut next: HashMap<(Row, Option<Version>), (Write, usize)> = HashMap::new();
         for (t, transaction) in transactions.iter().enumerate().filter(|(_, x)| x.committed) {
@@ -79,10 +79,10 @@ impl Rows<'_> {
         place.checked_sub(1).and_then(|at| states[at].key).is_some_and(|key| range.contains(&key))
     }
 
-    /// The edges of what a transaction has read.
+    /// The edges of a transaction's reads.
     fn add_reads(&self, t: usize, graph: &mut Graph, found: &mut Vec<Anomaly>) {
         let reader = &self.transactions[t];
-        // Others came after it, or were gone before: time alone tells the order.
+        // Others came after it, or were deleted before: time alone tells the order.
         let near: Vec<Row> = self
             .lives
             .iter()

@@ -13,7 +13,7 @@ fn read(from: Key, to: Key, rows: &[(Row, Version)]) -> Operation {
     Operation::Read(from, to, rows.to_vec())
 }
 
-/// Committed transactions: all at the same time, but for the first, which was before.
+/// Committed transactions: all at the same time, except the first, which was before.
 fn found(transactions: &[&[Operation]]) -> Vec<Kind> {
     let transaction = |(t, operations): (usize, &&[Operation])| {
         let (began, ended) = if t == 0 { (0, 3) } else { (10, 30) };

@@ -1,7 +1,7 @@
-//! Runs files of the sqllogictest format against a server, each in a schema of its own.
+//! Runs files of the sqllogictest format against a server, each in a new schema.
 //!
-//! The collections say what SQLite answers. Where Melba answers otherwise, PostgreSQL decides, when there is one: what it
-//! answers as Melba does is not wrong.
+//! The collections have SQLite's answers. Where Melba's differs, PostgreSQL decides, when there is one: an answer that equals
+//! PostgreSQL's is not wrong.
 
 mod parse;
 
@@ -13,7 +13,7 @@ use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use parse::{Expected, Kind, Record, Sort, parse};
 
-/// What a file, or several, came to.
+/// The result of one or several files.
 #[derive(Default)]
 pub struct Outcome {
     pub files: usize,

@@ -1,8 +1,8 @@
-//! Time zone abbreviations that are understood whatever the session's zone is (PostgreSQL's "Default" set).
+//! Time zone abbreviations that are known in every session zone (PostgreSQL's "Default" set).
 //!
-//! An abbreviation has a fixed offset, or names the zone whose rules say what it meant at the time in question.
+//! An abbreviation has a fixed offset, or names the zone whose rules define its meaning at the time in question.
 
-/// What an abbreviation stands for.
+/// The meaning of an abbreviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Meaning {
     /// Seconds east of Greenwich, and whether it is daylight saving time.

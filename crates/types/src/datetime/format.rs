@@ -209,7 +209,7 @@ fn date_and_time(civil: &Civil, style: DateStyle, order: DateOrder, zone: Option
     era(civil, out);
 }
 
-/// Appends a date or timestamp in XML Schema style (`T` between date and time): what JSON output uses.
+/// Appends a date or timestamp in XML Schema style (`T` between date and time), which JSON output uses.
 pub fn write_timestamp_xsd(timestamp: i64, zone: Option<&Zone>, out: &mut Vec<u8>) {
     if infinity(timestamp, out) {
         return;

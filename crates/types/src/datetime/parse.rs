@@ -1,5 +1,5 @@
-//! Reads dates, times and timestamps as PostgreSQL does: fields in any sensible order, each understood from its shape and
-//! from what has been seen before it.
+//! Reads dates, times and timestamps as PostgreSQL does: fields in any sensible order, each interpreted by its shape and by the
+//! fields before it.
 
 use super::abbreviations::{self, Meaning};
 use super::calendar::{Civil, date_of_julian, days_of_month, julian_of_date};
@@ -14,7 +14,7 @@ const LENGTH_MAX: usize = 153;
 /// Zone offsets are less than 16 hours.
 const OFFSET_HOURS_MAX: i32 = 15;
 
-/// What is wrong with date or time text.
+/// The errors of date or time text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DateTimeError {
     BadFormat,
@@ -48,7 +48,7 @@ fn field_overflow(text: &str) -> DbError {
     err!(DATETIME_FIELD_OVERFLOW, "date/time field value out of range: \"{text}\"")
 }
 
-/// What the meaning of date text depends on.
+/// The settings on which the meaning of date text depends.
 #[derive(Clone, Debug)]
 pub struct ParseSettings<'a> {
     pub order: DateOrder,
@@ -77,7 +77,7 @@ pub fn parse_date_time(text: &str, settings: &ParseSettings<'_>) -> Result<Parse
     parser.finish_date_time()
 }
 
-/// Reads text that has a time, and perhaps a zone (and a date that says what the zone meant then).
+/// Reads text that has a time, and perhaps a zone (and a date that decides the zone's offset).
 pub fn parse_time(text: &str, settings: &ParseSettings<'_>) -> Result<(Civil, i32), DateTimeError> {
     let fields = scan(text, LENGTH_MAX)?;
     let mut parser = Parser::new(settings, true);
@@ -131,7 +131,7 @@ pub fn parse_offset(text: &str) -> Result<i32, DateTimeError> {
     Ok(if negative { -east } else { east })
 }
 
-/// What a zone abbreviation stands for in a session.
+/// The meaning of a zone abbreviation in a session.
 #[derive(Clone, Debug)]
 pub enum Abbreviation {
     /// Seconds east, daylight saving.
@@ -175,7 +175,7 @@ const MERIDIEM: u32 = 256;
 const ERA: u32 = 512;
 const WEEKDAY: u32 = 1024;
 
-/// A label that says what the next field is.
+/// A label that names the next field.
 #[derive(Clone, Copy, PartialEq)]
 enum Label {
     Julian,
@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Adds what a field brought; nothing may come twice.
+    /// Adds the parts that a field has set; none may come twice.
     fn mark(&mut self, found: u32) -> Step<()> {
         if self.seen & found != 0 {
             return Err(DateTimeError::BadFormat);
@@ -287,7 +287,7 @@ impl<'a> Parser<'a> {
         self.mark(found)
     }
 
-    /// Returns the field's new shape when its content showed what it is.
+    /// Returns the field's new shape when its content has decided it.
     fn time_field(
         &mut self,
         field: &Field,
@@ -530,7 +530,7 @@ impl<'a> Parser<'a> {
                 .position(|c| if first.is_ascii_digit() { !c.is_ascii_digit() } else { !c.is_ascii_alphabetic() })
                 .unwrap_or(rest.len());
             parts.push(&rest[..end]);
-            // The delimiter goes, whatever it is: a letter right after digits is lost too.
+            // Any delimiter is skipped: a letter right after digits is lost too.
             rest = rest.get(end + 1..).unwrap_or("");
         }
         let mut seen = self.seen;
@@ -576,7 +576,7 @@ impl<'a> Parser<'a> {
             || self.civil.time() > MICROS_PER_DAY
     }
 
-    /// A plain number, understood from what is missing.
+    /// A plain number, interpreted by the missing parts.
     fn number(&mut self, text: &str, seen: u32, text_month: bool) -> Step {
         let (value, rest) = leading_int(text);
         let value = value.ok_or(DateTimeError::FieldOverflow)?;
@@ -609,7 +609,7 @@ impl<'a> Parser<'a> {
             MONTH => DAY,
             YEAR_MONTH => {
                 if text_month && length >= 3 && self.two_digit_year {
-                    // What was taken for a year was the day.
+                    // The number taken for a year was the day.
                     self.civil.day = self.civil.year;
                     self.civil.year = value;
                     self.two_digit_year = false;

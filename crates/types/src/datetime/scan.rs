@@ -6,7 +6,7 @@ use super::parse::DateTimeError;
 /// More fields than any date, time or interval has.
 const FIELDS_MAX: usize = 25;
 
-/// What a field looks like.
+/// The shape of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Digits, perhaps with a decimal point.
@@ -153,8 +153,8 @@ impl Scanner<'_> {
     }
 }
 
-/// A decimal integer at the start of `text` (white space and a sign allowed) and what follows it. No digits: 0 and all
-/// of `text`. `None`: too large for 64 bits.
+/// A decimal integer at the start of `text` (white space and a sign allowed) and the rest. No digits: 0 and all of `text`.
+/// `None`: too large for 64 bits.
 pub(crate) fn leading_integer(text: &str) -> (Option<i64>, &str) {
     let bytes = text.as_bytes();
     let mut at = bytes.iter().take_while(|c| is_space(**c)).count();
@@ -180,7 +180,7 @@ pub(crate) fn leading_int(text: &str) -> (Option<i32>, &str) {
     (value.and_then(|v| i32::try_from(v).ok()), rest)
 }
 
-/// The value of `.ddd`, a fraction that goes to the end of the text.
+/// The value of `.ddd`, a fraction that ends with the text.
 pub(crate) fn fraction(text: &str) -> Result<f64, DateTimeError> {
     let digits = text.strip_prefix('.').ok_or(DateTimeError::BadFormat)?;
     if digits.is_empty() {

@@ -47,7 +47,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// What was expected instead of the current token.
+    /// The error for the current token: `expected` was expected instead.
     fn unexpected(&self, expected: &str) -> DbError {
         if self.lexer.token == Token::End {
             return self.lexer.error("The input string ended unexpectedly.".into());

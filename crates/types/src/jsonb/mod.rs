@@ -95,7 +95,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// A jsonb of its own with this value.
+    /// A separate jsonb with this value.
     pub fn to_bytes(self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.0.len() + 1);
         out.push(VERSION);
@@ -143,7 +143,7 @@ impl<'a> Json<'a> {
         self.kind() < KIND_ARRAY
     }
 
-    /// What jsonb_typeof says.
+    /// The result of jsonb_typeof.
     pub fn type_name(self) -> &'static str {
         ["null", "boolean", "boolean", "number", "string", "array", "object", "null"][usize::from(self.kind())]
     }

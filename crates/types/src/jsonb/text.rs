@@ -35,7 +35,7 @@ pub fn write(json: Json<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the text with every element on a line of its own, four spaces deeper than its container.
+/// Appends the text with every element on a separate line, four spaces deeper than its container.
 pub fn write_pretty(json: Json<'_>, depth: usize, out: &mut Vec<u8>) {
     let indent = |depth: usize, out: &mut Vec<u8>| {
         out.push(b'\n');

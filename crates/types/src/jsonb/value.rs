@@ -129,7 +129,7 @@ impl Value {
     }
 }
 
-/// What PostgreSQL's form can hold.
+/// The limit of PostgreSQL's form.
 const CONTAINER_BYTES_MAX: usize = 0x0fff_ffff;
 
 fn write_container(kind: u8, count: usize, tables: &[&[usize]], parts: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {

@@ -13,7 +13,7 @@ pub(super) const SIGNIFICANT_DIGITS_MIN: i64 = 16;
 /// Largest scale that inexact results are given.
 pub(super) const RESULT_SCALE_MAX: i64 = 1000;
 
-/// A division of numbers of so many bits is a step.
+/// A division of numbers of this many bits is a step.
 const STEP_BITS: usize = 4096;
 
 /// Weight and value of the first group of four digits of a mantissa that is not zero (see `Decimal::groups`).
@@ -43,7 +43,7 @@ fn look(a: &Decimal, b: &Decimal) -> Result<()> {
     look_at(a.mantissa.bits().max(b.mantissa.bits()))
 }
 
-/// The same of numbers of so many bits.
+/// The same check for numbers of `bits` bits.
 fn look_at(bits: u64) -> Result<()> {
     if bits as usize > STEP_BITS { limits::check_interrupt() } else { Ok(()) }
 }

@@ -14,7 +14,7 @@ pub struct Decimal {
     pub scale: u32,
 }
 
-/// What a rounding does with the digits it drops.
+/// The effect of the digits that a rounding drops.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Rounding {
     /// To the nearest, halves away from zero.
@@ -41,7 +41,7 @@ pub fn pow10(n: u32) -> BigInt {
     if n <= 38 { BigInt::from(pow10_i128(n as u16)) } else { BigInt::from(10).pow(n) }
 }
 
-/// Bits from which it is worth to look for a power of ten in a number before its digits are computed one by one, which takes time
+/// Bits from which on a search for a power of ten in a number pays, before its digits are computed one by one, which takes time
 /// quadratic in their number.
 const LONG_BITS: u64 = 2048;
 
@@ -130,7 +130,7 @@ impl Decimal {
         if by_sign.is_ne() || self.is_zero() {
             return by_sign;
         }
-        // What differs much in size need not be brought to one scale, where it may have a hundred thousand digits.
+        // Numbers that differ much in size need not be brought to one scale, where one may have a hundred thousand digits.
         let (size, other_size) = (self.size(), other.size());
         if (size - other_size).abs() > SIZE_ERROR {
             let larger = size.total_cmp(&other_size);
@@ -152,7 +152,7 @@ impl Decimal {
             return Decimal::new(self.mantissa_at(shown), shown);
         }
         let dropped = i64::from(self.scale) - scale;
-        // Nothing remains of a number that is shorter than what is dropped.
+        // Nothing remains of a number that is shorter than the dropped digits.
         if dropped > self.digits() {
             return Decimal::new(BigInt::from(0), shown);
         }

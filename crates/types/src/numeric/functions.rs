@@ -66,7 +66,7 @@ impl Numeric {
 
 /// The square root rounded to a scale.
 pub fn square_root(d: &Decimal, scale: u32) -> Decimal {
-    // One digit more than asked for decides the rounding: what is cut off cannot make up a whole unit.
+    // One digit more than requested decides the rounding: the truncated rest cannot make up a whole unit.
     let wanted = scale.max(d.scale.div_ceil(2)) + 1;
     let root = (&d.mantissa * pow10(2 * wanted - d.scale)).sqrt();
     Decimal::new(root, wanted).round(i64::from(scale), Rounding::Nearest)

@@ -63,7 +63,7 @@ impl Numeric {
         }
     }
 
-    /// Mantissa and scale when the mantissa fits 64 bits: what sums of many values work on.
+    /// Mantissa and scale when the mantissa fits 64 bits: sums of many values use them.
     #[inline]
     pub fn small_parts(&self) -> Option<(i64, u16)> {
         match self.0 {

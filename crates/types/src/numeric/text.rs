@@ -11,7 +11,7 @@ fn invalid(text: &str) -> DbError {
 }
 
 impl Numeric {
-    /// Reads what numeric input accepts: white space around, NaN and infinities, decimal digits with a point and an
+    /// Reads text by the rules of numeric input: white space around, NaN and infinities, decimal digits with a point and an
     /// exponent, 0x/0o/0b integers, underscores between digits.
     pub fn parse(text: &str) -> Result<Numeric> {
         if let Some(value) = parse_short(text.as_bytes()) {
