@@ -429,7 +429,7 @@ fn merged_compression(a: &Column, b: &Column) -> Result<u8> {
     }
 }
 
-/// A column of its own over an inherited one: both are generated, or neither.
+/// The table's column over an inherited one: both are generated, or neither.
 fn check_generation(inherited: &Column, is_generated: bool) -> Result<()> {
     let name = &inherited.name;
     if inherited.generated != 0 && !is_generated {

@@ -1,4 +1,4 @@
-//! Keeping stored text true when what it mentions is renamed: it is analyzed before the change and printed again after it.
+//! Keeps stored text correct when an object it uses is renamed: the text is analyzed before the change and printed again after it.
 
 use std::sync::Arc;
 

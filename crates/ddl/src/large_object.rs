@@ -1,4 +1,4 @@
-//! GRANT, COMMENT and ALTER OWNER on large objects, and what DROP ROLE must know of them.
+//! GRANT, COMMENT and ALTER OWNER on large objects, and the checks of DROP ROLE for them.
 
 use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;

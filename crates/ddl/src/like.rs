@@ -1,4 +1,4 @@
-//! What CREATE TABLE ... (LIKE ...) copies besides columns: checks, indexes with their constraints, comments.
+//! Copies the parts of CREATE TABLE ... (LIKE ...) besides columns: checks, indexes with their constraints, comments.
 
 use std::sync::Arc;
 

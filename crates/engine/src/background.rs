@@ -17,7 +17,7 @@ use crate::runtime::Runtime;
 
 /// A failed step is tried again after this long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// A background thread looks for work this often.
+/// A background thread checks for work this often.
 const IDLE: Duration = Duration::from_millis(20);
 /// A writer that waits for the row store looks at it this often.
 const LOOK: Duration = Duration::from_millis(10);

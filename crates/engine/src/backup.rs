@@ -22,7 +22,7 @@ use crate::shared::Shared;
 
 /// Bytes of the log that are read at a time.
 const PIECE_BYTES: usize = 1 << 20;
-/// A restored log's files: the start looks for records behind the end of the last one.
+/// A restored log's files: the start searches for records behind the end of the last one.
 const LOG_FILE_BYTES: u64 = 1 << 20;
 /// Restored records that are written together.
 const BATCH_BYTES: u64 = LOG_FILE_BYTES / 2;

@@ -47,7 +47,7 @@ pub struct IndexBuilder {
     held: Held,
 }
 
-/// Which pair of equal keys `finish` looks for.
+/// The pair of equal keys that `finish` searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unique {
     No,
@@ -71,7 +71,7 @@ pub struct Duplicate {
 }
 
 impl Transaction {
-    /// A builder of a whole index tree (CREATE INDEX). `unique`: `finish` looks for equal keys.
+    /// A builder of a whole index tree (CREATE INDEX). `unique`: `finish` searches for equal keys.
     pub fn build_index(self: &Arc<Self>, tree: TreeId, unique: bool) -> Result<IndexBuilder> {
         IndexBuilder::new(self, tree, if unique { Unique::Any } else { Unique::No })
     }

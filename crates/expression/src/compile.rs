@@ -358,7 +358,7 @@ impl<'a> Compiler<'a> {
             let routine = Routine::new(function, self.compile_all(&call.args)?, call.ty, None);
             return Ok(self.expression(Node::Routine(Box::new(routine)), call.ty));
         }
-        // A cast may use the function that gives a binary-compatible type: smallint to oid goes through integer.
+        // A cast may use the function that returns a binary-compatible type: smallint to oid is done through integer.
         let own = self.catalog.function(call.function).map_or(call.ty, |f| f.return_type);
         let through = call.form != melba_tree::CoercionForm::Call && self.kind(own) != self.kind(call.ty);
         let ty = if through { own } else { call.ty };

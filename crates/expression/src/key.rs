@@ -1,4 +1,4 @@
-//! Keys by type OID: what indexes store, and what sorting, grouping and hashing compare. The bytes are `types::key`'s.
+//! Keys by type OID, which indexes store, and sorting, grouping and hashing compare. The bytes are `types::key`'s.
 
 use melba_catalog::Catalog;
 use melba_fmgr::order;

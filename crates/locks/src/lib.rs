@@ -31,7 +31,7 @@ pub use wide::TABLE_LOCKS_MAX;
 /// Sessions that may exist at once.
 pub const SLOTS: usize = melba_threads::sized(4096, 32);
 
-/// What a lock request does when others hold the lock.
+/// The behaviour of a lock request when others hold the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Waits its turn.

@@ -272,7 +272,7 @@ impl WideLocks {
         sets.loads.remove(at).entered.into_iter().collect()
     }
 
-    /// Notes that a lent key is about to be entered into the table; false: it is lent no more. Under the key's shard lock.
+    /// Notes that a lent key is about to be entered into the table; false: it is not lent any more. Under the key's shard lock.
     pub fn enter_loaded(&self, owner: Owner, keys: &Arc<LoadedKeys>, key: &LockKey) -> bool {
         let mut sessions = self.sessions.lock();
         let mut loads = sessions.get_mut(&owner).into_iter().flat_map(|sets| &mut sets.loads);

@@ -19,7 +19,7 @@ pub enum Type {
     Enum,
 }
 
-/// Who may change a setting, and when (pg_settings.context).
+/// The users who may change a setting, and when (pg_settings.context).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Context {
     /// Never.

@@ -1,4 +1,4 @@
-//! Values of settings: reading what users write, checking it, and printing it as SHOW does.
+//! Values of settings: reads users' input, checks it, and prints it as SHOW does.
 
 use std::sync::Arc;
 

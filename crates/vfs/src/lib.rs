@@ -51,8 +51,8 @@ pub trait Directory: Send + Sync {
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>>;
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>>;
-    /// Opens an existing file for as long as it has this name; its handle may be closed and opened again between calls. A write that
-    /// the disk refuses later may go unnoticed: for files that are only read, or need not last.
+    /// Opens an existing file for as long as it has this name; its handle may be closed and opened again between calls. A write
+    /// that the disk refuses later may go unnoticed: for files that are only read, or need not be durable.
     fn open_on_demand(&self, name: &str) -> io::Result<Arc<dyn File>> {
         self.open(name)
     }

@@ -103,7 +103,7 @@ impl Names<'_> {
         Some([base, rest].concat())
     }
 
-    /// The module that defines what the path names.
+    /// The module that defines the last name of the path.
     fn definer(&self, path: &[String], followed: usize) -> Module {
         let longest = (0..=path.len()).rev().find(|&n| self.modules.contains_key(&path[..n])).unwrap_or(0);
         let exported = path.get(longest).and_then(|name| self.exported.get(&path[..longest])?.get(name));

@@ -1,7 +1,7 @@
 //! What a transaction has read or written, in bounded memory.
 //!
-//! Marks become coarser as they become many. A caller that adds a mark must look for others by what the mark has become: `add`
-//! returns that. From then on everything the mark covers is known, and the others look for it.
+//! Marks become coarser as they become many. A caller that adds a mark must search the others by its coarser form: `add` returns
+//! that. From then on everything the mark covers is known, and the others search for it.
 //!
 //! Of a table: rows, blocks of `1 << BLOCK_SHIFT` row ids, or all of it. Of an index: ranges of entries (those scanned, so that a
 //! row that appears within them is noticed) and entries, or all of it.

@@ -9,8 +9,8 @@
 //! Invariants:
 //! 1. A transaction is registered in the same step in which its snapshot is taken, under `state`; so it is known to every
 //!    commit that the snapshot does not see.
-//! 2. Reader and writer of one thing both announce it and both look for the other under `state`; so one of them meets the
-//!    other, in whatever order the data itself is touched.
+//! 2. Reader and writer of one thing both announce it and both search for the other under `state`; so one of them finds the
+//!    other, whichever accesses the data first.
 //! 3. A committed transaction is kept while a transaction that was concurrent with it runs. Beyond `FINISHED_MAX` the oldest are
 //!    summarised: their reads and writes are known by tree, their conflicts as flags.
 //! 4. Marks are coarsened (rows, blocks of rows, the tree), never dropped: an inexact mark may cost a transaction, never an

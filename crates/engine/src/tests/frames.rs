@@ -135,7 +135,7 @@ fn frames_become_dense_when_merges_come_to_them() {
     let written = directory.bytes_written();
     engine.merge_all().expect("merges");
     assert_eq!(directory.bytes_written(), written);
-    // And deleted frames are removed.
+    // Deleted frames are removed.
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.delete_frames(tree, RowId(4)..RowId(6)).expect("deletes");
     t.commit(Durability::Sync).expect("commits");

@@ -142,7 +142,7 @@ impl Transaction {
     }
 
     /// Positions of ids that have versions in memory, tombstones mostly, and of all others. A segment lies behind memory, so a
-    /// row with a version there must not go into one. No other session adds versions: the caller has locked the ids.
+    /// row with a version there must not be put into one. No other session adds versions: the caller has locked the ids.
     fn split_known(&self, tree: &Tree, table: &TableTree, ids: &[RowId]) -> (Vec<u32>, Vec<u32>) {
         let levels = table.levels.read();
         let in_memory = |id: &RowId| levels.used_memory().any(|m| m.map.read().contains_key(id));

@@ -82,7 +82,7 @@ impl Planner<'_> {
         Ok(all)
     }
 
-    /// A partitioned table and what is below it, in the order of bounds.
+    /// A partitioned table and its descendants, in the order of bounds.
     fn add_partitions(&self, table: &Arc<Relation>, kept: Option<&HashSet<Oid>>, out: &mut Vec<Arc<Relation>>) -> Result<()> {
         out.push(table.clone());
         if table.is_partitioned() {

@@ -1,4 +1,4 @@
-//! Who may connect, and how they prove who they are: pg_hba.conf and pg_ident.conf, as in PostgreSQL 18.
+//! The clients that may connect, and how they authenticate: pg_hba.conf and pg_ident.conf, as in PostgreSQL 18.
 //!
 //! `tokenizer` splits lines, `file` reads files with their included files, `rule` and `ident` parse lines, `matching` finds the
 //! rule for a client, `system` and `sockets` ask the system, `rows` has the rows of the views. Only these two and `file` do I/O.

@@ -1,4 +1,4 @@
-//! The queue by itself.
+//! The queue alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,8 +2,8 @@
 
 use melba_types::{Result, err};
 
-/// The advanced regular expression that matches what a SQL one matches. `escape` of `None` is the backslash; the empty
-/// string: no escape character.
+/// The advanced regular expression that is equivalent to a SQL one. `escape` of `None` is the backslash; the empty string: no
+/// escape character.
 pub fn similar_to_regexp(pattern: &str, escape: Option<&str>) -> Result<String> {
     let escape = match escape {
         None => Some('\\'),

@@ -1,4 +1,4 @@
-//! A function's text, parsed, with what its calls share.
+//! A function's text, parsed, with the state that its calls share.
 
 use std::sync::Arc;
 
