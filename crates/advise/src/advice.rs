@@ -14,7 +14,7 @@ use crate::units::{bytes, count};
 
 /// Another method, or another read budget, is worth naming when it takes at most this share.
 const WORTH: f64 = 0.95;
-/// The read budget of a server that is not told one, in milliseconds.
+/// The default read budget of a server, in milliseconds.
 const DEFAULT_BUDGET: f64 = 0.2;
 /// Memory of a reader of a dense section, at most: its reference, and a block.
 const REFERENCE_BYTES_MAX: f64 = (8 << 20) as f64;

@@ -4,7 +4,7 @@
 const PAGE_BYTES: u64 = 8192;
 const HEADER_BYTES: u64 = 24;
 const POINTER_BYTES: u64 = 4;
-/// The free space map tells rooms apart by this.
+/// The granularity of the free space map.
 const ROOM_BYTES: usize = 32;
 const ROOMS: usize = PAGE_BYTES as usize / ROOM_BYTES;
 /// A B-tree that grows at its right end leaves its pages nine tenths full; each has a special space and repeats one key.

@@ -14,12 +14,12 @@ use crate::{Result, csv, database, folder, growth, html, units, verify};
 /// How far a prediction may be off.
 const OFF_BY_MAX: f64 = 0.1;
 
-/// Serves a new database with settings for as long as a function runs that is told where, in libpq's keywords.
+/// Serves a new database with settings while a function runs, which gets the connection parameters as libpq's keywords.
 pub type Serve<'a> = dyn Fn(Vec<(String, String)>, &mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// What to look at: postgres://USER@HOST:PORT/DATABASE of any PostgreSQL or Melba, a folder of files, or a CSV file with a head
+    /// The data to sample: postgres://USER@HOST:PORT/DATABASE of any PostgreSQL or Melba, a folder of files, or a CSV file with a head
     from: String,
     /// Only this table of a database; may be given several times
     #[arg(long = "table", value_name = "NAME")]
@@ -27,7 +27,7 @@ pub struct Options {
     /// Bytes of each table that are loaded and tried
     #[arg(long, value_name = "SIZE", default_value = "64MB", value_parser = units::parse_bytes)]
     sample: u64,
-    /// Bytes of each table that are read to compute what dense sections take: of larger tables three parts
+    /// Bytes of each table that are read to compute the size of dense sections: of larger tables three parts
     #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = units::parse_bytes)]
     scan: u64,
     /// The room that rows are counted for

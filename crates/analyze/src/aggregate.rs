@@ -135,7 +135,7 @@ impl<'p> Analyzer<'_, 'p> {
     /// An expression of an aggregate's ORDER BY: an argument, if it is the same.
     fn order_argument(&mut self, node: &'p pb::Node, args: &[Expr], distinct: bool) -> Result<Expr> {
         let e = self.expression(node, ExprKind::OrderBy)?;
-        // The arguments have their types by now, so that a literal without one is none of them.
+        // The arguments have their types by now, so that a literal without one equals none of them.
         if distinct && e.ty() == oids::UNKNOWN && args.iter().all(|a| a.ty() != oids::UNKNOWN) {
             return Err(not_in_arguments(e.location()));
         }

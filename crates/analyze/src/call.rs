@@ -499,7 +499,7 @@ impl Context<'_> {
     }
 }
 
-/// As `Context::function_columns`, for those who know no search path: types of messages are named in full.
+/// Like `Context::function_columns`, for callers without a search path: types in messages are qualified.
 pub fn function_columns(catalog: &Catalog, session: &dyn Session, call: &FunctionCall) -> Result<Option<Vec<OutputColumn>>> {
     let (search_path, temp_namespace, user) = (&[][..], Oid::INVALID, Oid::INVALID);
     Context { catalog, session, search_path, temp_namespace, database: "", user }.function_columns(call)

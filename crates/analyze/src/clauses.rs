@@ -141,8 +141,8 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(SortKey { equal: operators.equal, sort: operators.less, hashable: operators.hash.is_valid(), ..SortKey::default() })
     }
 
-    /// The target an ORDER BY, GROUP BY or DISTINCT ON item means, by the rules of SQL-92 (names and positions of output
-    /// columns) or else of SQL-99 (any expression); new expressions become junk targets.
+    /// The target of an ORDER BY, GROUP BY or DISTINCT ON item, by the rules of SQL-92 (names and positions of output columns) or
+    /// else of SQL-99 (any expression); new expressions become junk targets.
     fn find_target(&mut self, node: &'p pb::Node, targets: &mut Vec<Target>, kind: ExprKind) -> Result<usize> {
         match &node.node {
             Some(NodeEnum::ColumnRef(c)) if c.fields.len() == 1 => {
@@ -200,7 +200,7 @@ impl<'p> Analyzer<'_, 'p> {
 
     fn find_target_by_expression(&mut self, node: &'p pb::Node, targets: &mut Vec<Target>, kind: ExprKind) -> Result<usize> {
         let expr = self.expression(node, kind)?;
-        // Equal literals are different parameters, so that a target would not be found which the statement means.
+        // Equal literals are different parameters, so that the intended target would not be found.
         if expr.any(&mut |e| matches!(e, Expr::Param(_))) {
             self.literals.refuse();
         }

@@ -51,7 +51,7 @@ impl Analyzer<'_, '_> {
 }
 
 /// # Errors
-/// 0A000 where the order of a collation is asked for that is not that of bytes.
+/// 0A000 where an order is needed of a collation that does not order by bytes.
 fn refuse_order(cx: &Context<'_>, collation: Oid, location: i32) -> Result<()> {
     match cx.catalog.collation(collation) {
         Some(c) if c.provider == b'i' => {

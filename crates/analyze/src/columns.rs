@@ -40,7 +40,7 @@ impl<'p> Analyzer<'_, 'p> {
         let names = nodes::strings(&node.fields);
         let starred = matches!(node.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)));
         if starred {
-            // `tbl.*` as an argument means the whole row.
+            // `tbl.*` as an argument is the whole row.
             return self.whole_row_reference(&names, node.location);
         }
         if self.prefers_variables()

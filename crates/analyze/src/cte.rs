@@ -11,7 +11,7 @@ use super::{Analyzer, nodes};
 use melba_tree::*;
 
 impl<'p> Analyzer<'_, 'p> {
-    /// Analyzes a WITH clause into the level's CTEs; gives whether it said RECURSIVE.
+    /// Analyzes a WITH clause into the level's CTEs; returns whether it is RECURSIVE.
     pub fn with_clause(&mut self, with: Option<&'p pb::WithClause>) -> Result<bool> {
         let Some(with) = with else { return Ok(false) };
         let mut ctes: Vec<&'p pb::CommonTableExpr> = Vec::with_capacity(with.ctes.len());
@@ -309,7 +309,7 @@ impl RecursionWalk<'_> {
     fn select(&mut self, s: &pb::SelectStmt, context: Option<&'static str>) -> Result<()> {
         for cte in s.with_clause.iter().flat_map(|w| &w.ctes) {
             let Some(NodeEnum::CommonTableExpr(cte)) = &cte.node else { continue };
-            // From there on the name means something else.
+            // From there on the name has another meaning.
             if cte.ctename == self.name {
                 return Ok(());
             }

@@ -555,7 +555,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(Expr::MergeAction)
     }
 
-    /// ARRAY[...]; `target` is the (array, element, typmod) that a cast around it asks for.
+    /// ARRAY[...]; `target` is the (array, element, typmod) of a cast around it.
     pub fn array(&mut self, n: &'p pb::AArrayExpr, target: Option<(Oid, Oid, i32)>) -> Result<Expr> {
         let mut elements = Vec::with_capacity(n.elements.len());
         let mut multidimensional = false;

@@ -65,7 +65,7 @@ pub fn analyze_expression(
     Ok(e)
 }
 
-/// Analyzes an expression stored as text; locations in it mean nothing and are taken out.
+/// Analyzes an expression stored as text; locations in it are removed, because they have no meaning.
 pub fn analyze_stored_expression(
     cx: &Context<'_>,
     text: &str,

@@ -257,7 +257,7 @@ impl<'p> Analyzer<'_, 'p> {
                     (None, Some(oid)) => Some(oid),
                     _ => None,
                 };
-                // Two tables of one name in different schemas can be told apart.
+                // Two tables of one name in different schemas are distinguishable.
                 if let (Some(a), Some(b)) = (by_name(a), by_name(b))
                     && a != b
                 {

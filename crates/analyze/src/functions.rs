@@ -41,7 +41,7 @@ pub enum Resolved<'a> {
     Multiple,
 }
 
-/// How a function is being asked for.
+/// The wanted function of a call.
 pub struct Wanted<'n> {
     pub schema: Option<&'n str>,
     pub name: &'n str,
@@ -55,7 +55,7 @@ pub struct Wanted<'n> {
 }
 
 impl<'a> Context<'a> {
-    /// The functions a call could mean.
+    /// The candidate functions of a call.
     pub fn function_candidates(&self, wanted: &Wanted<'_>) -> Result<Vec<FunctionCandidate<'a>>> {
         let mut all: Vec<FunctionCandidate<'a>> = Vec::new();
         let single;

@@ -145,7 +145,7 @@ impl Inliner<'_> {
         Ok(Some(value))
     }
 
-    /// The body is no more volatile than the function was said to be.
+    /// The body is no more volatile than the function is declared.
     fn is_as_stable(&self, f: &Function, value: &Expr) -> bool {
         match f.volatility {
             b'i' => !is_mutable(self.cx, value),

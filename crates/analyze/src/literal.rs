@@ -69,7 +69,7 @@ impl<'a> Literals<'a> {
         Some(i as i32 + 1)
     }
 
-    /// The statement means something else with parameters.
+    /// With parameters the statement would have another meaning.
     pub fn refuse(&mut self) {
         self.refused = true;
     }

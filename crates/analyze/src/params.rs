@@ -68,7 +68,7 @@ impl Params {
         }))
     }
 
-    /// A parameter that the client gave the type void gets one from where it stands.
+    /// A parameter with the declared type void gets one from its place.
     pub(super) fn infer_void(&mut self, number: i32) {
         let given = usize::try_from(number - 1).ok().and_then(|at| self.types.get_mut(at));
         if let Some(ty) = given.filter(|ty| self.variable && **ty == oids::VOID) {

@@ -409,7 +409,7 @@ impl Analyzer<'_, '_> {
 }
 
 impl Analyzer<'_, '_> {
-    /// A variable that the names mean.
+    /// A variable of these names.
     pub fn variable_reference(&self, names: &[&str], location: i32) -> Result<Option<Expr>> {
         let Some(variables) = self.variables else { return Ok(None) };
         let found = variables.find(names)?;

@@ -276,7 +276,7 @@ impl Adding<'_> {
         };
         let restrictive = self.conditions(&policies.restrictive, |p| p.using.clone())?;
         for condition in restrictive.into_iter().map(|(_, condition)| condition).chain([permissive]) {
-            // One for several commands is asked once.
+            // A condition for several commands is added once.
             if !self.added.security.iter().any(|known| equal(known, &condition)) {
                 self.added.security.push(condition);
             }

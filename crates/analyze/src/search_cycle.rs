@@ -23,7 +23,7 @@ impl<'p> Analyzer<'_, 'p> {
         if cte.search_clause.is_none() && cte.cycle_clause.is_none() {
             return Ok((None, None, added));
         }
-        // The marks have their types before anything is said of the query.
+        // The marks have their types before the query is analyzed.
         let cycle = cte.cycle_clause.as_deref().map(|c| self.cycle(c)).transpose()?;
         if !recursive {
             return Err(err!(SYNTAX_ERROR, "WITH query is not recursive").at(cte.location));
@@ -99,7 +99,7 @@ fn column(name: &Arc<str>, ty: Oid, typmod: i32, collation: Oid) -> OutputColumn
     OutputColumn { name: name.clone(), ty, typmod, collation }
 }
 
-/// The columns that rows are told apart by are those of the query, each once.
+/// The columns that identify rows are those of the query, each once.
 fn check_columns(clause: &str, listed: &[Arc<str>], columns: &[OutputColumn]) -> Result<()> {
     for (i, name) in listed.iter().enumerate() {
         if !columns.iter().any(|c| c.name == *name) {

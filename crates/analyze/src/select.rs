@@ -89,7 +89,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(())
     }
 
-    /// Literals that nothing gave a type are text.
+    /// Literals without a type are text.
     pub fn resolve_unknown_targets(&mut self, targets: &mut [Target]) -> Result<()> {
         for target in targets {
             if target.expr.ty() == melba_types::oids::UNKNOWN {

@@ -135,7 +135,7 @@ impl<'p> Analyzer<'_, 'p> {
             if slice {
                 lower.push(match (&step.lidx, step.is_slice) {
                     (Some(node), _) => Some(self.array_index(node)?),
-                    // a[2] among slices means a[1:2].
+                    // a[2] among slices is a[1:2].
                     (None, false) => Some(int4(1)),
                     (None, true) => None,
                 });

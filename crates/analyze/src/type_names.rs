@@ -25,7 +25,7 @@ impl Context<'_> {
         Ok((ty.oid, typmod))
     }
 
-    /// The type a name stands for, or none. Does not look at modifiers.
+    /// The type of a name, or none. Ignores modifiers.
     pub fn lookup_type_name(&self, name: &pb::TypeName) -> Result<Option<Arc<Type>>> {
         if name.names.is_empty() {
             return Ok(self.catalog.type_(Oid(name.type_oid)).cloned());

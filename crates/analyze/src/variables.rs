@@ -28,7 +28,7 @@ pub enum NameConflict {
 /// The variables that a piece of SQL sees. Each one that is found becomes a parameter.
 pub trait Variables {
     fn find(&self, names: &[&str]) -> Result<Option<Variable>>;
-    /// The fields of the row that the names mean.
+    /// The fields of the row with these names.
     fn fields(&self, names: &[&str]) -> Result<Option<Vec<VariableField>>>;
     /// `$n`
     fn argument(&self, number: i32) -> Option<Variable>;

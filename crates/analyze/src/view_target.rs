@@ -145,7 +145,7 @@ impl<'p> Analyzer<'_, 'p> {
         Some(if level.view_target.is_some() { item.entry - 1 } else { item.entry })
     }
 
-    /// The table's column that an assignment to a view's column means.
+    /// The table's column of an assignment to a view's column.
     pub fn view_column(&self, name: &str, location: i32) -> Result<Option<usize>> {
         let Some(target) = &self.level().view_target else { return Ok(None) };
         let view = &target.view.name;
@@ -206,7 +206,7 @@ impl<'p> Analyzer<'_, 'p> {
         let is_merge = target.command == Command::Merge;
         let (mut hidden, mut plain) = (Vec::new(), Vec::new());
         for layer in target.layers.iter().rev() {
-            // A row that is not there is none that MERGE can match.
+            // A row that is not visible cannot be matched by MERGE.
             let list = if is_merge || layer.view.has_option("security_barrier") { &mut hidden } else { &mut plain };
             list.extend(layer.filter.clone());
         }

@@ -106,7 +106,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(Expr::Window(Box::new(call)))
     }
 
-    /// The index of the window that OVER means.
+    /// The index of the window of an OVER clause.
     fn window_of(&mut self, over: &'p pb::WindowDef) -> Result<usize> {
         let level = self.level_mut();
         if !over.name.is_empty() {

@@ -53,7 +53,7 @@ fn shown(lsn: u64) -> String {
     format!("{:X}/{:X}", lsn >> 32, lsn & 0xffff_ffff)
 }
 
-/// The position that such a text means.
+/// The position of such a text.
 fn lsn(text: &str) -> Result<u64> {
     let parsed = text.split_once('/').and_then(|(high, low)| {
         let part = |digits: &str| u32::from_str_radix(digits, 16).ok();

@@ -11,7 +11,7 @@ pub struct Backup {
     pub format: u32,
     /// The server's version.
     pub server: String,
-    /// When the server was asked for its state, and when the last file had been copied: RFC 3339.
+    /// When the server's state was requested, and when the last file had been copied: RFC 3339.
     pub began: String,
     pub ended: String,
     pub manifest: Content,

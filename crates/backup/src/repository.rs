@@ -65,7 +65,7 @@ impl Repository {
         Ok(is)
     }
 
-    /// Writes an object that `next` gives in pieces, until it gives none. One that fails leaves nothing under its name.
+    /// Writes an object that `next` returns in pieces, until it returns none. A failed one leaves nothing under its name.
     pub fn put_pieces(&self, key: &str, next: &mut dyn FnMut() -> Result<Option<Vec<u8>>>) -> Result<Content> {
         let mut is = Content { bytes: 0, crc: 0 };
         let upload = self.runtime.block_on(self.store.put_multipart(&self.path(key))).map_err(|e| self.failed(key, &e))?;

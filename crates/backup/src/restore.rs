@@ -21,7 +21,7 @@ pub struct Point {
     /// Of a backup: the commits up to this position in the log, as pg_current_wal_lsn() printed it
     #[arg(long, value_name = "LSN", value_parser = lsn, conflicts_with = "to_time")]
     to_lsn: Option<u64>,
-    /// Of a backup that was followed: what was kept up to this time, such as 2026-11-25T14:30:00Z
+    /// Of a backup that was followed: the state at this time, such as 2026-11-25T14:30:00Z
     #[arg(long, value_name = "TIME")]
     to_time: Option<Timestamp>,
     /// Which backup, as `melba backup list` names it; without it the newest that fits

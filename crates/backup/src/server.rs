@@ -6,7 +6,7 @@ use melba_dump::{Source, describe};
 
 use crate::Result;
 
-/// Bytes asked for at a time.
+/// Bytes requested at a time.
 const PIECE_BYTES: i32 = 4 << 20;
 
 /// A session in which a backup was begun.

@@ -69,7 +69,7 @@ impl Dependents {
         self.0.len()
     }
 
-    /// In the order of the dependents' OIDs. A `sub` of 0 asks for the object and all of its parts.
+    /// In the order of the dependents' OIDs. A `sub` of 0 stands for the object and all of its parts.
     pub(crate) fn of(&self, address: ObjectAddress) -> impl Iterator<Item = &Dependency> {
         self.of_oid(address.object)
             .filter(move |d| d.referenced.class == address.class && (address.sub == 0 || d.referenced.sub == address.sub))

@@ -26,7 +26,7 @@ impl Family {
         self.number
     }
 
-    /// States that were before, the newest first, each with the partitions that came, went or changed since, some more than once.
+    /// Earlier states, the newest first, each with the partitions that were added, removed or changed since, some more than once.
     pub fn before(&self) -> impl Iterator<Item = (u64, impl Iterator<Item = Oid>)> {
         let since = |at: usize| (self.recent[at].0, self.recent[at..].iter().map(|(_, partition)| *partition));
         (0..self.recent.len()).rev().map(since)

@@ -148,7 +148,7 @@ impl Catalog {
         Some((best.family, best.strategy))
     }
 
-    /// Whether an operator asks which of two values comes first.
+    /// Whether an operator compares the order of two values.
     pub fn is_ordering(&self, operator: Oid) -> bool {
         self.btree_strategy(operator).is_some_and(|(_, strategy)| strategy != EQUAL)
     }

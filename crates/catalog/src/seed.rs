@@ -44,7 +44,7 @@ impl Seed {
 pub(crate) struct Row<'a> {
     seed: &'a Seed,
     fields: Vec<&'static str>,
-    /// Loaders ask for the columns in the file's order: where to look first.
+    /// Loaders read the columns in the file's order: where to search first.
     next: Cell<usize>,
 }
 

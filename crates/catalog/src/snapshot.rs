@@ -44,7 +44,7 @@ pub struct Catalog {
     families: Families,
     /// The relations that defaults of columns and rules of views are parts of, by the OIDs of these.
     parts: RadixMap<Oid>,
-    /// Counts the OIDs given out; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are given out once more.
+    /// Counts the assigned OIDs; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are assigned a second time.
     next_oid: Arc<AtomicU64>,
     derived: Derived,
 }

@@ -97,7 +97,7 @@ impl CopyFrom {
         let sources: Vec<Source> = columns.iter().map(source).collect();
         let keeps = |at: &usize| !columns.contains(at) || options.default.is_some();
         let defaults = (0..relation.columns.len()).filter(keeps).map(|at| (at, defaults[at].take())).collect();
-        // Nulls of a domain may be refused, bad values skipped, defaults asked for: that is for the general path.
+        // Nulls of a domain may be refused, bad values skipped, defaults used: the general path does that.
         let any_domain = sources.iter().any(|s| source_is_domain(&ctx, s.ty));
         let plain = !any_domain && !sources.is_empty() && options.default.is_none() && !options.ignore_errors;
         let plain = plain.then_some(sources.len());
@@ -350,7 +350,7 @@ impl CopyFrom {
             self.push_row_softly(first_line)?;
         } else {
             for i in 0..self.sources.len() {
-                // As PostgreSQL: a field that cannot be read is told of before one that is missing after it.
+                // As in PostgreSQL: an unreadable field is reported before a missing one after it.
                 self.check_present(i + 1).map_err(|e| self.at_line(e, first_line, Some(line)))?;
                 self.push_field(i).map_err(|e| self.at_field(e, i))?;
             }
@@ -656,7 +656,7 @@ fn push_fields(
     let mut row = 0;
     let field = |row| part(row).map(|part| &input[part]);
     if column.validity.is_none() {
-        // The types that bulk loads are made of, as long as nothing is null: no question is asked twice.
+        // The usual types of bulk loads, as long as no value is null: nothing is checked twice.
         match (&mut column.data, source.ty) {
             (ColumnData::Text(values), oids::TEXT) => row = values.push_parts(input, (0..rows).map_while(&part)),
             (ColumnData::Int8(values), oids::INT8) => {

@@ -362,7 +362,7 @@ fn uses(functions: Vec<Oid>, info: &AggregateInfo) -> Vec<ObjectAddress> {
     all
 }
 
-/// An aggregate of which nothing else is said.
+/// An aggregate with default properties.
 fn bare(name: &str, namespace: Oid, owner: Oid) -> Function {
     Function {
         oid: Oid::INVALID,

@@ -18,7 +18,7 @@ use melba_tree::Var;
 const STATISTICS_TARGET_MAX: i16 = 10_000;
 
 impl Ddl<'_> {
-    /// Runs a subcommand about one column; false when it is none.
+    /// Runs a subcommand about one column; false when it is another one.
     pub fn alter_column_command(&self, relation: &Relation, c: &AlterTableCmd, def: Option<&N>, recurse: bool) -> Result<bool> {
         let kind = c.subtype();
         let is_column = matches!(

@@ -190,7 +190,7 @@ impl Ddl<'_> {
         self.drop_addresses(&[address], c.behavior() == DropBehavior::DropCascade)
     }
 
-    /// Keeps the column's place and forgets the rest of it.
+    /// Keeps the column's place and removes all else of it.
     pub fn mark_column_dropped(&self, table: Oid, number: i32) -> Result<()> {
         let relation = self.relation(table)?;
         let mut columns = relation.columns.to_vec();

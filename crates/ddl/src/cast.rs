@@ -55,7 +55,7 @@ impl Ddl<'_> {
 
     fn cast_type(&self, name: Option<&TypeName>) -> Result<Arc<Type>> {
         let name = name.ok_or_else(|| DbError::internal("a cast without a type"))?;
-        // As PostgreSQL, whose errors here do not tell where.
+        // As in PostgreSQL, whose errors here have no position.
         let without_position = |mut e: DbError| {
             e.fields_mut().position = None;
             e

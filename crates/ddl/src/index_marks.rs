@@ -31,7 +31,7 @@ impl Ddl<'_> {
         self.mark_indexes(table, |oid, info| IndexInfo { replica_identity: chosen == Some(oid), ..info.clone() })
     }
 
-    /// The index by name, if it tells every row from all others.
+    /// The index by name, if it identifies every row.
     fn replica_index(&self, table: &Relation, name: &str) -> Result<Oid> {
         let index = self.index_of(table, name)?;
         let Some(info) = &index.index else { return Ok(index.oid) };

@@ -416,7 +416,7 @@ fn compression_word(method: u8) -> &'static str {
     Method::from_letter(method).map_or("default", Method::name)
 }
 
-/// The method of a column of which another definition may say none.
+/// The method of a column of which one definition may have none.
 fn merged_compression(a: &Column, b: &Column) -> Result<u8> {
     match (a.compression, b.compression) {
         (0, method) | (method, 0) => Ok(method),

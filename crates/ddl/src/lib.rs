@@ -106,7 +106,7 @@ pub struct Ddl<'a> {
     pub start: usize,
 }
 
-/// Runs a defining statement; `None` when the statement is none of this module's.
+/// Runs a defining statement; `None` when the statement does not belong to this module.
 ///
 /// # Errors
 /// As PostgreSQL's, with 0A000 for unsupported clauses.
@@ -288,7 +288,7 @@ impl<'a> Ddl<'a> {
         loop {
             let found = self.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
             self.lock_relation(found.oid, mode)?;
-            // While we waited, the name may have come to mean another relation.
+            // During the wait, the name may have got another relation.
             match self.find_relation(name)? {
                 // It is created and dropped with its table, and cannot be changed otherwise.
                 Some(now) if now.oid == found.oid && now.kind == RelationKind::Toast => {
@@ -325,7 +325,7 @@ impl<'a> Ddl<'a> {
         format!("{}.{}", quote_ident(schema), quote_ident(&relation.name))
     }
 
-    /// The role a RoleSpec means.
+    /// The role of a RoleSpec.
     pub fn role_spec(&self, spec: &RoleSpec) -> Result<Oid> {
         match spec.roletype() {
             RoleSpecType::RolespecCstring => {

@@ -349,7 +349,7 @@ impl Ddl<'_> {
 }
 
 impl<'s> Attributes<'s> {
-    /// Reads an attribute; false: it is none of these.
+    /// Reads an attribute; false: it is another one.
     fn read(&mut self, def: &'s DefElem) -> Result<bool> {
         match def.defname.as_str() {
             "commutator" => self.commutator = qualified(def)?,

@@ -162,7 +162,7 @@ impl Ddl<'_> {
 
     fn policy_condition(&self, node: Option<&Node>, table: &Arc<Relation>) -> Result<Option<Expr>> {
         let analyze = |node| self.with_context(|c| analyze_expression(c, node, Some(table), ExprKind::Policy, None));
-        // As PostgreSQL, whose errors here do not tell where.
+        // As in PostgreSQL, whose errors here have no position.
         let without_position = |mut e: DbError| {
             e.fields_mut().position = None;
             e

@@ -120,7 +120,7 @@ impl Ddl<'_> {
 
     fn range_subtype(&self, attributes: &Attributes<'_>) -> Result<Arc<Type>> {
         let Some(name) = attributes.subtype else { bail!(SYNTAX_ERROR, "type attribute \"subtype\" is required") };
-        // PostgreSQL tells no place here.
+        // PostgreSQL reports no position here.
         let (oid, _) = self.type_from_name(&TypeName { location: -1, ..name.clone() })?;
         let catalog = self.catalog();
         let ty = catalog.type_(oid).ok_or_else(|| DbError::internal("missing type"))?;
@@ -169,7 +169,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// The function that tells how far two values are apart. Nothing here needs it; dumps do.
+    /// The function that returns the distance of two values. Nothing here needs it; dumps do.
     fn subtype_diff(&self, names: &[&str], subtype: Oid) -> Result<ObjectAddress> {
         let (schema, name) = self.split(names)?;
         let catalog = self.catalog();

@@ -43,7 +43,7 @@ impl Ddl<'_> {
         self.catalog().role(oid).map_or_else(String::new, |r| r.name.to_string())
     }
 
-    /// The roles of a list, in which PUBLIC is none.
+    /// The roles of a list, in which PUBLIC is invalid.
     pub fn named_roles(&self, nodes: &[Node]) -> Result<Vec<Oid>> {
         let mut roles = Vec::with_capacity(nodes.len());
         for node in nodes {

@@ -25,11 +25,11 @@ impl Ddl<'_> {
 
     pub fn truncate(&self, s: &TruncateStmt) -> Result<()> {
         let mut tables: Vec<Arc<Relation>> = Vec::new();
-        // Of children, their parent's privilege is asked for.
+        // The parent's privilege counts for children.
         let mut children: HashSet<Oid> = HashSet::new();
         for node in &s.relations {
             let N::RangeVar(name) = inner(node)? else { continue };
-            // Before the lock, so that who may not truncate does not wait, or keep others waiting.
+            // Before the lock, so that a user without the privilege neither waits nor keeps others waiting.
             if let Some(found) = self.find_relation(name)? {
                 self.check_may_truncate(&found)?;
             }
@@ -134,8 +134,8 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// 55006 for a table with checks that wait for the end of the transaction, and for one that a statement changes whose trigger
-    /// asks for this.
+    /// 55006 for a table with checks that wait for the end of the transaction, and for one that a running statement changes, from
+    /// whose trigger this is called.
     pub fn refuse_pending_events(&self, table: &Relation, what: &str) -> Result<()> {
         if self.session.is_in_use(table.oid) {
             let name = &table.name;

@@ -336,7 +336,7 @@ impl<'a> Printer<'a> {
         self.out.push_str(item);
     }
 
-    /// A constant of which only the type is told.
+    /// A constant of which only the type is printed.
     fn mask(&mut self, ty: Oid) {
         self.put(&format!("?{ty}"));
     }

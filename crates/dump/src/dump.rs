@@ -26,7 +26,7 @@ pub struct DumpOptions {
     /// SQL for psql, Melba's or PostgreSQL's, instead of a dump for melba restore
     #[arg(long, conflicts_with_all = ["directory", "jobs"])]
     plain: bool,
-    /// Workers that read tables at the same time, each over a connection of its own
+    /// Workers that read tables at the same time, each over a separate connection
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
     /// zstd's level; 1 packs about as densely as pg_dump does
@@ -44,10 +44,10 @@ pub struct DumpOptions {
     /// No rows of unlogged tables
     #[arg(long)]
     no_unlogged_table_data: bool,
-    /// Leaves out who owns what
+    /// Leaves out owners
     #[arg(long)]
     no_owner: bool,
-    /// Leaves out what is granted
+    /// Leaves out privileges
     #[arg(long)]
     no_privileges: bool,
 }
@@ -169,7 +169,7 @@ pub fn copy_out<'a>(client: &'a mut Client, statement: &'a str) -> Result<impl I
     }))
 }
 
-/// The streams of a dump that is not made: read from the server when they are asked for.
+/// The streams of a dump that is not written: read from the server on demand.
 struct Live<'a> {
     client: &'a mut Client,
     statements: Vec<String>,

@@ -25,7 +25,7 @@ pub struct RestoreOptions {
     /// Writes SQL for psql to a new file, or for - to standard output, instead of restoring
     #[arg(long, value_name = "PATH", conflicts_with_all = ["to", "table", "schema", "data", "large_objects"])]
     plain: Option<PathBuf>,
-    /// Prints what the dump holds and whether it is whole
+    /// Lists the contents of the dump and whether it is whole
     #[arg(long, conflicts_with = "to")]
     list: bool,
     /// Only this table, named as NAME or SCHEMA.NAME; may be given several times

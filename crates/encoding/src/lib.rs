@@ -35,7 +35,7 @@ impl Encoding {
     /// The text of a client's bytes.
     ///
     /// # Errors
-    /// 22021 for bytes that are no character (a zero byte is none), 22P05 for characters that Unicode lacks; those of
+    /// 22021 for bytes that are no character (among them a zero byte), 22P05 for characters that Unicode lacks; those of
     /// `limits::check`.
     pub fn decode(self, bytes: &[u8]) -> Result<Cow<'_, str>> {
         if self.is_plain() {

@@ -55,7 +55,7 @@ pub(crate) struct Background {
 struct Retry {
     failed_at: Option<Duration>,
     failure: Option<EngineError>,
-    /// The last failure that was told of.
+    /// The last failure that was reported.
     told: Option<String>,
 }
 

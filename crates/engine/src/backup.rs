@@ -31,7 +31,7 @@ const BATCH_BYTES: u64 = LOG_FILE_BYTES / 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupSegment {
     pub file: u64,
-    /// The checksum of its footer: with the number it tells the file from every other one that the database has had.
+    /// The checksum of its footer: with the number it distinguishes the file from every other one that the database has had.
     pub footer_crc: u32,
     pub bytes: u64,
 }

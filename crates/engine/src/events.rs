@@ -10,7 +10,7 @@ pub enum BackgroundEvent {
     Flushed { trees: usize, segments: usize, bytes: u64, took: Duration },
     /// Segments of a tree were rewritten.
     Merged { tree: u64, inputs: usize, outputs: usize, bytes_before: u64, bytes_after: u64, took: Duration },
-    /// A step failed, and is tried again; said once for each failure in a row of the same.
+    /// A step failed, and is tried again; reported once for several equal failures in a row.
     Failed { step: &'static str, error: String },
     /// Nothing more is accepted.
     Poisoned { cause: String },

@@ -80,7 +80,7 @@ pub(crate) struct Flusher {
     store: Arc<Store>,
     snapshots: Arc<Snapshots>,
     pipeline: Arc<Pipeline>,
-    /// Is told which trees have new segments.
+    /// Gets the trees that have new segments.
     merger: Arc<Merger>,
     current: Mutex<Option<Flush>>,
     /// Time of the last check of rows that memory hides, and the newest commit then.
@@ -141,7 +141,7 @@ impl Flusher {
         bytes >= self.options.row_store_bytes() || self.log_is_long(log) || idle()
     }
 
-    /// Whether rows in memory stand for a share of a tree's segments that merges would rewrite: little has to be said to delete much.
+    /// Whether rows in memory replace a share of a tree's segments that merges would rewrite: a few bytes can delete many rows.
     fn hides_much(&self) -> bool {
         if self.store.row_store_bytes() == 0 || !self.pipeline.is_idle() {
             return false;
@@ -194,7 +194,7 @@ impl Flusher {
                 outcome
             }
             None => {
-                // A full disk is heard of before anything has changed, and the installation tried again.
+                // A full disk is noticed before anything has changed, and the installation tried again.
                 if let Err(e) = self.prepare_install(&flush) {
                     *current = Some(flush);
                     return Err(e);
@@ -214,7 +214,7 @@ impl Flusher {
         };
         let mut manifest = self.store.manifest();
         let edits = self.store.schema_edits(manifest.state());
-        // The files of every tree may be named anew, those that commits link meanwhile too.
+        // The files of every tree may be named again, those that commits link meanwhile too.
         let trees = self.store.all_trees();
         let runs: usize =
             trees.iter().map(|t| t.run_count()).sum::<usize>() + flush.written.iter().map(|(_, w)| files(w)).sum::<usize>();
@@ -322,7 +322,7 @@ impl Flusher {
             }
         }
         edits.push(self.store.checkpoint_edit(replay, self.snapshots.visible()));
-        // After the edits were collected: they may tell of commits that are not durable yet (invariant 2).
+        // After the edits were collected: they may contain commits that are not durable yet (invariant 2).
         self.pipeline.flush_log(WrittenBy::Background)?;
         edits.push(Edit::Log(self.pipeline.log.wal.known()));
         manifest.install(&edits)?;

@@ -36,7 +36,7 @@ pub struct IndexLoad {
 }
 
 impl Transaction {
-    /// Begins a load of an index that is not in memory only. `unique`: keys must be unique, unless `add` is told otherwise.
+    /// Begins a load of an index that is not in memory only. `unique`: keys must be unique, unless `add` gets another value.
     pub fn load_index(self: &Arc<Self>, tree: TreeId, unique: bool) -> Result<IndexLoad> {
         let unique = if unique { Unique::FirstRow } else { Unique::No };
         Ok(IndexLoad { builder: IndexBuilder::new(self, tree, unique)? })

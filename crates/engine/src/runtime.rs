@@ -13,7 +13,7 @@ use crate::events::{BackgroundEvent, Events};
 pub(crate) struct Runtime {
     pub clock: Arc<dyn Clock>,
     pub scheduler: Arc<dyn Scheduler>,
-    /// How many this process could use when the engine was opened. A thread that is bound to one is told of that one only.
+    /// How many this process could use when the engine was opened. A thread that is bound to one counts only that one.
     pub processors: usize,
     has_threads: AtomicBool,
     stopping: AtomicBool,

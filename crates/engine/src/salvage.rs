@@ -181,7 +181,7 @@ impl Salvage {
         if state.is_named(segment.file) {
             return Ok(segment.footer_crc);
         }
-        // The manifest may not have heard of the number yet.
+        // The manifest may not know the number yet.
         self.files.next.fetch_max(segment.file + 1, Ordering::SeqCst);
         // Which kind of tree it is, its bytes say when the manifest does not know the tree yet.
         let name = segment_name(segment.file);

@@ -130,7 +130,7 @@ impl Session {
         self.settings.lock().lock_timeout = timeout;
     }
 
-    /// Counts scans of a tree, and the rows or entries that they gave.
+    /// Counts scans of a tree, and the rows or entries that they returned.
     #[inline]
     pub fn note_scans(&self, tree: TreeId, counts: ScanCounts) {
         if self.scans.note(tree, counts) {
@@ -170,7 +170,7 @@ impl Session {
         f(&Committer { slot: self.slot, delay: &|| self.commit_delay() })
     }
 
-    /// Waits as long as its last commit asks for (`commit::pace`); otherwise the next transaction would wait. The session holds
+    /// Waits as long as its last commit requires (`commit::pace`); otherwise the next transaction would wait. The session holds
     /// no lock yet. Without threads, the caller of the background steps must run them often enough.
     pub fn throttle(&self) {
         if self.throttled_until.load(Ordering::Relaxed) != 0 {

@@ -73,7 +73,7 @@ impl Snapshots {
         Csn(self.visible.load(Ordering::SeqCst))
     }
 
-    /// The newest CSN that a transaction sees which writes, or holds locks that others gave back early.
+    /// The newest CSN seen by a transaction that writes, or that holds locks which others released early.
     #[inline]
     pub fn applied(&self) -> Csn {
         Csn(self.applied.load(Ordering::SeqCst))

@@ -545,8 +545,8 @@ impl ModifyOp {
         }
     }
 
-    /// The lock for an UPDATE of a row as it is known now: the stronger one when a key changes that a foreign key may refer to.
-    /// With the new row, where it was needed to tell.
+    /// The lock for an UPDATE of a row in its present state: the stronger one when a key changes that a foreign key may refer to.
+    /// With the new row, where it was needed to decide.
     fn update_mode(
         &mut self,
         ctx: &ExecContext,

@@ -60,7 +60,7 @@ pub(crate) struct SubPlanRows {
 }
 
 impl SubPlanRows {
-    /// IN by hash: found, not found, unknown; `None` when hashing cannot tell.
+    /// IN by hash: found, not found, unknown; `None` when hashing cannot decide.
     pub fn contains(&self, values: &[Datum]) -> Option<Option<bool>> {
         let keys = self.keys.as_ref()?;
         if values.iter().any(Datum::is_null) {
@@ -280,7 +280,7 @@ impl SubPlanRows {
         self.rows.lock().rows()
     }
 
-    /// Adds the keys of some rows, which stay in memory: any of them may be asked for.
+    /// Adds the keys of some rows, which stay in memory: any of them may be looked up.
     fn index(&mut self, batch: &Batch) -> Result<()> {
         let Some(keys) = &mut self.keys else { return Ok(()) };
         let mut bytes = 0;

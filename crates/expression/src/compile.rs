@@ -25,7 +25,7 @@ const LANGUAGE_SQL: Oid = Oid(14);
 const TEXT_ANY_CAT: Oid = Oid(2003);
 const ANY_TEXT_CAT: Oid = Oid(2004);
 
-/// Longer values are computed anew.
+/// Longer values are recomputed.
 const CONSTANT_BYTES_MAX: usize = 64 << 10;
 
 /// Lists shorter than this are compared one by one.
@@ -433,7 +433,7 @@ impl<'a> Compiler<'a> {
                 Ok(value) if value.heap_bytes() > CONSTANT_BYTES_MAX => {}
                 Ok(value) => return Ok(self.expression(Node::Const(value), ty)),
                 Err(error) => {
-                    // The end of the statement, which would be heard of only when the call has been made once more.
+                    // Checks for the end of the statement, which would otherwise be noticed only after the call was made again.
                     limits::check_interrupt()?;
                     self.scope.constant_fails(error);
                 }

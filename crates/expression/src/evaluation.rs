@@ -29,7 +29,7 @@ impl SubPlans for NoSubPlans {
     }
 }
 
-/// One statement's surroundings, as far as expressions ask for them. Belongs to one thread at a time.
+/// One statement's context, as far as expressions need it. Belongs to one thread at a time.
 ///
 /// Expressions take an `&Evaluation`, whatever runs their sub-plans; its owner knows the type.
 pub struct Evaluation<S: ?Sized = dyn SubPlans> {

@@ -47,7 +47,7 @@ pub struct Behavior {
     /// `None`: the error is raised.
     pub value: Option<Expression>,
     pub populate: bool,
-    /// The value is a cast whose failure is told as that of the behavior.
+    /// The value is a cast whose failure is reported as that of the behavior.
     pub is_cast: bool,
 }
 

@@ -69,7 +69,7 @@ impl KeyPart {
         words.append_value(&self.column, value);
     }
 
-    /// Whether keys tell the values exactly, so that these need not be fetched from their rows.
+    /// Whether keys give the values exactly, so that these need not be fetched from their rows.
     pub fn gives_values(&self) -> bool {
         use Kind::*;
         matches!(self.column.ty, KeyType::Plain(Bool | Int2 | Int4 | Int8 | Oid | Char | Text | Bytes | Uuid))

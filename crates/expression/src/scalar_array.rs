@@ -69,8 +69,8 @@ pub(super) fn eval_row(s: &ScalarArray, ctx: &Evaluation, scalar: Datum, array: 
     Ok(if unknown { Datum::Null } else { Datum::Bool(!s.any) })
 }
 
-/// The same for every row of a batch and a constant array; `None` when it must be asked row by row: also when a comparison
-/// fails, for a row may be decided by an element before.
+/// The same for every row of a batch and a constant array; `None` when rows must be evaluated one by one: also when a comparison
+/// fails, because an element before may decide a row.
 pub(super) fn eval_batch<'a>(s: &ScalarArray, ctx: &Evaluation, batch: &Batch) -> Result<Option<Vector<'a>>> {
     let Some(Datum::Array(array)) = s.call.args[1].as_const() else { return Ok(None) };
     if array.elements.is_empty() || !s.call.strict || s.call.volatile {

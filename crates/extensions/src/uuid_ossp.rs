@@ -32,7 +32,7 @@ fn version_1(session: &dyn Session) -> melba_types::Result<[u8; 16]> {
     const GREGORIAN_TO_UNIX: u64 = 0x01b2_1dd2_1381_4000;
     let mut uuid = random(session)?;
     let micros = session.clock_timestamp().saturating_sub(UNIX_EPOCH_MICROS).max(0) as u64;
-    // The clock counts microseconds: the last digit tells two UUIDs of one microsecond apart.
+    // The clock counts microseconds: the last digit distinguishes two UUIDs of one microsecond.
     let ticks = GREGORIAN_TO_UNIX + 10 * micros + u64::from(uuid[0] % 10);
     uuid[..4].copy_from_slice(&(ticks as u32).to_be_bytes());
     uuid[4..6].copy_from_slice(&((ticks >> 32) as u16).to_be_bytes());

@@ -92,7 +92,7 @@ pub trait Session: Send + Sync {
     fn transaction_timestamp(&self) -> i64;
     fn statement_timestamp(&self) -> i64;
     fn clock_timestamp(&self) -> i64;
-    /// The next number of the session's generator, which setseed() starts anew.
+    /// The next number of the session's generator, which setseed() restarts.
     fn random_u64(&self) -> u64;
     /// Fills a buffer with unpredictable bits: UUIDs, keys, salts.
     ///
@@ -118,7 +118,7 @@ pub trait Session: Send + Sync {
     fn call_routine(&self, call: &RoutineCall<'_>) -> Result<Datum> {
         Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
     }
-    /// The rows of a set-returning function that a user wrote, each computed when it is asked for.
+    /// The rows of a set-returning function that a user wrote, each computed on demand.
     fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
         Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
     }

@@ -13,7 +13,7 @@ pub fn key_type(session: &dyn Session, ty: Oid) -> Result<KeyType> {
     catalog_key_type(session.catalog(), ty)
 }
 
-/// `key_type` for who has no session.
+/// `key_type` without a session.
 pub fn catalog_key_type(catalog: &Catalog, ty: Oid) -> Result<KeyType> {
     let ty = catalog.base_type(ty);
     if let Some(key) = KeyType::of_builtin(ty) {
@@ -53,7 +53,7 @@ pub fn record_key_type(session: &dyn Session, field_types: &[Oid]) -> Result<Key
     Ok(KeyType::Record(oids::RECORD, fields))
 }
 
-/// Fields that no context gave a type hold text.
+/// Fields without a type from their context hold text.
 fn field_type(ty: Oid) -> Oid {
     if ty == oids::UNKNOWN || Kind::of_builtin(ty).is_none() && !ty.is_valid() { oids::TEXT } else { ty }
 }

@@ -172,7 +172,7 @@ pub fn substring_range(start: i32, length: Option<i32>, total: usize) -> Result<
     let end = match length {
         None => total as i64,
         Some(length) if length < 0 => return Err(err!(SUBSTRING_ERROR, "negative substring length not allowed")),
-        // An end beyond the integers means the rest.
+        // An end beyond the integers is the end of the value.
         Some(length) => start.checked_add(length).map_or(total as i64, |end| i64::from(end) - 1),
     };
     let first = first.min(total as i64) as usize;

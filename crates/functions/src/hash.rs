@@ -276,7 +276,7 @@ hashes!(
 mod tests {
     use super::*;
 
-    /// Values that PostgreSQL gave.
+    /// Values from PostgreSQL.
     #[test]
     fn hashes_are_postgresqls() {
         let value = |v: Datum| match hash_input(input(&v)).expect("hash") {

@@ -267,7 +267,7 @@ fn compare_image(_: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
     image_order(a[0].as_record(), a[1].as_record())
 }
 
-/// The same of two records; equal only if nothing tells them apart.
+/// The same for two records; equal only if they are identical.
 pub fn image_order(x: &Record, y: &Record) -> Result<Ordering> {
     if x.fields.len() != y.fields.len() {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare record types with different numbers of columns"));

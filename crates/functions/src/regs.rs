@@ -4,7 +4,7 @@ use melba_catalog::NameScope;
 use melba_fmgr::{CallContext, ScalarFn, Session, TypeContext, TypeIo, type_io};
 use melba_types::{Datum, Oid, Result, SqlState, oids};
 
-/// The object that a name means to a session, as reg type `ty` reads it.
+/// The object of a name for a session, as reg type `ty` reads it.
 ///
 /// # Errors
 /// Those of `Catalog::reg_input`.
@@ -12,7 +12,7 @@ pub fn object_named(session: &dyn Session, ty: Oid, name: &str) -> Result<Oid> {
     within(session, |names| session.catalog().reg_input(ty, name, names))
 }
 
-/// The type that a name means to a session.
+/// The type of a name for a session.
 ///
 /// # Errors
 /// Those of `Catalog::parse_type`.

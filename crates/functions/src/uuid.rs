@@ -99,7 +99,7 @@ pub fn with_version(mut uuid: [u8; 16], version: u8) -> [u8; 16] {
     uuid
 }
 
-/// A step of the time that is in version 7, which tells 4096 parts of a millisecond apart.
+/// A step of the time in version 7, which distinguishes 4096 parts of a millisecond.
 const STEP_NANOS: i64 = 1_000_000 / 4096 + 1;
 
 /// Nanoseconds of Unix time, at least a step after those of the call before: UUIDs of version 7 ascend in the order in which a

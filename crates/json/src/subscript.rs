@@ -13,8 +13,8 @@ const ELEMENTS_MAX: usize = 268_435_455;
 pub const FUNCTIONS: &[(&str, ScalarFn)] =
     &[("jsonb_subscript_assign", |_, a| assign(&a[0], &a[1], Some(&a[2]).filter(|v| !v.is_null()), a[3].as_bool()))];
 
-/// The document with the value at the path; NULL is JSON's null. A document that is NULL counts as an empty array or object,
-/// as the first step asks for (`is_array`).
+/// The document with the value at the path; NULL is JSON's null. A document that is NULL counts as an empty array or object, as
+/// the first step requires (`is_array`).
 fn assign(document: &Datum, path: &Datum, value: Option<&Datum>, is_array: bool) -> Result<Datum> {
     let document = match document {
         Datum::Null if is_array => Value::Array(Vec::new()),

@@ -35,7 +35,7 @@ pub struct Outcome {
 
 pub const PERCENTILES: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
 
-/// Makes the tables anew.
+/// Creates the tables again.
 pub fn initialize(target: &Target, scale: u32, arguments: &[&str], options: &str) -> Result<()> {
     let mut command = target.client_program(tool::find("pgbench")?);
     command.env("PGOPTIONS", options).args(["--initialize", "--quiet", "--scale", &scale.to_string()]).args(arguments);

@@ -41,7 +41,7 @@ impl Server {
         let bin = tool::postgresql_folders("postgres").pop().ok_or("PostgreSQL is not installed")?;
         let data = scratch.join("postgresql");
         std::fs::create_dir_all(&data).map_err(|e| format!("{}: {e}", data.display()))?;
-        // SAFETY: asks for a number and touches no memory of ours.
+        // SAFETY: queries a number and touches no memory of ours.
         let is_root = unsafe { libc::geteuid() } == 0;
         let program = |name: &str| {
             if !is_root {
@@ -80,7 +80,7 @@ impl Server {
     }
 }
 
-/// Runs the newest PostgreSQL that is installed for as long as a function runs that is told its URL.
+/// Runs the newest installed PostgreSQL while a function runs, which gets its URL.
 ///
 /// # Errors
 /// There is none, it does not start, or the function's error.

@@ -163,7 +163,7 @@ impl Target {
         matches!(self.host.as_str(), "127.0.0.1" | "localhost" | "::1").then(|| ServerProcess::listening_on(self.port)).flatten()
     }
 
-    /// A PostgreSQL client program told where to connect to.
+    /// A PostgreSQL client program with its connection parameters.
     pub fn client_program(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command

@@ -180,7 +180,7 @@ impl<'a> Access<'a> {
         Ok(latest)
     }
 
-    /// Creates an empty object. `next` gives an OID to try when none is asked for (0).
+    /// Creates an empty object. `next` returns an OID to try when none was given (0).
     ///
     /// # Errors
     /// 23505 when the OID is taken.

@@ -25,7 +25,7 @@ impl Descriptor {
         self.view.as_ref().map_or(Sight::Newest, |(view, _)| Sight::Snapshot(*view))
     }
 
-    /// Moves the position; `size` is asked for when it counts from the end.
+    /// Moves the position; `size` is called when it counts from the end.
     ///
     /// # Errors
     /// 22023 for an unknown `whence` and for a target outside of an object's limits.

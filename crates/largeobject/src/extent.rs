@@ -17,7 +17,7 @@ const COMPRESSED_BYTES_MIN: usize = 2048;
 /// The column that has the bytes, among those of the data tree.
 pub const STORED_COLUMN: usize = 2;
 
-/// The method that a value of `default_toast_compression` asks for.
+/// The method for a value of `default_toast_compression`.
 pub fn method_of_setting(name: &str) -> Method {
     Method::from_name(name).unwrap_or(Method::Lz4)
 }
@@ -110,7 +110,7 @@ impl Extent {
     }
 }
 
-/// The length of an extent in its row; `usize::MAX` is none that was written.
+/// The length of an extent in its row; `usize::MAX` when no extent was written.
 fn length_of_row(columns: &[Column], row: usize) -> usize {
     match columns[1].get(row) {
         Datum::Int4(length) => usize::try_from(length).unwrap_or(usize::MAX),

@@ -31,8 +31,8 @@ type Shards<'a> = [MutexGuard<'a, Shard>];
 impl LockManager {
     /// PostgreSQL's DETAIL when `start` waits, through others, for itself, and no queue can be rearranged to end that.
     ///
-    /// Then `start` waits for `key` no more: of a cycle whose sessions look at the same time one finds it. Every shard is locked
-    /// meanwhile, so the graph is one moment's; this is rare enough.
+    /// Then `start` no longer waits for `key`: of a cycle whose sessions search at the same time one finds it. Every shard is
+    /// locked meanwhile, so the graph is one moment's; this is rare enough.
     pub(crate) fn find_deadlock(&self, start: Owner, key: &LockKey) -> Option<String> {
         let mut shards = self.all_shards();
         let mut changed = Vec::new();
@@ -89,7 +89,7 @@ impl LockManager {
         }
     }
 
-    /// The process ids that stand in the way of the session that announced `pid`, each once.
+    /// The process ids that block the session that announced `pid`, each once.
     pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
         let shards = self.all_shards();
         let Some(owner) = self.slot(pid) else { return Vec::new() };

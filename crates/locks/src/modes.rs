@@ -35,7 +35,7 @@ pub enum RowLockMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mode(u8);
 
-/// The row locks of those who change the row, beside the ones who only lock it: who waits for a change needs to know.
+/// The row locks of sessions that change the row, distinguished from those that only lock it: a session that waits for a change needs this.
 const CHANGE_NO_KEY: u8 = 12;
 const CHANGE: u8 = 13;
 /// Waits for changes, and is released at once.
@@ -81,10 +81,10 @@ impl Mode {
     /// A lock on one value of a unique key.
     pub const KEY: Mode = Mode(RelationLockMode::Exclusive as u8);
 
-    /// Waits for those who change a row.
+    /// Waits for the sessions that change a row.
     pub const AWAIT_CHANGE: Mode = Mode(AWAIT_CHANGE);
 
-    /// The lock of who is about to change a row.
+    /// The lock of a session that is about to change a row.
     pub fn of_change(mode: RowLockMode) -> Mode {
         Mode(if mode == RowLockMode::ForUpdate { CHANGE } else { CHANGE_NO_KEY })
     }

@@ -11,7 +11,7 @@ pub enum LockTag {
     Object { database: u32, class: u32, object: u32 },
     /// The name of a catalog object that is new, by hash: two names of the same hash only wait for each other needlessly.
     Name { database: u32, class: u32, hash: u64 },
-    /// pg_advisory_lock: `two_keys` tells (int, int) from (bigint).
+    /// pg_advisory_lock: `two_keys` distinguishes (int, int) from (bigint).
     Advisory { database: u32, key: u64, two_keys: bool },
 }
 

@@ -121,7 +121,7 @@ impl Ending {
         Ok(ending)
     }
 
-    /// Is told when the server has ended.
+    /// Is called when the server has ended.
     pub fn over(&self) -> impl FnOnce() + Send + use<> {
         let is_over = Arc::clone(&self.is_over);
         move || is_over.store(true, Ordering::SeqCst)

@@ -71,7 +71,7 @@ enum Command {
         #[command(flatten)]
         data: Data,
     },
-    /// Makes a new data directory from what can still be read of a damaged one, and lists what is lost
+    /// Makes a new data directory from the readable data of a damaged one, and lists the losses
     Salvage {
         /// The data directory of a stopped server; it stays as it is
         from: PathBuf,

@@ -10,7 +10,7 @@ use std::path::Path;
 use melba_sql::session::settings::configuration::{Assignment, Place};
 
 const MACHINE_SHARE: u64 = 4;
-/// When the machine does not tell how much it has, and the least there is any use in.
+/// The default when the machine does not report its memory, and the least useful size.
 const DEFAULT_BYTES: u64 = 256 << 20;
 const BYTES_MIN: u64 = 64 << 20;
 

@@ -11,7 +11,7 @@ const FILES_OF_A_SESSION: u64 = 1;
 const CLIENTS_MORE: u64 = 16;
 /// The log, the manifest, folders, standard streams, the listener and files of libraries.
 const FILES_OF_THE_SERVER: u64 = 64;
-/// Segments and temporary files that are open at a time: at least, and when nothing speaks for more.
+/// Segments and temporary files that are open at a time: at least, and by default.
 const CACHED_MIN: u64 = 32;
 const CACHED_MAX: u64 = 16384;
 

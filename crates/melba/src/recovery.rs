@@ -16,7 +16,7 @@ pub fn describe(progress: &RecoveryProgress) -> Option<String> {
     (all > 0).then(|| format!("{:.1} of at most {:.1} MB of the log are replayed", megabytes(done), megabytes(all)))
 }
 
-/// Runs `body`, and tells the log how far it is, every `interval` if that is not zero (log_startup_progress_interval).
+/// Runs `body`, and logs its progress, every `interval` if that is not zero (log_startup_progress_interval).
 pub fn report_while<T>(progress: &RecoveryProgress, log: &ServerLog, interval: Duration, body: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     std::thread::scope(|scope| {
@@ -41,7 +41,7 @@ pub fn report_while<T>(progress: &RecoveryProgress, log: &ServerLog, interval: D
                 log.server(Level::Log, format!("redo done: {text}, elapsed {:.2} s", began.elapsed().as_secs_f64()));
             }
         });
-        // Without the thread nothing is told.
+        // Without the thread nothing is reported.
         drop(reporter);
         let result = body();
         drop(over);

@@ -257,7 +257,7 @@ pub fn fit_open_files(configured: &Configured) -> Result<(Settings, usize)> {
     Ok((settings, cached))
 }
 
-/// Opens the database; clients that come meanwhile are told how far that is.
+/// Opens the database; clients that connect meanwhile get the progress.
 fn open_while_listening(
     bound: &Bound,
     directory: Arc<dyn Directory>,

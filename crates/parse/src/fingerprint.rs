@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::Statement;
 
-/// Where a statement that is no query has constants that do not tell it from others.
+/// Where a statement that is no query has constants that do not distinguish it from others.
 enum Constants {
     None,
     /// A word: PostgreSQL 18 marks these of its node (queryjumblefuncs.c, `location` in the nodes of SET, SAVEPOINT, DEALLOCATE).

@@ -44,7 +44,7 @@ pub struct Statement {
     pub literals: Vec<Literal>,
     /// Literals of each row of a VALUES list whose second row stands for any number of further ones; 0: there is no such list.
     pub row_literals: usize,
-    /// `fingerprint`, once it was asked for.
+    /// `fingerprint`, once it was computed.
     pub fingerprint: OnceLock<u64>,
 }
 

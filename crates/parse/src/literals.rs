@@ -116,7 +116,7 @@ impl Rows {
     /// A token that is in the key now; `None` when the text is not of this kind.
     fn token(&mut self, token: &[u8], at: usize, out: &mut Normalized) -> Option<()> {
         match token {
-            // Rows with parentheses inside may hold queries, which are not evaluated anew for each.
+            // Rows with parentheses inside may hold queries, which are not evaluated again for each.
             b"(" if self.begun && self.depth > 0 => return None,
             b"(" => self.depth += 1,
             b")" => {
@@ -224,7 +224,7 @@ fn number_class(token: &[u8]) -> Option<LiteralClass> {
     if token.iter().all(u8::is_ascii_digit) {
         let value: u64 = std::str::from_utf8(token).ok()?.parse().ok()?;
         return match value {
-            // Its negative is an int4, though it is none itself.
+            // Its negative is an int4, though it is not one itself.
             LEAST_INT4 => None,
             _ if i32::try_from(value).is_ok() => Some(LiteralClass::Int4),
             _ => i64::try_from(value).is_ok().then_some(LiteralClass::Int8),

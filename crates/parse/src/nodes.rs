@@ -59,7 +59,7 @@ pub fn option_text(def: &DefElem) -> Option<String> {
     })
 }
 
-/// A boolean option; absent value means true.
+/// A boolean option; an absent value is true.
 pub fn option_bool(def: &DefElem) -> Result<bool> {
     let Some(text) = option_text(def) else { return Ok(true) };
     match text.to_ascii_lowercase().as_str() {

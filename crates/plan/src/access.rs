@@ -59,7 +59,7 @@ impl Planner<'_> {
         if security.is_empty() {
             return self.plain_leaf_paths(entry, own, across, goal);
         }
-        // Conditions that may leak are asked of the rows that are left; by none of them rows are found.
+        // Conditions that may leak are evaluated on the remaining rows; rows are not found by them.
         let catalog = self.catalog();
         let (above, below): (Vec<Expr>, Vec<Expr>) = own.iter().cloned().partition(|c| c.may_leak(catalog));
         let own: Vec<Expr> = security.into_iter().chain(below).collect();

@@ -51,7 +51,7 @@ impl Planner<'_> {
         ty.domain.as_ref().is_none_or(|d| !d.not_null && d.constraints.is_empty() && self.is_unchecked(d.base))
     }
 
-    /// Moves conditions of HAVING that ask for no aggregate to WHERE: groups fail them as a whole.
+    /// Moves conditions of HAVING without aggregates to WHERE: groups fail them as a whole.
     pub(super) fn lower_having(&self, query: &mut Query) {
         if query.group_by.is_empty() || query.grouping_sets.is_some() {
             return;

@@ -43,8 +43,8 @@ pub(super) struct Grouped {
 
 impl Planner<'_> {
     /// Divides a query at its aggregation: its remaining targets are the inputs of the aggregation, the others refer to its
-    /// results. This is the first step of all: once columns of subqueries have been replaced by their expressions, it is too late
-    /// to tell a grouped column that is a constant, or NULL in some grouping set, from any other.
+    /// results. This is the first step of all: once columns of subqueries have been replaced by their expressions, a grouped
+    /// column that is a constant, or NULL in some grouping set, cannot be distinguished from any other.
     pub fn split_grouping(&mut self, query: &mut Query) -> Result<Grouped> {
         let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
         query.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));

@@ -143,7 +143,7 @@ impl Planner<'_> {
         }
         let outer: Vec<Rc<Expr>> = across.iter().filter(|c| rels_of(c) & right_rels == 0).cloned().collect();
         let lefts = self.tree_paths(left, &left_own, if join == TreeJoin::Full { &[] } else { &outer }, goal)?;
-        // A full join is no lookup, and NOT IN asks for the NULLs as well.
+        // A full join is no lookup, and NOT IN needs the NULLs as well.
         let looks_up = !matches!(join, TreeJoin::Full | TreeJoin::NotIn);
         let rights = self.tree_paths(right, &right_own, if looks_up { &joining } else { &[] }, goal)?;
         let join_type = type_of(join);
@@ -373,7 +373,7 @@ impl Planner<'_> {
         if !dependent {
             let (hash, residual) = self.hash_keys(&left_conditions, l.rels, r.rels);
             if !hash.is_empty() {
-                // The other conditions are asked of all pairs with equal keys.
+                // The other conditions are evaluated on all pairs with equal keys.
                 let pairs = (rows / self.join_selectivity(&residual, l.rows.max(r.rows))).min(l.rows * r.rows).max(rows);
                 let checks = rows * CPU + pairs * effort(residual.iter().copied());
                 let startup = l.startup + r.total + r.rows * HASH_BUILD;
@@ -546,8 +546,8 @@ impl Planner<'_> {
     }
 }
 
-/// The tree whose semi and anti joins come after the inner joins; `None` when they do already. They ask something of each row of one
-/// item, so that their order among inner joins is free: early they leave out rows, late they are asked for fewer.
+/// The tree whose semi and anti joins come after the inner joins; `None` when they do already. They test each row of one item, so
+/// that their order among inner joins is free: early they exclude rows, late they test fewer.
 fn lifted(tree: &Tree) -> Option<Tree> {
     let Tree::Inner { items, conditions } = tree else { return None };
     let (mut items, mut joins) = (items.clone(), Vec::new());

@@ -10,6 +10,6 @@ pub(super) struct Member {
     pub relation: Arc<Relation>,
     /// By the parent's column: the member's column number; 0 for dropped ones.
     pub numbers: Vec<i16>,
-    /// The entry's alias, where a name other than the parent's must tell members apart.
+    /// The entry's alias, where a name other than the parent's must distinguish members.
     pub alias: Option<Arc<str>>,
 }

@@ -198,7 +198,7 @@ impl Planner<'_> {
         self.finish_modify(query, entry, relation, target, counts, Some(stage.node), layout, found, action)
     }
 
-    /// MERGE's source and target as a join; the entry whose presence tells whether there is a source row.
+    /// MERGE's source and target as a join; the entry whose presence shows whether there is a source row.
     fn merge_join(&mut self, query: &mut Query, entry: usize) -> Result<Option<usize>> {
         let acts = |m: MergeMatch| query.merge_actions.iter().any(|a| a.matched == m);
         let (by_target, by_source) = (acts(MergeMatch::NotMatchedByTarget), acts(MergeMatch::NotMatchedBySource));
@@ -211,7 +211,7 @@ impl Planner<'_> {
         let [source] = &query.from[..] else { return Err(DbError::internal("MERGE has one source")) };
         let marker = match source {
             FromItem::Range(e) if by_source => {
-                // Kept as it is, so that its whole row tells of its presence.
+                // Kept as it is, so that its whole row shows its presence.
                 query.range_table[*e].lateral = true;
                 Some(*e)
             }

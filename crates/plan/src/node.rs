@@ -35,7 +35,7 @@ pub struct Plan {
     pub scans_tables: bool,
     /// Constants that cannot be computed, wherever they are: PostgreSQL computes them when it plans.
     pub constant_error: Option<DbError>,
-    /// Parameters tell which partitions have rows. All are in the plan.
+    /// Parameters decide which partitions have rows. All are in the plan.
     pub prunes_by_parameters: bool,
     /// Some call would be a constant if the parameters were constants.
     pub has_calls_of_parameters: bool,
@@ -219,7 +219,7 @@ pub struct TableScanNode {
     pub join_filters: Vec<(usize, usize)>,
     /// The same for a sort above that keeps its first rows.
     pub top_filter: Option<(usize, usize)>,
-    /// Of the rows' values only the least and the greatest of each column are wanted, and no condition is asked.
+    /// Only the least and the greatest value of each column are needed, and there is no condition.
     pub extremes: bool,
     /// Columns of strings that may come by their dictionaries (`ColumnData::Coded`).
     pub coded: Vec<usize>,
@@ -387,7 +387,7 @@ pub struct FunctionScanNode {
 /// JSON_TABLE.
 #[derive(Debug)]
 pub struct JsonTableNode {
-    /// The document, PASSING and the root's path, of which all items are asked.
+    /// The document, PASSING and the root's path, of which all items are read.
     pub rows: JsonPath,
     /// Errors of the paths of rows are raised.
     pub throws: bool,
@@ -593,7 +593,7 @@ impl std::fmt::Debug for WindowFunction {
 pub struct SortNode {
     pub input: PlanNode,
     pub keys: Vec<SortKey>,
-    /// Only this many rows will be asked for (LIMIT, OFFSET).
+    /// Only this many rows will be read (LIMIT, OFFSET).
     pub bound: Option<(Option<Expression>, Option<Expression>)>,
     /// The number of the filter that the first key makes for the scan below.
     pub top_filter: Option<usize>,
@@ -657,7 +657,7 @@ pub struct LockRowsNode {
 pub enum Recheck {
     /// The row is dropped unless this holds.
     Condition(Expression),
-    /// An outer join's partner is one no more unless these hold: its columns become null.
+    /// An outer join's partner is lost unless these hold: its columns become null.
     Outer { conditions: Vec<Expression>, columns: Vec<usize> },
 }
 

@@ -1,7 +1,7 @@
 //! Evaluates conditions on a row whose columns of some relation are all NULL.
 //!
-//! An outer join gives such rows, and rewrites ask about them: a LEFT JOIN whose null-extended rows a condition above cannot be
-//! true for is an inner join. Only this module decides which expressions are strict. `Outcome::of` visits an expression once and
+//! An outer join returns such rows, and rewrites depend on them: a LEFT JOIN is an inner join if no condition above can be true
+//! for its null-extended rows. Only this module decides which expressions are strict. `Outcome::of` visits an expression once and
 //! keeps, for every relation, which of TRUE, FALSE and NULL are ruled out when its columns are NULL:
 //!
 //! 1. `null`: the expression is NULL. Of a boolean, that is `not_true` and `not_false`.
@@ -40,7 +40,7 @@ impl Outcome {
     fn of(catalog: &Catalog, expr: &Expr) -> Outcome {
         let of = |e: &Expr| Outcome::of(catalog, e);
         match expr {
-            // A whole row is left alone: whether a row of NULLs is NULL depends on who asks.
+            // A whole row is left alone: whether a row of NULLs is NULL depends on the context.
             Expr::Var(v) if v.levels_up == 0 && v.column != 0 => Outcome::null(1 << v.entry.min(127)),
             Expr::Const(c) => match c.value {
                 Datum::Null => Outcome::null(ALL),

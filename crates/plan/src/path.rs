@@ -24,7 +24,7 @@ pub(super) struct OrderKey {
 /// The goal that is known when paths are made.
 pub(super) struct Goal {
     pub order: Vec<OrderKey>,
-    /// Share of the rows that will be asked for.
+    /// Share of the rows that will be read.
     pub fraction: f64,
 }
 
@@ -103,6 +103,6 @@ pub(super) struct MemberPath {
 /// How a family is read.
 pub(super) struct FamilyPath {
     pub members: Vec<MemberPath>,
-    /// Conditions that tell, once they have values, which members have no rows for them.
+    /// Conditions that decide, once they have values, which members have no rows for them.
     pub pruner: Option<Rc<Pruner>>,
 }

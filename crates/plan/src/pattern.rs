@@ -28,7 +28,7 @@ fn like_start(pattern: &str) -> (String, bool) {
     (out, true)
 }
 
-/// The text that everything matching an anchored regular expression starts with; empty when there is none.
+/// The beginning of every match of an anchored regular expression; empty when there is none.
 pub fn regex_prefix(pattern: &str) -> String {
     regex_start(pattern).0
 }

@@ -20,7 +20,7 @@ use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 /// Table scans above this make planning cheap in comparison.
 const LONG_SCAN_COST: f64 = 100.0;
 
-/// The statistics that a query level has asked for, by entry and column.
+/// The statistics that a query level has read, by entry and column.
 pub(super) type Estimates = RefCell<HashMap<(usize, usize), Option<Rc<ColumnEstimate>>>>;
 
 /// A query being planned.

@@ -497,7 +497,7 @@ impl Builder<'_, '_> {
     /// a side without rows the condition is true, a NULL among them leaves it NULL or false for all, and a NULL of `x` for that row. Of
     /// several keys a NULL decides only where the others are equal, which no table by the keys says.
     fn not_in(&mut self, s: &Sublink, available: Rels, known: &Known<'_>) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
-        // Rows that have changed meanwhile are asked the whole condition again.
+        // The whole condition is evaluated again on rows that have changed meanwhile.
         let (false, Some(test)) = (self.rechecks, &s.test) else { return Ok(None) };
         let mut tests = Vec::new();
         conjuncts(test.clone(), &mut tests);
@@ -756,7 +756,7 @@ fn lift_cte_references(query: &mut Query, depth: usize) {
     });
 }
 
-/// Puts a WITH query in the place of its references, and tells whether there was one.
+/// Replaces the references of a WITH query by it, and returns whether there was one.
 pub(super) fn inline_cte(query: &mut Query, cte: &Cte) -> bool {
     let mut found = false;
     visit_entries(query, 0, &mut |entry, depth| {

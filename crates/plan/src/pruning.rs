@@ -29,7 +29,7 @@ pub(super) struct PrunedTable {
 }
 
 impl Pruner {
-    /// The tables and partitions that may have rows as far as constants tell.
+    /// The tables and partitions that may have rows according to constants.
     pub fn constant(&self, session: &dyn Session) -> Result<HashSet<Oid>> {
         let tables: HashMap<Oid, (Arc<PartitionMap>, Tests<usize>)> =
             self.tables.iter().map(|t| (t.relation.oid, (t.map.clone(), t.tests.clone()))).collect();

@@ -162,7 +162,7 @@ impl Builder<'_, '_> {
         (rels != 0 && rels & !available == 0).then_some(Tie { condition: Expr::Operator(op), inner_side })
     }
 
-    /// Whether an index of the subquery's only table begins with a tied column, and few outer rows ask for it.
+    /// Whether an index of the subquery's only table begins with a tied column, and few outer rows use it.
     fn prefers_lookups(&self, query: &Query, ties: &[Tie], conditions: &[Expr]) -> bool {
         let tables: Vec<_> = query.range_table.iter().filter_map(|e| self.table(e)).collect();
         let [inner] = &tables[..] else { return false };

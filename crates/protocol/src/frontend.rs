@@ -50,7 +50,7 @@ impl<'a> Oids<'a> {
     }
 }
 
-/// A list of format codes as Bind and FunctionCall carry it: none means text for all, one means that one for all.
+/// A list of format codes in Bind and FunctionCall: none stands for text for all, one is the format of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Formats<'a>(&'a [u8]);
 

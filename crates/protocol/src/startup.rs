@@ -5,7 +5,7 @@ use melba_types::{DbError, Result, err};
 use crate::body::{Body, utf8};
 use crate::frame::fatal;
 
-/// Version 3.0 for every client since 2003, 3.2 (PostgreSQL 18) for those that ask for it.
+/// Version 3.0 for every client since 2003, 3.2 (PostgreSQL 18) for those that request it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProtocolVersion {
     pub major: u16,
@@ -46,7 +46,7 @@ pub enum Startup<'a> {
 
 #[derive(Debug, PartialEq)]
 pub struct StartupMessage<'a> {
-    /// The client's requested version; the caller speaks the lower of this and `ProtocolVersion::V3_2`.
+    /// The client's requested version; the caller uses the lower of this and `ProtocolVersion::V3_2`.
     pub requested: ProtocolVersion,
     parameters: &'a [u8],
 }
@@ -58,8 +58,8 @@ impl<'a> StartupMessage<'a> {
         std::iter::from_fn(move || (!body.is_empty()).then(|| Ok((utf8(body.string_bytes()?)?, utf8(body.string_bytes()?)?))))
     }
 
-    /// The version both sides speak, and the names of protocol options (`_pq_.*`) that the server does not know. When
-    /// either differs from the request, NegotiateProtocolVersion must be sent.
+    /// The common version, and the names of protocol options (`_pq_.*`) that the server does not know. When either differs from
+    /// the request, NegotiateProtocolVersion must be sent.
     pub fn negotiate(&self) -> Result<(ProtocolVersion, Vec<&'a str>)> {
         let mut unknown = Vec::new();
         for pair in self.parameters() {

@@ -17,7 +17,7 @@ pub type Captures = Vec<Option<Range<usize>>>;
 pub struct Divider {
     pattern: Pattern,
     tree: Tree,
-    /// By node, made when they are asked.
+    /// By node, built on demand.
     automatons: Vec<OnceCell<Automaton>>,
     /// Their total number.
     states: Cell<usize>,
@@ -64,7 +64,7 @@ impl Divider {
                 division.groups[0] = Some(from..end);
                 return Ok(Some(division.groups));
             }
-            // Only a back reference makes an end that is none.
+            // Only a back reference makes an end that is not one.
             match if shortest { after(text, end) } else { before(text, end, from) } {
                 Some(next) if shortest => least = next,
                 Some(next) => limit = next,

@@ -42,7 +42,7 @@ pub struct Lexer {
     chars: Vec<char>,
     at: usize,
     flags: Flags,
-    /// In basic expressions some characters mean something only at a start: of the whole, or of a group.
+    /// In basic expressions some characters are special only at a start: of the whole, or of a group.
     starts: bool,
     /// The same, after `^`.
     follows_anchor: bool,

@@ -103,7 +103,7 @@ const NO_OPERAND: &str = "quantifier operand invalid";
 /// Reads a pattern.
 ///
 /// # Errors
-/// 2201B with PostgreSQL's reason for a pattern that is none.
+/// 2201B with PostgreSQL's reason for an invalid pattern.
 pub fn parse(pattern: &str, flags: Flags) -> Result<Pattern> {
     let (flags, body) = flags.of_pattern(pattern)?;
     if flags.flavor == Flavor::Literal {

@@ -12,7 +12,7 @@ fn whole(pattern: &str, text: &str) -> Option<String> {
     find(pattern, text).and_then(|mut c| c.swap_remove(0))
 }
 
-/// Results that PostgreSQL 18 gave.
+/// Results of PostgreSQL 18.
 #[test]
 fn the_longest_match_is_taken_unless_the_first_quantifier_is_lazy() {
     assert_eq!(whole("a|ab|abc", "xabcx").as_deref(), Some("abc"));

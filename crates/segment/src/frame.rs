@@ -215,7 +215,7 @@ pub(crate) struct FrameWriter {
     file: Arc<dyn File>,
     name: Arc<str>,
     buffer: FrameBuffer,
-    /// Where the bytes begin that the system has not been told to write back.
+    /// Where the bytes begin that the system was not yet asked to write back.
     unsent: u64,
 }
 

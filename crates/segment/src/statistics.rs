@@ -170,7 +170,7 @@ impl Statistics {
         Statistics { nulls: 0, distinct: 1, bounds: Bounds::Words { min: key, max: key } }
     }
 
-    /// Of the strings of a chunk; `valid` tells which rows are not null. Leaves the values' hashes in `hashes`, or none when the
+    /// Of the strings of a chunk; `valid` has the rows that are not null. Leaves the values' hashes in `hashes`, or none when the
     /// strings ascend.
     pub(crate) fn of_strings(
         kind: Kind,
@@ -357,7 +357,7 @@ fn sketch_hash(value: &[u8]) -> u64 {
     hash_bytes(head) ^ hash_bytes(end).rotate_left(1) ^ value.len() as u64
 }
 
-/// Linear counting: the share of bits that stay unset tells how many distinct hashes were added.
+/// Linear counting: the share of bits that stay unset gives the number of distinct hashes added.
 struct Sketch(Vec<u64>);
 
 impl Sketch {

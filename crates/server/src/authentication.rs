@@ -113,7 +113,7 @@ impl Authentication<'_> {
         }
     }
 
-    /// log_connections: who the client is, and by which rule and method that was found out.
+    /// log_connections: the client's identity, and the rule and method that established it.
     fn log_identity(&self, rule: &Rule, connection: &Connection) {
         if !self.aspects.authentication {
             return;
@@ -166,7 +166,7 @@ impl Authentication<'_> {
             Method::Peer => format!("Peer authentication failed for user \"{user}\""),
             Method::Cert => format!("certificate authentication failed for user \"{user}\""),
             Method::Trust => format!("\"trust\" authentication failed for user \"{user}\""),
-            // It may be that a password of a file was wrong, which clients tell by the code.
+            // The password of a file may have been wrong, which clients recognise by the code.
             _ => return fatal(err!(INVALID_PASSWORD, "password authentication failed for user \"{user}\"")),
         };
         fatal(DbError::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message))
@@ -187,7 +187,7 @@ impl Authentication<'_> {
     }
 
     /// # Errors
-    /// The rule wants a certificate of one of our authorities, and the client has shown none.
+    /// The rule requires a certificate of one of our authorities, and the client has sent none.
     fn check_has_certificate(&self, rule: &Rule, connection: &Connection) -> Result<()> {
         if rule.options.client_cert.is_none() {
             return Ok(());

@@ -156,7 +156,7 @@ pub(crate) struct Connection {
     owes: bool,
     /// How much of the output was sent.
     sent: usize,
-    /// Bytes of the message that `copy_read` gave out last.
+    /// Bytes of the message that `copy_read` returned last.
     lent: usize,
     /// The message being handled: its body begins at `body`.
     message: Vec<u8>,
@@ -240,7 +240,7 @@ impl Connection {
     /// Negotiates TLS with the client; bytes read already are the beginning of it.
     ///
     /// # Errors
-    /// Why there is no agreement; the client was told by an alert, if at all.
+    /// Why TLS was not negotiated; the client was told by an alert, if at all.
     pub fn start_tls(&mut self, configuration: &TlsConfiguration) -> std::io::Result<()> {
         let mut tls = Channel::new(configuration)?;
         let beginning = std::mem::take(&mut self.input);
@@ -327,7 +327,7 @@ impl Connection {
         }
     }
 
-    /// So many bytes of `owed` were sent.
+    /// `count` bytes of `owed` were sent.
     pub fn note_sent(&mut self, count: usize) {
         match &mut self.wire.tls {
             Some(tls) => tls.note_sent(count),

@@ -22,7 +22,7 @@ const SECONDS_TO_2000: i64 = 946_684_800;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// A client that says nothing is left alone after this long.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Clients that are told at a time; more are disconnected without a word.
+/// Clients that are answered at a time; more are disconnected without a message.
 const CLIENTS_MAX: usize = 64;
 
 /// Bound listeners, of which a `Server` is made.

@@ -143,7 +143,7 @@ impl Server {
         Ok(())
     }
 
-    /// Those that wait to be accepted: the poller tells of them once.
+    /// Accepts all waiting connections: the poller reports them once.
     fn accept_all(&self, listener: &Listener) {
         while !self.shared.stopping.load(Ordering::SeqCst) {
             match listener.accept() {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::hba::system::peer_account;
 use crate::stream::Stream;
 
-/// Where a connection comes from, as far as that can be told before anything was said.
+/// The origin of a connection, as far as it is known before anything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Host(IpAddr),

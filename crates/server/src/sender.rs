@@ -29,7 +29,7 @@ impl Sender {
 }
 
 impl<R: Ring> Sender<R> {
-    /// Sends without waiting; how many bytes of each answer were taken. Why others were not, another attempt tells.
+    /// Sends without waiting; returns how many bytes of each answer were taken. Another attempt shows why others were not.
     pub fn send(&mut self, answers: &[Answer<'_>]) -> Vec<usize> {
         match &mut self.ring {
             Some(ring) if answers.len() > 1 => {
@@ -155,7 +155,7 @@ mod tests {
     impl Scripted {
         fn end_one(&mut self, bytes_max: usize) {
             let (number, socket, bytes, length) = self.queued.remove(0);
-            // SAFETY: who queued it keeps the bytes until the end that is told now.
+            // SAFETY: the caller that queued it keeps the bytes until the end reported now.
             let bytes = unsafe { std::slice::from_raw_parts(bytes, length.min(bytes_max)) };
             self.ended.push((number, send_some(socket, bytes).map_or(-libc::EPIPE, |n| n as i32)));
         }

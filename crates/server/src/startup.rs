@@ -220,7 +220,7 @@ fn negotiate(message: &StartupMessage<'_>) -> Result<(Request, Option<Vec<String
 /// The record type of a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// TLS as the client has asked for it; false when it came to nothing.
+/// TLS at the client's request; false when it failed.
 ///
 /// # Errors
 /// Bytes were sent ahead that could be taken for encrypted ones.
@@ -235,7 +235,7 @@ fn start_requested(connection: &mut Connection, tls: &TlsConfiguration, log: &dy
     Ok(start_tls(connection, tls, log))
 }
 
-/// TLS from the first byte: only for clients that say by ALPN that they mean this protocol.
+/// TLS from the first byte: only for clients that name this protocol by ALPN.
 fn start_directly(connection: &mut Connection, tls: Option<&TlsConfiguration>, log: &dyn Fn(&str)) -> bool {
     let Some(tls) = tls else { return false };
     if !start_tls(connection, tls, log) {
@@ -414,7 +414,7 @@ fn register(
     (addresses, encryption): (Option<Addresses>, Option<Arc<Encryption>>),
     wake: Box<dyn Wake>,
 ) -> Result<()> {
-    // Superusers are not limited; a negative limit is none.
+    // Superusers are not limited; a negative limit is no limit.
     let limit = |count: i32| usize::try_from(count).ok().filter(|_| !role.superuser);
     let limits = Limits {
         server: connections_max(instance),

@@ -198,7 +198,7 @@ fn write_lock(mut file: File, folder: &Path, owner: &Owner<'_>) -> std::io::Resu
     file.sync_all()
 }
 
-/// Whether there is a server behind the socket. Without a file to ask, the process that made the lock file may be about to make it.
+/// Whether there is a server behind the socket. Without a socket file, the process that created the lock file may be about to create it.
 fn is_served(socket: &Path, pid: i32) -> bool {
     match UnixStream::connect(socket) {
         Ok(_) => true,

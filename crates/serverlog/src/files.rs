@@ -30,7 +30,7 @@ pub(crate) struct LogFiles {
     open: [Option<Open>; 3],
     /// When files of log_rotation_age end, in microseconds since 2000.
     rotation_due: Option<i64>,
-    /// A new file could not be opened: no more are tried for before the settings are read again.
+    /// A new file could not be opened: no more are tried before the settings are read again.
     is_disabled: bool,
 }
 
@@ -56,7 +56,7 @@ impl LogFiles {
             rotation_due: None,
             is_disabled: false,
         };
-        // An error is told by the file, which cannot be made either.
+        // Opening the file reports the error, because it cannot be created either.
         let directory = settings.resolve(Path::new(&settings.directory));
         let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
         files.rotate(Reason::Request, now, now)?;

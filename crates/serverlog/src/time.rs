@@ -50,7 +50,7 @@ impl Stamp {
     }
 }
 
-/// A pattern of strftime(), such as log_filename, at a moment. A pattern that is none stands for itself.
+/// A pattern of strftime(), such as log_filename, at a moment. A text without escapes stands for itself.
 pub(crate) fn strftime(pattern: &str, micros: i64, zone: &Zone) -> String {
     let seconds = unix_seconds(micros);
     let offset = Offset::from_seconds(zone.offset_at(seconds)).unwrap_or(Offset::UTC);

@@ -26,7 +26,7 @@ struct Writer {
     /// `None`: standard error.
     files: Option<LogFiles>,
     source: Source,
-    /// Messages that could not be written, and were not told of.
+    /// Messages that could not be written, and were not reported.
     lost: u64,
 }
 

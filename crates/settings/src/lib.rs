@@ -251,7 +251,7 @@ impl Settings {
         self.set_internal("is_superuser", Value::Bool(superuser));
     }
 
-    /// Sets `role` or `session_authorization`, which takes the role back; permission was asked for.
+    /// Sets `role` or `session_authorization`, which resets the role; the caller has checked permission.
     pub fn set_user(&mut self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
         let authorization = name != "role";
         let id = self.get_id("role")?;
@@ -269,8 +269,8 @@ impl Settings {
         Ok(())
     }
 
-    /// A value of ALTER ROLE or ALTER DATABASE ... SET: permission was asked when it was stored.
-    /// `source`: `database`, `user` or `database user`.
+    /// A value of ALTER ROLE or ALTER DATABASE ... SET: permission was checked when it was stored. `source`: `database`, `user`
+    /// or `database user`.
     pub fn set_stored(&mut self, name: &str, text: &str, source: &'static str) -> Result<()> {
         let superuser = std::mem::replace(&mut self.superuser, true);
         let result = self.set_first(name, text, source);

@@ -106,7 +106,7 @@ fn quoted_name(text: &str) -> Option<(String, &str)> {
 }
 
 impl Shell {
-    /// `\copy`. `false`: it failed, which has been said.
+    /// `\copy`. `false`: it failed, which has been reported.
     pub fn copy(&mut self, text: &str, input: &mut dyn Input) -> bool {
         let done = parse(text).and_then(|copy| self.run_copy(&copy, input));
         done.unwrap_or_else(|e| {

@@ -41,5 +41,5 @@ pub use terminal::restore as restore_terminal;
 /// A failure in words for the person at the terminal.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// Serves a data directory, which is made if it is missing, for as long as a function runs that is told how to connect.
+/// Serves a data directory, which is created if it is missing, while a function runs, which gets the connection parameters.
 pub type Serve<'a> = dyn Fn(&std::path::Path, &mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;

@@ -21,7 +21,7 @@ UNION ALL SELECT 'ANALYZE, ' || phase, sample_blks_scanned, sample_blks_total FR
 UNION ALL SELECT command || ', ' || phase, heap_blks_scanned, heap_blks_total FROM pg_catalog.pg_stat_progress_cluster WHERE pid = $pid
 LIMIT 1";
 
-/// A statement that runs. Nothing more is said once it is dropped.
+/// A running statement. Nothing more is printed once it is dropped.
 pub struct Running(Arc<Shared>);
 
 #[derive(Default)]
@@ -54,7 +54,7 @@ impl Running {
         Running(Arc::default())
     }
 
-    /// Results come: nothing more is said.
+    /// Results arrive: nothing more is printed.
     pub fn clear(&self) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_over {

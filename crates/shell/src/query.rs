@@ -88,7 +88,7 @@ impl Shell {
             let event = connection.next()?;
             match event {
                 Event::Ready => return Ok(()),
-                // We asked for it.
+                // We requested it.
                 Event::Error(report) if answer.is_enough && report.code == CANCELED => {}
                 Event::Error(report) => {
                     running.clear();

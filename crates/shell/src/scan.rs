@@ -170,7 +170,7 @@ impl Scanner {
                 None => self.take(1),
             },
             '-' if rest.starts_with("--") => {
-                // In front of a statement it belongs to none.
+                // Before a statement it belongs to none.
                 match self.buffer.is_empty() {
                     true => self.at = self.line.len(),
                     false => self.take(rest.len()),

@@ -18,7 +18,7 @@ use crate::{Result, Serve, terminal};
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A server's database: postgres://USER@HOST:PORT/DATABASE, libpq's keywords, or a name [default: PGHOST and its kin, 127.0.0.1:5432]
+    /// A server's database: postgres://USER@HOST:PORT/DATABASE, libpq's keywords, or a name [default: PGHOST etc., 127.0.0.1:5432]
     #[arg(value_name = "URL", conflicts_with = "data")]
     target: Option<String>,
     /// A data directory that no server uses, served to this shell alone; made if it is missing
@@ -54,16 +54,16 @@ pub struct Options {
     /// A line for each value
     #[arg(short = 'x', long)]
     expanded: bool,
-    /// What separates values that are not aligned
+    /// The separator of unaligned values
     #[arg(short = 'F', long, value_name = "TEXT", default_value = "|")]
     field_separator: String,
-    /// What stands for null in tables
+    /// The text for null in tables
     #[arg(long, value_name = "TEXT", default_value = "")]
     null: String,
-    /// Results go to a file
+    /// Writes results to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
-    /// Results alone, no words about what was done
+    /// Results alone, no messages
     #[arg(short, long)]
     quiet: bool,
     /// Everything on the screen at once, however long it is
@@ -102,7 +102,7 @@ fn run(options: &Options, target: Target, ends: Ends) -> Result<Ended> {
     terminal::save();
     let connection = match connection::open(&target, &mut terminal::password) {
         Ok(connection) => connection,
-        // As psql, whose callers tell it from a statement's failure.
+        // As in psql, whose callers distinguish it from a statement's failure.
         Err(e) if ends == Ends::ThisShell => {
             eprintln!("melba: {e}");
             return Ok(Ended::Lost);

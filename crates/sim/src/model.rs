@@ -13,7 +13,7 @@ use crate::row::{FIRST_COLUMNS, IndexKey, Row};
 /// A table of the model; not the engine's tree, whose number may come again after a crash.
 pub type TableNumber = u32;
 
-/// When something came and went. A CSN that is not visible yet has not happened for others.
+/// When an object was created and dropped. A CSN that is not visible yet has not happened for others.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
     pub created: Csn,
@@ -181,7 +181,7 @@ impl Model {
         }
     }
 
-    /// The engine has told a client of a commit.
+    /// The engine has reported a commit to a client.
     pub fn acknowledge(&mut self, csn: Csn) {
         self.acknowledged = self.acknowledged.max(csn);
         self.must_keep_seen(csn);

@@ -78,8 +78,8 @@ impl World {
         self.faults = Faults::new();
     }
 
-    /// Opens the engine; some recoveries fail or are cut short, and then there is another. Says whether an engine came up in
-    /// between, and then the power went.
+    /// Opens the engine; some recoveries fail or are cut short, and then there is another. Returns whether an engine opened in
+    /// between, and then the power failed.
     fn recover(&mut self, survive: usize) -> Result<(Arc<Engine>, bool), String> {
         self.misplace()?;
         let mut crashed = false;

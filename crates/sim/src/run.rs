@@ -52,7 +52,7 @@ fn live(world: &mut World) -> Result<(), String> {
         }
         step(world, &mut clients)?;
     }
-    // A last life without trouble, so that all is seen once more and nothing is left.
+    // A last life without failures, so that everything is checked again and nothing is left.
     let end = [End::Kill, End::PowerCut, End::Clean][world.random.below(3)];
     world.restart(&mut clients, end)?;
     world.settle(&mut clients)

@@ -79,7 +79,7 @@ impl World {
         Ok(())
     }
 
-    /// Locks a number and asks whether a row other than `except` has it; the answer is checked.
+    /// Locks a number and checks whether a row other than `except` has it; the result is verified.
     fn is_taken(&mut self, open: &Open, number: TableNumber, tree: TreeId, row: &Row, except: Option<RowId>) -> Outcome<bool> {
         let key = row.key(IndexKey::Number);
         let found = open.txn.claim_key(tree, &key, except)?;
@@ -125,7 +125,7 @@ impl World {
 
     fn check_latest(&self, open: &Open, number: TableNumber, id: RowId, latest: &Latest) -> Outcome<()> {
         let (csn, newest) = self.model.newest(number, id, self.engine().applied_csn());
-        // Of a row that is deleted for all the engine may have forgotten who did it.
+        // For a row that is deleted for all, the engine may have forgotten the deleting commit.
         let forgotten = newest.is_none() && latest.csn.0 == 0;
         let own = open.changes.rows.get(&(number, id));
         ensure!(latest.csn == csn || forgotten, "row {id} was last changed by {csn}, the engine says {}", latest.csn);

@@ -1,4 +1,4 @@
-//! A session of the server under test, asked by messages without a socket.
+//! A session of the server under test, driven by messages without a socket.
 
 use std::sync::Arc;
 

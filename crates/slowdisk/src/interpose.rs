@@ -32,7 +32,7 @@ const RWF_SYNC: c_int = 4;
 
 /// Whether a write to this descriptor is synchronous. O_SYNC contains O_DSYNC.
 fn is_synchronous(fd: c_int) -> bool {
-    // SAFETY: asks for flags.
+    // SAFETY: reads flags.
     is_on() && unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_DSYNC != 0
 }
 

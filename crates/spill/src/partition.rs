@@ -33,7 +33,7 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// For an operator with this target. `level` tells how often the rows have been split before: each level splits by other bits.
+    /// For an operator with this target. `level` is the number of earlier splits of the rows: each level splits by other bits.
     pub fn new(resources: &Resources, target: usize, level: u32) -> Result<Partitions> {
         let count = (target / TARGET_BYTES_PER_PART).clamp(PARTS_MIN, PARTS_MAX);
         let file = resources.file()?;

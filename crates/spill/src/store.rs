@@ -163,7 +163,7 @@ impl Store {
         Ok(file.append(&self.raw, &mut self.packed)?)
     }
 
-    /// All rows, present and future, go to the file.
+    /// All rows, present and future, are written to the file.
     fn spill(&mut self) -> Result<()> {
         for at in 0..self.chunks.len() {
             if let Chunk::Memory(batch) = &mut self.chunks[at].1 {

@@ -61,11 +61,11 @@ impl EngineError {
         EngineError::Io { what: what.into(), source: Arc::new(source) }
     }
 
-    /// Whether bytes on disk are wrong or missing: no second try helps, but what does not need them goes on.
     pub fn is_full_disk(&self) -> bool {
         matches!(self, EngineError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
     }
 
+    /// Whether bytes on disk are wrong or missing: a second try does not help, but users of other data are not affected.
     pub fn is_damage(&self) -> bool {
         use io::ErrorKind::{NotFound, UnexpectedEof};
         match self {

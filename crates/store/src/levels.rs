@@ -201,7 +201,7 @@ pub fn see_in_own(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<
     Ok(place.map(|(at, position, tombstone)| found_at(RunRef::Own(Arc::clone(&runs[at])), position, tombstone)))
 }
 
-/// The same as a place in one of the segments, which is told by its number, and whether it is a tombstone.
+/// The same as a place in one of the segments, which is given by its number, and whether it is a tombstone.
 pub fn place_in_runs(runs: &[Arc<TableRun>], id: RowId, csn: Csn) -> Result<Option<(usize, Position, bool)>> {
     for (at, run) in runs.iter().enumerate().filter(|(_, r)| may_see(r, id, csn)) {
         if let Some((position, tombstone)) = run.reader.see(id, csn)? {

@@ -18,7 +18,7 @@ pub enum Persistence {
 }
 
 impl Persistence {
-    /// Its byte read back; `None`: it is none.
+    /// Reads its byte; `None`: it is invalid.
     pub fn read(r: &mut ByteReader<'_>) -> Option<Persistence> {
         Some(match r.u8()? {
             0 => Persistence::Logged,

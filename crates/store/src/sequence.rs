@@ -11,7 +11,7 @@ use crate::ids::SequenceId;
 use crate::persistence::Persistence;
 use melba_threads::Mutex;
 
-/// Values that the log is told of ahead.
+/// Values that are logged ahead.
 pub const LOG_AHEAD: i64 = 32;
 
 /// The fixed part of a sequence.
@@ -45,11 +45,11 @@ pub struct Sequence {
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     pub state: SequenceState,
-    /// Values that may be given out before the log must be told again.
+    /// Values that may be handed out before the log needs another record.
     pub logged_ahead: i64,
     /// The state that the log has, or will have: never behind the values handed out.
     pub logged: SequenceState,
-    /// Where the log ended when it was told last.
+    /// Where the log ended after the last record.
     pub logged_at: Lsn,
     /// The creating transaction has committed: the log may mention it.
     pub committed: bool,

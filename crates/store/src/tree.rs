@@ -162,7 +162,7 @@ impl Tree {
         self.is_damaged.load(Ordering::Acquire)
     }
 
-    /// The error for who wants to use a tree that cannot be used.
+    /// The error for users of a tree that cannot be used.
     #[inline]
     pub fn check_damage(&self) -> Result<()> {
         if !self.is_damaged() {
@@ -195,13 +195,13 @@ impl Tree {
         }
     }
 
-    /// The same for who knows that it is a table.
+    /// The same for callers that know that it is a table.
     #[inline]
     pub fn require_table(&self) -> Result<&TableTree> {
         self.as_table().ok_or(EngineError::Misuse("not a table tree"))
     }
 
-    /// The same for who knows that it is an index.
+    /// The same for callers that know that it is an index.
     #[inline]
     pub fn require_index(&self) -> Result<&IndexTree> {
         self.as_index().ok_or(EngineError::Misuse("not an index tree"))

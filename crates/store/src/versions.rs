@@ -13,8 +13,8 @@ impl Keep {
         Keep { snapshots }
     }
 
-    /// How many of a key's versions must be written, when told for each whether it is a tombstone, newest first. Those to write
-    /// are moved to the front of `versions`, in order.
+    /// How many of a key's versions must be written; `dead` says whether each is a tombstone, newest first. Those to write are
+    /// moved to the front of `versions`, in order.
     ///
     /// `bottom`: no older level can have the key. Then a tombstone with nothing behind it is nothing.
     pub fn select<T: Copy>(&self, versions: &mut Vec<T>, csn: impl Fn(&T) -> Csn, dead: impl Fn(&T) -> bool, bottom: bool) {

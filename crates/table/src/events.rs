@@ -105,7 +105,7 @@ impl Events {
         self.key_changed(ctx, target, old, None)
     }
 
-    /// A row leaves a partition for another one: keys that refer to tables above the partition are told by `key_changed`.
+    /// A row moves from a partition to another one: keys that refer to tables above the partition are handled by `key_changed`.
     pub(super) fn left(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, old: &[Datum]) -> Result<()> {
         let is_part =
             |key: &Constraint| ctx.catalog().constraint(key.oid).is_some_and(|key| ctx.catalog().is_referenced_part(key));

@@ -180,7 +180,7 @@ pub(super) fn follow(
     for row in rows {
         change_referencing(runner, &mut writer, constraint, (&key, action, deleted), new.as_deref(), row)?;
     }
-    // Where the default is the key that went, nothing has changed that would be checked.
+    // Where the default is the deleted key, no change needs a check.
     if action == Action::SetDefault
         && !referencing_rows(runner, &child, referenced, constraint, old)?.0.is_empty()
         && !still_there(runner, constraint, old)?

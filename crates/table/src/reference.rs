@@ -61,7 +61,7 @@ impl CheckedKeys {
 /// A foreign key of the rows that are read.
 struct Reference<'a> {
     constraint: &'a Constraint,
-    /// Where its columns are among those that are read, and how equal values are told.
+    /// The places of its columns among those that are read, and how they are compared.
     parts: Vec<(usize, KeyPart)>,
     /// The key found last.
     last: Vec<u8>,

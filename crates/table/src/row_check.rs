@@ -100,7 +100,7 @@ impl TableWriter {
         Ok(true)
     }
 
-    /// Whether a policy for new rows gives other values each time it is asked.
+    /// Whether a policy for new rows gives another value at each evaluation.
     pub(super) fn has_volatile_policies(&self) -> bool {
         self.row_checks.of(RowCheckKind::Insert).iter().any(|check| check.condition.is_volatile())
     }

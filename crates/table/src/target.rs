@@ -189,7 +189,7 @@ impl IndexTarget {
     }
 }
 
-/// Whether two values are the same, as far as a glance tells.
+/// Whether two values are the same, by a quick comparison.
 fn is_identical(a: &Datum, b: &Datum) -> bool {
     match (a, b) {
         (Datum::Null, Datum::Null) => true,

@@ -41,7 +41,7 @@ pub struct Transitions {
 }
 
 impl Transitions {
-    /// `None`: no trigger asks for them.
+    /// `None`: no trigger needs them.
     pub fn of(
         ctx: &Evaluation,
         changes: &StatementChanges,

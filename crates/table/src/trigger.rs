@@ -215,7 +215,7 @@ impl Triggers {
         ctx.nesting(|| ctx.session.call_trigger(&call)).0
     }
 
-    /// Fires triggers at a row that one after the other may change. False: one of them has given none.
+    /// Fires triggers for a row that they may change one after the other. False: one of them has returned none.
     pub fn on_row(&self, ctx: &Evaluation, moment: Moment, change: &Change<'_>, mut new: Option<&mut [Datum]>) -> Result<bool> {
         let (mut old_record, mut new_record) = (None, None);
         for at in 0..self.all.len() {

@@ -23,7 +23,7 @@ use super::transition::Transitions;
 use melba_expression::Evaluation;
 use melba_tree::RowCheckKind;
 
-/// A row that ON CONFLICT found in the way.
+/// A row that ON CONFLICT found as an obstacle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// Position in `TableTarget::indexes`.
@@ -58,11 +58,11 @@ pub struct TableWriter {
     pub row_checks: Arc<RowChecks>,
     /// The kind of check for new rows: an UPDATE moves rows between partitions.
     pub new_rows: RowCheckKind,
-    /// Of the statement, once triggers ask for it.
+    /// Of the statement, once triggers need it.
     pub changes: Option<Arc<StatementChanges>>,
     /// The statement is MERGE.
     pub merges: bool,
-    /// `Session::is_replica`, once it was asked for.
+    /// `Session::is_replica`, once it was read.
     pub(super) replica: Option<bool>,
 }
 
@@ -317,8 +317,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// The first row in the way of `row` in the indexes `arbiters` accepts (by position). The keys stay locked, so a row
-    /// for which there is none can be inserted.
+    /// The first row that conflicts with `row` in the indexes `arbiters` accepts (by position). The keys stay locked, so a row
+    /// without a conflict can be inserted.
     pub fn find_conflict(
         &mut self,
         ctx: &Evaluation,
@@ -338,7 +338,7 @@ impl TableWriter {
         Ok(None)
     }
 
-    /// Whether a row that was in the way of `new` still is, being `now`.
+    /// Whether a row that conflicted with `new` still does, being `now`.
     pub fn still_conflicts(&mut self, ctx: &Evaluation, found: Conflict, now: &[Datum], new: &[Datum]) -> Result<bool> {
         let target = self.target.clone();
         let index = &target.indexes[found.index];

@@ -11,7 +11,7 @@ pub enum Plant {
     PublishEarly = 2,
     /// Merges of indexes lose an entry now and then.
     DropIndexEntry = 3,
-    /// A SERIALIZABLE commit forgets conflicts with those that are prepared and have not told yet that they are visible.
+    /// A SERIALIZABLE commit forgets conflicts with prepared ones that have not reported yet that they are visible.
     ForgetPrepared = 4,
     /// The log is called durable before it is synced.
     DurableEarly = 5,
@@ -25,7 +25,7 @@ pub enum Plant {
     NoWake = 9,
     /// A writer that waits for the row store does not look whether its flush has failed.
     WaitForFailed = 10,
-    /// Two who count the row store's bytes at once lose one of the two.
+    /// Of two threads that count the row store's bytes at once, one count is lost.
     CountApart = 11,
 }
 

@@ -114,7 +114,7 @@ impl Pieces<'_> {
             put(&[&frame])?;
             match spare {
                 None => spare = Some(frame),
-                // The other may have ended, and need none.
+                // The other may have ended.
                 Some(_) => drop(spares.send(frame)),
             }
         }

@@ -54,7 +54,7 @@ fn encode_unless_raw(method: Option<Method>, level: i32, raw: &[u8], out: &mut V
     {
         put_header(method as u8, raw.len(), out);
         let compressed = match method {
-            // Whether a value shrinks enough is asked of the whole of it, not of its frames.
+            // Whether a value shrinks enough is decided for the whole of it, not for its frames.
             Method::Pglz => pglz::compress_always(raw, out),
             Method::Lz4 | Method::Zstd | Method::Dense => compress(method, level, raw, out),
         };
@@ -98,7 +98,7 @@ pub fn density(row: &[u8]) -> Density {
 /// Appends a waiting frame as a dense one.
 ///
 /// # Errors
-/// `Malformed` when it is none.
+/// `Malformed` when it is not one.
 pub fn densify(frame: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
     out.push(DENSE);
     out.extend_from_slice(&DENSE_MARK);
@@ -116,7 +116,7 @@ fn put_header(method: u8, raw_bytes: usize, out: &mut Vec<u8>) {
 /// Appends the bytes of a frame to `out`.
 ///
 /// # Errors
-/// `Malformed` when it is none.
+/// `Malformed` when it is not one.
 pub fn decode(frame: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
     let (method, raw_bytes, stream) = parse(frame)?;
     match method {
@@ -129,7 +129,7 @@ pub fn decode(frame: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
 /// Writes the bytes of a frame to the start of `target`; returns how many they are.
 ///
 /// # Errors
-/// `Malformed` when it is none, or has more.
+/// `Malformed` when it is not one, or has more.
 pub fn decode_into(frame: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
     let (method, raw_bytes, stream) = parse(frame)?;
     let target = target.get_mut(..raw_bytes).ok_or(CodecError::Malformed)?;

@@ -104,7 +104,7 @@ pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) ->
 /// Appends a value of `raw_bytes` bytes.
 ///
 /// # Errors
-/// `Malformed` when the stream has another length or is none; `out` has the same bytes as before.
+/// `Malformed` when the stream has another length or is invalid; `out` has the same bytes as before.
 pub fn decompress_onto(method: Method, stream: &[u8], raw_bytes: usize, out: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = out.len();
     let result = match method {

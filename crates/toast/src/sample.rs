@@ -40,7 +40,7 @@ fn excess(sample: &[u8]) -> f64 {
     pairs as f64 * 256.0 / (sampled * (sampled - 1.0))
 }
 
-/// So many bytes of a value: all of it if it has no more, or pieces spread over it.
+/// `bytes` bytes of a value: all of it if it has no more, or pieces spread over it.
 fn sample<'a>(value: &'a [u8], bytes: usize, buffer: &'a mut [u8; SAMPLE_BYTES]) -> &'a [u8] {
     if value.len() <= bytes {
         return value;

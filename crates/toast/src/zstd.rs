@@ -50,7 +50,7 @@ pub(crate) fn with_room(
 /// Where the library writes.
 pub(crate) struct Room<'a>(&'a mut [MaybeUninit<u8>]);
 
-// SAFETY: pointer and capacity are those of the slice; nothing is said to be initialised.
+// SAFETY: pointer and capacity are those of the slice; no bytes are claimed to be initialised.
 unsafe impl WriteBuf for Room<'_> {
     fn as_slice(&self) -> &[u8] {
         &[]

@@ -61,7 +61,7 @@ struct CatalogChanges {
     savepoints: Vec<Arc<Catalog>>,
 }
 
-/// An exported snapshot's name, of PostgreSQL's form: the commit it ends with tells it from all others.
+/// An exported snapshot's name, of PostgreSQL's form: the commit it ends with distinguishes it from all others.
 fn snapshot_name(csn: Csn) -> String {
     format!("{:08X}-{:08X}-1", csn.0 >> 32, csn.0 & u64::from(u32::MAX))
 }
@@ -175,12 +175,12 @@ impl Tx {
         }
     }
 
-    /// The transaction's id, given to it now if it has none.
+    /// The transaction's id, assigned now if it has none.
     pub fn xid(&self) -> u64 {
         *self.xid.get_or_init(|| self.cluster.xids.assign())
     }
 
-    /// The same where PostgreSQL would have given it one: it has been asked for, or something was changed.
+    /// The same where PostgreSQL would have assigned one: it has been requested, or something was changed.
     pub fn xid_if_assigned(&self) -> Option<u64> {
         let has_changed = self.engine.has_writes() || self.has_catalog_changes();
         if has_changed { Some(self.xid()) } else { self.xid.get().copied() }
@@ -303,7 +303,7 @@ impl Tx {
         Ok(())
     }
 
-    /// NOTIFY of a session: told when the transaction has committed, once.
+    /// NOTIFY of a session: sent when the transaction has committed, once.
     ///
     /// # Errors
     /// 22023 for a channel or a payload that is too long, or no channel; 54000 when all would be too many.
@@ -325,7 +325,7 @@ impl Tx {
         self.notifications.lock().unlisten(listener, channel);
     }
 
-    /// Its commit tells something, or listens to something.
+    /// Its commit sends notifications, or starts to listen.
     pub fn has_notifications(&self) -> bool {
         self.notifications.used().is_some_and(|pending| !pending.is_empty())
     }

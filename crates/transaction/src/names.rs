@@ -89,7 +89,7 @@ fn by_name(catalog: &Catalog, object: &Object) -> Option<Object> {
 }
 
 impl Tx {
-    /// Claims the names that objects have been given since the last call, waiting for others who did.
+    /// Claims the names given to objects since the last call, waiting for other sessions that did.
     ///
     /// # Errors
     /// 23505 when another transaction was first.

@@ -14,8 +14,8 @@ use crate::prepared::{Finisher, PreparedTransaction, Voted, key_of, restore, val
 use crate::tree::{CATALOG_KINDS, CATALOG_TREE};
 
 impl Tx {
-    /// The transaction waits for COMMIT PREPARED or ROLLBACK PREPARED from now on, and this is none any more. Its deferred checks have
-    /// run.
+    /// The transaction waits for COMMIT PREPARED or ROLLBACK PREPARED from now on, and this one has none any more. Its deferred
+    /// checks have run.
     ///
     /// # Errors
     /// 42710, 53200, and 0A000 for a transaction that cannot be prepared: the caller rolls it back.
@@ -62,7 +62,7 @@ impl Cluster {
     /// COMMIT PREPARED.
     ///
     /// # Errors
-    /// 42704, 55000, 42501 and 0A000 when it is not there to be ended by `who`; those of a commit, after which it waits again.
+    /// 42704, 55000, 42501 and 0A000 when `who` cannot end it; those of a commit, after which it waits again.
     pub fn commit_prepared(self: &Arc<Self>, identifier: &str, who: &Finisher) -> Result<Csn> {
         let (voted, xid) = self.prepared.take(identifier, who)?;
         let (row, value) = (voted.row, voted.value.clone());

@@ -1,4 +1,4 @@
-//! Transaction ids as SQL shows them (xid8): a transaction gets one when it asks for it.
+//! Transaction ids as SQL shows them (xid8): a transaction gets one on demand.
 //!
 //! Invariants:
 //! 1. Ids ascend in the order of assignment, over restarts too: the first one after a start is the time of the start, in
@@ -88,7 +88,7 @@ impl Xids {
         }
     }
 
-    /// `None`: it is too long ago to tell.
+    /// `None`: it is too old to be known.
     ///
     /// # Errors
     /// 22023 for an id that was not given yet.

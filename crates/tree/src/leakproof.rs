@@ -6,8 +6,8 @@ use melba_catalog::Catalog;
 use crate::Expr;
 
 impl Expr {
-    /// Whether the expression may tell of a column's value by more than its result: by an error, a message, or a change. As
-    /// PostgreSQL's contain_leaked_vars: functions of columns that are not marked LEAKPROOF may, and all that is not known here.
+    /// Whether the expression may reveal more of a column's value than its result: by an error, a message, or a change. As
+    /// PostgreSQL's contain_leaked_vars: functions of columns that are not marked LEAKPROOF may, and all expressions unknown here.
     pub fn may_leak(&self, catalog: &Catalog) -> bool {
         let function = match self {
             Expr::Const(_) | Expr::Var(_) | Expr::Param(_) | Expr::SqlValue { .. } | Expr::CaseTest { .. } => return false,

@@ -322,7 +322,7 @@ pub enum LockStrength {
 }
 
 impl LockStrength {
-    /// The clause that asks for it.
+    /// The clause that requests it.
     pub fn clause(self) -> &'static str {
         match self {
             LockStrength::KeyShare => "FOR KEY SHARE",

@@ -15,7 +15,7 @@ pub struct CodedStrings {
 }
 
 impl CodedStrings {
-    /// `None` when the entries are no strings, or a code is none of them.
+    /// `None` when the entries are no strings, or a code is out of range.
     pub fn new(entries: Arc<Column>, codes: Vec<u32>) -> Option<CodedStrings> {
         let are_strings = matches!(entries.data, ColumnData::Text(_) | ColumnData::Bytes(_));
         (are_strings && codes.iter().all(|code| (*code as usize) < entries.len())).then_some(CodedStrings { entries, codes })

@@ -32,7 +32,7 @@ impl KeyWords {
         (self.lengths[row] != LONG).then(|| self.words[row])
     }
 
-    /// The words by row; those of keys that do not fit mean nothing.
+    /// The words by row; those of keys that do not fit are arbitrary.
     pub fn into_words(self) -> Vec<u128> {
         self.words
     }

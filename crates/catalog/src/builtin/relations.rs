@@ -39,7 +39,7 @@ pub(super) fn relations(types: &BTreeMap<Oid, Arc<Type>>, role: &dyn Fn(&str) ->
     (relations.into_values().collect(), shared)
 }
 
-/// psql 15 and 16 ask for columns by the names they had before PostgreSQL 17; the relations have both, the old ones last.
+/// psql 15 and 16 query columns by the names they had before PostgreSQL 17; the relations have both, the old ones last.
 const OLD_NAMES: [(Oid, &str, &str); 2] =
     [(classes::PG_DATABASE, "datlocale", "daticulocale"), (classes::PG_COLLATION, "colllocale", "colliculocale")];
 

@@ -52,17 +52,17 @@ impl NameScope<'_> {
 
 /// Lookups by name under a search path.
 impl Catalog {
-    /// The relation a bare name means.
+    /// The relation of a bare name.
     pub fn find_relation(&self, path: &[Oid], name: &str) -> Option<&Arc<Relation>> {
         path.iter().find_map(|n| self.relation_by_name(*n, name))
     }
 
-    /// The type a bare name means.
+    /// The type of a bare name.
     pub fn find_type(&self, path: &[Oid], name: &str) -> Option<&Arc<Type>> {
         path.iter().find_map(|n| self.type_by_name(*n, name))
     }
 
-    /// The collation a bare name means.
+    /// The collation of a bare name.
     pub fn find_collation(&self, path: &[Oid], name: &str) -> Option<&Arc<Collation>> {
         path.iter().find_map(|n| self.collation_by_name(*n, name))
     }
@@ -171,7 +171,7 @@ impl Catalog {
         self.qualified(path.contains(&classes::PG_CATALOG), classes::PG_CATALOG, name)
     }
 
-    /// The OID that the text of a value of reg type `ty` means: a number, `-`, or a name.
+    /// The OID for the text of a value of reg type `ty`: a number, `-`, or a name.
     ///
     /// # Errors
     /// As PostgreSQL's input functions: 42P01, 42704, 42883, 42725, 42602 and the like. to_regclass and its siblings turn

@@ -11,14 +11,14 @@ use crate::snapshot::Catalog;
 
 /// The size of a value, about, before it is computed.
 const VALUE_BYTES: f64 = 16.0;
-/// A relation of fewer rows is computed anew by each scan.
+/// A relation of fewer rows is recomputed by each scan.
 const ROWS_MIN: f64 = 100.0;
-/// A lookup that finds a larger share of the rows is worth no more than a scan of all.
+/// A lookup that finds a larger share of the rows does not pay compared with a scan of all.
 const FOUND_SHARE_MAX: f64 = 0.25;
 /// Values that `LiveInfo` has, and no snapshot: relpages and reltuples.
 const LIVE: (&str, [usize; 2]) = ("pg_class", [9, 10]);
 
-/// The rows that are asked for, out of kept columns; `None` when computing those alone is less work.
+/// The requested rows, out of kept columns; `None` when computing those alone is less work.
 pub(super) fn rows(
     relation: &Relation,
     source: &Source<'_>,

@@ -262,7 +262,7 @@ pub fn rows_per_value(relation: &Relation, column: usize, catalog: &Catalog) -> 
     })
 }
 
-/// How many objects the largest of the users' schemas has, which is the one that is asked for.
+/// How many objects the largest of the users' schemas has, which is the one usually queried.
 fn largest_schema(name: &str, catalog: &Catalog) -> usize {
     match name {
         "pg_class" => catalog.relations_of_largest_schema(),
@@ -396,7 +396,7 @@ pub fn is_of_snapshot(relation: &Relation) -> bool {
     matches!(relation.storage, Storage::System(name) if GENERATORS.binary_search_by_key(&name, |g| g.0).is_ok())
 }
 
-/// The rows of a system relation (`Storage::System`) that are asked for.
+/// The requested rows of a system relation (`Storage::System`).
 ///
 /// # Errors
 /// XX000 when `relation` is no system relation; 57014 and others when the statement is interrupted; any error of `live`.

@@ -71,7 +71,7 @@ fn filters_find_what_a_full_scan_finds() {
     }
 }
 
-/// Columns come in the order asked for, and those with a filter need not be among them.
+/// Columns are returned in the requested order, and those with a filter need not be among them.
 #[test]
 fn a_scan_gives_the_columns_that_are_asked_for() {
     let catalog = Catalog::default();

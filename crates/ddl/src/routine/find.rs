@@ -145,7 +145,7 @@ impl Ddl<'_> {
         Ok(out)
     }
 
-    /// The type that a name means; errors do not say where it stands.
+    /// The type of a name; errors have no position.
     pub(super) fn argument_type(&self, name: &TypeName) -> Result<Oid> {
         let mut e = match self.type_from_name(name) {
             Ok((ty, _)) => return Ok(ty),

@@ -47,7 +47,7 @@ pub struct StreamInfo {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
-    /// The server as it said it was.
+    /// The server's reported version.
     pub server: String,
     pub database: String,
     /// When the snapshot was taken, as the server writes a timestamp.

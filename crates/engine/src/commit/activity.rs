@@ -8,7 +8,7 @@ use melba_types::Csn;
 /// After this long without a commit, background work is done that pays less.
 const IDLE_AFTER: Duration = Duration::from_secs(3);
 
-/// When the last commit was seen, by those who look.
+/// When the last commit was noticed.
 #[derive(Default)]
 pub(crate) struct Activity(Mutex<(Csn, Duration)>);
 

@@ -165,10 +165,10 @@ fn encode_create_sequence(sequence: &Sequence, out: &mut Vec<u8>) {
     sequence.state.lock().state.put(out);
 }
 
-/// Bytes of the payload that tells where a sequence is.
+/// Bytes of the payload with a sequence's position.
 pub(crate) const SEQUENCE_STATE_BYTES: usize = 1 + 8 + 9;
 
-/// The payload that tells where a sequence is.
+/// The payload with a sequence's position.
 pub(crate) fn encode_sequence_state(id: SequenceId, state: SequenceState) -> Vec<u8> {
     let mut out = vec![SEQUENCE_STATE];
     put_u64(id.0, &mut out);

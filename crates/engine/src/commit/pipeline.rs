@@ -83,7 +83,7 @@ struct State {
 }
 
 impl State {
-    /// All who wait for a publication that will not come.
+    /// All sessions that wait for a publication that will not come.
     fn all_waiters(&mut self) -> Woken {
         if is_planted(Plant::KeepFailure) {
             return Woken::default();
@@ -369,7 +369,7 @@ impl Pipeline {
         releases
     }
 
-    /// Moves the visible CSN as far as it may; returns whom to wake: the published, and one who should lead the next flush.
+    /// Moves the visible CSN as far as possible; returns the sessions to wake: the published ones, and one to lead the next flush.
     fn publish(&self, state: &mut MutexGuard<'_, State>) -> Woken {
         if self.runtime.is_poisoned() {
             return state.all_waiters();

@@ -83,7 +83,7 @@ fn commits_that_are_published_early_are_found() {
     check_finds(Plant::PublishEarly, what_is_visible_survives);
 }
 
-/// As a server does it: commits of several sessions are begun, the log is flushed once, and each is asked after.
+/// As in a server: commits of several sessions are begun, the log is flushed once, and then each commit is checked.
 #[test]
 fn deferred_commits_end_beside_others() {
     check(|| {

@@ -19,7 +19,7 @@ fn one(store: &Store, work: impl FnOnce(&Arc<Transaction>) -> Result<(u64, u64),
     t.set_access(read_only, false);
     let read = work(&t).and_then(|read| {
         let committing = t.start_commit(choose(&[Durability::Sync, Durability::Async]), None)?;
-        // As a server's session that is asked after its commit when others have been served.
+        // As in a server whose session ends its commit after others have been served.
         (0..choose(&[0, 20])).for_each(|_: u32| shuttle::thread::yield_now());
         committing.wait()?;
         Ok(read)

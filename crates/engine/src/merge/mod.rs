@@ -561,7 +561,7 @@ impl<R> Job<R> {
     }
 }
 
-/// A segment that can tell the choice about itself.
+/// A segment with metadata for the choice.
 trait Described {
     /// All but the file.
     fn describe(&self) -> Candidate;

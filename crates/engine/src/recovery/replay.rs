@@ -21,7 +21,7 @@ const WAITING_ENTRIES: usize = if cfg!(test) { 50 } else { 128 << 10 };
 /// Bytes of their keys.
 const WAITING_BYTES: usize = 16 << 20;
 
-/// The trees that operations were for since trees or segments last came or went.
+/// The trees of operations since trees or segments were last added or dropped.
 #[derive(Default)]
 pub(crate) struct Targets {
     /// `None` for a tree that is not there (a later record drops it).

@@ -154,7 +154,7 @@ impl Transaction {
 }
 
 impl IndexScan {
-    /// `exact`: the bounds are one whole key, so that filters can be asked.
+    /// `exact`: the bounds are one whole key, so that filters can be used.
     pub(crate) fn open(
         txn: Arc<Transaction>,
         view: ReadView,
@@ -260,12 +260,12 @@ impl IndexScan {
         Ok(None)
     }
 
-    /// Appends the rows of the next entries, as many as are at hand, at most `limit`; false at the end.
+    /// Appends the rows of the next entries, as many as are buffered, at most `limit`; false at the end.
     pub fn next_rows(&mut self, limit: usize, out: &mut Vec<RowId>) -> Result<bool> {
         self.next_entries(limit, |_, row| out.push(row))
     }
 
-    /// Calls `each` with key and row of the next entries, as many as are at hand, at most `limit`; false at the end.
+    /// Calls `each` with key and row of the next entries, as many as are buffered, at most `limit`; false at the end.
     pub fn next_entries(&mut self, limit: usize, mut each: impl FnMut(&[u8], RowId)) -> Result<bool> {
         while self.at == self.batch.len() {
             if self.done {

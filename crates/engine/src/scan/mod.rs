@@ -24,8 +24,8 @@ pub struct ZonePredicate {
     /// Column number of the table's layout.
     pub column: usize,
     pub op: ZoneOp,
-    /// Of the column's kind, or of another whose values have one order with it. Byte strings compare by bytes: for other collations only
-    /// `Equal` may be asked.
+    /// Of the column's kind, or of another whose values have one order with it. Byte strings compare by bytes: for other
+    /// collations only `Equal` is allowed.
     pub values: Vec<Datum>,
     /// NULL satisfies it as well.
     pub or_null: bool,
@@ -66,7 +66,7 @@ impl Morsel {
     pub(crate) const ALL: Morsel = Morsel { from: RowId(0), to: RowId(u64::MAX) };
 
     /// Ranges that cover all ids, at most `parts`; ids from `next_row` on (rows inserted meanwhile) belong to the last. They begin where
-    /// row groups do (`starts`, ascending), so that two scans seldom read one group, and evenly behind `last`, where no group is.
+    /// row groups do (`starts`, ascending), so that two scans rarely read one group, and evenly behind `last`, where no group is.
     pub(crate) fn split(next_row: u64, starts: &[u64], last: u64, parts: usize) -> Vec<Morsel> {
         let step = next_row.div_ceil(parts.max(1) as u64).max(1);
         let mut cuts = vec![0];

@@ -162,7 +162,7 @@ impl TableScan {
         self.next_piece()?.map(ScanPiece::finish).transpose()
     }
 
-    /// The next rows, whose columns are read when they are asked for; never none.
+    /// The next rows, whose columns are read on demand; never none.
     pub fn next_piece(&mut self) -> Result<Option<ScanPiece<'_>>> {
         if let Some(ScanBatch { row_ids, columns }) = self.memory_rows()? {
             return Ok(Some(ScanPiece::loaded(self, row_ids, columns)));

@@ -74,7 +74,7 @@ impl State {
     /// `me` has read a version that `writer` replaced.
     fn conflict_out(&mut self, me: Id, writer: Id) -> Result<()> {
         let (own, other) = (self.get(me), self.get(writer));
-        // A write in the snapshot is none to read around; of a commit that is just being published this is not known yet.
+        // A write in the snapshot is no conflict; of a commit that is just being published this is not known yet.
         if other.doomed || other.csn <= own.snapshot {
             return Ok(());
         }
@@ -100,7 +100,8 @@ impl State {
         Ok(())
     }
 
-    /// The pivot of choice is the writer; when it can no longer fail, the one who just read must. `me` is one of the two.
+    /// The preferred victim is the pivot, the writer; when it can no longer fail, the transaction that just read must. `me` is
+    /// one of the two.
     pub(super) fn fail_one(&mut self, me: Id, writer: Id) -> Result<()> {
         if me == writer {
             return Err(failure("Canceled on identification as a pivot, during write."));

@@ -71,7 +71,7 @@ struct Entry {
     begun: u64,
     /// When it was decided that it may commit; nothing can make it fail from then on. Its commit is visible at no earlier moment.
     prepared: u64,
-    /// When this module was told that its commit is visible.
+    /// When this module got the message that its commit is visible.
     committed: u64,
     csn: Csn,
     /// Declared so; or it has committed without a write.

@@ -19,7 +19,7 @@ pub(super) struct Summary {
     newest: u64,
 }
 
-/// Those who wrote a tree.
+/// The writers of a tree.
 #[derive(Clone, Copy)]
 struct Written {
     newest: Csn,

@@ -202,7 +202,7 @@ fn a_commit_waits_for_siblings_if_there_are_enough_and_shares_its_sync() {
     let idle = f.engine.begin(Isolation::ReadCommitted).expect("begins");
     idle.statement_view();
     commit(&session, 2);
-    // A transaction with changes is a sibling, one that waits for a lock is none.
+    // A transaction with changes is a sibling, one that waits for a lock is not.
     let writer = f.engine.begin(Isolation::ReadCommitted).expect("begins");
     put(&writer, table, 3);
     session.set_commit_delay(EVER, 2);

@@ -161,7 +161,7 @@ fn a_load_that_waits_holds_none_of_its_other_keys() {
     assert_eq!(claim(&b, index, 20).expect("free"), None);
     let a = engine.begin(Isolation::ReadCommitted).expect("begins");
     let loading = std::thread::spawn(move || (load(&a, index, 1, 0..1000), a));
-    // Until it waits: then it has asked for the lock.
+    // Until it waits: then it has requested the lock.
     while !engine.locks().iter().any(|lock| !lock.granted) {
         std::thread::yield_now();
     }

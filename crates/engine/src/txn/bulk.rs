@@ -108,8 +108,8 @@ impl Transaction {
         })
     }
 
-    /// Adds many rows under ids of the caller's choice, ascending, with the guarantees that `insert_at` asks for. Large
-    /// amounts bypass the row store and the log, at once: later commands of this transaction find them in a segment.
+    /// Adds many rows under ids of the caller's choice, ascending, with the guarantees that `insert_at` requires. Large amounts
+    /// bypass the row store and the log at once: later commands of this transaction find them in a segment.
     pub fn insert_batch_at(&self, tree: TreeId, ids: &[RowId], batch: &Batch) -> Result<()> {
         assert!(ids.len() == batch.rows && ids.is_sorted(), "an id for every row, ascending");
         let tree = self.tree(tree)?;

@@ -117,7 +117,7 @@ impl Transaction {
     }
 }
 
-/// Rows of one segment whose ids follow each other without gaps: where one is tells where the others are.
+/// Rows of one segment whose ids follow each other without gaps: the place of one gives those of the others.
 #[derive(Default)]
 struct Dense {
     first: RowId,

@@ -302,7 +302,7 @@ impl Transaction {
         let mut pins = self.session.pins.lock();
         let csn = pins.current.ok_or(EngineError::Misuse("no statement runs whose snapshot could be exported"))?;
         self.shared().snapshots.export(csn);
-        // Of this transaction's own changes it shows none.
+        // It shows none of this transaction's own changes.
         let view = ReadView { csn, command: 0 };
         pins.held.push(view);
         Ok(ExportedSnapshot { pin: ViewPin { session: Arc::clone(&self.session), view } })
@@ -394,7 +394,7 @@ impl Transaction {
     /// Like `with_state`, for changes.
     pub(crate) fn change<T>(&self, f: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         self.with_state(|state| {
-            // Further commands would not be told apart. (So many changes do not fit in memory, but their numbers end there, too.)
+            // Further commands could not be distinguished. (So many changes do not fit in memory, but their numbers end there, too.)
             if state.command >= COMMAND_MAX || state.writes.changes.len() >= COMMAND_MAX as usize {
                 return Err(EngineError::Limit("cannot have more than 2^32-2 commands in a transaction"));
             }
@@ -438,14 +438,14 @@ impl Transaction {
         Ok(granted)
     }
 
-    /// Locks a row. After a wait the caller compares `get_latest().csn` with its view: a newer one means that the row
-    /// changed; READ COMMITTED looks at the row again, REPEATABLE READ raises `SerializationFailure`.
+    /// Locks a row. After a wait the caller compares `get_latest().csn` with its view: a newer one means that the row changed;
+    /// READ COMMITTED checks the row again, REPEATABLE READ raises `SerializationFailure`.
     pub fn lock_row(&self, tree: TreeId, row: RowId, mode: RowLockMode, wait: Wait) -> Result<RowLockResult> {
         let granted = self.lock_key(LockKey::Row(tree, row), mode.into(), wait)?;
         Ok(if granted { RowLockResult::Granted } else { RowLockResult::WouldBlock })
     }
 
-    /// The same for a row that will be changed at once: others can tell it from a row that is only locked.
+    /// The same for a row that will be changed at once: others can distinguish it from a row that is only locked.
     pub fn lock_row_to_change(&self, tree: TreeId, row: RowId, mode: RowLockMode) -> Result<()> {
         self.lock_key(LockKey::Row(tree, row), Mode::of_change(mode), Wait::Block).map(drop)
     }
@@ -477,7 +477,7 @@ impl Transaction {
 
     // The end.
 
-    /// Makes every change visible at once and durable as asked: starts the commit and waits for it.
+    /// Makes every change visible at once, with the requested durability: starts the commit and waits for it.
     ///
     /// On an error nothing was changed, unless the error is `Poisoned`: then a restart shows whether it committed.
     pub fn commit(self: &Arc<Self>, durability: Durability) -> Result<Csn> {
@@ -551,7 +551,7 @@ impl Transaction {
         self.finish(writes, true);
         if Csn(self.seen.load(Ordering::Relaxed)) > self.shared().snapshots.visible() {
             self.shared().runtime.scheduler.before_wait();
-            // A failure is the engine's end, of which everybody hears.
+            // A failure ends the engine, which is reported to all sessions.
             let _ = self.shared().pipeline.flush_log(WrittenBy::Client);
         }
     }

@@ -175,7 +175,7 @@ impl Transaction {
     fn put_again(&self, tree: TreeId, row: RowId, bytes: Option<&[u8]>) -> Result<()> {
         let tree = self.tree(tree)?;
         let table = tree.require_table()?;
-        // Others who insert from now on take other ids.
+        // Other sessions that insert from now on take other ids.
         table.next_row.fetch_max(row.0 + 1, Ordering::Relaxed);
         let was_there = self.get_latest(tree.id, row)?.row.is_some();
         let live = match (was_there, bytes.is_some()) {

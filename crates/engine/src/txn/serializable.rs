@@ -79,7 +79,7 @@ impl Transaction {
             && self.tracking.as_deref().and_then(Tracking::registered).is_some_and(|(_, snapshot)| snapshot == view.csn)
     }
 
-    /// Announces reads; the caller has asked `tracks`.
+    /// Announces reads; the caller has checked `tracks`.
     pub(crate) fn note_reads<'a>(&self, reads: impl Iterator<Item = Read<'a>>) -> Result<()> {
         let Some((id, _)) = self.tracking.as_deref().and_then(Tracking::registered) else { return Ok(()) };
         if self.shared().serializable.read(id, reads)? == Safety::Safe {

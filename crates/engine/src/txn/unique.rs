@@ -12,9 +12,9 @@ impl Transaction {
     /// Locks one value of a unique index against other transactions and finds the row, other than `except`, that has it now;
     /// `None`: it is ours to use.
     ///
-    /// Waits for others who use the value, and for those who are changing or removing the row that has it: they may be giving
-    /// it up. The value stays locked only when it is free or its row is not being changed, because who changes the row may
-    /// want the value back.
+    /// Waits for other sessions that use the value, and for those that are changing or removing the row that has it, because they
+    /// may free it. The value stays locked only when it is free or its row is not being changed, because a session that changes
+    /// the row may need the value back.
     pub fn claim_key(self: &Arc<Self>, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
         let table = self.tree(tree)?.table;
         let lock = LockKey::Key(tree, self.shared().locks.hash_key(key));

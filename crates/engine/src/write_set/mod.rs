@@ -323,7 +323,7 @@ impl WriteSet {
         at
     }
 
-    /// The changes in memory, for who reads them; rows and keys are shared.
+    /// The changes in memory, for readers; rows and keys are shared.
     pub fn copy_of_changes(&self) -> WriteSet {
         WriteSet { changes: self.changes.clone(), trees: self.trees.clone(), places: self.places.clone(), ..WriteSet::default() }
     }

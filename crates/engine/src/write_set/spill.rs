@@ -118,7 +118,7 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Merges segments of index entries, so that a lookup need not ask many.
+    /// Merges segments of index entries, so that a lookup need not search many.
     pub fn merge_links(&mut self, cuts: &[u32], files: &Arc<Files>) -> Result<()> {
         for level in 0..MERGES_MAX {
             let wanted = MERGED_RUNS.pow(u32::from(level) + 1);

@@ -78,7 +78,7 @@ impl AggregateOp {
         })
     }
 
-    /// Goes to the next pass; false when there is none.
+    /// Begins the next pass; false when there is none.
     fn pass(&mut self, ctx: &ExecContext) -> Result<bool> {
         self.held = None;
         (self.groups, self.at) = (Groups::default(), 0);

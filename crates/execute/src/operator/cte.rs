@@ -15,7 +15,7 @@ use melba_plan::node::RecursiveUnionNode;
 use melba_spill::{Place, Store};
 use melba_types::BATCH_ROWS;
 
-/// Reads the rows of a WITH query, which are computed as far as any reader asks.
+/// Reads the rows of a WITH query, which are computed as far as any reader needs.
 pub(super) struct CteScanOp {
     id: usize,
     cte: usize,
@@ -74,7 +74,7 @@ pub(super) struct RecursiveUnionOp {
     in_base: bool,
     /// The rows that this round has added.
     added: Option<Store>,
-    /// UNION: the keys of all rows so far. Every round asks for any of them, so they stay in memory.
+    /// UNION: the keys of all rows so far. Every round may look up any of them, so they stay in memory.
     seen: HashSet<Box<[u8]>>,
     held: Option<Held>,
     pending: Pending,

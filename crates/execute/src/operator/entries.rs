@@ -52,7 +52,7 @@ impl Conditions {
         self.by_entries.iter_mut().for_each(|by| by.known = None);
     }
 
-    /// Leaves the rows of a piece that pass by their entries. The conditions that are still to be asked, and the columns they read.
+    /// Keeps the rows of a piece that pass by their entries. Returns the conditions still to be evaluated, and the columns they read.
     pub fn decide_by_entries<'a>(
         &'a mut self,
         node: &TableScanNode,

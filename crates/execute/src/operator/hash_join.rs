@@ -426,7 +426,7 @@ fn has_nulls(node: &HashJoinNode, ctx: &ExecContext, rows: &Batch) -> Result<boo
     Ok(keys.not_null(ctx, rows)?.is_some())
 }
 
-/// None of the table's rows has found a partner; empty for joins that do not ask.
+/// No row of the table has found a partner; empty for joins that do not need it.
 fn unmatched(node: &HashJoinNode, built: &Built) -> Bitmap {
     Bitmap::filled(if node.join.gives_right_last() { built.rows.rows } else { 0 }, false)
 }

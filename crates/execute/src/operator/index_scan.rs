@@ -52,7 +52,7 @@ pub(super) struct IndexScanOp {
     started: bool,
     pending: Pending,
     ids: Vec<RowId>,
-    /// Rows asked for at once; grows, so that a point lookup stays one and a long scan becomes batched.
+    /// Rows fetched at once; grows, so that a point lookup stays one and a long scan becomes batched.
     batch: usize,
 }
 
@@ -213,7 +213,7 @@ impl Operator for IndexScanOp {
             self.start(ctx)?;
         }
         loop {
-            // Without a filter, no more rows are fetched than asked for.
+            // Without a filter, no more rows are fetched than requested.
             let want = if self.node.filter.is_empty() { self.batch.min(limit) } else { self.batch };
             let Some(batch) = self.read(ctx, want)? else { return Ok(None) };
             self.batch = (self.batch * 4).min(BATCH_ROWS);

@@ -4,7 +4,7 @@ use melba_types::{Batch, Column, Kind};
 
 use melba_expression::expand;
 
-/// Rows computed but not asked for yet.
+/// Rows computed but not requested yet.
 #[derive(Default)]
 pub(crate) struct Pending {
     batch: Batch,

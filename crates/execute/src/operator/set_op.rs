@@ -99,7 +99,7 @@ impl Operator for DistinctOp {
 pub(super) struct AppendOp {
     node: Arc<AppendNode>,
     inputs: Vec<Box<dyn Operator>>,
-    /// The inputs that are read; told when the first row is asked for.
+    /// The inputs that are read; determined at the first request for rows.
     active: Option<Vec<bool>>,
     at: usize,
 }

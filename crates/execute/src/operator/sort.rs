@@ -133,7 +133,7 @@ struct Top<'a> {
     keys: ByteStrings,
     /// Of `all`.
     bytes: usize,
-    /// Rows went to the sorter: they were too large.
+    /// Rows were passed to the sorter: they were too large.
     is_over: bool,
     filter: Option<&'a TopFilter>,
 }

@@ -27,7 +27,7 @@ pub(super) struct SystemScanOp {
     kinds: Arc<[Kind]>,
     /// The relation's columns that the outputs are; `None` when some are something else.
     plain: Option<Vec<usize>>,
-    /// Rows that the filter has not been asked about, and those that passed, before they are asked for.
+    /// Rows not yet filtered, and rows that passed, before they are requested.
     rows: Pending,
     passed: Pending,
     is_filtered: bool,
@@ -173,7 +173,7 @@ impl SystemScanOp {
         Ok((passing, kept))
     }
 
-    /// last_value, log_cnt, is_called. The log has a sequence's values ahead of time, but never by a number that is told.
+    /// last_value, log_cnt, is_called. The log has a sequence's values ahead of time, but by a number that is never shown.
     fn sequence(&self, ctx: &ExecContext, id: SequenceId, filters: &[EqFilter]) -> Result<Batch> {
         let state = ctx.transaction().sequence_state(id)?;
         let row = vec![Datum::Int8(state.last_value), Datum::Int8(0), Datum::Bool(state.is_called)];

@@ -16,10 +16,10 @@ use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
 
-/// A filter that passes more than 7 of 8 rows is not worth its time; asked of this many rows first.
+/// A filter that passes more than 7 of 8 rows is not worth its time; it is first tried on this many rows.
 const JUDGED_ROWS: usize = 8192;
 
-/// Longer lists are not asked of zone maps.
+/// Longer lists are not compared with zone maps.
 const ZONE_VALUES_MAX: usize = 4096;
 /// At most this many keys of a join filter are looked up in the filters of chunks, one by one.
 const FILTER_KEYS_MAX: usize = 32;

@@ -313,8 +313,8 @@ impl Partition for PartitionRows<'_> {
     }
 }
 
-/// An aggregate over each row's frame. A frame that grows at its end is continued, one that moves on at its start too when
-/// the aggregate can forget; any other is computed anew.
+/// An aggregate over each row's frame. A frame that grows at its end is continued, one that moves on at its start too when the
+/// aggregate can forget; any other is computed from scratch.
 fn aggregate(
     function: &WindowSpec,
     make: &MakeAggregate,

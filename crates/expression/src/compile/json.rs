@@ -138,7 +138,7 @@ impl Compiler<'_> {
         Ok(self.expression(Node::JsonQuery(Box::new(query)), ty))
     }
 
-    /// A path of which `source` is asked.
+    /// A path for which `source` is called.
     pub fn json_path(&mut self, source: &str, item: &Expr, path: &Expr, passing: &[(Arc<str>, Expr)]) -> Result<JsonPath> {
         let (item, path) = (self.compile(item)?, self.compile(path)?);
         let passing: Vec<(Arc<str>, Expression)> =

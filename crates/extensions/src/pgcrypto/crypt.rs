@@ -190,7 +190,7 @@ fn mixed<D: Digest>(c: &CallContext<'_>, mut hash: Output<D>, password: &[u8], s
     Ok(hash)
 }
 
-/// As many rounds as there may be, and a notice when others were asked for.
+/// The number of rounds within the limits, and a notice when others were requested.
 fn checked_rounds(c: &CallContext<'_>, rounds: i64) -> i64 {
     let (low, high) = (i64::from(SHA_ROUNDS_MIN), i64::from(SHA_ROUNDS_MAX));
     let message = match rounds {

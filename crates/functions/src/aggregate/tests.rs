@@ -90,7 +90,7 @@ fn a_sum_that_moves_takes_values_out_again() {
     for v in ["1.25", "2.5", "3"] {
         sum.add(&call, &[numeric(v)]).expect("add");
     }
-    // 1.25 is the only value of scale 2: the sum without it has scale 1, which only a recount can tell.
+    // 1.25 is the only value of scale 2: the sum without it has scale 1, which only a recount can find.
     assert!(!sum.remove(&call, &[numeric("1.25")]).expect("remove"));
     assert!(sum.remove(&call, &[numeric("2.5")]).expect("remove"));
     assert_eq!(sum.finish(&call).expect("finish").as_numeric().to_string(), "4.25");

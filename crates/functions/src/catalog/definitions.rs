@@ -15,7 +15,7 @@ fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
 
-/// Runs `f` with the style that the optional last argument (pretty) asks for.
+/// Runs `f` with the style of the optional last argument (pretty).
 fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Catalog, &Style<'_>) -> T) -> T {
     let path = call.session.search_path();
     let pretty = pretty.is_some_and(|p| p.as_bool());

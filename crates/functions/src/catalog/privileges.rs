@@ -1,7 +1,7 @@
 //! has_table_privilege and similar functions, pg_has_role, and privilege lists as values.
 //!
-//! Each of the has_..._privilege functions comes with the role given by name, by OID or not at all, and the object by name
-//! or OID: one implementation tells them apart by the number and kind of the arguments.
+//! Each of the has_..._privilege functions comes with the role given by name, by OID or not at all, and the object by name or
+//! OID: one implementation distinguishes them by the number and kind of the arguments.
 
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
 use melba_catalog::{Acl, AclItem, Catalog, Relation, acl, quote_ident};

@@ -37,7 +37,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("in_range_timetz_interval", |_, a| {
         let offset = a[2].as_interval().micros;
         check_offset(offset < 0)?;
-        // Both as UTC; the base keeps its zone, so equal instants are told apart by zone.
+        // Both as UTC; the base keeps its zone, so equal instants are distinguished by zone.
         let (value, base) = (a[0].as_timetz(), a[1].as_timetz());
         let utc = |micros: i64, west: i32| (micros.wrapping_add(i64::from(west) * 1_000_000), west);
         let sum = match a[3].as_bool() {

@@ -39,7 +39,7 @@ pub fn to_timestamp(session: &dyn Session, text: &str, template: &str) -> Result
 pub struct DateTimeFields {
     pub civil: Civil,
     pub offset: Option<i32>,
-    /// Digits of a second that the template asks for.
+    /// Digits of a second in the template.
     pub precision: Option<u8>,
 }
 
@@ -97,7 +97,7 @@ struct Values {
     seconds_of_day: i32,
     millis: i32,
     micros: i32,
-    /// Digits of a second that FF1 to FF6 ask for.
+    /// Digits of a second by FF1 to FF6.
     precision: Option<u8>,
     weekday: i32,
     day: i32,

@@ -135,7 +135,7 @@ pub fn matches(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
                 return Ok(false);
             }
             let mut next = value_at + char_length(&value[value_at..], utf8);
-            // The literal that follows the % tells where it can match at all.
+            // The literal after the % decides where it can match at all.
             if let Some(&c) = pattern.get(pattern_at)
                 && !matches!(c, b'%' | b'_' | b'\\')
             {

@@ -30,7 +30,7 @@ pub const VECTORS: &[(&str, VectorFn)] = &[
     }),
 ];
 
-/// The characters of each value in a range that `range` tells of its length in bytes, which is at least that in characters.
+/// The characters of each value in a range that `range` computes from its length in bytes, which is at least that in characters.
 fn part(
     call: &CallContext<'_>,
     name: &str,

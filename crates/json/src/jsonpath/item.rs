@@ -64,14 +64,14 @@ pub struct Pair<'a> {
     number: i64,
 }
 
-/// A document, by which keyvalue() tells objects apart: the number of the document times 10^10, and the object's place in
+/// A document, by which keyvalue() distinguishes objects: the number of the document times 10^10, and the object's place in
 /// PostgreSQL's binary form of it.
 pub struct Base<'a> {
     number: i64,
     tree: &'a Value,
     /// Where the tree lies in the document.
     start: usize,
-    /// Places of the containers, by address; found when they are asked for.
+    /// Places of the containers, by address; computed on demand.
     places: OnceCell<HashMap<*const Value, usize>>,
 }
 

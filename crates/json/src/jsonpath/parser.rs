@@ -236,7 +236,7 @@ struct Parser<'a> {
     operators: usize,
 }
 
-/// More would make a tree that is too deep for those who walk it. Accessors in a row are as many.
+/// More would make a tree that is too deep for traversals. Accessors in a row are as many.
 const OPERATORS_MAX: usize = 10_000;
 
 const METHODS: [&str; 19] = [

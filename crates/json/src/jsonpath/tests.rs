@@ -86,7 +86,7 @@ fn check(json: &str, expectations: &[(&str, &str)]) {
     }
 }
 
-/// Objects are told apart by PostgreSQL's numbers.
+/// Objects are distinguished by PostgreSQL's numbers.
 #[test]
 fn keyvalue_identifies_objects() {
     check(

@@ -68,7 +68,7 @@ pub struct Options {
     /// A virtual environment of Python that has the packages duckdb and chdb [default: python3 of PATH]
     #[arg(long, value_name = "DIR")]
     venv: Option<PathBuf>,
-    /// A bucket that takes PUT, GET and DELETE from anybody: http://HOST:PORT/BUCKET
+    /// A bucket that takes PUT, GET and DELETE without authentication: http://HOST:PORT/BUCKET
     #[arg(long, value_name = "URL", requires = "object_store_data")]
     object_store: Option<String>,
     /// Where the object store keeps its files

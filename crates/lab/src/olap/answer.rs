@@ -50,7 +50,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// The answer, unless a row was none that was asked for.
+    /// The answer, unless a row was not requested.
     pub fn finish(self) -> Result<Answer> {
         match self.wrong {
             Some(row) => Err(format!("a row that was not asked for: {row}")),

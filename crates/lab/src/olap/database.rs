@@ -78,7 +78,7 @@ impl Dialect {
         }
     }
 
-    /// The index on phone. ClickHouse has none of that kind: its table is written anew in that order.
+    /// The index on phone. ClickHouse has none of that kind: its table is rewritten in that order.
     pub fn index_phone(self) -> Vec<String> {
         let name = TMP.name;
         match self {
@@ -99,7 +99,7 @@ impl Dialect {
         let name = RECORD.name;
         match self {
             Dialect::ClickHouse => Vec::new(),
-            // An index of two columns is not asked for the first alone.
+            // An index of two columns is not used for the first alone.
             Dialect::DuckDb => vec![format!("CREATE INDEX {name}_latest ON {name} (nickname)"), "CHECKPOINT".to_owned()],
             _ => vec![format!("CREATE INDEX {name}_latest ON {name} (nickname, update_time)")],
         }

@@ -133,7 +133,7 @@ impl Run<'_> {
         self.index("index on phone", Dialect::index_phone)?;
         self.sizes("with an index on phone", &[TMP])?;
         self.queries("Large table with an index on phone", &queries::large(&self.data))?;
-        // Files of databases that do not shrink begin anew.
+        // Files of databases that do not shrink start again.
         self.peers.iter_mut().try_for_each(|peer| peer.renew(&self.options.setup, self.scratch))
     }
 

@@ -47,7 +47,7 @@ const LIMIT: &str = "LIMIT 1000";
 /// Ranges have as many phones as there are under a prefix.
 const RANGES: [(u64, &str); 2] = [(1_000_000, "10^6 phones"), (100_000_000, "10^8 phones")];
 
-/// Over the large table. Nothing but the index on phone differs between the two times they are asked.
+/// Over the large table. Only the index on phone differs between the two times they are run.
 pub fn large(data: &Data) -> Vec<Query> {
     let table = TMP.name;
     let mut queries = vec![

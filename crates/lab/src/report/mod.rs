@@ -37,7 +37,7 @@ enum Layout {
     Forms,
 }
 
-/// A target as it said it was.
+/// A target with its reported version.
 #[derive(Debug, Serialize)]
 pub struct Described {
     pub name: String,
@@ -176,7 +176,7 @@ impl Line {
     }
 }
 
-/// A value with the digits that mean something, and thousands apart.
+/// A value with its significant digits, and thousands separated.
 fn number(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 100.0 || v == 0.0 => 0,

@@ -10,7 +10,7 @@ pub enum Line {
     IncludeDirectory(String),
 }
 
-/// A line that is none: the token at which that is seen, `None` at the line's end.
+/// A malformed line: the token at which that is noticed, `None` at the line's end.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed {
     pub near: Option<String>,

@@ -26,7 +26,7 @@ const VERSION_WITH_PACKED: u32 = 3;
 /// Everything the footer holds.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct KeyDirectory {
-    /// Without `stored_bytes` and `footer_crc`, which the file itself tells.
+    /// Without `stored_bytes` and `footer_crc`, which the file itself gives.
     pub meta: KeySegmentMeta,
     pub separators: ByteStrings,
     /// Offset of each key block, and its length.

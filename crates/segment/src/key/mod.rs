@@ -58,7 +58,7 @@ pub struct KeySegmentMeta {
     pub csn_max: Csn,
     /// Its blocks are compressed.
     pub packed: bool,
-    /// Checksum of the directory, which names every block: tells two files apart.
+    /// Checksum of the directory, which names every block: distinguishes two files.
     pub footer_crc: u32,
 }
 

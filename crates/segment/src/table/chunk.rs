@@ -29,11 +29,11 @@ const SYMBOLS_BYTES_MIN: usize = 16 << 10;
 const SYMBOLS_VALUE_BYTES_MAX: usize = 512;
 /// A symbol table must bring values to this share of their bytes.
 const SYMBOLS_PERCENT_MAX: usize = 80;
-/// A symbol table is trained anew when values take more than this percentage of the size it gave its training values.
+/// A symbol table is trained again when values take more than this percentage of the size it gave its training values.
 const SYMBOLS_KEPT_PERCENT: usize = 102;
 /// Fewer values are searched quickly without a filter.
 const FILTER_KEYS_MIN: u64 = 8192;
-/// A chunk in which a value comes more often than this has most of the column's values, so that a filter would seldom say no.
+/// A chunk in which a value occurs more often than this has most of the column's values, so that a filter would rarely exclude it.
 const FILTER_ROWS_A_KEY_MAX: u64 = 2;
 /// Integers with more than one of the chunk's values per this many numbers between its bounds would be found in it too often.
 const FILTER_GAP_MIN: u64 = 64;
@@ -313,7 +313,7 @@ pub(crate) fn write_words(
     if nulls == values.len() {
         return Chunk { statistics, form: Form::Null, scale: None, filter: None };
     }
-    // A line suits the whole chunk or none; a sample would not tell.
+    // A line suits the whole chunk or none; a sample would not show that.
     let width = packed::Fit::of(values).width() as usize;
     let runs = if width > 0 { words::count_runs(values) } else { values.len() };
     let codec = if matches!(kind, Kind::Float4 | Kind::Float8) { options.codec } else { Codec::None };
@@ -377,8 +377,8 @@ fn write_strings(
     Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter: None }
 }
 
-/// Writes the filter of a chunk, if it should have one. `hashes` are those of its values, none when they ascend: then the bounds of
-/// chunks seldom overlap.
+/// Writes the filter of a chunk, if it should have one. `hashes` are those of its values, none when they ascend: then the bounds
+/// of chunks rarely overlap.
 fn write_filter(kind: Kind, chunk: &Chunk, hashes: &[u64], frames: &mut FrameBuffer) -> Option<ChunkFilter> {
     if hashes.is_empty() || !suits_filter(kind, chunk, hashes.len() as u64) {
         return None;

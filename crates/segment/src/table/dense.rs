@@ -235,7 +235,7 @@ pub(super) struct DenseColumns {
 }
 
 impl DenseColumns {
-    /// Of a segment with these options; columns that hold frames are dense, and others that are said to be.
+    /// Of a segment with these options; columns that hold frames are dense, and others declared so.
     pub fn new(kinds: &[Kind], options: &TableOptions) -> Option<DenseColumns> {
         let is_dense =
             |(at, kind): &(usize, &Kind)| **kind == Kind::Frame || is_bit(options.dense_columns, *at) && !is_word(**kind);

@@ -154,7 +154,7 @@ impl Group {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableDirectory {
     pub kinds: Vec<Kind>,
-    /// Without `stored_bytes` and `footer_crc`, which the file itself tells.
+    /// Without `stored_bytes` and `footer_crc`, which the file itself gives.
     pub meta: SegmentMeta,
     pub groups: Vec<Group>,
     pub sections: Vec<Section>,

@@ -31,7 +31,7 @@ impl Word for Csn {
 }
 
 /// Reads rows of one row group in pieces of the caller's size. A chunk is read from the file some blocks at a time; blocks are
-/// decompressed as rows of them are asked for, best in ascending order.
+/// decompressed on demand, best in ascending order.
 pub struct GroupReader {
     segment: Arc<TableSegmentReader>,
     group: usize,
@@ -127,7 +127,7 @@ pub struct Coded {
     /// The same for all rows of a row group, and none of them NULL. Not every one need be a row's.
     pub entries: Arc<Column>,
     pub codes: Vec<u32>,
-    /// Codes of NULLs mean nothing.
+    /// Codes of NULLs are arbitrary.
     pub validity: Option<Bitmap>,
 }
 
@@ -408,7 +408,7 @@ impl ChunkReader {
             block.decode(rows, &mut out);
             true
         })?;
-        // The lower halves of the words tell as much.
+        // The lower halves of the words are enough.
         out.iter_mut().for_each(|word| *word = word.wrapping_sub(least as u32));
         if let Some(validity) = validity {
             out.iter_mut().enumerate().filter(|(row, _)| !validity.get(*row)).for_each(|(_, word)| *word = 0);

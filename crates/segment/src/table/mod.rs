@@ -93,7 +93,7 @@ pub struct SegmentMeta {
     pub dense_bytes: u64,
     /// Of these, about, those that a fast level has compressed.
     pub hasty_bytes: u64,
-    /// Checksum of the directory, which names every block: tells two files apart.
+    /// Checksum of the directory, which names every block: distinguishes two files.
     pub footer_crc: u32,
 }
 

@@ -262,7 +262,7 @@ impl Shared {
     }
 }
 
-/// Tells those who wait, when it is dropped, that nothing will come.
+/// Tells waiting threads, when it is dropped, that no result will come.
 struct PanicNotice<'a>(&'a Shared);
 
 impl Drop for PanicNotice<'_> {

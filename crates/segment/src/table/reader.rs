@@ -101,8 +101,8 @@ impl TableSegmentReader {
     /// Whether no row of the group can satisfy `column op value`; never for a column that the segment lacks.
     ///
     /// The order is that of the kind, byte strings by bytes. Where the SQL type has another one (other collations, enums, types of unsigned
-    /// 64 bits) only `Equal`, `IsNull` and `IsNotNull` may be asked, and where equal values differ in bytes (bpchar) not `Equal` either.
-    /// The answer is about this segment's versions alone: those of a pruned group still replace older versions of their rows elsewhere.
+    /// 64 bits) only `Equal`, `IsNull` and `IsNotNull` are allowed, and where equal values differ in bytes (bpchar) not `Equal` either. The
+    /// answer is about this segment's versions alone: those of a pruned group still replace older versions of their rows elsewhere.
     pub fn prune(&self, group: usize, column: usize, op: ZoneOp, value: &Datum) -> bool {
         let rows = self.summaries[group].rows as u64;
         self.statistics(group, column).is_some_and(|s| s.excludes(self.kinds[column], rows, op, value))

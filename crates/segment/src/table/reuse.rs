@@ -21,7 +21,7 @@ use crate::frame::FrameWriter;
 /// Percentage of the bytes of a block's values that must be live for the block to be reused: with the dead rows that merges
 /// tolerate, a section takes less than 1.3 times the space of its live values.
 const BLOCK_LIVE_PERCENT: usize = 87;
-/// Percentage of the bytes of all values that must be in such blocks; else the section is planned anew, with a new reference.
+/// Percentage of the bytes of all values that must be in such blocks; else the section is replanned, with a new reference.
 const SECTION_REUSED_PERCENT: u64 = 50;
 /// Percentage that must be the input's, in whatever blocks: the reference was chosen for its values, not for others.
 const SECTION_KNOWN_PERCENT: u64 = 75;

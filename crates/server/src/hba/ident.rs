@@ -28,7 +28,7 @@ impl Mapping {
     }
 
     /// # Errors
-    /// The line asks for a group that its expression has not.
+    /// The line refers to a group that its expression lacks.
     fn allows(&self, system_user: &str, role: &str, is_member_of: &dyn Fn(&str) -> bool) -> Result<bool, String> {
         let Some(pattern) = self.system_user.pattern() else {
             return Ok(self.system_user.text == system_user && is_role(&self.role, role, is_member_of));

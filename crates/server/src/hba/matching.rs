@@ -59,7 +59,7 @@ fn is_address(wanted: &Address, address: IpAddr, network: &dyn Network, name: &O
         Address::SameHost => interfaces().iter().any(|(own, _)| *own == address),
         Address::SameNet => interfaces().iter().any(|(own, mask)| is_within(address, *own, *mask)),
         Address::Name(wanted) => {
-            // A name counts if the address has it, and it has the address: who owns an address may give it any name.
+            // A name counts if the address has it, and it has the address: the owner of an address may give it any name.
             let name = name.get_or_init(|| {
                 let name = network.name_of(address)?;
                 network.addresses_of(&name).contains(&address).then_some(name)
@@ -107,7 +107,7 @@ fn is_database(token: &Token, applicant: &Applicant<'_>) -> bool {
     }
 }
 
-/// Whether a token of users means this role.
+/// Whether a token of users matches this role.
 pub(super) fn is_role(token: &Token, role: &str, is_member_of: &dyn Fn(&str) -> bool) -> bool {
     if let Some(group) = token.group() {
         return is_member_of(group);

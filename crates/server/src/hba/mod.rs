@@ -76,7 +76,7 @@ impl HostAccess {
     /// Reads the files that the settings name.
     ///
     /// # Errors
-    /// F0000 when the rules cannot be read. An error in the mappings only means that there are none.
+    /// F0000 when the rules cannot be read. With an error in the mappings there are none.
     pub fn load(settings: &Settings, require_password: bool, log: &Arc<ServerLog>) -> Result<HostAccess> {
         let (hba_file, is_named) = path(settings, "hba_file", "pg_hba.conf");
         let (ident_file, ident_is_named) = path(settings, "ident_file", "pg_ident.conf");
@@ -176,7 +176,7 @@ impl HostAccess {
         parse_all(&file::read(file).map_err(|e| vec![e])?, Mapping::parse)
     }
 
-    /// Refuses a server whose rules ask everybody for a password while no superuser has one.
+    /// Refuses a server whose rules require a password of all clients while no superuser has one.
     pub fn check_somebody_has_password(&self, catalog: &melba_catalog::Catalog) -> Result<()> {
         let is_usable = |role: &melba_catalog::Role| role.superuser && role.can_login && role.password.is_some();
         if !self.require_password || catalog.roles().any(|role| is_usable(role)) {

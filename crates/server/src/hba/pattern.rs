@@ -3,7 +3,7 @@
 use melba_regexp::{Flags, Regexp};
 
 /// # Errors
-/// PostgreSQL's reason for a pattern that is none.
+/// PostgreSQL's reason for an invalid pattern.
 pub(super) fn check(pattern: &str) -> Result<(), String> {
     Regexp::get(pattern, Flags::default()).map(|_| ()).map_err(|e| {
         let reason = e.message().strip_prefix("invalid regular expression: ").unwrap_or(e.message());

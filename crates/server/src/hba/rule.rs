@@ -20,7 +20,7 @@ pub(crate) enum Connections {
     HostNoGss,
 }
 
-/// How a client proves who it is.
+/// How a client authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     Reject,

@@ -46,7 +46,7 @@ const ACCOUNT_AT: usize = HEADER_LEN + 64;
 const INODE_AT: usize = HEADER_LEN + 68;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 
-/// Asks for the socket with these ends; an error where there is none, or where the kernel cannot be asked so.
+/// Looks up the socket with these ends; an error where there is none, or where the kernel does not support the query.
 fn one_socket(local: SocketAddr, remote: SocketAddr) -> std::io::Result<Socket> {
     let kernel = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     send(&kernel, &request(local, remote), SendFlags::empty())?;

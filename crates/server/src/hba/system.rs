@@ -35,7 +35,7 @@ impl Network for System {
                 ((&raw const v6).cast::<libc::sockaddr>(), size_of::<libc::sockaddr_in6>())
             }
         };
-        // SAFETY: the address lives through the call and has the length of its family; `name` has the room that is said.
+        // SAFETY: the address lives through the call and has the length of its family; `name` has the given size.
         let result = unsafe {
             let length = length as libc::socklen_t;
             let room = name.len() as libc::socklen_t;

@@ -127,9 +127,9 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             continue;
         }
         let of_thread = Client(shared.clone());
-        // Questions are asked as a session asks them.
+        // Queries run as in a session.
         let thread = std::thread::Builder::new().name("metrics".into()).stack_size(STACK_BYTES);
-        // Without a thread the client is dropped, and counted no more.
+        // Without a thread the client is dropped, and no longer counted.
         let _ = thread.spawn(move || of_thread.serve(stream));
     }
 }
@@ -148,7 +148,7 @@ impl Client {
         let response = match http::read(&stream) {
             Ok(request) => self.0.answer(&request),
             Err(Some(response)) => response,
-            // The client said nothing, or went.
+            // The client sent nothing, or disconnected.
             Err(None) => return,
         };
         http::write(&stream, &response);

@@ -17,7 +17,7 @@ pub(crate) struct Channel {
     /// Encrypted bytes; those before `sent` were sent.
     sealed: Vec<u8>,
     sent: usize,
-    /// The client has said that it sends no more.
+    /// The client has announced that it sends no more.
     is_closed: bool,
 }
 
@@ -44,7 +44,7 @@ impl Channel {
         self.tls.is_handshaking()
     }
 
-    /// The client has asked for PostgreSQL's protocol by its name.
+    /// The client has requested PostgreSQL's protocol by its name.
     pub fn has_protocol(&self) -> bool {
         self.tls.alpn_protocol() == Some(PROTOCOL)
     }

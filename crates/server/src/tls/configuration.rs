@@ -16,13 +16,13 @@ use super::certificate::end_point_hash;
 use super::ciphers;
 use crate::hba::system::own_account;
 
-/// A certificate with its key, who may have signed those of clients, and the protocol's parameters.
+/// A certificate with its key, the authorities for clients' certificates, and the protocol's parameters.
 #[derive(Debug)]
 pub(crate) struct TlsConfiguration {
     pub(super) config: Arc<ServerConfig>,
     /// The data that SCRAM binds to; `None` where the certificate's signature has no hash.
     pub end_point: Option<Vec<u8>>,
-    /// ssl_ca_file is given, so that clients' certificates are asked for and checked.
+    /// ssl_ca_file is given, so that clients' certificates are requested and checked.
     pub has_authorities: bool,
 }
 

@@ -47,7 +47,7 @@ use world::{Plant, SendTogether, Served, Turn, World};
 
 /// All connections of a server.
 pub(crate) struct Turns<W: World> {
-    /// Itself, for those who call its seats.
+    /// Itself, for callers of its seats.
     this: Weak<Turns<W>>,
     world: W,
     groups: Vec<Arc<Group<W>>>,

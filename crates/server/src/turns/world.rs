@@ -34,7 +34,7 @@ pub(crate) trait Served: Send + 'static {
     /// Other sessions have left something for the client, which a turn sends to it.
     fn has_call(&self) -> bool;
 
-    /// The function to call after something was left, as `has_call` tells.
+    /// The function to call after something was left, as `has_call` reports.
     fn set_call(&mut self, call: Box<dyn Fn() + Send + Sync>);
 
     /// An answer waits to be sent.

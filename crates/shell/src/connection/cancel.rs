@@ -27,7 +27,7 @@ impl CancelKey {
         (self.process_id, self.secret) = (process_id, secret);
     }
 
-    /// Asks, and waits until the server has heard it. Whether that ends anything, the session's own connection tells.
+    /// Sends the request, and waits until the server has received it. Whether that ends anything shows on the session's own connection.
     pub fn cancel(&self) -> Result<(), String> {
         let ((host, port), target) = &*self.place;
         let mut stream = socket::encrypted(host, *port, target).map_err(|e| e.to_string())?;

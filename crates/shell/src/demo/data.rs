@@ -78,7 +78,7 @@ fn hash(parts: &[u64]) -> u64 {
     })
 }
 
-/// A word of a language with 4096 words, of which the first are said most.
+/// A word of a language with 4096 words, of which the first are most frequent.
 fn word(seed: u64) -> String {
     const SYLLABLES: [&str; 16] =
         ["ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ra", "se", "ti", "vo", "wa", "ze", "sho"];
@@ -107,7 +107,7 @@ fn document(_: &Shop, at: u64, line: &mut String) {
         sentence(&[1, kind, number], line);
     }
     for number in 0..SENTENCES {
-        // The last copy in which this sentence was written anew.
+        // The last copy in which this sentence was rewritten.
         let changed = (1..=copy).rev().find(|copy| changes(page, *copy).contains(&Some(number))).unwrap_or(0);
         sentence(&[2, page, number, changed], line);
     }
@@ -116,7 +116,7 @@ fn document(_: &Shop, at: u64, line: &mut String) {
     }
 }
 
-/// The sentences that a copy of a page has anew.
+/// The sentences that are new in a copy of a page.
 fn changes(page: u64, copy: u64) -> [Option<u64>; 2] {
     let is_new = hash(&[3, page, copy]) % 8 >= page % 8;
     [4, 5].map(|salt| is_new.then(|| hash(&[salt, page, copy]) % SENTENCES))

@@ -89,9 +89,9 @@ fn scale(text: &str) -> Result<f64> {
         .ok_or_else(|| "a number above 0, and 1000 at most, is expected".to_owned())
 }
 
-/// Serves a directory, or a temporary one, for as long as a function runs that is told how to connect.
+/// Serves a directory, or a temporary one, while a function runs, which gets the connection parameters.
 pub type ServeAny<'a> = dyn Fn(Option<&std::path::Path>, &mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;
-/// Runs a PostgreSQL that is installed here for as long as a function runs that is told its URL.
+/// Runs a PostgreSQL that is installed here while a function runs, which gets its URL.
 pub type Beside<'a> = dyn Fn(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;
 
 /// A server with the shop in it.

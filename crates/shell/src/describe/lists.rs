@@ -25,7 +25,7 @@ pub fn relations_title(letters: &str) -> String {
 
 const SYSTEM: &str = "n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_toast'";
 
-/// Not those of the system, unless they are asked for.
+/// Not those of the system, unless they are requested.
 fn without_system<'a>(condition: &'a str, pattern: &Pattern, which: &Which) -> &'a str {
     if which.with_system || !pattern.is_empty() { "true" } else { condition }
 }

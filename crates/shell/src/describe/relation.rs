@@ -189,7 +189,7 @@ impl Shell {
             let (_, lines) = self.table(&foot.sql.replace("$oid", &relation.oid))?;
             let mut heading = foot.heading;
             for line in lines.into_iter().flatten().flatten() {
-                // A list's own words for how to see more are not for those who see it.
+                // A list's hint how to see more is not for a list that shows more.
                 let line = if is_verbose { line.replace(" (Use \\d+ to list them.)", "") } else { line };
                 footers.push(format!("{heading}{line}"));
                 heading = "";

@@ -2,7 +2,7 @@
 
 use crate::connection::Column;
 
-/// A command of this family, without the letters that ask for more.
+/// A command of this family, without the letters for more.
 pub struct Which<'a> {
     pub name: &'a str,
     pub with_system: bool,
@@ -16,7 +16,7 @@ pub fn parse(name: &str) -> Which<'_> {
     Which { name: short, with_system: more.contains('S'), is_verbose: more.contains('+') }
 }
 
-/// A result that was asked for to be shown in a form of our own.
+/// A result with a display form of its own.
 pub struct Listing {
     pub title: String,
     pub columns: Vec<Column>,

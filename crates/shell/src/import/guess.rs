@@ -173,7 +173,7 @@ enum Number {
     },
 }
 
-/// A number that is written as PostgreSQL would write it: `007` and `+5` are none.
+/// A number in PostgreSQL's spelling: `007` and `+5` are none.
 fn number(value: &[u8]) -> Option<Number> {
     let unsigned = value.strip_prefix(b"-").unwrap_or(value);
     let count = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();

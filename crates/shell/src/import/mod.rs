@@ -28,7 +28,7 @@ pub struct Options {
     /// CSV, or JSON with an object in each line or an array of objects
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The database of a running server: postgres://USER@HOST:PORT/DATABASE [default: PGHOST and its kin, 127.0.0.1:5432]
+    /// The database of a running server: postgres://USER@HOST:PORT/DATABASE [default: PGHOST etc., 127.0.0.1:5432]
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     to: Option<String>,
     /// A data directory that no server uses; made if it is missing
@@ -40,7 +40,7 @@ pub struct Options {
     /// One table for all files, SCHEMA.NAME or NAME [default: a table of each file's name]
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
-    /// Into a table that is there
+    /// Into an existing table
     #[arg(long, conflicts_with = "types")]
     append: bool,
     /// A column's type instead of the one that its values suggest; may be given several times
@@ -49,16 +49,16 @@ pub struct Options {
     /// Print the CREATE TABLE, and load nothing
     #[arg(long)]
     dry_run: bool,
-    /// What the files are [default: told by their beginning]
+    /// The format of the files [default: recognised by their beginning]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// What separates fields of CSV; \t is a tab [default: told by the file's beginning]
+    /// The separator of CSV fields; \t is a tab [default: recognised by the file's beginning]
     #[arg(long, value_name = "CHARACTER", value_parser = character)]
     delimiter: Option<u8>,
-    /// What fields of CSV are quoted with [default: "]
+    /// The quote of CSV fields [default: "]
     #[arg(long, value_name = "CHARACTER", value_parser = character)]
     quote: Option<u8>,
-    /// What stands before a quote within quotes [default: the quote]
+    /// The escape before a quote within quotes [default: the quote]
     #[arg(long, value_name = "CHARACTER", value_parser = character)]
     escape: Option<u8>,
     /// The first record of CSV names the columns

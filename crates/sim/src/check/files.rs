@@ -11,7 +11,7 @@ use crate::ensure;
 /// Log files beside those that hold records after the last checkpoint: the current one and spares.
 const LOG_FILES_MAX: usize = 8;
 
-/// To be asked after a checkpoint and all merges, without open transactions.
+/// To be called after a checkpoint and all merges, without open transactions.
 pub fn check(directory: &Arc<dyn Directory>) -> Check {
     let list = |folder: &str| directory.subdirectory(folder).and_then(|d| d.list()).map_err(|e| format!("listing {folder}: {e}"));
     let segments = list("segments")?;

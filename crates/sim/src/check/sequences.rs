@@ -4,7 +4,7 @@ use super::Check;
 use crate::ensure;
 use crate::model::SequenceModel;
 
-/// A value that `nextval` gave.
+/// A value that `nextval` returned.
 pub fn check(sequence: &SequenceModel, value: i64) -> Check {
     if let Some(given) = sequence.given {
         ensure!(value > given, "nextval gave {value} after {given}");

@@ -18,7 +18,7 @@ use crate::row::{IndexKey, Row};
 /// Bounds of an index's keys.
 pub type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// Something that a transaction has asked the engine for.
+/// A transaction's request to the engine.
 #[derive(Clone, Debug)]
 pub enum Read {
     /// All rows.

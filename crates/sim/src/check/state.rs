@@ -49,7 +49,7 @@ pub fn check_numbers(shape: &Shape, expected: &BTreeMap<RowId, Row>) -> Outcome<
     Ok(())
 }
 
-/// Compares rows by the columns that were asked for.
+/// Compares rows by the requested columns.
 pub fn compare(
     tree: TreeId,
     view: ReadView,

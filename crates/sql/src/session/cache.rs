@@ -25,14 +25,14 @@ const KEY_BYTES_TOTAL_MAX: usize = 1 << 20;
 pub(super) enum Cached {
     Query {
         parsed: Arc<Parsed>,
-        /// When it is a single statement that went through analysis.
+        /// When it is a single statement that was analyzed.
         prepared: Option<Arc<Prepared>>,
     },
     /// Texts of this form depend on the values of their literals: each stands for itself.
     ByText,
 }
 
-/// When it is full it starts anew: the strings that come all the time are back at once.
+/// When it is full it is cleared: frequent strings are back at once.
 #[derive(Debug, Default)]
 pub(super) struct StatementCache {
     entries: HashMap<Box<[u8]>, Cached>,

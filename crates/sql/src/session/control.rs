@@ -39,7 +39,7 @@ impl<'a> Control<'a> {
         self.session.is_none()
     }
 
-    /// The same, for who is called from here.
+    /// The same, for a called procedure.
     pub fn lent(&mut self) -> Control<'_> {
         let subtransactions = self.subtransactions;
         match &mut self.session {

@@ -20,7 +20,7 @@ impl StatementContext {
     /// 23502 and 23514, in PostgreSQL's wording; any error of a check.
     pub(super) fn domain_check(&self, domain: Oid, value: &Datum) -> Result<Datum> {
         let chain = self.domains_from(domain);
-        // Errors name the domain that was asked for, whichever of those under it has the constraint.
+        // Errors name the given domain, whichever of those under it has the constraint.
         let Some(asked) = chain.first().copied() else { return Ok(value.clone()) };
         let name = || self.catalog.type_name(asked.oid, &self.path.path);
         let schema = || self.catalog.namespace(asked.namespace).map_or("", |n| &n.name);

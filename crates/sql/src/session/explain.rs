@@ -221,7 +221,7 @@ fn plan_lines(
     Ok(lines)
 }
 
-/// compute_query_id: `auto` leaves it to whether anything asks for identifiers.
+/// compute_query_id: with `auto` identifiers are computed if anything needs them.
 fn shows_identifiers(context: &StatementContext) -> bool {
     match context.session.settings.lock().get("compute_query_id").as_text() {
         "on" => true,

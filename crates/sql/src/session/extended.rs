@@ -83,7 +83,7 @@ impl Session {
             None if name.is_empty() => Err(err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist")),
             None => {
                 let error = err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist");
-                // Clients prepare anew when they see it.
+                // Clients prepare again when they see it.
                 Err(error.routine("FetchPreparedStatement"))
             }
         }
@@ -368,7 +368,7 @@ impl Session {
     }
 }
 
-/// An error of a binary value; that something is behind the value is said with the value's place.
+/// An error of a binary value; extra bytes behind the value are reported with the value's place.
 pub(super) fn too_long(mut error: DbError, place: &str) -> DbError {
     if error.message() == "incorrect binary data format" {
         error.fields_mut().message.push_str(&format!(" in {place}"));

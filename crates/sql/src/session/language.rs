@@ -114,7 +114,7 @@ fn no_inline_code(language: &str) -> DbError {
 pub(super) struct LanguageState(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl LanguageState {
-    /// A language asks for one type only.
+    /// A language uses one type only.
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> &T {
         self.0.get_or_init(|| Box::new(T::default())).downcast_ref().expect("a language asks for one type only")
     }

@@ -77,7 +77,7 @@ impl Session {
         Ok(prepared)
     }
 
-    /// The literals' values as the parameters' types; `None` when one is none of its type, which the other way reports.
+    /// The literals' values as the parameters' types; `None` when one is invalid for its type, which the other path reports.
     fn literal_values(&self, text: &str, normalized: &Normalized, prepared: &Prepared) -> Option<Vec<Datum>> {
         let io = ValueIo::new(&self.context);
         let (uses, types) = (prepared.compiled.literals(), &prepared.parameter_types);

@@ -185,7 +185,7 @@ impl Session {
         }
     }
 
-    /// The same, of Execute; `is_fetch`: it went on with a portal.
+    /// The same, for Execute; `is_fetch`: it continued a portal.
     #[inline]
     pub(super) fn end_logged_execute(&mut self, portal: &str, bound: Option<&BoundName>, is_fetch: bool) {
         if !self.derived.log.is_quiet {

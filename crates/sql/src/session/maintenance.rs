@@ -26,7 +26,7 @@ pub(super) fn checkpoint(ddl: &Ddl<'_>) -> Result<Outcome> {
     done("CHECKPOINT")
 }
 
-/// Whether REINDEX was told CONCURRENTLY.
+/// Whether REINDEX has CONCURRENTLY.
 pub(super) fn is_concurrent(s: &ReindexStmt) -> Result<bool> {
     let mut concurrently = false;
     for def in options(&s.params) {

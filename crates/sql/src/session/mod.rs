@@ -119,7 +119,7 @@ pub enum Flow {
     Continue,
     /// The client waits for the output.
     Flush,
-    /// The client said goodbye.
+    /// The client has sent Terminate.
     End,
 }
 
@@ -226,7 +226,7 @@ impl Session {
         self.derived.format.client_encoding
     }
 
-    /// Works off one message. An error means that the session is over; it has been written to the output.
+    /// Processes one message. An error means that the session ends; it has been written to the output.
     pub fn handle(&mut self, message: Frontend<'_>, client: &mut dyn Client) -> Result<Flow> {
         let extended = matches!(
             message,

@@ -11,7 +11,7 @@ use super::transaction::Block;
 const HELD_BYTES_MAX: usize = 64 << 10;
 
 impl Session {
-    /// The client is to be told something that it has not asked for.
+    /// There are unsolicited messages for the client.
     #[inline]
     pub fn has_notifications(&self) -> bool {
         self.state.listener.has_queued() && self.block == Block::None && !self.busy && !self.skip_to_sync && !self.is_committing()

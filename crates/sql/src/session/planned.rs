@@ -61,7 +61,7 @@ impl Compiled {
         self.planned.as_ref().and_then(|p| p.identity.as_ref())
     }
 
-    /// How long planning took, in nanoseconds, if that was not asked for before.
+    /// How long planning took, in nanoseconds, unless that was already read.
     pub fn take_planning_time(&self) -> Option<u64> {
         self.planned.as_ref().map(|p| p.planning.swap(0, Ordering::Relaxed)).filter(|time| *time > 0)
     }
@@ -77,8 +77,8 @@ impl Compiled {
     }
 
     /// Texts that differ in their literals may share the plan. Not when it reads a whole table: it takes so long that it should
-    /// know the constants. Nor when these tell which partitions have rows: the others are not to be locked. Nor when something is
-    /// computed of literals alone, whose errors come even where no row asks for it; rows that are inserted do ask.
+    /// know the constants. Nor when these decide which partitions have rows: the others must not be locked. Nor when something is
+    /// computed from literals alone, whose errors are raised even where no row needs it; inserted rows do need it.
     pub fn may_share_literals(&self, inserts_values: bool) -> bool {
         let shares =
             |plan: &Plan| !plan.scans_tables && !plan.prunes_by_parameters && (inserts_values || !plan.has_calls_of_parameters);

@@ -131,7 +131,7 @@ pub(super) enum Purpose {
     Explain,
     /// It is run as a part of something else.
     Within,
-    /// Its rows tell of which rows of tables they are made.
+    /// Its rows include the places of the table rows that they are made of.
     Cursor,
 }
 

@@ -54,7 +54,7 @@ impl std::ops::Deref for Found<'_> {
     }
 }
 
-/// Rows asked for at once.
+/// Rows requested at once.
 const BATCH_ROWS_MAX: u64 = 2048;
 
 /// Rows kept by a cursor that was not declared SCROLL; beyond them it can only move forward.
@@ -139,7 +139,7 @@ impl Rows {
     pub(crate) fn hold(&mut self, resources: &Arc<Resources>) -> Result<()> {
         if self.source.is_some() && self.kept.is_none() {
             let mut kept = Box::new(Store::new(resources));
-            // Rows that were dropped are counted no more.
+            // Dropped rows are no longer counted.
             let dropped = self.starts.first().copied().unwrap_or(self.loaded);
             (self.position, self.loaded) = (self.position.saturating_sub(dropped), self.loaded - dropped);
             self.starts.clear();
@@ -223,7 +223,7 @@ impl Rows {
         Ok(found && target > 0)
     }
 
-    /// An error unless rows before the position may be asked for.
+    /// An error unless rows before the position may be read.
     pub fn check_backward(&self) -> Result<()> {
         if self.rewind == Rewind::Never { Err(forward_only()) } else { Ok(()) }
     }

@@ -21,7 +21,7 @@ pub(super) struct Portals {
     named: Seldom<HashMap<String, Entry>>,
     /// Portals made so far.
     made: AtomicU64,
-    /// Names given to portals whose makers gave none.
+    /// Names of portals whose creators gave none.
     numbered: AtomicU32,
 }
 

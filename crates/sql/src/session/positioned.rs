@@ -18,7 +18,7 @@ pub struct Position {
     pub column: usize,
 }
 
-/// Adds the columns that tell the rows' places. Those of tables that are locked; else of the only table.
+/// Adds the columns with the rows' places. Those of tables that are locked; else of the only table.
 pub(super) fn add_positions(query: &mut Query, catalog: &Catalog) -> Vec<Position> {
     let is_plain = query.command == Command::Select
         && query.group_by.is_empty()

@@ -63,13 +63,13 @@ impl Prepared {
         same_shape(self.columns.as_deref(), other.columns.as_deref())
     }
 
-    /// It is started once more; only its session does that.
+    /// Counts another execution; only its session does that.
     pub fn count_execution(&self) {
         self.executions.store(self.executions.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 
-/// The client, who was told of one result, can read the other one.
+/// A client that got the description of one result can read the other.
 pub(super) fn same_shape(a: Option<&[ResultColumn]>, b: Option<&[ResultColumn]>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => {
@@ -79,7 +79,7 @@ pub(super) fn same_shape(a: Option<&[ResultColumn]>, b: Option<&[ResultColumn]>)
     }
 }
 
-/// The error for a result that has another shape than the client was told. Clients prepare anew when they see its routine.
+/// The error for a result whose shape differs from its description. Clients prepare again when they see its routine.
 pub(super) fn shape_changed() -> DbError {
     err!(FEATURE_NOT_SUPPORTED, "cached plan must not change result type").routine("RevalidateCachedQuery")
 }

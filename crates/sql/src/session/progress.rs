@@ -69,7 +69,7 @@ impl Drop for Running {
     }
 }
 
-/// A row of pg_stat_get_progress_info(): pid, datid, relid, param1 and so on; who may not see them gets no more than the first two.
+/// A row of pg_stat_get_progress_info(): pid, datid, relid, param1 and so on; users who may not see them get only the first two.
 pub fn row(pid: i32, database: Oid, relation: Oid, figures: &[i64; FIGURES], is_seen: bool) -> Vec<Datum> {
     let seen = |value: Datum| if is_seen { value } else { Datum::Null };
     let mut row = vec![Datum::Int4(pid), Datum::Oid(database.0), seen(Datum::Oid(relation.0))];

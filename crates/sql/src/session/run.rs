@@ -107,7 +107,7 @@ impl Session {
         client.output().set_encoding(encoding);
         let catalog = &self.context.catalog;
         client.output().row_description(columns.iter().enumerate().map(|(i, c)| {
-            // Clients are told the types under domains.
+            // Clients get the types under domains.
             let (type_oid, type_modifier) = catalog.base_type_and_typmod(c.ty, c.typmod);
             Field {
                 name: &c.name,
@@ -175,7 +175,7 @@ impl Session {
                 Ok(Some(data)) => data,
                 Ok(None) => break,
                 Err(error) => {
-                    // A session that must end is woken by closing the reading side: that is why there is no more to read.
+                    // A session that must end is woken by closing the reading side, so reads end.
                     if let Some(ends) = self.state.interrupt.must_end() {
                         return Err(ends.context(copy.place()));
                     }

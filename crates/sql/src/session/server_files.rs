@@ -40,7 +40,7 @@ fn state(error: &io::Error) -> SqlState {
     }
 }
 
-/// The path that a name means: relative ones count from the data directory.
+/// The path of a name: relative ones count from the data directory.
 pub(super) fn resolve(context: &StatementContext, name: &str) -> PathBuf {
     Path::new(context.session.settings.lock().get("data_directory").as_text()).join(name)
 }

@@ -94,7 +94,7 @@ impl Session {
 }
 
 impl StatementContext {
-    /// The lines of SHOW: name, value, description; one of them unless ALL was asked for.
+    /// The lines of SHOW: name, value, description; one of them except for SHOW ALL.
     pub(super) fn show_lines(&self, name: &str) -> Result<Vec<(String, String, &'static str)>> {
         let settings = self.session.settings.lock();
         if !name.eq_ignore_ascii_case("all") {

@@ -393,7 +393,7 @@ impl Session {
         &self.context
     }
 
-    /// Makes `context` anew for the present state.
+    /// Rebuilds `context` for the present state.
     pub(super) fn renew_context(&mut self) {
         let tx = self.transaction.as_ref().map(|t| &t.tx);
         let has_own_catalog = tx.is_some_and(|tx| tx.has_catalog_changes());
@@ -550,7 +550,7 @@ impl Session {
     /// Waits for the last commit.
     ///
     /// # Errors
-    /// FATAL: the client was told nothing, and cannot be told any more that a statement of the past has failed.
+    /// FATAL: the client got no answer, and it is too late to report that an earlier statement has failed.
     pub fn finish_commit(&mut self) -> Result<()> {
         match self.committing.take().map(Committing::wait) {
             Some(Err(error)) => {

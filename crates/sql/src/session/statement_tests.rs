@@ -116,7 +116,7 @@ fn copy_freeze_wants_a_table_that_nobody_sees() {
     ]);
 }
 
-/// With a new catalog a check is compiled anew.
+/// With a new catalog a check is compiled again.
 #[test]
 fn a_domain_s_checks_follow_the_catalog() {
     check(&[

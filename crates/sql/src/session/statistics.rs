@@ -212,13 +212,13 @@ pub(super) fn replication_slot_statistics(name: &str) -> Datum {
     Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
 }
 
-/// The columns of `melba_compression_stats` that tell how values are stored.
+/// The columns of `melba_compression_stats` for the methods of storing values.
 const METHODS: [&str; 3] = ["dense", "lz4,dense", "lz4"];
 
 impl StatementContext {
     /// melba_get_compression_stats: relid, schemaname, relname, attname, place, values, raw_bytes, stored_bytes, reference_bytes,
-    /// waiting_bytes, blocks, methods, read_mean, read_p99 (microseconds), cpu_time (seconds), governor. A row for each dense column of a
-    /// table, and one for its values out of line, whose column is told when there is only one dense column.
+    /// waiting_bytes, blocks, methods, read_mean, read_p99 (microseconds), cpu_time (seconds), governor. A row for each dense
+    /// column of a table, and one for its values out of line, whose column is named when there is only one dense column.
     pub(super) fn compression_rows(&self) -> Result<Vec<Vec<Datum>>> {
         let mut rows = Vec::new();
         for relation in self.catalog.user_relations() {

@@ -237,7 +237,7 @@ impl StatementContext {
         }
     }
 
-    /// The session that a signal is for; `None`, with a warning, when there is none.
+    /// The session that gets a signal; `None`, with a warning, when there is none.
     ///
     /// # Errors
     /// 42501 when the user has neither the privileges of the session's role nor those of pg_signal_backend.
@@ -495,7 +495,7 @@ fn name_sequence(mut error: DbError, name: &str) -> DbError {
 /// The result of version(). Clients search it for "PostgreSQL" and a number behind it.
 static VERSION: OnceLock<String> = OnceLock::new();
 
-/// The version of the program around, with its commit, for version(): the crate's own unless it is set before it is asked for.
+/// The version of the program around, with its commit, for version(): the crate's own unless it is set before its first use.
 pub fn set_version(version: &str) {
     let _ = VERSION.set(version_of(version));
 }

@@ -769,7 +769,7 @@ fn rows_that_on_conflict_looks_at_and_leaves_have_been_read() {
     }
 }
 
-/// PostgreSQL 18 lets the transaction that made an enum use its new labels, and numbers labels anew when there is no room.
+/// PostgreSQL 18 lets the transaction that created an enum use its new labels, and renumbers labels when there is no room.
 #[test]
 fn labels_of_a_new_enum_can_be_used_at_once_and_stay_in_order() {
     let mut h = Harness::new();

@@ -102,7 +102,7 @@ impl Options {
         if self.full { RelationLockMode::AccessExclusive } else { RelationLockMode::ShareUpdateExclusive }
     }
 
-    /// A table with its partitions and children, unless ONLY was said.
+    /// A table with its partitions and children, unless ONLY was given.
     fn process_named(&self, ddl: &Ddl<'_>, name: &RangeVar, columns: &[&str]) -> Result<()> {
         let relation = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
         if !name.inh && self.vacuum && relation.kind == RelationKind::PartitionedTable {
@@ -163,7 +163,7 @@ impl Options {
         }
     }
 
-    /// Waits for the relation's lock; false: others hold it, and SKIP LOCKED was said.
+    /// Waits for the relation's lock; false: others hold it, and SKIP LOCKED was given.
     fn lock(&self, ddl: &Ddl<'_>, relation: &Relation, keep: bool) -> Result<bool> {
         let tag = LockTag::Relation { database: ddl.tx.database.0, relation: relation.oid.0 };
         let wait = if self.skip_locked { Wait::NoWait } else { Wait::Block };

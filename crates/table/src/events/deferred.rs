@@ -69,7 +69,7 @@ impl DeferredEvents {
         state.log.truncate(position.len)
     }
 
-    /// SET CONSTRAINTS: `constraints` empty means ALL.
+    /// SET CONSTRAINTS: empty `constraints` stand for ALL.
     pub fn set(&self, constraints: &[Oid], deferred: bool) {
         let modes = &mut self.state.lock().modes;
         if constraints.is_empty() {

@@ -73,7 +73,7 @@ pub struct Rows {
 #[derive(Clone)]
 pub enum What {
     Rows(Rows),
-    /// A key; `new` is none when its row was deleted.
+    /// A key; `new` is `None` when its row was deleted.
     Key {
         old: Vec<Datum>,
         new: Option<Vec<Datum>>,

@@ -103,7 +103,7 @@ impl RowFormer {
         Ok(formed)
     }
 
-    /// The batch as it is stored, when that differs. The error tells the row.
+    /// The batch as it is stored, when that differs. The error names the row.
     pub fn form_batch(
         &mut self,
         ctx: &Evaluation,
@@ -567,7 +567,7 @@ pub fn forget(txn: &Transaction, target: &ToastTarget, row: &[Datum]) -> Result<
 fn forget_replaced(txn: &Transaction, target: &ToastTarget, old: &[Datum], new: &[Datum]) -> Result<()> {
     for (column, value) in old.iter().enumerate() {
         let kept = matches!((new.get(column), value), (Some(new), Datum::Stored(bytes)) if is_same(new, bytes));
-        // A dropped column's frames went when it was dropped.
+        // A dropped column's frames were deleted with it.
         if !kept && !target.columns[column].dropped {
             forget_value(txn, target.tree, value)?;
         }

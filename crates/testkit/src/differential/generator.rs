@@ -50,8 +50,8 @@ pub struct Scope {
     pub order: Vec<Node>,
     /// In a grouped query the scope of arguments of aggregates; `atoms` are the grouping expressions then.
     pub arguments: Option<Box<Scope>>,
-    /// Window functions may be called; those that depend on the order of equal rows all by this window, as the order in which
-    /// one meets equal rows tells nothing of another.
+    /// Window functions may be called; those that depend on the order of equal rows all by this window, because two windows may
+    /// order equal rows differently.
     pub windows: Option<TotalWindow>,
 }
 

@@ -343,8 +343,8 @@ impl Round {
         script + statement
     }
 
-    /// Tries the statement over less: a setup without some of its statements, then without some of its rows, in the same
-    /// schema made anew. That is put back as it was.
+    /// Tries the statement over less: a setup without some of its statements, then without some of its rows, in the same schema
+    /// created again. That is restored afterwards.
     fn shortest_setup(&mut self, setup: Vec<String>, statement: &Node, mode: Mode, difference: &Difference) -> Vec<String> {
         let differs = &mut |setup: &[String]| {
             self.make(setup);
@@ -374,7 +374,7 @@ impl Round {
         best
     }
 
-    /// The schema anew, on both sides.
+    /// Creates the schema again, on both sides.
     fn make(&mut self, setup: &[String]) {
         let schema = format!("drop schema if exists differential_{0} cascade; create schema differential_{0}", self.seed);
         for side in [&mut self.reference, &mut self.server] {

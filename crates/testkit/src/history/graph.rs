@@ -37,7 +37,7 @@ impl Graph {
         }
     }
 
-    /// Adds who had ended before whom: a chain of moments, from each end to the next, and from the last one before a
+    /// Adds the order of ends and beginnings: a chain of moments, from each end to the next, and from the last one before a
     /// transaction's beginning to it.
     pub fn add_times(&mut self, transactions: &[Transaction]) {
         let mut ends: Vec<(u64, usize)> = transactions.iter().enumerate().map(|(t, x)| (x.ended, t)).collect();

@@ -43,16 +43,16 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Committed,
-    /// It was told that it is rolled back.
+    /// It was reported as rolled back.
     Aborted,
     /// The answer to its COMMIT was lost in a crash.
     Unknown,
-    /// A crash came before it asked for COMMIT, or before its ROLLBACK was answered.
+    /// A crash came before it sent COMMIT, or before its ROLLBACK was answered.
     Interrupted,
 }
 
 impl Ending {
-    /// Whether the client was told how it ended.
+    /// Whether the client learned how it ended.
     pub fn is_answered(self) -> bool {
         matches!(self, Ending::Committed | Ending::Aborted)
     }

@@ -13,7 +13,7 @@ pub(super) struct Versions<'a> {
     pub orders: BTreeMap<Key, &'a [Value]>,
     /// The last value that a transaction appended to a key.
     pub last: HashMap<(usize, Key), Value>,
-    /// Transactions that have committed: they were told so, or something of them was seen in the end.
+    /// Transactions that have committed: it was reported, or some of their values were seen in the end.
     pub committed: Vec<bool>,
     /// Reads of commits that a crash lost; the values they show of those are no versions.
     pub lost_reads: LostReads,

@@ -53,7 +53,7 @@ impl Journal {
     /// Reads a journal; one that ends in the middle of a record, for its writer was killed, ends before it.
     ///
     /// # Errors
-    /// It cannot be read, or is none.
+    /// It cannot be read, or is malformed.
     pub fn read(path: &Path) -> Result<Journal, String> {
         let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
         let mut records = Vec::new();

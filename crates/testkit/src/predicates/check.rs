@@ -128,7 +128,7 @@ impl Rows<'_> {
         }
     }
 
-    /// A row that was not within the range: where it can have been, and who changed that before and after.
+    /// A row that was not within the range: where it can have been, and which transactions changed that before and after.
     fn add_missed(
         &self,
         t: usize,

@@ -20,7 +20,7 @@ pub struct Outcome {
     pub records: usize,
     /// Answers that are neither the collection's nor PostgreSQL's.
     pub wrong: usize,
-    /// Errors where there should be none.
+    /// Errors that were not expected.
     pub refused: usize,
     /// Not the collection's, but PostgreSQL's.
     pub as_postgres: usize,

@@ -62,7 +62,7 @@ fn decompress_inner(source: &[u8], target: &mut [u8]) -> Result<(usize, usize), 
         // items of one control byte advance them by less (1 + 8 * 3 bytes read; 8 * MATCH_MAX bytes written), a copy going at
         // most STRIDE beyond. Matches begin at or behind the target's start, since `offset` is checked against `at`.
         unsafe {
-            // A flag behind the eight tells the end.
+            // A flag behind the eight marks the end.
             let mut flags = u32::from(*input.add(from)) | 0x100;
             from += 1;
             loop {

@@ -14,7 +14,7 @@ pub struct Notification {
 
 /// The notifications of one transaction for the sessions of its database.
 pub struct Batch {
-    /// Of the session that tells it.
+    /// Of the session that sends it.
     pub pid: i32,
     pub database: Oid,
     pub notifications: Vec<Notification>,

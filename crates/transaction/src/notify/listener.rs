@@ -62,7 +62,7 @@ impl Listener {
         let _ = self.wake.set(wake);
     }
 
-    /// The session was told something that it has not read.
+    /// There are notifications that the session has not read.
     #[inline]
     pub fn has_queued(&self) -> bool {
         self.has_queued.load(Ordering::SeqCst)

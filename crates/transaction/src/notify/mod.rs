@@ -30,7 +30,7 @@ pub use listener::{Delivery, Listener};
 use pending::Action;
 pub use pending::{Pending, Position};
 
-/// The queue of a server, and who listens.
+/// The queue of a server, and the listeners.
 pub struct Notifications {
     state: Mutex<State>,
     /// Places were handed on, or removed.

@@ -23,7 +23,7 @@ pub struct Pending {
     pub(super) listener: Option<Arc<Listener>>,
     pub(super) actions: Vec<Action>,
     notifications: Vec<Notification>,
-    /// Places in `notifications`, by hash: the same is told once.
+    /// Places in `notifications`, by hash: equal ones are sent once.
     known: HashTable<usize>,
     hasher: DefaultHashBuilder,
     bytes: usize,
@@ -47,7 +47,7 @@ impl Pending {
         self.actions.is_empty() && self.notifications.is_empty()
     }
 
-    /// There is something to tell.
+    /// There are notifications to send.
     pub(crate) fn notifies(&self) -> bool {
         !self.notifications.is_empty()
     }
@@ -68,7 +68,7 @@ impl Pending {
         if known.find(hash, is_same).is_some() {
             return Ok(());
         }
-        // A name is told of again and again.
+        // A channel's name comes again and again.
         let channel = match notifications.last() {
             Some(last) if *last.channel == *channel => Arc::clone(&last.channel),
             _ => channel.into(),

@@ -7,7 +7,7 @@
 pub enum Meaning {
     /// Seconds east of Greenwich, and whether it is daylight saving time.
     Fixed(i32, bool),
-    /// The zone to ask.
+    /// The zone that decides.
     Zone(&'static str),
 }
 

@@ -100,7 +100,7 @@ pub enum Unit {
     IsoYear,
     Julian,
     Epoch,
-    /// Words that PostgreSQL knows as units but accepts nowhere, except where a date keyword means something.
+    /// Words that PostgreSQL knows as units but accepts nowhere, except where a date keyword is allowed.
     Reserved(DateKeyword),
 }
 
@@ -139,7 +139,7 @@ pub fn interval_keyword(word: &str) -> Option<IntervalKeyword> {
     }))
 }
 
-/// The unit that EXTRACT, date_part or date_trunc was given, in any case; `None` when there is none of that name.
+/// The unit named in EXTRACT, date_part or date_trunc, in any case; `None` when there is none of that name.
 pub fn unit(name: &str) -> Option<Unit> {
     let lower = name.to_ascii_lowercase();
     if let Some(IntervalKeyword::Unit(unit)) = interval_keyword(&lower) {

@@ -136,7 +136,7 @@ pub fn parse_offset(text: &str) -> Result<i32, DateTimeError> {
 pub enum Abbreviation {
     /// Seconds east, daylight saving.
     Fixed(i32, bool),
-    /// Depends on the time: the zone to ask.
+    /// Depends on the time: the zone that decides.
     Dynamic(Zone),
 }
 

@@ -12,7 +12,7 @@ struct History {
     versions: BTreeMap<u8, Vec<(Csn, usize)>>,
     committed: Vec<Committed>,
     failed: usize,
-    /// Commits while others were visible and not told of.
+    /// Commits while others were visible and not reported.
     overlapping: usize,
 }
 

@@ -98,7 +98,7 @@ mod tests {
         groups.set(places[1], 0);
         assert_eq!(groups.get(places[1]), Some(0));
         assert_eq!(groups.get(places[3]), None);
-        // The same codes mean something else in another dictionary.
+        // The same codes have other values in another dictionary.
         let other = [key(&dictionary(&["x", "y", "z"]), &[2], None), key(&second, &[0], None)];
         let places = groups.places(&[&other[0], &other[1]], 1).unwrap();
         assert_eq!(groups.get(places[0]), None);

@@ -17,7 +17,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Bytes that it holds beyond those it held when this was last asked.
+    /// The growth in bytes since the last call.
     pub fn grown(&mut self) -> usize {
         if !self.aggregate.grows() {
             return 0;

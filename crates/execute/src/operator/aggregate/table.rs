@@ -24,13 +24,13 @@ pub(super) struct GroupTable {
     pub by_codes: ByCodes,
 }
 
-/// Keys of the rows of a batch, made as they are asked for.
+/// Keys of the rows of a batch, computed on demand.
 pub(super) struct BatchKeys<'a> {
     node: &'a AggregateNode,
     columns: &'a [usize],
     keys: &'a [Vector<'a>],
     words: Words,
-    /// The encoded key of the row asked for last.
+    /// The encoded key of the last requested row.
     bytes: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct BatchKeys<'a> {
 enum Words {
     Integers(Vec<u128>),
     Encoded(KeyWords),
-    /// Each is encoded when it is asked for: most do not fit, or are not needed.
+    /// Each is encoded on demand: most do not fit, or are not needed.
     Few,
 }
 
@@ -77,7 +77,7 @@ impl GroupTable {
         }
     }
 
-    /// The keys of a batch; `are_few`: hardly any will be asked for.
+    /// The keys of a batch; `are_few`: hardly any will be used.
     pub fn keys<'a>(
         &self,
         node: &'a AggregateNode,

@@ -12,7 +12,7 @@ use super::table::END;
 /// Rows whose places are read before the first of them is compared.
 const BLOCK: usize = 256;
 
-/// A row, and a part of its key's hash that its place does not tell.
+/// A row, and a part of its key's hash that its place does not give.
 #[derive(Clone, Copy)]
 struct Slot {
     tag: u32,

@@ -135,7 +135,8 @@ impl Built {
     }
 }
 
-/// The table of one integer key. `chain` is told the rows, from the last to the first, and which had been the first with the key.
+/// The table of one integer key. `chain` is called with the rows, from the last to the first, and the row that was the first with
+/// the key before.
 fn int_table(key: &Vector<'_>, rows: usize, mut chain: impl FnMut(usize, u32)) -> Table {
     let (mut least, mut greatest) = (i64::MAX, i64::MIN);
     each_int(key, 0..rows, |_, key| {

@@ -11,7 +11,7 @@ use melba_expression::Call;
 use melba_plan::node::WindowNode;
 use melba_tree::{FrameBound, FrameExclusion, FrameMode};
 
-/// The frames of one partition, asked for row by row.
+/// The frames of one partition, computed row by row.
 pub(super) struct Frames<'a> {
     node: &'a WindowNode,
     ctx: &'a ExecContext<'a>,
@@ -20,7 +20,7 @@ pub(super) struct Frames<'a> {
     /// Columns of the order key, and of the order value when there is one order column.
     key: usize,
     value: Option<usize>,
-    /// The peer group that was asked for last.
+    /// The last requested peer group.
     group: RefCell<Range<usize>>,
     start_offset: Datum,
     end_offset: Datum,
@@ -51,7 +51,7 @@ impl<'a> Frames<'a> {
         Ok(Frames { node, ctx, pages, rows, key, value, group: RefCell::new(0..0), start_offset, end_offset })
     }
 
-    /// The rows that are equal in order; mostly the row is in the group asked for last, or the first one after it.
+    /// The rows that are equal in order; mostly the row is in the last requested group, or the first one after it.
     pub fn peers(&self, row: usize) -> Result<Range<usize>> {
         let known = self.group.borrow().clone();
         if known.contains(&row) {
@@ -151,7 +151,7 @@ impl<'a> Frames<'a> {
             return Ok(if starting { peers.start } else { peers.end });
         }
         let descending = self.node.order[0].1.descending();
-        // In terms of values: preceding in a descending order means greater.
+        // In terms of values: preceding in a descending order is greater.
         let subtract = preceding != descending;
         // Non-null rows are contiguous.
         let (mut low, mut high) = (0, self.rows);

@@ -34,7 +34,7 @@ impl Mailbox {
         std::mem::take(&mut *letters)
     }
 
-    /// Calls the session if it was not told of an earlier letter that it has not taken.
+    /// Calls the session if it was not called for an earlier letter that it has not taken.
     fn put(&self) {
         let mut letters = self.letters.lock();
         *letters += 1;

@@ -50,7 +50,7 @@ pub(super) struct Options {
     pub groups: usize,
     /// Threads that can be started in all.
     pub threads_max: usize,
-    /// How often the monitor looks without being asked to.
+    /// How often the monitor checks on its own.
     pub ticks: usize,
     /// The log takes so long that its writer gives its group away.
     pub slow_log: bool,

@@ -18,7 +18,7 @@ pub(in crate::turns) enum Message {
     /// Waits for the lock, unless the session has it.
     Lock,
     Unlock,
-    /// From here to `End` the client is told nothing that it has not asked for.
+    /// From here to `End` the client gets only answers.
     Begin,
     End,
     /// Leaves something for the client of every other session.

@@ -310,7 +310,7 @@ const TOLD_MEANWHILE: &[&[Step]] = &[
     &[Do(&[Commit, Tell]), Hear(1), Do(&[Ask])],
 ];
 
-/// The client that hears has been to other groups.
+/// The client that gets the letter has been in other groups.
 const TOLD_AFTER_MOVES: &[&[Step]] =
     &[&[Await, Do(&[Tell])], &[Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Open, Hear(1)]];
 

@@ -162,7 +162,7 @@ const HEAD: &str = "SELECT ";
 pub(super) enum Wanted<'a> {
     /// As it is.
     Any,
-    /// A query whose rows statements may mean by WHERE CURRENT OF.
+    /// A query to whose rows statements may refer by WHERE CURRENT OF.
     Cursor,
     /// As a value of the type.
     Type(VariableType),

@@ -22,7 +22,7 @@ use super::super::planning::analysis;
 use super::state::State;
 use super::trigger;
 
-/// Functions that are kept; beyond them the cache starts anew.
+/// Functions that are kept; beyond them the cache is cleared.
 const PROGRAMS_MAX: usize = 1000;
 
 /// By function and types of arguments and result; of a trigger function, by function and trigger.
@@ -432,7 +432,7 @@ fn check_text(context: &StatementContext, function: &Arc<Function>) -> Result<()
 
 /// An error in a function's text: where the text is not the client's, it is shown with the position.
 pub(super) fn compile_error(e: DbError, name: &str, text: &str) -> DbError {
-    // Without a position the parser has said where it was.
+    // Without a position the parser has named the place.
     let Some(position) = e.fields().position else { return e };
     let line = text[..(position as usize - 1).min(text.len())].matches('\n').count() + 1;
     e.in_query(text).within(format!("compilation of PL/pgSQL function \"{name}\" near line {line}"))

@@ -60,9 +60,9 @@ struct IntoRule {
 
 /// The result of a statement.
 struct Done {
-    /// Rows that it gave or changed.
+    /// Rows that it returned or changed.
     rows: u64,
-    /// It is one whose rows FOUND tells of.
+    /// It is one that sets FOUND by its rows.
     is_query: bool,
 }
 
@@ -80,7 +80,7 @@ impl Frame<'_> {
         self.begin_source(source, Wanted::Any)
     }
 
-    /// The same, where statements may mean the row that was read last.
+    /// The same, where statements may refer to the row that was read last.
     pub fn begin_cursor(&mut self, source: &RowSource) -> Result<Begun> {
         self.begin_source(source, Wanted::Cursor)
     }
@@ -182,7 +182,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// The parameters of a statement whose INTO STRICT failed, where they are asked for.
+    /// The parameters of a statement whose INTO STRICT failed, where they are requested.
     fn with_parameters(&self, e: DbError, prepared: &Prepared) -> DbError {
         let parameter = |source: &Place| match *source {
             Place::Variable(variable) => (self.program.tree.variables[variable].name.to_string(), self.types[variable].oid),

@@ -17,7 +17,7 @@ use melba_parse::Statement;
 use melba_parse::command;
 use melba_tree::OutputColumn;
 
-/// Bodies that are kept; beyond them the cache starts anew.
+/// Bodies that are kept; beyond them the cache is cleared.
 const BODIES_MAX: usize = 256;
 
 /// By function and types of arguments and result.

@@ -227,7 +227,7 @@ enum Source {
 struct Rows {
     source: Source,
     shape: Shape,
-    /// Rows at hand, and the next one of them.
+    /// Buffered rows, and the next one of them.
     batch: Option<(Batch, usize)>,
     run: Run,
 }

@@ -120,7 +120,7 @@ impl StatementCounts {
         shared.sessions.retain(|other| !std::ptr::eq(other.as_ptr(), Arc::as_ptr(session)));
     }
 
-    /// Counts an execution. `text` is asked for when the statement is not known; `max`: how many may be.
+    /// Counts an execution. `text` is called when the statement is not known; `max`: how many may be.
     pub fn count(&self, session: &LocalCounts, key: Key, counts: &Counts, max: usize, now: i64, text: impl FnOnce() -> String) {
         let is_full = {
             let mut by_key = session.by_key.lock();
