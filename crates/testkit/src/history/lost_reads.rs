@@ -1,4 +1,4 @@
-//! Reads of commits that a crash lost: docs/design/isolation.md, "Locks that are given back before the disk has answered".
+//! Reads of commits that a crash lost: docs/design/isolation.md, "Locks released before the commit is durable".
 //!
 //! A read of a value is one when all of this holds:
 //!

@@ -2,7 +2,7 @@
 //!
 //! A *section* holds many values of one column. It has a *reference*, some megabytes of content that many of its values share,
 //! and *blocks*, each of one or more similar values, compressed against the reference by zstd. Reading a value needs its block
-//! and the reference, which a process decodes once. docs/design/dense.md gives the reasons and measurements.
+//! and the reference, which a process decodes once. docs/design/dense.md gives the reasons.
 //!
 //! Making a section takes three steps:
 //! 1. Values arrive in the order of their rows and wait, compressed by lz4 (`Spool`).
@@ -45,7 +45,7 @@ impl Default for DenseOptions {
     }
 }
 
-/// Bytes of a dense block decoded per microsecond: half the rate of the slowest collection in docs/design/dense.md.
+/// Bytes of a dense block decoded per microsecond: half the rate of the slowest collection in docs/measurements/dense.md.
 const BYTES_A_MICROSECOND: usize = 1280;
 /// Bytes of memory per chunk of a section that is planned: a chunk takes an eighth of that.
 const MEMORY_A_CHUNK: u64 = 400;
