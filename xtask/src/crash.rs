@@ -78,7 +78,7 @@ fn lines(logs: &Path) -> Result<u64, String> {
     Ok(lines)
 }
 
-/// Checks the sums; gives the number of transactions in the history.
+/// Checks the sums; returns the number of transactions in the history.
 pub fn balanced(address: &Address) -> Result<u64, String> {
     let sums = ask(address, SUMS)?;
     let mut parts = sums.split('|');

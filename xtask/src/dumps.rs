@@ -241,7 +241,7 @@ impl Tools {
         Ok(())
     }
 
-    /// A dump is restored part by part; one that was cut off says so, and gives the parts that it has.
+    /// A dump is restored part by part; one that was cut off says so, and still restores its parts.
     fn parts(&self, server: &Server) -> Result<(), String> {
         server.fresh(COPY)?;
         let path = self.scratch.join("parts");

@@ -12,7 +12,7 @@ use crate::melba::{Address, Melba, ask, postgres_program};
 const SYNCS: &str = "select fsyncs from pg_stat_io where object = 'wal' and backend_type = 'client backend'";
 const BACKGROUND_SYNCS: &str = "select fsyncs from pg_stat_io where object = 'wal' and backend_type = 'walwriter'";
 const INSERT: &str = "insert into logged (note) values ('x');";
-/// The log writer is given so long, and is expected at once.
+/// The log writer is given this long, and is expected at once.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The first version of pg_dump that reads a server which says it is PostgreSQL 18.
 const PG_DUMP_MIN: u32 = 18;

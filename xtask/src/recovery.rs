@@ -34,7 +34,7 @@ pub fn recovery(options: &Options) -> Result<(), String> {
         }
         let mut best = Duration::MAX;
         for round in 0..TRIES {
-            // Strewn over the table, so that recovery would meet all of it if it looked.
+            // Spread over the table, so that recovery would read all of it if it read the table.
             let step = rows / CHANGED;
             let update =
                 format!("update t set v = repeat('{round} ', 100) from generate_series(1, {CHANGED}) g where id = g * {step}");

@@ -171,7 +171,7 @@ impl Experiment<'_> {
                 bench::summary(&took),
                 long.len()
             );
-            // A scan of all rows takes its time.
+            // A scan of all rows takes long.
             if name != "scans" && own > PAUSE_MILLIS {
                 self.missed.push(format!("{name}: a pause of {own:.0} ms"));
             }

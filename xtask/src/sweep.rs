@@ -18,7 +18,7 @@ use crate::shapes::processor_seconds;
 
 /// The time for a statement beside its arguments.
 const TIMEOUT: Duration = Duration::from_millis(100);
-/// A machine that does other things too: later than this, each time, is too late.
+/// The tolerance for a busy machine: later than this, each time, is too late.
 const SLACK: Duration = Duration::from_millis(400);
 const ATTEMPTS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(300);

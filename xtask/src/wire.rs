@@ -20,7 +20,7 @@ use script::{Conversation, Exchange, Item};
 
 /// Recording waits this long for more.
 const RECORDED_SILENCE: Duration = Duration::from_millis(800);
-/// An answer that is not the expected one is complete when nothing has come for so long.
+/// A wrong answer is complete when no bytes have come for this long.
 const WRONG_SILENCE: Duration = Duration::from_secs(6);
 
 #[derive(Default)]

@@ -12,7 +12,7 @@ use crate::sample::{Column, Sample};
 use crate::trial::{ColumnTrials, Together, Trial, Trials};
 use crate::units::{bytes, count};
 
-/// Another method, or another read budget, is worth naming when it takes at most this share.
+/// Another method, or another read budget, is recommended when it takes at most this share.
 const WORTH: f64 = 0.95;
 /// The default read budget of a server, in milliseconds.
 const DEFAULT_BUDGET: f64 = 0.2;

@@ -23,7 +23,7 @@ pub struct Heap {
     pages: u64,
     /// Room in the last page.
     room: u64,
-    /// Pages that were left, by the room in them.
+    /// Earlier pages, by their free space.
     left: [u32; ROOMS],
 }
 

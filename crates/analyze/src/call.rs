@@ -245,7 +245,7 @@ impl<'p> Analyzer<'_, 'p> {
         }
     }
 
-    /// Collects the arguments that VARIADIC's array is made of; whether the last argument is such an array.
+    /// Collects the arguments of VARIADIC's array; whether the last argument is such an array.
     fn pass_variadic(&mut self, n: &pb::FuncCall, candidate: &FunctionCandidate<'_>, args: &mut Vec<Expr>) -> Result<bool> {
         let of_any = candidate.function.variadic == oids::ANY;
         if n.func_variadic && of_any {

@@ -257,7 +257,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(groups)
     }
 
-    /// Adds one grouping expression; gives its index in `groups`.
+    /// Adds one grouping expression; returns its index in `groups`.
     fn group_item(
         &mut self,
         node: &'p pb::Node,

@@ -503,7 +503,7 @@ pub fn boolean(value: bool) -> Expr {
     Expr::Const(Const { value: Datum::Bool(value), ty: oids::BOOL, typmod: -1, collation: Oid::INVALID, location: -1 })
 }
 
-/// Whether evaluating the expression can give several rows.
+/// Whether evaluating the expression can return several rows.
 pub fn returns_set(expr: &Expr) -> bool {
     expr.any(&mut |e| match e {
         Expr::Function(f) => f.returns_set,

@@ -114,7 +114,7 @@ impl<'p> Analyzer<'_, 'p> {
             Some(Val::Sval(s)) => literal(Datum::text(s.sval.as_str()), oids::UNKNOWN),
             Some(Val::Fval(f)) => {
                 match int8_literal(&f.fval) {
-                    // The least int4, which the grammar makes of a minus sign and an int8.
+                    // The least int4, which the grammar parses as a minus sign and an int8.
                     Some(least @ -0x8000_0000) => return literal(Datum::Int4(least as i32), oids::INT4),
                     Some(integer) => return literal(Datum::Int8(integer), oids::INT8),
                     None => {}

@@ -164,7 +164,7 @@ impl Inliner<'_> {
         })
     }
 
-    /// Whether a part may give a value for a NULL.
+    /// Whether a part may return a value for a NULL.
     fn has_lenient(&self, e: &Expr) -> bool {
         let lenient = |oid: Oid| self.cx.catalog.function(oid).is_none_or(|f| !f.strict);
         e.any(&mut |e| match e {

@@ -223,7 +223,7 @@ impl<'a, 'p> Analyzer<'a, 'p> {
         query.has_set_returning = level.has_set_returning;
     }
 
-    /// Gives out a handle for a target.
+    /// Returns a new handle for a target.
     fn new_reference(&mut self) -> u32 {
         let level = self.level_mut();
         level.next_reference += 1;

@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
 
     fn choose(&self, name: OperatorName<'_>, inputs: &[Oid], location: i32) -> Result<&'a Arc<Operator>> {
         let all = self.candidates(name, inputs.len() == 1)?;
-        // An unknown operand is taken to be of the other's type where that gives an operator.
+        // An unknown operand is assumed to have the other's type where that finds an operator.
         let matching = self.matching(inputs, &all);
         let ambiguous = matching.len() > 1;
         let chosen = if ambiguous { self.select_candidate(inputs, matching) } else { matching.into_iter().next() };

@@ -24,7 +24,7 @@ impl Params {
         Params::default()
     }
 
-    /// As a client's Parse message gives them: 0 is to be inferred.
+    /// As in a client's Parse message: 0 is to be inferred.
     pub fn inferred(types: &[Oid]) -> Params {
         Params { types: types.to_vec(), variable: true, collation: Oid::INVALID }
     }
@@ -95,7 +95,7 @@ impl Params {
         Ok(())
     }
 
-    /// Gives a reference the type that the parameter has got elsewhere.
+    /// Sets the type of a reference to the one that the parameter has got elsewhere.
     pub(super) fn settle(&self, cx: &Context<'_>, param: &mut Param) {
         if param.kind == ParamKind::External && param.ty == oids::UNKNOWN {
             param.ty = self.types[param.number - 1];

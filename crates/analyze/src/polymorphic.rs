@@ -79,7 +79,7 @@ impl Context<'_> {
             && self.bind_compatible(actual, declared).is_ok()
     }
 
-    /// Replaces polymorphic types in `declared` where the argument must be converted, and gives the actual result type.
+    /// Replaces polymorphic types in `declared` where the argument must be converted, and returns the actual result type.
     pub fn enforce_generic_consistency(&self, actual: &[Oid], declared: &mut [Oid], result: Oid) -> Result<Oid> {
         let family1 = declared.iter().any(|t| is_family1(*t));
         let family2 = declared.iter().any(|t| is_family2(*t));

@@ -47,7 +47,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(NsItem::new(entry, name))
     }
 
-    /// Whether the function gives a plain value rather than a row.
+    /// Whether the function returns a plain value rather than a row.
     fn is_scalar(&self, f: &RangeFunction) -> bool {
         let ty = f.expr.ty();
         !f.column_definitions && ty != oids::RECORD && !self.cx.is_complex(ty) && {

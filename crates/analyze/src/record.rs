@@ -50,7 +50,7 @@ pub fn origin<'q>(mut scopes: Vec<Names<'q>>, mut value: &'q Expr) -> Option<Ori
     }
 }
 
-/// Whether a value is a record whose columns, if they are to be found, are those of something else.
+/// Whether a value is a record whose columns, if they are needed, are those of another value.
 pub fn is_record_reference(value: &Expr) -> bool {
     matches!(value, Expr::Var(v) if v.column != 0) && value.ty() == oids::RECORD
 }

@@ -26,7 +26,7 @@ type NamedFields = Vec<(Expr, Arc<str>)>;
 #[derive(Clone, Debug)]
 pub struct RoutineResult {
     pub ty: Oid,
-    /// The fields, when it gives rows whose shape is known.
+    /// The fields, when it returns rows of a known shape.
     pub columns: Option<Vec<OutputColumn>>,
     /// Of a procedure: one value is a row all the same.
     pub always_row: bool,
@@ -202,7 +202,7 @@ fn column_of_subquery(target: &Target, column: usize) -> Expr {
     })
 }
 
-/// Makes the query a subquery of one that gives the same columns.
+/// Makes the query a subquery of one that returns the same columns.
 fn wrap_query(query: &mut Query) {
     let inner = std::mem::replace(query, Query::new(Command::Select));
     let visible: Vec<Target> = inner.targets.iter().filter(|t| !t.junk).cloned().collect();
@@ -356,7 +356,7 @@ pub fn analyze_with_variables(cx: &Context<'_>, node: &NodeEnum, variables: &dyn
     analyzer.statement(node)
 }
 
-/// Analyzes `variable path := query`: the query gives the variable's whole new value.
+/// Analyzes `variable path := query`: the query returns the variable's whole new value.
 pub fn analyze_part_assignment(
     cx: &Context<'_>,
     value: &NodeEnum,

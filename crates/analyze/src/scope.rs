@@ -198,7 +198,7 @@ pub struct Level<'p> {
     pub has_set_returning: bool,
     pub has_sublinks: bool,
     pub has_modifying_cte: bool,
-    /// Reference handles given out for `Target::reference`.
+    /// Reference handles assigned for `Target::reference`.
     pub next_reference: u32,
     /// The target relation's namespace item of INSERT, UPDATE, DELETE, MERGE.
     pub target: Option<NsItem>,

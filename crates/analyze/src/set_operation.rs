@@ -10,7 +10,7 @@ use super::scope::{ExprKind, NsItem};
 use super::values::column_var;
 use melba_tree::*;
 
-/// A side of a set operation with the columns it gives.
+/// A side of a set operation with the columns it returns.
 struct Side {
     input: SetInput,
     columns: Vec<OutputColumn>,
@@ -208,7 +208,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(())
     }
 
-    /// Makes every arm give the columns' final types.
+    /// Makes every arm return the columns' final types.
     fn settle(&mut self, tree: &mut SetTree, wanted: &[OutputColumn]) -> Result<()> {
         for (i, (wanted, column)) in wanted.iter().zip(&mut tree.columns).enumerate() {
             if column.ty != wanted.ty

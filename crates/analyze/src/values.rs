@@ -93,7 +93,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(rows)
     }
 
-    /// Adds to the level's range table; gives the index.
+    /// Adds to the level's range table; returns the index.
     pub fn add_entry(&mut self, entry: RangeEntry) -> usize {
         let table = &mut self.level_mut().range_table;
         table.push(entry);

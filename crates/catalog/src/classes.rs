@@ -66,5 +66,5 @@ pub const UNICODE_FAST_COLLATION: Oid = Oid(6411);
 
 /// The first OID of objects that users create.
 pub const FIRST_USER_OID: u32 = 16384;
-/// The first OID of the members of extensions, which are the same in every database; none is given out from here to `Oid::TOAST`.
+/// The first OID of the members of extensions, which are the same in every database; none is assigned from here to `Oid::TOAST`.
 pub const FIRST_EXTENSION_OID: u32 = 0x7fff_0000;

@@ -151,7 +151,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
     reader.is_empty().then_some(object)
 }
 
-/// A length of things that take a byte at least, so that a corrupt one allocates nothing.
+/// A length of items that take a byte at least, so that a corrupt one allocates nothing.
 fn count(r: &mut ByteReader<'_>) -> Option<usize> {
     r.length().filter(|count| *count <= r.remaining())
 }

@@ -10,7 +10,7 @@ use crate::objects::Relation;
 use crate::snapshot::Catalog;
 
 impl Catalog {
-    /// A relation as it is put: a table with the indexes it has.
+    /// A relation as it is stored: a table with the indexes it has.
     pub(crate) fn with_its_indexes(&self, relation: &Arc<Relation>) -> Arc<Relation> {
         let before = self.relation(relation.oid).map_or(&[][..], |r| &r.indexes);
         let mut all: Vec<_> = relation.indexes.iter().chain(before).copied().filter(|i| self.relation(*i).is_some()).collect();

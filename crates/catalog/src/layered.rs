@@ -8,7 +8,7 @@ use melba_types::Oid;
 use crate::objects::*;
 use crate::radix::RadixMap;
 
-/// An object that has an OID and a name within something (a namespace, or a table for triggers and policies).
+/// An object that has an OID and a name within a scope (a namespace, or a table for triggers and policies).
 pub trait Named {
     fn oid(&self) -> Oid;
     /// The scope in which the name is unique (or overloaded), and the name.
@@ -121,7 +121,7 @@ impl<T: Named> Layered<T> {
         self.user_scopes.iter().map(|(_, members)| members.len()).max().unwrap_or(0)
     }
 
-    /// How many objects there are, give or take the built-in ones that users changed.
+    /// About how many objects there are: built-in ones that users changed may count twice.
     pub(crate) fn len_estimate(&self) -> usize {
         self.builtin.all.len() + self.user.len()
     }
@@ -141,7 +141,7 @@ impl<T: Named> Layered<T> {
         self.user.iter().filter_map(|(_, o)| o.as_ref())
     }
 
-    /// The objects within something (a namespace, ...), built-in ones first, each group in OID order.
+    /// The objects within a scope (a namespace, ...), built-in ones first, each group in OID order.
     pub(crate) fn within(&self, scope: Oid) -> impl Iterator<Item = &Arc<T>> {
         let builtin = self.builtin.iter().filter(move |o| o.key().0 == scope && self.user.get(o.oid().0).is_none());
         let user = self.user_scopes.get(scope.0).into_iter().flat_map(|members| members.iter());

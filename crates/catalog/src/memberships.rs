@@ -202,7 +202,7 @@ impl Catalog {
         if options.admin != Some(true) || grantor == POSTGRES_ROLE {
             return Ok(());
         }
-        // Would the grantor still be an admin if these members had nothing to give?
+        // Would the grantor still be an admin without the grants of these members?
         let mut without = self.revocation(role);
         for at in 0..without.grants.len() {
             if members.contains(&without.grants[at].0.member) {

@@ -21,7 +21,7 @@ pub(crate) struct ViewColumn<'a> {
     pub ty: String,
 }
 
-/// Views whose rows a function gives, column for column.
+/// Views over a function's rows, column for column.
 const OF_FUNCTION: &[(&str, &str)] = &[
     ("melba_compression_stats", "melba_get_compression_stats()"),
     ("pg_aios", "pg_get_aios()"),

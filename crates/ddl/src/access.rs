@@ -162,7 +162,7 @@ impl Ddl<'_> {
         Err(denied(relation))
     }
 
-    /// Whether the user may say things about a role: superusers alone about superusers.
+    /// Whether the user may manage a role: only superusers may manage superusers.
     ///
     /// # Errors
     /// 42501

@@ -306,7 +306,7 @@ impl Ddl<'_> {
         self.refuse_columns_of(relation, relation.row_type, &mut Vec::new())
     }
 
-    /// Refuses columns of a type, and of types that are made of it.
+    /// Refuses columns of a type, and of types built from it.
     fn refuse_columns_of(&self, relation: &Relation, ty: Oid, seen: &mut Vec<Oid>) -> Result<()> {
         if !ty.is_valid() || seen.contains(&ty) {
             return Ok(());

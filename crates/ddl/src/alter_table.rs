@@ -367,7 +367,7 @@ const INHERIT_HINT: &str =
     "You might need to make the existing constraint inheritable using ALTER TABLE ... ALTER CONSTRAINT ... INHERIT.";
 const VALIDATE_HINT: &str = "You might need to validate it using ALTER TABLE ... VALIDATE CONSTRAINT.";
 
-/// Refuses a NOT NULL constraint that says something else than the one that the column has.
+/// Refuses a NOT NULL constraint that differs from the column's.
 fn check_same_not_null(relation: &Relation, existing: &Row, c: &Constraint) -> Result<()> {
     let (own, table) = (&existing.name, &relation.name);
     if existing.no_inherit != c.is_no_inherit {

@@ -15,7 +15,7 @@ use super::Ddl;
 /// Most dependents that a message lists.
 const LISTED_MAX: usize = 100;
 
-/// Objects below are built in for good.
+/// Objects below are permanently built in.
 pub(super) const FIRST_UNPINNED_OID: u32 = 12000;
 
 /// How an object was found; all ways are noted.
@@ -183,7 +183,7 @@ impl Ddl<'_> {
     /// Drops objects and, with `cascade`, all that depends on them.
     ///
     /// # Errors
-    /// 2BP01 when something else depends on them, when they are parts of others, or built in.
+    /// 2BP01 when other objects depend on them, when they are parts of others, or built in.
     pub fn drop_addresses(&self, roots: &[ObjectAddress], cascade: bool) -> Result<()> {
         let catalog = self.catalog();
         for root in roots {

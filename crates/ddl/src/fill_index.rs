@@ -80,7 +80,7 @@ impl Ddl<'_> {
         Err(error::not_unique(&*ctx.session, &target, index, &values))
     }
 
-    /// Keys made of columns: only those are read, and no row is put together.
+    /// Keys that consist of columns: only those are read, and no row is put together.
     fn plain_entries(
         &self,
         ctx: &Evaluation,

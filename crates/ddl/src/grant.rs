@@ -24,7 +24,7 @@ pub struct Grant<'s> {
     privileges: &'s [Node],
 }
 
-/// In the order in which a REVOKE on the whole table comes to them.
+/// In the order in which a REVOKE on the whole table processes them.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
 /// The object of a list, for messages.
@@ -32,7 +32,7 @@ pub struct ListOf<'a> {
     pub kind: AclKind,
     pub owner: Oid,
     pub acl: &'a [AclItem],
-    /// Another list that gives privileges on the same: a column's table's.
+    /// Another list with privileges on the same object: a column's table's.
     pub beside: &'a [AclItem],
     /// As in "permission denied for table t".
     pub described: String,

@@ -272,7 +272,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Gives a table the constraints of its parents. `own`: those written for it.
+    /// Adds to a table the constraints of its parents. `own`: those written for it.
     pub fn add_inherited_constraints(
         &self,
         table: Oid,

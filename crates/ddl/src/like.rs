@@ -64,7 +64,7 @@ impl Ddl<'_> {
         }
     }
 
-    /// Gives a table another's check; one that is inherited becomes its own, too.
+    /// Adds another table's check to a table; an inherited one becomes its own, too.
     fn copy_check(&self, table: Oid, check: &Row, number: &dyn Fn(i16) -> i16) -> Result<Option<Oid>> {
         let target = self.relation(table)?;
         let catalog = self.catalog();
@@ -89,7 +89,7 @@ impl Ddl<'_> {
         Ok(Some(oid))
     }
 
-    /// Gives a table an index like another's, with a constraint if that one has. Returns its OID.
+    /// Adds an index like another table's to a table, with a constraint if that one has. Returns its OID.
     pub fn copy_index(&self, table: Oid, index: &Relation, number: &dyn Fn(i16) -> i16) -> Result<Oid> {
         let Some(info) = &index.index else { return Err(DbError::internal("an index without its definition")) };
         let target = self.relation(table)?;

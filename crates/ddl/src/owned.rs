@@ -121,7 +121,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// An object gets another owner, as ALTER ... OWNER TO gives it. Default privileges stay whose they are.
+    /// Changes an object's owner, as ALTER ... OWNER TO does. Default privileges keep their owner.
     fn give_object(&self, object: ObjectAddress, owner: Oid) -> Result<()> {
         if object.class == classes::PG_LARGEOBJECT {
             return self.give_large_object(object.object, owner);

@@ -386,7 +386,7 @@ impl Ddl<'_> {
         Ok(true)
     }
 
-    /// Raises 42P16 for a column that a partition key is made of.
+    /// Raises 42P16 for a column of a partition key.
     pub fn refuse_partition_column(&self, relation: &Relation, at: usize, verb: &str) -> Result<()> {
         let Some(key) = &relation.partition_key else { return Ok(()) };
         let number = at as i16 + 1;

@@ -9,7 +9,7 @@ use melba_types::{Oid, Result, bail};
 use super::Ddl;
 
 impl Ddl<'_> {
-    /// Gives every partition of a foreign key's table a key like it.
+    /// Adds a key like it to every partition of a foreign key's table.
     pub fn pass_foreign_key_on(&self, row: &Row) -> Result<()> {
         let table = self.relation(row.relation)?;
         if !table.is_partitioned() {
@@ -18,7 +18,7 @@ impl Ddl<'_> {
         self.each_child(&table, RelationLockMode::ShareRowExclusive, |child| self.inherit_foreign_key(&child, &table, row))
     }
 
-    /// Gives a partition the foreign keys of its parents.
+    /// Adds the foreign keys of its parents to a partition.
     pub fn add_parent_foreign_keys(&self, partition: Oid) -> Result<()> {
         let catalog = self.catalog();
         for parent in &self.relation(partition)?.parents {

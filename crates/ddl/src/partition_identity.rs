@@ -60,7 +60,7 @@ pub fn check_identity_change(relation: &Relation, kind: At, recurse: bool) -> Re
     Ok(())
 }
 
-/// GENERATED AS IDENTITY where another table or a type gives the columns.
+/// GENERATED AS IDENTITY where another table or a type defines the columns.
 pub fn refuse_identity(def: &ColumnDef, of: &str) -> Result<()> {
     if constraints_of(def).any(|c| c.contype() == ConstrType::ConstrIdentity) {
         bail!(FEATURE_NOT_SUPPORTED, "identity columns are not supported on {of}");

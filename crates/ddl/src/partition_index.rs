@@ -34,7 +34,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Gives every partition of an index's table an index like it.
+    /// Adds an index like it to every partition of an index's table.
     pub fn index_partitions(&self, index: Oid) -> Result<()> {
         let relation = self.relation(index)?;
         let Some(info) = &relation.index else { return Ok(()) };
@@ -46,7 +46,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Gives a partition the indexes of its parents.
+    /// Adds the indexes of its parents to a partition.
     pub fn add_parent_indexes(&self, partition: Oid) -> Result<()> {
         for parent in &self.relation(partition)?.parents {
             for index in &self.relation(*parent)?.indexes {

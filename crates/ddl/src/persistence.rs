@@ -106,7 +106,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    /// Gives a sequence new storage that says the same.
+    /// Moves a sequence to new storage with the same state.
     fn move_sequence(&self, relation: &Relation, persistence: Persistence) -> Result<()> {
         let (Some(info), Storage::Sequence(old)) = (&relation.sequence, &relation.storage) else {
             return Err(DbError::internal("sequence without definition"));

@@ -176,7 +176,7 @@ impl Ddl<'_> {
         text.as_ref().map(analyze).transpose()
     }
 
-    /// Prints conditions again that were analyzed before something that they mention was renamed.
+    /// Prints conditions again that were analyzed before an object in them was renamed.
     pub(super) fn print_policy(&self, policy: Oid, using: Option<Expr>, check: Option<Expr>) -> Result<()> {
         let catalog = self.catalog();
         let row = catalog.policy(policy).ok_or_else(|| DbError::internal("missing policy"))?;

@@ -17,8 +17,8 @@ use melba_parse::nodes::strings;
 const EXCLUSIVE: RelationLockMode = RelationLockMode::AccessExclusive;
 
 impl Ddl<'_> {
-    /// Does something to the tables that inherit from a table directly, locked. Each is as the ones before it left it: a table may
-    /// be below another in several ways.
+    /// Calls a function for the tables that inherit from a table directly, locked. Each is in the state that the ones before it
+    /// left: a table may be below another in several ways.
     pub fn each_child(
         &self,
         relation: &Relation,
@@ -99,8 +99,8 @@ impl Ddl<'_> {
         self.each_child(&child, EXCLUSIVE, |grandchild| self.add_column_to_child(&grandchild, &child, def))
     }
 
-    /// Gives a child those NOT NULLs and CHECKs of its parent that are not among `old` and that it lacks; those that it has count
-    /// one parent more. Only the last column's, if `old` is empty.
+    /// Adds to a child those NOT NULLs and CHECKs of its parent that are not among `old` and that it lacks; those that it has
+    /// count one parent more. Only the last column's, if `old` is empty.
     fn inherit_new_constraints(&self, child: Oid, parent: &Relation, old: &[Oid]) -> Result<()> {
         let catalog = self.catalog();
         let last = parent.columns.len() as i16;

@@ -39,7 +39,7 @@ impl Rows {
 }
 
 impl Ddl<'_> {
-    /// An evaluation context over the catalog as it is now.
+    /// An evaluation context over the present catalog.
     pub fn exec_context(&self) -> Evaluation<NoSubPlans> {
         Evaluation::plain((self.session_for)(self.catalog()), &self.tx.engine)
     }
@@ -138,7 +138,7 @@ impl Ddl<'_> {
         check_existing(&self.exec_context(), &self.tx.engine, &target, row)
     }
 
-    /// Gives existing rows the default of a column just added: without touching them when it is the same for all.
+    /// Sets the default of a column just added in existing rows: without touching them when it is the same for all.
     pub fn fill_new_column(&self, table: Oid, column: usize) -> Result<()> {
         let relation = self.relation(table)?;
         let definition = &relation.columns[column];

@@ -170,7 +170,7 @@ impl Ddl<'_> {
         Ok(oid)
     }
 
-    /// Gives a partition the trigger of its parent.
+    /// Adds the trigger of its parent to a partition.
     fn put_partition_trigger(&self, of: &Trigger, partition: &Relation, replace: bool) -> Result<()> {
         let parent = self.relation(of.table)?;
         let number = |n: i16| {

@@ -122,7 +122,7 @@ fn expression_of<'a>(mut printer: Printer<'a>, expr: &'a Expr, relation: Option<
     }
 }
 
-/// The default of a domain, which clients are shown as it is kept: with every name.
+/// The default of a domain, which clients see in its stored form: with qualified names.
 pub fn domain_default(cx: &Context<'_>, expr: &Expr) -> String {
     let path = [classes::PG_CATALOG];
     let mut printer = Printer::new(cx.catalog, cx.session, &path, false);

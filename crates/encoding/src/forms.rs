@@ -1,4 +1,4 @@
-//! How an encoding's characters are made of bytes.
+//! How an encoding's characters consist of bytes.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forms {

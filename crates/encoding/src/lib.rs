@@ -21,7 +21,7 @@ use melba_types::{DbError, Result, SqlState, err};
 pub use names::{Encoding, SQL_ASCII, UTF8};
 
 impl Encoding {
-    /// Text is exchanged as it is: the bytes are UTF-8 or must be.
+    /// Text is exchanged unchanged: the bytes are UTF-8 or must be.
     #[inline]
     pub fn is_plain(self) -> bool {
         self == UTF8 || self == SQL_ASCII

@@ -19,7 +19,7 @@ use crate::runtime::Runtime;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// A background thread checks for work this often.
 const IDLE: Duration = Duration::from_millis(20);
-/// A writer that waits for the row store looks at it this often.
+/// A writer that waits for the row store checks it this often.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Kinds of background steps; each thread of `start_background` repeats one of them.

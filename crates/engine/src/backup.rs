@@ -136,7 +136,7 @@ impl Drop for Backup {
     }
 }
 
-/// A segment of the database's folder, as long as it is.
+/// A segment of the database's folder, in its full length.
 fn segment(store: &Store, (file, footer_crc): (u64, u32)) -> Result<BackupSegment> {
     let io = |e| EngineError::io("read a segment for a backup", e);
     let bytes = store.files.directory.open_on_demand(&segment_name(file)).and_then(|f| f.len()).map_err(io)?;

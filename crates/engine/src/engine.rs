@@ -109,7 +109,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the values of a table dense that wait for it, and packs its indexes (VACUUM); merges would come to it when there is time.
+    /// Makes the waiting values of a table dense, and packs its indexes (VACUUM); merges would do it later in idle time.
     pub fn condense(&self, table: TreeId) -> Result<()> {
         let store = &self.shared.store;
         let Ok(toast) = store.tree(table.toast()).map(|tree| Arc::clone(&tree)) else { return Ok(()) };

@@ -288,7 +288,7 @@ impl Flusher {
 
     /// Makes the written segments part of the database.
     ///
-    /// The manifest is locked from the first look at the levels on: a merge changes both under the same lock.
+    /// The manifest is locked before the levels are read: a merge changes both under the same lock.
     fn install(&self, flush: Flush) -> Result<()> {
         let Flush { whole, replay, written, began, .. } = flush;
         let mut manifest = self.store.manifest();

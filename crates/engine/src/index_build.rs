@@ -23,7 +23,7 @@ use crate::write_set::PrivateRun;
 const THREADS_MAX: usize = 4;
 /// With fewer entries one thread makes them all.
 const SHARED_ENTRIES_MIN: usize = 1 << 15;
-/// Entries between two looks at the interrupt.
+/// Entries between two checks for interrupts.
 const ENTRIES_PER_LOOK: usize = 1 << 12;
 /// Keys sampled from each run, or from the piece, to divide the work.
 const SAMPLES: usize = 32;

@@ -23,11 +23,11 @@ use crate::scan::IndexScan;
 use crate::txn::Transaction;
 use crate::view::ReadView;
 
-/// Obstacles that are remembered of one look at all keys: those of the first rows.
+/// Obstacles that are remembered from one search of all keys: those of the first rows.
 const OBSTACLES_MAX: usize = 1024;
 /// Entries that are stepped over before a search for the next one of interest begins.
 const STEPS_MAX: usize = 32;
-/// Entries between two looks at the interrupt.
+/// Entries between two checks for interrupts.
 const ENTRIES_PER_LOOK: usize = 1 << 12;
 
 /// Collects the index entries of a statement's new rows.

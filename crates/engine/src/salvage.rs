@@ -22,7 +22,7 @@ use melba_vfs::{Directory, SyncSwitch};
 use crate::commit::{Operation, decode};
 use crate::options::EngineOptions;
 
-/// Rows that are given up together when one of them cannot be read.
+/// Rows that are abandoned together when one of them cannot be read.
 const ROWS_MIN: usize = 16;
 
 /// Makes a folder openable, and lists the losses: none when there was no damage.
@@ -201,7 +201,7 @@ impl Salvage {
         Ok(salvaged.footer_crc)
     }
 
-    /// A segment that says that something is not there which never was.
+    /// A segment with a tombstone for a row or entry that never existed.
     fn nothing(&self, is_index: bool) -> Result<SegmentFile> {
         let made = match is_index {
             true => {

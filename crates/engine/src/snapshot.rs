@@ -56,7 +56,7 @@ impl Snapshots {
         Some(next as u32)
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     pub fn free_slot(&self, slot: u32) {
         self.slots[slot as usize].store(IDLE, Ordering::SeqCst);
         self.free.lock().push(slot);

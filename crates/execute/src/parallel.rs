@@ -126,7 +126,7 @@ pub(crate) fn each_of<I: Send, T: Send>(
 
 /// All that a team has collected of `node`.
 pub(crate) struct Gathered {
-    /// In the order in which one thread gives them.
+    /// In the order of a single thread.
     pub batches: Vec<Batch>,
     /// Their size, plus `bytes_a_row` for each row.
     pub bytes: usize,

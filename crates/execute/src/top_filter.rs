@@ -16,7 +16,7 @@ pub(crate) struct TopFilter {
 }
 
 impl TopFilter {
-    /// For a sort whose first key has this part, the values of which its keys give.
+    /// For a sort whose first key has this part and whose keys give back its values.
     pub fn new(part: KeyPart) -> TopFilter {
         TopFilter { part, last: Mutex::default() }
     }
@@ -32,7 +32,7 @@ impl TopFilter {
         }
     }
 
-    /// The value behind which no row is wanted; none is known as long as it is NULL.
+    /// The value behind which no row is needed; NULL while none is known.
     fn value(&self) -> Option<Datum> {
         self.last.lock().as_ref().map(|(_, value)| value.clone()).filter(|value| !value.is_null())
     }

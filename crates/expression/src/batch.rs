@@ -385,7 +385,7 @@ impl Expression {
         self.columns(&mut needed);
         let mut part = Batch { columns: Vec::with_capacity(batch.columns.len()), rows: rows.len() };
         for (i, column) in batch.columns.iter().enumerate() {
-            // Columns that are not read stay empty; nothing looks at them.
+            // Columns that are not read stay empty.
             part.columns.push(if needed.contains(&i) { column.take(rows) } else { Column::new(ColumnData::Bool(Vec::new())) });
         }
         Ok(match self.eval_stored_vector(ctx, &part)? {

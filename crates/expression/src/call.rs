@@ -38,7 +38,7 @@ pub struct Call {
     pub variadic: bool,
     /// The column definition list, for a function in FROM.
     pub columns: Option<Arc<[RowColumn]>>,
-    /// May give another value for the same operands.
+    /// May return another value for the same operands.
     pub volatile: bool,
     /// Several threads of a statement may call it (proparallel).
     pub parallel_safe: bool,

@@ -16,7 +16,7 @@ pub trait SubPlans {
     /// The sub-plan's value for an input row.
     ///
     /// # Errors
-    /// Those of the sub-plan; 21000 when it gives more rows than one value has.
+    /// The error of the sub-plan; 21000 when it returns more than one row for a single value.
     fn eval(&self, evaluation: &Evaluation, plan: &SubPlan, row: &[Datum]) -> Result<Datum>;
 }
 

@@ -20,7 +20,7 @@ pub struct JsonPath {
     /// The column of JSON_TABLE, for messages.
     pub column: Option<Arc<str>>,
     pub wrapper: JsonWrapper,
-    /// JSON_VALUE gives jsonb rather than text.
+    /// JSON_VALUE returns jsonb rather than text.
     pub stays_json: bool,
     /// Of the function's arguments.
     pub arg_types: Arc<[Oid]>,

@@ -275,7 +275,7 @@ impl Expression {
         self.any(&mut |e| matches!(e.node, Node::Parameter(i) if i >= first))
     }
 
-    /// Whether evaluating it again may give another value.
+    /// Whether evaluating it again may return another value.
     pub fn is_volatile(&self) -> bool {
         self.any(&mut |e| match &e.node {
             Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile,

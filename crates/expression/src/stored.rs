@@ -59,14 +59,14 @@ impl Expression {
         }
     }
 
-    /// Whether the value may be that of a column, untouched: `eval_stored` gives its stored form then.
+    /// Whether the value may be that of a column, unchanged: `eval_stored` then returns its stored form.
     fn keeps_stored(&self) -> bool {
         self.is_column()
             || self.is_choice()
             || matches!(&self.node, Node::Relabel(arg) if arg.kind == self.kind && arg.keeps_stored())
     }
 
-    /// Whether it is one of some values, as it is.
+    /// Whether it returns one of several values unchanged.
     pub(super) fn is_choice(&self) -> bool {
         match &self.node {
             Node::Case(_) | Node::Coalesce(_) | Node::NullIf(_) | Node::MinMax(_) => true,
@@ -174,7 +174,7 @@ impl Call {
             (StoredFunction::Characters, ..) => Ok(Datum::Int4(stored.characters() as i32)),
             (StoredFunction::Bytes, ..) => Ok(Datum::Int4(stored.raw_bytes() as i32)),
             (StoredFunction::ColumnSize, ..) => Ok(Datum::Int4(stored_size(&stored) as i32)),
-            // By lz4 until a merge has come to it.
+            // By lz4 until a merge has made it dense.
             (StoredFunction::ColumnCompression, Stored::External(external), _) if external.method == Some(Method::Dense) => {
                 Ok(Datum::text(if ctx.is_dense(external)? { Method::Dense.name() } else { Method::Lz4.name() }))
             }

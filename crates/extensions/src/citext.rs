@@ -76,7 +76,7 @@ fn with_flags(a: &[Datum]) -> [Datum; 3] {
     [a[0].clone(), a[1].clone(), flags(a.get(2))]
 }
 
-/// A regular expression for a text as it is.
+/// A regular expression that matches a text literally.
 fn literal(text: &Datum) -> Datum {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let escaped = text.as_str().chars().flat_map(|c| (!is_word(c)).then_some('\\').into_iter().chain([c]));

@@ -102,7 +102,7 @@ const LETTERS: &[(&str, &str)] = &[
     ("z", "ƶȥɀʐʑᵶᶎⱬ"),
 ];
 
-/// Signs that ASCII has something like.
+/// Signs with a similar one in ASCII.
 #[rustfmt::skip]
 const SIGNS: &[(&str, &str)] = &[
     ("!", "¡"), ("?", "¿"), ("(C)", "©"), ("(R)", "®"), ("(P)", "℗"), ("+/-", "±"), ("*", "×⁎"), ("/", "÷⁄∕"), ("\\", "∖"),

@@ -45,7 +45,7 @@ pub trait Aggregate: Send {
     fn grouped(&self) -> Option<Box<dyn GroupedAggregate>> {
         None
     }
-    /// Whether states of parts of the rows, taken in any order and merged, give exactly the result of all of them.
+    /// Whether states of parts of the rows, taken in any order and merged, result in exactly the state of all of them.
     fn combines(&self) -> bool {
         self.grouped().is_some()
     }

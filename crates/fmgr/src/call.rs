@@ -122,11 +122,11 @@ pub trait Session: Send + Sync {
     fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
         Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
     }
-    /// Runs a trigger's function: the row that it gives, or NULL.
+    /// Runs a trigger's function: returns its row, or NULL.
     fn call_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
         Err(melba_types::DbError::unsupported(format!("trigger {} here", call.trigger.name)))
     }
-    /// The rows that the statement of the trigger has changed whose function runs, by the name that it gives them.
+    /// The rows that the statement of the running trigger function has changed, by the name in REFERENCING.
     fn transition_table(&self, _name: &str) -> Option<Arc<dyn TransitionTable>> {
         None
     }
@@ -138,11 +138,11 @@ pub trait Session: Send + Sync {
     fn is_replica(&self) -> bool {
         false
     }
-    /// A function's SQL-standard body as it is shown.
+    /// A function's SQL-standard body in its displayed form.
     fn shown_body(&self, function: &melba_catalog::Function) -> Result<String> {
         Ok(function.sql_body.as_deref().unwrap_or_default().to_owned())
     }
-    /// An expression's stored text as it is shown: names that the search path finds without their schema, and if `pretty`
+    /// An expression's stored text in its displayed form: names that the search path finds without their schema, and if `pretty`
     /// without needless parentheses. `relation` is the one whose columns it mentions (or the domain it checks), or 0.
     fn shown_expression(&self, text: &str, _relation: Oid, _pretty: bool) -> Result<String> {
         Ok(text.to_owned())

@@ -50,7 +50,7 @@ pub fn text_out(session: &dyn Session, type_oid: Oid, value: &Datum, out: &mut V
             out.extend_from_slice(itoa::Buffer::new().format(*v).as_bytes());
             return Ok(());
         }
-        // Every type held as text prints as it is.
+        // Every type held as text prints unchanged.
         Datum::Text(v) => {
             out.extend_from_slice(v.as_bytes());
             return Ok(());

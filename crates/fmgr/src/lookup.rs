@@ -35,7 +35,7 @@ pub fn base_type(session: &dyn Session, ty: Oid) -> Oid {
     session.catalog().base_type(ty)
 }
 
-/// The type modifier that a domain gives values of the type below all domains.
+/// The type modifier that a domain sets for values of the type below all domains.
 pub fn base_typmod(session: &dyn Session, ty: Oid) -> i32 {
     let mut found = None;
     let mut ty = ty;

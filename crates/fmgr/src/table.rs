@@ -21,7 +21,7 @@ pub enum Operand<'a> {
 /// One call, `rows` values. Strict: rows where an operand is null yield null. Must return exactly the results of the scalar function.
 pub type VectorFn = fn(&CallContext<'_>, &[Operand<'_>], usize) -> Result<Column>;
 
-/// The value of two operands of fixed width, if they are plain ones: where it gives one, the function of its name gives the same.
+/// The value of two operands of fixed width, if they are plain ones: where it returns one, the function of its name returns the same.
 pub type QuickFn = fn(&Datum, &Datum) -> Option<Datum>;
 
 /// A set-returning function: all its rows, each row's columns in order.

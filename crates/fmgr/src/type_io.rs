@@ -42,7 +42,7 @@ pub fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     }
 }
 
-/// Bytes that are quoted between two looks at cancel requests.
+/// Bytes that are quoted between two checks for cancel requests.
 const QUOTED_BYTES: usize = 1 << 20;
 
 /// Appends a text in double quotes, with `escape` before each quote and backslash; the character itself where it is `None`.

@@ -164,7 +164,7 @@ pub fn power(base: f64, exponent: f64) -> Result<f64> {
     if r == 0.0 && base != 0.0 { Err(underflow()) } else { Ok(r) }
 }
 
-// Degrees: exact at multiples of 30, 45 and 60, by dividing by the value that the C library gives there.
+// Degrees: exact at multiples of 30, 45 and 60, by dividing by the C library's value there.
 
 fn sind_0_to_30(x: f64) -> f64 {
     ((x * RADIANS_PER_DEGREE).sin() / (30.0 * RADIANS_PER_DEGREE).sin()) / 2.0

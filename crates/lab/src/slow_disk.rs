@@ -47,7 +47,7 @@ fn pause(text: &str) -> Result<(Duration, Duration)> {
 }
 
 impl SlowDisk {
-    /// The delays of the experiment; `None`: the disk as it is.
+    /// The delays of the experiment; `None`: the unchanged disk.
     pub fn delays(&self) -> Vec<Option<Duration>> {
         if self.sync_delay.is_empty() { vec![None] } else { self.sync_delay.iter().copied().map(Some).collect() }
     }

@@ -13,7 +13,7 @@ use crate::Result;
 use crate::process::ServerProcess;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// Looks at a size that keeps changing, a second apart.
+/// Checks of a size that keeps changing, a second apart.
 const SETTLED_WITHIN: usize = 60;
 
 /// The protocol a target speaks.

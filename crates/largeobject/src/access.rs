@@ -36,7 +36,7 @@ pub(super) enum BlockLock {
 #[derive(Clone, Copy, Debug)]
 pub enum Sight {
     Snapshot(ReadView),
-    /// Everything that is committed, and everything of our own.
+    /// Everything committed, and all own changes.
     Newest,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Access<'a> {
         Ok(out)
     }
 
-    /// Locks a row and gives its newest state.
+    /// Locks a row and returns its newest state.
     ///
     /// # Errors
     /// 40001 when the transaction keeps one snapshot and the row has changed since.
@@ -247,7 +247,7 @@ impl<'a> Access<'a> {
         Ok(self.engine.lock_row(tree, row, mode, wait)? == RowLockResult::Granted)
     }
 
-    /// Locks an object's metadata and gives its newest state.
+    /// Locks an object's metadata and returns its newest state.
     ///
     /// # Errors
     /// 42704 when it does not exist (any more).

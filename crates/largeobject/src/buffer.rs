@@ -33,7 +33,7 @@ pub(super) struct Changed<T> {
 /// Changed objects and extents. Removed ones are nowhere else.
 #[derive(Default)]
 pub(super) struct Buffer {
-    /// Where to, and how extents are compressed; known once there is something in the buffer.
+    /// The destination, and how extents are compressed; known once the buffer is not empty.
     pub target: Option<(Trees, Method)>,
     objects: BTreeMap<RowId, Changed<Metadata>>,
     extents: BTreeMap<RowId, Changed<Extent>>,

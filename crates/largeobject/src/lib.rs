@@ -72,7 +72,7 @@ impl Trees {
     }
 }
 
-/// Gives trees to databases that have none yet: those that come with a new cluster.
+/// Creates trees for databases that have none yet: those of a new cluster.
 pub fn give_trees(cluster: &melba_catalog::Cluster, engine: &Transaction) -> Result<Vec<(Oid, ObjectChange)>> {
     let mut changes = Vec::new();
     for catalog in cluster.databases() {

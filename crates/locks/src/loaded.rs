@@ -107,7 +107,7 @@ impl LockManager {
         Ok(false)
     }
 
-    /// Gives the lock on a key back, the newest one of the session, when a load has the key; the lock table knows of that then.
+    /// Releases the lock on a key, the newest one of the session, when a load has the key; the lock table then has the load as its holder.
     pub fn yield_to_load(&self, owner: u32, tree: TreeId, key: &[u8]) -> Result<bool> {
         if !self.wide.any_loads() {
             return Ok(false);

@@ -219,7 +219,7 @@ pub struct SessionLocks {
     transaction: AtomicU64,
     /// It holds so many locks that further ones are put into sets.
     wide: AtomicBool,
-    /// The session's transaction has changed something.
+    /// The session's transaction has changes.
     pub writing: AtomicBool,
     /// Held by the thread that releases the session's locks.
     releasing: Mutex<()>,
@@ -330,7 +330,7 @@ impl LockManager {
         self.used_sessions().find(|(_, s)| s.pid.load(Ordering::Relaxed) == pid).map(|(owner, _)| owner)
     }
 
-    /// Whether at least `count` other sessions have changed something and wait for no lock.
+    /// Whether at least `count` other sessions have changes and wait for no lock.
     pub fn has_writers(&self, own: u32, count: usize) -> bool {
         let is_writer = |(owner, session): &(Owner, &SessionLocks)| {
             *owner != own && session.writing.load(Ordering::Relaxed) && session.waiting.lock().is_none()
@@ -445,7 +445,7 @@ impl LockManager {
         Ok(true)
     }
 
-    /// Gives back the newest lock that the session has taken, in one mode.
+    /// Releases the newest lock that the session has taken, in one mode.
     pub fn release_newest(&self, owner: u32, key: LockKey, mode: Mode) {
         {
             let mut held = self.sessions[owner as usize].held.lock();

@@ -26,7 +26,7 @@ pub fn salvage(from: &Path, to: &Path) -> Result<(), String> {
     }
     let damaged = open_directory(from)?;
     let _lock = lock(&*damaged, from)?;
-    // Below it everything stays as it is.
+    // The directory below it stays unchanged.
     let overlay = OverlayDirectory::new(damaged) as Arc<dyn Directory>;
     let mut losses = Engine::salvage(&overlay).map_err(|e| format!("{}: {e}", from.display()))?;
     let (settings, open_files_max) = fit_open_files(&Configured::default())?;

@@ -1,4 +1,4 @@
-//! The warnings that PostgreSQL's lexer gives about escapes in plain strings (escape_string_warning).
+//! The warnings of PostgreSQL's lexer about escapes in plain strings (escape_string_warning).
 
 use melba_types::{DbError, Severity, SqlState};
 

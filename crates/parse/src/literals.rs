@@ -69,7 +69,7 @@ impl Literal {
 }
 
 impl Normalized {
-    /// Takes a text apart; false when it has no literals, or something that is not worth understanding.
+    /// Scans a text; false when it has no literals, or syntax that is not worth understanding.
     pub fn scan(&mut self, text: &str, strings: Strings) -> bool {
         self.clear();
         let is_insert = || text.trim_ascii_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("insert"));
@@ -98,10 +98,10 @@ impl Normalized {
     }
 }
 
-/// Rows met so far.
+/// Rows found so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rows {
-    /// VALUES was met, outside of parentheses.
+    /// VALUES was found, outside of parentheses.
     begun: bool,
     depth: usize,
     count: usize,

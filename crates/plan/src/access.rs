@@ -207,7 +207,7 @@ impl Planner<'_> {
         let Some(relation) = self.catalog().relation(oid).cloned() else {
             bail!(UNDEFINED_TABLE, "relation with OID {oid} does not exist");
         };
-        // The rows of a toast table are made of its table's.
+        // The rows of a toast table come from its table.
         for oid in [oid.without_toast(), oid] {
             self.relations.add(oid, RelationLockMode::AccessShare);
         }
@@ -479,7 +479,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether an expression comes to a constant before anything runs: a literal of another type, say.
+    /// Whether an expression is constant before anything runs: a literal of another type, for example.
     fn is_constant(&mut self, expr: &Expr) -> Result<bool> {
         Ok(rels_of(expr) == 0 && !contains_sublink(expr) && self.compile(expr, &Layout::default())?.as_const().is_some())
     }
@@ -487,7 +487,7 @@ impl Planner<'_> {
     /// The columns of a relation that the query reads apart from conditions that the way to its rows makes sure of.
     pub(super) fn needed(&self, entry: usize, decided: &[Expr]) -> BTreeSet<i16> {
         let mut needed = self.level().needed[entry].clone();
-        // All members of a family give the same columns.
+        // All members of a family return the same columns.
         if !self.level().rechecks && self.level().member.is_none() {
             for condition in decided {
                 condition.visit_vars(&mut |v| {
@@ -612,7 +612,7 @@ struct ScanColumns {
     layout: Layout,
 }
 
-/// The tree that the rows of a relation of large objects are made of.
+/// The tree from which the rows of a relation of large objects are made.
 fn large_object_tree(relation: &Relation, catalog: &Catalog) -> Option<TreeId> {
     match relation.oid {
         classes::PG_LARGEOBJECT_METADATA => Some(Trees::of(catalog).metadata),

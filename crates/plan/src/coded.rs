@@ -7,7 +7,7 @@ use melba_types::Kind;
 
 use super::node::*;
 
-/// Asks the scan below for codes of the columns of strings that are grouped by, where nothing else looks at them.
+/// Requests codes from the scan below for the grouped string columns, where no other node reads them.
 pub(super) fn ask_for_codes(input: &mut PlanNode, groups: &[Expression], aggregates: &[AggregateSpec]) {
     for group in groups {
         let Node::Column(column) = group.node else { continue };

@@ -51,7 +51,7 @@ pub(super) fn sort_key(planner: &Planner<'_>, groups: &[SortGroup], targets: &[T
     out.join(", ")
 }
 
-/// A node as it is shown: several plan nodes may be one of PostgreSQL's.
+/// A node as EXPLAIN shows it: several plan nodes may be one of PostgreSQL's.
 struct Shown {
     title: String,
     estimate: Estimate,

@@ -138,7 +138,7 @@ fn xml(key: &str, value: &Value, depth: usize, out: &mut String) {
     let _ = writeln!(out, "{pad}</{tag}>");
 }
 
-/// The first property stands where the caller's line has come to.
+/// The first property continues the caller's line.
 fn yaml_group(group: &Group, depth: usize, out: &mut String) {
     for (i, (key, value)) in group.iter().enumerate() {
         if i > 0 {

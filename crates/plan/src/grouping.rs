@@ -85,7 +85,7 @@ impl Planner<'_> {
         Ok(Grouped { all, written, targets, having })
     }
 
-    /// Aggregates the rows of `stage`, and gives the query its targets back.
+    /// Aggregates the rows of `stage`, and restores the query's targets.
     pub fn group(&mut self, query: &mut Query, grouped: Grouped, stage: Stage) -> Result<Stage> {
         let Grouped { mut all, written, targets, having } = grouped;
         // The expressions after preparation.

@@ -313,7 +313,7 @@ impl Planner<'_> {
         rows.max(1.0)
     }
 
-    /// Joins the pair that gives the fewest rows, again and again.
+    /// Joins the pair that results in the fewest rows, again and again.
     fn greedy(&mut self, singles: Vec<Vec<Rc<Path>>>, conditions: &[Joining], goal: &Goal) -> Result<Vec<Rc<Path>>> {
         let mut parts: Vec<Vec<Rc<Path>>> = singles;
         while parts.len() > 1 {
@@ -392,7 +392,7 @@ impl Planner<'_> {
                     let total = startup + (r.total - r.startup) + probes(r.rows, r.rows.min(pairs)) + checks;
                     paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), false);
                 }
-                // A loop that has no index looks at all pairs: where the estimate of a side is wrong, it takes for ever.
+                // A loop without an index compares all pairs: where the estimate of a side is wrong, it takes for ever.
                 if join == JoinType::NotIn || join == JoinType::Full || l.rows * r.rows > PAIRS_MAX {
                     return;
                 }

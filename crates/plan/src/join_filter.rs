@@ -21,7 +21,7 @@ impl Planner<'_> {
         left_keys: &[Expression],
         right_keys: &[Expression],
     ) -> Vec<(usize, usize)> {
-        // These give left rows without a partner, too.
+        // These return left rows without a partner, too.
         if join.keeps_unmatched_left() {
             return vec![];
         }

@@ -16,7 +16,7 @@ use melba_tree::{Frame, LockStrength, LockWait, OutputColumn, SetOperation};
 #[derive(Debug)]
 pub struct Plan {
     pub root: PlanNode,
-    /// Visible output columns; the root may give more (junk comes last).
+    /// Visible output columns; the root may return more (junk comes last).
     pub columns: Vec<OutputColumn>,
     pub subplans: Vec<SubPlanNode>,
     pub ctes: Vec<CteNode>,
@@ -92,8 +92,8 @@ pub struct PlanNode {
 }
 
 impl PlanNode {
-    /// The scan whose rows this node looks at one by one and on their own: it lies below filters, projections, and the left
-    /// sides of joins that need to know nothing of all left rows: hash joins, and loops that find each row's partners by an index.
+    /// The scan whose rows this node processes one by one and independently: it lies below filters, projections, and the left
+    /// sides of joins that do not need all left rows together: hash joins, and loops that find each row's partners by an index.
     pub fn driving_scan(&self) -> Option<&Arc<TableScanNode>> {
         match &self.op {
             Op::TableScan(scan) => Some(scan).filter(|scan| scan.row.is_none()),
@@ -282,7 +282,7 @@ impl IndexScanNode {
     }
 }
 
-/// How an index's keys give the columns of a projection.
+/// How an index's keys supply the columns of a projection.
 #[derive(Clone, Debug)]
 pub struct Covered {
     /// By key column, the column of the projection that it is, up to the last one needed.
@@ -314,7 +314,7 @@ pub struct SystemScanNode {
 #[derive(Clone, Debug)]
 pub struct SetCall {
     pub source: SetSource,
-    /// Number of columns the function gives, and how they are held.
+    /// Number of columns the function returns, and their kinds.
     pub kinds: Vec<Kind>,
     pub types: Vec<Oid>,
     /// A composite or record result is spread over the columns.
@@ -335,7 +335,7 @@ impl SetCall {
     }
 }
 
-/// The type and the columns of rows that a function gives column by column.
+/// The type and the columns of rows that a function returns column by column.
 #[derive(Clone, Debug)]
 pub struct RowShape {
     pub type_oid: Oid,
@@ -380,7 +380,7 @@ pub struct FunctionScanNode {
     pub functions: Vec<SetCall>,
     pub ordinality: bool,
     pub filter: Vec<Expression>,
-    /// Which of the columns are given out.
+    /// The columns that are returned.
     pub outputs: Vec<usize>,
 }
 
@@ -397,7 +397,7 @@ pub struct JsonTableNode {
     pub columns: Vec<Option<Expression>>,
 }
 
-/// A path that gives rows, and its own columns.
+/// A path that supplies rows, and its own columns.
 #[derive(Debug)]
 pub struct JsonTableStep {
     pub path: Datum,

@@ -53,7 +53,7 @@ impl Outcome {
             // A strict function is NULL as soon as one argument is.
             Expr::Function(f) if !f.returns_set && is_strict(catalog, f.function) => any_null(f.args.iter().map(of)),
             Expr::Operator(o) if !o.returns_set && is_strict(catalog, o.function) => any_null(o.args.iter().map(of)),
-            // Casts and parts of NULL are NULL. A domain's checks may make something else of it.
+            // Casts and parts of NULL are NULL. A domain's checks may decide otherwise.
             Expr::Relabel { arg, .. }
             | Expr::CoerceViaIo { arg, .. }
             | Expr::ArrayCoerce { arg, .. }

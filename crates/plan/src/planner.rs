@@ -54,7 +54,7 @@ pub(super) struct CteBinding {
     pub work_table: Option<(usize, usize)>,
 }
 
-/// The relations of a plan, in the order in which they are met, and the strongest lock that each needs.
+/// The relations of a plan, in the order of planning, and the strongest lock that each needs.
 #[derive(Default)]
 pub(super) struct Mentioned {
     list: Vec<(Oid, RelationLockMode)>,

@@ -17,7 +17,7 @@ const RECORD_EQ: Oid = Oid(2981);
 const ARRAY_CAT: Oid = Oid(383);
 const INT8INC: Oid = Oid(1219);
 
-/// The query without the clauses, which gives their columns.
+/// The query without the clauses, which returns their columns.
 pub fn expand(cte: &Cte, catalog: &Catalog) -> Result<Cte> {
     let mut cte = cte.clone();
     let (search, cycle) = (cte.search.take(), cte.cycle.take());

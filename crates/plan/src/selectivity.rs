@@ -21,7 +21,7 @@ const PATTERN: f64 = 0.05;
 const LIST_ELEMENTS: f64 = 10.0;
 /// Of an array in a system relation: the columns of a key most of all.
 const CATALOG_ELEMENTS: f64 = 2.0;
-/// Functions that give the first characters of a text: substr, substring, left.
+/// Functions that return the first characters of a text: substr, substring, left.
 const SUBSTR: Oid = Oid(877);
 const SUBSTRING: Oid = Oid(936);
 const LEFT: Oid = Oid(3060);
@@ -205,7 +205,7 @@ impl Planner<'_> {
         groups.clamp(1.0, rows.max(1.0))
     }
 
-    /// The entry and the column whose values an expression gives the first characters of, and how many, if that is known.
+    /// The entry and the column whose values' first characters an expression returns, and how many, if that is known.
     pub fn beginning_of(&self, expr: &Expr) -> Option<(usize, usize, Option<usize>)> {
         let Expr::Function(call) = expr else { return None };
         let (of, characters) = match (call.function, &call.args[..]) {

@@ -14,7 +14,7 @@ pub struct NodeTiming {
     pub workers: u64,
     /// Where a node that keeps rows had them.
     pub storage: Option<Storage>,
-    /// The present run of the node has given something.
+    /// The present run of the node has returned rows.
     pub started: bool,
 }
 

@@ -144,7 +144,7 @@ impl Builder<'_, '_> {
         Ok((value, Unnested { leaf: Tree::Leaf(entry), ties: conditions }))
     }
 
-    /// An equality of something of the outer query's relations with something of the subquery.
+    /// An equality of an expression over the outer query's relations with one over the subquery's.
     fn tie(&self, condition: Expr, available: Rels) -> Option<Tie> {
         let Expr::Operator(mut op) = condition else { return None };
         let [a, b] = &op.args[..] else { return None };

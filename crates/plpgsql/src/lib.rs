@@ -70,7 +70,7 @@ pub enum Returns {
 pub struct Signature<'a> {
     pub name: &'a str,
     pub parameters: &'a [Parameter],
-    /// Number of the parameter that RETURN gives: output parameters are returned as they are.
+    /// The variable that RETURN returns: output parameters are returned unchanged.
     pub output: Option<tree::Target>,
     pub returns: Returns,
     pub is_procedure: bool,

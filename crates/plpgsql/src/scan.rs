@@ -71,7 +71,7 @@ fn is_operator(b: u8) -> bool {
     b"+-*/<>=~!@#%^&|`?".contains(&b)
 }
 
-/// The lexer gives single bytes: the longest operator that begins with this one, by PostgreSQL's rules.
+/// The lexer returns single bytes: this finds the longest operator that begins with this one, by PostgreSQL's rules.
 fn symbol(text: &str, start: usize, lexer: &mut Lexer<'_>) -> TokenKind {
     let bytes = &text.as_bytes()[start..];
     let second = bytes.get(1).copied().unwrap_or(0);

@@ -370,7 +370,7 @@ impl Parser<'_> {
         Ok(StatementKind::Return(returned))
     }
 
-    /// A variable as it is, or an expression.
+    /// A variable unchanged, or an expression.
     fn returned_value(&mut self) -> Result<Returned> {
         let (names, tokens) = self.dotted(0);
         if let Some(found) = self.resolve(&names).filter(|f| f.names_used == names.len())

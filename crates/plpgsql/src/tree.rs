@@ -271,7 +271,7 @@ pub enum RowSource {
 pub enum Returned {
     Nothing,
     Value(Expression),
-    /// The variable as it is.
+    /// The variable unchanged.
     Variable(usize),
 }
 

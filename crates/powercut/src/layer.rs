@@ -210,7 +210,7 @@ impl<'a> Target<'a> {
         result
     }
 
-    /// A call that leaves the disk as it is.
+    /// A call that leaves the disk unchanged.
     pub fn unrecorded(&self, name: &str, call: impl FnOnce() -> c_long) -> c_long {
         self.strikes(name).map_or_else(call, |fault| failed(errno_of(fault)))
     }

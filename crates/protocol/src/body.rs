@@ -44,7 +44,7 @@ impl<'a> Body<'a> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
-    /// A 16-bit count of things; the wire type is treated as unsigned so that 65535 parameters can be counted.
+    /// A 16-bit count; the wire type is treated as unsigned so that 65535 parameters can be counted.
     pub fn count(&mut self) -> Result<usize> {
         Ok(usize::from(u16::from_be_bytes(self.array()?)))
     }

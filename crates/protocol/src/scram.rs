@@ -26,7 +26,7 @@ fn hmac(key: &[u8], data: &[u8]) -> Key {
 }
 
 impl Verifier {
-    /// A password that SASLprep (RFC 4013) prohibits is taken as it is, as PostgreSQL and libpq do.
+    /// A password that SASLprep (RFC 4013) prohibits is used unchanged, as in PostgreSQL and libpq.
     pub fn from_password(password: &str, salt: &[u8], iterations: u32) -> Verifier {
         let prepared = stringprep::saslprep(password).unwrap_or(Cow::Borrowed(password));
         let salted = pbkdf2::pbkdf2_array::<Hmac<Sha256>, 32>(prepared.as_bytes(), salt, iterations)
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!((error.message(), error.sqlstate().as_str()), ("SCRAM channel binding check failed", "28000"));
     }
 
-    /// Examples of RFC 4013: a soft hyphen is mapped to nothing, a ligature to its letters, a prohibited text stays as it is.
+    /// Examples of RFC 4013: a soft hyphen is mapped to nothing, a ligature to its letters, a prohibited text is unchanged.
     #[test]
     fn passwords_are_prepared() {
         let of = |password: &str| Verifier::from_password(password, &[3; 16], 1);

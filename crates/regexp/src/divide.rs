@@ -255,7 +255,7 @@ impl<'t> Rounds<'t> {
         }
     }
 
-    /// Looks into each round that has not been looked into.
+    /// Divides each round that has not been divided.
     fn divide_all(&mut self, division: &mut Division<'_>) -> Result<bool> {
         for i in self.divided..self.ends.len() - 1 {
             division.forget(self.of);

@@ -127,7 +127,7 @@ struct Parser {
     /// By number, each with its weight; those that are not closed yet are not there.
     groups: Vec<Option<(Part, usize)>>,
     depth: usize,
-    /// Atoms, each as often as it is repeated, and those of a group again where the pattern refers to it.
+    /// Atoms, each counted once per repetition, and those of a group again where the pattern refers to it.
     weight: usize,
 }
 

@@ -90,7 +90,7 @@ impl Traits {
         Traits { longest: self.longest, shortest: self.shortest, ..Traits::default() }
     }
 
-    /// Of two in a row the first that prefers something decides.
+    /// Of two in a row the first with a preference decides.
     fn then(self, next: Traits) -> Traits {
         let preference = if self.has_preference() { self } else { next };
         self.with(next).above().with(preference.preference_only())

@@ -60,8 +60,8 @@ pub(crate) struct BlockRef(Guard<Option<Arc<Block>>>);
 /// The place of one block.
 #[derive(Default)]
 struct Slot {
-    /// Not dropped: its slots outlive the entry of each block, so it is empty by then (3), and dropping one would look at the places
-    /// of every thread all the same.
+    /// Not dropped: its slots outlive the entry of each block, so it is empty by then (3), and dropping one would check the
+    /// places of every thread all the same.
     block: ManuallyDrop<ArcSwapOption<Block>>,
     /// Since the clock's hand last passed.
     used: AtomicBool,

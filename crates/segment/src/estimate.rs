@@ -37,7 +37,7 @@ pub struct ColumnEstimate {
     spans: Vec<Span>,
 }
 
-/// The bytes that strings are made of behind their common prefix, which are the digits of their places.
+/// The bytes of strings behind their common prefix, which are the digits of their places.
 #[derive(Clone, Copy, Debug)]
 struct Alphabet {
     first: u8,
@@ -239,7 +239,7 @@ fn depth(spans: &[Span], chunks: usize) -> f64 {
     }
 }
 
-/// How large a set is of which `values` random draws met `distinct` members: D with D * (1 - exp(-values / D)) = distinct.
+/// The size of a set of which `values` random draws hit `distinct` members: D with D * (1 - exp(-values / D)) = distinct.
 fn distinct_of_sample(values: f64, distinct: f64) -> f64 {
     if distinct >= values * UNIQUE_SHARE {
         return f64::INFINITY;

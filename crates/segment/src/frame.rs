@@ -51,7 +51,7 @@ pub enum Codec {
     Zstd(i32),
 }
 
-/// A compressed block must be at most this share of its raw content, else the content is stored as it is.
+/// A compressed block must be at most this percentage of its raw content, else the content is stored uncompressed.
 const WORTH_PERCENT: usize = 90;
 
 /// Appends the payload for `content`.
@@ -291,7 +291,7 @@ impl FrameWriter {
         self.flush_full()
     }
 
-    /// Gives the buffer to the file once it is large.
+    /// Writes the buffer to the file once it is large.
     pub fn flush_full(&mut self) -> Result<()> {
         if self.buffer.bytes.len() >= WRITE_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
@@ -317,7 +317,7 @@ impl FrameWriter {
         self.write_back()
     }
 
-    /// Gives the buffer to the file.
+    /// Writes the buffer to the file.
     fn give_buffer(&mut self) -> Result<()> {
         let mut bytes = std::mem::take(&mut self.buffer.bytes);
         let given = self.give(&bytes);
@@ -326,7 +326,7 @@ impl FrameWriter {
         given
     }
 
-    /// Gives bytes to the file, behind which the buffer begins then; the buffer is empty.
+    /// Writes bytes to the file; the buffer, which is empty, then continues behind them.
     fn give(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_at(bytes, self.buffer.start).map_err(|error| self.io(error))?;
         self.buffer.start += bytes.len() as u64;

@@ -90,7 +90,7 @@ impl Input {
         Ok((n, all))
     }
 
-    /// Reads once, waiting for something to come.
+    /// Reads once, waiting for bytes.
     fn fill(&mut self, wire: &mut Wire, need: usize) -> std::io::Result<usize> {
         let received = match self.receive(wire, need) {
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
@@ -398,7 +398,7 @@ impl Connection {
         }
     }
 
-    /// A turn would find something to do without further news of the socket.
+    /// A turn would have work without further news of the socket.
     pub fn wants_turn(&self) -> bool {
         !self.drained || !matches!(next_frame(self.input.data()), Ok(Next::Need(_)))
     }

@@ -24,7 +24,7 @@ pub(crate) struct Patience {
     is_broken: bool,
 }
 
-/// Time between two looks at whether the session must end.
+/// Time between two checks whether the session must end.
 const LOOK: Duration = Duration::from_millis(50);
 /// Time for the last messages of a connection that ends.
 const ENDING_TIME: Duration = Duration::from_secs(1);
@@ -95,7 +95,7 @@ fn send_all(stream: &Stream, mut bytes: &[u8], patience: &Patience) -> Result<()
     }
 }
 
-/// Waits until the socket takes something, or for `LOOK`.
+/// Waits until the socket takes bytes, or for `LOOK`.
 fn wait_to_send(socket: RawFd) {
     let mut poll = libc::pollfd { fd: socket, events: libc::POLLOUT, revents: 0 };
     // SAFETY: there is one entry, which lives through the call. Whatever the result, the caller tries to send.

@@ -297,7 +297,7 @@ fn read_parameters<'a>(
     Ok(request)
 }
 
-/// `-c name=value` and `--name=value`, separated by spaces; a backslash takes the next character as it is.
+/// `-c name=value` and `--name=value`, separated by spaces; a backslash takes the next character literally.
 fn options(text: &str) -> Result<Vec<(String, String)>> {
     let mut words: Vec<String> = Vec::new();
     let (mut word, mut open) = (String::new(), false);
@@ -444,7 +444,7 @@ fn register(
     if !role.superuser {
         check_reserved(instance, catalog, role)?;
     }
-    // Others may have come since it was looked for.
+    // Others may have come since the check.
     instance.backends.add(Arc::new(backend), &limits).map_err(|exceeded| match exceeded {
         Exceeded::Server => too_many_clients(),
         Exceeded::Role => fatal(err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{}\"", request.user)),

@@ -21,7 +21,7 @@ use melba_types::{DbError, Result, bail, err};
 
 /// The longest path that fits in a socket's address.
 const PATH_BYTES_MAX: usize = 107;
-/// Another server may start or stop while we look at its lock file.
+/// Another server may start or stop while its lock file is read.
 const LOCK_ATTEMPTS: usize = 100;
 
 /// A lock file's information about its server.

@@ -30,7 +30,7 @@ impl Verbosity {
 pub enum Statements {
     #[default]
     None,
-    /// That define things.
+    /// Statements of DDL.
     Ddl,
     /// That change rows too.
     Mod,
@@ -133,7 +133,7 @@ impl Policy {
         self.duration || self.min_duration.is_some() || self.min_duration_sample.is_some() || self.transaction_sample_rate > 0.0
     }
 
-    /// Whether a statement that took so long is logged, and whether with its text. `is_sampled`: the transaction was chosen by
+    /// Whether a statement of this duration is logged, and whether with its text. `is_sampled`: the transaction was chosen by
     /// log_transaction_sample_rate; `chance`: a random number in 0..1.
     pub fn of_duration(&self, took: Duration, is_sampled: bool, chance: impl FnOnce() -> f64) -> Option<bool> {
         if !self.times() {

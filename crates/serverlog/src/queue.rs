@@ -7,7 +7,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::configuration::Configuration;
 
-/// How long a session waits for room, when the writer gets on with its work.
+/// How long a session waits for room, when the writer makes progress.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// The most bytes that may wait.
 const BYTES_MAX: usize = 8 << 20;
@@ -73,7 +73,7 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// Waits until all is written, at most so long.
+    /// Waits until all is written, at most `patience`.
     pub fn flush(&self, patience: Duration) {
         let until = Instant::now() + patience;
         let mut state = self.state.lock();

@@ -24,7 +24,7 @@ impl Stamp {
     pub fn at(micros: i64, zone: &Zone) -> Stamp {
         let info = zone.at(unix_seconds(micros));
         let local = micros + i64::from(info.offset) * 1_000_000;
-        // A clock that is out of the calendar is not worth an error.
+        // A clock outside of the calendar is no reason for an error.
         Stamp { micros, civil: Civil::of_timestamp(local).unwrap_or_default(), abbreviation: info.abbreviation }
     }
 

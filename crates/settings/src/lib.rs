@@ -37,7 +37,7 @@ struct Slot {
     based_on: Value,
     /// Where `reset` comes from.
     source: Source,
-    /// The files say something else, which a start will bring.
+    /// The files have another value, which the next start will use.
     pending_restart: bool,
 }
 

@@ -95,7 +95,7 @@ impl Terminal {
         }
         let added = self.editor.add_history_entry(text).unwrap_or(false);
         if let Some(path) = self.history.as_ref().filter(|_| added) {
-            // A history that cannot be kept is no reason to say something after each line.
+            // A history that cannot be written is no reason for a message after each line.
             let _ = self.editor.append_history(path);
         }
     }

@@ -52,7 +52,7 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Whether there was something to interrupt.
+    /// Whether there was a statement to interrupt.
     fn press(&self) -> bool {
         self.pressed.store(true, Ordering::SeqCst);
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -113,7 +113,7 @@ impl Scanner {
         &self.buffer
     }
 
-    /// Forgets it, or takes it as it is, at the end of the input.
+    /// Discards it, or takes it unchanged, at the end of the input.
     pub fn take_pending(&mut self) -> String {
         self.state = State::Plain;
         (self.parentheses, self.blocks) = (0, 0);

@@ -19,7 +19,7 @@ use crate::variables::{Variables, switch};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Well = 0,
-    /// Something of our own failed, or the one statement that was given.
+    /// An error of the shell itself, or of the one given statement.
     Failed = 1,
     /// The connection was lost, and could not be made again.
     Lost = 2,

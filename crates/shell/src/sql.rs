@@ -173,7 +173,7 @@ fn script(shell: &mut Shell, options: &Options) -> Ended {
     }
 }
 
-/// Runs a statement of our own.
+/// Runs an internal statement.
 fn quietly(shell: &mut Shell, sql: &str) -> bool {
     let is_quiet = std::mem::replace(&mut shell.is_quiet, true);
     let is_well = shell.query(sql, &mut Nothing);
@@ -226,7 +226,7 @@ fn file(shell: &mut Shell, path: &Path) -> Ended {
     }
 }
 
-/// For statements of our own, which read nothing.
+/// For internal statements, which read nothing.
 struct Nothing;
 
 impl Input for Nothing {

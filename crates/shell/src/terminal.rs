@@ -17,7 +17,7 @@ pub fn save() {
     }
 }
 
-/// Gives the terminal back as it was, if a shell has had it.
+/// Restores the terminal's state, if a shell has changed it.
 pub fn restore() {
     if let Some(state) = BEFORE.get() {
         // It may be closed, and no one waits for it then.

@@ -59,7 +59,7 @@ pub struct TableModel {
 pub struct SequenceModel {
     pub persistence: Persistence,
     pub life: Life,
-    /// The last value given out in this life of the engine.
+    /// The last value returned in this life of the engine.
     pub given: Option<i64>,
     /// No value up to here may ever come again.
     pub floor: i64,
@@ -98,9 +98,9 @@ pub struct Model {
     pub tables: BTreeMap<TableNumber, TableModel>,
     pub sequences: BTreeMap<SequenceId, SequenceModel>,
     pub next_table: TableNumber,
-    /// The newest CSN given out.
+    /// The newest assigned CSN.
     pub assigned: Csn,
-    /// The commits that the log has something of, and which of them are synchronous.
+    /// The commits with logged changes, and which of them are synchronous.
     logged: BTreeSet<Csn>,
     synchronous: BTreeSet<Csn>,
     /// A recovery must keep every commit up to here.

@@ -62,7 +62,7 @@ impl World {
         };
         self.power_returns(survive);
         let (engine, crashed) = self.recover(survive)?;
-        // A shutdown that failed may have come to its end after all.
+        // A shutdown that failed may have completed after all.
         let clean = end == End::Clean && !crashed || wanted == End::Clean && self.has_unlogged_rows(&engine);
         self.check_recovered(&engine, clean)?;
         self.engine = Some(engine);
@@ -200,7 +200,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets everything come to rest, and checks state and files.
+    /// Ends all work, and checks state and files.
     pub fn settle(&mut self, clients: &mut [Client]) -> Result<(), String> {
         for client in clients {
             client.finish(self)?;

@@ -26,7 +26,7 @@ pub struct Stats {
     pub steps: u64,
     pub actions: u64,
     pub commits: u64,
-    /// Loads that ended well, and that met a number that was taken.
+    /// Loads that succeeded, and that found an existing number.
     pub loads: u64,
     pub refused_loads: u64,
     pub background: u64,
@@ -103,7 +103,7 @@ impl World {
         (0..self.profile.clients).map(session).collect()
     }
 
-    /// Whether something was made to fail since the engine was opened.
+    /// Whether a failure was planned since the engine was opened.
     pub fn is_troubled(&self) -> bool {
         self.faults.failures() > 0 || self.directory.is_off()
     }
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// One step of something that runs beside the sessions.
+    /// One step of the background work beside the sessions.
     pub fn background(&mut self) -> Result<(), String> {
         self.stats.background += 1;
         let engine = Arc::clone(self.engine());

@@ -15,7 +15,7 @@ use crate::model::{Changes, Shape, TableNumber};
 use crate::row::{IndexKey, Row, batch, frame};
 use crate::world::{NUMBERS, World};
 
-/// A row that was locked, as it is now.
+/// A row that was locked, in its present state.
 struct Locked {
     id: RowId,
     row: Row,
@@ -89,14 +89,14 @@ impl World {
         Ok(found.is_some())
     }
 
-    /// A row id is given out once.
+    /// A row id is assigned once.
     fn check_fresh(&self, number: TableNumber, id: RowId) -> Result<(), String> {
         let known = self.model.tables.get(&number).is_some_and(|t| t.rows.contains_key(&id));
         ensure!(!known, "row id {id} came again");
         Ok(())
     }
 
-    /// Locks the n-th row of those that the statement sees, and looks at it again.
+    /// Locks the n-th row of those that the statement sees, and reads it again.
     fn lock_row(
         &mut self,
         open: &mut Open,

@@ -376,7 +376,7 @@ impl World {
             End::PowerCut => self.survive[self.random.below(self.survive.len())],
         };
         let crashed = self.recover(survive)?;
-        // A shutdown that failed may have come to its end after all.
+        // A shutdown that failed may have completed after all.
         let whole = if wanted == End::Clean && (end != End::Clean || crashed) { None } else { Some(end == End::Clean) };
         let left = self.judged(&histories, whole)?;
         histories.iter_mut().zip(left).for_each(|(history, left)| history.rebase(left));

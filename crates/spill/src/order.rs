@@ -24,7 +24,7 @@ const LISTS_A_SHARE: usize = 32;
 const REPACKED_MIN: usize = 64;
 const REPACKED_TIMES_MAX: u32 = 8;
 
-/// Has several things done at a time.
+/// Runs several operations at a time.
 pub trait Threads {
     /// The results of `f` for each item, in their order.
     fn each<I: Send, T: Send>(&self, items: Vec<I>, f: impl Fn(I) -> T + Sync) -> Result<Vec<T>>;

@@ -42,8 +42,8 @@ impl Partitions {
         Ok(Partitions::of(file, parts, Buffers::default(), target, u64::from(level)))
     }
 
-    /// So many parts, or fewer where their write buffers would be tiny, kept in memory as far as an operator with this target has room,
-    /// and the budget.
+    /// `count` parts, or fewer where their write buffers would be tiny, kept in memory as far as an operator with this target has
+    /// room, and the budget.
     pub fn in_memory(resources: &Resources, target: usize, count: usize) -> Result<Partitions> {
         let file = resources.file()?;
         let count = count.min(target / BUFFERS_SHARE / BUFFER_BYTES_MIN).max(PARTS_MIN);

@@ -106,7 +106,7 @@ impl Store {
         Ok(())
     }
 
-    /// Ends writing: `chunk_at` gives all rows from now on.
+    /// Ends writing: `chunk_at` returns all rows from now on.
     pub fn close(&mut self) -> Result<()> {
         if self.tail.rows > 0 { self.close_tail() } else { Ok(()) }
     }

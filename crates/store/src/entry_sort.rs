@@ -14,7 +14,7 @@ use crate::output::IndexOutput;
 
 /// Entries that agree in this many bytes are compared as a whole.
 const HEADS_BYTES_MAX: usize = 32;
-/// Fewer entries are not worth looking their next bytes up.
+/// With fewer entries it does not pay to look their next bytes up.
 const HEADS_ENTRIES_MIN: usize = 12;
 /// The bit of `Entry::len` that says that the key may repeat.
 const MAY_REPEAT: u32 = 1 << 31;

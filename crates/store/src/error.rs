@@ -13,7 +13,7 @@ pub type Result<T, E = EngineError> = std::result::Result<T, E>;
 /// An error of the engine. `From` turns it into the `DbError` that a client sees.
 #[derive(Clone, Debug)]
 pub enum EngineError {
-    /// 40001: REPEATABLE READ met a row that another transaction changed after its snapshot.
+    /// 40001: REPEATABLE READ found a row that another transaction changed after its snapshot.
     SerializationFailure,
     /// 40001: SERIALIZABLE would not be; the reason is PostgreSQL's DETAIL.
     SerializationConflict { reason: String },

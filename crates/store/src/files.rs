@@ -130,14 +130,14 @@ impl Files {
         Ok(Run::new(segment, reader, Usage::new(segment.file, &self.trash)))
     }
 
-    /// Opens a transaction's table segment for everybody: the commit gives its rows `assigned`.
+    /// Opens a transaction's table segment for all sessions: its rows get the commit's CSN, `assigned`.
     pub fn link_table(&self, private: &TableRun, assigned: Csn) -> Result<Arc<TableRun>> {
         let segment = SegmentFile { assigned, ..private.segment };
         let reader = TableSegmentReader::open_assigned(&*self.directory, &segment_name(segment.file), &self.cache, assigned)?;
         Ok(Run::new(segment.recognised(reader.meta().footer_crc)?, reader, Arc::clone(&private.usage)))
     }
 
-    /// Opens a transaction's index segment for everybody: the commit gives its entries `assigned`.
+    /// Opens a transaction's index segment for all sessions: its entries get the commit's CSN, `assigned`.
     pub fn link_index(&self, private: &IndexRun, assigned: Csn) -> Result<Arc<IndexRun>> {
         let segment = SegmentFile { assigned, ..private.segment };
         let reader = KeySegmentReader::open_assigned(&*self.directory, &segment_name(segment.file), &self.cache, assigned)?;

@@ -10,7 +10,7 @@ pub const ROW_ID_BYTES: usize = 8;
 
 const INLINE_BYTES: usize = 22;
 
-/// Bytes that `head` gives.
+/// Bytes that `head` returns.
 pub const HEAD_BYTES: usize = 8;
 
 /// The eight bytes of an entry from `at` on, zeros where it has ended.

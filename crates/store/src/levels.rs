@@ -79,8 +79,8 @@ impl<K: Ord, V: Payload, R> Levels<K, V, R> {
         self.runs = added.into_iter().chain(self.runs.iter().cloned()).collect();
     }
 
-    /// Takes `removed` out, which are obsolete now, and puts `added` in. Returns the runs there were, to be dropped when the
-    /// levels are unlocked: to close segments takes its time.
+    /// Removes the obsolete runs `removed`, and adds `added`. Returns the former runs, to be dropped when the levels are
+    /// unlocked, because closing segments takes time.
     #[must_use]
     pub fn replace_runs(&mut self, removed: &[u64], added: &[Arc<Run<R>>], place: Place) -> Arc<[Arc<Run<R>>]> {
         let mut runs = self.runs.to_vec();

@@ -252,7 +252,7 @@ impl TableOutput {
 }
 
 impl Drop for TableOutput {
-    // Files that no one has opened: the output failed or was given up.
+    // Files that no reader has opened: the output failed or was abandoned.
     fn drop(&mut self) {
         // Abandoned before they are dropped, so that no thread writes to them any more.
         let writers = std::mem::take(&mut self.writers).into_values().map(|w| w.file);

@@ -44,7 +44,7 @@ impl Reserve {
         Reserve { directory: Arc::clone(directory), bytes, state: Mutex::new(state), spent: AtomicBool::new(false) }
     }
 
-    /// The same as it is now.
+    /// The same in its present state.
     pub fn again(&self) -> Reserve {
         Reserve::new(&self.directory, self.bytes)
     }
@@ -80,7 +80,7 @@ impl Reserve {
         Ok(())
     }
 
-    /// Gives the space back; whether there was any.
+    /// Frees the space; whether there was any.
     pub fn give_back(&self, now: Duration) -> bool {
         let mut state = self.state.lock();
         let given = std::mem::take(&mut state.is_there) && self.directory.remove(NAME).is_ok();

@@ -26,7 +26,7 @@ pub struct SequenceDefinition {
 /// The moving part, as `SELECT last_value, is_called FROM sequence` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceState {
-    /// The last value given out, or the first to be given out when not `is_called`.
+    /// The last value returned, or the first one to return when not `is_called`.
     pub last_value: i64,
     pub is_called: bool,
 }

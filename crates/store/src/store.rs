@@ -46,7 +46,7 @@ pub struct Store {
     row_store_bytes: AtomicU64,
     /// Memory of all others.
     memory_tables_bytes: AtomicU64,
-    /// Bytes of segments that commits have linked since the last flush began: merges come to them when the manifest names them.
+    /// Bytes of segments that commits have linked since the last flush began: merges read them when the manifest names them.
     linked_bytes: AtomicU64,
     /// Where replay would begin.
     checkpoint_lsn: AtomicU64,
@@ -135,7 +135,7 @@ impl Store {
         TreeId(self.next_tree.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Numbers below are not given out any more.
+    /// Numbers below are no longer assigned.
     pub fn skip_tree_ids(&self, next: u64) {
         self.next_tree.fetch_max(next, Ordering::Relaxed);
     }

@@ -24,7 +24,7 @@ use melba_tree::RowCheckKind;
 /// Bytes of rows that are many, however few rows they are.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
-/// The number of a row among those that a statement has handed in, and the error that it met.
+/// The number of a row among those that a statement has handed in, and its error.
 pub type RowError = (u64, DbError);
 
 /// Instead of a row's number: the error is not about one row.
@@ -268,7 +268,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Adds the entries of an index whose keys are made of columns: no row is put together.
+    /// Adds the entries of an index whose keys consist of columns: no row is put together.
     fn load_plain(
         &mut self,
         index: &IndexTarget,

@@ -75,7 +75,7 @@ fn convert(runner: &Runner<'_>, value: &Datum, from: Oid, to: Oid) -> Result<Opt
     io::text_in(session, to, -1, &String::from_utf8_lossy(&text)).map(Some)
 }
 
-/// Raises 23503 unless the referenced row exists; keeps it from going (FOR KEY SHARE).
+/// Raises 23503 unless the referenced row exists; keeps it from being deleted (FOR KEY SHARE).
 pub(super) fn check_reference(
     runner: &mut Runner<'_>,
     target: &TableTarget,

@@ -278,7 +278,7 @@ fn of_range(map: &PartitionMap, known: &[Known]) -> Vec<Oid> {
     all
 }
 
-/// Whether the ranges leave no room between two keys.
+/// Whether the ranges leave no gap between two keys.
 fn is_covered(map: &PartitionMap, low: &[u8], high: &[u8]) -> bool {
     let mut at = low.to_vec();
     for range in map.ranges_between(low, high) {

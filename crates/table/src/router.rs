@@ -15,7 +15,7 @@ use super::writer::{Above, TableWriter};
 use melba_expression::Evaluation;
 use melba_tree::RowCheckKind;
 
-/// One statement's writers of the partitions that it has met.
+/// One statement's writers of the partitions used so far.
 pub(super) struct Router {
     pub routing: Arc<Routing>,
     txn: Arc<Transaction>,

@@ -109,7 +109,7 @@ impl TableWriter {
         triggers.on_row(ctx, Moment::InsteadOf, &self.change(event, old, None), new)
     }
 
-    /// Whether the row is to be inserted, as it is now.
+    /// Whether the row, in its present state, is to be inserted.
     pub fn before_insert(&mut self, ctx: &Evaluation, row: &mut [Datum]) -> Result<bool> {
         let Some(triggers) = self.triggers(ctx, Moment::BeforeRow, INSERT) else { return Ok(true) };
         let target = self.target.clone();

@@ -61,7 +61,7 @@ pub struct TableTarget {
 pub struct VirtualColumn {
     pub column: usize,
     pub expression: Expression,
-    /// A check or NOT NULL looks at it.
+    /// A check or NOT NULL reads it.
     pub checked: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct IndexPart {
 }
 
 impl TableTarget {
-    /// Fills virtual columns into a row as it is stored.
+    /// Fills virtual columns into a row in stored form.
     pub fn compute_virtuals(&self, ctx: &Evaluation, row: &mut [Datum]) -> Result<()> {
         for v in &self.virtuals {
             row[v.column] = v.expression.eval_row(ctx, row)?;
@@ -104,7 +104,7 @@ impl TableTarget {
         Ok(())
     }
 
-    /// A row as it is stored with its virtual columns.
+    /// A row in stored form with its virtual columns.
     pub fn with_virtuals<'a>(&self, ctx: &Evaluation, row: &'a [Datum]) -> Result<Cow<'a, [Datum]>> {
         if self.virtuals.is_empty() {
             return Ok(Cow::Borrowed(row));
@@ -122,7 +122,7 @@ impl TableTarget {
         }
     }
 
-    /// The row with those values expanded that keys are made of.
+    /// The row with the values of key columns expanded.
     pub fn with_plain_keys<'a>(&self, ctx: &Evaluation, row: &'a [Datum]) -> Result<Cow<'a, [Datum]>> {
         let is_stored = |c: &usize| matches!(row[*c], Datum::Stored(_));
         if !self.key_columns.iter().any(is_stored) {
@@ -219,7 +219,7 @@ pub fn plain_parts(index: &IndexTarget) -> Option<PlainParts<'_>> {
     }
 }
 
-/// Columns whose values keys are made of.
+/// Columns of keys.
 fn key_columns(catalog: &Catalog, relation: &Relation, constraints: &[&Arc<Constraint>]) -> Vec<usize> {
     let indexes = relation.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref());
     let indexed = indexes.flat_map(|i| i.keys.iter().map(|k| k.column));

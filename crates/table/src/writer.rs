@@ -158,7 +158,7 @@ impl TableWriter {
         }
     }
 
-    /// The writer that a row comes to: this one, or that of a partition. With the partition's columns.
+    /// The writer for a row: this one, or that of a partition. With the partition's columns.
     pub fn site(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<(&mut TableWriter, ColumnMap)> {
         if self.router.is_none() {
             return Ok((self, ColumnMap::same()));
@@ -193,7 +193,7 @@ impl TableWriter {
         Ok(true)
     }
 
-    /// Puts the row as it is stored into `self.row`. Values that `old` has and the row has not are forgotten.
+    /// Puts the row in stored form into `self.row`. Values that `old` has and the row lacks are forgotten.
     fn encode(&mut self, ctx: &Evaluation, target: &TableTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<()> {
         self.former.encode(ctx, &target.toast, &target.layout, row, old, &mut self.row)
     }
@@ -218,7 +218,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// The same for a row of a batch and an index whose keys are made of columns: no row is put together.
+    /// The same for a row of a batch and an index whose keys consist of columns: no row is put together.
     pub(super) fn enter_plain(
         &mut self,
         ctx: &Evaluation,
@@ -233,7 +233,7 @@ impl TableWriter {
         self.add_entry(ctx, index, must_be_unique, || Cow::Owned(batch.row(i)), id)
     }
 
-    /// Puts a key made of columns into `self.key`; whether there is a null in it.
+    /// Puts a key of columns into `self.key`; whether there is a null in it.
     pub(super) fn plain_key(&mut self, parts: &PlainParts<'_>, batch: &Batch, i: usize) -> bool {
         self.key.clear();
         let mut has_null = false;

@@ -12,8 +12,8 @@ use crate::sync::sleep;
 
 /// Serves threads that wait.
 pub trait Scheduler: Send + Sync {
-    /// The calling thread is about to wait for another transaction, the disk, the client or a clock, with no locks held that the
-    /// scheduler could want. True: it did something that the thread may have been about to wait for, which looks again first.
+    /// The calling thread is about to wait for another transaction, the disk, the client or a clock, with no locks held that the scheduler
+    /// could want. True: it may have caused the event for which the thread is about to wait, so the thread checks again first.
     fn before_wait(&self) -> bool;
 
     /// The calling thread is about to start another.

@@ -36,7 +36,7 @@ impl WaitCell {
         *notified = false;
     }
 
-    /// Sleeps until notified or for `timeout`; spurious returns are possible, callers look at their condition again.
+    /// Sleeps until notified or for `timeout`; spurious returns are possible, callers check their condition again.
     pub fn wait_for(&self, scheduler: &dyn Scheduler, timeout: Duration) {
         while !self.is_notified() && scheduler.before_wait() {}
         let mut notified = self.notified.lock();
@@ -47,7 +47,7 @@ impl WaitCell {
     }
 }
 
-/// Where any number of threads sleep for a while, or until something changes for all of them.
+/// Where any number of threads sleep for a while, or until a change for all of them.
 #[derive(Default)]
 pub struct WaitQueue {
     lock: Mutex<()>,
@@ -60,7 +60,7 @@ impl WaitQueue {
         self.changed.notify_all();
     }
 
-    /// Sleeps until notified or for `timeout`; callers look at their condition again.
+    /// Sleeps until notified or for `timeout`; callers check their condition again.
     pub fn wait_for(&self, scheduler: &dyn Scheduler, timeout: Duration) {
         while scheduler.before_wait() {}
         let mut guard = self.lock.lock();

@@ -13,7 +13,7 @@ use crate::{Method, frame};
 
 /// Compressed frames that wait, of each thread.
 const AHEAD_MAX: usize = 4;
-/// Values of fewer frames are not worth a thread.
+/// Values of fewer frames do not justify a thread.
 const FRAMES_MIN: usize = 4;
 
 /// How frames are compressed.

@@ -27,7 +27,7 @@ pub enum Method {
     Pglz = 1,
     Lz4 = 2,
     Zstd = 3,
-    /// Together with other values, when a merge comes to it (`dense`); until then by lz4.
+    /// Together with other values, when a merge reads it (`dense`); until then by lz4.
     Dense = 4,
 }
 
@@ -124,7 +124,7 @@ pub fn decompress_onto(method: Method, stream: &[u8], raw_bytes: usize, out: &mu
     Err(CodecError::Malformed)
 }
 
-/// Decompresses into `target`, which is as long as the value was, or shorter: then pglz and lz4 give the value's first bytes.
+/// Decompresses into `target`, which is as long as the value was, or shorter: then pglz and lz4 return the value's first bytes.
 ///
 /// # Errors
 /// `Malformed` when the stream does not fill the target.

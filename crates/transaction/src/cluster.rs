@@ -102,7 +102,7 @@ impl Cluster {
         shown.xid = self.xids.assign();
         for of_database in voted.changes.chunk_by(|a, b| a.0 == b.0) {
             let changes: Vec<ObjectChange> = of_database.iter().map(|(_, change)| change.clone()).collect();
-            // OIDs of its new objects are not given out again.
+            // OIDs of its new objects are not assigned again.
             drop(self.catalog(of_database[0].0).with(&changes));
         }
         self.prepared.add(shown, voted);

@@ -62,7 +62,7 @@ impl Xids {
         }))
     }
 
-    /// Gives the next id to a transaction, which must `end` it.
+    /// Assigns the next id to a transaction, which must `end` it.
     pub fn assign(&self) -> u64 {
         let mut state = self.0.lock();
         let xid = state.next;

@@ -72,7 +72,7 @@ pub struct Query {
     pub limit: Option<Expr>,
     pub with_ties: bool,
     pub locking: Vec<Locking>,
-    /// A query made of set operations: the leaves are subquery range entries, `targets` are Vars of the first.
+    /// A query of set operations: the leaves are subquery range entries, `targets` are Vars of the first.
     pub set_operation: Option<SetTree>,
     pub has_aggregates: bool,
     pub has_windows: bool,
@@ -215,7 +215,7 @@ pub enum RangeKind {
         levels: usize,
         self_reference: bool,
     },
-    /// The rows of `table` that a statement has changed, by the name that the trigger gives them whose function reads them.
+    /// The rows of `table` that a statement has changed, by the name in REFERENCING of the trigger whose function reads them.
     Transition {
         name: Arc<str>,
         table: Oid,
@@ -278,7 +278,7 @@ pub struct Join {
     pub entry: usize,
 }
 
-/// Every arm already gives the types of `columns`.
+/// Every arm already has the types of `columns`.
 #[derive(Clone, Debug)]
 pub struct SetTree {
     pub operation: SetOperation,

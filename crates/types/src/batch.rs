@@ -37,7 +37,7 @@ impl Batch {
         Batch { columns: self.columns.iter().map(|c| c.take(indices)).collect(), rows: indices.len() }
     }
 
-    /// The rows of a range. Columns that are not `needed`, when that is given, stay empty; nothing may look at them.
+    /// The rows of a range. Columns that are not `needed`, when that is given, stay empty; no caller may read them.
     pub fn slice(&self, rows: Range<usize>, needed: Option<&[usize]>) -> Batch {
         let count = rows.len();
         let column = |(i, column): (usize, &Column)| match needed {

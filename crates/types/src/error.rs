@@ -116,7 +116,7 @@ impl DbError {
         }))
     }
 
-    /// 0A000: something PostgreSQL does that Melba does not do yet. `what` reads like "SERIALIZABLE isolation".
+    /// 0A000: a feature of PostgreSQL that Melba does not have yet. `what` reads like "SERIALIZABLE isolation".
     #[track_caller]
     pub fn unsupported(what: impl std::fmt::Display) -> DbError {
         DbError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported yet"))
@@ -148,7 +148,7 @@ impl DbError {
         self
     }
 
-    /// Adds a line to the context, for something further out.
+    /// Adds a line to the context, for an outer level.
     pub fn within(mut self, line: impl Into<String>) -> DbError {
         let context = &mut self.0.context;
         *context = Some(match context.take() {

@@ -35,7 +35,7 @@ pub fn out_of_range() -> DbError {
     err!(DATETIME_FIELD_OVERFLOW, "interval out of range")
 }
 
-/// Gives days and time one sign.
+/// Makes the signs of days and time equal.
 fn borrow_day(days: &mut i32, micros: &mut i64) {
     if *days > 0 && *micros < 0 {
         *micros += MICROS_PER_DAY;
@@ -46,7 +46,7 @@ fn borrow_day(days: &mut i32, micros: &mut i64) {
     }
 }
 
-/// Gives months and days one sign; that of no days is the time's.
+/// Makes the signs of months and days equal; that of no days is the time's.
 fn borrow_month(months: &mut i32, days: &mut i32, micros: i64) {
     if *months > 0 && (*days < 0 || (*days == 0 && micros < 0)) {
         *days += DAYS_PER_MONTH;

@@ -34,9 +34,9 @@ const SMALL_STACK_BYTES: usize = 1 << 20;
 
 /// The longest value, as in PostgreSQL: the most that its allocator gives at once.
 pub const VALUE_BYTES_MAX: usize = (1 << 30) - 1;
-/// Part of the limit that a statement must have grown by before it is refused more.
+/// Part of the limit by which a statement must have grown before it is refused more.
 const STATEMENT_SHARE: i64 = 16;
-/// Values shorter than this are not worth a look.
+/// Values shorter than this are not checked.
 const LARGE_BYTES: usize = 64 << 10;
 /// A thread reports its allocations and frees to the process in steps of this size.
 const TELL_BYTES: i64 = 256 << 10;
@@ -153,7 +153,7 @@ pub fn set_memory_limit(bytes: u64) {
     LIMIT.store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
 }
 
-/// Runs `f` with an interrupt that `check` looks at. Calls nest; the memory is counted from the outermost.
+/// Runs `f` with an interrupt that `check` reads. Calls nest; the memory is counted from the outermost.
 pub fn run<T>(interrupt: Arc<dyn Interruptible>, f: impl FnOnce() -> T) -> T {
     struct Restore(Option<Arc<dyn Interruptible>>);
     impl Drop for Restore {
@@ -292,7 +292,7 @@ pub fn check_request(bytes: usize) -> Result<()> {
     try_memory(bytes)
 }
 
-/// Whether the system would give so much at once: allocated, and freed.
+/// Whether the system would supply this much at once: allocated, and freed.
 fn try_memory(bytes: usize) -> Result<()> {
     // Less comes from the reserve.
     if bytes <= RESERVE_BYTES / 2 || Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
@@ -311,7 +311,7 @@ pub fn check_reserve() -> Result<()> {
     if THREAD.with(|thread| thread.is_short.get()) { Err(out_of_memory(RESERVE_BYTES)) } else { Ok(()) }
 }
 
-/// Looks at a text that has `length` bytes, or is about to.
+/// Checks a text that has `length` bytes, or is about to.
 ///
 /// # Errors
 /// 54000 when it is too long for a value, 53200 when memory is short, and those of `check_interrupt`.
@@ -320,10 +320,10 @@ pub fn check_length(length: usize) -> Result<()> {
     if length < LARGE_BYTES { Ok(()) } else { check_large_length(length) }
 }
 
-/// Looks at a value that was made and has `length` bytes.
+/// Checks a value that was made and has `length` bytes.
 ///
 /// # Errors
-/// As PostgreSQL's when no value may be so long, 53200 when memory is short, and those of `check_interrupt`.
+/// PostgreSQL's when the value is too long for any, 53200 when memory is short, and those of `check_interrupt`.
 #[inline]
 pub fn check_value(length: usize) -> Result<()> {
     if length < LARGE_BYTES { Ok(()) } else { check_large_value(length) }
@@ -406,7 +406,7 @@ impl Ticker {
     }
 }
 
-/// The items of an iterator, with looks at the limits now and then: each item is a step, and may take as long as one.
+/// The items of an iterator, with checks of the limits now and then: each item is a step, and may take as long as one.
 ///
 /// The items are `Err` with the errors of `check`.
 pub fn ticked<I: IntoIterator>(items: I) -> impl Iterator<Item = Result<I::Item>> {
@@ -552,7 +552,7 @@ mod tests {
         assert!(check().is_ok());
     }
 
-    /// Gives nothing until the reserve is back, and lets another statement take the reserve again before the first attempt.
+    /// Returns nothing until the reserve is released, and lets another statement take the reserve again before the first attempt.
     struct Stingy(AtomicBool);
 
     // SAFETY: its blocks are the system's.

@@ -41,7 +41,7 @@ pub fn concat<'a>(parts: impl IntoIterator<Item = &'a [u8]> + Clone) -> Arc<[u8]
     unsafe { bytes.assume_init() }
 }
 
-/// Copied between two looks at the limits.
+/// Copied between two checks of the limits.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Texts end to end, each repeated the given number of times; long ones are copied with checks of the limits.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::Result;
 use crate::limits::{self, Ticker};
 
-/// Values sorted between two looks at the statement's limits.
+/// Values sorted between two checks of the statement's limits.
 const RUN: usize = 1024;
 
 /// Sorts by comparisons; equal values stay in their order.

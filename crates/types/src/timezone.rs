@@ -13,7 +13,7 @@ use jiff::tz::{Offset, TimeZone};
 
 /// Seconds in 400 Gregorian years: rules repeat with that period.
 const CYCLE_SECONDS: i64 = 146_097 * 86_400;
-/// The instants the zone rules can be asked for directly (jiff's year range, with room for an offset).
+/// The instants for which the zone rules can be read directly (jiff's year range, with room for an offset).
 const SECONDS_MIN: i64 = -377_705_000_000;
 const SECONDS_MAX: i64 = 253_402_000_000;
 /// Abbreviations are collected from transitions up to 2037-12-31.

@@ -110,7 +110,7 @@ impl Fixture {
         Arc::new(Fixture { disk, faults, folder, wal })
     }
 
-    /// Appends a record, for which there is room, and sees it durable.
+    /// Appends a record, for which space is reserved, and waits until it is durable.
     fn append_and_flush(&self, n: u64) -> Result<()> {
         let mut payload = vec![n as u8; PAYLOAD_BYTES];
         let crc = payload_crc(&payload);

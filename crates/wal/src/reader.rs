@@ -91,7 +91,7 @@ pub fn replay<E: From<WalError>>(
         let problem = format!("ends at {end}, and was durable up to {} once", known.durable);
         return Err(WalError::misplaced(&file_name(last), problem).into());
     }
-    // The last file may be one that was given up long ago and whose removal was lost, its successor not yet named: then it ends
+    // The last file may be one that was abandoned long ago and whose removal was lost, its successor not yet named: then it ends
     // before `from`. New records must not begin there, or they would never be replayed.
     Ok(end.max(from))
 }

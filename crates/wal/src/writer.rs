@@ -128,7 +128,7 @@ pub struct Wal {
     /// `None`: not begun.
     files: Mutex<Option<Files>>,
     durable: AtomicU64,
-    /// `Files::room`, for those who do not want to wait for a sync to know it. Only too small while it changes.
+    /// `Files::room`, for threads that do not want to wait for a sync to know it. Only too small while it changes.
     room: AtomicU64,
     failed: AtomicBool,
     /// Where the log began when it was opened.
@@ -545,7 +545,7 @@ impl Wal {
         let removed = files.spares.len() - kept;
         let next = files.spares.split_off(removed);
         let spares = std::mem::replace(&mut files.spares, next);
-        // First the smaller room, then the look at the promises: who adds one after that look sees the room.
+        // First the smaller room is stored, then the promises are read: a thread that adds one after that sees the room.
         self.room.store(files.room(), Ordering::Release);
         let promised = self.tail.lock().promised;
         if promised > files.room() && !is_planted(Plant::ForgetPromises) {
@@ -558,7 +558,8 @@ impl Wal {
         Ok(true)
     }
 
-    /// Gives back the files that hold nothing at or after `lsn`, and nothing that is held (`hold`): some are kept for reuse, which spares the disk new blocks.
+    /// Releases the files without bytes at or after `lsn` or for readers (`hold`): some are kept for reuse, which spares the disk
+    /// new blocks.
     pub fn release_before(&self, lsn: Lsn) -> Result<()> {
         let mut superfluous = Vec::new();
         let mut files = self.files()?;

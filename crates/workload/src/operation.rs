@@ -21,7 +21,7 @@ pub enum Operation {
     PutParent(i32),
     /// Its children are deleted, too.
     DropParent(i32),
-    /// Inserts a child, or gives it another parent and note.
+    /// Inserts a child, or changes its parent and note.
     PutChild {
         key: i32,
         parent: i32,

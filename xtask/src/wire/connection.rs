@@ -22,9 +22,9 @@ pub struct Connection {
 
 /// When an answer is all there.
 pub enum Until<'a> {
-    /// Nothing has come for so long.
+    /// No bytes have come for this long.
     Silence(Duration),
-    /// It is this one; or it is not, and nothing has come for so long.
+    /// It is this one; or it is not, and no bytes have come for this long.
     Answer(&'a [String], Duration),
 }
 
@@ -37,7 +37,7 @@ impl Connection {
         Ok(Connection { stream, closed: false, key: Vec::new(), reading: Reading { bare_bytes: 0, routines } })
     }
 
-    /// The startup of conversations that are about something else.
+    /// The startup of conversations with another subject.
     pub fn start(&mut self, database: &str) -> Result<(), String> {
         const SETTINGS: &str = r#""client_encoding" "UTF8" "DateStyle" "ISO, MDY" "TimeZone" "UTC" "search_path" "wire, public""#;
         let line = format!(r#"Startup 3.0 "user" "postgres" "database" "{database}" "application_name" "wire" {SETTINGS}"#);

@@ -28,7 +28,7 @@ impl<'a> Style<'a> {
 }
 
 impl Catalog {
-    /// A role's name as pg_get_userbyid gives it.
+    /// A role's name as pg_get_userbyid returns it.
     pub fn role_name(&self, oid: Oid) -> String {
         self.role(oid).map_or_else(|| format!("unknown (OID={oid})"), |r| r.name.to_string())
     }

@@ -65,7 +65,7 @@ impl Catalog {
         index.keys.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// COLLATE and the operator class of a key's column, where they are not those that it has of itself.
+    /// COLLATE and the operator class of a key's column, where they are not its defaults.
     fn key_modifiers(&self, collations: (Oid, Oid), opclass: Oid, ty: Oid, style: &Style<'_>, out: &mut String) {
         if let Some(collation) = self.collation(collations.0).filter(|c| c.oid != collations.1) {
             let visible = self.collation_is_visible(collation, style.path);

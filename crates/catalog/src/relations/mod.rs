@@ -60,7 +60,7 @@ pub struct Request<'a> {
     pub filters: &'a [EqFilter],
     /// The rows wanted have one of these distinct values in a column. Others may come as well.
     pub any_of: Option<(usize, &'a [Datum])>,
-    /// Of the rows that a scan with the same `filters` and `any_of` gives, those to give now, by their places.
+    /// Of the rows that a scan with the same `filters` and `any_of` returns, those to return now, by their places.
     pub rows: Option<&'a Bitmap>,
     /// The columns of the batch, in this order, by their places in the relation.
     pub columns: &'a [usize],
@@ -283,7 +283,7 @@ pub fn distinct_values(relation: &Relation, column: usize, catalog: &Catalog) ->
         // The system relations that objects are rows of.
         Kind::Oid if column.name.ends_with("classid") || column.name.ends_with("classoid") => Some(10.0),
         Kind::Bool => Some(2.0),
-        // The kinds of things that one relation has.
+        // The number of kinds of one relation's parts.
         Kind::Char => Some(4.0),
         // Numbers of columns.
         Kind::Int2 | Kind::Int4 => Some(10.0),

@@ -25,7 +25,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     for function in BUILTINS.functions.iter() {
         push(classes::PG_PROC, function.oid, 0, &function.acl);
     }
-    // information_schema is made after PostgreSQL takes its note.
+    // information_schema is created after PostgreSQL records the privileges.
     for relation in BUILTINS.relations.iter().filter(|r| r.namespace == classes::PG_CATALOG) {
         push(classes::PG_CLASS, relation.oid, 0, &relation.acl);
         for (i, column) in relation.columns.iter().enumerate() {

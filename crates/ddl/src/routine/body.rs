@@ -109,7 +109,7 @@ impl Ddl<'_> {
         })
     }
 
-    /// An error in a body points into the statement when the body stands there as it is.
+    /// An error in a body points into the statement when the body stands there unchanged.
     fn of_body(&self, f: &Function, mut e: DbError) -> DbError {
         let Some(position) = e.fields().position else {
             return e.within(format!("SQL function \"{}\"", f.name));

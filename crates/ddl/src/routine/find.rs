@@ -25,7 +25,7 @@ fn kind_word(kind: ObjectType) -> &'static str {
 }
 
 impl<'s> RoutineName<'s> {
-    /// `None`: the node names something else.
+    /// `None`: the node names another kind of object.
     pub fn of(kind: ObjectType, node: Option<&'s Node>) -> Option<RoutineName<'s>> {
         match node?.node.as_ref()? {
             N::ObjectWithArgs(object) => Some(RoutineName { kind, object }),

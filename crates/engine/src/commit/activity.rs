@@ -13,7 +13,7 @@ const IDLE_AFTER: Duration = Duration::from_secs(3);
 pub(crate) struct Activity(Mutex<(Csn, Duration)>);
 
 impl Activity {
-    /// Whether `assigned`, the newest CSN given out, has been that for a while.
+    /// Whether `assigned`, the newest assigned CSN, has been that for a while.
     pub fn is_idle(&self, assigned: Csn, now: Duration) -> bool {
         let mut seen = self.0.lock();
         if seen.0 != assigned {

@@ -38,7 +38,7 @@ pub(crate) struct LogWriter {
     flush_after: AtomicU64,
     /// When `is_due` was answered with yes.
     flushed_at: Mutex<Duration>,
-    /// How far the log was durable when the log writer last looked.
+    /// How far the log was durable at the log writer's last check.
     durable_seen: AtomicU64,
     wake: WaitCell,
 }
@@ -160,7 +160,7 @@ impl Log {
         self.writer.wake.wait_for(&*self.runtime.scheduler, self.writer.delay());
     }
 
-    /// Whether the log writer's thread would have come to its next step by now.
+    /// Whether the log writer's thread would have begun its next step by now.
     pub fn is_writer_due(&self) -> bool {
         let now = self.runtime.clock.monotonic();
         let mut flushed_at = self.writer.flushed_at.lock();

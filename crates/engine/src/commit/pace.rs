@@ -49,7 +49,7 @@ fn flush_lag(bytes: u64, limit: u64) -> f64 {
 fn merge_lag(tree: &Tree, row_store_max: u64) -> f64 {
     let bottom = tree.bottom_bytes.load(Ordering::Relaxed);
     let above = tree.above_bytes.load(Ordering::Relaxed);
-    // A few flushes' worth is no lag, however small the tree.
+    // The size of a few flushes is no lag, however small the tree.
     let floor = 2 * row_store_max;
     let low = (bottom * ABOVE_TENTHS.0 / 10).max(floor);
     let high = (bottom * ABOVE_TENTHS.1 / 10).max(2 * floor).max(low + 1);

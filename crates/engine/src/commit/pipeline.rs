@@ -165,7 +165,7 @@ impl Pipeline {
 
 /// One moment of the pipeline.
 pub(crate) struct Floor {
-    /// The newest CSN given out.
+    /// The newest assigned CSN.
     pub assigned: Csn,
     /// Every commit up to here is applied, and its record lies before `replay`; the records of all others do not.
     pub whole: Csn,

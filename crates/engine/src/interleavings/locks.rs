@@ -4,7 +4,7 @@ use melba_threads::atomic::{AtomicI32, Ordering};
 
 use super::*;
 
-/// A row that several change under its lock, with commits that give it back before they are durable.
+/// A row that several change under its lock, with commits that release it before they are durable.
 #[test]
 fn a_counter_under_a_row_lock_loses_nothing() {
     check(|| {

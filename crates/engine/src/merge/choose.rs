@@ -334,7 +334,7 @@ impl<'a> Shape<'a> {
         })
     }
 
-    /// Whether something waits for snapshots to end.
+    /// Whether dead versions wait for snapshots to end.
     pub fn is_held_back(&self, oldest: Csn) -> bool {
         self.bottoms.iter().any(|b| self.runs[*b].held > 0 && self.runs[*b].csn_max > oldest)
     }

@@ -118,7 +118,7 @@ impl Merger {
         self.awaited.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether something waits that merges do first.
+    /// Whether work waits that merges do first.
     pub fn is_pressed(&self) -> bool {
         self.is_pressed.load(Ordering::Relaxed)
     }
@@ -132,7 +132,7 @@ impl Merger {
         Ok(done)
     }
 
-    /// Rewrites as long as something pays, of all trees or of some.
+    /// Rewrites as long as that pays, in all trees or in some.
     pub fn merge_all(&self, only: Option<&[Arc<Tree>]>) -> Result<()> {
         self.awaited.fetch_add(1, Ordering::Relaxed);
         let merges = &mut self.merges.lock();
@@ -171,7 +171,7 @@ impl Merger {
         if is_due { self.merge_taken(tree, merges, eagerness) } else { Ok(false) }
     }
 
-    /// Rewrites something of a tree that was taken from those to look at.
+    /// Runs one rewriting of a tree that was taken from the queue.
     fn merge_taken(&self, tree: &Tree, merges: &mut Merges, eagerness: Eagerness) -> Result<bool> {
         if tree.is_damaged() {
             return Ok(false);
@@ -311,7 +311,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Looks at a tree again after a flush: how far merges lag behind, and that they have work to consider.
+    /// Checks a tree again after a flush: how far merges lag behind, and that they have work to consider.
     pub fn note_flushed(&self, tree: &Tree) {
         let merges = Merges::default();
         let bulk = match &tree.data {

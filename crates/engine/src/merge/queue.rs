@@ -29,7 +29,7 @@ impl Unmerged {
         self.due[..eagerness as usize].iter()
     }
 
-    /// How many trees there are to look at.
+    /// How many trees are to be checked.
     pub fn len(&self, eagerness: Eagerness) -> usize {
         self.due(eagerness).map(BTreeSet::len).sum()
     }

@@ -66,7 +66,7 @@ impl Targets {
     }
 }
 
-/// A tree as it is until its levels change.
+/// A tree in its present state, until its levels change.
 struct Target {
     tree: Arc<Tree>,
     levels: TargetLevels,

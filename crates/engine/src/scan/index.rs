@@ -325,7 +325,7 @@ impl IndexScan {
         Ok(())
     }
 
-    /// Announces the entries up to and including `end`, or all that are left: present or not, they have been looked for.
+    /// Announces the entries up to and including `end`, or all that are left: present or not, they have been searched.
     fn note_read(&self, end: Option<&KeyBytes>) -> Result<()> {
         if !self.own.txn.tracks(self.view) {
             return Ok(());

@@ -120,7 +120,7 @@ impl<'a> ScanPiece<'a> {
         Ok(())
     }
 
-    /// The rows, with the columns that were read; nothing may look at the others.
+    /// The rows, with the columns that were read; no caller may read the others.
     pub fn batch(&self) -> &Batch {
         &self.batch
     }

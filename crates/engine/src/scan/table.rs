@@ -70,7 +70,7 @@ struct SegmentCursor {
     row: usize,
     /// Of the row group that the last piece was of.
     reader: Option<(usize, usize, GroupReader)>,
-    /// The row whose newest visible version has been met; its older versions are not wanted.
+    /// The row whose newest visible version has been found; its older versions are not needed.
     decided: Option<RowId>,
     memory: MemoryMask,
     masks: Vec<RunMask>,

@@ -45,7 +45,7 @@ impl Serializable {
         state.meet_readers(id, write)
     }
 
-    /// A write that comes to nothing, because a unique key is taken: whether it would have been one too many.
+    /// For a write that fails because a unique key exists: fails if the write would have caused a serialization failure.
     pub fn attempt(&self, id: Id, write: Write<'_>) -> Result<()> {
         let mut state = self.state.lock();
         check_doomed(state.get(id), "during conflict in checking")?;

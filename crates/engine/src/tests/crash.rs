@@ -41,7 +41,7 @@ struct History {
     sequence_seen: i64,
 }
 
-/// Creates two trees and commits until something fails.
+/// Creates two trees and commits until an operation fails.
 fn work(directory: &Arc<MemoryDirectory>, seed: u64, history: &mut History) -> Result<()> {
     let engine = open(directory)?;
     let t = engine.begin(Isolation::ReadCommitted)?;

@@ -72,7 +72,7 @@ fn the_first_row_whose_key_is_taken_is_named() {
     assert_eq!(load(&t, index, 6000, fresh().chain([5005])).expect("answers"), duplicate(5005, (2000, 7008)));
     assert_eq!(load(&t, index, 6000, fresh().chain([19_500])).expect("answers"), duplicate(19_500, (3500, 7008)));
     assert_eq!(load(&t, index, 6000, fresh().chain([5006])).expect("answers"), duplicate(5006, (5000, 7008)));
-    // Of two, the one that a row by row insertion would have met.
+    // Of two, the one that a row by row insertion would have found.
     assert_eq!(load(&t, index, 6000, fresh().chain([7, 4990])).expect("answers"), duplicate(7, (6006, 7008)));
     assert_eq!(load(&t, index, 6000, fresh().chain([4990, 7])).expect("answers"), duplicate(4990, (500, 7008)));
     assert_eq!(load(&t, index, 6000, fresh().chain([15, 8, 15, 1])).expect("answers"), duplicate(8, (6007, 7009)));

@@ -155,7 +155,7 @@ fn a_missing_renamed_cut_foreign_or_older_file_is_refused_or_not_needed() {
 
                 let damaged = copy(&past.now);
                 let file = folder(&damaged, place).open(name).expect("there");
-                // Most of a manifest is room for more.
+                // Most of a manifest is reserved space.
                 file.set_len(if name == "MANIFEST" { 20 } else { file.len().expect("answers") / 2 }).expect("cuts");
                 count(&past, &damaged, "cut", name);
 

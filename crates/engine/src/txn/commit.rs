@@ -10,8 +10,8 @@ use crate::write_set::WriteSet;
 /// A log record's length is a u32.
 const PAYLOAD_BYTES_MAX: usize = 3 << 30;
 
-/// Gives a write set, whose session still holds its locks, its place in the order, and applies it. Nothing has changed after
-/// an error.
+/// Gives a write set, whose session still holds its locks, its place in the order, and applies it. On an error nothing has
+/// changed.
 pub(super) fn start_commit(
     shared: &Shared,
     writes: &mut WriteSet,

@@ -9,7 +9,7 @@ use melba_types::{Csn, RowId, TreeId};
 use super::Transaction;
 use crate::view::ReadView;
 
-/// The entries of one key, as they are met from the newest level to the oldest.
+/// The entries of one key, in order from the newest level to the oldest.
 struct Search {
     csn: Csn,
     /// The row whose versions in the present level have been decided on.
@@ -25,8 +25,8 @@ impl Search {
         self.decided = None;
     }
 
-    /// Looks at a version; of one row's in a level the newest comes first. It ends with the first live entry: a unique key has one
-    /// at most.
+    /// Processes a version; of one row's in a level the newest comes first. It ends with the first live entry: a unique key has
+    /// one at most.
     fn look(&mut self, row: RowId, csn: Csn, tombstone: bool) -> ControlFlow<()> {
         if csn > self.csn || self.decided == Some(row) {
             return ControlFlow::Continue(());

@@ -26,7 +26,7 @@ impl Transaction {
     }
 
     /// Calls `each` with a frame of a toast tree. A frame whose row the view's statement was led to is found even when a
-    /// transaction that committed meanwhile wrote it: READ COMMITTED looks at newest versions of rows.
+    /// transaction that committed meanwhile wrote it: READ COMMITTED reads newest versions of rows.
     ///
     /// # Errors
     /// `Corrupt` when there is no such frame.

@@ -251,7 +251,7 @@ impl Transaction {
         self.state.lock().snapshot.is_some()
     }
 
-    /// Gives a snapshot back with which nothing has been read.
+    /// Drops a snapshot with which nothing has been read.
     pub(crate) fn drop_snapshot(&self) {
         self.state.lock().snapshot = None;
         let mut pins = self.session.pins.lock();
@@ -490,8 +490,7 @@ impl Transaction {
 
     /// Fixes the commit's place in the order without waiting for its publication. The errors are those of `commit`.
     ///
-    /// Others may take its locks on rows and keys as soon as the changes are applied, unless something is to happen on its
-    /// publication.
+    /// Others may take its locks on rows and keys as soon as the changes are applied, unless `on_publish` is given.
     pub fn start_commit(self: &Arc<Self>, durability: Durability, on_publish: Option<OnPublish>) -> Result<Committing> {
         self.prepare_serializable()?;
         let (mut writes, log) = self.with_state(|state| {
@@ -594,8 +593,8 @@ impl Committing {
         self.started.csn
     }
 
-    /// The commit's outcome as `wait` would answer it; itself as long as it is not published: a synchronous one waits for
-    /// the log (`Session::flush_log`), and each for those before it.
+    /// The commit's outcome as `wait` would return it; itself as long as it is not published: a synchronous one waits for the log
+    /// (`Session::flush_log`), and each for those before it.
     pub fn poll(self) -> std::result::Result<Result<Csn>, Committing> {
         match self.txn.shared().pipeline.try_publish(&self.started) {
             Ok(false) => Err(self),

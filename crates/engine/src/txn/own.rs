@@ -17,7 +17,7 @@ use crate::write_set::{Epoch, WriteSet};
 pub(crate) struct OwnView {
     pub txn: Arc<Transaction>,
     view: ReadView,
-    /// `None`: there were no changes when it looked.
+    /// `None`: there were no changes when it was opened.
     epoch: Option<Arc<Epoch>>,
 }
 

@@ -141,7 +141,7 @@ impl Transaction {
         self.shared().pipeline.log.with_sequence(id, |log| f(&sequence, log))
     }
 
-    /// The next value of a sequence; never given out again, not even when this transaction rolls back.
+    /// The next value of a sequence; never returned again, not even when this transaction rolls back.
     pub fn nextval(&self, id: SequenceId) -> Result<i64> {
         let (value, needed) = self.log_sequence(id, |sequence, log| sequence.next(log))?;
         if needed > self.shared().pipeline.log.wal.durable() {
@@ -153,7 +153,7 @@ impl Transaction {
         Ok(value)
     }
 
-    /// A sequence's last value, and whether it was given out.
+    /// A sequence's last value, and whether it was returned.
     pub fn sequence_state(&self, id: SequenceId) -> Result<SequenceState> {
         Ok(self.shared().store.sequence(id)?.state.lock().state)
     }

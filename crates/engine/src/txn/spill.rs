@@ -32,7 +32,7 @@ impl Transaction {
         if bytes <= limit && held.try_set(bytes) {
             return Ok(());
         }
-        // Without room in the budget nothing is enough.
+        // Without space in the budget everything is moved.
         self.spill(state, if bytes > limit { limit / 4 } else { 0 })?;
         // Changes that cannot be moved: memory tables' rows, and those of the newest commands.
         let left = state.writes.memory_bytes();

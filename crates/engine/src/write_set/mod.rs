@@ -536,7 +536,7 @@ impl WriteSet {
         self.links.is_empty() && self.changes.iter().all(|c| matches!(c.what, What::Row { .. } | What::Key { .. }))
     }
 
-    /// Whether a tree is dropped (or replaced by another), or nothing is done but deletions: that gives space back.
+    /// Whether a tree is dropped (or replaced by another), or there are only deletions: that frees space.
     pub fn frees(&self) -> bool {
         let deletes = |what: &What| matches!(what, What::Row { bytes: None, .. } | What::Key { live: false, .. });
         let drops = |what: &What| matches!(what, What::DropTree(_));

@@ -17,7 +17,7 @@ pub(super) struct Dedup {
     seen: HashSet<Box<[u8]>>,
     held: Option<Held>,
     bytes: usize,
-    /// Rows with keys that this pass has no room to remember.
+    /// Rows with keys that do not fit in this pass.
     elsewhere: Option<Partitions>,
     /// Later passes, the next one last.
     work: Vec<(Run, u32)>,
@@ -26,7 +26,7 @@ pub(super) struct Dedup {
 }
 
 impl Dedup {
-    /// The rows of a batch whose keys are met for the first time. Others may come in a later pass.
+    /// The rows of a batch with new keys. Others may come in a later pass.
     pub fn take(&mut self, ctx: &ExecContext, batch: &Batch, keys: &ByteStrings) -> Result<Vec<u32>> {
         let (mut kept, mut out, mut parts) = (Vec::with_capacity(batch.rows), Vec::new(), Vec::new());
         if self.elsewhere.is_none() {

@@ -68,7 +68,7 @@ impl RowIter {
     pub fn next_value(&mut self) -> Result<Option<Datum>> {
         let Some(mut row) = self.next().transpose()? else { return Ok(None) };
         match &self.shape {
-            // Functions give their rows column by column, or as records.
+            // Functions return their rows column by column, or as records.
             Some(shape) if !matches!(row[..], [Datum::Record(_) | Datum::Null]) => {
                 let (field_types, field_names) = (shape.types.clone(), Some(shape.names.clone()));
                 Ok(Some(Datum::Record(Arc::new(Record { type_oid: shape.type_oid, field_types, field_names, fields: row }))))
@@ -135,7 +135,7 @@ impl FunctionScanOp {
         FunctionScanOp { node, kinds, running: None, ordinal: 0, failed: None, done: false }
     }
 
-    /// The next row over all functions; those that ended give NULLs.
+    /// The next row over all functions; ended ones return NULLs.
     fn row(&mut self, ctx: &ExecContext) -> Result<Option<Vec<Datum>>> {
         if self.running.is_none() {
             let mut running = Vec::with_capacity(self.node.functions.len());

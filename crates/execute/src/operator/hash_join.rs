@@ -56,13 +56,13 @@ pub(super) struct HashJoinOp {
     sides: (Side, Side),
     level: u32,
     stage: Stage,
-    /// Right rows that the table in the making has no room for.
+    /// Right rows that do not fit in the table being built.
     overflow: Option<Batch>,
     /// The table, or the table of this round.
     built: Option<Arc<Built>>,
     /// In a team: the table that its members share.
     shared: Option<Arc<Shared>>,
-    /// Which of its rows have found a partner, of joins that give right rows last. In a member: with rows of all its parts.
+    /// Its rows that have found a partner, for joins that return right rows last. In a member: with rows of all its parts.
     matched: Bitmap,
     probe: Option<Probe>,
     /// In several rounds: which rows of the left part have found a partner.
@@ -86,7 +86,7 @@ enum Stage {
     /// A table must be built.
     Build,
     Probe,
-    /// Rows of the table by whether they have a partner (joins that give right rows last).
+    /// Rows of the table by whether they have a partner (joins that return right rows last).
     Built,
     /// After the last of several rounds: left rows that have no partner.
     LeftAlone,

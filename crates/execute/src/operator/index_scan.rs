@@ -45,7 +45,7 @@ pub(super) struct IndexScanOp {
     /// Ranges still to scan, the next one last.
     ranges: Vec<Range>,
     scan: Option<IndexScan>,
-    /// It has not come to the end of its range.
+    /// It has not reached the end of its range.
     scanning: bool,
     /// Arms of several scans: the rows of their union, still to fetch.
     union: Option<std::vec::IntoIter<RowId>>,
@@ -131,7 +131,7 @@ impl IndexScanOp {
         Ok(())
     }
 
-    /// Fills `ids` with the next rows, and gives their columns from the keys.
+    /// Fills `ids` with the next rows, and returns their columns from the keys.
     fn collect_covered(&mut self, ctx: &ExecContext, covered: &Covered, limit: usize) -> Result<Vec<Column>> {
         self.ids.clear();
         let mut columns: Vec<Column> =

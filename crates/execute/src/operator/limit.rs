@@ -17,7 +17,7 @@ pub(super) struct LimitOp {
     input: Box<dyn Operator>,
     started: bool,
     skip: usize,
-    /// Rows still to give; `None` without limit.
+    /// Rows still to return; `None` without limit.
     left: Option<usize>,
     /// WITH TIES: the key of the last row within the limit.
     last: Option<Vec<u8>>,

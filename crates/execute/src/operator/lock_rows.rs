@@ -169,7 +169,7 @@ impl LockRowsOp {
         Ok(LockRowsOp { node, input, pending: Pending::default() })
     }
 
-    /// Locks the table rows of a row; returns the row as it is now, or `None` when it is not to be returned.
+    /// Locks the table rows of a row; returns the row in its present state, or `None` when it is not to be returned.
     fn lock(&self, ctx: &ExecContext, batch: &Batch, i: usize) -> Result<Option<Option<Vec<Datum>>>> {
         let mut changed: Option<Vec<Datum>> = None;
         for lock in &self.node.locks {

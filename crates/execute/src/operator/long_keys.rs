@@ -56,7 +56,7 @@ impl LongKeys {
         KEY_BYTES + key.len()
     }
 
-    /// Gives a key a number, which may be there already; the one it had.
+    /// Sets the number of a key, which may exist already; returns the one it had.
     ///
     /// # Panics
     /// As `insert`.

@@ -125,7 +125,7 @@ impl Operator for ProjectOp {
     }
 }
 
-/// Each input row gives as many rows as its longest function; the shorter ones end in NULLs.
+/// Each input row results in as many rows as its longest function; the shorter ones end in NULLs.
 pub(super) struct ProjectSetOp {
     node: Arc<ProjectSetNode>,
     kinds: Arc<[Kind]>,

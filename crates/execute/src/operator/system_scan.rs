@@ -25,7 +25,7 @@ const FOUND_SHARE_MAX: f64 = 0.25;
 pub(super) struct SystemScanOp {
     node: Arc<SystemScanNode>,
     kinds: Arc<[Kind]>,
-    /// The relation's columns that the outputs are; `None` when some are something else.
+    /// The relation's columns of the outputs; `None` when some are expressions.
     plain: Option<Vec<usize>>,
     /// Rows not yet filtered, and rows that passed, before they are requested.
     rows: Pending,
@@ -141,7 +141,7 @@ impl SystemScanOp {
         first
     }
 
-    /// Columns at the places of outputs, between columns that nothing may look at.
+    /// Columns at the places of outputs, between columns that no caller may read.
     fn spread(&self, outputs: &[usize], columns: Vec<Column>) -> Vec<Column> {
         let mut all: Vec<Column> = self.kinds.iter().map(|_| Column::new(ColumnData::Bool(Vec::new()))).collect();
         outputs.iter().zip(columns).for_each(|(output, column)| all[*output] = column);

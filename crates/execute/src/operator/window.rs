@@ -77,7 +77,7 @@ impl Layout {
         for function in &node.functions {
             for argument in &function.call.args {
                 columns.push(match function.function {
-                    // These give values of other rows as they are.
+                    // These return values of other rows unchanged.
                     WindowFunction::Window(_) => argument.eval_stored_vector(ctx, rows)?.into_column(argument.kind, rows.rows)?,
                     WindowFunction::Aggregate { .. } => argument.eval_batch(ctx, rows)?,
                 });

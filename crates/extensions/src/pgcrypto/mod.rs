@@ -16,7 +16,7 @@ use sha2::{Sha224, Sha256, Sha384, Sha512};
 pub use armor::{FUNCTIONS as ARMOR_FUNCTIONS, SETS as ARMOR_SETS};
 pub use crypt::FUNCTIONS as CRYPT_FUNCTIONS;
 
-/// The most that one call of gen_random_bytes gives.
+/// The most bytes that one call of gen_random_bytes returns.
 const RANDOM_BYTES_MAX: i32 = 1024;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[

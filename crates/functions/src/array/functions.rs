@@ -412,7 +412,7 @@ fn contains(call: &CallContext<'_>, a: &Array, b: &Array) -> Result<bool> {
     all_within_limits(&b.elements, |x| members.has(x))
 }
 
-/// The elements of an array, to be looked for: in order when there are many.
+/// The elements of an array, for searching: sorted when there are many.
 struct Members<'a> {
     key: &'a KeyType,
     elements: Vec<&'a Datum>,

@@ -114,7 +114,7 @@ fn timestamp_part(name: &str, timestamp: i64, offset: Option<i32>) -> Result<Par
 pub struct TimestampPart(Part);
 
 impl TimestampPart {
-    /// The part as a double, as date_part gives it.
+    /// The part as a double, as date_part returns it.
     pub fn double(self) -> f64 {
         match double(self.0) {
             Ok(Datum::Float8(value)) => value,

@@ -410,7 +410,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The longest entry is not sought, but the first that the text starts with, in any case.
+    /// Finds the first entry that the text starts with, in any case, not the longest.
     fn word(&mut self, words: &[&str], name: &str) -> Result<i32> {
         let rest = self.rest();
         let matches = |word: &&str| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));

@@ -46,7 +46,7 @@ pub fn to_number(text: &str, template: &str) -> Result<Numeric> {
     if !format.has_shift {
         return Ok(value);
     }
-    // The factor has the decimals that power() gives it.
+    // The factor has the decimals of power()'s result.
     let shift = format.shift as i32;
     value.mul(&power_of_ten(-shift)?.round(16 + shift)?)
 }

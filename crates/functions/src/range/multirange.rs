@@ -14,7 +14,7 @@ use super::ops;
 use super::types::{RangeType, lower, upper};
 use crate::hash::{hash_bytes, hash_bytes_extended};
 
-/// The ranges that a multirange is made of.
+/// The ranges of a multirange.
 fn members(array: &Datum) -> Result<Vec<Range>> {
     let Datum::Array(array) = array else { return Ok(Vec::new()) };
     if array.dims.len() > 1 {

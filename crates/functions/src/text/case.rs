@@ -132,7 +132,7 @@ pub fn upper(s: &str) -> String {
     if s.is_ascii() { s.to_ascii_uppercase() } else { s.chars().map(upper_char).collect() }
 }
 
-/// A text mapped piece by piece, with looks at the statement's end between the pieces of a long one.
+/// A text mapped piece by piece, with checks for the statement's end between the pieces of a long one.
 pub fn mapped(s: &str, mut f: impl FnMut(&str) -> String) -> Result<Datum> {
     const PIECE_BYTES: usize = 256 << 10;
     if s.len() <= PIECE_BYTES {

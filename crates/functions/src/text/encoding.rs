@@ -39,7 +39,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 /// Bytes written between two checks for the statement's end: whole lines of base64.
 const PIECE_BYTES: usize = 57 << 12;
 
-/// A message's digest, with looks at the statement's end while it is computed.
+/// A message's digest, with checks for the statement's end while it is computed.
 ///
 /// # Errors
 /// Those of `limits::check_interrupt`.
@@ -49,7 +49,7 @@ pub fn digest<D: Digest>(message: &[u8]) -> Result<Vec<u8>> {
     Ok(digest.finalize().to_vec())
 }
 
-/// Goes through a message with looks at the statement's end.
+/// Calls `f` for the pieces of a message, with checks for the statement's end.
 ///
 /// # Errors
 /// Those of `limits::check_interrupt`.

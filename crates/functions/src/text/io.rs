@@ -12,7 +12,7 @@ pub const NAME_BYTES_MAX: usize = 63;
 /// Header that type modifiers of varchar, bpchar and numeric count in.
 pub const TYPMOD_HEADER: i32 = 4;
 
-/// Text as it is.
+/// Text unchanged.
 pub const PLAIN: TypeIo =
     TypeIo { input: |_, s| Ok(Datum::text(s)), output: write, receive: |c, b| Ok(Datum::text(&*received(c, b)?)), send };
 

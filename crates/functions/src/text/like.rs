@@ -91,7 +91,7 @@ fn char_length(s: &[u8], utf8: bool) -> usize {
     .min(s.len())
 }
 
-/// Whether the whole of `value` matches. Only the last `%` needs going back to, so the time is at most quadratic.
+/// Whether the whole of `value` matches. Backtracking is only needed to the last `%`, so the time is at most quadratic.
 pub fn matches(value: &[u8], pattern: &[u8], utf8: bool) -> Result<bool> {
     let (mut v, mut p) = (0, 0);
     // Where to continue when the literal part fails: behind the last %, and the next place in the value.

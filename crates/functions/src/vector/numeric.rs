@@ -56,7 +56,7 @@ fn lift(by: u16) -> i64 {
     10i64.pow(u32::from(by))
 }
 
-/// Gives a constant the other side's scale, if that is larger: once, and not for each row.
+/// Converts a constant to the other side's scale, if that is larger: once, and not for each row.
 fn lift_constant(constant: &mut (Values<'_, i64>, u16), scale: u16) {
     if let (Values::One(mantissa), of) = *constant
         && let Some(lifted) = scale.checked_sub(of).and_then(|by| mantissa.checked_mul(lift(by)))

@@ -28,7 +28,7 @@ pub trait Form {
     /// Bytes on disk of everything that a reader needs.
     fn bytes(&mut self) -> Result<u64>;
 
-    /// How many single reads are worth their time.
+    /// How many single reads are worth the time.
     fn reads_max(&self) -> usize {
         usize::MAX
     }

@@ -103,7 +103,7 @@ fn read_some(form: &mut dyn Form, source: &Source, reads: usize) -> Result<Vec<f
     Ok(seconds)
 }
 
-/// Looks at a replaced row, a deleted one, and one that is as it was.
+/// Checks a replaced row, a deleted one, and an unchanged one.
 fn check(form: &mut dyn Form, source: &Source) -> Result<()> {
     let expected =
         [(0, Some(source.replacement(0)?)), (1, (source.rows > 1).then(|| source.row(1)).transpose()?), (DELETED, None)];

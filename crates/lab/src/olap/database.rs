@@ -57,7 +57,7 @@ impl Dialect {
         let engine = match (self, table.has_key) {
             (Dialect::ClickHouse, true) => " ENGINE = MergeTree ORDER BY id",
             (Dialect::ClickHouse, false) => " ENGINE = MergeTree ORDER BY tuple()",
-            // LIKE and = look at case and bytes, as those of the others do.
+            // LIKE and = compare case and bytes, as those of the others do.
             (Dialect::MySql, _) => " CHARACTER SET ascii COLLATE ascii_bin",
             _ => "",
         };

@@ -209,7 +209,7 @@ impl Reader {
     }
 }
 
-/// Gives a file its content so that a crash leaves the old file or the whole new one.
+/// Replaces a file's content so that a crash leaves the old file or the whole new one.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let new = path.with_extension("conf.new");
     let mut file = std::fs::File::create(&new)?;

@@ -10,7 +10,7 @@ use crate::node::{Estimate, JsonTableNode, JsonTableStep, Op};
 use crate::planner::{Planner, Stage};
 use melba_tree::{Expr, JsonBehaviorKind, JsonTable, JsonTablePath, RangeKind};
 
-/// The expressions that its rows are made of.
+/// The expressions of its rows.
 pub fn inputs(table: &JsonTable) -> impl Iterator<Item = &Expr> {
     let values = table.columns.iter().filter_map(|column| column.value.as_ref());
     table.passing.iter().map(|(_, value)| value).chain(values).chain([&table.item])

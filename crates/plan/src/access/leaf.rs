@@ -189,7 +189,7 @@ impl Planner<'_> {
         Ok(Stage { node, layout })
     }
 
-    /// How the keys of the chosen index give the source's columns, if they give all of them.
+    /// How the keys of the chosen index supply the source's columns, if they supply all of them.
     fn covered(&self, source: &TableSource, choice: &IndexChoice) -> Option<Covered> {
         let (arm, others) = choice.arms.split_first()?;
         if self.level().rechecks || others.iter().any(|other| other.index != arm.index) {
@@ -342,7 +342,7 @@ impl Planner<'_> {
         Ok(Stage { node, layout: Layout::of(entry, width) })
     }
 
-    /// The rows that a trigger's statement has changed are given out like those of a function.
+    /// The rows that a trigger's statement has changed are returned like those of a function.
     fn create_transition_scan(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
         let described = self.level().entries[entry].clone();
         let RangeKind::Transition { name, .. } = described.kind else {
@@ -389,7 +389,7 @@ impl Planner<'_> {
         }))
     }
 
-    /// The call of a set-returning function; any other expression gives one row. `definitions`: its column definition list.
+    /// The call of a set-returning function; any other expression returns one row. `definitions`: its column definition list.
     pub fn set_source(&mut self, expr: &Expr, definitions: Option<&[OutputColumn]>, layout: &Layout) -> Result<SetSource> {
         let Expr::Function(call) = expr else { return Ok(SetSource::Scalar(self.compile(expr, layout)?)) };
         if !call.returns_set && definitions.is_none() {

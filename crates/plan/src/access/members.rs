@@ -101,7 +101,7 @@ impl Planner<'_> {
         relation.is_partitioned() || (inherit && self.catalog().has_children(relation.oid))
     }
 
-    /// Plans something about a member in its parent's place.
+    /// Plans with a member in its parent's place.
     pub fn as_member<T>(&mut self, entry: usize, member: &Arc<Member>, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let level = self.level_mut();
         let old = &level.entries[entry];

@@ -258,7 +258,7 @@ fn what_is_ruled_out_does_not_happen() {
             }
         }
     }
-    // The test says something: all claims are made often, and all values come up.
+    // The test is not empty: all claims are made often, and all values come up.
     assert!(claims.iter().all(|&n| n > 80), "claims {claims:?}");
     assert!(possible.iter().all(|&n| n > 1500), "values {possible:?}");
     assert_eq!(unfolded, 0, "conditions that are not evaluated");

@@ -210,7 +210,7 @@ impl SymbolEncoder {
         let used: Vec<usize> = (0..TRAINING_CODES).filter(|&code| counts[code] > 0).collect();
         for &first in &used {
             let symbol = self.symbol(first);
-            // An escaped byte costs two, so a symbol for it is worth more than its length.
+            // An escaped byte costs two, so a symbol for it saves more than its length.
             let weight = if symbol.length == 1 { 8 } else { u64::from(symbol.length) };
             *gains.entry(symbol).or_default() += weight * u64::from(counts[first]);
             for &second in &used {
@@ -222,7 +222,7 @@ impl SymbolEncoder {
             }
         }
         let mut ranked: Vec<(u64, Symbol)> = gains.into_iter().map(|(symbol, gain)| (gain, symbol)).collect();
-        // Ties by content: the same values give the same file.
+        // Ties by content: the same values result in the same file.
         ranked.sort_unstable_by_key(|&(gain, symbol)| (std::cmp::Reverse(gain), symbol.length, symbol.word));
         SymbolEncoder::new(ranked.into_iter().map(|(_, symbol)| symbol))
     }

@@ -205,7 +205,7 @@ impl ChunkBuffer {
         self.kind == Kind::Frame || self.waiting_bytes() > 0
     }
 
-    /// Gives the values to their column's dense section, and empties the buffer.
+    /// Passes the values to their column's dense section, and empties the buffer.
     pub fn write_dense(&mut self, section: &mut DenseColumn) -> Chunk {
         self.hold_strings();
         let validity = self.validity.take();
@@ -433,8 +433,8 @@ impl Learnt {
 /// A symbol table, and the coded size of a sample of its training values, in thousandths.
 type Symbols = (SymbolEncoder, usize);
 
-/// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one
-/// value, not a block. Training takes as long as coding a row group, so a table stays as long as it is as good as it was.
+/// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one value, not
+/// a block. Training takes as long as coding a row group, so a table is kept as long as it compresses as well as before.
 fn choose_symbols<'a>(
     kept: &'a mut Option<Symbols>,
     values: &ByteStrings,
@@ -578,7 +578,7 @@ fn bits_for(entries: usize) -> usize {
     entries.max(1).next_power_of_two().ilog2() as usize
 }
 
-/// Gives null slots the value of the least valid row, so that they widen nothing.
+/// Sets null slots to the value of the least valid row, so that they widen nothing.
 fn fill_nulls(values: &mut [i64], validity: Option<&Bitmap>) {
     let Some(validity) = validity else { return };
     let filler = (0..values.len()).filter(|&i| validity.get(i)).map(|i| values[i]).min().unwrap_or(0);
@@ -628,7 +628,7 @@ fn dictionary_of_strings(values: &ByteStrings) -> Option<(ByteStrings, Vec<i64>)
     Some((entries, rows))
 }
 
-/// The options' codec, unless a look at the bytes says that it would be wasted work.
+/// The options' codec, unless a sample of the bytes says that it would be wasted work.
 fn string_codec(values: &ByteStrings, options: &TableOptions) -> Codec {
     if melba_toast::is_incompressible(&values.bytes) { Codec::None } else { options.codec }
 }

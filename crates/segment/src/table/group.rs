@@ -582,7 +582,7 @@ fn stored_column(column: &Column, plain: &Bitmap) -> Column {
     Column { data: ColumnData::Stored((0..column.len()).map(value).collect()), validity: column.validity.clone() }
 }
 
-/// Gives null rows their kind's default value.
+/// Sets null rows to their kind's default value.
 fn zero_nulls(data: &mut ColumnData, validity: &Bitmap) {
     fn zero<T: Copy + Default>(values: &mut [T], validity: &Bitmap) {
         for (word, values) in validity.words().iter().zip(values.chunks_mut(64)) {

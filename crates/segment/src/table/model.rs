@@ -11,7 +11,7 @@ use crate::BlockCache;
 
 const KINDS: [Kind; 6] = [Kind::Int2, Kind::Float8, Kind::Text, Kind::Array, Kind::Oid, Kind::Numeric];
 
-/// A small generator, so that a seed gives the same everywhere (splitmix64).
+/// A small generator, so that a seed has the same values everywhere (splitmix64).
 struct Dice(u64);
 
 impl Dice {

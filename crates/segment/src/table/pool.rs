@@ -153,7 +153,7 @@ impl EncoderPool {
         thread.is_some()
     }
 
-    /// Hands over a full group, and gives an empty one, if there is one, for the next.
+    /// Hands over a full group, and returns an empty one, if there is one, for the next.
     ///
     /// # Errors
     /// Of the file's writing, also of groups before.

@@ -236,7 +236,7 @@ impl TableSegmentReader {
         Ok(())
     }
 
-    /// Calls `each` with a value that lies in blocks of byte strings as it is: a frame of a large value. `None` when it is null.
+    /// Calls `each` with a value that lies uncompressed in blocks of byte strings: a frame of a large value. `None` when it is null.
     ///
     /// # Panics
     /// When the position is not of this segment: a bug of ours.

@@ -156,7 +156,7 @@ impl Reused {
         })
     }
 
-    /// Writes the reference as it is.
+    /// Writes the reference unchanged.
     pub fn write_reference(&self, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
         for at in 0..self.section().reference.ends.len() {
             list.note(frames.copied_block(&self.source.frame(&self.section().reference, at)?)?);
@@ -164,7 +164,7 @@ impl Reused {
         Ok(())
     }
 
-    /// Writes one of the blocks as it is.
+    /// Writes one of the blocks unchanged.
     pub fn write_block(&self, at: usize, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
         list.note(frames.copied_block(&self.source.frame(&self.section().blocks, self.blocks[at].block)?)?);
         Ok(())

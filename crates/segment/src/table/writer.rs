@@ -60,7 +60,7 @@ pub enum Finishing {
     Pooled(Pooled),
 }
 
-/// A segment that a pool writes; given up when it is dropped.
+/// A segment that a pool writes; abandoned when it is dropped.
 pub struct Pooled {
     pool: Arc<EncoderPool>,
     file: Arc<PooledFile>,

@@ -41,7 +41,7 @@ impl Mapping {
         let group = group.ok_or_else(|| {
             format!("regular expression \"{pattern}\" has no subexpressions as requested by backreference in \"{}\"", wanted.text)
         })?;
-        // Compared as it is: a system user called "all" is not everybody.
+        // Compared literally: a system user called "all" does not match every role.
         Ok(wanted.text.replacen("\\1", group, 1) == role)
     }
 }

@@ -61,7 +61,7 @@ impl Network for System {
         }
         let mut out = Vec::new();
         let mut at = first;
-        // SAFETY: the list is as getifaddrs has made it, and freed after the last look at it.
+        // SAFETY: the list is as getifaddrs has made it, and freed after its last use.
         unsafe {
             while let Some(interface) = at.as_ref() {
                 out.extend(ip(interface.ifa_addr).zip(ip(interface.ifa_netmask)));

@@ -235,7 +235,7 @@ impl Shared {
     }
 }
 
-/// An error that a question met.
+/// An error of a query.
 fn garbled() -> DbError {
     DbError::internal("an answer is garbled")
 }

@@ -143,7 +143,7 @@ impl Company {
         self.return_time = Some(self.return_time.map_or(time, |average| (average * 3 + time) / 4));
     }
 
-    /// How many are to be waited for, and until when; a write of the log takes so long.
+    /// How many the writer should wait for, and until when; `write` is the time of a write of the log.
     ///
     /// In one crowd a client has a commit in the time of a write and of the return of all; in two, in that of two writes. The
     /// return of all is estimated in proportion to their number, because they share the processors. A client that does not return

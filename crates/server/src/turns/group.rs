@@ -32,7 +32,7 @@ pub(super) struct Seat<S> {
     pub preference: Preference,
     /// Its last measured turn took long.
     pub has_long_turns: bool,
-    /// Its socket may have something.
+    /// Its socket may have bytes.
     pub has_news: bool,
     /// The client has closed its side.
     pub hung_up: bool,
@@ -115,7 +115,7 @@ pub(super) enum Next<S> {
 }
 
 pub(super) const EVENTS_MAX: usize = 64;
-/// Commits wait for others while there is other work, but not longer than this many looks at the sockets.
+/// Commits wait for others while there is other work, but not longer than this many polls of the sockets.
 const COMMIT_ROUNDS_MAX: usize = 2;
 
 impl<W: World> Group<W> {

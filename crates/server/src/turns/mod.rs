@@ -205,7 +205,7 @@ impl<W: World> Turns<W> {
         }
     }
 
-    /// The client is waited for: sends the answer, or leaves that to be done with others', and parks the seat. Gives it back if there
+    /// The client is waited for: sends the answer, or leaves it to be sent with others', and parks the seat. Returns it if there
     /// is more to do.
     fn end_turn(&self, mut seat: SeatOf<W>, worker: Option<WorkerId>) -> Option<SeatOf<W>> {
         let group = &self.groups[seat.group];
@@ -223,7 +223,7 @@ impl<W: World> Turns<W> {
     fn must_send(&self, seat: &Seat<W::Served>) -> bool {
         #[cfg(test)]
         if self.world.is_planted(Plant::ForgetHeldAnswer) {
-            // Between the two, the thread did something else.
+            // Between the two, the thread did other work.
             self.groups.iter().for_each(|group| group.end_idle(&self.world));
             return !self.groups[seat.group].state.lock().planted.contains(&seat.id);
         }
@@ -241,7 +241,7 @@ impl<W: World> Turns<W> {
         catch_unwind(AssertUnwindSafe(|| seat.served.finish_commit())).unwrap_or(false)
     }
 
-    /// The group to which a connection is to be moved after a turn that took so long, if two looks agree on it.
+    /// The group to which a connection is to be moved after a turn of this duration, if two checks agree on it.
     ///
     /// Short turns are served on the client's processor (`Processors`), as long as that leaves the groups about even. Where turns
     /// are long, even groups count for more.

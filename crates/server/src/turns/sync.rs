@@ -16,7 +16,7 @@ pub(crate) use checked::{Mutex, MutexGuard};
 
 use std::time::Duration;
 
-/// A condition variable whose waits take the guard and give it back.
+/// A condition variable whose waits take the guard and return it.
 pub(crate) struct Condvar {
     #[cfg(not(test))]
     inner: parking_lot::Condvar,
@@ -51,7 +51,7 @@ impl Condvar {
         (self.wait(guard), false)
     }
 
-    /// Waits for a notification, or so long, which is not for ever for the checker either; true: none came for that long.
+    /// Waits for a notification, or for `time`, which is finite for the checker too; true: none came in that time.
     #[cfg(not(test))]
     pub fn wait_briefly<'a, T>(&self, _: &'a Mutex<T>, guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {
         self.wait_for(guard, time)

@@ -46,7 +46,7 @@ enum Given {
 
 /// Spare threads that a group keeps however long they wait.
 const SPARES_KEPT: usize = 4;
-/// Others end when they were not needed for so long.
+/// Others end when they were not needed for this long.
 const SPARE_TIME: Duration = Duration::from_secs(10);
 
 impl Worker {
@@ -62,7 +62,7 @@ impl Worker {
 }
 
 impl<W: World> Turns<W> {
-    /// Gives a group without an owner its first one.
+    /// Starts the first owner of a group.
     pub(super) fn start_group(self: &Arc<Self>, group: &Arc<Group<W>>) -> std::io::Result<()> {
         match self.give_if(group, |state| state.may_be_given(None), None) {
             Given::NoThread => Err(std::io::Error::other("no thread can be started")),

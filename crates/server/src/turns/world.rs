@@ -10,7 +10,7 @@ use melba_threads::Scheduler;
 /// Where a turn of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// The client has to send something.
+    /// The client must send next.
     Waits,
     /// The session's commit waits for the log (`finish_commit`); after that the output is to be sent.
     Commits,
@@ -123,7 +123,7 @@ pub(crate) trait World: Send + Sync + Sized + 'static {
     /// The index of the processor on which a socket's client runs.
     fn processor_of(&self, socket: &Self::Socket) -> Option<usize>;
 
-    /// Turns of a connection between two looks at which group would serve it best.
+    /// Turns of a connection between two checks which group would serve it best.
     fn look_turns(&self) -> u32 {
         32
     }

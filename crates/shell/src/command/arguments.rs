@@ -3,7 +3,7 @@
 use crate::scan::{identifier, literal};
 use crate::variables::Variables;
 
-/// `'...'` knows `''`, `\n`, `\t`, `\\` and their like; `"..."` stays as it is, with its quotes: it is a name of SQL.
+/// `'...'` allows `''`, `\n`, `\t`, `\\` and similar escapes; `"..."` stays unchanged, with its quotes: it is a name of SQL.
 ///
 /// # Errors
 /// A quote is not closed.
@@ -58,7 +58,7 @@ fn quoted<'a>(text: &'a str, into: &mut String) -> Result<&'a str, String> {
     Err("unterminated quoted string".to_owned())
 }
 
-/// `:name`, `:'name'`, `:"name"`; as it is without such a variable.
+/// `:name`, `:'name'`, `:"name"`; unchanged without such a variable.
 fn variable<'a>(text: &'a str, variables: &Variables, into: &mut String) -> &'a str {
     let rest = &text[1..];
     let quote = rest.chars().next().filter(|c| matches!(c, '\'' | '"'));

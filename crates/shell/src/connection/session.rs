@@ -162,7 +162,7 @@ impl Connection {
         self.flush()
     }
 
-    /// A query of our own: its columns and rows.
+    /// An internal query: its columns and rows.
     ///
     /// # Errors
     /// The server's message, or that the connection is lost.
@@ -188,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// The rows of a query of our own.
+    /// The rows of an internal query.
     ///
     /// # Errors
     /// As `table`.
@@ -196,7 +196,7 @@ impl Connection {
         Ok(self.table(sql)?.1)
     }
 
-    /// Runs statements of our own whose rows do not matter.
+    /// Runs internal statements whose rows do not matter.
     ///
     /// # Errors
     /// As `table`.

@@ -76,7 +76,7 @@ impl Shell {
         Ok(())
     }
 
-    /// A query of our own.
+    /// An internal query.
     ///
     /// # Errors
     /// The server's, and that there is no connection.

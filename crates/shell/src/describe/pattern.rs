@@ -43,7 +43,7 @@ impl Pattern {
         *self == Pattern::default()
     }
 
-    /// A condition of SQL; without a schema things must be visible.
+    /// A condition of SQL; without a schema objects must be visible.
     pub fn condition(&self, schema: &str, name: &str, is_visible: Option<&str>) -> String {
         let matches = |column: &str, pattern: &str| {
             format!("{column} OPERATOR(pg_catalog.~) {} COLLATE pg_catalog.default", literal(&format!("^({pattern})$")))

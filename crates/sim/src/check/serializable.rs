@@ -33,7 +33,7 @@ pub enum Read {
 #[derive(Debug)]
 struct Ended {
     snapshot: Csn,
-    /// Its commit, if it has changed something.
+    /// Its commit, if it has changes.
     csn: Option<Csn>,
     reads: Vec<Read>,
 }

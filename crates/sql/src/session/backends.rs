@@ -26,7 +26,7 @@ pub struct Backend {
     pub activity: Arc<Activity>,
 }
 
-/// Makes a session that waits for its client look at its interrupts.
+/// Wakes a session that waits for its client, so that it checks its interrupts.
 pub trait Wake: Send + Sync + std::fmt::Debug {
     fn wake(&self);
 }

@@ -84,7 +84,7 @@ pub(super) struct Fetched {
 }
 
 impl SessionState {
-    /// FETCH gives the rows it passes, MOVE only their number.
+    /// FETCH returns the rows it passes, MOVE only their number.
     pub(super) fn run_fetch(&self, fetch: &FetchStmt) -> Result<Outcome> {
         let direction = FetchDirection::try_from(fetch.direction).unwrap_or_default();
         let fetched = self.fetch(&fetch.portalname, direction, fetch.how_many, !fetch.ismove)?;
@@ -133,7 +133,7 @@ fn fetch_from(portal: &mut Portal, name: &str, direction: FetchDirection, how_ma
     Ok(Fetched { batches, count, columns, formats: portal.formats.clone() })
 }
 
-/// Moves by PostgreSQL's rules and gives the rows passed; their number is the command tag's.
+/// Moves by PostgreSQL's rules and returns the rows passed; their number is the command tag's.
 fn step(
     rows: &mut Rows,
     direction: FetchDirection,

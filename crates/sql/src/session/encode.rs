@@ -52,7 +52,7 @@ impl<'a> RowEncoder<'a> {
         Ok(())
     }
 
-    /// Appends a row; gives its long values, which are to be sent from where they are.
+    /// Appends a row; returns its long values, which are sent from their place.
     fn encode<'b>(&self, batch: &'b Batch, row: usize, out: &mut Output) -> Result<Vec<(usize, &'b [u8])>> {
         let mut long = Vec::new();
         out.begin_data_row(self.columns.len());
@@ -106,7 +106,7 @@ fn path(ty: Oid, format: Format, settings: &FormatSettings) -> Path {
     }
 }
 
-/// The bytes of a value that is sent as it is.
+/// The bytes of a value that is sent unchanged.
 fn string(path: Path, column: &Column, row: usize) -> Option<&[u8]> {
     match (path, &column.data) {
         (Path::Text, ColumnData::Text(v)) | (Path::Bytes, ColumnData::Bytes(v)) => Some(v.get(row)),

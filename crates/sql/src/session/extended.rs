@@ -118,7 +118,7 @@ impl Session {
         if !bind.portal.is_empty() && self.state.portals.contains(bind.portal) {
             bail!(DUPLICATE_CURSOR, "cursor \"{}\" already exists", bind.portal);
         }
-        // Domains look at the transaction, and 'now' at its start.
+        // Domains read the transaction, and 'now' its start.
         self.renew_context();
         let parameters = self.read_parameters(bind, &prepared.parameter_types)?;
         prepared = self.revalidate(bind.statement, prepared)?;
@@ -309,7 +309,7 @@ impl Session {
                 }
                 Ok(Some(tag.text(sent)))
             }
-            // Running a finished result again gives no rows.
+            // Running a finished result again returns no rows.
             PortalState::Finished { had_rows: true, tag } => Ok(Some(tag.text(0))),
             PortalState::Finished { .. } | PortalState::Failed | PortalState::Ready(_) => {
                 Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal \"{name}\" cannot be run"))
@@ -317,7 +317,7 @@ impl Session {
         }
     }
 
-    /// Starts a bound statement. Gives the tag when it ran to its end.
+    /// Starts a bound statement. Returns the tag when it ran to its end.
     fn start_portal(&mut self, portal: &mut Portal, bound: Bound, client: &mut dyn Client) -> Result<Option<String>> {
         let tag = match self.start(bound)? {
             Outcome::Rows { mut source, tag, .. } => {

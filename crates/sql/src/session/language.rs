@@ -35,7 +35,7 @@ pub(super) trait Language: Sync {
     /// The rows of a set-returning function.
     fn rows(&self, called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows>;
 
-    /// Runs a trigger's function: the row that it gives, or NULL.
+    /// Runs a trigger's function: returns its row, or NULL.
     fn trigger(&self, called: Called, _call: &TriggerCall<'_>) -> Result<Datum> {
         let name = called.context.catalog.language_name(self.oid()).unwrap_or_default();
         Err(DbError::internal(format!("a trigger function in language \"{name}\"")))

@@ -90,7 +90,7 @@ impl StatementContext {
         self.session.settings.lock().get("lo_compat_privileges").as_bool()
     }
 
-    /// The state that functions which only read look at.
+    /// The state for functions that only read.
     fn snapshot(&self) -> Result<Sight> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         Ok(Sight::Snapshot(tx.engine.active_view()))
@@ -285,7 +285,7 @@ fn writable(lo: &mut Access<'_>, number: i32) -> Result<(Oid, i64)> {
     Ok((descriptor.oid, descriptor.position))
 }
 
-/// A position as the result of a function; the older functions give 32 bits.
+/// A position as the result of a function; the older functions return 32 bits.
 fn narrow(position: i64, wide: bool, function: &str, number: i32) -> Result<Datum> {
     if wide {
         return Ok(Datum::Int8(position));

@@ -202,7 +202,7 @@ impl Session {
         }
     }
 
-    /// From now on `handle` does not wait for the log: the caller looks at `is_committing` before it sends anything, so that
+    /// From now on `handle` does not wait for the log: the caller checks `is_committing` before it sends anything, so that
     /// commits of several sessions share a write.
     pub fn defer_commits(&mut self) {
         self.defers_commits = true;
@@ -236,7 +236,7 @@ impl Session {
             && !self.skip_to_sync
             && let Some(error) = self.state.interrupt.timed_out()
         {
-            // statement_timeout runs from a statement's first message to its Execute, also while the client takes its time.
+            // statement_timeout runs from a statement's first message to its Execute, also while the client is slow.
             self.report(error, client)?;
             self.skip_to_sync = true;
             if !matches!(message, Frontend::Sync | Frontend::Terminate) {
@@ -319,7 +319,7 @@ impl Session {
         Ok(Flow::Continue)
     }
 
-    /// Writes an error and aborts the transaction. Gives the error back when the session is over.
+    /// Writes an error and aborts the transaction. Returns the error when the session has ended.
     fn report(&mut self, error: DbError, client: &mut dyn Client) -> Result<()> {
         client.output().abandon_open();
         self.state.interrupt.end_statement();

@@ -68,7 +68,7 @@ impl RowSource for KeptRows {
 pub enum Tag {
     /// `SELECT 5`: the word and the number of rows that this execution sent.
     Counted(&'static str),
-    /// Complete as it is.
+    /// Complete already.
     Fixed(String),
 }
 

@@ -108,7 +108,7 @@ pub(super) fn plan_statement(context: &StatementContext, statement: &Statement, 
     }
 }
 
-/// Plans a query that is run as a part of something else, in a function's body for one.
+/// Plans a query that is run as a part of another, for example in a function's body.
 pub(super) fn plan_within(context: &StatementContext, query: Query) -> Result<Planned> {
     plan_analyzed(context, melba_analyze::Analyzed { query, params: Vec::new() }, Vec::new(), Purpose::Within)
 }
@@ -129,7 +129,7 @@ pub(super) fn plan_cursor_in_routine(context: &StatementContext, query: Query) -
 pub(super) enum Purpose {
     Run,
     Explain,
-    /// It is run as a part of something else.
+    /// It is run as a part of another.
     Within,
     /// Its rows include the places of the table rows that they are made of.
     Cursor,

@@ -15,7 +15,7 @@ use super::planning::plan_query;
 use super::values::evaluate;
 use melba_transaction::Tx;
 
-/// Runs a prepared query that CREATE TABLE AS names, which gives nothing if it is no SELECT.
+/// Runs a prepared query that CREATE TABLE AS names, which returns nothing if it is no SELECT.
 pub(super) fn run_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> Result<Outcome> {
     match plan_prepared(context, tx, s)? {
         Some((context, planned, values)) if planned.plan.command == PlanCommand::Select => {

@@ -7,7 +7,7 @@ use melba_types::{Datum, Oid};
 
 use super::activity::Activity;
 
-/// Figures that pg_stat_get_progress_info() gives.
+/// Figures that pg_stat_get_progress_info() returns.
 pub const FIGURES: usize = 20;
 
 /// The running command, by its name in pg_stat_get_progress_info().

@@ -122,7 +122,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends up to `count` rows. Gives how many were sent, and whether some may be left.
+    /// Sends up to `count` rows. Returns how many were sent, and whether some may be left.
     pub(super) fn send_rows(
         &mut self,
         rows: &mut Rows,
@@ -142,7 +142,7 @@ impl Session {
         })
     }
 
-    /// Sends a whole result and gives its command tag.
+    /// Sends a whole result and returns its command tag.
     pub(super) fn send_result(
         &mut self,
         columns: &[ResultColumn],
@@ -189,7 +189,7 @@ impl Session {
         Ok(format!("COPY {}", copy.finish()?))
     }
 
-    /// COPY TO STDOUT: one CopyData a row, as clients that look at rows expect.
+    /// COPY TO STDOUT: one CopyData per row, as clients that read rows expect.
     pub(super) fn copy_out(
         &mut self,
         format: Format,

@@ -141,7 +141,7 @@ fn canonical_directory(context: &StatementContext) -> PathBuf {
     canonical(context.session.settings.lock().get("data_directory").as_text())
 }
 
-/// A path without `.`, and without `..` wherever something stands before it.
+/// A path without `.`, and without `..` wherever a name stands before it.
 fn canonical(name: &str) -> PathBuf {
     let mut out = PathBuf::new();
     for component in Path::new(name).components() {

@@ -162,7 +162,7 @@ pub(super) struct OpenTransaction {
 }
 
 impl OpenTransaction {
-    /// The settings remember something that its end settles.
+    /// The settings have levels that its end resolves.
     fn has_settings_levels(&self, state: &SessionState) -> bool {
         !self.savepoints.is_empty() || self.settings_version != state.settings_version()
     }
@@ -205,7 +205,7 @@ impl Session {
         (!timeout.is_zero()).then_some(timeout)
     }
 
-    /// The error that ends the session when it has waited so long.
+    /// The error that ends the session when it has waited too long.
     pub fn idle_timeout_error(&self) -> DbError {
         let error = if self.block == Block::None {
             err!(IDLE_SESSION_TIMEOUT, "terminating connection due to idle-session timeout")
@@ -239,7 +239,7 @@ impl Session {
         self.state.activity.start(self.statement_start);
     }
 
-    /// Looks at the settings again if any has changed.
+    /// Reads the settings again if any has changed.
     pub(super) fn refresh(&mut self) {
         if self.state.settings_version() != self.derived.version {
             let derived = Derived::new(&self.state, &self.current_catalog());
@@ -329,7 +329,7 @@ impl Session {
                 ));
             }
             if isolation(modes) != isolation(old) {
-                // Nothing was done in it: another one takes its place.
+                // It has no changes: another one replaces it.
                 transaction.tx.rollback();
                 transaction.tx = Arc::new(self.state.begin(isolation(modes))?);
             }

@@ -149,7 +149,7 @@ impl Harness {
         self.answer()
     }
 
-    /// Runs a statement: the first value of each row, its tag when it gives no rows, or its error.
+    /// Runs a statement: the first value of each row, its tag when it returns no rows, or its error.
     pub(super) fn lines(&mut self, text: &str) -> String {
         self.send(Frontend::Query(text));
         let (mut rest, mut lines) = (self.peer.0.bytes(), Vec::new());

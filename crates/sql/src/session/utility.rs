@@ -293,7 +293,7 @@ pub(super) fn refuse_parameters(statement: &Statement) -> Result<()> {
 }
 
 impl Session {
-    /// `types` and `parameters` of its query, which keeps them as long as it is open.
+    /// The types and values of the parameters of its query, which keeps them as long as it is open.
     pub(super) fn run_declare(
         &mut self,
         declare: &DeclareCursorStmt,

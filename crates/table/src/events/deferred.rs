@@ -47,7 +47,7 @@ impl DeferredEvents {
         self.state.used().is_none_or(|state| state.log.is_empty())
     }
 
-    /// Whether events of a table wait: it must stay as it is until they have been run.
+    /// Whether events of a table wait: it must not be altered until they have been run.
     pub fn mentions(&self, table: Oid) -> Result<bool> {
         self.state.lock().log.mentions(table)
     }

@@ -575,7 +575,7 @@ fn forget_replaced(txn: &Transaction, target: &ToastTarget, old: &[Datum], new: 
     Ok(())
 }
 
-/// Removes the frames of a value that a table's toast tree has of it, if it has.
+/// Removes the frames of a value from a table's toast tree, if it has them there.
 pub fn forget_value(txn: &Transaction, toast_tree: TreeId, value: &Datum) -> Result<()> {
     if let Datum::Stored(bytes) = value
         && let Stored::External(external) = parse(bytes)?

@@ -14,7 +14,7 @@ use postgres::{Client, NoTls};
 const USAGE: &str = "usage: history HOST:PORT[/DATABASE] read-committed|repeatable-read|serializable SECONDS SEED";
 
 const SESSIONS: u64 = 16;
-/// Keys in use at a time, and how many appends a key gets before another takes its place.
+/// Keys in use at a time, and how many appends a key gets before another replaces it.
 const KEYS: usize = 8;
 const APPENDS: u64 = 40;
 /// How long a session waits for a server that is being started again.

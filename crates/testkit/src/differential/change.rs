@@ -177,7 +177,7 @@ impl Generator<'_> {
         Node::new(Sort::Query, parts)
     }
 
-    /// MERGE by keys, so that no row is met twice.
+    /// MERGE by keys, so that no row is matched twice.
     fn merge(&mut self) -> Option<Node> {
         // Views came with PostgreSQL 17.
         let table = self.target(if self.schema.is_modern { |_| true } else { |table| !table.is_view })?;

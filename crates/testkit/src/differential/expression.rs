@@ -95,7 +95,7 @@ impl Generator<'_> {
         Node::new(Sort::Value(ty), parts)
     }
 
-    /// An aggregate that gives `ty`, where there is one.
+    /// An aggregate with result type `ty`, where there is one.
     pub fn aggregate(&mut self, ty: Type, inner: &Scope, depth: usize) -> Option<Node> {
         let node = self.aggregate_call(ty, inner, depth, |_| true)?;
         if self.chance(20) {

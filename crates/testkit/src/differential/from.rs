@@ -100,7 +100,7 @@ impl Generator<'_> {
         let alias = self.name("s");
         let columns: Vec<String> = (0..types.len()).map(|i| format!("c{i}")).collect();
         let atoms = columns.iter().zip(&types).map(|(name, ty)| Atom::column(&alias, name, *ty, false)).collect();
-        // Names come from the query, where it gives any, so that the reducer may drop its columns.
+        // Names come from the query, where it has any, so that the reducer may drop its columns.
         let names = if query.sql().starts_with("values") { format!("({})", columns.join(", ")) } else { String::new() };
         let head = if left.is_empty() { "(" } else { "lateral (" };
         let node = Node::new(Sort::Relation, vec![head.into(), query.into(), format!(") as {alias}{names}").into()]);

@@ -124,7 +124,7 @@ impl<'a> Generator<'a> {
         Node::new(Sort::Value(ty), vec![Part::Literal(Literal { ty, text, bare })])
     }
 
-    /// A type that expressions over `scope` can say something about.
+    /// A type for which expressions over `scope` exist.
     pub fn some_type(&self, scope: &Scope) -> Type {
         let inner = scope.arguments.as_deref().unwrap_or(scope);
         let atoms = if scope.atoms.is_empty() { &inner.atoms } else { &scope.atoms };

@@ -16,7 +16,7 @@ pub enum Verdict {
     SameError,
     /// Different for a reason of the list.
     Explained(Reason),
-    /// Melba says that it does not have something.
+    /// Melba refuses a feature.
     Refused(String),
     Different(Difference),
 }
@@ -38,7 +38,7 @@ pub enum Reason {
     Internal,
     /// PostgreSQL has crashed.
     Crash,
-    /// A statement breaks several constraints, or one of them only until it has removed rows: which is met first depends on the
+    /// A statement breaks several constraints, or one of them only until it has removed rows: which is found first depends on the
     /// order of rows and checks.
     Constraints,
 }

@@ -55,7 +55,7 @@ pub struct Report {
     pub differences: Vec<String>,
 }
 
-/// Rounds from `seed` on, until one of the limits is met.
+/// Rounds from `seed` on, until one of the limits is reached.
 pub fn run(options: &Options) -> Result<Report, String> {
     let mut report = Report::default();
     let end = Instant::now() + options.limit;

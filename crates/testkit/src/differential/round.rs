@@ -56,7 +56,7 @@ pub struct Round {
 enum Mode {
     Simple,
     Extended,
-    /// In a transaction, with a look at the tables before it is rolled back.
+    /// In a transaction, with a comparison of the tables before it is rolled back.
     Change,
 }
 
@@ -227,7 +227,7 @@ impl Round {
         }
     }
 
-    /// Runs statements in a transaction until one gives something else than the same rows; then a look at the tables.
+    /// Runs statements in a transaction until one differs; then compares the tables.
     fn compare_change(&mut self, node: &Node) -> Result<(Verdict, Answer, Answer), String> {
         let tables = Node::text(super::tree::Sort::Statement, self.contents());
         self.both("begin");
@@ -411,7 +411,7 @@ fn tokens(sql: &str) -> Vec<String> {
     sql.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// Names that schemas give: t0, t0_p1, t1_child, v0.
+/// Names in schemas: t0, t0_p1, t1_child, v0.
 fn is_table(word: &str) -> bool {
     let rest = word.strip_prefix(['t', 'v']).unwrap_or("");
     rest.starts_with(|c: char| c.is_ascii_digit())

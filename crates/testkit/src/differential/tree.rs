@@ -23,7 +23,7 @@ pub enum Sort {
 pub struct Node {
     pub sort: Sort,
     pub parts: Vec<Part>,
-    /// The alias that a relation gives itself.
+    /// The alias that a relation defines.
     pub defines: Option<String>,
     /// It may raise a data error that another plan would not meet.
     pub fallible: bool,

@@ -10,7 +10,7 @@ const ENDS: [&str; 4] = ["1 preceding", "current row", "1 following", "unbounded
 const EXCLUSIONS: [&str; 5] = ["", "", " exclude current row", " exclude group", " exclude ties"];
 
 impl Generator<'_> {
-    /// A window function that gives `ty`, where there is one.
+    /// A window function with result type `ty`, where there is one.
     pub fn window(&mut self, ty: Type, scope: &Scope) -> Option<Node> {
         let total = scope.windows.clone()?;
         let scope = &Scope { windows: None, ..scope.clone() };

@@ -11,7 +11,7 @@ use super::chunks::Chunk;
 
 /// A piece must save this many thousandths of its length.
 const WORTH_MIN: u64 = 300;
-/// Bytes of a piece, at least: shorter ones are not worth the distances that lead to them.
+/// Bytes of a piece, at least: shorter ones do not justify the distances to them.
 const PIECE_BYTES_MIN: u32 = 512;
 /// Pieces grow with samples of less than one chunk in `1 << PIECE_SAMPLED`.
 const PIECE_SAMPLED: u32 = 1;

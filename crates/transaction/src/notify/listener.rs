@@ -18,7 +18,7 @@ pub struct Listener {
     pub pid: i32,
     pub database: Oid,
     state: Mutex<State>,
-    /// The queue has something: set before the session is woken.
+    /// The queue is not empty: set before the session is woken.
     has_queued: AtomicBool,
     wake: OnceLock<Wake>,
 }

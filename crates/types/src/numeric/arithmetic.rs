@@ -38,7 +38,7 @@ pub(super) fn division_scale(a: (i32, u16), b: (i32, u16), scale_a: u32, scale_b
     scale.max(i64::from(scale_a)).max(i64::from(scale_b)).clamp(0, RESULT_SCALE_MAX) as u32
 }
 
-/// An operation on numbers of thousands of digits takes up to some milliseconds: worth a look at the limits.
+/// An operation on numbers of thousands of digits takes up to some milliseconds, so it checks the limits.
 fn look(a: &Decimal, b: &Decimal) -> Result<()> {
     look_at(a.mantissa.bits().max(b.mantissa.bits()))
 }

@@ -86,7 +86,7 @@ impl Numeric {
                 (if d.is_negative() { WIRE_NEGATIVE } else { WIRE_POSITIVE }, d.scale as u16, weight as i16, groups)
             }
             None => {
-                // PostgreSQL sends a scale with the infinities, which no reader looks at.
+                // PostgreSQL sends a scale with the infinities, which no reader uses.
                 let (sign, scale) = match self.0 {
                     Repr::NaN => (WIRE_NAN, 0),
                     Repr::PositiveInfinity => (WIRE_INFINITY, 0x20),

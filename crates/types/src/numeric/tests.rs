@@ -117,7 +117,7 @@ fn bytes_come_back_and_equal_values_hash_alike() {
     assert!(n("NaN") > n("Infinity") && n("-1e50") < n("-1") && n("-Infinity") < n("-1e50"));
 }
 
-/// Sums and differences of long numbers look at the limits: a series of a hundred thousand of them must end when it is to.
+/// Sums and differences of long numbers check the limits: a series of a hundred thousand of them must end in time.
 #[test]
 fn operations_on_long_numbers_can_be_interrupted() {
     struct Raised;

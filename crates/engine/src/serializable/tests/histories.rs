@@ -20,7 +20,7 @@ struct History {
 struct Committed {
     number: usize,
     snapshot: Csn,
-    /// Keys that were looked for, whether they were there or not.
+    /// Keys that were searched, found or not.
     reads: Vec<u8>,
 }
 

@@ -8,7 +8,7 @@ use melba_types::{Bitmap, CodedStrings, Column, ColumnData};
 /// More places are not made for the keys of a set together.
 const PLACES_MAX: usize = 1 << 14;
 
-/// The groups of one set that have been met with the dictionaries of the last batch.
+/// The groups of one set found with the dictionaries of the last batch.
 #[derive(Default)]
 pub(super) struct ByCodes {
     /// By key.

@@ -35,7 +35,7 @@ pub(super) struct Groups {
     pub count: usize,
     /// The grouping set of each; empty where there is one set.
     sets: Vec<u32>,
-    /// Their numbers in the order in which they are given out; empty where that is the order of the numbers.
+    /// Their numbers in order of output; empty where that is the order of the numbers.
     pub order: Vec<u32>,
     /// By grouping expression: its values; NULL for those not in the group's set.
     pub keys: Vec<Column>,

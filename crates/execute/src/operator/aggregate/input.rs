@@ -77,7 +77,7 @@ fn spread(column: Column, rows: &[u32], all: usize) -> Column {
     if column.is_empty() { column } else { column.take(&at) }
 }
 
-/// Nulls among datums are not looked for.
+/// Does not search for nulls among datums.
 fn may_have_nulls(column: &Column) -> bool {
     column.validity.is_some() || matches!(column.data, ColumnData::Datum(_) | ColumnData::Stored(_))
 }

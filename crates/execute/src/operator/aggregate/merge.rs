@@ -47,7 +47,7 @@ impl Share<'_> {
     }
 }
 
-/// Puts groups of one grouping set together, each of which then is in one of the parts; gives them back when they are few, or do not fit
+/// Merges groups of one grouping set, each of which then is in one of the parts; returns them when they are few, or do not fit
 /// twice.
 pub(super) fn merge(
     node: &AggregateNode,
@@ -88,7 +88,7 @@ pub(super) fn merge(
         let (groups, bytes) = one_part(node, ctx, shares, states)?;
         let mut held = ctx.resources().held();
         let mut room = room.lock();
-        // No more than there is room for: a part that takes a little more than it did in the members is no reason to fail.
+        // No more than the budget allows: a part that takes a little more than it did in the members is no reason to fail.
         let counted = bytes.min(room.bytes());
         let left = room.bytes() - counted;
         room.set(left)?;

@@ -368,12 +368,12 @@ impl<'a> Pass<'a> {
             work.extend(self.take_partial(partial, i == 0)?);
             self.ctx.check_interrupt()?;
         }
-        // Rows that members had no room for: some are of groups that another one has.
+        // Rows that did not fit in members' memory: some are of groups that another one has.
         let ctx = self.ctx;
         work.into_iter().try_for_each(|part| part.each_batch(ctx, |batch| self.take(batch)))
     }
 
-    /// Adds the groups of a member; the rows that it had no room for.
+    /// Adds the groups of a member; returns the rows that did not fit in its memory.
     fn take_partial(&mut self, partial: Partial, is_first: bool) -> Result<Vec<Work>> {
         let Partial { mut groups, mut tables, held, bytes, work } = partial;
         if is_first {

@@ -196,7 +196,7 @@ pub(super) fn built_rows(matched: &Bitmap, with_partner: bool, from: &mut usize)
     (!rows.is_empty()).then_some(rows)
 }
 
-/// Left rows without a partner as the join gives them.
+/// Left rows without a partner, in the join's output form.
 pub(super) fn left_alone(node: &HashJoinNode, left: &Batch, rows: &[u32]) -> Batch {
     let mut batch = left.take(rows);
     if node.join.keeps_right() {
@@ -213,7 +213,7 @@ pub(in crate::operator) fn join_rows(left: &Batch, lefts: &[u32], right: &Batch,
     Batch { columns, rows: lefts.len() }
 }
 
-/// The columns of pairs that are `read`; nothing may look at the others.
+/// The columns of pairs that are `read`; no caller may read the others.
 fn read_pairs(left: &Batch, lefts: &[u32], right: &Batch, rights: &[u32], read: &[usize]) -> Batch {
     let sides = left.columns.iter().map(|c| (c, lefts)).chain(right.columns.iter().map(|c| (c, rights)));
     let column = |(i, (column, rows)): (usize, (&Column, &[u32]))| match read.contains(&i) {

@@ -92,7 +92,7 @@ impl Built {
         self.next.get(row as usize).copied().unwrap_or(END)
     }
 
-    /// Gives scans of the left side the keys, as far as there is memory for them.
+    /// Passes the keys to scans of the left side, as far as there is memory for them.
     pub fn tell_scans(&mut self, node: &HashJoinNode, ctx: &ExecContext) -> Result<()> {
         for (key, number) in &node.filters {
             let keys = node.right_keys[*key].eval_vector(ctx, &self.rows)?;

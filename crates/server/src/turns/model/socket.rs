@@ -155,7 +155,7 @@ impl Socket {
         Some(count)
     }
 
-    /// Waits until the client has read something, or there is another reason to look again.
+    /// Waits until the client has read, or there is another reason to check again.
     pub(super) fn wait_to_send(&self) {
         let mut state = self.state.lock();
         while state.to_client.len() >= state.room && !state.client_closed && !state.must_end {

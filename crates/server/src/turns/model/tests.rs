@@ -27,7 +27,7 @@ enum Step {
     Hear(u32),
     /// Lets the clients continue that wait for this one to arrive here.
     Open,
-    /// Waits until another client has come to `Open`.
+    /// Waits until another client has reached `Open`.
     Await,
     /// Waits until the server ends the connection, while time passes.
     Idle,

@@ -171,7 +171,7 @@ pub(super) enum Wanted<'a> {
 }
 
 impl Frame<'_> {
-    /// The fields of a record variable, as it is now.
+    /// The fields of a record variable in its present state.
     pub fn fields_of(&self, variable: usize) -> Result<Vec<Field>> {
         let declared = self.types[variable];
         if declared.oid != oids::RECORD {
@@ -358,7 +358,7 @@ impl Frame<'_> {
         simple.expression.eval_row(&self.evaluation, &self.values)
     }
 
-    /// The value of a piece that this call has met before as one expression; `None` when it must be prepared.
+    /// The value of a piece that this call has already evaluated as one expression; `None` when it must be prepared.
     #[inline]
     pub fn known(&mut self, e: &Expression) -> Option<Result<Typed>> {
         // Out of its place meanwhile: cheaper than a count of references.
@@ -497,7 +497,7 @@ impl Frame<'_> {
     }
 
     /// # Errors
-    /// 0A000 for a statement that changes something in a function that says it does not, 25006 in a read-only transaction.
+    /// 0A000 for a statement with changes in a function that is not VOLATILE, 25006 in a read-only transaction.
     pub fn check_may_run(&self, node: &NodeEnum) -> Result<()> {
         let Some(name) = writing_command(node) else { return Ok(()) };
         if self.program.shares_view {

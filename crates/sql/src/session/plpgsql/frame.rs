@@ -37,7 +37,7 @@ pub(super) struct Frame<'a> {
     pub values: Vec<Datum>,
     /// Types that are known only with a value (CASE), else the declared ones.
     pub types: Vec<VariableType>,
-    /// By the expression's number, as far as this call has met them.
+    /// By the expression's number, as far as this call has reached them.
     pub prepared: Vec<Option<Arc<Prepared>>>,
     pub evaluation: Evaluation<NoSubPlans>,
     /// The calling statement's view, for functions that use the same.

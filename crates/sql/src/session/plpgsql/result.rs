@@ -106,7 +106,7 @@ pub fn call_rows(called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows> 
     Ok(Box::new(Rows { rows, place: 0, batch: None }))
 }
 
-/// Runs a trigger's function: the row that it gives, or NULL.
+/// Runs a trigger's function: returns its row, or NULL.
 pub fn call_trigger(called: Called, call: &TriggerCall<'_>) -> Result<Datum> {
     let Called { context, function, settings } = called;
     let program = Program::of_trigger(&context, &function, call);

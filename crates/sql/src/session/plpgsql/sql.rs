@@ -52,7 +52,7 @@ type RowsOf = (Box<dyn Source>, Arc<[ResultColumn]>, Tag, Arc<[Position]>);
 /// How INTO takes the rows of a statement.
 #[derive(Clone, Copy, Default)]
 struct IntoRule {
-    /// It changes rows, all of which it must come to.
+    /// It changes rows, all of which must be processed.
     changes: bool,
     /// It stands in the text, where a change of several rows is an error even without STRICT.
     is_static: bool,

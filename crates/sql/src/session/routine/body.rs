@@ -97,7 +97,7 @@ impl Body {
         })
     }
 
-    /// A query of the body, planned against the catalog as it is now.
+    /// A query of the body, planned against the present catalog.
     pub(super) fn planned(&self, at: usize, context: &StatementContext) -> Result<Arc<PlannedStatement>> {
         if let Some(known) = &self.planned.lock()[at]
             && known.planned.is_current(context)
@@ -114,7 +114,7 @@ impl Body {
     }
 
     /// # Errors
-    /// 0A000 for a statement that changes something in a function that says it does not, 25006 in a read-only transaction.
+    /// 0A000 for a statement with changes in a function that is not VOLATILE, 25006 in a read-only transaction.
     pub(super) fn check_may_run(&self, at: usize, context: &StatementContext) -> Result<()> {
         let Some(name) = command::writing_command(&self.statements[at].node) else { return Ok(()) };
         if shares_view(&self.function) {

@@ -72,7 +72,7 @@ impl StatementContext {
         language_of(&called.function)?.rows(called, call)
     }
 
-    /// Runs a trigger's function: the row that it gives, or NULL.
+    /// Runs a trigger's function: returns its row, or NULL.
     pub(super) fn run_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog = tx.catalog();
@@ -121,7 +121,7 @@ impl StatementContext {
         Ok(Called { context: Arc::new(inner), function: function.clone(), settings })
     }
 
-    /// The surroundings with the privileges of a role that has left something to be done.
+    /// The context with the privileges of a role whose pending work runs.
     fn acting_as(&self, role: Oid) -> StatementContext {
         let user = Arc::new(self.user.acting_as(&self.catalog, role));
         let mut context = StatementContext { user, ..self.clone() };

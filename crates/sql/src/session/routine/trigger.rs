@@ -9,7 +9,7 @@ use melba_types::{Datum, DbError, Oid, Result, bail};
 
 use parking_lot::Mutex;
 
-/// A trigger runs: pg_trigger_depth() counts it, and its table stays as it is, as long as this lives.
+/// A trigger runs: pg_trigger_depth() counts it, and its table cannot be altered, as long as this lives.
 pub(super) struct RunningTrigger(Arc<Mutex<Vec<Oid>>>);
 
 impl RunningTrigger {
