@@ -326,8 +326,8 @@ pub fn check_routine_statement(node: &NodeEnum) -> Result<()> {
         NodeEnum::CopyStmt(s) if s.filename.is_empty() => {
             Err(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in an SQL function"))
         }
-        NodeEnum::TransactionStmt(s) => {
-            let name = command::transaction_command(s);
+        NodeEnum::TransactionStmt(_) => {
+            let name = command::tag(node);
             Err(err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in an SQL function"))
         }
         NodeEnum::VariableSetStmt(_) => Ok(()),

@@ -15,9 +15,10 @@ use pg_query::protobuf::{
 use super::Ddl;
 use super::alter_kind::check_form;
 use super::create_table::TableBuilder;
-use super::schema::{given, object_word};
+use super::schema::given;
 use super::storage_parameters::{ParametersOf, reset_list};
 use super::typed_table::{cascades, check_typed};
+use melba_parse::command::object_word;
 use melba_parse::nodes::inner;
 
 /// Names that columns may not have.
@@ -26,12 +27,11 @@ pub fn is_system_column(name: &str) -> bool {
 }
 
 impl Ddl<'_> {
-    pub fn alter_table(&self, s: &AlterTableStmt) -> Result<String> {
+    pub fn alter_table(&self, s: &AlterTableStmt) -> Result<()> {
         let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER TABLE without a name"))?;
-        let tag = format!("ALTER {}", object_word(s.objtype()));
         if s.missing_ok && self.find_relation(name)?.is_none() {
             self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
-            return Ok(tag);
+            return Ok(());
         }
         let mut commands = Vec::new();
         for node in &s.cmds {
@@ -39,8 +39,7 @@ impl Ddl<'_> {
                 commands.push(command.as_ref());
             }
         }
-        let mode = commands.iter().map(|c| lock_mode(c)).max().unwrap_or(RelationLockMode::AccessExclusive);
-        let relation = self.open_relation(name, mode)?;
+        let relation = self.open_target(name)?;
         check_kind(s.objtype(), &relation)?;
         self.require_own_relation(&relation)?;
         self.refuse_pending_events(&relation, "ALTER TABLE")?;
@@ -62,7 +61,7 @@ impl Ddl<'_> {
             self.alter_column_types(table, types, recurse)?;
             after.iter().try_for_each(|c| self.alter_command(table, c, recurse))?;
         }
-        Ok(tag)
+        Ok(())
     }
 
     fn alter_command(&self, oid: Oid, c: &AlterTableCmd, recurse: bool) -> Result<()> {
@@ -409,6 +408,12 @@ pub fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {
     let word = object_word(kind).to_lowercase();
     let article = if word.starts_with('i') { "an" } else { "a" };
     bail!(WRONG_OBJECT_TYPE, "\"{}\" is not {article} {word}", relation.name)
+}
+
+/// The strongest of the locks that an ALTER TABLE's commands take.
+pub(super) fn lock_of(s: &AlterTableStmt) -> RelationLockMode {
+    let commands = s.cmds.iter().filter_map(|node| if let Some(N::AlterTableCmd(c)) = &node.node { Some(c) } else { None });
+    commands.map(|c| lock_mode(c)).max().unwrap_or(RelationLockMode::AccessExclusive)
 }
 
 /// The lock that a form of ALTER TABLE takes: as weak as PostgreSQL's.

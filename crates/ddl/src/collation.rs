@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Collation, Object, ObjectAddress, classes};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
-use pg_query::protobuf::{DefElem, DefineStmt, Node, node::Node as N};
+use pg_query::protobuf::{AlterCollationStmt, DefElem, DefineStmt, Node, node::Node as N};
 
 use super::Ddl;
 use super::aggregate::qualified;
@@ -80,8 +80,8 @@ impl Ddl<'_> {
     }
 
     /// ALTER COLLATION ... REFRESH VERSION: the order of bytes has none that changes.
-    pub fn refresh_collation(&self, names: &[Node]) -> Result<()> {
-        let collation = self.owned_collation(&strings(names))?;
+    pub fn refresh_collation(&self, s: &AlterCollationStmt) -> Result<()> {
+        let collation = self.owned_collation(&strings(&s.collname))?;
         if collation.oid == classes::DEFAULT_COLLATION {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot refresh version of default collation")
                 .hint("Use ALTER DATABASE ... REFRESH COLLATION VERSION instead."));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use melba_catalog::{Description, Object, ObjectAddress, ObjectChange, classes};
-use melba_engine::RelationLockMode;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{CommentStmt, Node, ObjectType, node::Node as N};
 
@@ -43,7 +42,7 @@ impl Ddl<'_> {
             bail!(SYNTAX_ERROR, "constraint name must be qualified");
         };
         let catalog = self.catalog();
-        let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
+        let relation = self.open_target(&range_var(table))?;
         self.require_owner(relation.owner, "relation", &relation.name)?;
         let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == **name);
         let found = found
@@ -81,7 +80,7 @@ impl Ddl<'_> {
             | ObjectType::ObjectMatview
             | ObjectType::ObjectSequence
             | ObjectType::ObjectIndex => {
-                let relation = self.open_relation(&range_var(&names), RelationLockMode::ShareUpdateExclusive)?;
+                let relation = self.open_target(&range_var(&names))?;
                 self.require_owner(relation.owner, super::schema::relation_word(relation.kind), &relation.name)?;
                 Ok(at(classes::PG_CLASS, relation.oid))
             }
@@ -89,7 +88,7 @@ impl Ddl<'_> {
                 let [table @ .., column] = names.as_slice() else {
                     bail!(SYNTAX_ERROR, "column name must be qualified");
                 };
-                let relation = self.open_relation(&range_var(table), RelationLockMode::ShareUpdateExclusive)?;
+                let relation = self.open_target(&range_var(table))?;
                 self.require_owner(relation.owner, "relation", &relation.name)?;
                 let number = self.column_numbers(&relation, &[column], false)?[0];
                 Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })

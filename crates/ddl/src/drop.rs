@@ -11,11 +11,12 @@ use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType, node::Node as
 
 use super::Ddl;
 use super::routine::RoutineName;
-use super::schema::{object_word, range_var, relation_word};
+use super::schema::{range_var, relation_word};
+use melba_parse::command::object_word;
 use melba_parse::nodes::{inner, string, strings};
 
 impl Ddl<'_> {
-    pub fn drop_objects(&self, s: &DropStmt) -> Result<String> {
+    pub fn drop_objects(&self, s: &DropStmt) -> Result<()> {
         let kind = s.remove_type();
         let mut addresses = Vec::new();
         for object in &s.objects {
@@ -24,8 +25,7 @@ impl Ddl<'_> {
                 addresses.push(address);
             }
         }
-        self.drop_addresses(&addresses, s.behavior() == DropBehavior::DropCascade)?;
-        Ok(format!("DROP {}", object_word(kind)))
+        self.drop_addresses(&addresses, s.behavior() == DropBehavior::DropCascade)
     }
 
     fn refuse_concurrently(&self, s: &DropStmt, index: Oid) -> Result<()> {
@@ -86,7 +86,7 @@ impl Ddl<'_> {
                         if kind == ObjectType::ObjectIndex { SqlState::UNDEFINED_OBJECT } else { SqlState::UNDEFINED_TABLE };
                     return skip(DbError::new(state, message), word);
                 }
-                let relation = self.open_relation(&range, RelationLockMode::AccessExclusive)?;
+                let relation = self.open_target(&range)?;
                 self.check_dropped_kind(kind, &relation)?;
                 Ok(Some(ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: 0 }))
             }

@@ -280,11 +280,10 @@ impl Ddl<'_> {
 
     /// The relations that a statement names, or all of some schemas; none of them can change meanwhile.
     fn granted_relations(&self, s: &GrantStmt) -> Result<Vec<Arc<Relation>>> {
-        let lock = RelationLockMode::ShareUpdateExclusive;
         let mut out = Vec::new();
         for node in &s.objects {
             match inner(node)? {
-                N::RangeVar(name) => out.push(self.open_relation(name, lock)?),
+                N::RangeVar(name) => out.push(self.open_target(name)?),
                 N::String(schema) if s.targtype() == GrantTargetType::AclTargetAllInSchema => {
                     let wants_sequences = s.objtype() == ObjectType::ObjectSequence;
                     let catalog = self.catalog();
@@ -296,7 +295,7 @@ impl Ddl<'_> {
                             _ => !wants_sequences,
                         };
                         if counts {
-                            self.lock_relation(relation.oid, lock)?;
+                            self.lock_relation(relation.oid, self.lock)?;
                             out.extend(self.catalog().relation(relation.oid).cloned());
                         }
                     }

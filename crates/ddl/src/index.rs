@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use melba_catalog::{IndexInfo, IndexKey, ObjectAddress, Relation, RelationKind, Storage, classes};
-use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{IndexElem, IndexStmt, SortByDir, SortByNulls, node::Node as N};
 
@@ -80,7 +79,7 @@ impl KeyRequest {
 impl Ddl<'_> {
     pub fn create_index(&self, s: &IndexStmt) -> Result<()> {
         let name = s.relation.as_ref().ok_or_else(|| DbError::internal("CREATE INDEX without a table"))?;
-        let relation = self.open_relation(name, RelationLockMode::Share)?;
+        let relation = self.open_target(name)?;
         let kinds = [RelationKind::Table, RelationKind::MaterializedView, RelationKind::PartitionedTable];
         if !kinds.contains(&relation.kind) {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot create index on relation \"{}\"", relation.name)

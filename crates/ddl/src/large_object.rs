@@ -47,12 +47,11 @@ impl Ddl<'_> {
     }
 
     /// ALTER LARGE OBJECT ... OWNER TO.
-    pub fn alter_large_object_owner(&self, object: Option<&Node>, owner: Oid) -> Result<String> {
+    pub fn alter_large_object_owner(&self, object: Option<&Node>, owner: Oid) -> Result<()> {
         let oid = large_object_oid(object)?;
         let before = self.with_large_objects(|lo| lo.existing(Sight::Newest, oid))?;
         self.require_large_object_owner(oid, before.owner)?;
-        self.give_large_object(oid, owner)?;
-        Ok("ALTER LARGE OBJECT".into())
+        self.give_large_object(oid, owner)
     }
 
     pub fn give_large_object(&self, oid: Oid, owner: Oid) -> Result<()> {

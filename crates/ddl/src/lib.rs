@@ -15,9 +15,11 @@ mod collation;
 mod column_constraints;
 mod comment;
 mod constraint;
+mod context;
 mod create_table;
 mod database;
 mod default_privileges;
+mod define;
 mod dependents;
 mod domain;
 mod domain_columns;
@@ -61,287 +63,98 @@ mod typed_table;
 mod types;
 mod view;
 
-use std::sync::Arc;
-
+pub use context::{Ddl, undefined_relation};
 pub use index::plural;
 pub use on_commit::OnCommit;
 pub use storage_parameters::ParametersOf;
 pub use view::deparse_with_names;
 
-use melba_catalog::{Catalog, Function, Namespace, Relation, RelationKind, acl, classes, quote_ident};
-use melba_engine::{LockTag, RelationLockMode, Wait};
-use melba_fmgr::Session;
-use melba_types::{DbError, Oid, Result, SqlState, bail, err};
-use pg_query::protobuf::{ObjectType, RangeVar, RoleSpec, RoleSpecType, node::Node as N};
+use melba_engine::RelationLockMode;
+use melba_types::Result;
+use pg_query::protobuf::node::Node as N;
 
-use melba_transaction::Tx;
+/// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its method`.
+macro_rules! statements {
+    ($($node:ident($s:pat): $lock:expr => $method:path;)*) => {
+        /// Runs a defining statement; `None` when the statement is none of this crate's.
+        ///
+        /// # Errors
+        /// As PostgreSQL's, with 0A000 for what is not supported.
+        pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<()>> {
+            use RelationLockMode::*;
+            #[allow(unused_variables)]
+            let lock = match statement {
+                $(N::$node($s) => $lock,)*
+                _ => return None,
+            };
+            let ddl = Ddl { lock, ..*ddl };
+            match statement {
+                $(N::$node(s) => Some($method(&ddl, s)),)*
+                _ => None,
+            }
+        }
 
-/// Everything a utility statement works with.
-pub struct Ddl<'a> {
-    pub tx: &'a Arc<Tx>,
-    pub session: &'a dyn Session,
-    /// The session over another catalog: evaluates expressions once the catalog has changed.
-    pub session_for: &'a dyn Fn(Arc<Catalog>) -> Arc<dyn Session>,
-    /// The same on behalf of an object's owner.
-    pub maintainer: &'a dyn Fn(Arc<Catalog>, Oid) -> Arc<dyn Session>,
-    /// The effective search path: temporary schema first when there is one, pg_catalog included.
-    pub path: &'a [Oid],
-    /// Where unqualified names are created; `None`: no schema of search_path exists.
-    pub creation_namespace: Option<Oid>,
-    /// The session's temporary schema, or 0: there may be one once the statement has run.
-    pub temporary: Oid,
-    /// The session's temporary schema, made at first use.
-    pub temporary_namespace: &'a dyn Fn() -> Result<Oid>,
-    /// current_user, whose privileges count, and session_user.
-    pub user: Oid,
-    pub session_user: Oid,
-    /// The stored form of a role's password (a given verifier is kept unchanged); `None` for an empty password.
-    pub stored_password: &'a dyn Fn(&str, &str) -> Result<Option<String>>,
-    /// Checks a new function as its language wants it, if that is one of texts.
-    pub check_function: &'a dyn Fn(&Arc<Function>) -> Result<()>,
-    /// Keeps the action for a temporary table when the transaction commits.
-    pub on_commit: &'a dyn Fn(Oid, OnCommit),
-    /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.
-    pub source: &'a str,
-    pub start: usize,
+        /// The statements that have a row, by the names of their nodes.
+        pub const STATEMENTS: &[&str] = &[$(stringify!($node)),*];
+    };
 }
 
-/// Runs a defining statement; `None` when the statement does not belong to this module.
-///
-/// # Errors
-/// As PostgreSQL's, with 0A000 for unsupported clauses.
-pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<String>> {
-    let done = |result: Result<()>, tag: &str| Some(result.map(|()| tag.to_owned()));
-    match statement {
-        N::CreateStmt(s) => done(ddl.create_table(s), "CREATE TABLE"),
-        N::IndexStmt(s) => done(ddl.create_index(s), "CREATE INDEX"),
-        N::AlterTableStmt(s) => Some(ddl.alter_table(s)),
-        N::DropStmt(s) => Some(ddl.drop_objects(s)),
-        N::RenameStmt(s) => Some(ddl.rename(s)),
-        N::CreateSchemaStmt(s) => done(ddl.create_schema(s), "CREATE SCHEMA"),
-        N::CreateSeqStmt(s) => done(ddl.create_sequence_statement(s), "CREATE SEQUENCE"),
-        N::AlterSeqStmt(s) => done(ddl.alter_sequence(s), "ALTER SEQUENCE"),
-        N::CreatePolicyStmt(s) => done(ddl.create_policy(s), "CREATE POLICY"),
-        N::AlterPolicyStmt(s) => done(ddl.alter_policy(s), "ALTER POLICY"),
-        N::CreateTrigStmt(s) => done(ddl.create_trigger(s), "CREATE TRIGGER"),
-        N::ViewStmt(s) => done(ddl.create_view(s), "CREATE VIEW"),
-        N::TruncateStmt(s) => done(ddl.truncate(s), "TRUNCATE TABLE"),
-        N::CommentStmt(s) => done(ddl.comment(s), "COMMENT"),
-        N::CreateExtensionStmt(s) => done(ddl.create_extension(s), "CREATE EXTENSION"),
-        N::AlterExtensionStmt(s) => done(ddl.update_extension(s), "ALTER EXTENSION"),
-        N::AlterExtensionContentsStmt(_) => Some(Err(DbError::unsupported("changing the members of an extension"))),
-        N::CreateRoleStmt(s) => done(ddl.create_role(s), "CREATE ROLE"),
-        N::AlterRoleStmt(s) => done(ddl.alter_role(s), "ALTER ROLE"),
-        N::AlterRoleSetStmt(s) => done(ddl.alter_role_set(s), "ALTER ROLE"),
-        N::DropRoleStmt(s) => done(ddl.drop_role(s), "DROP ROLE"),
-        N::DropOwnedStmt(s) => done(ddl.drop_owned(s), "DROP OWNED"),
-        N::ReassignOwnedStmt(s) => done(ddl.reassign_owned(s), "REASSIGN OWNED"),
-        N::GrantRoleStmt(s) => done(ddl.grant_role(s), if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }),
-        N::GrantStmt(s) => done(ddl.grant(s), if s.is_grant { "GRANT" } else { "REVOKE" }),
-        N::AlterDefaultPrivilegesStmt(s) => done(ddl.alter_default_privileges(s), "ALTER DEFAULT PRIVILEGES"),
-        N::CreateCastStmt(s) => done(ddl.create_cast(s), "CREATE CAST"),
-        N::DefineStmt(s) if s.kind() == ObjectType::ObjectOperator => done(ddl.create_operator(s), "CREATE OPERATOR"),
-        N::DefineStmt(s) if s.kind() == ObjectType::ObjectCollation => done(ddl.create_collation(s), "CREATE COLLATION"),
-        N::AlterCollationStmt(s) => done(ddl.refresh_collation(&s.collname), "ALTER COLLATION"),
-        N::AlterOperatorStmt(s) => done(ddl.alter_operator(s), "ALTER OPERATOR"),
-        N::DefineStmt(s) if s.kind() == ObjectType::ObjectAggregate => done(ddl.create_aggregate(s), "CREATE AGGREGATE"),
-        N::CreateFunctionStmt(s) => {
-            done(ddl.create_function(s), if s.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" })
-        }
-        N::AlterFunctionStmt(s) => Some(ddl.alter_function(s)),
-        N::CreatedbStmt(s) => done(ddl.create_database(s), "CREATE DATABASE"),
-        N::DropdbStmt(s) => done(ddl.drop_database(s), "DROP DATABASE"),
-        N::AlterDatabaseStmt(s) => done(ddl.alter_database(s), "ALTER DATABASE"),
-        N::AlterDatabaseSetStmt(s) => done(ddl.alter_database_set(s), "ALTER DATABASE"),
-        N::CreateEnumStmt(s) => done(ddl.create_enum(s), "CREATE TYPE"),
-        N::AlterEnumStmt(s) => done(ddl.alter_enum(s), "ALTER TYPE"),
-        N::CreateRangeStmt(s) => done(ddl.create_range(s), "CREATE TYPE"),
-        N::CreateDomainStmt(s) => done(ddl.create_domain(s), "CREATE DOMAIN"),
-        N::AlterDomainStmt(s) => done(ddl.alter_domain(s), "ALTER DOMAIN"),
-        N::CompositeTypeStmt(s) => done(ddl.create_composite(s), "CREATE TYPE"),
-        N::AlterOwnerStmt(s) => Some(ddl.alter_owner(s)),
-        N::SecLabelStmt(s) => Some(Err(match s.provider.as_str() {
-            "" => err!(INVALID_PARAMETER_VALUE, "no security label providers have been loaded"),
-            name => err!(INVALID_PARAMETER_VALUE, "security label provider \"{name}\" is not loaded"),
-        })),
-        N::AlterObjectSchemaStmt(s) => Some(ddl.alter_schema(s)),
-        _ => None,
-    }
-}
+/// The lock of statements that name no relation, or that take their locks where they look it up.
+const UNNAMED: RelationLockMode = RelationLockMode::AccessExclusive;
 
-impl<'a> Ddl<'a> {
-    pub fn catalog(&self) -> Arc<Catalog> {
-        self.tx.catalog()
-    }
+statements! {
+    // Tables and what belongs to them
+    CreateStmt(_): UNNAMED => Ddl::create_table;
+    AlterTableStmt(s): alter_table::lock_of(s) => Ddl::alter_table;
+    IndexStmt(_): Share => Ddl::create_index;
+    ViewStmt(_): AccessExclusive => Ddl::create_view;
+    CreateSeqStmt(_): UNNAMED => Ddl::create_sequence_statement;
+    AlterSeqStmt(_): ShareRowExclusive => Ddl::alter_sequence;
+    CreateTrigStmt(_): ShareRowExclusive => Ddl::create_trigger;
+    CreatePolicyStmt(_): AccessExclusive => Ddl::create_policy;
+    AlterPolicyStmt(_): AccessExclusive => Ddl::alter_policy;
+    TruncateStmt(_): AccessExclusive => Ddl::truncate;
 
-    pub fn notice(&self, message: impl Into<String>) {
-        self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice));
-    }
+    // Objects of any kind
+    DropStmt(_): AccessExclusive => Ddl::drop_objects;
+    RenameStmt(_): AccessExclusive => Ddl::rename;
+    AlterOwnerStmt(_): UNNAMED => Ddl::alter_owner;
+    AlterObjectSchemaStmt(_): AccessExclusive => Ddl::alter_schema;
+    CommentStmt(_): ShareUpdateExclusive => Ddl::comment;
+    SecLabelStmt(_): UNNAMED => Ddl::label;
+    DefineStmt(_): UNNAMED => Ddl::define;
 
-    /// A message of level DEBUG1: only those of PostgreSQL for which clients' tests look.
-    pub fn debug(&self, message: impl Into<String>) {
-        self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Debug));
-    }
+    // Functions, types, operators
+    CreateFunctionStmt(_): UNNAMED => Ddl::create_function;
+    AlterFunctionStmt(_): UNNAMED => Ddl::alter_function;
+    CreateEnumStmt(_): UNNAMED => Ddl::create_enum;
+    AlterEnumStmt(_): UNNAMED => Ddl::alter_enum;
+    CreateRangeStmt(_): UNNAMED => Ddl::create_range;
+    CompositeTypeStmt(_): UNNAMED => Ddl::create_composite;
+    CreateDomainStmt(_): UNNAMED => Ddl::create_domain;
+    AlterDomainStmt(_): UNNAMED => Ddl::alter_domain;
+    CreateCastStmt(_): UNNAMED => Ddl::create_cast;
+    AlterOperatorStmt(_): UNNAMED => Ddl::alter_operator;
+    AlterCollationStmt(_): UNNAMED => Ddl::refresh_collation;
 
-    pub fn warning(&self, state: SqlState, message: impl Into<String>) {
-        self.session.notice(DbError::new(state, message).severity(melba_types::Severity::Warning));
-    }
+    // Schemas, extensions, databases
+    CreateSchemaStmt(_): UNNAMED => Ddl::create_schema;
+    CreateExtensionStmt(_): UNNAMED => Ddl::create_extension;
+    AlterExtensionStmt(_): UNNAMED => Ddl::update_extension;
+    AlterExtensionContentsStmt(_): UNNAMED => Ddl::change_extension_members;
+    CreatedbStmt(_): UNNAMED => Ddl::create_database;
+    AlterDatabaseStmt(_): UNNAMED => Ddl::alter_database;
+    AlterDatabaseSetStmt(_): UNNAMED => Ddl::alter_database_set;
+    DropdbStmt(_): UNNAMED => Ddl::drop_database;
 
-    /// The schema called `name`.
-    pub fn namespace(&self, name: &str) -> Result<Arc<Namespace>> {
-        let catalog = self.catalog();
-        if name == "pg_temp" {
-            let oid = (self.temporary_namespace)()?;
-            let catalog = self.catalog();
-            return catalog.namespace(oid).cloned().ok_or_else(|| DbError::internal("temporary schema is missing"));
-        }
-        catalog.namespace_by_name(name).cloned().ok_or_else(|| err!(INVALID_SCHEMA_NAME, "schema \"{name}\" does not exist"))
-    }
-
-    /// The schema of a new object with this name.
-    pub fn namespace_for_creation(&self, schema: Option<&str>) -> Result<Oid> {
-        let oid = match schema {
-            Some(name) => self.namespace(name)?.oid,
-            None => {
-                self.creation_namespace.ok_or_else(|| err!(INVALID_SCHEMA_NAME, "no schema has been selected to create in"))?
-            }
-        };
-        self.require_schema(self.user, oid, acl::CREATE)?;
-        if oid == classes::PG_CATALOG {
-            let name = schema.unwrap_or("pg_catalog");
-            return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create objects in schema \"{name}\"")
-                .detail("System catalog modifications are currently disallowed."));
-        }
-        Ok(oid)
-    }
-
-    /// The schema of a new relation, and whether it is temporary.
-    pub fn relation_namespace(&self, name: &RangeVar) -> Result<(Oid, bool)> {
-        self.check_database(name)?;
-        let schema = (!name.schemaname.is_empty()).then_some(name.schemaname.as_str());
-        if name.relpersistence == "t" || schema == Some("pg_temp") {
-            if schema.is_some_and(|s| s != "pg_temp") {
-                return Err(
-                    err!(INVALID_TABLE_DEFINITION, "cannot create temporary relation in non-temporary schema").at(name.location)
-                );
-            }
-            if name.relpersistence == "u" {
-                return Err(err!(INVALID_TABLE_DEFINITION, "only temporary relations may be created in temporary schemas")
-                    .at(name.location));
-            }
-            self.require_database(acl::TEMPORARY)?;
-            return Ok(((self.temporary_namespace)()?, true));
-        }
-        let oid = self.namespace_for_creation(schema)?;
-        Ok((oid, self.is_own_temporary(oid)))
-    }
-
-    /// Whether a schema is the one that the session has for temporary objects: everybody may make objects there.
-    pub(crate) fn is_own_temporary(&self, namespace: Oid) -> bool {
-        namespace.is_valid() && self.temporary == namespace
-    }
-
-    fn check_database(&self, name: &RangeVar) -> Result<()> {
-        let catalog = self.catalog();
-        let current = catalog.database(self.tx.database).map_or("", |d| &d.name);
-        if !name.catalogname.is_empty() && name.catalogname != current {
-            bail!(
-                FEATURE_NOT_SUPPORTED,
-                "cross-database references are not implemented: \"{}.{}.{}\"",
-                name.catalogname,
-                name.schemaname,
-                name.relname
-            );
-        }
-        Ok(())
-    }
-
-    /// The schemas in which a name is searched: the one before its dot, or those of the search path.
-    ///
-    /// # Errors
-    /// 3F000 when there is no such schema, 42501 when its names may not be looked up.
-    fn searched_schemas(&self, schema: Option<&str>) -> Result<Vec<Oid>> {
-        let Some(schema) = schema else { return Ok(self.path.to_vec()) };
-        let namespace = self.namespace(schema)?.oid;
-        self.require_schema(self.user, namespace, acl::USAGE)?;
-        Ok(vec![namespace])
-    }
-
-    /// Finds a relation by name, `None` when missing.
-    pub fn find_relation(&self, name: &RangeVar) -> Result<Option<Arc<Relation>>> {
-        self.check_database(name)?;
-        let catalog = self.catalog();
-        if name.schemaname.is_empty() {
-            return Ok(self.path.iter().find_map(|ns| catalog.relation_by_name(*ns, &name.relname)).cloned());
-        }
-        let namespace = match name.schemaname.as_str() {
-            "pg_temp" if self.temporary.is_valid() => Some(self.temporary),
-            schema => catalog.namespace_by_name(schema).map(|n| n.oid),
-        };
-        let Some(namespace) = namespace else { return Ok(None) };
-        self.require_schema(self.user, namespace, acl::USAGE)?;
-        Ok(catalog.relation_by_name(namespace, &name.relname).cloned())
-    }
-
-    /// Finds and locks a relation; the descriptor is the one current once the lock is held.
-    pub fn open_relation(&self, name: &RangeVar, mode: RelationLockMode) -> Result<Arc<Relation>> {
-        loop {
-            let found = self.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
-            self.lock_relation(found.oid, mode)?;
-            // During the wait, the name may have got another relation.
-            match self.find_relation(name)? {
-                // It is created and dropped with its table, and cannot be changed otherwise.
-                Some(now) if now.oid == found.oid && now.kind == RelationKind::Toast => {
-                    bail!(INSUFFICIENT_PRIVILEGE, "permission denied: \"{}\" is a system catalog", now.name)
-                }
-                Some(now) if now.oid == found.oid => return Ok(now),
-                _ => continue,
-            }
-        }
-    }
-
-    pub fn lock_relation(&self, oid: Oid, mode: RelationLockMode) -> Result<()> {
-        self.tx.engine.lock_relation(LockTag::Relation { database: self.tx.database.0, relation: oid.0 }, mode, Wait::Block)?;
-        Ok(())
-    }
-
-    /// LOCK TABLE ... NOWAIT.
-    pub fn try_lock_relation(&self, relation: &Relation, mode: RelationLockMode) -> Result<()> {
-        let tag = LockTag::Relation { database: self.tx.database.0, relation: relation.oid.0 };
-        if self.tx.engine.lock_relation(tag, mode, Wait::NoWait)? {
-            return Ok(());
-        }
-        bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on relation \"{}\"", relation.name)
-    }
-
-    pub fn relation(&self, oid: Oid) -> Result<Arc<Relation>> {
-        self.catalog().relation(oid).cloned().ok_or_else(|| DbError::internal(format!("relation {oid} is missing")))
-    }
-
-    /// `schema.name` as messages and stored text write it.
-    pub fn qualified_name(&self, relation: &Relation) -> String {
-        let catalog = self.catalog();
-        let schema = catalog.namespace(relation.namespace).map_or("", |n| &n.name);
-        format!("{}.{}", quote_ident(schema), quote_ident(&relation.name))
-    }
-
-    /// The role of a RoleSpec.
-    pub fn role_spec(&self, spec: &RoleSpec) -> Result<Oid> {
-        match spec.roletype() {
-            RoleSpecType::RolespecCstring => {
-                let catalog = self.catalog();
-                let role = catalog.role_by_name(&spec.rolename);
-                role.map(|r| r.oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", spec.rolename))
-            }
-            RoleSpecType::RolespecPublic => Ok(Oid::INVALID),
-            RoleSpecType::RolespecSessionUser => Ok(self.session_user),
-            _ => Ok(self.user),
-        }
-    }
-}
-
-/// 42P01 as PostgreSQL words it.
-pub fn undefined_relation(name: &RangeVar) -> DbError {
-    let full = if name.schemaname.is_empty() { name.relname.clone() } else { format!("{}.{}", name.schemaname, name.relname) };
-    err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist")
+    // Roles and privileges
+    CreateRoleStmt(_): UNNAMED => Ddl::create_role;
+    AlterRoleStmt(_): UNNAMED => Ddl::alter_role;
+    AlterRoleSetStmt(_): UNNAMED => Ddl::alter_role_set;
+    DropRoleStmt(_): UNNAMED => Ddl::drop_role;
+    DropOwnedStmt(_): UNNAMED => Ddl::drop_owned;
+    ReassignOwnedStmt(_): UNNAMED => Ddl::reassign_owned;
+    GrantStmt(_): ShareUpdateExclusive => Ddl::grant;
+    GrantRoleStmt(_): UNNAMED => Ddl::grant_role;
+    AlterDefaultPrivilegesStmt(_): UNNAMED => Ddl::alter_default_privileges;
 }

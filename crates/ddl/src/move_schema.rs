@@ -3,31 +3,27 @@
 use std::sync::Arc;
 
 use melba_catalog::{Constraint, Object, ObjectAddress, Relation, RelationKind, Type, classes};
-use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterObjectSchemaStmt, ObjectType};
 
 use super::Ddl;
 use super::routine::RoutineName;
-use super::schema::object_word;
 
 impl Ddl<'_> {
-    pub fn alter_schema(&self, s: &AlterObjectSchemaStmt) -> Result<String> {
+    pub fn alter_schema(&self, s: &AlterObjectSchemaStmt) -> Result<()> {
         match s.object_type() {
             kind
             @ (ObjectType::ObjectTable | ObjectType::ObjectView | ObjectType::ObjectSequence | ObjectType::ObjectMatview) => {
                 let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER without a name"))?;
-                let tag = format!("ALTER {}", object_word(kind));
                 if s.missing_ok && self.find_relation(name)?.is_none() {
                     self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
-                    return Ok(tag);
+                    return Ok(());
                 }
-                let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+                let relation = self.open_target(name)?;
                 self.check_movable(kind, &relation)?;
                 let target = self.namespace_for_creation(Some(&s.newschema))?;
                 self.refuse_special_schema(relation.namespace, target)?;
-                self.move_relation(&relation, target)?;
-                Ok(tag)
+                self.move_relation(&relation, target)
             }
             kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
                 let ty = self.named_type(s.object.as_deref())?;
@@ -38,27 +34,18 @@ impl Ddl<'_> {
                 }
                 self.refuse_type_of_other(&ty, "type")?;
                 self.refuse_special_schema(ty.namespace, target)?;
-                self.move_named_type(&ty, target)?;
-                Ok(format!("ALTER {}", object_word(kind)))
+                self.move_named_type(&ty, target)
             }
             ObjectType::ObjectExtension => {
                 let name = s.object.as_deref().and_then(melba_parse::nodes::string).unwrap_or_default();
-                self.move_extension(name, &s.newschema)?;
-                Ok("ALTER EXTENSION".to_owned())
+                self.move_extension(name, &s.newschema)
             }
-            ObjectType::ObjectCollation => {
-                self.move_collation(s.object.as_deref(), &s.newschema)?;
-                Ok("ALTER COLLATION".to_owned())
-            }
+            ObjectType::ObjectCollation => self.move_collation(s.object.as_deref(), &s.newschema),
             ObjectType::ObjectOperator => {
                 let operator = self.named_operator(s.object.as_deref())?;
-                self.move_operator(&operator, &s.newschema)?;
-                Ok("ALTER OPERATOR".to_owned())
+                self.move_operator(&operator, &s.newschema)
             }
-            kind if RoutineName::is_routine(kind) => {
-                self.move_routine(kind, s.object.as_deref(), &s.newschema)?;
-                Ok(format!("ALTER {}", object_word(kind)))
-            }
+            kind if RoutineName::is_routine(kind) => self.move_routine(kind, s.object.as_deref(), &s.newschema),
             _ => Err(DbError::unsupported("ALTER ... SET SCHEMA of this kind of object")),
         }
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use melba_catalog::{Object, ObjectAddress, Policy, Relation, RelationKind, classes, policy_commands};
-use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{
     AlterPolicyStmt, AlterTableCmd, AlterTableType as At, CreatePolicyStmt, Node, RangeVar, RenameStmt, RoleSpecType,
@@ -129,7 +128,7 @@ impl Ddl<'_> {
     /// The table of a policy or of a new one, locked against other use until the transaction ends.
     fn policy_table(&self, name: Option<&RangeVar>) -> Result<Arc<Relation>> {
         let name = name.ok_or_else(|| DbError::internal("a policy without a table"))?;
-        let table = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+        let table = self.open_target(name)?;
         self.require_own_relation(&table)?;
         if !matches!(table.kind, RelationKind::Table | RelationKind::PartitionedTable) {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", name.relname);

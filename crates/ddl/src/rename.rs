@@ -3,56 +3,35 @@
 use std::sync::Arc;
 
 use melba_catalog::{Constraint, Database, Namespace, Object, ObjectAddress, Relation, RelationKind, Type, acl, classes};
-use melba_engine::RelationLockMode;
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{ObjectType, RenameStmt};
 
 use super::Ddl;
 use super::routine::RoutineName;
-use super::schema::object_word;
 use melba_parse::nodes::string;
 
 impl Ddl<'_> {
-    pub fn rename(&self, s: &RenameStmt) -> Result<String> {
+    pub fn rename(&self, s: &RenameStmt) -> Result<()> {
         let kind = s.rename_type();
-        let relation_tag = || format!("ALTER {}", object_word(s.relation_type()));
         match kind {
             ObjectType::ObjectTable
             | ObjectType::ObjectView
             | ObjectType::ObjectMatview
             | ObjectType::ObjectSequence
             | ObjectType::ObjectIndex => {
-                if let Some(relation) = self.renamed_relation(s)? {
-                    self.rename_relation(&relation, &s.newname)?;
-                }
-                Ok(format!("ALTER {}", object_word(kind)))
+                self.renamed_relation(s)?.map_or(Ok(()), |relation| self.rename_relation(&relation, &s.newname))
             }
             ObjectType::ObjectColumn | ObjectType::ObjectAttribute => {
-                if let Some(relation) = self.renamed_relation(s)? {
-                    self.rename_column_and_typed(&relation, s)?;
-                }
-                Ok(relation_tag())
+                self.renamed_relation(s)?.map_or(Ok(()), |relation| self.rename_column_and_typed(&relation, s))
             }
             ObjectType::ObjectTabconstraint => {
-                if let Some(relation) = self.renamed_relation(s)? {
-                    self.rename_constraint_everywhere(&relation, s)?;
-                }
-                Ok("ALTER TABLE".into())
+                self.renamed_relation(s)?.map_or(Ok(()), |relation| self.rename_constraint_everywhere(&relation, s))
             }
-            ObjectType::ObjectTrigger => self.rename_trigger(s).map(|()| "ALTER TRIGGER".into()),
-            ObjectType::ObjectCollation => {
-                self.rename_collation(s.object.as_deref(), &s.newname)?;
-                Ok("ALTER COLLATION".into())
-            }
-            ObjectType::ObjectPolicy => self.rename_policy(s).map(|()| "ALTER POLICY".into()),
-            ObjectType::ObjectSchema => {
-                self.rename_schema(&s.subname, &s.newname)?;
-                Ok("ALTER SCHEMA".into())
-            }
-            ObjectType::ObjectRole => {
-                self.rename_role(&s.subname, &s.newname)?;
-                Ok("ALTER ROLE".into())
-            }
+            ObjectType::ObjectTrigger => self.rename_trigger(s),
+            ObjectType::ObjectCollation => self.rename_collation(s.object.as_deref(), &s.newname),
+            ObjectType::ObjectPolicy => self.rename_policy(s),
+            ObjectType::ObjectSchema => self.rename_schema(&s.subname, &s.newname),
+            ObjectType::ObjectRole => self.rename_role(&s.subname, &s.newname),
             ObjectType::ObjectDatabase => {
                 let database = self.database_by_name(&s.subname)?;
                 self.require_owner(database.owner, "database", &s.subname)?;
@@ -66,17 +45,13 @@ impl Ddl<'_> {
                     bail!(DUPLICATE_DATABASE, "database \"{}\" already exists", s.newname);
                 }
                 self.tx.put(Object::Database(Arc::new(Database { name: s.newname.as_str().into(), ..(*database).clone() })));
-                Ok("ALTER DATABASE".into())
+                Ok(())
             }
             ObjectType::ObjectType | ObjectType::ObjectDomain => {
-                self.rename_named_type(kind, &*self.named_type(s.object.as_deref())?, &s.newname)?;
-                Ok(format!("ALTER {}", object_word(kind)))
+                self.rename_named_type(kind, &*self.named_type(s.object.as_deref())?, &s.newname)
             }
-            ObjectType::ObjectDomconstraint => self.rename_domain_constraint(s).map(|()| "ALTER DOMAIN".into()),
-            kind if RoutineName::is_routine(kind) => {
-                self.rename_routine(kind, s.object.as_deref(), &s.newname)?;
-                Ok(format!("ALTER {}", object_word(kind)))
-            }
+            ObjectType::ObjectDomconstraint => self.rename_domain_constraint(s),
+            kind if RoutineName::is_routine(kind) => self.rename_routine(kind, s.object.as_deref(), &s.newname),
             _ => {
                 let name = s.object.as_deref().and_then(string).unwrap_or_default();
                 Err(DbError::unsupported(format!("renaming {name}")))
@@ -111,7 +86,7 @@ impl Ddl<'_> {
             self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
             return Ok(None);
         }
-        let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+        let relation = self.open_target(name)?;
         self.require_own_relation(&relation)?;
         Ok(Some(relation))
     }

@@ -58,7 +58,7 @@ impl Ddl<'_> {
         oid
     }
 
-    pub fn alter_owner(&self, s: &AlterOwnerStmt) -> Result<String> {
+    pub fn alter_owner(&self, s: &AlterOwnerStmt) -> Result<()> {
         let spec = s.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
         let owner = self.role_spec(spec)?;
         let object = s.object.as_deref();
@@ -67,8 +67,7 @@ impl Ddl<'_> {
                 let name = object.and_then(string).unwrap_or_default();
                 let namespace = self.namespace(name)?;
                 self.require_owner(namespace.owner, "schema", name)?;
-                self.give_schema(&namespace, owner)?;
-                Ok("ALTER SCHEMA".into())
+                self.give_schema(&namespace, owner)
             }
             ObjectType::ObjectLargeobject => self.alter_large_object_owner(object, owner),
             ObjectType::ObjectDatabase => {
@@ -80,31 +79,24 @@ impl Ddl<'_> {
                     bail!(INSUFFICIENT_PRIVILEGE, "permission denied to change owner of database");
                 }
                 self.give_database(&database, owner);
-                Ok("ALTER DATABASE".into())
+                Ok(())
             }
-            kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
+            ObjectType::ObjectType | ObjectType::ObjectDomain => {
                 let ty = self.named_type(object)?;
                 self.require_type_owner(&ty)?;
                 self.refuse_type_of_other(&ty, "type")?;
                 self.refuse_multirange(&ty)?;
                 self.check_new_owner(ty.owner, owner, Some(ty.namespace))?;
                 self.give_type(&ty, owner);
-                Ok(if kind == ObjectType::ObjectDomain { "ALTER DOMAIN" } else { "ALTER TYPE" }.into())
+                Ok(())
             }
-            ObjectType::ObjectCollation => {
-                self.give_collation(&*self.named_collation(object)?, owner)?;
-                Ok("ALTER COLLATION".into())
-            }
+            ObjectType::ObjectCollation => self.give_collation(&*self.named_collation(object)?, owner),
             ObjectType::ObjectOperator => {
                 let operator = self.named_operator(object)?;
                 self.require_owner(operator.owner, "operator", &operator.name)?;
-                self.give_operator(&operator, owner)?;
-                Ok("ALTER OPERATOR".into())
+                self.give_operator(&operator, owner)
             }
-            kind if RoutineName::is_routine(kind) => {
-                self.alter_routine_owner(kind, object, owner)?;
-                Ok(format!("ALTER {}", object_word(kind)))
-            }
+            kind if RoutineName::is_routine(kind) => self.alter_routine_owner(kind, object, owner),
             _ => Err(DbError::unsupported("ALTER ... OWNER TO of this kind of object")),
         }
     }
@@ -209,32 +201,5 @@ pub fn relation_word(kind: RelationKind) -> &'static str {
         RelationKind::MaterializedView => "materialized view",
         RelationKind::Composite => "type",
         _ => "table",
-    }
-}
-
-/// The word for a kind of object in command tags.
-pub fn object_word(kind: ObjectType) -> &'static str {
-    match kind {
-        ObjectType::ObjectTable => "TABLE",
-        ObjectType::ObjectView => "VIEW",
-        ObjectType::ObjectMatview => "MATERIALIZED VIEW",
-        ObjectType::ObjectSequence => "SEQUENCE",
-        ObjectType::ObjectIndex => "INDEX",
-        ObjectType::ObjectTrigger => "TRIGGER",
-        ObjectType::ObjectPolicy => "POLICY",
-        ObjectType::ObjectSchema => "SCHEMA",
-        ObjectType::ObjectDomain => "DOMAIN",
-        ObjectType::ObjectType => "TYPE",
-        ObjectType::ObjectDatabase => "DATABASE",
-        ObjectType::ObjectRole => "ROLE",
-        ObjectType::ObjectFunction => "FUNCTION",
-        ObjectType::ObjectProcedure => "PROCEDURE",
-        ObjectType::ObjectRoutine => "ROUTINE",
-        ObjectType::ObjectAggregate => "AGGREGATE",
-        ObjectType::ObjectExtension => "EXTENSION",
-        ObjectType::ObjectCast => "CAST",
-        ObjectType::ObjectOperator => "OPERATOR",
-        ObjectType::ObjectCollation => "COLLATION",
-        _ => "OBJECT",
     }
 }

@@ -326,7 +326,7 @@ impl Ddl<'_> {
             self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
             return Ok(());
         }
-        let relation = self.open_relation(name, RelationLockMode::ShareRowExclusive)?;
+        let relation = self.open_target(name)?;
         if relation.kind != RelationKind::Sequence {
             bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", relation.name);
         }

@@ -29,7 +29,7 @@ struct Condition {
 impl Ddl<'_> {
     pub fn create_trigger(&self, s: &CreateTrigStmt) -> Result<()> {
         let name = s.relation.as_ref().ok_or_else(|| DbError::internal("CREATE TRIGGER without a table"))?;
-        let table = self.open_relation(name, RelationLockMode::ShareRowExclusive)?;
+        let table = self.open_target(name)?;
         check_table(&table, s)?;
         let constraint_table = match s.constrrel.as_ref().filter(|_| s.isconstraint) {
             Some(name) => self.open_relation(name, RelationLockMode::AccessShare)?.oid,
@@ -276,7 +276,7 @@ impl Ddl<'_> {
             self.notice(format!("relation \"{shown}\" does not exist, skipping"));
             return Ok(None);
         }
-        let relation = self.open_relation(&range, RelationLockMode::AccessExclusive)?;
+        let relation = self.open_target(&range)?;
         if let Some(found) = find(&self.catalog(), relation.oid, name) {
             self.require_owner(relation.owner, "relation", &relation.name)?;
             return Ok(Some(found));
@@ -309,7 +309,7 @@ impl Ddl<'_> {
     /// ALTER TRIGGER ... RENAME TO.
     pub(super) fn rename_trigger(&self, s: &RenameStmt) -> Result<()> {
         let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER TRIGGER without a table"))?;
-        let table = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+        let table = self.open_target(name)?;
         if !matches!(table.kind, RelationKind::Table | RelationKind::View | RelationKind::PartitionedTable) {
             return Err(err!(WRONG_OBJECT_TYPE, "relation \"{}\" cannot have triggers", table.name)
                 .detail(format!("This operation is not supported for {}.", super::plural(table.kind))));

@@ -33,7 +33,7 @@ impl Ddl<'_> {
             if let Some(found) = self.find_relation(name)? {
                 self.check_may_truncate(&found)?;
             }
-            let relation = self.open_relation(name, RelationLockMode::AccessExclusive)?;
+            let relation = self.open_target(name)?;
             if !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
                 bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation.name);
             }

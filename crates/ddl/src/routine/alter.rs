@@ -11,7 +11,7 @@ use super::RoutineName;
 use super::attributes::Attributes;
 use crate::Ddl;
 use crate::grant::Grant;
-use crate::schema::{given, object_word};
+use crate::schema::given;
 use melba_parse::nodes::string;
 
 impl Ddl<'_> {
@@ -36,7 +36,7 @@ impl Ddl<'_> {
         }
     }
 
-    pub fn alter_function(&self, s: &AlterFunctionStmt) -> Result<String> {
+    pub fn alter_function(&self, s: &AlterFunctionStmt) -> Result<()> {
         let object = s.func.as_ref().ok_or_else(|| DbError::internal("ALTER FUNCTION without a name"))?;
         let node = Node { node: Some(N::ObjectWithArgs(object.clone())) };
         let name = routine_name(s.objtype(), Some(&node))?;
@@ -49,7 +49,7 @@ impl Ddl<'_> {
         let mut f = (*old).clone();
         attributes.apply(self, &mut f)?;
         self.put_function(f);
-        Ok(format!("ALTER {}", object_word(s.objtype())))
+        Ok(())
     }
 
     pub fn rename_routine(&self, kind: ObjectType, node: Option<&Node>, name: &str) -> Result<()> {

@@ -63,7 +63,7 @@ impl Ddl<'_> {
         let is_return = matches!(node, N::ReturnStmt(_));
         let statements = melba_parse::body_statements(node);
         if let Some(other) = statements.iter().find(|s| !is_query(s)) {
-            let name = command::statement_tag(other);
+            let name = command::tag(other);
             bail!(FEATURE_NOT_SUPPORTED, "{name} is not yet supported in unquoted SQL function body");
         }
         let scope = RoutineScope::of(f, &f.arg_types, Oid::INVALID);

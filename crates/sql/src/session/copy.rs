@@ -5,7 +5,6 @@ use std::io::{BufWriter, Read, Write};
 use std::sync::Arc;
 
 use melba_catalog::{Relation, RelationKind, Storage, quote_ident, trigger_events};
-use melba_engine::RelationLockMode;
 use melba_protocol::Format;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{CopyStmt, node::Node as N};
@@ -176,7 +175,7 @@ fn check_freezable(cx: &CopyContext<'_>, relation: &Relation) -> Result<()> {
 
 fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("COPY FROM without a table"))?;
-    let relation = cx.ddl.open_relation(name, RelationLockMode::RowExclusive)?;
+    let relation = cx.ddl.open_target(name)?;
     let by_trigger = cx.ddl.catalog().has_instead_trigger(&relation, trigger_events::INSERT);
     if !by_trigger && !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
         let what = match relation.kind {
@@ -258,7 +257,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
     let mut relation_oid = Oid::INVALID;
     let outcome = match (&s.relation, s.query.as_deref()) {
         (Some(name), _) => {
-            let relation = cx.ddl.open_relation(name, RelationLockMode::AccessShare)?;
+            let relation = cx.ddl.open_target(name)?;
             let what = match relation.kind {
                 RelationKind::Table => None,
                 RelationKind::MaterializedView if relation.populated => None,

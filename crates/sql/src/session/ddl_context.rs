@@ -1,16 +1,26 @@
-//! The context of definitions: the session as `melba_ddl` uses it.
+//! The context of utility statements: the session as `melba_ddl` uses it, and more of it for statements that need it.
 
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
+use melba_engine::RelationLockMode;
 use melba_fmgr::Session as FunctionSession;
 use melba_protocol::password::{self, Encryption};
 use melba_types::{Oid, Result, Severity, bail, err};
 
 use super::context::StatementContext;
+use super::execution::Parameters;
 use super::language::{Within, language_of};
 use melba_ddl::Ddl;
 use melba_transaction::Tx;
+
+/// The context of a utility statement.
+pub(super) struct Utility<'a> {
+    pub context: &'a StatementContext,
+    pub tx: &'a Arc<Tx>,
+    pub ddl: &'a Ddl<'a>,
+    pub parameters: Parameters<'a>,
+}
 
 pub(super) fn with_ddl<T>(
     context: &StatementContext,
@@ -49,6 +59,7 @@ pub(super) fn with_ddl<T>(
         on_commit: &on_commit,
         source,
         start,
+        lock: RelationLockMode::AccessExclusive,
     })
 }
 

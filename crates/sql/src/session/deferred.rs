@@ -5,9 +5,8 @@ use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::{ConstraintsSetStmt, node::Node as N};
 
 use super::context::StatementContext;
+use super::ddl_context::Utility;
 use super::execution::plain_evaluation;
-use super::outcome::Outcome;
-use melba_ddl::Ddl;
 
 /// Runs the constraint checks that waited for the commit, or (`all` false) those that SET CONSTRAINTS made immediate.
 pub fn run_deferred(context: &StatementContext, all: bool) -> Result<()> {
@@ -15,7 +14,8 @@ pub fn run_deferred(context: &StatementContext, all: bool) -> Result<()> {
     tx.deferred.run(&plain_evaluation(context, tx), &tx.engine, all)
 }
 
-pub(super) fn set_constraints(ddl: &Ddl<'_>, context: &StatementContext, s: &ConstraintsSetStmt) -> Result<Outcome> {
+pub(super) fn set_constraints(utility: &Utility<'_>, s: &ConstraintsSetStmt) -> Result<()> {
+    let Utility { context, ddl, .. } = *utility;
     let catalog = ddl.catalog();
     let mut constraints = Vec::new();
     for node in &s.constraints {
@@ -38,7 +38,7 @@ pub(super) fn set_constraints(ddl: &Ddl<'_>, context: &StatementContext, s: &Con
     if !s.deferred {
         run_deferred(context, false)?;
     }
-    Ok(Outcome::Done { tag: "SET CONSTRAINTS".into() })
+    Ok(())
 }
 
 /// The constraints of partitions that are parts of one.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use melba_engine::{LockTag, ReadView, Wait};
 use melba_fmgr::Session as _;
-use melba_parse::command::{is_query, statement_tag};
+use melba_parse::command::{self, is_query};
 use melba_types::{Batch, Datum, DbError, Oid, Result, err};
 use pg_query::NodeEnum;
 
@@ -158,7 +158,7 @@ pub(super) fn open_cursor(
     }
     match begin(&context, tx, &planned, parameters, None)? {
         Outcome::Rows { columns, source, .. } => Ok((columns, source, planned.positions)),
-        _ => Err(err!(INVALID_CURSOR_DEFINITION, "cannot open {} query as cursor", statement_tag(&statement.node))),
+        _ => Err(err!(INVALID_CURSOR_DEFINITION, "cannot open {} query as cursor", command::tag(&statement.node))),
     }
 }
 

@@ -7,6 +7,7 @@ use melba_protocol::{Bind, Format, Target};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
 
+use melba_parse::command::{Allowed, allowed};
 use melba_types::BATCH_ROWS;
 
 use super::Session;
@@ -15,7 +16,6 @@ use super::client::Client;
 use super::outcome::{Outcome, ResultColumn, StoredRows};
 use super::portal::{Portal, PortalState, Rewind, Rows};
 use super::prepared::{Bound, BoundName, Prepared, shape_changed};
-use super::run::ends_failed_block;
 use super::statement_counts::measure::{Measured, rows_of};
 use super::transaction::{Block, aborted};
 use super::value_io::ValueIo;
@@ -111,7 +111,7 @@ impl Session {
                 prepared.parameter_types.len()
             );
         }
-        let ends_block = prepared.statement.as_ref().is_some_and(|s| ends_failed_block(&s.node));
+        let ends_block = prepared.statement.as_ref().is_some_and(|s| allowed(&s.node) == Allowed::FailedBlock);
         if self.block == Block::Failed && !(ends_block && prepared.parameter_types.is_empty()) {
             return Err(aborted());
         }
@@ -228,7 +228,7 @@ impl Session {
         let (is_fetch, ends_block) = match &portal.state {
             PortalState::Ready(bound) => {
                 self.set_source_of(&bound.prepared);
-                (false, bound.prepared.statement.as_ref().is_some_and(|s| ends_failed_block(&s.node)))
+                (false, bound.prepared.statement.as_ref().is_some_and(|s| allowed(&s.node) == Allowed::FailedBlock))
             }
             _ => (true, false),
         };

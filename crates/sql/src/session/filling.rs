@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use melba_catalog::{Column, Relation, RelationKind, acl};
-use melba_engine::RelationLockMode;
 use melba_types::{BATCH_ROWS, DbError, Oid, Result, bail};
 use pg_query::protobuf::{
     CreateTableAsStmt, ExecuteStmt, IntoClause, ObjectType, RefreshMatViewStmt, SelectStmt, node::Node as N,
 };
 
 use super::context::StatementContext;
+use super::ddl_context::Utility;
 use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::prepared_query::run_prepared;
@@ -17,13 +17,8 @@ use melba_ddl::Ddl;
 use melba_table::{TableWriter, TargetBuilder};
 use melba_transaction::Tx;
 
-pub(super) fn create_table_as(
-    ddl: &Ddl<'_>,
-    context: &StatementContext,
-    tx: &Arc<Tx>,
-    s: &CreateTableAsStmt,
-    parameters: Parameters<'_>,
-) -> Result<Outcome> {
+pub(super) fn create_table_as(utility: &Utility<'_>, s: &CreateTableAsStmt) -> Result<Outcome> {
+    let Utility { context, tx, ddl, parameters } = *utility;
     let into = s.into.as_deref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
     let node = s.query.as_deref().and_then(|n| n.node.as_ref());
     let node = node.ok_or_else(|| DbError::internal("CREATE TABLE AS without a query"))?;
@@ -39,7 +34,8 @@ pub(super) fn create_table_as(
 }
 
 /// SELECT ... INTO.
-pub(super) fn select_into(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx>, s: &SelectStmt) -> Result<Outcome> {
+pub(super) fn select_into(utility: &Utility<'_>, s: &SelectStmt) -> Result<Outcome> {
+    let Utility { context, tx, ddl, .. } = *utility;
     let mut bare = s.clone();
     let into = bare.into_clause.take().ok_or_else(|| DbError::internal("SELECT INTO without a name"))?;
     let node = N::SelectStmt(Box::new(bare));
@@ -182,10 +178,11 @@ fn insert_rows(context: &StatementContext, tx: &Arc<Tx>, table: Oid, rows: Outco
     Ok(rows)
 }
 
-/// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whichever role refreshes it.
-pub(super) fn refresh(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx>, s: &RefreshMatViewStmt) -> Result<Outcome> {
+/// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whoever refreshes it.
+pub(super) fn refresh(utility: &Utility<'_>, s: &RefreshMatViewStmt) -> Result<()> {
+    let Utility { context, tx, ddl, .. } = *utility;
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("REFRESH without a name"))?;
-    let relation = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;
+    let relation = ddl.open_target(name)?;
     if relation.kind != RelationKind::MaterializedView {
         bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", relation.name);
     }
@@ -202,5 +199,5 @@ pub(super) fn refresh(ddl: &Ddl<'_>, context: &StatementContext, tx: &Arc<Tx>, s
     }
     let now = ddl.relation(relation.oid)?;
     ddl.put_relation(Relation { populated: !s.skip_data, ..(*now).clone() });
-    Ok(Outcome::Done { tag: "REFRESH MATERIALIZED VIEW".into() })
+    Ok(())
 }

@@ -13,7 +13,7 @@ use pg_query::NodeEnum as N;
 use pg_query::protobuf::ExplainStmt;
 
 use melba_parse::Statement;
-use melba_parse::command::{is_query, statement_tag};
+use melba_parse::command::{self, Logged};
 
 use super::Session;
 use super::activity::Counter;
@@ -131,7 +131,7 @@ impl Session {
     /// A statement is started.
     #[inline]
     pub(super) fn note_command(&mut self, statement: &Statement) {
-        self.logging.command = Some(tag(&statement.node));
+        self.logging.command = Some(command::tag(&statement.node));
     }
 
     /// log_statement, of a text of the simple protocol.
@@ -370,7 +370,11 @@ impl Session {
             N::ExplainStmt(explain) if analyzes(explain) => {
                 inner(explain.query.as_deref()).map_or(Statements::All, |node| self.kind(node))
             }
-            node => kind_of(node),
+            node => match command::logged(node) {
+                Logged::Ddl => Statements::Ddl,
+                Logged::Mod => Statements::Mod,
+                Logged::All => Statements::All,
+            },
         }
     }
 }
@@ -382,68 +386,6 @@ fn inner(node: Option<&pg_query::protobuf::Node>) -> Option<&N> {
 fn analyzes(explain: &ExplainStmt) -> bool {
     let named = |node: &pg_query::protobuf::Node| matches!(&node.node, Some(N::DefElem(d)) if d.defname == "analyze");
     explain.options.iter().any(named)
-}
-
-fn kind_of(node: &N) -> Statements {
-    match node {
-        N::SelectStmt(select) if select.into_clause.is_some() => Statements::Ddl,
-        N::InsertStmt(_) | N::UpdateStmt(_) | N::DeleteStmt(_) | N::MergeStmt(_) | N::TruncateStmt(_) => Statements::Mod,
-        N::CopyStmt(copy) if copy.is_from => Statements::Mod,
-        N::SelectStmt(_)
-        | N::CopyStmt(_)
-        | N::TransactionStmt(_)
-        | N::DeclareCursorStmt(_)
-        | N::ClosePortalStmt(_)
-        | N::FetchStmt(_)
-        | N::PrepareStmt(_)
-        | N::ExecuteStmt(_)
-        | N::DeallocateStmt(_)
-        | N::DoStmt(_)
-        | N::CallStmt(_)
-        | N::VacuumStmt(_)
-        | N::ExplainStmt(_)
-        | N::VariableSetStmt(_)
-        | N::VariableShowStmt(_)
-        | N::DiscardStmt(_)
-        | N::LoadStmt(_)
-        | N::LockStmt(_)
-        | N::ConstraintsSetStmt(_)
-        | N::CheckPointStmt(_)
-        | N::ReindexStmt(_)
-        | N::NotifyStmt(_)
-        | N::ListenStmt(_)
-        | N::UnlistenStmt(_) => Statements::All,
-        _ => Statements::Ddl,
-    }
-}
-
-/// The command tag that the log shows for a session that runs the statement.
-fn tag(node: &N) -> &'static str {
-    match node {
-        N::SelectStmt(select) if is_query(node) && select.locking_clause.is_empty() => "SELECT",
-        N::ExplainStmt(_) => "EXPLAIN",
-        N::VacuumStmt(vacuum) => {
-            if vacuum.is_vacuumcmd {
-                "VACUUM"
-            } else {
-                "ANALYZE"
-            }
-        }
-        N::VariableShowStmt(_) => "SHOW",
-        N::PrepareStmt(_) => "PREPARE",
-        N::ExecuteStmt(_) => "EXECUTE",
-        N::DeallocateStmt(_) => "DEALLOCATE",
-        N::DeclareCursorStmt(_) => "DECLARE CURSOR",
-        N::FetchStmt(_) => "FETCH",
-        N::ClosePortalStmt(_) => "CLOSE CURSOR",
-        N::DoStmt(_) => "DO",
-        N::LockStmt(_) => "LOCK TABLE",
-        N::DiscardStmt(_) => "DISCARD",
-        N::CheckPointStmt(_) => "CHECKPOINT",
-        N::ReindexStmt(_) => "REINDEX",
-        N::AlterSystemStmt(_) => "ALTER SYSTEM",
-        node => statement_tag(node),
-    }
 }
 
 /// In quotes; text beyond `max` bytes is replaced by three points.

@@ -4,30 +4,27 @@
 use melba_catalog::{Relation, RelationKind, Storage, acl, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{Result, SqlState, bail, err};
-use pg_query::protobuf::{ClusterStmt, RangeVar, ReindexObjectType, ReindexStmt};
+use pg_query::protobuf::{CheckPointStmt, ClusterStmt, RangeVar, ReindexObjectType, ReindexStmt};
 
-use super::outcome::Outcome;
+use super::ddl_context::Utility;
 use super::vacuum::everything;
 use melba_ddl::{Ddl, undefined_relation};
 use melba_parse::nodes::{option_bool, option_text, options};
 use melba_tree::permissions::denied;
 
-fn done(tag: &str) -> Result<Outcome> {
-    Ok(Outcome::Done { tag: tag.to_owned() })
-}
-
 /// CHECKPOINT: when it returns, recovery would find everything committed before it in segments.
-pub(super) fn checkpoint(ddl: &Ddl<'_>) -> Result<Outcome> {
+pub(super) fn checkpoint(utility: &Utility<'_>, _: &CheckPointStmt) -> Result<()> {
+    let ddl = utility.ddl;
     if !ddl.has_privileges_of(classes::PG_CHECKPOINT) {
         return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to execute CHECKPOINT command")
             .detail("Only roles with privileges of the \"pg_checkpoint\" role may execute this command."));
     }
     ddl.tx.cluster().engine.checkpoint()?;
-    done("CHECKPOINT")
+    Ok(())
 }
 
-/// Whether REINDEX has CONCURRENTLY.
-pub(super) fn is_concurrent(s: &ReindexStmt) -> Result<bool> {
+/// Whether REINDEX was told CONCURRENTLY.
+fn is_concurrent(s: &ReindexStmt) -> Result<bool> {
     let mut concurrently = false;
     for def in options(&s.params) {
         match def.defname.as_str() {
@@ -43,7 +40,8 @@ pub(super) fn is_concurrent(s: &ReindexStmt) -> Result<bool> {
     Ok(concurrently)
 }
 
-pub(super) fn reindex(ddl: &Ddl<'_>, s: &ReindexStmt) -> Result<Outcome> {
+pub(super) fn reindex(utility: &Utility<'_>, s: &ReindexStmt) -> Result<()> {
+    let ddl = utility.ddl;
     use ReindexObjectType::*;
     let concurrently = is_concurrent(s)?;
     match s.kind() {
@@ -56,7 +54,7 @@ pub(super) fn reindex(ddl: &Ddl<'_>, s: &ReindexStmt) -> Result<Outcome> {
         }
         kind => {
             let catalog = ddl.catalog();
-            let Some(database) = catalog.database(ddl.tx.database) else { return done("REINDEX") };
+            let Some(database) = catalog.database(ddl.tx.database) else { return Ok(()) };
             if !s.name.is_empty() && s.name != *database.name {
                 bail!(FEATURE_NOT_SUPPORTED, "can only reindex the currently open database");
             }
@@ -69,7 +67,7 @@ pub(super) fn reindex(ddl: &Ddl<'_>, s: &ReindexStmt) -> Result<Outcome> {
             }
         }
     }
-    done("REINDEX")
+    Ok(())
 }
 
 fn name_of(name: Option<&RangeVar>) -> Result<&RangeVar> {
@@ -154,7 +152,8 @@ fn reindex_all(ddl: &Ddl<'_>, concurrently: bool, wanted: impl Fn(&Relation) -> 
 }
 
 /// CLUSTER: rows are kept in the order they were inserted; there is no other order to bring them into.
-pub(super) fn cluster(ddl: &Ddl<'_>, s: &ClusterStmt) -> Result<Outcome> {
+pub(super) fn cluster(utility: &Utility<'_>, s: &ClusterStmt) -> Result<()> {
+    let ddl = utility.ddl;
     for def in options(&s.params) {
         match def.defname.as_str() {
             "verbose" => drop(option_bool(def)?),
@@ -163,10 +162,10 @@ pub(super) fn cluster(ddl: &Ddl<'_>, s: &ClusterStmt) -> Result<Outcome> {
     }
     let Some(name) = &s.relation else {
         cluster_all(ddl)?;
-        return done("CLUSTER");
+        return Ok(());
     };
     maintained(ddl, name)?;
-    let table = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;
+    let table = ddl.open_target(name)?;
     match s.indexname.as_str() {
         "" if !is_clustered(ddl, &table) => {
             bail!(UNDEFINED_OBJECT, "there is no previously clustered index for table \"{}\"", table.name)
@@ -177,7 +176,7 @@ pub(super) fn cluster(ddl: &Ddl<'_>, s: &ClusterStmt) -> Result<Outcome> {
     for index in &table.indexes {
         ddl.lock_relation(*index, RelationLockMode::AccessExclusive)?;
     }
-    done("CLUSTER")
+    Ok(())
 }
 
 fn is_clustered(ddl: &Ddl<'_>, table: &Relation) -> bool {

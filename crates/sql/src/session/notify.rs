@@ -1,27 +1,26 @@
 //! LISTEN, NOTIFY and UNLISTEN.
 
 use melba_types::{Datum, Result, bail};
-use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{ListenStmt, NotifyStmt, UnlistenStmt};
 
 use super::context::StatementContext;
-use super::outcome::Outcome;
+use super::ddl_context::Utility;
 use melba_transaction::Tx;
 
-/// Runs LISTEN, NOTIFY or UNLISTEN; `None`: it is another statement.
-pub(super) fn run(context: &StatementContext, tx: &Tx, node: &N) -> Option<Result<Outcome>> {
-    let listener = &context.session.listener;
-    let result = match node {
-        N::NotifyStmt(s) => tx.notify(listener, &s.conditionname, &s.payload).map(|()| "NOTIFY"),
-        N::ListenStmt(s) => {
-            check_unrestricted(context, "LISTEN").and_then(|()| tx.listen(listener, &s.conditionname)).map(|()| "LISTEN")
-        }
-        N::UnlistenStmt(s) => check_unrestricted(context, "UNLISTEN").map(|()| {
-            tx.unlisten(listener, Some(&*s.conditionname).filter(|channel| !channel.is_empty()));
-            "UNLISTEN"
-        }),
-        _ => return None,
-    };
-    Some(result.map(|tag| Outcome::Done { tag: tag.to_owned() }))
+pub(super) fn notify(utility: &Utility<'_>, s: &NotifyStmt) -> Result<()> {
+    utility.tx.notify(&utility.context.session.listener, &s.conditionname, &s.payload)
+}
+
+pub(super) fn listen(utility: &Utility<'_>, s: &ListenStmt) -> Result<()> {
+    check_unrestricted(utility.context, "LISTEN")?;
+    utility.tx.listen(&utility.context.session.listener, &s.conditionname)
+}
+
+pub(super) fn unlisten(utility: &Utility<'_>, s: &UnlistenStmt) -> Result<()> {
+    check_unrestricted(utility.context, "UNLISTEN")?;
+    let channel = Some(&*s.conditionname).filter(|channel| !channel.is_empty());
+    utility.tx.unlisten(&utility.context.session.listener, channel);
+    Ok(())
 }
 
 fn check_unrestricted(context: &StatementContext, command: &str) -> Result<()> {

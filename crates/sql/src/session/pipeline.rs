@@ -9,7 +9,6 @@ use pg_query::protobuf::{DiscardMode, ObjectType};
 
 use super::arbiter_values;
 use super::context::StatementContext;
-use super::define;
 use super::execution::{lock_relations, start};
 use super::explain;
 use super::outcome::Outcome;
@@ -18,6 +17,7 @@ use super::planning::{analysis, plan_query, plan_statement, query_within, result
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
 use super::temporary;
+use super::utility;
 use melba_parse::Statement;
 use melba_transaction::Tx;
 
@@ -89,7 +89,7 @@ pub fn execute(
             }
             execute_planned(context, tx, statement, &planned, parameters)
         }
-        (None, _) => define::execute_utility(context, tx, statement, (&prepared.parameter_types, &parameters)),
+        (None, _) => utility::execute(context, tx, statement, (&prepared.parameter_types, &parameters)),
     }
 }
 

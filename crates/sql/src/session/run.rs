@@ -6,7 +6,6 @@ use melba_protocol::Format;
 use melba_protocol::backend::Field;
 use melba_types::{DbError, Oid, Result, SqlState};
 use pg_query::NodeEnum;
-use pg_query::protobuf::TransactionStmtKind;
 
 use melba_parse::Statement;
 
@@ -20,15 +19,15 @@ use super::planned::Compiled;
 use super::portal::{Rewind, Rows};
 use super::prepared::{Bound, Prepared, nested};
 use super::routine;
+use super::session_statement;
 use super::transaction::{Block, aborted};
-use super::utility;
 use super::value_io::ValueIo;
-use melba_parse::command::is_session_statement;
+use melba_parse::command::{Allowed, allowed, is_session_statement};
 
 impl Session {
     /// In a failed block only the statements that end it may run.
     pub(super) fn check_block(&self, statement: &Statement) -> Result<()> {
-        if self.block != Block::Failed || ends_failed_block(&statement.node) { Ok(()) } else { Err(aborted()) }
+        if self.block != Block::Failed || allowed(&statement.node) == Allowed::FailedBlock { Ok(()) } else { Err(aborted()) }
     }
 
     /// Analyzes a statement. `parameter_types` as declared, 0 for "find out".
@@ -48,7 +47,7 @@ impl Session {
             let query = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), &statement)?;
             prepared.parameter_types = self.prepare(Some(query), parameter_types)?.parameter_types;
         } else if is_session_statement(&statement.node) {
-            utility::refuse_parameters(&statement)?;
+            session_statement::refuse_parameters(&statement)?;
             prepared.columns = self.utility_columns(&statement)?;
         } else {
             if let Some(transaction) = &mut self.transaction {
@@ -71,11 +70,11 @@ impl Session {
         self.check_block(statement)?;
         bound.prepared.count_execution();
         self.note_command(statement);
+        let read_only = self.transaction.as_ref().is_some_and(|t| t.modes.read_only);
+        command::check(&statement.node, self.block, read_only)?;
         if is_session_statement(&statement.node) {
             return self.run_utility(statement, &bound.prepared.parameter_types, &bound.parameters);
         }
-        let read_only = self.transaction.as_ref().is_some_and(|t| t.modes.read_only);
-        command::check(&statement.node, self.block, read_only)?;
         if let Some(transaction) = &mut self.transaction {
             transaction.used = true;
         }
@@ -208,14 +207,4 @@ impl Session {
         client.output().copy_done();
         Ok(format!("COPY {}", copy.rows()))
     }
-}
-
-pub(super) fn ends_failed_block(node: &NodeEnum) -> bool {
-    matches!(node, NodeEnum::TransactionStmt(t) if matches!(
-        TransactionStmtKind::try_from(t.kind),
-        Ok(TransactionStmtKind::TransStmtCommit
-            | TransactionStmtKind::TransStmtRollback
-            | TransactionStmtKind::TransStmtRollbackTo
-            | TransactionStmtKind::TransStmtPrepare)
-    ))
 }

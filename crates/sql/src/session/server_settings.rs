@@ -6,7 +6,6 @@ use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 use super::Session;
 use super::outcome::Outcome;
 use super::set::argument_text;
-use super::transaction::prevent_in_block;
 use melba_settings::table::{Class, Context};
 
 impl Session {
@@ -20,7 +19,6 @@ impl Session {
                 false => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{}\"", set.name),
             }
         }
-        prevent_in_block(self.block, "ALTER SYSTEM")?;
         if !self.state.instance.settings().get("allow_alter_system").as_bool() {
             bail!(FEATURE_NOT_SUPPORTED, "ALTER SYSTEM is not allowed in this environment");
         }

@@ -6,7 +6,7 @@ use melba_types::{Datum, DbError, Result, bail, err};
 use super::Session;
 use super::context::StatementContext;
 use super::outcome::Outcome;
-use super::transaction::{Block, prevent_in_block};
+use super::transaction::Block;
 
 /// Longer identifiers are refused.
 const IDENTIFIER_BYTES: usize = 200;
@@ -72,14 +72,12 @@ impl Session {
     }
 
     pub(super) fn run_commit_prepared(&mut self, identifier: &str) -> Result<Outcome> {
-        prevent_in_block(self.block, "COMMIT PREPARED")?;
         let who = self.finisher();
         self.state.instance.cluster.commit_prepared(identifier, &who)?;
         done("COMMIT PREPARED")
     }
 
     pub(super) fn run_rollback_prepared(&mut self, identifier: &str) -> Result<Outcome> {
-        prevent_in_block(self.block, "ROLLBACK PREPARED")?;
         let who = self.finisher();
         self.state.instance.cluster.rollback_prepared(identifier, &who)?;
         done("ROLLBACK PREPARED")

@@ -9,7 +9,7 @@ use melba_toast::Method;
 use melba_types::{Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
-use super::outcome::Outcome;
+use super::ddl_context::Utility;
 use melba_ddl::{Ddl, undefined_relation};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
@@ -26,7 +26,8 @@ struct Options {
     only_database: bool,
 }
 
-pub(super) fn run(ddl: &Ddl<'_>, s: &VacuumStmt) -> Result<Outcome> {
+pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
+    let ddl = utility.ddl;
     let chosen = Options::of(s)?;
     let named: Vec<&VacuumRelation> =
         s.rels.iter().filter_map(|n| if let Ok(N::VacuumRelation(r)) = inner(n) { Some(r) } else { None }).collect();
@@ -45,7 +46,7 @@ pub(super) fn run(ddl: &Ddl<'_>, s: &VacuumStmt) -> Result<Outcome> {
         let name = each.relation.as_ref().ok_or_else(|| err!(INTERNAL_ERROR, "VACUUM of a table without a name"))?;
         chosen.process_named(ddl, name, &strings(&each.va_cols))?;
     }
-    Ok(Outcome::Done { tag: if chosen.vacuum { "VACUUM" } else { "ANALYZE" }.into() })
+    Ok(())
 }
 
 /// All tables, in the order of their OIDs.

@@ -10,13 +10,16 @@ use pg_query::protobuf::DiscardMode;
 
 use super::super::control::Control;
 use super::super::outcome::Outcome;
-use super::super::{command, define, explain, prepared_query, routine};
+use super::super::{command, explain, prepared_query, routine, utility};
 use super::frame::Frame;
 use super::sql::misuse;
 
 impl Frame<'_> {
     /// A statement that is no query.
     pub fn utility(&mut self, statement: &Arc<Statement>) -> Result<Outcome> {
+        if matches!(statement.node, NodeEnum::TransactionStmt(_)) {
+            return Err(misuse(err!(FEATURE_NOT_SUPPORTED, "unsupported transaction command in PL/pgSQL")));
+        }
         self.check_may_run(&statement.node)?;
         command::check_in_routine(&statement.node)?;
         match &statement.node {
@@ -33,7 +36,7 @@ impl Frame<'_> {
             _ => {
                 self.note_use();
                 self.refresh();
-                define::execute_utility(&self.context, &self.tx, statement, (&[], &Arc::from([])))
+                utility::execute(&self.context, &self.tx, statement, (&[], &Arc::from([])))
             }
         }
     }
@@ -41,9 +44,6 @@ impl Frame<'_> {
     fn session_statement(&mut self, statement: &Arc<Statement>) -> Result<Outcome> {
         let context = self.context.clone();
         match &statement.node {
-            NodeEnum::TransactionStmt(_) => {
-                Err(misuse(err!(FEATURE_NOT_SUPPORTED, "unsupported transaction command in PL/pgSQL")))
-            }
             NodeEnum::VariableSetStmt(set) => {
                 match self.control.session() {
                     Some(session) => {

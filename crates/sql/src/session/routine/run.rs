@@ -10,12 +10,12 @@ use pg_query::NodeEnum;
 
 use super::super::context::StatementContext;
 use super::super::control::Control;
-use super::super::define;
 use super::super::execution;
 use super::super::language::Called;
 use super::super::local_settings::LocalSettings;
 use super::super::outcome::Outcome;
 use super::super::planning::analysis;
+use super::super::utility;
 use super::body::Body;
 use super::{run_call, shares_view};
 use melba_analyze::ResultForm;
@@ -133,7 +133,7 @@ impl Run {
                 self.context.set_in_routine(set)?;
                 return Ok(None);
             }
-            _ => define::execute_utility(&self.context, &self.tx, statement, (&[], &Arc::from([])))?,
+            _ => utility::execute(&self.context, &self.tx, statement, (&[], &Arc::from([])))?,
         };
         match outcome {
             Outcome::CopyIn { .. } | Outcome::CopyOut { .. } => {
