@@ -8,6 +8,8 @@
 //!    proportional to the sample's.
 //! 5. The command is a client of the data's server and of the temporary one. Of Melba's internals it uses only the codecs.
 
+#![allow(clippy::disallowed_methods, reason = "a client: its clock and files are not the database's")]
+
 mod advice;
 mod csv;
 mod database;

@@ -7,6 +7,8 @@
 //! 3. Every block is checked against its checksum before it is restored; missing or damaged data is named.
 //! 4. It is a client: it knows the server only through its protocol and PostgreSQL's catalogs.
 
+#![allow(clippy::disallowed_methods, reason = "a client: its clock and files are not the database's")]
+
 mod archive;
 mod connection;
 mod dump;

@@ -1,5 +1,7 @@
 //! What single operations cost: `cargo bench -p melba-engine [-- ROWS]`. With few rows it runs within `cargo test --benches`.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark by real time")]
+
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;

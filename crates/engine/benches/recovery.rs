@@ -2,6 +2,8 @@
 //! operations on rows and keys a second of a processor is the least, whatever the keys. The row store holds about 800,000 of the
 //! shapes below. With few operations it runs within `cargo test --benches`.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark by real time")]
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

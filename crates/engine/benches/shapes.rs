@@ -1,6 +1,8 @@
 //! Much of one thing: `cargo bench -p melba-engine --bench shapes [-- N]` does each N and 4 N times, and fails where the second takes
 //! more processor time than n log n would. With small numbers it runs within `cargo test --benches`, without that judgement.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark by real time")]
+
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;

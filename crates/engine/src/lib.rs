@@ -11,6 +11,8 @@
 //! 5. After a failed write or sync of the log, or a panic in a background step or within a commit, the engine is poisoned: it
 //!    acknowledges no further commit.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use real time and files"))]
+
 mod background;
 mod backup;
 mod commit;

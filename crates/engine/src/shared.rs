@@ -63,7 +63,7 @@ impl Shared {
         let newest = recover(&mut store, &log.wal, &state, progress)?;
         let (store, log) = (Arc::new(store), Arc::new(log));
         let snapshots = Arc::new(Snapshots::new(newest));
-        let locks = Arc::new(LockManager::new(Arc::clone(&runtime.scheduler)));
+        let locks = Arc::new(LockManager::new(Arc::clone(&runtime.scheduler), Arc::clone(&runtime.clock)));
         let pipeline = Arc::new(Pipeline::new(&log, &snapshots, &locks, &runtime));
         let merger = Arc::new(Merger::new(&options, &runtime, &store, &snapshots, &log));
         let flusher = Arc::new(Flusher::new(&options, &runtime, &store, &snapshots, &pipeline, &merger));

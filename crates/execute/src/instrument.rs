@@ -1,6 +1,6 @@
 //! EXPLAIN ANALYZE: counts and times the calls of operators.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use melba_types::{Batch, Result};
 
@@ -18,8 +18,8 @@ impl InstrumentOp {
     }
 
     /// Counts a call that began at `start` and returned `rows` rows.
-    fn record(&self, ctx: &ExecContext, start: Instant, rows: usize) {
-        let spent = start.elapsed();
+    fn record(&self, ctx: &ExecContext, start: Duration, rows: usize) {
+        let spent = ctx.session.monotonic().saturating_sub(start);
         ctx.record_timing(self.id, |t| {
             t.total += spent;
             if !t.started {
@@ -34,14 +34,14 @@ impl InstrumentOp {
 
 impl Operator for InstrumentOp {
     fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
-        let start = Instant::now();
+        let start = ctx.session.monotonic();
         let result = self.inner.next(ctx, limit);
         self.record(ctx, start, result.as_ref().ok().and_then(|b| b.as_ref()).map_or(0, |b| b.rows));
         result
     }
 
     fn skip(&mut self, ctx: &ExecContext, limit: usize) -> Result<usize> {
-        let start = Instant::now();
+        let start = ctx.session.monotonic();
         let result = self.inner.skip(ctx, limit);
         self.record(ctx, start, result.as_ref().map_or(0, |rows| *rows));
         result

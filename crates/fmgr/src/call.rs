@@ -1,6 +1,7 @@
 //! A function's context: its call, and its session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use melba_catalog::Catalog;
 use melba_catalog::relations::{LiveInfo, NoLiveInfo};
@@ -92,6 +93,8 @@ pub trait Session: Send + Sync {
     fn transaction_timestamp(&self) -> i64;
     fn statement_timestamp(&self) -> i64;
     fn clock_timestamp(&self) -> i64;
+    /// Monotonic time since an arbitrary start, for durations.
+    fn monotonic(&self) -> Duration;
     /// The next number of the session's generator, which setseed() restarts.
     fn random_u64(&self) -> u64;
     /// Fills a buffer with unpredictable bits: UUIDs, keys, salts.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use melba_catalog::Catalog;
 use melba_types::{Datum, DbError, Oid, Result};
@@ -85,6 +86,10 @@ impl Session for FixedSession {
 
     fn clock_timestamp(&self) -> i64 {
         0
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn random_u64(&self) -> u64 {

@@ -3,6 +3,8 @@
 //! They are found by the rows of `TABLES` (`melba_fmgr::registry`). A function here calls another as Rust, not by its name,
 //! wherever it can.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use real time and files"))]
+
 pub mod aggregate;
 pub mod any;
 pub mod array;

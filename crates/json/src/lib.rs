@@ -1,5 +1,7 @@
 //! json and jsonb: input and output, operators, construction, modification, conversion; jsonpath.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use real time and files"))]
+
 mod access;
 mod aggregates;
 mod build;

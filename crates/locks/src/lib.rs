@@ -18,12 +18,14 @@ mod loaded;
 mod modes;
 mod table;
 mod tag;
+#[cfg(test)]
+mod tests;
 mod wide;
 
 pub use loaded::{ForeignKeys, LoadedKeys};
 pub use modes::Mode;
 pub use modes::{RelationLockMode, RowLockMode};
-pub use table::{Duration as HoldDuration, LockManager, LongWait, ReleaseTurn, WaitPhase, WaitPolicy, WaitWatch};
+pub use table::{HoldDuration, LockManager, LongWait, ReleaseTurn, WaitPhase, WaitPolicy, WaitWatch};
 pub use tag::LockKey;
 pub use tag::{LockTag, LockedObject};
 pub use wide::TABLE_LOCKS_MAX;

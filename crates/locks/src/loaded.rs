@@ -13,7 +13,7 @@ use hashbrown::HashSet;
 use melba_types::TreeId;
 
 use crate::modes::Mode;
-use crate::table::{Duration, LockManager};
+use crate::table::{HoldDuration, LockManager};
 use crate::tag::LockKey;
 use melba_store::IndexRun;
 use melba_store::Result;
@@ -118,7 +118,7 @@ impl LockManager {
                 self.release_newest(owner, lock, Mode::KEY);
                 let mut shard = self.shard(&lock);
                 if self.wide.enter_loaded(other, &keys, &lock) {
-                    shard.entry(lock).or_default().grant(other, Mode::KEY, Duration::Transaction);
+                    shard.entry(lock).or_default().grant(other, Mode::KEY, HoldDuration::Transaction);
                 }
                 return Ok(true);
             }

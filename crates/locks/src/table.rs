@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::time::Duration as Time;
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use hashbrown::{DefaultHashBuilder, HashMap};
@@ -17,6 +17,7 @@ use melba_store::Interrupt;
 use melba_store::{EngineError, Result};
 use melba_threads::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use melba_threads::{Mutex, MutexGuard, Scheduler, WaitCell};
+use melba_vfs::Clock;
 
 const SHARDS: usize = melba_threads::sized(64, 2);
 const STRONG_BUCKETS: usize = melba_threads::sized(1024, 2);
@@ -29,7 +30,7 @@ pub(crate) type Owner = u32;
 
 /// How long a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duration {
+pub enum HoldDuration {
     Transaction,
     Session,
 }
@@ -39,8 +40,8 @@ pub struct WaitPolicy<'a> {
     pub block: bool,
     pub interrupt: &'a Interrupt,
     /// `None`: for ever.
-    pub lock_timeout: Option<Time>,
-    pub deadlock_timeout: Time,
+    pub lock_timeout: Option<Duration>,
+    pub deadlock_timeout: Duration,
     /// Hears of the wait when it lasts longer than deadlock_timeout.
     pub watch: Option<&'a WaitWatch>,
 }
@@ -54,7 +55,7 @@ pub struct LongWait {
     pub pid: i32,
     /// Mode and object, as `ShareLock on transaction 7`.
     pub lock: String,
-    pub waited: Time,
+    pub waited: Duration,
     pub phase: WaitPhase,
     /// The sessions that hold the lock in a conflicting mode, and those that wait for it; empty when the wait is over.
     pub holders: Vec<i32>,
@@ -85,10 +86,10 @@ impl Holder {
         self.transaction.remove(mode);
     }
 
-    fn of(&mut self, duration: Duration) -> &mut ModeSet {
+    fn of(&mut self, duration: HoldDuration) -> &mut ModeSet {
         match duration {
-            Duration::Transaction => &mut self.transaction,
-            Duration::Session => &mut self.session,
+            HoldDuration::Transaction => &mut self.transaction,
+            HoldDuration::Session => &mut self.session,
         }
     }
 }
@@ -96,7 +97,7 @@ impl Holder {
 pub(crate) struct Waiter {
     pub owner: Owner,
     pub mode: Mode,
-    duration: Duration,
+    duration: HoldDuration,
 }
 
 /// One locked key. Most have one holder and no waiter, and then no allocation.
@@ -120,7 +121,7 @@ impl Entry {
         self.holders().any(|h| h.owner != owner && h.modes().intersects(mode.conflicts()))
     }
 
-    pub fn grant(&mut self, owner: Owner, mode: Mode, duration: Duration) {
+    pub fn grant(&mut self, owner: Owner, mode: Mode, duration: HoldDuration) {
         if let Some(holder) = self.holder(owner) {
             holder.of(duration).insert(mode);
             return;
@@ -253,6 +254,7 @@ impl SessionLocks {
 /// All locks of an engine.
 pub struct LockManager {
     scheduler: Arc<dyn Scheduler>,
+    clock: Arc<dyn Clock>,
     shards: Box<[Mutex<Shard>]>,
     hasher: DefaultHashBuilder,
     /// By bucket of a relation's tag: strong locks held or wanted.
@@ -264,10 +266,11 @@ pub struct LockManager {
 }
 
 impl LockManager {
-    /// `scheduler` is told of waits.
-    pub fn new(scheduler: Arc<dyn Scheduler>) -> LockManager {
+    /// `scheduler` is told of waits, `clock` measures them.
+    pub fn new(scheduler: Arc<dyn Scheduler>, clock: Arc<dyn Clock>) -> LockManager {
         LockManager {
             scheduler,
+            clock,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: DefaultHashBuilder::default(),
             strong: (0..STRONG_BUCKETS).map(|_| AtomicU32::new(0)).collect(),
@@ -344,9 +347,9 @@ impl LockManager {
     }
 
     /// Takes a lock; `Ok(false)` when it would have to wait and may not.
-    pub fn lock(&self, owner: u32, key: LockKey, mode: Mode, duration: Duration, wait: &WaitPolicy<'_>) -> Result<bool> {
+    pub fn lock(&self, owner: u32, key: LockKey, mode: Mode, duration: HoldDuration, wait: &WaitPolicy<'_>) -> Result<bool> {
         let is_relation = matches!(key, LockKey::Tag(crate::LockTag::Relation { .. }));
-        if is_relation && duration == Duration::Transaction {
+        if is_relation && duration == HoldDuration::Transaction {
             if mode.is_weak() && self.lock_fast(owner, key, mode) {
                 return Ok(true);
             }
@@ -390,27 +393,34 @@ impl LockManager {
             let entry = shard.entry(key).or_default();
             for mode in modes.iter() {
                 held.transaction.push((key, mode));
-                entry.grant(other, mode, Duration::Transaction);
+                entry.grant(other, mode, HoldDuration::Transaction);
             }
         }
-        let result = self.lock_in_table(owner, key, mode, Duration::Transaction, wait);
+        let result = self.lock_in_table(owner, key, mode, HoldDuration::Transaction, wait);
         if !matches!(result, Ok(true)) {
             count.fetch_sub(1, Ordering::SeqCst);
         }
         result
     }
 
-    fn lock_in_table(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration, wait: &WaitPolicy<'_>) -> Result<bool> {
+    fn lock_in_table(
+        &self,
+        owner: Owner,
+        key: LockKey,
+        mode: Mode,
+        duration: HoldDuration,
+        wait: &WaitPolicy<'_>,
+    ) -> Result<bool> {
         let certain_deadlock = {
             let mut shard = self.shard(&key);
-            if duration == Duration::Transaction && WideLocks::holds(&key) && self.lock_wide(&mut shard, owner, key, mode) {
+            if duration == HoldDuration::Transaction && WideLocks::holds(&key) && self.lock_wide(&mut shard, owner, key, mode) {
                 return Ok(true);
             }
             let entry = shard.entry(key).or_default();
             let mine = entry.holders().find(|h| h.owner == owner);
             let (known, fresh) = match mine {
                 Some(h) => {
-                    let same = if duration == Duration::Transaction { h.transaction } else { h.session };
+                    let same = if duration == HoldDuration::Transaction { h.transaction } else { h.session };
                     (same.covers(mode), false)
                 }
                 None => (false, true),
@@ -439,7 +449,7 @@ impl LockManager {
             certain
         };
         // No need to wait before searching for a deadlock that already exists.
-        let deadlock_timeout = if certain_deadlock { Time::ZERO } else { wait.deadlock_timeout };
+        let deadlock_timeout = if certain_deadlock { Duration::ZERO } else { wait.deadlock_timeout };
         self.wait_for_grant(owner, key, mode, &WaitPolicy { deadlock_timeout, ..*wait })?;
         self.note_granted(owner, key, mode, duration);
         Ok(true)
@@ -459,7 +469,8 @@ impl LockManager {
     /// Enters into the table the locks on a key that others hold in sets; true when the session has the lock in sets then, or before.
     fn lock_wide(&self, shard: &mut Shard, owner: Owner, key: LockKey, mode: Mode) -> bool {
         if self.wide.any() {
-            self.wide.enter(&key, owner, |other, mode| shard.entry(key).or_default().grant(other, mode, Duration::Transaction));
+            self.wide
+                .enter(&key, owner, |other, mode| shard.entry(key).or_default().grant(other, mode, HoldDuration::Transaction));
             if self.wide.modes(owner, &key).covers(mode) {
                 return true;
             }
@@ -493,29 +504,29 @@ impl LockManager {
         }
     }
 
-    fn note_granted(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
+    fn note_granted(&self, owner: Owner, key: LockKey, mode: Mode, duration: HoldDuration) {
         let mut held = self.sessions[owner as usize].held.lock();
         match duration {
-            Duration::Transaction => {
+            HoldDuration::Transaction => {
                 held.transaction.push((key, mode));
                 if held.transaction.len() == TABLE_LOCKS_MAX {
                     self.note_wide(owner);
                 }
             }
-            Duration::Session => held.session.push((key, mode)),
+            HoldDuration::Session => held.session.push((key, mode)),
         }
     }
 
     /// Session locks count; a strong transaction lock taken again must not count twice in its bucket.
-    fn note_repeat(&self, owner: Owner, key: LockKey, mode: Mode, duration: Duration) {
+    fn note_repeat(&self, owner: Owner, key: LockKey, mode: Mode, duration: HoldDuration) {
         match duration {
-            Duration::Session => self.sessions[owner as usize].held.lock().session.push((key, mode)),
-            Duration::Transaction
+            HoldDuration::Session => self.sessions[owner as usize].held.lock().session.push((key, mode)),
+            HoldDuration::Transaction
                 if mode.conflicts_with_weak() && matches!(key, LockKey::Tag(crate::LockTag::Relation { .. })) =>
             {
                 self.strong_count(&key).fetch_sub(1, Ordering::SeqCst);
             }
-            Duration::Transaction => {}
+            HoldDuration::Transaction => {}
         }
     }
 
@@ -531,13 +542,13 @@ impl LockManager {
     }
 
     fn sleep_until_granted(&self, owner: Owner, key: LockKey, mode: Mode, wait: &WaitPolicy<'_>) -> Result<()> {
-        let start = std::time::Instant::now();
+        let start = self.clock.monotonic();
         let mut told = None;
         let result = self.sleep(owner, (&key, mode), wait, start, &mut told);
         if let (Some(watch), Some(lock)) = (wait.watch, told) {
             let phase = if result.is_ok() { WaitPhase::Acquired } else { WaitPhase::Failed };
             let (holders, queue) = (Vec::new(), Vec::new());
-            watch(&LongWait { pid: self.pid(owner), lock, waited: start.elapsed(), phase, holders, queue });
+            watch(&LongWait { pid: self.pid(owner), lock, waited: self.waited_since(start), phase, holders, queue });
         }
         result
     }
@@ -548,12 +559,12 @@ impl LockManager {
         owner: Owner,
         (key, mode): (&LockKey, Mode),
         wait: &WaitPolicy<'_>,
-        start: std::time::Instant,
+        start: Duration,
         told: &mut Option<String>,
     ) -> Result<()> {
         let mut detect_at = Some(wait.deadlock_timeout);
         loop {
-            let waited = start.elapsed();
+            let waited = self.waited_since(start);
             let failure = if let Err(e) = wait.interrupt.check() {
                 Some(e)
             } else if wait.lock_timeout.is_some_and(|t| waited >= t) {
@@ -564,7 +575,7 @@ impl LockManager {
                     return Err(EngineError::Deadlock { detail });
                 }
                 if let Some(watch) = wait.watch
-                    && let Some(long) = self.long_wait(owner, key, mode, start.elapsed())
+                    && let Some(long) = self.long_wait(owner, key, mode, self.waited_since(start))
                 {
                     watch(&long);
                     *told = Some(long.lock);
@@ -594,10 +605,16 @@ impl LockManager {
             }
             let next = [wait.lock_timeout, detect_at].into_iter().flatten().min();
             match next {
-                Some(at) => self.sessions[owner as usize].cell.wait_for(&*self.scheduler, at.saturating_sub(start.elapsed())),
+                Some(at) => {
+                    self.sessions[owner as usize].cell.wait_for(&*self.scheduler, at.saturating_sub(self.waited_since(start)))
+                }
                 None => self.sessions[owner as usize].cell.wait(&*self.scheduler),
             }
         }
+    }
+
+    fn waited_since(&self, start: Duration) -> Duration {
+        self.clock.monotonic().saturating_sub(start)
     }
 
     pub(crate) fn notify(&self, owners: &[Owner]) {

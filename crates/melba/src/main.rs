@@ -1,5 +1,10 @@
 //! The melba binary: command line, configuration, signals. Wires the parts together and holds no logic of its own.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the edge: the command line, the configuration, the directory that a server is given"
+)]
+
 mod background_log;
 mod check;
 mod config;

@@ -1,5 +1,7 @@
 //! Who is let in: pg_hba.conf, what holds without one, and passwords for everybody.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod serving;
 
 use std::fs::Permissions;

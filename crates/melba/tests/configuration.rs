@@ -1,5 +1,7 @@
 //! Configuration files, as those who run the server write them.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod serving;
 
 use std::fs::Permissions;

@@ -1,6 +1,8 @@
 //! Documents that are replaced or deleted give their space back by themselves: soon after the last change a table takes at most 1.3 times what a
 //! new one with the same documents does.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod serving;
 
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! A server that may have few files open serves many tables.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod serving;
 
 use postgres::Client;

@@ -1,5 +1,7 @@
 //! Who may look into a data directory.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod serving;
 
 use std::fs::Permissions;

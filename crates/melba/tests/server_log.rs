@@ -1,5 +1,7 @@
 //! The server log, as those who run the server read it.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod serving;
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,7 @@
 //! The server's certificate: made, named, checked, and changed while it serves.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 #[path = "../../server/tests/encrypted/mod.rs"]
 mod encrypted;
 mod serving;

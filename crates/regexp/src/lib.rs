@@ -9,6 +9,8 @@
 //! - `search`: the pattern in the `regex` crate;
 //! - `automaton`, `divide`: ends of matches, groups, back references, lookaround.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use real time and files"))]
+
 mod automaton;
 mod divide;
 mod error;

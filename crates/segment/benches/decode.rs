@@ -1,6 +1,8 @@
 //! Decode speed of columns and latency of point reads. `cargo bench -p melba-segment` measures; inside `cargo test` it runs on tiny
 //! inputs, so that it cannot rot.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark by real time")]
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;

@@ -13,6 +13,8 @@
 //!
 //! The engine is the only caller. docs/design/segment.md defines the bytes.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use real time and files"))]
+
 mod block;
 mod cache;
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //!
 //! Why threads that take turns rather than an async runtime: see "Decisions" in ARCHITECTURE.md.
 
+#![allow(clippy::disallowed_methods, reason = "the edge: sockets, their timeouts, files of configuration")]
+
 mod access;
 mod authentication;
 mod client_session;

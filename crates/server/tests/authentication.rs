@@ -1,5 +1,7 @@
 //! The methods of pg_hba.conf, one client after the other.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod running;
 
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! What clients see when the disk is damaged or full.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod running;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Encrypted connections: agreement, certificates of clients, and answers that are in step with what was asked.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod encrypted;
 mod running;
 

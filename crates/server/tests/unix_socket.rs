@@ -1,5 +1,7 @@
 //! Clients that come by a Unix-domain socket: the same as others, but that they have no address.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod running;
 
 use std::io::{Read, Write};

@@ -1,5 +1,7 @@
 //! Clients that do not read, do not speak or have gone: their sessions can be ended, and take nothing with them.
 
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
+
 mod running;
 
 use std::io::Read;

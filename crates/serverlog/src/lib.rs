@@ -8,6 +8,8 @@
 //!
 //! Files are opened below log_directory and beside the data directory's own: none of them is a database file.
 
+#![allow(clippy::disallowed_methods, reason = "the log's files are not the database's")]
+
 mod configuration;
 mod csv;
 mod entry;

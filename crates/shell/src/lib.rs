@@ -9,6 +9,8 @@
 //! `command` and `describe` commands; `format` writes results to `output`. `shell` is the state they share, `sql` the command
 //! line. `import` and `demo` use `connection` alone.
 
+#![allow(clippy::disallowed_methods, reason = "a client: its clock and files are not the database's")]
+
 mod command;
 mod commands;
 mod complete;

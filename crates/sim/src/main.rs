@@ -1,6 +1,8 @@
 //! The simulation of the engine: everything on one thread, chosen by a seed, with crashes and failing disks, against a model.
 //! docs/design/simulation.md says what is simulated and how to repeat a failure.
 
+#![allow(clippy::disallowed_methods, reason = "it says how many seeds it runs in real time")]
+
 mod check;
 mod client;
 mod failure;

@@ -1,6 +1,8 @@
 //! SQL under simulation: several sessions of `sql` over the simulated disk, on one thread, chosen by a seed, with crashes and
 //! failing disks; `melba_workload` checks what remains of their transactions. docs/design/simulation.md says what is simulated.
 
+#![allow(clippy::disallowed_methods, reason = "the seeds and the length of a run may come from real time")]
+
 mod client;
 mod trace;
 mod world;

@@ -7,6 +7,8 @@
 //!
 //! `session` holds a connection's state and drives the stages. Besides it, the server only opens a `cluster`.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use real time and files"))]
+
 pub mod session;
 
 pub use melba_transaction::cluster;

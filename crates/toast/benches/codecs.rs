@@ -1,6 +1,8 @@
 //! Speed of the codecs beside the libraries they stand on. `cargo bench -p melba-toast` measures, with the files of the folder in
 //! MELBA_CORPUS if that is set; inside `cargo test` it runs on a tiny input, so that it cannot rot.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark by real time")]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

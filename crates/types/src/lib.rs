@@ -5,6 +5,8 @@
 //!    statically from the expression or column that produced it, never from the datum.
 //! 2. Everything here is pure: no I/O, no clock, no global mutable state except in `limits`.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use real time and files"))]
+
 pub mod array;
 mod batch;
 mod bitmap;

@@ -7,6 +7,8 @@
 //! 2. `sync` and `sync_names` either make everything before them durable or fail. After a failure the state of the disk is
 //!    unknown, and the caller must poison itself rather than retry.
 
+#![allow(clippy::disallowed_methods, reason = "here they are put behind traits")]
+
 mod faulty;
 mod manual;
 mod memory;

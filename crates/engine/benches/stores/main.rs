@@ -5,6 +5,8 @@
 //! that a slow minute of the machine meets all of them. Prints a Markdown table: thousands of operations per second.
 //! With few entries it runs within `cargo test --benches`.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark by real time")]
+
 mod fjall;
 mod melba;
 mod redb;

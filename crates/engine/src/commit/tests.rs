@@ -34,7 +34,7 @@ impl Parts {
         let log = Arc::new(Log::new(&options, folder, SyncSwitch::new(true), &runtime));
         log.wal.begin(Lsn(0)).expect("begins");
         let snapshots = Arc::new(Snapshots::new(Csn(0)));
-        let locks = Arc::new(LockManager::new(Arc::new(OwnThreads)));
+        let locks = Arc::new(LockManager::new(Arc::new(OwnThreads), Arc::new(ManualClock::new())));
         let pipeline = Pipeline::new(&log, &snapshots, &locks, &runtime);
         Arc::new(Parts { faults, runtime, snapshots, locks, pipeline })
     }

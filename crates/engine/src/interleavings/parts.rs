@@ -72,7 +72,7 @@ fn writers_that_wait_for_a_flush_go_on_after_it() {
 #[test]
 fn a_lock_in_a_set_excludes_others_until_it_is_released() {
     check(|| {
-        let locks = Arc::new(LockManager::new(Arc::new(OwnThreads)));
+        let locks = Arc::new(LockManager::new(Arc::new(OwnThreads), Arc::new(ManualClock::new())));
         (0..3).for_each(|slot| locks.attach(slot));
         let holders = Arc::new(AtomicU64::new(0));
         let take = |locks: &LockManager, slot, row| {

@@ -1,4 +1,6 @@
 //! Certificates, and clients that speak TLS.
+
+#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
 // Each test file uses a part of it.
 #![allow(dead_code)]
 

@@ -285,7 +285,7 @@ impl SessionState {
             instance: instance.clone(),
             settings_version: settings.version_counter(),
             settings: Mutex::new(settings),
-            interrupt: Arc::default(),
+            interrupt: Arc::new(Interrupt::new(instance.cluster.clock.clone())),
             notices: Seldom::default(),
             user: login.user,
             user_oid: login.user_oid,
@@ -491,6 +491,10 @@ impl melba_fmgr::Session for StatementContext {
 
     fn clock_timestamp(&self) -> i64 {
         self.session.instance.cluster.clock.now_micros()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.session.instance.cluster.clock.monotonic()
     }
 
     fn random_u64(&self) -> u64 {

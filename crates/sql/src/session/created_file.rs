@@ -1,5 +1,7 @@
 //! Files that the server creates at paths chosen by users: COPY TO, lo_export.
 
+#![expect(clippy::disallowed_methods, reason = "server-side files, whose name was checked before")]
+
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;

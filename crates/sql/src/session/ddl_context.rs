@@ -85,12 +85,14 @@ pub(super) fn temporary_namespace(context: &StatementContext, tx: &Tx) -> Result
 
 /// The form in which a role stores a password, by the session's settings.
 fn stored_password(context: &StatementContext, role: &str, password: &str) -> Result<Option<String>> {
+    let mut salt = [0; 16];
+    context.fill_random(&mut salt)?;
     let settings = context.session.settings.lock();
     let encryption = match settings.get("password_encryption").as_text() {
         "md5" => Encryption::Md5,
         _ => {
             let iterations = settings.get("scram_iterations").as_integer().max(1) as u32;
-            Encryption::ScramSha256 { salt: rand::random(), iterations }
+            Encryption::ScramSha256 { salt, iterations }
         }
     };
     let warns = settings.get("md5_password_warnings").as_bool();

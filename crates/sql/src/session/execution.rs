@@ -1,7 +1,6 @@
 //! Runs planned queries: the locks of their relations, their privileges, and their rows.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use melba_engine::{LockTag, ReadView, Wait};
 use melba_fmgr::Session as _;
@@ -211,7 +210,7 @@ pub(super) fn run_measured(
     let mut evaluation = evaluation(context, tx, parameters.clone())?;
     evaluation.subplans.instrument();
     let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
-    let (started, mut rows) = (Instant::now(), 0);
+    let (started, mut rows) = (context.monotonic(), 0);
     while let Some(batch) = execution.next_batch(melba_types::BATCH_ROWS)? {
         rows += batch.rows as u64;
         take(&batch)?;
@@ -222,7 +221,7 @@ pub(super) fn run_measured(
     let root = planned.plan.root.id;
     timings.resize_with(timings.len().max(root + 1), NodeTiming::default);
     if timings[root].loops == 0 {
-        let total = started.elapsed();
+        let total = context.monotonic().saturating_sub(started);
         timings[root] = NodeTiming { loops: 1, rows, startup: total, total, ..NodeTiming::default() };
     }
     Ok(timings)

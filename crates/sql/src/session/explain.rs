@@ -1,9 +1,10 @@
 //! EXPLAIN: options, and the output for the statement inside.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use melba_catalog::Catalog;
+use melba_fmgr::Session as _;
 use melba_parse::command::is_query;
 use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err, oids};
 use pg_query::NodeEnum;
@@ -169,9 +170,9 @@ fn plan_lines(
     types: &[Oid],
     parameters: &Arc<[Datum]>,
 ) -> Result<Vec<String>> {
-    let started = Instant::now();
+    let started = context.monotonic();
     let planned = planning::plan_query(context, node, types, true)?;
-    let planning = started.elapsed();
+    let planning = context.monotonic().saturating_sub(started);
     planned.plan.check_constants()?;
     execution::lock_relations(tx, &planned.plan)?;
     planned.permissions.check(&context.catalog, context.user.oid)?;
@@ -179,13 +180,13 @@ fn plan_lines(
         let types = columns.iter().map(|column| column.ty).collect();
         Serialization::new(format, types)
     });
-    let started = Instant::now();
+    let started = context.monotonic();
     let mut take = |batch: &Batch| serialization.as_mut().map_or(Ok(()), |s| s.take(&**context, batch));
     let timings = match options.plan.analyze {
         true => execution::run_measured(context, tx, &planned, parameters, &mut take)?,
         false => Vec::new(),
     };
-    let execution = started.elapsed();
+    let execution = context.monotonic().saturating_sub(started);
     let identifier = planned.identity.as_ref().map(|identity| identity.number);
     let identifier = identifier.filter(|_| options.verbose && shows_identifiers(context));
     if let Some(format) = options.format {

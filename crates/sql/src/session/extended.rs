@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_fmgr::Session as _;
 use melba_protocol::frontend::{Oids, parameter_place};
 use melba_protocol::{Bind, Format, Target};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
@@ -248,7 +249,7 @@ impl Session {
         }
         let measured = match (&portal.state, &portal.counted) {
             (PortalState::Ready(bound), _) => self.begin_measure(&bound.prepared.clone()),
-            (_, Some(counted)) => Some(Measured::resumed(counted)),
+            (_, Some(counted)) => Some(Measured::resumed(counted, self.context.monotonic())),
             _ => None,
         };
         portal.counted = measured.as_ref().map(|measured| measured.prepared.clone());

@@ -2,34 +2,37 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use melba_engine::InterruptReason;
 use melba_types::limits::Interruptible;
 use melba_types::{DbError, Result, Severity, SqlState};
+use melba_vfs::Clock;
 
 /// The engine's flag, which ends waits for locks, and the deadline of the running statement.
 pub struct Interrupt {
     pub engine: Arc<melba_engine::Interrupt>,
-    /// When the running statement has used up its statement_timeout, in nanoseconds after `origin`; 0: never.
+    /// When the running statement has used up its statement_timeout, by the clock in nanoseconds; 0: never.
     deadline: AtomicU64,
     /// The same of the transaction and transaction_timeout.
     transaction_deadline: AtomicU64,
-    origin: Instant,
+    clock: Arc<dyn Clock>,
 }
 
-impl Default for Interrupt {
-    fn default() -> Interrupt {
+impl Interrupt {
+    pub fn new(clock: Arc<dyn Clock>) -> Interrupt {
         Interrupt {
             engine: melba_engine::Interrupt::new(),
             deadline: AtomicU64::new(0),
             transaction_deadline: AtomicU64::new(0),
-            origin: Instant::now(),
+            clock,
         }
     }
-}
 
-impl Interrupt {
+    fn after(&self, timeout: Duration) -> u64 {
+        (self.clock.monotonic() + timeout).as_nanos() as u64
+    }
+
     /// CancelRequest, pg_cancel_backend.
     pub fn cancel(&self) {
         self.engine.raise(InterruptReason::Cancel);
@@ -69,7 +72,7 @@ impl Interrupt {
         if timeout.is_zero() || self.deadline.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        self.deadline.store((self.origin.elapsed() + timeout).as_nanos() as u64, Ordering::Relaxed);
+        self.deadline.store(self.after(timeout), Ordering::Relaxed);
         true
     }
 
@@ -84,7 +87,7 @@ impl Interrupt {
         }
         let sets = !timeout.is_zero() && self.transaction_deadline.load(Ordering::Relaxed) == 0;
         if sets {
-            self.transaction_deadline.store((self.origin.elapsed() + timeout).as_nanos() as u64, Ordering::Relaxed);
+            self.transaction_deadline.store(self.after(timeout), Ordering::Relaxed);
         }
         sets
     }
@@ -100,7 +103,7 @@ impl Interrupt {
         if statement == 0 && transaction == 0 {
             return (false, false);
         }
-        let now = self.origin.elapsed().as_nanos() as u64;
+        let now = self.after(Duration::ZERO);
         if statement != 0 && now >= statement {
             self.deadline.store(0, Ordering::Relaxed);
             self.engine.raise(InterruptReason::StatementTimeout);
@@ -143,5 +146,29 @@ fn error(reason: InterruptReason) -> DbError {
 impl std::fmt::Debug for Interrupt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Interrupt({:?})", self.engine.raised())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use melba_vfs::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn timeouts_follow_the_clock_that_is_given() {
+        let clock = Arc::new(ManualClock::new());
+        let interrupt = Interrupt::new(Arc::clone(&clock) as Arc<dyn Clock>);
+        assert!(interrupt.start_statement(Duration::from_secs(1)));
+        assert!(interrupt.start_transaction(Duration::from_secs(3)));
+        clock.advance(Duration::from_millis(999));
+        assert_eq!(interrupt.look_at_deadlines(), (true, false));
+        assert!(interrupt.check().is_ok());
+        clock.advance(Duration::from_millis(1));
+        assert_eq!(interrupt.look_at_deadlines(), (true, false));
+        assert_eq!(interrupt.timed_out().map(|e| e.sqlstate), Some(SqlState::QUERY_CANCELED));
+        clock.advance(Duration::from_secs(2));
+        assert_eq!(interrupt.look_at_deadlines(), (true, true));
+        assert_eq!(interrupt.must_end().map(|e| e.sqlstate), Some(SqlState::TRANSACTION_TIMEOUT));
     }
 }

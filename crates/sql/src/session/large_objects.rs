@@ -1,5 +1,7 @@
 //! The functions on large objects (lo_create and similar ones, loread, lowrite), by pg_proc.prosrc.
 
+#![expect(clippy::disallowed_methods, reason = "lo_import and lo_export name server-side files")]
+
 use std::fs::File;
 use std::io::{Read, Write};
 

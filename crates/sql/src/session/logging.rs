@@ -125,7 +125,7 @@ impl Session {
     /// A transaction begins: whether its statements are in the sample.
     pub(super) fn sample_transaction(&mut self) {
         let rate = self.derived.log.transaction_sample_rate;
-        self.logging.is_sampled = rate > 0.0 && (rate >= 1.0 || rand::random::<f64>() < rate);
+        self.logging.is_sampled = rate > 0.0 && (rate >= 1.0 || self.draw() < rate);
     }
 
     /// A statement is started.
@@ -227,7 +227,12 @@ impl Session {
     }
 
     fn duration_policy(&self, began: i64) -> Option<bool> {
-        self.derived.log.of_duration(self.took(began), self.logging.is_sampled, rand::random)
+        self.derived.log.of_duration(self.took(began), self.logging.is_sampled, || self.draw())
+    }
+
+    /// A random number in 0..1.
+    fn draw(&self) -> f64 {
+        (self.state.instance.cluster.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn say_duration(&self, began: i64, text: &str, detail: Option<String>) {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Instant;
 
 use melba_catalog::Catalog;
 use melba_fmgr::Session as _;
@@ -141,7 +140,7 @@ pub(super) fn plan_analyzed(
     literals: Vec<LiteralUse>,
     purpose: Purpose,
 ) -> Result<Planned> {
-    let started = Instant::now();
+    let started = context.monotonic();
     let identity = match purpose {
         Purpose::Run | Purpose::Explain => Some(Identity::of(&analysis(context), &analyzed.query, !literals.is_empty())),
         Purpose::Within | Purpose::Cursor => None,
@@ -174,7 +173,7 @@ pub(super) fn plan_analyzed(
         parameter_types: analyzed.params,
         columns,
         identity: identity.map(Arc::new),
-        planning: AtomicU64::new(started.elapsed().as_nanos() as u64),
+        planning: AtomicU64::new(context.monotonic().saturating_sub(started).as_nanos() as u64),
     })
 }
 

@@ -1,6 +1,6 @@
 //! EXPLAIN (SERIALIZE): rows are encoded as for a client, and dropped.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use melba_fmgr::{Session, io};
 use melba_plan::explain_document::Value;
@@ -28,7 +28,7 @@ impl Serialization {
     }
 
     pub fn take(&mut self, session: &dyn Session, batch: &Batch) -> Result<()> {
-        let started = Instant::now();
+        let started = session.monotonic();
         for row in 0..batch.rows {
             self.row.clear();
             for (ty, column) in self.types.iter().zip(&batch.columns) {
@@ -41,7 +41,7 @@ impl Serialization {
             }
             self.bytes += ROW_BYTES + VALUE_BYTES * self.types.len() as u64 + self.row.len() as u64;
         }
-        self.time += started.elapsed();
+        self.time += session.monotonic().saturating_sub(started);
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Runs random statements on PostgreSQL and on Melba; `cargo xtask differential` starts it beside the two servers.
 
+#![allow(clippy::disallowed_methods, reason = "it tests a server from outside, by real time")]
+
 use std::time::Duration;
 
 use melba_testkit::differential::{Options, Report, run};

@@ -1,6 +1,8 @@
 //! Cuts the power of a real server, and lets its disk fail, while sessions with known transactions work on it; judges the data
 //! that a server finds afterwards. `cargo xtask powercut` starts it.
 
+#![allow(clippy::disallowed_methods, reason = "it tests a server from outside, by real time")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

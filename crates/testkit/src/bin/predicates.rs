@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask history predicates` starts it beside a server.
 
+#![allow(clippy::disallowed_methods, reason = "it tests a server from outside, by real time")]
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,8 @@
 //! Runs files of the sqllogictest format on Melba, and on PostgreSQL where the answer is not the file's; `cargo xtask
 //! sqllogictest` starts it.
 
+#![allow(clippy::disallowed_methods, reason = "it tests a server from outside, by real time")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! The rows of TPC-H as files, TABLE.csv each with a header, for `cargo xtask tpch`.
 
+#![allow(clippy::disallowed_methods, reason = "it tests a server from outside, by real time")]
+
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufWriter, Write};

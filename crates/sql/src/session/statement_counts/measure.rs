@@ -1,8 +1,9 @@
 //! A statement from its beginning to its end.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
+use melba_fmgr::Session as _;
 use melba_parse::command::is_query;
 use pg_query::NodeEnum;
 
@@ -16,15 +17,15 @@ use super::{Key, identity};
 pub struct Measured {
     /// The statement under which it is counted.
     pub prepared: Arc<Prepared>,
-    began: Instant,
+    began: Duration,
     /// The session's total by then; none when an execution continues that was counted before.
     temporary_bytes: Option<u64>,
 }
 
 impl Measured {
     /// Execution continues.
-    pub fn resumed(prepared: &Arc<Prepared>) -> Measured {
-        Measured { prepared: prepared.clone(), began: Instant::now(), temporary_bytes: None }
+    pub fn resumed(prepared: &Arc<Prepared>, began: Duration) -> Measured {
+        Measured { prepared: prepared.clone(), began, temporary_bytes: None }
     }
 }
 
@@ -45,14 +46,14 @@ impl Session {
             _ => prepared.clone(),
         };
         let temporary_bytes = self.state.activity.count(Counter::TempBytes);
-        Some(Measured { prepared, began: Instant::now(), temporary_bytes: Some(temporary_bytes) })
+        Some(Measured { prepared, began: self.context.monotonic(), temporary_bytes: Some(temporary_bytes) })
     }
 
     /// It has returned rows, and may continue.
     #[inline]
     pub(in super::super) fn end_measure(&self, measured: Option<Measured>, rows: u64) {
         let Some(Measured { prepared, began, temporary_bytes }) = measured else { return };
-        let spent = began.elapsed().as_nanos() as u64;
+        let spent = self.context.monotonic().saturating_sub(began).as_nanos() as u64;
         let tracking = self.derived.tracking;
         let planning = if tracking.planning { prepared.compiled.take_planning_time() } else { None };
         let counts = match temporary_bytes {
