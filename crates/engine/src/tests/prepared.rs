@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use melba_types::row::RowLayout;
 use melba_types::{Datum, Kind, TreeId};
-use melba_vfs::{Directory, ManualClock, MemoryDirectory};
+use melba_vfs::{Directory, MemoryDirectory, OsClock};
 
 use crate::*;
 
 fn open(directory: &Arc<MemoryDirectory>) -> Arc<Engine> {
     let directory = Arc::clone(directory) as Arc<dyn Directory>;
-    Engine::open(EngineOptions::default(), directory, Arc::new(ManualClock::new())).expect("opens")
+    Engine::open(EngineOptions::default(), directory, Arc::new(OsClock::new())).expect("opens")
 }
 
 fn row(n: i32) -> Vec<u8> {

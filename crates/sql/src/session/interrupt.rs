@@ -166,9 +166,9 @@ mod tests {
         assert!(interrupt.check().is_ok());
         clock.advance(Duration::from_millis(1));
         assert_eq!(interrupt.look_at_deadlines(), (true, false));
-        assert_eq!(interrupt.timed_out().map(|e| e.sqlstate), Some(SqlState::QUERY_CANCELED));
+        assert_eq!(interrupt.timed_out().map(|e| e.sqlstate()), Some(SqlState::QUERY_CANCELED));
         clock.advance(Duration::from_secs(2));
         assert_eq!(interrupt.look_at_deadlines(), (true, true));
-        assert_eq!(interrupt.must_end().map(|e| e.sqlstate), Some(SqlState::TRANSACTION_TIMEOUT));
+        assert_eq!(interrupt.must_end().map(|e| e.sqlstate()), Some(SqlState::TRANSACTION_TIMEOUT));
     }
 }
