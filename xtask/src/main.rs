@@ -41,7 +41,7 @@ const USAGE: &str = "usage: cargo xtask <task>
 tasks:
   ci               fmt, clippy, tidy, all tests, and those of the tasks below that take a minute or less
   tidy             the repository's own rules
-  tidy --record    writes xtask/long.txt and xtask/knots.txt anew
+  tidy --record    lowers the lists of xtask/*.txt to what they are now
   sim              the engine on one thread, chosen by seeds; --help lists its options
   simsql           sessions of SQL on one thread over a simulated disk, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed

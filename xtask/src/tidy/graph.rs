@@ -114,8 +114,8 @@ impl Names<'_> {
     }
 }
 
-/// `None` for files of tests.
-fn module_of(path: &str) -> Option<Module> {
+/// The module of a file, by its path below `src`; `None` for tests.
+pub fn module_of(path: &str) -> Option<Module> {
     let mut module: Module = path.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
     if module.iter().any(|s| s == "tests" || s.ends_with("_tests")) {
         return None;
@@ -127,7 +127,7 @@ fn module_of(path: &str) -> Option<Module> {
 }
 
 /// The text without comments and without the module of tests that ends it.
-fn product_code(text: &str) -> String {
+pub fn product_code(text: &str) -> String {
     let code = text.lines().map(|l| l.split("//").next().unwrap_or(l)).collect::<Vec<_>>().join("\n");
     match code.find("#[cfg(test)]\nmod tests {") {
         Some(end) => code[..end].to_owned(),
