@@ -16,7 +16,7 @@ use melba_plan::modify_node::{
     Action, Assignments, ConflictNode, Existing, FamilyMember, MergeActionNode, MergeNode, ModifyNode, Returning,
 };
 use melba_plan::node::TableSource;
-use melba_table::{Above, Before, Routed, TableWriter};
+use melba_table::{Above, Routed, TableWriter};
 use melba_tree::{MergeMatch, RowCheckKind};
 use melba_types::BATCH_ROWS;
 
@@ -396,10 +396,8 @@ impl ModifyOp {
     ) -> Result<Option<Changed>> {
         let version = |values| Some(Version { values, id, table: place.source.relation });
         let writer = self.writer(place);
-        match writer.before_update(ctx, id, &old, &mut new)? {
-            Before::Skip => return Ok(None),
-            Before::Ran => writer.lock_for_changed_key(ctx, id, &old, &new)?,
-            Before::Same => {}
+        if !writer.before_update(ctx, id, &old, &mut new)? {
+            return Ok(None);
         }
         if self.node.target.routing.is_some() && !self.writer(place).accepts(ctx, &mut new)? {
             let node = self.node.clone();
@@ -448,7 +446,7 @@ impl ModifyOp {
         root: Option<&Relation>,
     ) -> Result<bool> {
         let writer = self.writer(place);
-        if writer.before_delete(ctx, id, old)? == Before::Skip {
+        if !writer.before_delete(ctx, id, old)? {
             return Ok(false);
         }
         match root {
@@ -617,10 +615,8 @@ impl ModifyOp {
             }
             writer.check_row(ctx, RowCheckKind::Conflict, &old)?;
             let mut updated = columns.down(assign(assignments, ctx, &columns.up(old.clone()), &both)?);
-            match writer.before_update(ctx, found.row, &old, &mut updated)? {
-                Before::Skip => return Ok(None),
-                Before::Ran => writer.lock_for_changed_key(ctx, found.row, &old, &updated)?,
-                Before::Same => {}
+            if !writer.before_update(ctx, found.row, &old, &mut updated)? {
+                return Ok(None);
             }
             if is_routed && !writer.accepts(ctx, &mut updated)? {
                 return Err(melba_types::err!(FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")

@@ -14,7 +14,6 @@ use super::events::{Events, Runner};
 use super::part_source::PartSource;
 use super::referenced_key::{ReferencedKey, place_of};
 use super::routing::ColumnMap;
-use super::steps::Before;
 use super::target::TableTarget;
 use super::writer::{Above, TableWriter};
 use melba_expression::key::KeyPart;
@@ -304,8 +303,8 @@ fn change_referencing(
     let old = child.decode(&bytes);
     if deleted && action == Action::Cascade {
         return match writer.before_delete(runner.ctx, row, &old)? {
-            Before::Skip => Ok(()),
-            Before::Same | Before::Ran => writer.delete(runner.ctx, row, &old),
+            true => writer.delete(runner.ctx, row, &old),
+            false => Ok(()),
         };
     }
     let mut changed = old.clone();
@@ -319,10 +318,8 @@ fn change_referencing(
             _ => continue,
         };
     }
-    match writer.before_update(runner.ctx, row, &old, &mut changed)? {
-        Before::Skip => return Ok(()),
-        Before::Ran => writer.lock_for_changed_key(runner.ctx, row, &old, &changed)?,
-        Before::Same => {}
+    if !writer.before_update(runner.ctx, row, &old, &mut changed)? {
+        return Ok(());
     }
     if let Some(above) = writer.above.clone()
         && !writer.accepts(runner.ctx, &mut changed)?
@@ -343,7 +340,7 @@ fn move_referencing(
 ) -> Result<()> {
     let ctx = runner.ctx;
     let mut root = TableWriter::new(runner.target(above.relation.oid)?, runner.txn.clone());
-    if let Before::Skip = writer.before_delete(ctx, row, old)? {
+    if !writer.before_delete(ctx, row, old)? {
         return Ok(());
     }
     writer.delete_to_move(ctx, row, old, &above.relation)?;

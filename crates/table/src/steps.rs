@@ -1,225 +1,181 @@
-//! The steps around the write of a row: the same for INSERT, UPDATE, DELETE, MERGE, COPY and the actions of foreign keys.
+//! What happens around the writing of a row, whoever asks for it: the same steps, in one order, for INSERT, COPY, UPDATE,
+//! DELETE, MERGE, ON CONFLICT, moves between partitions and the actions of foreign keys.
 //!
 //! ```text
-//! begin            BEFORE STATEMENT triggers
-//! before_insert    BEFORE ROW triggers, which may change the row, or keep it from being written
-//! check_new        generated columns, NOT NULL, checks, bounds
-//! insert_checked   the row and its index entries; then what is to be checked, and AFTER ROW triggers, are noted
-//! end              AFTER STATEMENT triggers are noted
+//!               INSERT                UPDATE                DELETE
+//! begin         BEFORE STATEMENT triggers
+//! before_...    BEFORE ROW triggers, which may change the row, or keep it from being written
+//! prepare       generated columns     generated columns
+//!               policies              policies
+//!               NOT NULL, checks,     NOT NULL, checks,
+//!               bounds of partitions  bounds of partitions
+//! encode        long values: compressed, or moved out of the row; those of the old row are forgotten
+//! the tree      insert                update                delete
+//! the indexes   enter                 reenter               index_delete
+//! events        checks for when the statement is over: foreign keys, deferrable unique keys
+//! after_row     transition tables, AFTER ROW triggers
+//! check_row     WITH CHECK OPTION     WITH CHECK OPTION
+//! end           AFTER STATEMENT triggers are noted
 //! ```
 //!
-//! A table without triggers has no additional step.
+//! The order is PostgreSQL's (ExecInsert, ExecUpdate and ExecDelete in nodeModifyTable.c): a trigger may still mend what a check
+//! would refuse, generated columns see what it has done, and a row that breaks a constraint of its own is reported before one
+//! whose key is taken. `batch` takes the steps of INSERT for many rows at once, column by column. Triggers are fired by
+//! `row_triggers`; a table without them takes no step more.
 
 use std::sync::Arc;
 
-use melba_catalog::RelationKind;
-use melba_catalog::trigger_events::{DELETE, INSERT, TRUNCATE, UPDATE};
-use melba_engine::RowLockMode;
-use melba_types::{Batch, Datum, DbError, Oid, Result, RowId, err};
+use melba_catalog::Relation;
+use melba_catalog::trigger_events::{DELETE, INSERT, UPDATE};
+use melba_types::{Datum, Result, RowId};
 
-use super::changes::{StatementChanges, Turn};
-use super::events::Fired;
-use super::transition::Transitions;
-use super::trigger::{Change, Moment, Triggers};
+use super::error;
+use super::referencing::check_movable;
+use super::target::TableTarget;
+use super::toast::forget;
 use super::writer::TableWriter;
 use melba_expression::Evaluation;
-
-/// The result of the triggers before a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Before {
-    /// Nothing has happened to the row.
-    Same,
-    /// They have run, and may have changed the new row.
-    Ran,
-    /// There is to be no change.
-    Skip,
-}
+use melba_tree::RowCheckKind;
 
 impl TableWriter {
-    /// The state that all changes of the statement share.
-    pub fn changes(&mut self) -> Arc<StatementChanges> {
-        self.changes.get_or_insert_default().clone()
-    }
-
-    fn change<'a>(&'a self, event: i16, old: Option<&'a [Datum]>, new: Option<&'a [Datum]>) -> Change<'a> {
-        Change { event, old, new, updated: &self.updated, replica: self.replica.unwrap_or_default() }
-    }
-
-    /// The triggers for an event, where there are any.
-    fn triggers(&mut self, ctx: &Evaluation, moment: Moment, event: i16) -> Option<Arc<Triggers>> {
-        let triggers = self.target.triggers.as_ref().filter(|t| t.has(moment, event))?.clone();
-        self.replica.get_or_insert_with(|| ctx.session.is_replica());
-        Some(triggers)
-    }
-
-    /// Fires the triggers before the statement. `events`: its possible kinds of change.
-    pub fn begin(&mut self, ctx: &Evaluation, events: i16) -> Result<()> {
-        let mut begun = Vec::new();
-        if let Some(triggers) = self.target.triggers.clone() {
-            let replica = *self.replica.get_or_insert_with(|| ctx.session.is_replica());
-            let changes = self.changes();
-            let table = self.target.relation.oid;
-            begun = [INSERT, UPDATE, DELETE, TRUNCATE]
-                .into_iter()
-                .filter(|event| events & event != 0 && changes.begin(table, *event))
-                .collect();
-            self.transitions = Transitions::of(ctx, &changes, &triggers, events, replica);
-            if let Some(router) = &mut self.router {
-                router.transitions = self.transitions.clone();
-            }
+    /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in. `None`: a trigger has kept
+    /// it from being inserted.
+    ///
+    /// # Errors
+    /// 23502, 23514, 23505 as PostgreSQL raises them. Foreign keys are checked by `finish`.
+    pub fn insert(&mut self, ctx: &Evaluation, row: &mut [Datum]) -> Result<Option<RowId>> {
+        if self.is_view() {
+            return Ok(self.instead(ctx, INSERT, None, Some(row))?.then_some(RowId(0)));
         }
-        for event in begun {
-            let Some(triggers) = self.triggers(ctx, Moment::BeforeStatement, event) else { continue };
-            for at in triggers.firing(ctx, Moment::BeforeStatement, &self.change(event, None, None))? {
-                triggers.call(ctx, at, event, (None, None), None, ctx.session.user())?;
-            }
+        if !self.before_insert(ctx, row)? {
+            return Ok(None);
         }
-        Ok(())
+        self.check_new(ctx, row)?;
+        self.insert_checked(ctx, row).map(Some)
     }
 
-    /// Notes the triggers after the statement.
-    pub fn end(&mut self, ctx: &Evaluation, events: i16) -> Result<()> {
-        for event in [TRUNCATE, DELETE, UPDATE, INSERT].into_iter().filter(|event| events & event != 0) {
-            if self.target.triggers.is_some() {
-                let turn = self.changes().end(self.target.relation.oid, event);
-                self.note_end(ctx, event, turn)?;
-            }
-        }
-        Ok(())
+    /// Fills in the generated columns of a row from `before_insert`, and checks that row.
+    ///
+    /// # Errors
+    /// 23502, 23514.
+    pub fn check_new(&self, ctx: &Evaluation, row: &mut [Datum]) -> Result<()> {
+        self.prepare(ctx, &self.target.clone(), row, self.new_rows)
     }
 
-    /// Notes the triggers after a part of a statement that has ended.
-    pub(super) fn note_end(&mut self, ctx: &Evaluation, event: i16, turn: Turn) -> Result<()> {
-        let Some(triggers) = self.triggers(ctx, Moment::AfterStatement, event) else { return Ok(()) };
-        let which = triggers.firing(ctx, Moment::AfterStatement, &self.change(event, None, None))?;
-        let (transitions, role) = (self.transitions.clone(), ctx.session.user());
-        self.events.triggered(ctx, Fired { triggers, event, which, transitions, turn: Some(turn), role }, None, None)
-    }
-
-    /// The statement changes a view by its triggers.
-    pub fn is_view(&self) -> bool {
-        self.target.relation.kind == RelationKind::View
-    }
-
-    /// Fires the triggers that change a row of a view. False: one of them says that nothing was changed.
-    pub fn instead(&mut self, ctx: &Evaluation, event: i16, old: Option<&[Datum]>, new: Option<&mut [Datum]>) -> Result<bool> {
-        let Some(triggers) = self.triggers(ctx, Moment::InsteadOf, event) else {
-            return Err(DbError::internal("a change of a view without its trigger"));
-        };
-        triggers.on_row(ctx, Moment::InsteadOf, &self.change(event, old, None), new)
-    }
-
-    /// Whether the row, in its present state, is to be inserted.
-    pub fn before_insert(&mut self, ctx: &Evaluation, row: &mut [Datum]) -> Result<bool> {
-        let Some(triggers) = self.triggers(ctx, Moment::BeforeRow, INSERT) else { return Ok(true) };
+    /// Inserts a row that `check_new` has checked.
+    ///
+    /// # Errors
+    /// 23505.
+    pub fn insert_checked(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<RowId> {
         let target = self.target.clone();
-        if !triggers.on_row(ctx, Moment::BeforeRow, &self.change(INSERT, None, None), Some(&mut *row))? {
-            return Ok(false);
-        }
-        if self.routed && !self.accepts(ctx, row)? {
-            let schema = ctx.catalog().namespace(target.relation.namespace).map_or("", |n| &n.name);
-            let table = &target.relation.name;
-            let before = triggers.firing(ctx, Moment::BeforeRow, &self.change(INSERT, None, Some(&*row)))?;
-            let name = before.last().map_or("", |at| &triggers.trigger(*at).name);
-            let message = "moving row to another partition during a BEFORE FOR EACH ROW trigger is not supported";
-            return Err(err!(FEATURE_NOT_SUPPORTED, "{message}")
-                .detail(format!("Before executing trigger \"{name}\", the row was to be in partition \"{schema}.{table}\".")));
-        }
-        Ok(true)
+        self.encode(ctx, &target, row, None)?;
+        let id = self.txn.insert(target.tree, &self.row)?;
+        self.inserted(ctx, &target, row, id)?;
+        Ok(id)
     }
 
-    /// Fires the triggers before an UPDATE of a row that the caller has locked.
-    pub fn before_update(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<Before> {
-        let Some(triggers) = self.triggers(ctx, Moment::BeforeRow, UPDATE) else { return Ok(Before::Same) };
-        let old = self.target.with_virtuals(ctx, old)?;
-        let change = self.change(UPDATE, Some(&old), None);
-        self.before_change(ctx, &triggers, &change, Some(new), id, if self.merges { "updated or deleted" } else { "updated" })
-    }
-
-    /// Fires the triggers before a DELETE of a row that the caller has locked.
-    pub fn before_delete(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<Before> {
-        let Some(triggers) = self.triggers(ctx, Moment::BeforeRow, DELETE) else { return Ok(Before::Same) };
-        let old = self.target.with_virtuals(ctx, old)?;
-        let change = self.change(DELETE, Some(&old), None);
-        self.before_change(ctx, &triggers, &change, None, id, if self.merges { "updated or deleted" } else { "deleted" })
-    }
-
-    fn before_change(
-        &self,
-        ctx: &Evaluation,
-        triggers: &Triggers,
-        change: &Change<'_>,
-        new: Option<&mut [Datum]>,
-        id: RowId,
-        done: &str,
-    ) -> Result<Before> {
-        let before = self.txn.command();
-        if !triggers.on_row(ctx, Moment::BeforeRow, change, new)? {
-            return Ok(Before::Skip);
+    /// Enters a new row into the indexes, and notes the checks that must follow.
+    fn inserted(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
+        let row = &*target.with_plain_keys(ctx, row)?;
+        for index in &target.indexes {
+            self.enter(ctx, index, row, id)?;
         }
-        match self.txn.get_latest(self.target.tree, id)?.own_command {
-            Some(command) if command > before => Err(super::error::changed_by_trigger(done)),
-            _ => Ok(Before::Ran),
-        }
+        self.events.inserted(ctx, target, row, id)?;
+        self.after_row(ctx, INSERT, None, Some(row))?;
+        self.check_row(ctx, RowCheckKind::View, row)
     }
 
-    /// Triggers have changed a row that is locked for an update: strengthens the lock, if a key changes that others may refer to.
-    pub fn lock_for_changed_key(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &[Datum]) -> Result<()> {
-        if self.changes_key(ctx, old, new)? {
-            self.txn.lock_row_to_change(self.target.tree, id, RowLockMode::ForUpdate)?;
+    /// Replaces a row whose lock the caller holds, and which comes after `before_update`.
+    pub fn update(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<()> {
+        let target = self.target.clone();
+        self.prepare(ctx, &target, new, RowCheckKind::Update)?;
+        self.encode(ctx, &target, new, Some(old))?;
+        self.txn.update(target.tree, id, &self.row)?;
+        let (old, new) = (&*target.with_plain_keys(ctx, old)?, &*target.with_plain_keys(ctx, new)?);
+        for index in target.indexes.iter().filter(|index| !index.is_untouched(old, new)) {
+            self.reenter(ctx, index, old, new, id)?;
         }
-        Ok(())
+        self.events.updated(ctx, &target, old, new, id)?;
+        self.after_row(ctx, UPDATE, Some(old), Some(new))?;
+        self.check_row(ctx, RowCheckKind::View, new)
     }
 
-    /// Notes the triggers after a row's change.
-    pub(super) fn after_row(&mut self, ctx: &Evaluation, event: i16, old: Option<&[Datum]>, new: Option<&[Datum]>) -> Result<()> {
-        let triggers = self.triggers(ctx, Moment::AfterRow, event);
-        if triggers.is_none() && self.transitions.is_none() {
+    /// Deletes a row whose lock the caller holds, and which comes after `before_delete`.
+    pub fn delete(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
+        self.remove(ctx, id, old)?;
+        let target = self.target.clone();
+        let old = &*target.with_plain_keys(ctx, old)?;
+        self.events.deleted(ctx, &target, old)?;
+        self.after_row(ctx, DELETE, Some(old), None)
+    }
+
+    /// The same for a row that moves to another partition of `root`, whose writer is told by `moved`.
+    ///
+    /// # Errors
+    /// 0A000 when a foreign key refers to a table in between.
+    pub fn delete_to_move(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], root: &Relation) -> Result<()> {
+        let target = self.target.clone();
+        check_movable(ctx.catalog(), &target.relation, root)?;
+        self.remove(ctx, id, old)?;
+        let old = &*target.with_plain_keys(ctx, old)?;
+        self.events.left(ctx, &target, old)?;
+        self.after_row(ctx, DELETE, Some(old), None)
+    }
+
+    /// A row of this partitioned table has moved to another partition, or a trigger has prevented that.
+    pub fn moved(&mut self, ctx: &Evaluation, old: &[Datum], new: Option<&[Datum]>) -> Result<()> {
+        let target = self.target.clone();
+        if target.referenced_by.is_empty() {
             return Ok(());
         }
+        let old = target.with_plain_keys(ctx, old)?;
+        let new = new.map(|new| target.with_plain_keys(ctx, new)).transpose()?;
+        self.events.key_changed(ctx, &target, &old, new.as_deref())
+    }
+
+    fn remove(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
         let target = self.target.clone();
-        let old = old.map(|row| target.with_virtuals(ctx, row)).transpose()?;
-        let new = new.map(|row| target.with_virtuals(ctx, row)).transpose()?;
-        if let Some(transitions) = &self.transitions {
-            let (before, after) = transitions.tables(event);
-            for (rows, row) in [(before, &old), (after, &new)] {
-                match (rows, row, &self.above) {
-                    (Some(rows), Some(row), None) => rows.push(ctx, row)?,
-                    (Some(rows), Some(row), Some(above)) => rows.push(ctx, &above.columns.up(row.to_vec()))?,
-                    _ => {}
-                }
-            }
-        }
-        let Some(triggers) = triggers else { return Ok(()) };
-        let which = triggers.firing(ctx, Moment::AfterRow, &self.change(event, old.as_deref(), new.as_deref()))?;
-        if which.is_empty() {
-            return Ok(());
-        }
-        let old = old.map(|row| triggers.record(ctx, &row)).transpose()?;
-        let new = new.map(|row| triggers.record(ctx, &row)).transpose()?;
-        let (transitions, role) = (self.transitions.clone(), ctx.session.user());
-        let fired = Fired { triggers, event, which, transitions, turn: None, role };
-        self.events.triggered(ctx, fired, old, new)
-    }
-
-    /// Takes over the events of the writer of a table below: of all tables they come in the order of the rows.
-    pub fn gather_events(&mut self, ctx: &Evaluation, from: &mut TableWriter) -> Result<()> {
-        self.events.append(ctx, std::mem::take(&mut from.events))
-    }
-
-    /// The same for a partition that a row was routed to.
-    pub fn gather_routed(&mut self, ctx: &Evaluation, partition: Oid) -> Result<()> {
-        let events = self.router.as_mut().and_then(|router| router.take_triggered(partition));
-        events.map_or(Ok(()), |events| self.events.append(ctx, events))
-    }
-
-    /// Notes the triggers after the insertion of many rows.
-    pub(super) fn after_batch(&mut self, ctx: &Evaluation, batch: &Batch) -> Result<()> {
-        if self.transitions.is_some() || self.triggers(ctx, Moment::AfterRow, INSERT).is_some() {
-            for i in 0..batch.rows {
-                self.after_row(ctx, INSERT, None, Some(&batch.row(i)))?;
+        forget(&self.txn, &target.toast, old)?;
+        self.txn.delete(target.tree, id)?;
+        let old = &*target.with_plain_keys(ctx, old)?;
+        for index in &target.indexes {
+            if self.index_key(ctx, index, old)? {
+                self.txn.index_delete(index.tree, &self.key, id)?;
             }
         }
         Ok(())
+    }
+
+    pub(super) fn generate(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
+        for (column, expression) in &target.generated {
+            row[*column] = expression.eval_row(ctx, row)?;
+        }
+        Ok(())
+    }
+
+    /// Fills in stored generated columns and checks the row. Virtual columns are null afterwards.
+    pub(super) fn prepare(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum], kind: RowCheckKind) -> Result<()> {
+        self.generate(ctx, target, row)?;
+        self.check_row(ctx, kind, row)?;
+        for v in target.virtuals.iter().filter(|v| v.checked) {
+            row[v.column] = v.expression.eval_row(ctx, row)?;
+        }
+        self.check(ctx, target, row)?;
+        target.virtuals.iter().for_each(|v| row[v.column] = Datum::Null);
+        Ok(())
+    }
+
+    fn check(&self, ctx: &Evaluation, target: &TableTarget, row: &[Datum]) -> Result<()> {
+        for &column in &target.not_null {
+            if row[column].is_null() {
+                return Err(error::not_null(&*ctx.session, target, column, self.row_detail(ctx, target, row)?));
+            }
+        }
+        for check in &target.checks {
+            if matches!(check.condition.eval_row(ctx, row)?, Datum::Bool(false)) {
+                return Err(error::check(&*ctx.session, target, &check.name, self.row_detail(ctx, target, row)?));
+            }
+        }
+        self.check_in_partition(ctx, row)
     }
 }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_catalog::Relation;
-use melba_catalog::trigger_events::{DELETE, INSERT, UPDATE};
 use melba_engine::Transaction;
 use melba_types::{Batch, Datum, DbError, Result, RowId};
 
@@ -13,12 +12,11 @@ use super::changes::StatementChanges;
 use super::error;
 use super::events::Events;
 use super::part_source::PartSource;
-use super::referencing::check_movable;
 use super::router::{Routed, Router};
 use super::routing::ColumnMap;
 use super::row_check::RowChecks;
 use super::target::{IndexTarget, PlainParts, TableTarget};
-use super::toast::{RowFormer, forget};
+use super::toast::RowFormer;
 use super::transition::Transitions;
 use melba_expression::Evaluation;
 use melba_tree::RowCheckKind;
@@ -36,7 +34,7 @@ pub struct TableWriter {
     pub target: Arc<TableTarget>,
     pub(super) txn: Arc<Transaction>,
     pub(super) former: RowFormer,
-    row: Vec<u8>,
+    pub(super) row: Vec<u8>,
     pub(super) key: Vec<u8>,
     old_key: Vec<u8>,
     pub(super) rows: Rows,
@@ -110,42 +108,6 @@ impl TableWriter {
         self
     }
 
-    /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in. `None`: a trigger has kept
-    /// it from being inserted.
-    ///
-    /// # Errors
-    /// 23502, 23514, 23505 as PostgreSQL raises them. Foreign keys are checked by `finish`.
-    pub fn insert(&mut self, ctx: &Evaluation, row: &mut [Datum]) -> Result<Option<RowId>> {
-        if self.is_view() {
-            return Ok(self.instead(ctx, INSERT, None, Some(row))?.then_some(RowId(0)));
-        }
-        if !self.before_insert(ctx, row)? {
-            return Ok(None);
-        }
-        self.check_new(ctx, row)?;
-        self.insert_checked(ctx, row).map(Some)
-    }
-
-    /// Fills in the generated columns of a row from `before_insert`, and checks that row.
-    ///
-    /// # Errors
-    /// 23502, 23514.
-    pub fn check_new(&self, ctx: &Evaluation, row: &mut [Datum]) -> Result<()> {
-        self.prepare(ctx, &self.target.clone(), row, self.new_rows)
-    }
-
-    /// Inserts a row that `check_new` has checked.
-    ///
-    /// # Errors
-    /// 23505.
-    pub fn insert_checked(&mut self, ctx: &Evaluation, row: &[Datum]) -> Result<RowId> {
-        let target = self.target.clone();
-        self.encode(ctx, &target, row, None)?;
-        let id = self.txn.insert(target.tree, &self.row)?;
-        self.inserted(ctx, &target, row, id)?;
-        Ok(id)
-    }
-
     /// `insert` of a partitioned table: the row as it is in its partition.
     pub fn insert_routed(&mut self, ctx: &Evaluation, row: Vec<Datum>) -> Result<Option<Routed>> {
         self.check_in_partition(ctx, &row)?;
@@ -194,19 +156,8 @@ impl TableWriter {
     }
 
     /// Puts the row in stored form into `self.row`. Values that `old` has and the row lacks are forgotten.
-    fn encode(&mut self, ctx: &Evaluation, target: &TableTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<()> {
+    pub(super) fn encode(&mut self, ctx: &Evaluation, target: &TableTarget, row: &[Datum], old: Option<&[Datum]>) -> Result<()> {
         self.former.encode(ctx, &target.toast, &target.layout, row, old, &mut self.row)
-    }
-
-    /// Enters a new row into the indexes, and notes the checks that must follow.
-    fn inserted(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, row: &[Datum], id: RowId) -> Result<()> {
-        let row = &*target.with_plain_keys(ctx, row)?;
-        for index in &target.indexes {
-            self.enter(ctx, index, row, id)?;
-        }
-        self.events.inserted(ctx, target, row, id)?;
-        self.after_row(ctx, INSERT, None, Some(row))?;
-        self.check_row(ctx, RowCheckKind::View, row)
     }
 
     /// Enters a new row into an index.
@@ -244,75 +195,27 @@ impl TableWriter {
         has_null
     }
 
-    /// Replaces a row whose lock the caller holds, and which comes after `before_update`.
-    pub fn update(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<()> {
-        let target = self.target.clone();
-        self.prepare(ctx, &target, new, RowCheckKind::Update)?;
-        self.encode(ctx, &target, new, Some(old))?;
-        self.txn.update(target.tree, id, &self.row)?;
-        let (old, new) = (&*target.with_plain_keys(ctx, old)?, &*target.with_plain_keys(ctx, new)?);
-        for index in target.indexes.iter().filter(|index| !index.is_untouched(old, new)) {
-            let had = self.index_key(ctx, index, old)?;
-            std::mem::swap(&mut self.key, &mut self.old_key);
-            let has = self.index_key(ctx, index, new)?;
-            if had && has && self.key == self.old_key {
-                continue;
-            }
-            if had {
-                self.txn.index_delete(index.tree, &self.old_key, id)?;
-            }
-            if has {
-                let must_be_unique = index.unique && index.must_be_unique(ctx, new)?;
-                self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(new), id)?;
-            }
-        }
-        self.events.updated(ctx, &target, old, new, id)?;
-        self.after_row(ctx, UPDATE, Some(old), Some(new))?;
-        self.check_row(ctx, RowCheckKind::View, new)
-    }
-
-    /// Deletes a row whose lock the caller holds, and which comes after `before_delete`.
-    pub fn delete(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
-        self.remove(ctx, id, old)?;
-        let target = self.target.clone();
-        let old = &*target.with_plain_keys(ctx, old)?;
-        self.events.deleted(ctx, &target, old)?;
-        self.after_row(ctx, DELETE, Some(old), None)
-    }
-
-    /// The same for a row that moves to another partition of `root`, whose writer is told by `moved`.
-    ///
-    /// # Errors
-    /// 0A000 when a foreign key refers to a table in between.
-    pub fn delete_to_move(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], root: &Relation) -> Result<()> {
-        let target = self.target.clone();
-        check_movable(ctx.catalog(), &target.relation, root)?;
-        self.remove(ctx, id, old)?;
-        let old = &*target.with_plain_keys(ctx, old)?;
-        self.events.left(ctx, &target, old)?;
-        self.after_row(ctx, DELETE, Some(old), None)
-    }
-
-    /// A row of this partitioned table has moved to another partition, or a trigger has prevented that.
-    pub fn moved(&mut self, ctx: &Evaluation, old: &[Datum], new: Option<&[Datum]>) -> Result<()> {
-        let target = self.target.clone();
-        if target.referenced_by.is_empty() {
+    /// Replaces a row's entry in an index, if its key has changed.
+    pub(super) fn reenter(
+        &mut self,
+        ctx: &Evaluation,
+        index: &IndexTarget,
+        old: &[Datum],
+        new: &[Datum],
+        id: RowId,
+    ) -> Result<()> {
+        let had = self.index_key(ctx, index, old)?;
+        std::mem::swap(&mut self.key, &mut self.old_key);
+        let has = self.index_key(ctx, index, new)?;
+        if had && has && self.key == self.old_key {
             return Ok(());
         }
-        let old = target.with_plain_keys(ctx, old)?;
-        let new = new.map(|new| target.with_plain_keys(ctx, new)).transpose()?;
-        self.events.key_changed(ctx, &target, &old, new.as_deref())
-    }
-
-    fn remove(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
-        let target = self.target.clone();
-        forget(&self.txn, &target.toast, old)?;
-        self.txn.delete(target.tree, id)?;
-        let old = &*target.with_plain_keys(ctx, old)?;
-        for index in &target.indexes {
-            if self.index_key(ctx, index, old)? {
-                self.txn.index_delete(index.tree, &self.key, id)?;
-            }
+        if had {
+            self.txn.index_delete(index.tree, &self.old_key, id)?;
+        }
+        if has {
+            let must_be_unique = index.unique && index.must_be_unique(ctx, new)?;
+            self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(new), id)?;
         }
         Ok(())
     }
@@ -365,39 +268,6 @@ impl TableWriter {
             }
         }
         Ok(false)
-    }
-
-    fn generate(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum]) -> Result<()> {
-        for (column, expression) in &target.generated {
-            row[*column] = expression.eval_row(ctx, row)?;
-        }
-        Ok(())
-    }
-
-    /// Fills in stored generated columns and checks the row. Virtual columns are null afterwards.
-    pub(super) fn prepare(&self, ctx: &Evaluation, target: &TableTarget, row: &mut [Datum], kind: RowCheckKind) -> Result<()> {
-        self.generate(ctx, target, row)?;
-        self.check_row(ctx, kind, row)?;
-        for v in target.virtuals.iter().filter(|v| v.checked) {
-            row[v.column] = v.expression.eval_row(ctx, row)?;
-        }
-        self.check(ctx, target, row)?;
-        target.virtuals.iter().for_each(|v| row[v.column] = Datum::Null);
-        Ok(())
-    }
-
-    fn check(&self, ctx: &Evaluation, target: &TableTarget, row: &[Datum]) -> Result<()> {
-        for &column in &target.not_null {
-            if row[column].is_null() {
-                return Err(error::not_null(&*ctx.session, target, column, self.row_detail(ctx, target, row)?));
-            }
-        }
-        for check in &target.checks {
-            if matches!(check.condition.eval_row(ctx, row)?, Datum::Bool(false)) {
-                return Err(error::check(&*ctx.session, target, &check.name, self.row_detail(ctx, target, row)?));
-            }
-        }
-        self.check_in_partition(ctx, row)
     }
 
     /// The row of an error, as one of the table that the statement names.
