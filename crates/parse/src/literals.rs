@@ -164,7 +164,7 @@ struct Scanner<'a> {
     /// The last token, if it was a minus sign.
     minus: Option<usize>,
     out: &'a mut Normalized,
-    /// When they are detected.
+    /// `None` when repeated rows are not searched.
     rows: Option<Rows>,
 }
 

@@ -127,7 +127,7 @@ impl Planner<'_> {
         let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
         let scatters = self.scatters(&exprs, &groups, of_input, below.rows);
         let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
-        // For each row, finding its group costs as much as each aggregate.
+        // For each row, finding its group costs as much as each aggregate; a returned group costs as much as a row.
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
         if groups.is_empty() && sets.len() == 1 {

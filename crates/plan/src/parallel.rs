@@ -50,6 +50,7 @@ impl Planner<'_> {
     fn workers_of_scan(&self, input: &PlanNode) -> usize {
         let number = |name: &str| self.context.session.setting_number(name).unwrap_or(0.0);
         let Some(scan) = input.driving_scan() else { return 0 };
+        // As in PostgreSQL, values of varying length count as 32 bytes.
         let width: usize = scan.source.kinds.iter().map(|kind| kind.width().unwrap_or(32)).sum();
         let bytes = self.context.statistics.rows(scan.source.tree) * (width as f64 + ROW_OVERHEAD_BYTES);
         // The setting is in blocks.

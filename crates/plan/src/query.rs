@@ -141,6 +141,7 @@ impl<'a> Planner<'a> {
         self.work_tables += 1;
         let depth = self.levels.len() - 1;
         let parameter = self.new_parameter(Some((depth, super::layout::WORK, 0)));
+        // The rows of a round are not known: 100 are assumed.
         let binding = CteBinding { index, kinds: kinds.clone(), rows: 100.0, work_table: Some((table, parameter)) };
         self.level_mut().ctes.push((cte.name.clone(), binding));
         // The arms are two levels inside the query with the WITH: the set operation is the level between.
@@ -238,6 +239,7 @@ impl<'a> Planner<'a> {
             *needed[entry].entry(column).or_default() += 1;
         }
         for lock in &query.locking {
+            // A locked row is found again by its ctid (-1); in a family also by its tableoid (-6).
             *needed[lock.entry].entry(-1).or_default() += 1;
             if let RangeKind::Relation { oid, inherit, .. } = self.level().entries[lock.entry].kind
                 && self.catalog().relation(oid).is_some_and(|r| self.is_family(r, inherit))

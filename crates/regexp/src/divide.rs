@@ -19,7 +19,7 @@ pub struct Divider {
     tree: Tree,
     /// By node, built on demand.
     automatons: Vec<OnceCell<Automaton>>,
-    /// Their total number.
+    /// The number of states of all of them.
     states: Cell<usize>,
 }
 

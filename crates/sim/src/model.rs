@@ -212,7 +212,7 @@ impl Model {
                     shape = Some(Shape { tree: *tree, persistence: *persistence, columns: FIRST_COLUMNS, indexes });
                 }
                 (SchemaChange::DropTable(n), _) if *n == number => shape = None,
-                // An index of the same transaction has the rows of its creation: for later statements of the transaction that is all.
+                // An own index has the rows of its creation, which is complete for later statements of its transaction.
                 (SchemaChange::CreateIndex(n, tree, key), Some(s)) if *n == number => s.indexes.push((*tree, *key, published)),
                 (SchemaChange::DropIndex(n, tree), Some(s)) if *n == number => s.indexes.retain(|i| i.0 != *tree),
                 (SchemaChange::AddColumn(n), Some(s)) if *n == number => s.columns += 1,

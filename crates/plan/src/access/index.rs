@@ -331,6 +331,7 @@ impl Planner<'_> {
         let decided: Vec<Expr> = if decides { vec![filter.remove(at)] } else { vec![] };
         let row = if self.is_covered_union(entry, &arms, &decided) { INDEX_ONLY_ROW } else { self.found_row(entry, relation) };
         let sel = self.conjunction(own);
+        // The row ids of all arms are gathered and sorted before the first row is fetched.
         let startup = INDEX_START * arms.len() as f64 + rows * 0.02;
         Some(Rc::new(Path {
             rels: 1 << entry,
