@@ -106,7 +106,7 @@ impl Experiment<'_> {
         self.options.rows / BATCH
     }
 
-    /// pgbench's commands that set `a` to the batches' beginnings one after another, strewn over the table.
+    /// pgbench's commands that set `a` to the batches' beginnings one after another, spread over the table.
     fn place(&self) -> String {
         let batches = self.batches();
         let step = strewing_step(batches);
@@ -180,7 +180,7 @@ impl Experiment<'_> {
     }
 }
 
-/// A step without a common factor with the number of places visits them all, strewn over the table.
+/// A step without a common factor with the number of places visits them all, spread over the table.
 pub fn strewing_step(places: u64) -> u64 {
     (places * 2 / 3..places).find(|s| gcd(*s, places) == 1).unwrap_or(1)
 }

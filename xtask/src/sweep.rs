@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_millis(100);
 const SLACK: Duration = Duration::from_millis(400);
 const ATTEMPTS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Calls of one function, of all that its arguments' values allow.
+/// Calls of one function, of all combinations of its arguments' values.
 const CALLS_MAX: usize = 16;
 /// Combinations that are tried to find them.
 const LOOKED_MAX: usize = 100_000;

@@ -189,7 +189,7 @@ impl TableAdvice {
     }
 }
 
-/// A trial, for the whole table, whose sections were computed with a read budget: with others they grow alike.
+/// A trial, for the whole table, whose sections were computed with a read budget: with other budgets they grow by the same factor.
 fn method(trial: &Trial, tried: &ColumnTrials, growth: &Growth, surveyed: f64) -> MethodAdvice {
     let like_surveyed = tried.trials.iter().find(|t| t.budget == Some(surveyed)).map_or(trial.bytes, |t| t.bytes);
     let (bytes, memory_bytes) = match trial.budget {

@@ -207,7 +207,7 @@ fn query_node(cte: &pb::CommonTableExpr) -> Option<&NodeEnum> {
 
 /// Places where an unqualified table name stands in a statement.
 fn references(node: &NodeEnum, name: &str) -> Vec<i32> {
-    // The parse tree has hundreds of kinds of nodes; serialized they can all be searched alike.
+    // The parse tree has hundreds of kinds of nodes; in serialized form one search covers them all.
     let mut found = Vec::new();
     if let Ok(tree) = serde_json::to_value(node) {
         collect_references(&tree, name, &mut found);

@@ -277,7 +277,7 @@ pub fn set_lateral(namespace: &mut [NsItem], only: bool, ok: bool) {
     }
 }
 
-/// Whether a view's query mentions the view, directly or through other views: CREATE OR REPLACE VIEW can bring that about.
+/// Whether a view's query uses the view, directly or through other views: CREATE OR REPLACE VIEW can cause that.
 fn stands_in_itself(catalog: &Catalog, view: &Relation) -> bool {
     let mut seen: Vec<Oid> = Vec::new();
     let mut open: Vec<&Relation> = vec![view];

@@ -254,7 +254,7 @@ fn modifies(query: &Query) -> bool {
     query.command != Command::Select || query.ctes.iter().any(|c| modifies(&c.query)) || !query.locking.is_empty()
 }
 
-/// A query that is nothing but one expression.
+/// A query that consists of one expression.
 fn is_expression(q: &Query) -> bool {
     q.command == Command::Select
         && q.targets.len() == 1

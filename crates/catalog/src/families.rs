@@ -121,7 +121,7 @@ mod tests {
         assert_ne!(number(&both.with(&[ObjectChange::Remove(gone)])), number(&both));
         let detached = Relation { parents: vec![], partition_bound: None, ..first };
         assert_ne!(number(&both.with(&[put(&detached)])), number(&both));
-        // Two that begin alike are two states.
+        // Two states with the same beginning are different.
         assert_ne!(number(&c.with(&[put(&second)])), number(&c.with(&[put(&second)])));
         let gone = ObjectAddress { class: classes::PG_CLASS, object: TABLE, sub: 0 };
         assert!(c.with(&[ObjectChange::Remove(gone)]).family(TABLE).is_none());

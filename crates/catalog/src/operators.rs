@@ -34,7 +34,7 @@ impl Catalog {
         self.base_type_and_typmod(ty, -1).0
     }
 
-    /// `base_type`, with the type modifier that the domains bring when none is given.
+    /// `base_type`, with the type modifier of the domains when none is given.
     pub fn base_type_and_typmod(&self, mut ty: Oid, mut typmod: i32) -> (Oid, i32) {
         while let Some(domain) = self.type_(ty).and_then(|t| t.domain.as_ref()) {
             ty = domain.base;

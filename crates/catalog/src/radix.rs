@@ -184,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// Random puts and removes against a model, with old snapshots kept to see that they stay as they were.
+    /// Random puts and removes against a model, with old snapshots kept to check that they do not change.
     #[test]
     fn behaves_as_an_ordered_map_and_keeps_snapshots() {
         let mut map = RadixMap::default();

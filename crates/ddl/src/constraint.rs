@@ -301,8 +301,7 @@ impl Ddl<'_> {
         Ok(oid)
     }
 
-    /// PRIMARY KEY or UNIQUE.
-    /// With `recurse`, partitions get theirs; else they are to bring them.
+    /// PRIMARY KEY or UNIQUE. With `recurse`, partitions get theirs; else they must have their own.
     pub fn add_key(&self, table: Oid, column: Option<usize>, c: &Constraint, modifiers: Modifiers, recurse: bool) -> Result<()> {
         let relation = self.relation(table)?;
         let primary = c.contype() == ConstrType::ConstrPrimary;

@@ -104,7 +104,7 @@ impl Ddl<'_> {
             self.create_owned_sequence("CREATE TABLE", relation, column, sequence, identity)?;
         }
         self.add_inherited_constraints(relation, &inheritance, &mut builder.constraints)?;
-        // Foreign keys may refer to a key that LIKE brings.
+        // Foreign keys may refer to a key copied by LIKE.
         let is_foreign = |(_, c): &(Option<usize>, Constraint)| c.contype() == ConstrType::ConstrForeign;
         let (foreign, own): (Vec<_>, Vec<_>) = builder.constraints.into_iter().partition(is_foreign);
         self.add_constraints(relation, &own)?;

@@ -34,7 +34,7 @@ pub struct Stored {
     pub depends_on: Vec<ObjectAddress>,
     /// Columns it reads, in order.
     pub columns: Vec<i16>,
-    /// The expression is nothing but a column.
+    /// The expression is a plain column.
     pub column_only: Option<i16>,
 }
 

@@ -139,7 +139,7 @@ impl Ddl<'_> {
         self.invalidate_partitioned_index(index)
     }
 
-    /// ON ONLY: partitions are to bring their own.
+    /// ON ONLY: partitions must have their own.
     pub fn invalidate_partitioned_index(&self, index: Oid) -> Result<()> {
         let relation = self.relation(index)?;
         let Some(info) = &relation.index else { return Ok(()) };

@@ -43,7 +43,7 @@ impl Ddl<'_> {
         self.print_kept(kept)
     }
 
-    /// The texts of relations, and all that mention them or the functions.
+    /// The texts of relations, and all texts that mention them or the functions.
     pub(super) fn keep_texts(
         &self,
         relations: impl IntoIterator<Item = Oid>,

@@ -349,7 +349,7 @@ impl Ddl<'_> {
                 bail!(INVALID_PARAMETER_VALUE, "RESTART value ({value}) cannot be greater than MAXVALUE ({})", info.max);
             }
         }
-        // As PostgreSQL: the counter gets new storage, so that a rollback brings the old one back.
+        // As in PostgreSQL: the counter gets new storage, so that a rollback restores the old one.
         let old_id = SequenceId(tree.0);
         let state = match restart {
             Some(last_value) => SequenceState { last_value, is_called: false },

@@ -10,8 +10,8 @@ use super::{INDENT_VAR, Masked, Printer};
 use melba_tree::*;
 
 impl<'a> Printer<'a> {
-    /// Prints an expression. `show_implicit`: an implicit cast at the top is written out, because nothing around it would
-    /// bring it back.
+    /// Prints an expression. `show_implicit`: an implicit cast at the top is written out, because nothing around it would imply
+    /// it.
     pub(super) fn expr(&mut self, e: &'a Expr, show_implicit: bool) {
         match e {
             Expr::Var(v) => drop(self.var(v)),

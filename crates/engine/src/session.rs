@@ -125,7 +125,7 @@ impl Session {
         Arc::clone(&self.settings.lock().interrupt)
     }
 
-    /// lock_timeout; `None` waits for ever.
+    /// lock_timeout; `None` waits without limit.
     pub fn set_lock_timeout(&self, timeout: Option<Duration>) {
         self.settings.lock().lock_timeout = timeout;
     }

@@ -303,7 +303,7 @@ impl ModifyOp {
         }
     }
 
-    /// Handles one input row; `None` when nothing was changed. The row is brought up to date when it was found changed.
+    /// Handles one input row; `None` when nothing was changed. The row is updated to its newest version when it was found changed.
     fn row(&mut self, ctx: &ExecContext, node: &ModifyNode, row: &mut [Datum]) -> Result<Option<Changed>> {
         match (&node.action, &node.existing) {
             (Action::Insert { values, on_conflict }, _) => {
@@ -496,7 +496,7 @@ impl ModifyOp {
         Ok(new)
     }
 
-    /// Locks the row to change: its id, and whether the row was brought up to date. A row that another transaction changed
+    /// Locks the row to change: its id, and whether its newest version replaced the row. A row that another transaction changed
     /// meanwhile must still satisfy the conditions.
     fn lock(
         &self,

@@ -35,7 +35,7 @@ impl KeyPart {
         KeyPart::new(catalog, ty, false, false)
     }
 
-    /// Values of the type are compared by nothing but their bytes.
+    /// Values of the type are compared only by their bytes.
     pub fn is_plain(&self) -> bool {
         matches!(self.column.ty, KeyType::Plain(_))
     }

@@ -50,7 +50,7 @@ impl StoredFunction {
 }
 
 impl Expression {
-    /// A column of this row or, as a parameter, of an outer one; possibly as another type that is held alike.
+    /// A column of this row or, as a parameter, of an outer one; possibly as another type of the same physical form.
     pub fn is_column(&self) -> bool {
         match &self.node {
             Node::Column(_) | Node::Executor(_) => true,

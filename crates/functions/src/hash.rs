@@ -116,7 +116,7 @@ fn input(v: &Datum) -> Input {
         Datum::Int2(v) => Input::Word(i32::from(*v) as u32),
         Datum::Int4(v) => Input::Word(*v as u32),
         Datum::Int8(v) => {
-            // So that equal smallints, integers and bigints hash alike.
+            // So that equal smallints, integers and bigints have equal hashes.
             let high = (*v >> 32) as u32;
             Input::Word(*v as u32 ^ if *v >= 0 { high } else { !high })
         }

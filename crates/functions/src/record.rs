@@ -253,7 +253,7 @@ fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
     Ok(Ordering::Equal)
 }
 
-/// The order of a field; records within records bring their own types.
+/// The order of a field; records within records have their own types.
 fn field_key(call: &CallContext<'_>, value: &Datum, ty: Oid) -> Result<KeyType> {
     match value {
         Datum::Record(record) => order::record_key_type(call.session, &record.field_types),

@@ -195,7 +195,7 @@ impl<'a> Scanner<'a> {
                     }
                 }
                 Kind::Symbol => match token[0] {
-                    // Keys use these, and they are no part of any statement that runs; parameters are others' business.
+                    // Keys use these, and they are no part of any statement that runs; parameters are not handled here.
                     0..=4 | b'$' => return None,
                     b'-' => self.minus = Some(start),
                     _ => {}

@@ -211,7 +211,7 @@ impl Planner<'_> {
         node
     }
 
-    /// Tells a scan that nothing but the least and greatest values of columns are wanted of it, which bounds may know.
+    /// Tells a scan that only the least and greatest values of columns are needed, which bounds may have.
     fn ask_for_extremes(&self, input: &mut PlanNode, aggregates: &[AggregateSpec]) {
         let is_extreme = |aggregate: &AggregateSpec| {
             let name = if let CallTarget::System(name) = &aggregate.call.target { &**name } else { "" };

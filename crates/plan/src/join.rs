@@ -392,7 +392,7 @@ impl Planner<'_> {
                     let total = startup + (r.total - r.startup) + probes(r.rows, r.rows.min(pairs)) + checks;
                     paths.add(join, (r, l), Some(&swapped), &residual, (startup, total), false);
                 }
-                // A loop without an index compares all pairs: where the estimate of a side is wrong, it takes for ever.
+                // A loop without an index compares all pairs: where the estimate of a side is wrong, it takes far too long.
                 if join == JoinType::NotIn || join == JoinType::Full || l.rows * r.rows > PAIRS_MAX {
                     return;
                 }

@@ -221,7 +221,7 @@ pub struct TableScanNode {
     pub top_filter: Option<(usize, usize)>,
     /// Only the least and the greatest value of each column are needed, and there is no condition.
     pub extremes: bool,
-    /// Columns of strings that may come by their dictionaries (`ColumnData::Coded`).
+    /// Columns of strings that may be returned with their dictionaries (`ColumnData::Coded`).
     pub coded: Vec<usize>,
 }
 

@@ -17,7 +17,7 @@ use super::planner::Planner;
 const ROW_OVERHEAD_BYTES: f64 = 28.0;
 
 impl Planner<'_> {
-    /// Threads beside the statement's own that are worth while for all that `input` gives; 0 when it cannot be divided.
+    /// Threads beside the statement's own that are useful for the rows of `input`; 0 when it cannot be divided.
     pub fn workers_for(&self, input: &PlanNode) -> usize {
         if !self.may_be_parallel {
             return 0;

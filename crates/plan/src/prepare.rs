@@ -412,7 +412,7 @@ impl Builder<'_, '_> {
         Ok((Tree::Inner { items, conditions }, targets))
     }
 
-    /// A SELECT that is nothing but joins, conditions and expressions.
+    /// A SELECT with only joins, conditions and expressions.
     fn is_simple(&self, q: &Query) -> bool {
         is_of_joins(q)
             && !q.has_aggregates

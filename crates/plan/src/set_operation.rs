@@ -140,7 +140,7 @@ impl Planner<'_> {
         Ok(Stage { node: self.node(Op::SetOp(Arc::new(node)), kinds, estimate), layout })
     }
 
-    /// The arms of a chain of unions that drop duplicates alike.
+    /// The arms of nested unions with the same column types, flattened where the duplicates come out the same.
     fn union_inputs(&mut self, tree: &SetTree, columns: &[OutputColumn], out: &mut Vec<PlanNode>) -> Result<()> {
         for input in [&tree.left, &tree.right] {
             match input {

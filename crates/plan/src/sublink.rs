@@ -14,7 +14,7 @@ use melba_expression::key::KeyPart;
 use melba_expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
 use melba_tree::{Command, Expr, Param, ParamKind, RowVersion, Sublink, SublinkKind, Target, Var};
 
-/// A subquery dearer than this is not run for every row if there is another way.
+/// A subquery with a higher cost is not run for every row if there is another way.
 const EACH_ROW_COST_MAX: f64 = 10.0;
 
 impl Planner<'_> {
@@ -181,7 +181,7 @@ impl Planner<'_> {
     }
 }
 
-/// `EXISTS (SELECT ... WHERE inner = outer AND ...)` as `outer = ANY (SELECT inner ...)`, when that is all that ties it to the
+/// `EXISTS (SELECT ... WHERE inner = outer AND ...)` as `outer = ANY (SELECT inner ...)`, when no other condition ties it to the
 /// outer query.
 fn exists_as_any(sublink: &Sublink) -> Option<Sublink> {
     let mut query = sublink.query.clone();

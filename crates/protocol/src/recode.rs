@@ -1,4 +1,4 @@
-//! Messages of clients with another encoding than UTF8: their texts are brought into UTF-8 before they are decoded.
+//! Messages of clients with an encoding other than UTF8: their texts are converted to UTF-8 before they are decoded.
 
 use melba_encoding::Encoding;
 use melba_types::Result;

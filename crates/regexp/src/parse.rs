@@ -124,7 +124,7 @@ pub fn parse(pattern: &str, flags: Flags) -> Result<Pattern> {
 struct Parser {
     lexer: Lexer,
     token: Token,
-    /// By number, each with its weight; those that are not closed yet are not there.
+    /// By number, each with its weight; unclosed ones are missing.
     groups: Vec<Option<(Part, usize)>>,
     depth: usize,
     /// Atoms, each counted once per repetition, and those of a group again where the pattern refers to it.

@@ -40,7 +40,7 @@ pub enum Node {
         max: Option<u32>,
         of: Box<Tree>,
     },
-    /// A group that is nothing but a group.
+    /// A group without further structure.
     Only(Box<Tree>),
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Newcomers<S = Arc<Stream>> {
     list: Mutex<Vec<Newcomer<S>>>,
 }
 
-/// Younger ones are not sent away for others of the same origin, which are as likely to be well-behaved.
+/// Younger ones are not ended in favour of others of the same origin, which are as likely to be well-behaved.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Default for Newcomers {
@@ -51,7 +51,7 @@ impl Newcomers {
         let newcomer = Newcomer { pid, origin, since: Instant::now(), stream: Arc::clone(stream) };
         match self.list.lock().admit(newcomer, max) {
             Admitted::Refused => return false,
-            // Its thread finds the end of the stream, and removes nothing that is not there any more.
+            // Its thread finds the end of the stream, and removes nothing twice.
             Admitted::Instead(other) => _ = other.shut_down(),
             Admitted::Beside => {}
         }

@@ -16,7 +16,7 @@ pub(crate) struct Processors {
 
 impl Processors {
     /// Threads are bound to processors only if the process may use all that it sees: a share of the time of many (a container's
-    /// quota) says nothing of which.
+    /// quota) does not say which.
     pub fn of_this_process(count: usize) -> Processors {
         let mut permitted = MaybeUninit::<libc::cpu_set_t>::zeroed();
         // SAFETY: the call writes at most the size it is given; a set of zeros is a valid one.

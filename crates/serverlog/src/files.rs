@@ -209,7 +209,7 @@ pub(crate) fn without_number(error: &std::io::Error) -> String {
 /// No collector: no file is current any more.
 pub(crate) fn forget_current(data_directory: &Path) {
     if !data_directory.as_os_str().is_empty() {
-        // It is not there, mostly.
+        // It is usually missing.
         let _ = std::fs::remove_file(data_directory.join(CURRENT));
     }
 }

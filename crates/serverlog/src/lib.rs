@@ -173,7 +173,7 @@ impl ServerLog {
         }
     }
 
-    /// Waits until everything so far is written, but not for ever.
+    /// Waits until everything so far is written, at most `patience`.
     pub fn flush(&self, patience: Duration) {
         if let Some(queue) = &self.queue {
             queue.flush(patience);

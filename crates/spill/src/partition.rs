@@ -103,7 +103,7 @@ impl Partitions {
         Ok(())
     }
 
-    /// All parts, also the empty ones: sides that are split alike have matching parts.
+    /// All parts, also the empty ones: sides that are split the same way have matching parts.
     pub fn finish(mut self) -> Result<Vec<Run>> {
         self.split_waiting()?;
         self.parts.into_iter().map(|part| part.finish(&mut self.buffers)).collect()

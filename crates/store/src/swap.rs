@@ -16,7 +16,7 @@ pub struct Swap<T> {
     writers: Mutex<()>,
 }
 
-/// The value as a reader found it. To be kept for a moment: a clone of the value's `Arc` may be kept for ever.
+/// The value as a reader found it. To be kept for a moment: a clone of the value's `Arc` may be kept without limit.
 pub type Reading<T> = Guard<Arc<T>>;
 
 /// A changed copy, which takes the value's place when this is dropped.

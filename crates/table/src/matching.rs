@@ -9,7 +9,7 @@ use super::partition::PartitionMap;
 /// Combinations of values that are tried one by one.
 const COMBINATIONS_MAX: usize = 1000;
 
-/// Byte after those of all keys that begin alike.
+/// Byte after those of all keys with the same beginning.
 const AFTER: u8 = u8::MAX;
 
 /// A test of one column of the key. `V` is a value, or stands for one.

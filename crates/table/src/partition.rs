@@ -86,7 +86,7 @@ impl PartitionMap {
     /// Without partitions yet.
     ///
     /// # Errors
-    /// 0A000 when the key is hashed by a function that is not there.
+    /// 0A000 when the key is hashed by a function that does not exist.
     pub fn empty(catalog: &Catalog, key: &Arc<PartitionKey>) -> Result<PartitionMap> {
         let parts = key.columns.iter().map(|c| KeyPart::new(catalog, c.ty, false, false)).collect();
         let hashes = match key.strategy {

@@ -218,7 +218,7 @@ impl Interval {
             return Ok(*self);
         }
         let Interval { mut months, mut days, mut micros } = *self;
-        // Days first where they have the sign of the time, lest the sum overflow for no reason.
+        // Days first where they have the sign of the time, so that the sum does not overflow needlessly.
         if (days > 0 && micros > 0) || (days < 0 && micros < 0) {
             months = months.checked_add(days / DAYS_PER_MONTH).ok_or_else(out_of_range)?;
             days %= DAYS_PER_MONTH;

@@ -217,8 +217,8 @@ fn encode_nested(ty: &KeyType, value: &Datum, out: &mut Vec<u8>) {
     }
 }
 
-/// The order of parts of a value that is described by nothing but itself, an anonymous record: of built-in types as always, of others the
-/// natural one.
+/// The order of parts of a value without a declared type, an anonymous record: of built-in types as always, of others the natural
+/// one.
 fn part_type(ty: Oid) -> KeyType {
     KeyType::of_builtin(ty).unwrap_or(NATURAL)
 }
@@ -596,7 +596,7 @@ pub fn compare_plain(a: &Datum, b: &Datum) -> Ordering {
     }
 }
 
-/// Hashes a value so that values that are equal hash alike. Nulls hash alike too.
+/// Hashes a value so that equal values have equal hashes. Nulls have equal hashes too.
 pub fn hash<H: Hasher>(ty: &KeyType, value: &Datum, state: &mut H) {
     match (ty, value) {
         (_, Datum::Null) => state.write_u8(0xfe),

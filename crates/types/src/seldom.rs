@@ -27,7 +27,7 @@ impl<T: Default> Seldom<T> {
         self.used.load(Ordering::Acquire).then(|| self.value.lock())
     }
 
-    /// Takes the value out, and begins anew.
+    /// Takes the value out, and leaves the default.
     pub fn take(&self) -> T {
         match self.used() {
             Some(mut value) => {

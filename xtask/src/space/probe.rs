@@ -49,7 +49,7 @@ impl Probe {
         open.write_all_at(&[0; 4096], 0).and_then(|()| open.sync_all()).map_err(|e| format!("{}: {e}", file.display()))?;
         let path = file.to_owned();
         let sync = move |n: u64| {
-            // As the log's files: overwritten in place, so that nothing but the data need be written.
+            // Like the log's files: overwritten in place, so that only the data need be written.
             let _ = open.write_all_at(&n.to_le_bytes(), 0).and_then(|()| open.sync_data());
         };
         let disk = measure(&stop, sync, move || drop(std::fs::remove_file(&path)));

@@ -391,7 +391,7 @@ const EMPTY: &[&str] = &[
     "sql_sizing",
 ];
 
-/// Whether all that is known of a relation's rows is the catalog's, so that two scans by one snapshot find the same rows.
+/// Whether a relation's rows depend only on the catalog, so that two scans by one snapshot find the same rows.
 pub fn is_of_snapshot(relation: &Relation) -> bool {
     matches!(relation.storage, Storage::System(name) if GENERATORS.binary_search_by_key(&name, |g| g.0).is_ok())
 }

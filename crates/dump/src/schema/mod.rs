@@ -21,7 +21,7 @@ use crate::archive::{Entry, Section};
 /// Namespaces that belong to users, of the alias `n`.
 const USER: &str = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 
-/// Functions, of the alias `p`, that neither an extension brings nor a range type: those are made again with it.
+/// Functions, of the alias `p`, that belong neither to an extension nor to a range type: those are created with it.
 const OWN_FUNCTION: &str = "NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
     WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype IN ('e', 'i'))";
 

@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn the_slice_with_the_most_dead_rows_is_rewritten_alone() {
-        // New rows behind all others lie on nothing; a few deletions among old ones concern one slice.
+        // New rows behind all others overlap nothing; a few deletions among old ones affect one slice.
         let runs = [run(5, 20, 3, 4), run(4, 60, 8, 9), run(3, 60, 5, 7), run(2, 60, 3, 4), run(1, 60, 1, 2)];
         assert_eq!(Shape::new(&runs).bulk(), Bulk { bottom_bytes: 240 << 20, above_bytes: 20 << 20 });
         let mut absorbed = Absorbed::default();

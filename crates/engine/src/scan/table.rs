@@ -193,7 +193,7 @@ impl TableScan {
         Ok(None)
     }
 
-    /// How many rows come next, whichever they are; `None` at the end. For scans of no columns.
+    /// How many rows come next, without reading them; `None` at the end. For scans of no columns.
     pub fn next_count(&mut self) -> Result<Option<usize>> {
         while !self.memory.done {
             let rows = self.memory_batch()?.iter().filter(|(_, row)| row.is_some()).count();

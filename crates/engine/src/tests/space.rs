@@ -111,7 +111,7 @@ fn updates_of_every_row_stay_within_the_bar_and_give_their_space_back() {
         let tree = updates.tree;
         for round in 0..20 {
             for batch in 0..ROWS / 50 {
-                // Every row once a round: in order, or strewn.
+                // Every row once per round: in order, or spread.
                 let id = |i: u64| if in_order { batch * 50 + i } else { (batch + i * (ROWS / 50) + round) % ROWS };
                 updates.commit((0..50).map(|i| id(i) + 1), |t, id, random| t.update(tree, id, &row(random)).expect("updates"));
             }

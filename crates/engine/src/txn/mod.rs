@@ -450,9 +450,9 @@ impl Transaction {
         self.lock_key(LockKey::Row(tree, row), Mode::of_change(mode), Wait::Block).map(drop)
     }
 
-    /// Waits until no other transaction that has come here before is to commit: these commit, and become visible, in the order in
-    /// which they came. To be called when nothing but the commit is left to do. The turn passes on as locks of rows do, when the
-    /// commit has its place in the log, so that their writes of the log are shared.
+    /// Waits for the commits of all transactions that came here before: transactions commit, and become visible, in the order of
+    /// these calls. To be called when only the commit is left to do. The turn passes on as locks of rows do, when the commit has
+    /// its place in the log, so that their writes of the log are shared.
     ///
     /// # Errors
     /// Those of a wait for a lock.
@@ -616,7 +616,7 @@ impl Committing {
         result
     }
 
-    /// The outcome, and how long the writer ought to wait now.
+    /// The outcome, and how long the writer should wait now.
     fn end(self, published: Result<()>) -> (Result<Csn>, std::time::Duration) {
         let Committing { txn, mut writes, started, durability, on_publish } = self;
         let end = AssertUnwindSafe(|| {

@@ -98,7 +98,7 @@ fn truncate_zoned(name: &str, timestamp: i64, zone: &Zone) -> Result<i64> {
     let local = to_local(timestamp, zone).ok_or_else(timestamp_out_of_range)?;
     let truncated = truncate_local(unit, local).ok_or_else(timestamp_out_of_range)?;
     match unit {
-        // Within a day the offset stays, lest an hour repeated by a transition be confused with its twin.
+        // Within a day the offset stays, so that an hour repeated by a transition is not confused with its second occurrence.
         Unit::Microsecond | Unit::Millisecond | Unit::Second | Unit::Minute | Unit::Hour => {
             let offset = i64::from(zone.offset_at(unix_seconds(timestamp)));
             valid_timestamp(truncated.checked_sub(offset * MICROS_PER_SECOND))

@@ -131,7 +131,7 @@ fn timestamp_of(c: &TypeContext<'_>, text: &str, with_zone: bool, type_name: &st
         Parsed::NegativeInfinity => TIMESTAMP_NEGATIVE_INFINITY,
         Parsed::Civil(civil, offset) => {
             let east = if with_zone { i64::from(offset) * MICROS_PER_SECOND } else { 0 };
-            // The zone may bring a time into range, or out of it.
+            // The zone may move a time into range, or out of it.
             wall_clock(&civil)
                 .and_then(|t| t.checked_sub(east))
                 .filter(|t| is_valid_timestamp(*t))

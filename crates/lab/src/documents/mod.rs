@@ -86,7 +86,7 @@ pub struct Options {
 const MANY_ROWS: f64 = 1e7;
 const ROOM_BYTES: f64 = 25e9;
 
-/// A form by its name, not there yet.
+/// A form by its name, not created yet.
 enum Kind {
     Files(Codec),
     DuckDb,

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::Result;
 use crate::random::Random;
 
-/// Phones are "13" and nine digits, all as likely.
+/// Phones are "13" and nine digits, all equally likely.
 pub const PHONES: u64 = 1_000_000_000;
 /// Times of change of records lie within this many days from the first day of [`FIRST_YEAR`].
 const DAYS: u64 = 10 * 365;

@@ -27,7 +27,7 @@ const DICTIONARY_PERCENT_MAX: usize = 70;
 const SYMBOLS_BYTES_MIN: usize = 16 << 10;
 /// Values longer than this on average are left to the codec: it finds longer repetitions.
 const SYMBOLS_VALUE_BYTES_MAX: usize = 512;
-/// A symbol table must bring values to this share of their bytes.
+/// A symbol table must reduce values to this percentage of their bytes.
 const SYMBOLS_PERCENT_MAX: usize = 80;
 /// A symbol table is trained again when values take more than this percentage of the size it gave its training values.
 const SYMBOLS_KEPT_PERCENT: usize = 102;

@@ -15,7 +15,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Whether reading would not wait, for all that can be known.
+    /// Whether reading would not wait, as far as is known.
     pub fn is_readable(&mut self) -> bool {
         let fd = match &*self {
             Stream::Tcp(tcp) => tcp.as_fd(),

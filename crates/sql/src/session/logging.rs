@@ -413,7 +413,7 @@ impl StatementContext {
         Datum::Bool(rotates)
     }
 
-    /// pg_current_logfile(), of whichever format or the one that is named.
+    /// pg_current_logfile(), of any format or the one that is named.
     pub(super) fn current_log_file(&self, format: Option<&str>) -> melba_types::Result<Datum> {
         if let Some(format) = format
             && !matches!(format, "stderr" | "csvlog" | "jsonlog")

@@ -151,7 +151,7 @@ fn reindex_all(ddl: &Ddl<'_>, concurrently: bool, wanted: impl Fn(&Relation) -> 
     tables.try_for_each(|table| lock_indexes(ddl, &table, concurrently))
 }
 
-/// CLUSTER: rows are kept in the order they were inserted; there is no other order to bring them into.
+/// CLUSTER: rows are kept in the order of insertion; there is no other order.
 pub(super) fn cluster(utility: &Utility<'_>, s: &ClusterStmt) -> Result<()> {
     let ddl = utility.ddl;
     for def in options(&s.params) {

@@ -185,7 +185,7 @@ fn blank(value: &[u8], part: std::ops::Range<usize>) -> Vec<u8> {
     value
 }
 
-/// Decimal fractions without the zeros at their end; no minus before nothing but zero.
+/// Decimal fractions without the zeros at their end; no minus before zero.
 fn trimmed(value: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(value.len());
     let mut rest = value;

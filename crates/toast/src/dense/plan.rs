@@ -21,7 +21,7 @@ const SAMPLES: usize = 8;
 const LEVEL_NORMAL: i32 = 12;
 const LEVEL_HIGH_SHORT: i32 = 15;
 const LEVEL_HIGH: i32 = 17;
-/// A slower level must bring the blocks to this share, in thousandths.
+/// A slower level must reduce the blocks to this share, in thousandths.
 const LEVEL_PAYS: usize = 980;
 
 /// The parts of a section.

@@ -95,8 +95,8 @@ impl Groups {
         &mut self.states[place]
     }
 
-    /// Takes the groups of another, of the node's one set: `places` has their numbers here, `new` of which are behind all that are here.
-    /// Keys and states in columns are taken apart from these.
+    /// Takes the groups of another, of the node's one set: `places` has their numbers here, `new` of which are behind all present
+    /// ones. Keys and states in columns are taken separately.
     pub fn take_states(&mut self, others: Vec<State>, places: &[u32], new: usize) -> Result<()> {
         let mut others = others.into_iter();
         for place in places.iter().filter(|_| self.states_a_group > 0) {
