@@ -1,7 +1,7 @@
 //! The size of a column's dense sections: planned as the engine plans them, over all of their values, and compressed in part.
 //!
 //! A dense section is larger or smaller than a part of it suggests: later values share more with earlier ones, a reference holds
-//! a smaller share of the shared content, and both differs from collection to collection. So the size is not extrapolated from a
+//! a smaller share of the shared content, and both differ from collection to collection. So the size is not extrapolated from a
 //! part. Values come in their order, as many as a section takes; its reference and its blocks are chosen by `melba_toast::dense`;
 //! then all blocks are compressed by a fast level, some of them by the section's level, too, and the ratio of both is applied to
 //! the rest.
