@@ -79,7 +79,7 @@ macro_rules! statements {
         /// Runs a defining statement; `None` when the statement is none of this crate's.
         ///
         /// # Errors
-        /// As PostgreSQL's, with 0A000 for what is not supported.
+        /// As PostgreSQL's, with 0A000 for unsupported clauses.
         pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<()>> {
             use RelationLockMode::*;
             #[allow(unused_variables)]

@@ -4,7 +4,7 @@ use pg_query::protobuf::ObjectType;
 
 macro_rules! words {
     ($($($kind:ident)|+ => $word:literal,)*) => {
-        /// What command tags call a kind of object.
+        /// The word for a kind of object in command tags.
         pub fn object_word(kind: ObjectType) -> &'static str {
             match kind {
                 $($(ObjectType::$kind)|+ => $word,)*

@@ -178,7 +178,7 @@ fn insert_rows(context: &StatementContext, tx: &Arc<Tx>, table: Oid, rows: Outco
     Ok(rows)
 }
 
-/// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whoever refreshes it.
+/// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whichever role refreshes it.
 pub(super) fn refresh(utility: &Utility<'_>, s: &RefreshMatViewStmt) -> Result<()> {
     let Utility { context, tx, ddl, .. } = *utility;
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("REFRESH without a name"))?;

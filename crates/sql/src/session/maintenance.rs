@@ -23,7 +23,7 @@ pub(super) fn checkpoint(utility: &Utility<'_>, _: &CheckPointStmt) -> Result<()
     Ok(())
 }
 
-/// Whether REINDEX was told CONCURRENTLY.
+/// Whether REINDEX has CONCURRENTLY.
 fn is_concurrent(s: &ReindexStmt) -> Result<bool> {
     let mut concurrently = false;
     for def in options(&s.params) {

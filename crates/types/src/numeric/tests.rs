@@ -34,7 +34,7 @@ fn text_is_kept_with_its_scale() {
     assert_eq!(Numeric::parse("1e131073").expect_err("large").message(), "value overflows numeric format");
 }
 
-/// Results that PostgreSQL 18 gave.
+/// Results of PostgreSQL 18.
 #[test]
 fn arithmetic_has_postgresql_scales() {
     for (a, op, b, result) in [
