@@ -32,14 +32,14 @@ pub struct Ddl<'a> {
     pub session_user: Oid,
     /// The stored form of a role's password (a given verifier is kept unchanged); `None` for an empty password.
     pub stored_password: &'a dyn Fn(&str, &str) -> Result<Option<String>>,
-    /// Checks a new function as its language wants it, if that is one of texts.
+    /// Checks a new function by the rules of its language, if its body is a text.
     pub check_function: &'a dyn Fn(&Arc<Function>) -> Result<()>,
     /// Keeps the action for a temporary table when the transaction commits.
     pub on_commit: &'a dyn Fn(Oid, OnCommit),
     /// The statement's text, in which the bodies of functions are found, and where in the query string it begins.
     pub source: &'a str,
     pub start: usize,
-    /// The lock on relations that the statement names, as its row gives it.
+    /// The lock on relations that the statement names, from its row.
     pub lock: RelationLockMode,
 }
 
@@ -174,7 +174,7 @@ impl<'a> Ddl<'a> {
         }
     }
 
-    /// The same for a relation that the statement is about, with the lock of the statement's row.
+    /// The same for the statement's relation, with the lock of the statement's row.
     pub fn open_target(&self, name: &RangeVar) -> Result<Arc<Relation>> {
         self.open_relation(name, self.lock)
     }
@@ -219,7 +219,7 @@ impl<'a> Ddl<'a> {
     }
 }
 
-/// 42P01 as PostgreSQL words it.
+/// 42P01 in PostgreSQL's wording.
 pub fn undefined_relation(name: &RangeVar) -> DbError {
     let full = if name.schemaname.is_empty() { name.relname.clone() } else { format!("{}.{}", name.schemaname, name.relname) };
     err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist")

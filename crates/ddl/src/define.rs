@@ -1,4 +1,4 @@
-//! CREATE of the kinds of objects that share a node, and statements that are refused whatever they say.
+//! CREATE of the kinds of objects that share a node, and statements that are always refused.
 
 use melba_parse::command::object_word;
 use melba_types::{DbError, Result, bail};

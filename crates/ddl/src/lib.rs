@@ -76,7 +76,7 @@ use pg_query::protobuf::node::Node as N;
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its method`.
 macro_rules! statements {
     ($($node:ident($s:pat): $lock:expr => $method:path;)*) => {
-        /// Runs a defining statement; `None` when the statement is none of this crate's.
+        /// Runs a defining statement; `None` when the statement belongs to another crate.
         ///
         /// # Errors
         /// As PostgreSQL's, with 0A000 for unsupported clauses.
@@ -99,11 +99,11 @@ macro_rules! statements {
     };
 }
 
-/// The lock of statements that name no relation, or that take their locks where they look it up.
+/// The lock of statements that name no relation, or that lock it where they look it up.
 const UNNAMED: RelationLockMode = RelationLockMode::AccessExclusive;
 
 statements! {
-    // Tables and what belongs to them
+    // Tables and their parts
     CreateStmt(_): UNNAMED => Ddl::create_table;
     AlterTableStmt(s): alter_table::lock_of(s) => Ddl::alter_table;
     IndexStmt(_): Share => Ddl::create_index;

@@ -1,6 +1,6 @@
 //! Properties of a statement that are known before it runs: a row of one table for each kind of statement.
 //!
-//! The columns are read by everything that asks about kinds of statements: command tags, read-only transactions, the server
+//! The columns are read wherever the kind of a statement matters: command tags, read-only transactions, the server
 //! log, transaction blocks, bodies of functions. The handler of a utility statement is a row of another table: of
 //! `melba_ddl::execute` if the statement defines objects, of `sql`'s `session::utility` otherwise.
 
@@ -12,7 +12,7 @@ pub use rows::{allowed, logged, run_by, tag};
 
 use pg_query::NodeEnum as N;
 
-/// Who runs a statement.
+/// The part of the server that runs a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunBy {
     /// The executor, by a plan.
@@ -26,10 +26,10 @@ pub enum RunBy {
 /// Whether a read-only transaction may run a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It changes nothing that a dump would show, or looks at its transaction itself.
+    /// It changes nothing that a dump would show, or checks its transaction itself.
     Reads,
     Changes,
-    /// It changes something, and is called so in the error.
+    /// It makes changes; its name in the error.
     ChangesAs(&'static str),
 }
 
@@ -47,7 +47,7 @@ pub enum Allowed {
     Anywhere,
     /// Only in a transaction block, or in a function.
     Block(&'static str),
-    /// In neither: it has a transaction of its own.
+    /// In neither: it runs in a separate transaction.
     OwnTransaction(&'static str),
     /// Anywhere, a block that has failed included, which it ends.
     FailedBlock,

@@ -35,7 +35,7 @@ macro_rules! words {
     };
 }
 
-// A part of an object goes by the object's word.
+// A part of an object has the object's word.
 words! {
     ObjectAccessMethod => "ACCESS METHOD",
     ObjectAggregate => "AGGREGATE",

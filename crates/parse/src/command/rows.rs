@@ -16,10 +16,10 @@ use crate::nodes::{option_bool, options};
 /// DeclareCursorStmt.options: WITH HOLD.
 const HOLD: i32 = 0x20;
 
-/// Makes a function of each column; a column's expression may look at the statement.
+/// Makes a function of each column; a column's expression may read the statement.
 macro_rules! statements {
     ($($node:ident($s:pat): $run_by:expr, $tag:expr, $effect:expr, $logged:expr, $allowed:expr;)*) => {
-        /// Who runs the statement.
+        /// The part of the server that runs the statement.
         #[allow(unused_variables)]
         pub fn run_by(node: &N) -> RunBy {
             match node {
@@ -112,7 +112,7 @@ statements! {
     VacuumStmt(s): Utility, if s.is_vacuumcmd { "VACUUM" } else { "ANALYZE" }, Reads, All,
         if s.is_vacuumcmd { OwnTransaction("VACUUM") } else { Anywhere };
 
-    // Tables and what belongs to them
+    // Tables and their parts
     CreateStmt(_): Utility, "CREATE TABLE", Changes, Ddl, Anywhere;
     AlterTableStmt(s): Utility, alter(s.objtype()), Changes, Ddl, Anywhere;
     IndexStmt(s): Utility, "CREATE INDEX", Changes, Ddl,
@@ -167,7 +167,7 @@ statements! {
     GrantRoleStmt(s): Utility, if s.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }, Changes, Ddl, Anywhere;
     AlterDefaultPrivilegesStmt(_): Utility, "ALTER DEFAULT PRIVILEGES", Changes, Ddl, Anywhere;
 
-    // Nobody runs these yet
+    // Not supported yet
     CreateTableSpaceStmt(_): Utility, "CREATE TABLESPACE", Changes, Ddl, OwnTransaction("CREATE TABLESPACE");
     LoadStmt(_): Utility, "LOAD", Reads, All, Anywhere;
 }
@@ -212,7 +212,7 @@ fn transaction_tag(s: &TransactionStmt) -> &'static str {
     }
 }
 
-/// SAVEPOINT and its like ask for a block of BEGIN, and look for it themselves.
+/// SAVEPOINT and similar statements require a block of BEGIN, and check that themselves.
 fn transaction_allowed(s: &TransactionStmt) -> Allowed {
     use TransactionStmtKind::*;
     match s.kind() {
@@ -248,7 +248,7 @@ fn create_as_tag(kind: ObjectType) -> &'static str {
     if kind == ObjectType::ObjectMatview { "CREATE MATERIALIZED VIEW" } else { "CREATE TABLE AS" }
 }
 
-/// The object a renamed column belongs to, or what is renamed.
+/// The kind of object that is renamed, or to which a renamed column belongs.
 fn renamed(s: &RenameStmt) -> ObjectType {
     if s.rename_type() == ObjectType::ObjectColumn { s.relation_type() } else { s.rename_type() }
 }
@@ -258,7 +258,7 @@ fn drop_allowed(s: &DropStmt) -> Allowed {
 }
 
 fn reindex_allowed(s: &ReindexStmt) -> Allowed {
-    // A value that is no boolean REINDEX itself refuses.
+    // REINDEX itself refuses a value that is no boolean.
     let concurrently = options(&s.params).filter(|option| option.defname == "concurrently").last();
     if concurrently.is_some_and(|option| option_bool(option).unwrap_or(false)) {
         return OwnTransaction("REINDEX CONCURRENTLY");

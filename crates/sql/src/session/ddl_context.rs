@@ -1,4 +1,4 @@
-//! The context of utility statements: the session as `melba_ddl` uses it, and more of it for statements that need it.
+//! The context of utility statements: the session as `melba_ddl` uses it, and the rest of it for statements that need more.
 
 use std::sync::Arc;
 

@@ -21,8 +21,8 @@ use melba_parse::Statement;
 use melba_parse::command::tag;
 use melba_transaction::Tx;
 
-/// A row for each statement: `statement(s): the lock it takes on the relations it names => its handler`. A handler gives
-/// an outcome, or nothing when the statement's tag is all there is to say.
+/// A row for each statement: `statement(s): the lock it takes on the relations it names => its handler`. A handler returns
+/// an outcome, or nothing when the statement has only a tag.
 macro_rules! statements {
     ($($node:ident($s:pat): $lock:expr => $handler:path;)*) => {
         /// `None`: there is no row.
