@@ -386,6 +386,7 @@ fn check_lateral(item: &NsItem, target: Option<&NsItem>, location: i32) -> Resul
 }
 
 fn self_check_generated(kind: ExprKind, column: i16, location: i32) -> Result<()> {
+    // As in PostgreSQL, tableoid (-6) is the one system column that is allowed here.
     if column >= 0 || column == -6 {
         return Ok(());
     }

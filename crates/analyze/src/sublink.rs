@@ -183,6 +183,7 @@ impl<'p> Analyzer<'_, 'p> {
         let column = n.colno as usize;
         match source.node.as_ref() {
             Some(NodeEnum::SubLink(s)) if s.sub_link_type == pb::SubLinkType::ExprSublink as i32 => {
+                // The source is analyzed with its first column; the others refer to it.
                 if column == 1 {
                     let query = self.sublink_query(&s.subselect)?;
                     let visible = query.targets.iter().filter(|t| !t.junk).count();
@@ -211,6 +212,7 @@ impl<'p> Analyzer<'_, 'p> {
                 Ok(Expr::FieldSelect { arg, field: column as i16, ty, typmod, collation })
             }
             Some(NodeEnum::RowExpr(row)) => {
+                // The source is analyzed with its first column; the others refer to it.
                 if column == 1 {
                     let e = self.row(row, true)?;
                     self.level_mut().multi_assign.push(e);

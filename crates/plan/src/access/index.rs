@@ -122,6 +122,7 @@ impl Planner<'_> {
     /// Whether an index has all columns that are read of the entry.
     fn covers(&self, entry: usize, info: &IndexInfo, decided: &[Expr]) -> bool {
         let has = |column: i16| info.keys.iter().any(|key| key.column == column);
+        // System columns need no row; a whole row (0) is never covered, nor is a row that is checked again.
         !self.level().rechecks && self.needed(entry, decided).into_iter().all(|column| column < 0 || column > 0 && has(column))
     }
 
