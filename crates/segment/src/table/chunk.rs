@@ -54,7 +54,7 @@ pub(crate) struct ChunkBuffer {
 
 enum Values {
     Words(Vec<i64>),
-    /// Numerics so far: one with another scale turns them all into strings.
+    /// Numerics so far: one that is no mantissa of their scale turns them all into strings.
     Mantissas(MantissaBuffer),
     Strings(ByteStrings),
 }
