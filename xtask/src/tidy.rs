@@ -43,7 +43,7 @@ pub fn check(root: &Path) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
-/// Writes the lists of long files and functions, of circles and of names as they are now.
+/// Writes the present lists of long files and functions, of circles and of names.
 pub fn record(root: &Path) -> Result<(), String> {
     let files = sources(root)?;
     modules::record(root, &files)?;

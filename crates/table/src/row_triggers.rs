@@ -80,7 +80,7 @@ impl TableWriter {
         self.target.relation.kind == RelationKind::View
     }
 
-    /// Fires the triggers that change a row of a view. False: one of them says that nothing was changed.
+    /// Fires the triggers that change a row of a view. False: one of them reports that nothing was changed.
     pub fn instead(&mut self, ctx: &Evaluation, event: i16, old: Option<&[Datum]>, new: Option<&mut [Datum]>) -> Result<bool> {
         let Some(triggers) = self.triggers(ctx, Moment::InsteadOf, event) else {
             return Err(DbError::internal("a change of a view without its trigger"));
@@ -107,7 +107,7 @@ impl TableWriter {
         Ok(true)
     }
 
-    /// Fires the triggers before an UPDATE of a row that the caller has locked; whether it is to be updated, as it is now. The
+    /// Fires the triggers before an UPDATE of a row that the caller has locked; whether its present state is to be updated. The
     /// lock is the stronger one then if they have changed a key that a foreign key may refer to.
     pub fn before_update(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], new: &mut [Datum]) -> Result<bool> {
         let Some(triggers) = self.triggers(ctx, Moment::BeforeRow, UPDATE) else { return Ok(true) };
@@ -181,7 +181,7 @@ impl TableWriter {
         self.events.triggered(ctx, fired, old, new)
     }
 
-    /// Takes over the events of the writer of a table below: of all tables they come in the order of the rows.
+    /// Takes over the events of the writer of a table below: those of all tables are in the order of the rows.
     pub fn gather_events(&mut self, ctx: &Evaluation, from: &mut TableWriter) -> Result<()> {
         self.events.append(ctx, std::mem::take(&mut from.events))
     }

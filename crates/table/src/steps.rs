@@ -1,10 +1,10 @@
-//! What happens around the writing of a row, whoever asks for it: the same steps, in one order, for INSERT, COPY, UPDATE,
+//! The steps around the write of a row: the same, in one order, for INSERT, COPY, UPDATE,
 //! DELETE, MERGE, ON CONFLICT, moves between partitions and the actions of foreign keys.
 //!
 //! ```text
 //!               INSERT                UPDATE                DELETE
 //! begin         BEFORE STATEMENT triggers
-//! before_...    BEFORE ROW triggers, which may change the row, or keep it from being written
+//! before_...    BEFORE ROW triggers, which may change the row, or prevent the write
 //! prepare       generated columns     generated columns
 //!               policies              policies
 //!               NOT NULL, checks,     NOT NULL, checks,
@@ -12,16 +12,16 @@
 //! encode        long values: compressed, or moved out of the row; those of the old row are forgotten
 //! the tree      insert                update                delete
 //! the indexes   enter                 reenter               index_delete
-//! events        checks for when the statement is over: foreign keys, deferrable unique keys
+//! events        checks at the end of the statement: foreign keys, deferrable unique keys
 //! after_row     transition tables, AFTER ROW triggers
 //! check_row     WITH CHECK OPTION     WITH CHECK OPTION
 //! end           AFTER STATEMENT triggers are noted
 //! ```
 //!
-//! The order is PostgreSQL's (ExecInsert, ExecUpdate and ExecDelete in nodeModifyTable.c): a trigger may still mend what a check
-//! would refuse, generated columns see what it has done, and a row that breaks a constraint of its own is reported before one
-//! whose key is taken. `batch` takes the steps of INSERT for many rows at once, column by column. Triggers are fired by
-//! `row_triggers`; a table without them takes no step more.
+//! The order is PostgreSQL's (ExecInsert, ExecUpdate and ExecDelete in nodeModifyTable.c): a trigger may still correct a row that a check
+//! would refuse, generated columns see its changes, and a row that violates a check is reported before one
+//! whose key exists. `batch` takes the steps of INSERT for many rows at once, column by column. Triggers are fired by
+//! `row_triggers`; a table without them has no additional step.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ use melba_expression::Evaluation;
 use melba_tree::RowCheckKind;
 
 impl TableWriter {
-    /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in. `None`: a trigger has kept
-    /// it from being inserted.
+    /// Inserts a row (a value for every column, dropped ones null); generated columns are filled in. `None`: a trigger has
+    /// prevented that.
     ///
     /// # Errors
     /// 23502, 23514, 23505 as PostgreSQL raises them. Foreign keys are checked by `finish`.

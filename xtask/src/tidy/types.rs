@@ -1,10 +1,10 @@
-//! Names of types, and where their methods stand.
+//! Names of types, and the files of their methods.
 //!
 //! 1. A name stands for one type. Two types are in sight of each other when they are in one crate, or when one is public and the
-//!    other's crate uses its crate. `xtask/names.txt` gives the names that stand for several types in sight, and how many.
-//! 2. A type's own methods stand in at most five files; `xtask/impls.txt` gives the types whose methods stand in more.
+//!    other's crate uses its crate. `xtask/names.txt` lists the names of several types in sight, and how many.
+//! 2. A type's own methods stand in at most five files; `xtask/impls.txt` lists the types whose methods stand in more.
 //!
-//! Private types count: who looks for a name finds them too. Figures of both lists may only fall.
+//! Private types count: a search for a name finds them too. Figures of both lists may only fall.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -46,7 +46,7 @@ pub fn check(root: &Path, files: &[(String, String)], problems: &mut Vec<String>
     Ok(())
 }
 
-/// Lowers the figures to what they are now.
+/// Lowers the figures to the present values.
 pub fn record(root: &Path, files: &[(String, String)]) -> Result<(), String> {
     let code = code(files);
     let definitions = definitions(&code);
@@ -84,7 +84,7 @@ fn code(files: &[(String, String)]) -> Vec<(&str, &str, String)> {
     named.collect()
 }
 
-/// By crate, those that it uses.
+/// By crate, the crates that it uses.
 fn dependencies<'a>(root: &Path, code: &[(&'a str, &'a str, String)]) -> Result<BTreeMap<&'a str, BTreeSet<String>>, String> {
     let names: BTreeSet<&str> = code.iter().map(|(name, ..)| *name).collect();
     let used = names.into_iter().map(|name| {
