@@ -21,13 +21,13 @@ enum Strength {
 }
 
 #[derive(Clone, Copy)]
-struct State {
+struct CollationState {
     collation: Oid,
     strength: Strength,
     location: i32,
 }
 
-const NOTHING: State = State { collation: Oid::INVALID, strength: Strength::None, location: -1 };
+const NOTHING: CollationState = CollationState { collation: Oid::INVALID, strength: Strength::None, location: -1 };
 
 impl Analyzer<'_, '_> {
     /// Derives collations for all expressions that stand directly in the query.
@@ -94,7 +94,7 @@ pub fn common(cx: &Context<'_>, exprs: &[Expr]) -> Result<Oid> {
             _ if collation.is_valid() => Strength::Implicit,
             _ => Strength::None,
         };
-        merge(cx, &mut state, State { collation, strength, location: e.location() })?;
+        merge(cx, &mut state, CollationState { collation, strength, location: e.location() })?;
     }
     Ok(if state.strength == Strength::Conflict { Oid::INVALID } else { state.collation })
 }
@@ -114,7 +114,7 @@ pub fn assign_list(cx: &Context<'_>, exprs: &mut [Expr]) -> Result<()> {
     exprs.iter_mut().try_for_each(|e| assign(cx, e))
 }
 
-fn merge(cx: &Context<'_>, into: &mut State, child: State) -> Result<()> {
+fn merge(cx: &Context<'_>, into: &mut CollationState, child: CollationState) -> Result<()> {
     if child.strength > into.strength {
         *into = child;
         return Ok(());
@@ -147,20 +147,20 @@ fn merge(cx: &Context<'_>, into: &mut State, child: State) -> Result<()> {
     Ok(())
 }
 
-fn own(e: &Expr) -> State {
+fn own(e: &Expr) -> CollationState {
     let collation = e.collation();
     let strength = if collation.is_valid() { Strength::Implicit } else { Strength::None };
-    State { collation, strength, location: -1 }
+    CollationState { collation, strength, location: -1 }
 }
 
-fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
+fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
     match e {
         Expr::Const(c) => {
             if !c.collation.is_valid() {
                 c.collation = cx.collation_of_type(c.ty);
             }
             let strength = if c.collation.is_valid() { Strength::Implicit } else { Strength::None };
-            return Ok(State { collation: c.collation, strength, location: c.location });
+            return Ok(CollationState { collation: c.collation, strength, location: c.location });
         }
         Expr::Var(_)
         | Expr::Param(_)
@@ -179,7 +179,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
         }
         Expr::Collate { arg, collation } => {
             derive(cx, arg)?;
-            return Ok(State { collation: *collation, strength: Strength::Explicit, location: arg.location() });
+            return Ok(CollationState { collation: *collation, strength: Strength::Explicit, location: arg.location() });
         }
         // That of its type, whatever collation its inputs have.
         Expr::FieldSelect { .. } | Expr::Json(_) => return assign_children(cx, e).map(|()| own(e)),
@@ -262,7 +262,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<State> {
 }
 
 /// The collation of an aggregate's arguments; its other parts are derived separately.
-fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<State> {
+fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<CollationState> {
     if let Some(filter) = &mut a.filter {
         assign(cx, filter)?;
     }
@@ -282,13 +282,13 @@ fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<State> {
 ///
 /// # Errors
 /// 0A000 for an order that is not known.
-fn finish(cx: &Context<'_>, e: &mut Expr, children: State) -> Result<State> {
+fn finish(cx: &Context<'_>, e: &mut Expr, children: CollationState) -> Result<CollationState> {
     let input = if children.strength == Strength::Conflict { Oid::INVALID } else { children.collation };
     let ty_collation = cx.collation_of_type(e.ty());
     let state = if !ty_collation.is_valid() {
         NOTHING
     } else if children.strength == Strength::None {
-        State { collation: ty_collation, strength: Strength::Implicit, location: e.location() }
+        CollationState { collation: ty_collation, strength: Strength::Implicit, location: e.location() }
     } else {
         children
     };

@@ -30,7 +30,7 @@ pub enum Derivation {
 type Key = (u64, Oid, Derivation);
 
 #[derive(Debug)]
-struct Entry {
+struct DerivedEntry {
     value: Arc<dyn Any + Send + Sync>,
     bytes: usize,
     used: u64,
@@ -38,7 +38,7 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct Store {
-    entries: HashMap<Key, Entry>,
+    entries: HashMap<Key, DerivedEntry>,
     bytes: usize,
     /// Counts the uses of entries.
     uses: u64,
@@ -56,7 +56,7 @@ impl Store {
         self.uses += 1;
         let bytes = bytes + ENTRY_BYTES;
         self.bytes += bytes;
-        if let Some(old) = self.entries.insert(key, Entry { value, bytes, used: self.uses }) {
+        if let Some(old) = self.entries.insert(key, DerivedEntry { value, bytes, used: self.uses }) {
             self.bytes -= old.bytes;
         }
         if self.bytes > BYTES_MAX {

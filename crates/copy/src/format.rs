@@ -22,7 +22,7 @@ pub struct CopyTo {
     force_quote: Vec<bool>,
     batch: Batch,
     at: usize,
-    state: State,
+    state: CopyState,
     rows: u64,
     value: Vec<u8>,
     /// Of rows as text.
@@ -30,7 +30,7 @@ pub struct CopyTo {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum CopyState {
     Start,
     Rows,
     Done,
@@ -48,7 +48,7 @@ impl CopyTo {
             types,
             batch: Batch::default(),
             at: 0,
-            state: State::Start,
+            state: CopyState::Start,
             rows: 0,
             value: Vec::new(),
         }
@@ -70,8 +70,8 @@ impl CopyTo {
 
     /// The same in UTF-8.
     fn next_plain(&mut self, out: &mut Vec<u8>) -> Result<bool> {
-        if self.state == State::Start {
-            self.state = State::Rows;
+        if self.state == CopyState::Start {
+            self.state = CopyState::Rows;
             if self.options.format == CopyFormat::Binary {
                 out.extend_from_slice(SIGNATURE);
                 out.extend_from_slice(&[0; 8]);
@@ -82,7 +82,7 @@ impl CopyTo {
             }
         }
         loop {
-            if self.state == State::Done {
+            if self.state == CopyState::Done {
                 return Ok(false);
             }
             if self.at < self.batch.rows {
@@ -97,7 +97,7 @@ impl CopyTo {
                     self.at = 0;
                 }
                 None => {
-                    self.state = State::Done;
+                    self.state = CopyState::Done;
                     if self.options.format == CopyFormat::Binary {
                         out.extend_from_slice(&(-1i16).to_be_bytes());
                         return Ok(true);

@@ -28,7 +28,7 @@ const BATCH_BYTES: usize = 4 << 20;
 const SHOWN_BYTES_MAX: usize = 100;
 
 /// A column that the input has.
-struct Source {
+struct InputColumn {
     /// Position in the table.
     at: usize,
     name: Arc<str>,
@@ -52,7 +52,7 @@ pub struct CopyFrom {
     tx: Arc<Tx>,
     writer: TableWriter,
     options: CopyOptions,
-    sources: Vec<Source>,
+    sources: Vec<InputColumn>,
     /// Columns that the input lacks, and for DEFAULT markers those it has: position and default.
     defaults: Vec<(usize, Option<Expression>)>,
     filter: Option<Expression>,
@@ -92,9 +92,9 @@ impl CopyFrom {
         let encoding = options.text_encoding(&*ctx.session);
         let source = |at: &usize| {
             let c = &relation.columns[*at];
-            Source { at: *at, name: c.name.clone(), ty: c.ty, typmod: c.typmod }
+            InputColumn { at: *at, name: c.name.clone(), ty: c.ty, typmod: c.typmod }
         };
-        let sources: Vec<Source> = columns.iter().map(source).collect();
+        let sources: Vec<InputColumn> = columns.iter().map(source).collect();
         let keeps = |at: &usize| !columns.contains(at) || options.default.is_some();
         let defaults = (0..relation.columns.len()).filter(keeps).map(|at| (at, defaults[at].take())).collect();
         // Nulls of a domain may be refused, bad values skipped, defaults used: the general path does that.
@@ -647,7 +647,7 @@ impl RowLines {
 /// Appends fields, parts of the input, to their column, up to the first that the type does not take; how many.
 fn push_fields(
     session: &dyn Session,
-    source: &Source,
+    source: &InputColumn,
     rows: usize,
     input: &[u8],
     part: impl Fn(usize) -> Option<Range<usize>>,
@@ -691,7 +691,7 @@ fn push_fields(
 
 /// Appends a value, which is UTF-8, to its column.
 #[inline]
-fn push_value(session: &dyn Session, source: &Source, bytes: &[u8], column: &mut Column) -> Result<()> {
+fn push_value(session: &dyn Session, source: &InputColumn, bytes: &[u8], column: &mut Column) -> Result<()> {
     match (&column.data, source.ty) {
         // The usual types of bulk loads are parsed directly.
         (ColumnData::Text(_), oids::TEXT) => {

@@ -12,7 +12,7 @@ use melba_parse::nodes::{inner, option_bool, option_text, options, strings};
 
 /// The options of a definition, each given once.
 #[derive(Default)]
-struct Options<'s> {
+struct CollationOptions<'s> {
     from: Option<&'s DefElem>,
     locale: Option<&'s DefElem>,
     collate: Option<&'s DefElem>,
@@ -39,7 +39,7 @@ impl Ddl<'_> {
     pub fn create_collation(&self, s: &DefineStmt) -> Result<()> {
         let (schema, name) = self.split(&strings(&s.defnames))?;
         let namespace = self.namespace_for_creation(schema)?;
-        let given = Options::read(s)?;
+        let given = CollationOptions::read(s)?;
         let definition = match given.from {
             Some(from) => self.copied_collation(from)?,
             None => given.definition()?,
@@ -166,9 +166,9 @@ fn unsupported_icu() -> DbError {
     DbError::unsupported("ordering by a locale of ICU").hint("Collations of the providers builtin and libc compare bytes.")
 }
 
-impl<'s> Options<'s> {
-    fn read(s: &'s DefineStmt) -> Result<Options<'s>> {
-        let mut out = Options::default();
+impl<'s> CollationOptions<'s> {
+    fn read(s: &'s DefineStmt) -> Result<CollationOptions<'s>> {
+        let mut out = CollationOptions::default();
         let conflict = || err!(SYNTAX_ERROR, "conflicting or redundant options");
         for def in options(&s.definition) {
             let place = match def.defname.as_str() {

@@ -30,7 +30,7 @@ enum Way {
     Reverse = 16,
 }
 
-struct Found {
+struct FoundDependents {
     address: ObjectAddress,
     /// Of `Way`s.
     ways: u8,
@@ -38,7 +38,7 @@ struct Found {
     dependee: Option<ObjectAddress>,
 }
 
-impl Found {
+impl FoundDependents {
     fn is(&self, way: Way) -> bool {
         self.ways & way as u8 != 0
     }
@@ -48,7 +48,7 @@ impl Found {
 pub(super) struct Going<'c> {
     catalog: &'c Catalog,
     roots: &'c [ObjectAddress],
-    found: Vec<Found>,
+    found: Vec<FoundDependents>,
     places: HashMap<ObjectAddress, usize>,
     /// Places in `found`, dependents first.
     order: Vec<usize>,
@@ -92,7 +92,7 @@ impl<'c> Going<'c> {
             }
         }
         let place = self.found.len();
-        self.found.push(Found { address, ways: way as u8, dependee });
+        self.found.push(FoundDependents { address, ways: way as u8, dependee });
         self.places.insert(address, place);
         let of_it = |d: &&melba_catalog::Dependency| address.sub == 0 || d.referenced.sub == address.sub;
         let mut dependents: Vec<_> = self.catalog.dependents(address).filter(of_it).copied().collect();
@@ -118,7 +118,7 @@ impl<'c> Going<'c> {
 
     /// Objects to report, which were not named and are no part of a dropped one, with the object each depends on; oldest first.
     fn told(&self) -> Vec<(ObjectAddress, ObjectAddress)> {
-        let is_told = |f: &&Found| {
+        let is_told = |f: &&FoundDependents| {
             let with_whole = f.address.sub != 0 && self.places.contains_key(&ObjectAddress { sub: 0, ..f.address });
             !(f.is(Way::Original) || f.is(Way::Auto) || f.is(Way::Internal) || with_whole)
         };

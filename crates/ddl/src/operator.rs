@@ -17,7 +17,7 @@ use melba_parse::nodes::{inner, option_bool, options, strings};
 
 /// The attributes of an operator in a definition, beside its function and operands.
 #[derive(Default)]
-struct Attributes<'s> {
+struct OperatorAttributes<'s> {
     commutator: Option<Vec<&'s str>>,
     negator: Option<Vec<&'s str>>,
     /// `Some(None)`: none.
@@ -36,7 +36,7 @@ impl Ddl<'_> {
         let names = strings(&s.defnames);
         let (schema, name) = self.split(&names)?;
         let namespace = self.namespace_for_creation(schema)?;
-        let mut attributes = Attributes::default();
+        let mut attributes = OperatorAttributes::default();
         let (mut function, mut left, mut right) = (None, None, None);
         for def in options(&s.definition) {
             match def.defname.as_str() {
@@ -82,7 +82,7 @@ impl Ddl<'_> {
         let object = s.opername.as_ref().ok_or_else(|| DbError::internal("ALTER OPERATOR without a name"))?;
         let node = Node { node: Some(N::ObjectWithArgs(object.clone())) };
         let old = self.named_operator(Some(&node))?;
-        let mut attributes = Attributes::default();
+        let mut attributes = OperatorAttributes::default();
         for def in options(&s.options) {
             match def.defname.as_str() {
                 name @ ("leftarg" | "rightarg" | "function" | "procedure") => {
@@ -103,25 +103,25 @@ impl Ddl<'_> {
     }
 
     /// Takes over a definition's attributes, except other operators.
-    fn apply(&self, operator: &mut Operator, a: &Attributes<'_>) -> Result<()> {
+    fn apply(&self, operator: &mut Operator, a: &OperatorAttributes<'_>) -> Result<()> {
         if !operator.left.is_valid() {
             let only = |what| Err(wrong(&format!("only binary operators can {what}")));
             match a {
-                Attributes { commutator: Some(_), .. } => return only("have commutators"),
-                Attributes { join: Some(Some(_)), .. } => return only("have join selectivity"),
-                Attributes { merges: Some(true), .. } => return only("merge join"),
-                Attributes { hashes: Some(true), .. } => return only("hash"),
+                OperatorAttributes { commutator: Some(_), .. } => return only("have commutators"),
+                OperatorAttributes { join: Some(Some(_)), .. } => return only("have join selectivity"),
+                OperatorAttributes { merges: Some(true), .. } => return only("merge join"),
+                OperatorAttributes { hashes: Some(true), .. } => return only("hash"),
                 _ => {}
             }
         }
         if operator.result != oids::BOOL {
             let only = |what| Err(wrong(&format!("only boolean operators can {what}")));
             match a {
-                Attributes { negator: Some(_), .. } => return only("have negators"),
-                Attributes { restrict: Some(Some(_)), .. } => return only("have restriction selectivity"),
-                Attributes { join: Some(Some(_)), .. } => return only("have join selectivity"),
-                Attributes { merges: Some(true), .. } => return only("merge join"),
-                Attributes { hashes: Some(true), .. } => return only("hash"),
+                OperatorAttributes { negator: Some(_), .. } => return only("have negators"),
+                OperatorAttributes { restrict: Some(Some(_)), .. } => return only("have restriction selectivity"),
+                OperatorAttributes { join: Some(Some(_)), .. } => return only("have join selectivity"),
+                OperatorAttributes { merges: Some(true), .. } => return only("merge join"),
+                OperatorAttributes { hashes: Some(true), .. } => return only("hash"),
                 _ => {}
             }
         }
@@ -139,7 +139,7 @@ impl Ddl<'_> {
     }
 
     /// Stores an operator, and its links with its commutator and negator.
-    fn link(&self, mut operator: Operator, a: &Attributes<'_>) -> Result<()> {
+    fn link(&self, mut operator: Operator, a: &OperatorAttributes<'_>) -> Result<()> {
         if let Some(names) = &a.commutator {
             let other = self.other_operator(names, operator.right, operator.left, &operator)?;
             if operator.commutator.is_valid() && operator.commutator != other {
@@ -348,7 +348,7 @@ impl Ddl<'_> {
     }
 }
 
-impl<'s> Attributes<'s> {
+impl<'s> OperatorAttributes<'s> {
     /// Reads an attribute; false: it is another one.
     fn read(&mut self, def: &'s DefElem) -> Result<bool> {
         match def.defname.as_str() {

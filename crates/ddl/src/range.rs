@@ -15,7 +15,7 @@ use melba_parse::nodes::{options, strings};
 
 /// The attributes in the statement's parentheses.
 #[derive(Default)]
-struct Attributes<'s> {
+struct RangeAttributes<'s> {
     subtype: Option<&'s TypeName>,
     opclass: Option<Vec<&'s str>>,
     collation: Option<Vec<&'s str>>,
@@ -24,9 +24,9 @@ struct Attributes<'s> {
     multirange: Option<Vec<&'s str>>,
 }
 
-impl<'s> Attributes<'s> {
-    fn read(s: &'s CreateRangeStmt) -> Result<Attributes<'s>> {
-        let mut out = Attributes::default();
+impl<'s> RangeAttributes<'s> {
+    fn read(s: &'s CreateRangeStmt) -> Result<RangeAttributes<'s>> {
+        let mut out = RangeAttributes::default();
         for def in options(&s.params) {
             let twice = || err!(SYNTAX_ERROR, "conflicting or redundant options").at(def.location);
             let names = match def.defname.as_str() {
@@ -80,7 +80,7 @@ fn multirange_name(range: &str) -> String {
 impl Ddl<'_> {
     pub fn create_range(&self, s: &CreateRangeStmt) -> Result<()> {
         let (namespace, name) = self.new_type_name(&strings(&s.type_name))?;
-        let attributes = Attributes::read(s)?;
+        let attributes = RangeAttributes::read(s)?;
         let named = match &attributes.multirange {
             Some(names) => {
                 let (schema, name) = self.split(names)?;
@@ -118,7 +118,7 @@ impl Ddl<'_> {
         self.put_range_functions(&multirange, (namespace, name), &multirange_name, array)
     }
 
-    fn range_subtype(&self, attributes: &Attributes<'_>) -> Result<Arc<Type>> {
+    fn range_subtype(&self, attributes: &RangeAttributes<'_>) -> Result<Arc<Type>> {
         let Some(name) = attributes.subtype else { bail!(SYNTAX_ERROR, "type attribute \"subtype\" is required") };
         // PostgreSQL reports no position here.
         let (oid, _) = self.type_from_name(&TypeName { location: -1, ..name.clone() })?;

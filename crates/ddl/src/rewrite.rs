@@ -26,11 +26,11 @@ pub struct TypeChange {
 pub(super) type RowBatch = Vec<(RowId, Vec<Datum>)>;
 
 /// Rows of a table as datums, a batch at a time.
-pub(super) struct Rows {
+pub(super) struct TableRows {
     scan: TableScan,
 }
 
-impl Rows {
+impl TableRows {
     pub(super) fn next(&mut self) -> Result<Option<RowBatch>> {
         let Some(batch) = self.scan.next()? else { return Ok(None) };
         let row = |i: usize| batch.columns.iter().map(|c| c.get(i)).collect();
@@ -50,9 +50,9 @@ impl Ddl<'_> {
     }
 
     /// All present rows, our own changes included.
-    pub(super) fn rows(&self, tree: TreeId, columns: usize, missing: &[Datum], view: ReadView) -> Result<Rows> {
+    pub(super) fn rows(&self, tree: TreeId, columns: usize, missing: &[Datum], view: ReadView) -> Result<TableRows> {
         let projection: Vec<usize> = (0..columns).collect();
-        Ok(Rows { scan: self.tx.engine.scan(view, tree, &projection, missing, &[], None)? })
+        Ok(TableRows { scan: self.tx.engine.scan(view, tree, &projection, missing, &[], None)? })
     }
 
     /// Raises 23502 when a column holds a null.

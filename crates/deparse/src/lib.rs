@@ -42,7 +42,7 @@ struct Printer<'a> {
     out: String,
     indent: i32,
     /// Names of the enclosing queries' range entries, innermost last.
-    levels: Vec<Level<'a>>,
+    levels: Vec<PrintLevel<'a>>,
     /// The table whose columns level 0 refers to when there is no query.
     relation: Option<&'a Relation>,
     /// Columns are printed with their table's name.
@@ -83,7 +83,7 @@ impl Backslashes {
 }
 
 /// A query being printed.
-struct Level<'a> {
+struct PrintLevel<'a> {
     query: &'a Query,
     names: Vec<Arc<str>>,
     hide_names: bool,
@@ -110,7 +110,7 @@ fn expression_of<'a>(mut printer: Printer<'a>, expr: &'a Expr, relation: Option<
             let over = Query { range_table: vec![entry], ..Query::new(Command::Select) };
             let names = vec![table.name.clone()];
             let mut within =
-                Printer { out: String::new(), levels: vec![Level { query: &over, names, hide_names: false }], ..printer };
+                Printer { out: String::new(), levels: vec![PrintLevel { query: &over, names, hide_names: false }], ..printer };
             within.expr(expr, false);
             within.out
         }
@@ -148,7 +148,7 @@ pub fn shown_trigger_condition(cx: &Context<'_>, condition: &Expr, over: &Query,
 
 fn condition_over<'a>(mut printer: Printer<'a>, condition: &'a Expr, over: &'a Query) -> String {
     let names = over.range_table.iter().map(|e| e.name.clone()).collect();
-    printer.levels.push(Level { query: over, names, hide_names: false });
+    printer.levels.push(PrintLevel { query: over, names, hide_names: false });
     printer.qualify = true;
     printer.expr(condition, false);
     printer.out
@@ -161,7 +161,7 @@ pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query
     printer.backslashes = Backslashes::shown_to(session);
     for query in levels {
         let names = printer.entry_names(query);
-        printer.levels.push(Level { query, names, hide_names: false });
+        printer.levels.push(PrintLevel { query, names, hide_names: false });
     }
     printer.qualify = levels.len() > 1 || levels.iter().any(|q| q.range_table.len() > 1);
     printer.expr(expr, false);

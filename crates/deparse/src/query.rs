@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::constant::ShowType;
-use super::{INDENT_STANDARD, Level, Printer};
+use super::{INDENT_STANDARD, PrintLevel, Printer};
 use melba_tree::*;
 
 impl<'a> Printer<'a> {
@@ -15,7 +15,7 @@ impl<'a> Printer<'a> {
         let entries = query.range_table.iter().filter(|e| !matches!(e.kind, RangeKind::Result)).count();
         self.qualify = !self.levels.is_empty() || entries != 1 || self.routine.is_some();
         let hide_names = std::mem::take(&mut self.hide_names);
-        self.levels.push(Level { query, names, hide_names });
+        self.levels.push(PrintLevel { query, names, hide_names });
         self.ctes(query);
         match query.command {
             Command::Select => self.select(query),

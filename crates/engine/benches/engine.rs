@@ -100,7 +100,7 @@ fn reads(engine: &Arc<Engine>, table: TreeId, index: TreeId, rows: u64, what: &s
 /// The engine's part of a TPC-B transaction: three reads and updates by index, one insertion.
 fn tpcb(
     engine: &Arc<Engine>,
-    session: &Arc<Session>,
+    session: &Arc<EngineSession>,
     trees: (TreeId, TreeId),
     history: TreeId,
     rows: u64,

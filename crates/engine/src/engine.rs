@@ -15,7 +15,7 @@ use crate::events::EventWatch;
 use crate::options::EngineOptions;
 use crate::recovery::RecoveryProgress;
 use crate::scan_counts::ScanCounts;
-use crate::session::Session;
+use crate::session::EngineSession;
 use crate::shared::Shared;
 use crate::txn::Transaction;
 use crate::view::Isolation;
@@ -46,8 +46,8 @@ impl Engine {
     }
 
     /// A context for one client.
-    pub fn session(&self) -> Result<Arc<Session>> {
-        Session::open(&self.shared)
+    pub fn session(&self) -> Result<Arc<EngineSession>> {
+        EngineSession::open(&self.shared)
     }
 
     /// Begins a transaction in a new session (tools, tests, bootstrap).
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Begins a session's next transaction. The session's previous one has ended.
-    pub fn begin_in(&self, session: &Arc<Session>, isolation: Isolation) -> Result<Arc<Transaction>> {
+    pub fn begin_in(&self, session: &Arc<EngineSession>, isolation: Isolation) -> Result<Arc<Transaction>> {
         session.throttle();
         Ok(Transaction::begin(session, isolation))
     }

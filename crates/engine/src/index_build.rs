@@ -256,7 +256,7 @@ pub(crate) struct Built {
 
 /// The entries between two bounds.
 #[derive(Default)]
-struct Part {
+struct EntriesPart {
     /// Files that are deleted with the part, unless they are taken.
     runs: Vec<Arc<IndexRun>>,
     repeating: Vec<Arc<IndexRun>>,
@@ -276,7 +276,7 @@ struct Outputs {
 
 impl Build<'_> {
     /// All parts in order, made side by side. `pieces`: unless the entries are in runs, those of each part.
-    fn parts(&self, pieces: Vec<PiecePart<'_>>) -> Result<Vec<Part>> {
+    fn parts(&self, pieces: Vec<PiecePart<'_>>) -> Result<Vec<EntriesPart>> {
         let mut pieces = pieces.into_iter();
         let mut work: Vec<_> = (0..=self.bounds.len()).map(|i| (i, pieces.next())).collect();
         let Some((_, last_piece)) = work.pop() else { return Ok(Vec::new()) };
@@ -284,13 +284,13 @@ impl Build<'_> {
             let others: Vec<_> = work.into_iter().map(|(i, piece)| scope.spawn(move || self.part(i, piece))).collect();
             let last = self.part(self.bounds.len(), last_piece);
             let joined = others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            let parts: Vec<Result<Part>> = joined.chain([last]).collect();
+            let parts: Vec<Result<EntriesPart>> = joined.chain([last]).collect();
             parts.into_iter().collect()
         })
     }
 
-    fn part(&self, i: usize, piece: Option<PiecePart<'_>>) -> Result<Part> {
-        let mut part = Part::default();
+    fn part(&self, i: usize, piece: Option<PiecePart<'_>>) -> Result<EntriesPart> {
+        let mut part = EntriesPart::default();
         let output = || IndexOutput::new(self.files, self.synced, self.files.segment_bytes);
         let mut outputs = Outputs { entries: output(), repeating: output(), until_look: 0 };
         match piece {
@@ -321,7 +321,7 @@ impl Build<'_> {
     }
 
     /// Adds the next entry; false when it is a duplicate that ends the build.
-    fn push(&self, part: &mut Part, outputs: &mut Outputs, entry: &[u8], may_repeat: bool) -> Result<bool> {
+    fn push(&self, part: &mut EntriesPart, outputs: &mut Outputs, entry: &[u8], may_repeat: bool) -> Result<bool> {
         if outputs.until_look == 0 {
             self.interrupt.check()?;
             outputs.until_look = ENTRIES_PER_LOOK;
@@ -347,15 +347,15 @@ impl Build<'_> {
     }
 }
 
-impl Drop for Part {
+impl Drop for EntriesPart {
     fn drop(&mut self) {
         self.runs.iter().chain(&self.repeating).for_each(|run| run.discard());
     }
 }
 
 impl Built {
-    fn new(mut parts: Vec<Part>, unique: Unique) -> Built {
-        let duplicate = Part::duplicate(&parts, unique);
+    fn new(mut parts: Vec<EntriesPart>, unique: Unique) -> Built {
+        let duplicate = EntriesPart::duplicate(&parts, unique);
         let runs = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.runs)).collect();
         let repeating = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.repeating)).collect();
         Built { runs, repeating, duplicate }
@@ -368,11 +368,11 @@ impl Drop for Built {
     }
 }
 
-impl Part {
-    fn duplicate(parts: &[Part], unique: Unique) -> Option<Duplicate> {
+impl EntriesPart {
+    fn duplicate(parts: &[EntriesPart], unique: Unique) -> Option<Duplicate> {
         let within = parts.iter().filter_map(|part| part.duplicate.clone());
         // Between them there may be parts without entries.
-        let filled: Vec<&Part> = parts.iter().filter(|part| !part.last.is_empty()).collect();
+        let filled: Vec<&EntriesPart> = parts.iter().filter(|part| !part.last.is_empty()).collect();
         let between = filled.windows(2).filter_map(|pair| equal_keys(&pair[0].last, &pair[1].first));
         match unique {
             Unique::No => None,
@@ -403,18 +403,19 @@ mod tests {
     #[test]
     fn equal_keys_meet_between_parts() {
         let entry = |key: &[u8], row: u64| [key, &row.to_be_bytes()].concat();
-        let part = |first: Vec<u8>, last: Vec<u8>| Part { runs: Vec::new(), repeating: Vec::new(), duplicate: None, first, last };
+        let part =
+            |first: Vec<u8>, last: Vec<u8>| EntriesPart { runs: Vec::new(), repeating: Vec::new(), duplicate: None, first, last };
         let parts = |key: &[u8]| {
             let (before, after) = (part(entry(b"a", 1), entry(b"b", 2)), part(entry(key, 3), entry(b"d", 4)));
-            [before, Part::default(), after]
+            [before, EntriesPart::default(), after]
         };
         let duplicate = Duplicate { key: b"b".to_vec(), rows: (RowId(2), RowId(3)) };
-        assert_eq!(Part::duplicate(&parts(b"b"), Unique::Any), Some(duplicate.clone()));
-        assert_eq!(Part::duplicate(&parts(b"b"), Unique::FirstRow), Some(duplicate));
-        assert_eq!(Part::duplicate(&parts(b"b"), Unique::No), None);
-        assert_eq!(Part::duplicate(&parts(b"c"), Unique::Any), None);
+        assert_eq!(EntriesPart::duplicate(&parts(b"b"), Unique::Any), Some(duplicate.clone()));
+        assert_eq!(EntriesPart::duplicate(&parts(b"b"), Unique::FirstRow), Some(duplicate));
+        assert_eq!(EntriesPart::duplicate(&parts(b"b"), Unique::No), None);
+        assert_eq!(EntriesPart::duplicate(&parts(b"c"), Unique::Any), None);
         // The first entry's key may repeat.
         let repeats = part(Vec::new(), entry(b"d", 4));
-        assert_eq!(Part::duplicate(&[part(entry(b"a", 1), entry(b"b", 2)), repeats], Unique::Any), None);
+        assert_eq!(EntriesPart::duplicate(&[part(entry(b"a", 1), entry(b"b", 2)), repeats], Unique::Any), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The storage engine: the API boundary for everything above storage.
 //!
 //! An `Engine` holds trees: table trees (rows by row id) and index trees (memcomparable keys, each followed by a row id). A
-//! `Session` is one client's context, a `Transaction` its unit of work, a `ReadView` the versions that one statement sees.
+//! `EngineSession` is one client's context, a `Transaction` its unit of work, a `ReadView` the versions that one statement sees.
 //!
 //! Invariants:
 //! 1. A transaction's changes are in its private write set until commit; rollback drops the write set.
@@ -66,6 +66,6 @@ pub use options::EngineOptions;
 pub use recovery::RecoveryProgress;
 pub use scan::{IndexScan, Morsel, ScanBatch, ScanPiece, TableScan, ZoneOp, ZonePredicate};
 pub use scan_counts::ScanCounts;
-pub use session::Session;
+pub use session::EngineSession;
 pub use txn::{Committing, ExportedSnapshot, Latest, OnPublish, RowLockResult, Savepoint, Transaction, ViewPin};
 pub use view::{Isolation, ReadView};

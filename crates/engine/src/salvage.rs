@@ -104,7 +104,7 @@ impl Salvage {
         file.recognised(reader.meta().footer_crc)?;
         let Some(damage) = damage_of(reader.verify().map_err(EngineError::from))? else { return Ok(Some(file)) };
         let layout = Arc::new(RowLayout::new(reader.kinds().to_vec()));
-        let mut rows = Rows {
+        let mut rows = SalvagedRows {
             projection: (0..reader.kinds().len()).collect(),
             output: TableOutput::new(&self.files, false, layout, usize::MAX),
             reader,
@@ -238,7 +238,7 @@ fn replace_crc(payload: &mut [u8], (file, crc): (u64, u32), by: u32) {
 }
 
 /// Versions of rows on their way from a damaged segment into another one.
-struct Rows {
+struct SalvagedRows {
     reader: Arc<TableSegmentReader>,
     projection: Vec<usize>,
     output: TableOutput,
@@ -260,7 +260,7 @@ impl std::fmt::Display for Lost {
     }
 }
 
-impl Rows {
+impl SalvagedRows {
     /// Copies rows of a group: all, or the readable part of either half.
     fn read(&mut self, group: usize, from: usize, to: usize) -> Result<()> {
         let mut reader = self.reader.group(group, &self.projection);

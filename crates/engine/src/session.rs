@@ -17,7 +17,7 @@ use crate::view::ReadView;
 use crate::write_set::WriteSet;
 
 /// A session. It runs one transaction at a time; advisory locks may outlive those. Dropping it releases them.
-pub struct Session {
+pub struct EngineSession {
     pub(crate) shared: Arc<Shared>,
     pub(crate) slot: u32,
     settings: Mutex<Settings>,
@@ -68,8 +68,8 @@ impl Pins {
     }
 }
 
-impl Session {
-    pub(crate) fn open(shared: &Arc<Shared>) -> Result<Arc<Session>> {
+impl EngineSession {
+    pub(crate) fn open(shared: &Arc<Shared>) -> Result<Arc<EngineSession>> {
         let settings = Settings {
             interrupt: Interrupt::new(),
             lock_timeout: None,
@@ -78,13 +78,13 @@ impl Session {
             commit_delay: Duration::ZERO,
             commit_siblings: 0,
         };
-        Session::open_with(shared, settings, Arc::default())
+        EngineSession::open_with(shared, settings, Arc::default())
     }
 
-    fn open_with(shared: &Arc<Shared>, settings: Settings, temp: Arc<TempUsage>) -> Result<Arc<Session>> {
+    fn open_with(shared: &Arc<Shared>, settings: Settings, temp: Arc<TempUsage>) -> Result<Arc<EngineSession>> {
         let slot = shared.snapshots.take_slot().ok_or(EngineError::TooManySessions)?;
         shared.locks.attach(slot);
-        Ok(Arc::new(Session {
+        Ok(Arc::new(EngineSession {
             shared: Arc::clone(shared),
             slot,
             settings: Mutex::new(settings),
@@ -97,15 +97,15 @@ impl Session {
     }
 
     /// A session that replaces this one, whose transaction stays with it until its end; `None`: this session holds session locks.
-    pub fn successor(&self) -> Result<Option<Arc<Session>>> {
+    pub fn successor(&self) -> Result<Option<Arc<EngineSession>>> {
         if self.shared.locks.has_session_locks(self.slot) {
             return Ok(None);
         }
-        Session::open_with(&self.shared, self.settings.lock().clone(), Arc::clone(&self.temp)).map(Some)
+        EngineSession::open_with(&self.shared, self.settings.lock().clone(), Arc::clone(&self.temp)).map(Some)
     }
 
     /// Is the session of a process from now on, as another one was.
-    pub fn take_place_of(&self, other: &Session) {
+    pub fn take_place_of(&self, other: &EngineSession) {
         self.set_pid(self.shared.locks.pid(other.slot));
         other.set_pid(0);
     }
@@ -248,7 +248,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for EngineSession {
     fn drop(&mut self) {
         self.shared.queries.scans.fold(&self.scans);
         self.shared.locks.release_transaction(self.slot);

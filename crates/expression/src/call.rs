@@ -11,7 +11,7 @@ use crate::Evaluation;
 
 /// The implementation that a call runs.
 #[derive(Clone)]
-pub enum Target {
+pub enum CallTarget {
     /// A built-in.
     Scalar(ScalarFn),
     /// By pg_proc.prosrc: the session knows.
@@ -23,7 +23,7 @@ pub enum Target {
 /// A function with its operands.
 #[derive(Clone)]
 pub struct Call {
-    pub target: Target,
+    pub target: CallTarget,
     pub vector: Option<VectorFn>,
     /// Of two numbers, tried first.
     pub quick: Option<QuickFn>,
@@ -61,7 +61,7 @@ pub(crate) fn run_routine(function: Oid, call: &CallContext<'_>, args: &[Datum])
 impl Call {
     pub fn context<'a>(&'a self, ctx: &'a Evaluation) -> CallContext<'a> {
         // Its statements take new views, and the calling one continues with its own.
-        if self.volatile && matches!(self.target, Target::Routine(_)) {
+        if self.volatile && matches!(self.target, CallTarget::Routine(_)) {
             ctx.keep_view();
         }
         let view = ctx.view();
@@ -83,9 +83,9 @@ impl Call {
             return Ok(Datum::Null);
         }
         let value = match &self.target {
-            Target::Scalar(function) => function(context, args)?,
-            Target::System(source) => context.session.system_function(source, context, args)?,
-            Target::Routine(function) => run_routine(*function, context, args)?,
+            CallTarget::Scalar(function) => function(context, args)?,
+            CallTarget::System(source) => context.session.system_function(source, context, args)?,
+            CallTarget::Routine(function) => run_routine(*function, context, args)?,
         };
         match &value {
             Datum::Text(v) => limits::check_value(v.len())?,

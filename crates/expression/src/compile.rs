@@ -11,8 +11,8 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 use super::scalar_array::Members;
 use super::stored::StoredFunction;
 use super::{
-    Call, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript, SubscriptScheme, Target,
-    array, condition, is_routine, row,
+    Call, CallTarget, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript,
+    SubscriptScheme, array, condition, is_routine, row,
 };
 use melba_tree::{Expr, Sublink, Var};
 
@@ -406,7 +406,7 @@ impl<'a> Compiler<'a> {
         let ty = call.return_type;
         let immutable = match function {
             // Its effects are not known while the statement is planned.
-            _ if matches!(call.target, Target::Routine(_)) => false,
+            _ if matches!(call.target, CallTarget::Routine(_)) => false,
             // In PostgreSQL a function in SQL, which becomes a cast and a concatenation.
             TEXT_ANY_CAT | ANY_TEXT_CAT => call.args.iter().all(|a| self.is_io_immutable(a.ty, oids::TEXT)),
             _ => self.catalog.function(function).is_some_and(|f| f.volatility == b'i'),
@@ -599,17 +599,17 @@ impl<'a> Compiler<'a> {
 }
 
 /// The implementation of a row of pg_proc.
-pub fn target_of(function: &Function) -> Target {
+pub fn target_of(function: &Function) -> CallTarget {
     let registered = match function.language {
         LANGUAGE_INTERNAL | LANGUAGE_C => registry::scalar(&function.source),
         LANGUAGE_SQL => registry::scalar(&format!("{}_{}", function.name, function.oid)),
         _ => None,
     };
     match registered {
-        Some(implementation) => Target::Scalar(implementation),
-        None if function.language == LANGUAGE_INTERNAL => Target::System(function.source.clone()),
-        None if is_routine(function) => Target::Routine(function.oid),
-        None => Target::System(format!("function:{}", function.oid).into()),
+        Some(implementation) => CallTarget::Scalar(implementation),
+        None if function.language == LANGUAGE_INTERNAL => CallTarget::System(function.source.clone()),
+        None if is_routine(function) => CallTarget::Routine(function.oid),
+        None => CallTarget::System(format!("function:{}", function.oid).into()),
     }
 }
 

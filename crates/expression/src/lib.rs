@@ -32,7 +32,7 @@ use melba_types::{Datum, Kind, Oid, Result, oids};
 
 pub use array::array_of;
 pub use batch::{Vector, filter, repeat};
-pub use call::{Call, Target};
+pub use call::{Call, CallTarget};
 pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
 pub use evaluation::{Evaluation, NoSubPlans, SubPlans};
 pub use json::{JsonPath, JsonQuery};

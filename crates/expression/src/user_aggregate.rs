@@ -8,14 +8,14 @@ use melba_catalog::{AggregateInfo, Catalog, Function};
 use melba_fmgr::{Aggregate, CallContext, MakeAggregate, io};
 use melba_types::{Datum, DbError, Oid, Result};
 
-use crate::Target;
+use crate::CallTarget;
 use crate::call::run_routine;
 use crate::compile::target_of;
 
 /// A function of an aggregate, with the types that it is called with.
 struct Step {
     function: Arc<Function>,
-    target: Target,
+    target: CallTarget,
     arg_types: Vec<Oid>,
     return_type: Oid,
 }
@@ -29,7 +29,7 @@ struct UserAggregate {
     initial: Option<Arc<str>>,
 }
 
-struct State {
+struct CallState {
     of: Arc<UserAggregate>,
     value: Datum,
     /// The state has a value, and is not to be taken from the first row.
@@ -57,9 +57,9 @@ impl Step {
             view: call.view,
         };
         match &self.target {
-            Target::Scalar(f) => f(&context, args),
-            Target::System(source) => call.session.system_function(source, &context, args),
-            Target::Routine(function) => run_routine(*function, &context, args),
+            CallTarget::Scalar(f) => f(&context, args),
+            CallTarget::System(source) => call.session.system_function(source, &context, args),
+            CallTarget::Routine(function) => run_routine(*function, &context, args),
         }
     }
 }
@@ -89,11 +89,11 @@ pub fn user_aggregate(
             None => Datum::Null,
         };
         let begun = of.initial.is_some() || !of.transition.function.strict;
-        Ok(Box::new(State { of: of.clone(), value, begun }) as Box<dyn Aggregate>)
+        Ok(Box::new(CallState { of: of.clone(), value, begun }) as Box<dyn Aggregate>)
     }))
 }
 
-impl Aggregate for State {
+impl Aggregate for CallState {
     fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
         if !self.begun {
             self.value = args.first().cloned().unwrap_or(Datum::Null);
@@ -127,6 +127,6 @@ impl Aggregate for State {
     }
 
     fn memory(&self) -> usize {
-        size_of::<State>() + self.value.heap_bytes()
+        size_of::<CallState>() + self.value.heap_bytes()
     }
 }

@@ -3,7 +3,7 @@
 //! A session waits for the holders of the lock (hard), and for the waiters before it in the queue (soft). A cycle with a soft
 //! part can be broken without harm, by letting one waiter pass the other; only a cycle without a soft part ends in an error.
 
-use crate::table::{Entry, LockManager, LongWait, Owner, Shard, WaitPhase, leave_queue};
+use crate::table::{LockEntry, LockManager, LongWait, Owner, Shard, WaitPhase, leave_queue};
 use crate::{LockKey, Mode};
 
 use melba_threads::MutexGuard;
@@ -163,7 +163,7 @@ impl LockManager {
 }
 
 /// Whom a waiter waits for: conflicting holders, and (true) conflicting waiters before it.
-fn blockers(entry: &Entry, owner: Owner, mode: Mode) -> Vec<(Owner, bool)> {
+fn blockers(entry: &LockEntry, owner: Owner, mode: Mode) -> Vec<(Owner, bool)> {
     let conflicts = mode.conflicts();
     let hard = entry.holders().filter(|h| h.owner != owner && h.modes().intersects(conflicts));
     let mut out: Vec<(Owner, bool)> = hard.map(|h| (h.owner, false)).collect();

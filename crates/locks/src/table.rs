@@ -102,13 +102,13 @@ pub(crate) struct Waiter {
 
 /// One locked key. Most have one holder and no waiter, and then no allocation.
 #[derive(Default)]
-pub(crate) struct Entry {
+pub(crate) struct LockEntry {
     first: Option<Holder>,
     others: Vec<Holder>,
     pub waiters: VecDeque<Waiter>,
 }
 
-impl Entry {
+impl LockEntry {
     pub fn holders(&self) -> impl Iterator<Item = &Holder> {
         self.first.iter().chain(&self.others)
     }
@@ -181,7 +181,7 @@ impl Entry {
     }
 }
 
-pub(crate) type Shard = HashMap<LockKey, Entry>;
+pub(crate) type Shard = HashMap<LockKey, LockEntry>;
 
 /// Takes a session's request out of a queue; adds the sessions to wake to `woken`. False when it is not in the queue, or granted.
 pub(crate) fn leave_queue(shard: &mut Shard, key: &LockKey, owner: Owner, woken: &mut Vec<Owner>) -> bool {

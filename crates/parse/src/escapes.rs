@@ -3,7 +3,7 @@
 use melba_types::{DbError, Severity, SqlState};
 
 use super::Strings;
-use super::lexer::{Kind, Lexer};
+use super::lexer::{LexemeKind, Lexer};
 
 /// The warnings about a text, with byte positions, one a string.
 pub fn warnings(text: &str, strings: Strings) -> Vec<DbError> {
@@ -14,7 +14,7 @@ pub fn warnings(text: &str, strings: Strings) -> Vec<DbError> {
     let mut lexer = Lexer::new(text, strings);
     let mut start = 0;
     while let Some(kind) = lexer.next() {
-        if matches!(kind, Kind::String | Kind::National | Kind::Joined { plain: true }) {
+        if matches!(kind, LexemeKind::String | LexemeKind::National | LexemeKind::Joined { plain: true }) {
             // The N is a separate token.
             let quote = start + usize::from(text.as_bytes()[start] != b'\'');
             out.extend(first_escape(&text.as_bytes()[quote..lexer.at]).map(|escape| warning(escape).at(quote as i32)));

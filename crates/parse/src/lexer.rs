@@ -7,7 +7,7 @@
 use super::Strings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LexemeKind {
     Space,
     Comment,
     /// `'...'`
@@ -63,19 +63,19 @@ impl<'a> Lexer<'a> {
 
     /// Past the next token, which began where `at` was.
     #[expect(clippy::should_implement_trait, reason = "a token is its kind and the place behind it, which `at` has")]
-    pub fn next(&mut self) -> Option<Kind> {
+    pub fn next(&mut self) -> Option<LexemeKind> {
         let b = *self.text.get(self.at)?;
         Some(match b {
             _ if is_space(b) => {
                 self.skip_while(is_space);
-                Kind::Space
+                LexemeKind::Space
             }
             b'-' if self.byte(1) == b'-' => {
                 self.skip_while(|b| !matches!(b, b'\n' | b'\r'));
-                Kind::Comment
+                LexemeKind::Comment
             }
             b'/' if self.byte(1) == b'*' => self.block_comment(),
-            b'\'' => self.string(Kind::String, self.escapes),
+            b'\'' => self.string(LexemeKind::String, self.escapes),
             b'"' => self.quoted_name(),
             b'$' => self.dollar(),
             b'0'..=b'9' => self.number(),
@@ -83,7 +83,7 @@ impl<'a> Lexer<'a> {
             _ if starts_identifier(b) => self.word(),
             _ => {
                 self.at += 1;
-                Kind::Symbol
+                LexemeKind::Symbol
             }
         })
     }
@@ -93,42 +93,42 @@ impl<'a> Lexer<'a> {
         self.at += rest.iter().position(|b| !within(*b)).unwrap_or(rest.len());
     }
 
-    fn word(&mut self) -> Kind {
+    fn word(&mut self) -> LexemeKind {
         let (kind, prefix, escapes) = match (self.byte(0), self.byte(1), self.byte(2)) {
-            (b'e' | b'E', b'\'', _) => (Kind::EscapeString, 1, true),
-            (b'n' | b'N', b'\'', _) => (Kind::National, 1, self.escapes),
-            (b'b' | b'B' | b'x' | b'X', b'\'', _) => (Kind::OtherString, 1, false),
-            (b'u' | b'U', b'&', b'\'') => (Kind::OtherString, 2, false),
+            (b'e' | b'E', b'\'', _) => (LexemeKind::EscapeString, 1, true),
+            (b'n' | b'N', b'\'', _) => (LexemeKind::National, 1, self.escapes),
+            (b'b' | b'B' | b'x' | b'X', b'\'', _) => (LexemeKind::OtherString, 1, false),
+            (b'u' | b'U', b'&', b'\'') => (LexemeKind::OtherString, 2, false),
             (b'u' | b'U', b'&', b'"') => {
                 self.at += 2;
                 return self.quoted_name();
             }
             _ => {
                 self.skip_while(continues_identifier);
-                return Kind::Word;
+                return LexemeKind::Word;
             }
         };
         self.at += prefix;
         self.string(kind, escapes)
     }
 
-    fn string(&mut self, kind: Kind, escapes: bool) -> Kind {
+    fn string(&mut self, kind: LexemeKind, escapes: bool) -> LexemeKind {
         let mut pieces = 0;
         loop {
             pieces += 1;
             if !self.quoted(escapes) {
-                return Kind::Unterminated;
+                return LexemeKind::Unterminated;
             }
             match self.next_piece() {
                 Some(at) => self.at = at,
                 None if pieces == 1 => return kind,
-                None => return Kind::Joined { plain: matches!(kind, Kind::String | Kind::National) },
+                None => return LexemeKind::Joined { plain: matches!(kind, LexemeKind::String | LexemeKind::National) },
             }
         }
     }
 
-    fn quoted_name(&mut self) -> Kind {
-        if self.quoted(false) { Kind::QuotedName } else { Kind::Unterminated }
+    fn quoted_name(&mut self) -> LexemeKind {
+        if self.quoted(false) { LexemeKind::QuotedName } else { LexemeKind::Unterminated }
     }
 
     /// Skips text that begins with a quote and ends with the same; false when it does not end.
@@ -170,13 +170,13 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn number(&mut self) -> Kind {
+    fn number(&mut self) -> LexemeKind {
         let mut last = 0;
         loop {
             let b = self.byte(0);
             let exponent_sign = matches!(b, b'+' | b'-') && matches!(last, b'e' | b'E');
             if !(continues_identifier(b) || b == b'.' || exponent_sign) {
-                return Kind::Number;
+                return LexemeKind::Number;
             }
             last = b;
             self.at += 1;
@@ -184,15 +184,15 @@ impl<'a> Lexer<'a> {
     }
 
     /// A dollar-quoted string; a parameter's or a stray dollar is a symbol.
-    fn dollar(&mut self) -> Kind {
+    fn dollar(&mut self) -> LexemeKind {
         match self.dollar_string_end() {
             Some(end) => {
                 self.at = end;
-                Kind::DollarString
+                LexemeKind::DollarString
             }
             None => {
                 self.at += 1;
-                Kind::Symbol
+                LexemeKind::Symbol
             }
         }
     }
@@ -208,7 +208,7 @@ impl<'a> Lexer<'a> {
         Some(self.at + tag.len() + end + tag.len())
     }
 
-    fn block_comment(&mut self) -> Kind {
+    fn block_comment(&mut self) -> LexemeKind {
         let mut depth = 0;
         while let Some(&b) = self.text.get(self.at) {
             match (b, self.byte(1)) {
@@ -224,11 +224,11 @@ impl<'a> Lexer<'a> {
             }
             self.at += 1;
             if depth == 0 {
-                return Kind::Comment;
+                return LexemeKind::Comment;
             }
         }
         self.at = self.text.len();
-        Kind::Unterminated
+        LexemeKind::Unterminated
     }
 }
 
@@ -236,7 +236,7 @@ impl<'a> Lexer<'a> {
 mod tests {
     use super::*;
 
-    fn tokens(text: &str, conforming: bool) -> Vec<(Kind, &str)> {
+    fn tokens(text: &str, conforming: bool) -> Vec<(LexemeKind, &str)> {
         let mut lexer = Lexer::new(text, Strings { conforming, ..Strings::default() });
         let mut out = Vec::new();
         let mut start = 0;
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn strings_end_where_the_setting_says() {
-        use Kind::{EscapeString, Joined, National, OtherString, String, Symbol, Unterminated};
+        use LexemeKind::{EscapeString, Joined, National, OtherString, String, Symbol, Unterminated};
         assert_eq!(tokens(r"'a\'", true), [(String, r"'a\'")]);
         assert_eq!(tokens(r"'a\'", false), [(Unterminated, r"'a\'")]);
         assert_eq!(tokens(r"'a\'',", false), [(String, r"'a\''"), (Symbol, ",")]);
@@ -266,9 +266,9 @@ mod tests {
     #[test]
     fn what_does_not_end_goes_to_the_end() {
         for text in ["'a", "E'\\", "\"a", "/* /* */", "U&\"x"] {
-            assert_eq!(tokens(text, true), [(Kind::Unterminated, text)]);
+            assert_eq!(tokens(text, true), [(LexemeKind::Unterminated, text)]);
         }
-        assert_eq!(tokens("$a$ b", true)[0], (Kind::Symbol, "$"));
-        assert_eq!(tokens("$", true), [(Kind::Symbol, "$")]);
+        assert_eq!(tokens("$a$ b", true)[0], (LexemeKind::Symbol, "$"));
+        assert_eq!(tokens("$", true), [(LexemeKind::Symbol, "$")]);
     }
 }

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use super::Strings;
-use super::lexer::{Kind, Lexer};
+use super::lexer::{LexemeKind, Lexer};
 
 /// How PostgreSQL types a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Normalized {
     }
 
     fn scan_rows(&mut self, text: &str, strings: Strings) -> bool {
-        let mut scanner = Scanner::new(text, strings, self, Some(Rows::default()));
+        let mut scanner = Scanner::new(text, strings, self, Some(LiteralRows::default()));
         let scanned = scanner.run().and(scanner.rows);
         self.rows = scanned.and_then(|rows| rows.finish(self));
         self.rows.is_some()
@@ -100,7 +100,7 @@ impl Normalized {
 
 /// Rows found so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rows {
+struct LiteralRows {
     /// VALUES was found, outside of parentheses.
     begun: bool,
     depth: usize,
@@ -112,7 +112,7 @@ struct Rows {
     text_end: usize,
 }
 
-impl Rows {
+impl LiteralRows {
     /// A token that is in the key now; `None` when the text is not of this kind.
     fn token(&mut self, token: &[u8], at: usize, out: &mut Normalized) -> Option<()> {
         match token {
@@ -165,11 +165,11 @@ struct Scanner<'a> {
     minus: Option<usize>,
     out: &'a mut Normalized,
     /// `None` when repeated rows are not searched.
-    rows: Option<Rows>,
+    rows: Option<LiteralRows>,
 }
 
 impl<'a> Scanner<'a> {
-    fn new(text: &'a str, strings: Strings, out: &'a mut Normalized, rows: Option<Rows>) -> Scanner<'a> {
+    fn new(text: &'a str, strings: Strings, out: &'a mut Normalized, rows: Option<LiteralRows>) -> Scanner<'a> {
         Scanner { text: text.as_bytes(), lexer: Lexer::new(text, strings), strings, minus: None, out, rows }
     }
 
@@ -181,28 +181,28 @@ impl<'a> Scanner<'a> {
             let token = &self.text[start..self.lexer.at];
             let minus = self.minus.take();
             match kind {
-                Kind::Space => self.minus = minus,
+                LexemeKind::Space => self.minus = minus,
                 // With a backslash that may be an escape it is left to the grammar.
-                Kind::String if !self.strings.conforming && token.contains(&b'\\') => return None,
-                Kind::String => {
+                LexemeKind::String if !self.strings.conforming && token.contains(&b'\\') => return None,
+                LexemeKind::String => {
                     self.literal(LiteralClass::String, start, None)?;
                     continue;
                 }
-                Kind::Number => {
+                LexemeKind::Number => {
                     if let Some(class) = number_class(token) {
                         self.literal(class, start, minus)?;
                         continue;
                     }
                 }
-                Kind::Symbol => match token[0] {
+                LexemeKind::Symbol => match token[0] {
                     // Keys use these, and they are no part of any statement that runs; parameters are not handled here.
                     0..=4 | b'$' => return None,
                     b'-' => self.minus = Some(start),
                     _ => {}
                 },
                 // Keys are texts with other bytes for literals; these would be ambiguous.
-                Kind::QuotedName if token.iter().any(|b| *b <= 4) => return None,
-                Kind::Joined { .. } | Kind::Unterminated => return None,
+                LexemeKind::QuotedName if token.iter().any(|b| *b <= 4) => return None,
+                LexemeKind::Joined { .. } | LexemeKind::Unterminated => return None,
                 _ => {}
             }
             self.out.key.extend_from_slice(token);

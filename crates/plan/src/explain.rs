@@ -6,7 +6,7 @@ use melba_types::Kind;
 
 use super::node::*;
 use super::planner::Planner;
-use crate::explain_document::{Group, Value, list_items};
+use crate::explain_document::{Group, PropertyValue, list_items};
 use crate::timing::NodeTiming;
 use melba_tree::{Expr, SortGroup, Target};
 
@@ -313,9 +313,9 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
     let (bare, parallel) = node.title.strip_prefix("Parallel ").map_or((&node.title[..], false), |title| (title, true));
     let (title, on) = bare.split_once(" on ").map_or((bare, None), |(title, on)| (title, Some(on)));
     let NodeType { name, more, later } = node_type(title);
-    let mut out: Group = vec![("Node Type".into(), Value::Text(name))];
-    let mut add = |key: &str, value: Value| out.push((key.into(), value));
-    more.iter().for_each(|(key, value)| add(key, Value::text(*value)));
+    let mut out: Group = vec![("Node Type".into(), PropertyValue::Text(name))];
+    let mut add = |key: &str, value: PropertyValue| out.push((key.into(), value));
+    more.iter().for_each(|(key, value)| add(key, PropertyValue::text(*value)));
     let relationship = match (&node.label, place) {
         (Some(label), _) if label.starts_with("SubPlan") => Some("SubPlan"),
         (Some(_), _) => Some("InitPlan"),
@@ -323,41 +323,41 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
         (None, Some(_)) => Some("Inner"),
         (None, None) => None,
     };
-    relationship.into_iter().for_each(|of| add("Parent Relationship", Value::text(of)));
-    node.label.iter().for_each(|label| add("Subplan Name", Value::text(label)));
-    add("Parallel Aware", Value::plain(parallel));
-    add("Async Capable", Value::plain(false));
-    later.into_iter().for_each(|(key, value)| add(key, Value::Text(value)));
+    relationship.into_iter().for_each(|of| add("Parent Relationship", PropertyValue::text(of)));
+    node.label.iter().for_each(|label| add("Subplan Name", PropertyValue::text(label)));
+    add("Parallel Aware", PropertyValue::plain(parallel));
+    add("Async Capable", PropertyValue::plain(false));
+    later.into_iter().for_each(|(key, value)| add(key, PropertyValue::Text(value)));
     if let Some(on) = on {
         let (name, alias) = on.split_once(' ').unwrap_or((on, on));
         let what = ["Function", "CTE", "WorkTable", "Values"].into_iter().find(|word| title.starts_with(word));
         match what {
             // It has no name but this one.
             Some("Values") => {}
-            Some("Function") => add("Function Name", Value::text(name)),
-            Some(_) => add("CTE Name", Value::text(name)),
-            None => add("Relation Name", Value::text(name)),
+            Some("Function") => add("Function Name", PropertyValue::text(name)),
+            Some(_) => add("CTE Name", PropertyValue::text(name)),
+            None => add("Relation Name", PropertyValue::text(name)),
         }
-        add("Alias", Value::text(alias.trim_matches('"')));
+        add("Alias", PropertyValue::text(alias.trim_matches('"')));
     }
     if options.costs {
         let e = node.estimate;
-        add("Startup Cost", Value::Plain(format!("{:.2}", e.startup)));
-        add("Total Cost", Value::Plain(format!("{:.2}", e.total)));
-        add("Plan Rows", Value::Plain(format!("{:.0}", e.rows)));
-        add("Plan Width", Value::plain(node.width));
+        add("Startup Cost", PropertyValue::Plain(format!("{:.2}", e.startup)));
+        add("Total Cost", PropertyValue::Plain(format!("{:.2}", e.total)));
+        add("Plan Rows", PropertyValue::Plain(format!("{:.0}", e.rows)));
+        add("Plan Width", PropertyValue::plain(node.width));
     }
     if options.analyze {
         let t = node.timing.unwrap_or_default();
         let loops = t.loops.max(1) as f64;
         if options.timing {
-            add("Actual Startup Time", Value::Plain(format!("{:.3}", t.startup.as_secs_f64() * 1000.0 / loops)));
-            add("Actual Total Time", Value::Plain(format!("{:.3}", t.total.as_secs_f64() * 1000.0 / loops)));
+            add("Actual Startup Time", PropertyValue::Plain(format!("{:.3}", t.startup.as_secs_f64() * 1000.0 / loops)));
+            add("Actual Total Time", PropertyValue::Plain(format!("{:.3}", t.total.as_secs_f64() * 1000.0 / loops)));
         }
-        add("Actual Rows", Value::Plain(format!("{:.2}", t.rows as f64 / loops)));
-        add("Actual Loops", Value::plain(t.loops));
+        add("Actual Rows", PropertyValue::Plain(format!("{:.2}", t.rows as f64 / loops)));
+        add("Actual Loops", PropertyValue::plain(t.loops));
     }
-    add("Disabled", Value::plain(false));
+    add("Disabled", PropertyValue::plain(false));
     for (key, value) in &node.details {
         add(key, detail(key, value));
     }
@@ -368,16 +368,16 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
         // Plans that are not the node's input do not count.
         let place = |at: usize| node.children[..at].iter().filter(|c| c.label.is_none()).count();
         let below = node.children.iter().enumerate().map(|(at, child)| properties(child, Some(place(at)), options));
-        add("Plans", Value::Groups("Plan", below.collect()));
+        add("Plans", PropertyValue::Groups("Plan", below.collect()));
     }
     out
 }
 
-fn detail(key: &str, value: &str) -> Value {
+fn detail(key: &str, value: &str) -> PropertyValue {
     match key {
-        _ if LISTS.contains(&key) => Value::Texts(list_items(value)),
-        _ if NUMBERS.contains(&key) => Value::plain(value),
-        _ => Value::text(value),
+        _ if LISTS.contains(&key) => PropertyValue::Texts(list_items(value)),
+        _ if NUMBERS.contains(&key) => PropertyValue::plain(value),
+        _ => PropertyValue::text(value),
     }
 }
 

@@ -10,11 +10,11 @@ pub enum Format {
     Yaml,
 }
 
-pub type Group = Vec<(String, Value)>;
+pub type Group = Vec<(String, PropertyValue)>;
 
 /// The value of a property.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum PropertyValue {
     Text(String),
     /// As it is: a number, true, false.
     Plain(String),
@@ -24,13 +24,13 @@ pub enum Value {
     Groups(&'static str, Vec<Group>),
 }
 
-impl Value {
-    pub fn text(text: impl Into<String>) -> Value {
-        Value::Text(text.into())
+impl PropertyValue {
+    pub fn text(text: impl Into<String>) -> PropertyValue {
+        PropertyValue::Text(text.into())
     }
 
-    pub fn plain(value: impl ToString) -> Value {
-        Value::Plain(value.to_string())
+    pub fn plain(value: impl ToString) -> PropertyValue {
+        PropertyValue::Plain(value.to_string())
     }
 }
 
@@ -91,14 +91,14 @@ fn json_group(group: &Group, depth: usize, out: &mut String) {
         let comma = if i > 0 { "," } else { "" };
         let _ = write!(out, "{comma}\n{}{}: ", indented(depth + 1), quoted(key));
         match value {
-            Value::Text(text) => out.push_str(&quoted(text)),
-            Value::Plain(text) => out.push_str(text),
-            Value::Texts(texts) => {
+            PropertyValue::Text(text) => out.push_str(&quoted(text)),
+            PropertyValue::Plain(text) => out.push_str(text),
+            PropertyValue::Texts(texts) => {
                 let items: Vec<String> = texts.iter().map(|t| quoted(t)).collect();
                 let _ = write!(out, "[{}]", items.join(", "));
             }
-            Value::Group(inner) => json_group(inner, depth + 1, out),
-            Value::Groups(_, groups) => {
+            PropertyValue::Group(inner) => json_group(inner, depth + 1, out),
+            PropertyValue::Groups(_, groups) => {
                 out.push('[');
                 for (i, inner) in groups.iter().enumerate() {
                     let comma = if i > 0 { "," } else { "" };
@@ -116,24 +116,24 @@ fn xml_text(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('\r', "&#x0d;")
 }
 
-fn xml(key: &str, value: &Value, depth: usize, out: &mut String) {
+fn xml(key: &str, value: &PropertyValue, depth: usize, out: &mut String) {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let tag: String = key.chars().map(allowed).collect();
     let pad = indented(depth);
-    if let Value::Text(text) | Value::Plain(text) = value {
+    if let PropertyValue::Text(text) | PropertyValue::Plain(text) = value {
         let _ = writeln!(out, "{pad}<{tag}>{}</{tag}>", xml_text(text));
         return;
     }
     let _ = writeln!(out, "{pad}<{tag}>");
     match value {
-        Value::Texts(texts) => texts.iter().for_each(|text| {
+        PropertyValue::Texts(texts) => texts.iter().for_each(|text| {
             let _ = writeln!(out, "{pad}  <Item>{}</Item>", xml_text(text));
         }),
-        Value::Group(inner) => inner.iter().for_each(|(key, value)| xml(key, value, depth + 1, out)),
-        Value::Groups(kind, groups) => {
-            groups.iter().for_each(|inner| xml(kind, &Value::Group(inner.clone()), depth + 1, out));
+        PropertyValue::Group(inner) => inner.iter().for_each(|(key, value)| xml(key, value, depth + 1, out)),
+        PropertyValue::Groups(kind, groups) => {
+            groups.iter().for_each(|inner| xml(kind, &PropertyValue::Group(inner.clone()), depth + 1, out));
         }
-        Value::Text(_) | Value::Plain(_) => {}
+        PropertyValue::Text(_) | PropertyValue::Plain(_) => {}
     }
     let _ = writeln!(out, "{pad}</{tag}>");
 }
@@ -146,16 +146,16 @@ fn yaml_group(group: &Group, depth: usize, out: &mut String) {
         }
         let _ = write!(out, "{key}: ");
         match value {
-            Value::Text(text) => out.push_str(&quoted(text)),
-            Value::Plain(text) => out.push_str(text),
-            Value::Texts(texts) => texts.iter().for_each(|text| {
+            PropertyValue::Text(text) => out.push_str(&quoted(text)),
+            PropertyValue::Plain(text) => out.push_str(text),
+            PropertyValue::Texts(texts) => texts.iter().for_each(|text| {
                 let _ = write!(out, "\n{}- {}", indented(depth + 1), quoted(text));
             }),
-            Value::Group(inner) => {
+            PropertyValue::Group(inner) => {
                 let _ = write!(out, "\n{}", indented(depth + 1));
                 yaml_group(inner, depth + 1, out);
             }
-            Value::Groups(_, groups) => groups.iter().for_each(|inner| {
+            PropertyValue::Groups(_, groups) => groups.iter().for_each(|inner| {
                 let _ = write!(out, "\n{}- ", indented(depth + 1));
                 yaml_group(inner, depth + 2, out);
             }),
@@ -193,15 +193,17 @@ mod tests {
     use super::*;
 
     fn query() -> Group {
-        let scan = |name: &str| vec![("Node Type".into(), Value::text(name)), ("Parallel Aware".into(), Value::plain(false))];
+        let scan = |name: &str| {
+            vec![("Node Type".into(), PropertyValue::text(name)), ("Parallel Aware".into(), PropertyValue::plain(false))]
+        };
         let mut plan = scan("Sort");
-        plan.push(("Sort Key".into(), Value::Texts(list_items("a, f(b, c) DESC, ('x, \"y'::text)"))));
-        plan.push(("I/O & <more>".into(), Value::text("a < \"b\" & c")));
-        plan.push(("Plans".into(), Value::Groups("Plan", vec![scan("Seq Scan"), scan("Hash")])));
+        plan.push(("Sort Key".into(), PropertyValue::Texts(list_items("a, f(b, c) DESC, ('x, \"y'::text)"))));
+        plan.push(("I/O & <more>".into(), PropertyValue::text("a < \"b\" & c")));
+        plan.push(("Plans".into(), PropertyValue::Groups("Plan", vec![scan("Seq Scan"), scan("Hash")])));
         vec![
-            ("Plan".into(), Value::Group(plan)),
-            ("Planning Time".into(), Value::plain("0.125")),
-            ("Triggers".into(), Value::Groups("Trigger", vec![])),
+            ("Plan".into(), PropertyValue::Group(plan)),
+            ("Planning Time".into(), PropertyValue::plain("0.125")),
+            ("Triggers".into(), PropertyValue::Groups("Trigger", vec![])),
         ]
     }
 

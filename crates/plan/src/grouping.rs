@@ -14,7 +14,7 @@ use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::query::target_of;
 use melba_expression::key::KeyPart;
-use melba_expression::{Call, Expression, Node, Target as CallTarget, user_aggregate};
+use melba_expression::{Call, CallTarget, Expression, Node, user_aggregate};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
 
 /// The expressions that the aggregation computes, in the order of its output.

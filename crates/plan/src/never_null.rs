@@ -10,7 +10,7 @@ use super::rels::{Rels, conjuncts};
 use melba_tree::{Command, Expr, FromItem, JoinKind, Query, RangeEntry, RangeKind};
 
 /// The rows over which expressions are considered.
-pub(super) struct Rows<'a> {
+pub(super) struct ConsideredRows<'a> {
     pub catalog: &'a Catalog,
     pub entries: &'a [RangeEntry],
     /// Relations that outer joins may have extended with NULLs.
@@ -19,7 +19,7 @@ pub(super) struct Rows<'a> {
     pub conditions: &'a [Expr],
 }
 
-impl Rows<'_> {
+impl ConsideredRows<'_> {
     pub fn are_never_null(&self, expr: &Expr) -> bool {
         let is_asked = |c: &Expr| matches!(c, Expr::NullTest { arg, is_null: false, row: false } if same(arg, expr));
         if self.conditions.iter().any(is_asked) {
@@ -57,7 +57,7 @@ pub(super) fn is_output_never_null(catalog: &Catalog, query: &Query, place: usiz
     query.filter.iter().for_each(|filter| conjuncts(filter.clone(), &mut conditions));
     let mut extended = 0;
     query.from.iter().for_each(|item| add_extended(item, false, &mut extended));
-    let rows = Rows { catalog, entries: &query.range_table, extended, conditions: &conditions };
+    let rows = ConsideredRows { catalog, entries: &query.range_table, extended, conditions: &conditions };
     is_plain && rows.are_never_null(&target.expr)
 }
 

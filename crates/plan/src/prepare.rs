@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use melba_types::{DbError, Result};
 
 use super::layout::column;
-use super::never_null::{Rows, is_output_never_null};
+use super::never_null::{ConsideredRows, is_output_never_null};
 use super::nullability::rejected_nulls;
 use super::planner::Planner;
 use super::rels::{Rels, bit, conjuncts, contains_sublink, rels_of};
@@ -501,7 +501,7 @@ impl Builder<'_, '_> {
         let (false, Some(test)) = (self.rechecks, &s.test) else { return Ok(None) };
         let mut tests = Vec::new();
         conjuncts(test.clone(), &mut tests);
-        let rows = Rows {
+        let rows = ConsideredRows {
             catalog: self.planner.catalog(),
             entries: &self.entries,
             extended: known.extended,

@@ -1,6 +1,6 @@
 //! The measurements of EXPLAIN ANALYZE for a plan node.
 
-use crate::explain_document::Value;
+use crate::explain_document::PropertyValue;
 use std::time::Duration;
 
 /// The measurements of one plan node.
@@ -79,20 +79,28 @@ impl Storage {
     }
 
     /// The same as the other formats have them.
-    pub fn fields(&self) -> Vec<(&'static str, Value)> {
-        let kb = |bytes: u64| Value::plain(bytes.div_ceil(1024));
-        let place = |disk: bool| Value::text(if disk { "Disk" } else { "Memory" });
+    pub fn fields(&self) -> Vec<(&'static str, PropertyValue)> {
+        let kb = |bytes: u64| PropertyValue::plain(bytes.div_ceil(1024));
+        let place = |disk: bool| PropertyValue::text(if disk { "Disk" } else { "Memory" });
         match *self {
             Storage::Sort { method, on_disk, bytes } => {
-                vec![("Sort Method", Value::text(method)), ("Sort Space Used", kb(bytes)), ("Sort Space Type", place(on_disk))]
+                vec![
+                    ("Sort Method", PropertyValue::text(method)),
+                    ("Sort Space Used", kb(bytes)),
+                    ("Sort Space Type", place(on_disk)),
+                ]
             }
             Storage::HashJoin { buckets, batches, memory } => vec![
-                ("Hash Buckets", Value::plain(buckets)),
-                ("Hash Batches", Value::plain(batches)),
+                ("Hash Buckets", PropertyValue::plain(buckets)),
+                ("Hash Batches", PropertyValue::plain(batches)),
                 ("Peak Memory Usage", kb(memory)),
             ],
             Storage::HashAggregate { batches, memory, disk } => {
-                vec![("HashAgg Batches", Value::plain(batches)), ("Peak Memory Usage", kb(memory)), ("Disk Usage", kb(disk))]
+                vec![
+                    ("HashAgg Batches", PropertyValue::plain(batches)),
+                    ("Peak Memory Usage", kb(memory)),
+                    ("Disk Usage", kb(disk)),
+                ]
             }
             Storage::Rows { memory, disk } => {
                 vec![("Storage", place(disk > 0)), ("Maximum Storage", kb(memory.max(disk)))]

@@ -12,7 +12,7 @@ use super::planner::{Planner, Stage};
 use super::query::target_of;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
-use melba_expression::{Call, Target as CallTarget, compile};
+use melba_expression::{Call, CallTarget, compile};
 use melba_tree::{Expr, FrameBound, Query, SortGroup, Window, WindowCall};
 
 impl<'a> Planner<'a> {

@@ -1,7 +1,7 @@
 //! The tokens of a function's text, as far as PL/pgSQL distinguishes them.
 
 use melba_parse::Strings;
-use melba_parse::lexer::{Kind, Lexer};
+use melba_parse::lexer::{LexemeKind, Lexer};
 use melba_types::{Result, bail};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,21 +37,24 @@ pub fn tokens(text: &str, strings: Strings) -> Result<Vec<Token>> {
         let start = lexer.at;
         let Some(kind) = lexer.next() else { break };
         let kind = match kind {
-            Kind::Space | Kind::Comment => continue,
-            Kind::Word => TokenKind::Word,
-            Kind::QuotedName => TokenKind::QuotedName,
-            Kind::Number => {
+            LexemeKind::Space | LexemeKind::Comment => continue,
+            LexemeKind::Word => TokenKind::Word,
+            LexemeKind::QuotedName => TokenKind::QuotedName,
+            LexemeKind::Number => {
                 // `1..10` is a range.
                 if let Some(dots) = text[start..lexer.at].find("..") {
                     lexer.at = start + dots;
                 }
                 TokenKind::Number
             }
-            Kind::String | Kind::National | Kind::EscapeString | Kind::OtherString | Kind::Joined { .. } | Kind::DollarString => {
-                TokenKind::String
-            }
-            Kind::Unterminated => bail!(SYNTAX_ERROR, "{} at or near \"{}\"", unterminated(&text[start..]), &text[start..]),
-            Kind::Symbol => symbol(text, start, &mut lexer),
+            LexemeKind::String
+            | LexemeKind::National
+            | LexemeKind::EscapeString
+            | LexemeKind::OtherString
+            | LexemeKind::Joined { .. }
+            | LexemeKind::DollarString => TokenKind::String,
+            LexemeKind::Unterminated => bail!(SYNTAX_ERROR, "{} at or near \"{}\"", unterminated(&text[start..]), &text[start..]),
+            LexemeKind::Symbol => symbol(text, start, &mut lexer),
         };
         out.push(Token { kind, start, end: lexer.at });
     }

@@ -68,14 +68,14 @@ struct Slot {
 }
 
 struct Shard {
-    ring: Vec<Option<Entry>>,
+    ring: Vec<Option<CacheEntry>>,
     free: Vec<usize>,
     hand: usize,
     bytes: usize,
 }
 
 /// A block in its slot.
-struct Entry {
+struct CacheEntry {
     slots: Slots,
     number: u32,
     bytes: usize,
@@ -142,7 +142,7 @@ impl SegmentBlocks {
             return;
         }
         let slots = self.slots.get_or_init(|| (0..self.count).map(|_| Slot::default()).collect());
-        let entry = Entry { slots: Arc::clone(slots), number, bytes };
+        let entry = CacheEntry { slots: Arc::clone(slots), number, bytes };
         self.shard(number).lock().insert(entry, block, self.cache.shard_bytes);
     }
 }
@@ -184,14 +184,14 @@ impl Drop for SegmentBlocks {
     }
 }
 
-impl Entry {
+impl CacheEntry {
     fn slot(&self) -> &Slot {
         &self.slots[self.number as usize]
     }
 }
 
 impl Shard {
-    fn insert(&mut self, entry: Entry, block: &Arc<Block>, bytes_max: usize) {
+    fn insert(&mut self, entry: CacheEntry, block: &Arc<Block>, bytes_max: usize) {
         if entry.slot().block.load().is_some() {
             return;
         }

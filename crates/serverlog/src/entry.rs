@@ -17,7 +17,7 @@ pub struct Origin {
 
 /// The transaction that a session is in.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Transaction {
+pub struct TransactionIds {
     /// Process number and count of pg_locks.virtualtransaction.
     pub virtual_id: Option<(i32, u64)>,
     /// 0: none was assigned.
@@ -41,7 +41,7 @@ pub struct Entry<'a> {
     pub origin: Option<Origin>,
     /// The session's activity: the tag of its command, or `idle`.
     pub command: &'a str,
-    pub transaction: Transaction,
+    pub transaction: TransactionIds,
     pub query_id: i64,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Entry<'a> {
             position: None,
             origin: None,
             command: "",
-            transaction: Transaction::default(),
+            transaction: TransactionIds::default(),
             query_id: 0,
         }
     }

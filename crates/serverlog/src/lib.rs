@@ -25,7 +25,7 @@ mod stderr;
 mod time;
 mod writer;
 
-pub use entry::{Entry, Origin, Transaction};
+pub use entry::{Entry, Origin, TransactionIds};
 pub use level::Level;
 pub use policy::{ConnectionAspects, Policy, Statements, Verbosity};
 pub use redaction::without_passwords;

@@ -30,7 +30,7 @@ pub(crate) struct Work {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     work: Work,
     bytes: usize,
     /// The writer has pieces that it has not reported as written.
@@ -41,7 +41,7 @@ struct State {
 
 #[derive(Default)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     filled: Condvar,
     taken: Condvar,
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use melba_engine::{Committing, Durability, EngineError, Isolation, ReadView, Savepoint, SequenceId, Session, Transaction};
+use melba_engine::{Committing, Durability, EngineError, EngineSession, Isolation, ReadView, Savepoint, SequenceId, Transaction};
 use melba_types::Csn;
 
 use crate::check;
@@ -75,13 +75,13 @@ struct Ending {
 
 pub struct Client {
     pub number: usize,
-    session: Arc<Session>,
+    session: Arc<EngineSession>,
     open: Option<Open>,
     ending: Option<Ending>,
 }
 
 impl Client {
-    pub fn new(number: usize, session: Arc<Session>) -> Client {
+    pub fn new(number: usize, session: Arc<EngineSession>) -> Client {
         // A wait is a refusal: the request queues, and is taken back at once.
         session.set_lock_timeout(Some(std::time::Duration::ZERO));
         Client { number, session, open: None, ending: None }

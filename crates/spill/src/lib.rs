@@ -45,7 +45,7 @@ const TARGET_BYTES_MIN: usize = 64 << 10;
 /// The resources that a statement's operators may use.
 pub struct Resources {
     memory: Arc<QueryMemory>,
-    session: Arc<melba_engine::Session>,
+    session: Arc<melba_engine::EngineSession>,
     temp_limit: Option<u64>,
     /// The part of the budget that must be left for an operator to hold more than its target; `None`: it never does.
     spare: Option<u64>,
@@ -57,7 +57,7 @@ pub struct Resources {
 
 impl Resources {
     /// By the session's settings as they are now.
-    pub fn new(session: &dyn Session, engine: &Arc<melba_engine::Session>) -> Resources {
+    pub fn new(session: &dyn Session, engine: &Arc<melba_engine::EngineSession>) -> Resources {
         let number = |name: &str| session.setting_number(name);
         let work = number("work_mem").unwrap_or(4096.0) * 1024.0;
         let hash = work * number("hash_mem_multiplier").unwrap_or(2.0);

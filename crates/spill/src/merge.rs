@@ -3,7 +3,7 @@
 use melba_types::merge_heap::MergeHeap;
 use melba_types::{BATCH_ROWS, Batch, ByteStrings, Column, ColumnData, Result};
 
-use super::order::{Entry, head};
+use super::order::{OrderedRow, head};
 use super::{Run, RunReader};
 
 /// Rows in memory, in order.
@@ -12,7 +12,7 @@ pub(super) struct Ordered {
     /// By column, by list.
     columns: Vec<Vec<Column>>,
     keys: Vec<ByteStrings>,
-    parts: Vec<Vec<Entry>>,
+    parts: Vec<Vec<OrderedRow>>,
     /// The part that is read, and how far.
     part: usize,
     at: usize,
@@ -20,7 +20,7 @@ pub(super) struct Ordered {
 
 impl Ordered {
     /// `parts`: places in the lists of batches and keys, in order.
-    pub fn new(batches: Vec<Batch>, keys: Vec<ByteStrings>, parts: Vec<Vec<Entry>>) -> Ordered {
+    pub fn new(batches: Vec<Batch>, keys: Vec<ByteStrings>, parts: Vec<Vec<OrderedRow>>) -> Ordered {
         let width = batches.first().map_or(0, |batch| batch.columns.len());
         let mut columns: Vec<Vec<Column>> = (0..width).map(|_| Vec::with_capacity(batches.len())).collect();
         for batch in batches {

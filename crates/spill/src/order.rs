@@ -41,14 +41,14 @@ impl Threads for Alone {
 
 /// A row: its position, and the part of its key that is compared first.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct OrderedRow {
     head: u64,
     pub list: u32,
     pub row: u32,
 }
 
 /// The memory of the order per row, and per row once more while many rows are sorted.
-pub(super) const ENTRY_BYTES: usize = size_of::<Entry>();
+pub(super) const ENTRY_BYTES: usize = size_of::<OrderedRow>();
 
 /// Keys of rows, in several lists.
 pub(super) struct Keys<'a> {
@@ -59,33 +59,34 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    fn get(&self, e: &Entry) -> &[u8] {
+    fn get(&self, e: &OrderedRow) -> &[u8] {
         self.lists[e.list as usize].get(e.row as usize)
     }
 
     /// The part of a key behind `from` bytes.
-    fn behind(&self, e: &Entry, from: usize) -> &[u8] {
+    fn behind(&self, e: &OrderedRow, from: usize) -> &[u8] {
         self.get(e).get(from..).unwrap_or_default()
     }
 
     /// All rows as they are.
-    fn entries(&self, lists: Range<usize>) -> impl Iterator<Item = Entry> {
-        let rows = |list: usize| (0..self.lists[list].len() as u32).map(move |row| Entry { head: 0, list: list as u32, row });
+    fn entries(&self, lists: Range<usize>) -> impl Iterator<Item = OrderedRow> {
+        let rows =
+            |list: usize| (0..self.lists[list].len() as u32).map(move |row| OrderedRow { head: 0, list: list as u32, row });
         lists.flat_map(rows)
     }
 
     /// The rows by their group, with which their keys begin; each group is sorted separately.
-    pub fn order_groups(&self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = self.entries(0..self.lists.len()).collect();
+    pub fn order_groups(&self) -> Vec<OrderedRow> {
+        let mut entries: Vec<OrderedRow> = self.entries(0..self.lists.len()).collect();
         entries.iter_mut().for_each(|e| e.head = head(self.get(e), 0));
-        let group = |e: &Entry| e.head >> 32;
+        let group = |e: &OrderedRow| e.head >> 32;
         entries.sort_by_key(group);
         entries.chunk_by_mut(|a, b| group(a) == group(b)).for_each(|g| self.quicksort(g));
         entries
     }
 
-    fn quicksort(&self, entries: &mut [Entry]) {
-        quicksort(entries, &|a: &Entry, b: &Entry| match a.head.cmp(&b.head) {
+    fn quicksort(&self, entries: &mut [OrderedRow]) {
+        quicksort(entries, &|a: &OrderedRow, b: &OrderedRow| match a.head.cmp(&b.head) {
             Ordering::Equal => self.get(a).cmp(self.get(b)),
             different => different,
         });
@@ -93,10 +94,15 @@ impl Keys<'_> {
 
     /// The first `bound` rows in order, in parts that follow each other, and perhaps some more. `has_room`: whether this many
     /// bytes more may be used meanwhile.
-    pub fn order(&self, bound: usize, threads: &impl Threads, has_room: impl FnOnce(usize) -> bool) -> Result<Vec<Vec<Entry>>> {
+    pub fn order(
+        &self,
+        bound: usize,
+        threads: &impl Threads,
+        has_room: impl FnOnce(usize) -> bool,
+    ) -> Result<Vec<Vec<OrderedRow>>> {
         let all = 0..self.lists.len();
         if self.rows <= QUICKSORT_ROWS_MAX {
-            let mut entries: Vec<Entry> = self.entries(all).collect();
+            let mut entries: Vec<OrderedRow> = self.entries(all).collect();
             entries.iter_mut().for_each(|e| e.head = head(self.get(e), self.shared));
             self.quicksort(&mut entries);
             return Ok(vec![entries]);
@@ -107,7 +113,7 @@ impl Keys<'_> {
         let span = threads.each(shares.clone(), span)?.into_iter().fold(Span::default(), Span::with);
         let packing = Packing::new(&span);
         if !has_room(self.rows * ENTRY_BYTES) {
-            let mut entries: Vec<Entry> = self.entries(all).collect();
+            let mut entries: Vec<OrderedRow> = self.entries(all).collect();
             self.sort(&mut entries, self.shared, &packing, 0);
             return Ok(vec![entries]);
         }
@@ -131,7 +137,7 @@ impl Keys<'_> {
         threads.each(parts, sort)
     }
 
-    fn behind_entry(&self, e: Entry) -> &[u8] {
+    fn behind_entry(&self, e: OrderedRow) -> &[u8] {
         self.behind(&e, self.shared)
     }
 
@@ -149,7 +155,7 @@ impl Keys<'_> {
 
     /// The rows of some lists by the parts they belong to.
     fn scatter(&self, lists: Range<usize>, packing: &Packing, firsts: &[u64]) -> Scattered {
-        let mut entries: Vec<Entry> = self.entries(lists).collect();
+        let mut entries: Vec<OrderedRow> = self.entries(lists).collect();
         entries.iter_mut().for_each(|e| e.head = packing.pack(self.behind(e, self.shared)));
         let parts: Vec<u16> = entries.iter().map(|e| firsts.partition_point(|first| *first <= e.head) as u16).collect();
         let mut ends = vec![0u32; firsts.len() + 1];
@@ -169,12 +175,12 @@ impl Keys<'_> {
     }
 
     /// Sorts rows whose keys are the same up to `from`, packed as they are from there on.
-    fn sort(&self, entries: &mut [Entry], from: usize, packing: &Packing, times: u32) {
+    fn sort(&self, entries: &mut [OrderedRow], from: usize, packing: &Packing, times: u32) {
         entries.iter_mut().for_each(|e| e.head = packing.pack(self.behind(e, from)));
         self.sort_by_heads(entries, from, packing, times);
     }
 
-    fn sort_by_heads(&self, entries: &mut [Entry], from: usize, packing: &Packing, times: u32) {
+    fn sort_by_heads(&self, entries: &mut [OrderedRow], from: usize, packing: &Packing, times: u32) {
         entries.sort_unstable_by_key(|e| e.head);
         if packing.is_exact {
             return;
@@ -193,12 +199,12 @@ impl Keys<'_> {
 
 /// Rows by part.
 struct Scattered {
-    entries: Vec<Entry>,
+    entries: Vec<OrderedRow>,
     ends: Vec<u32>,
 }
 
 impl Scattered {
-    fn of(&self, part: usize) -> &[Entry] {
+    fn of(&self, part: usize) -> &[OrderedRow] {
         let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.entries[start as usize..self.ends[part] as usize]
     }

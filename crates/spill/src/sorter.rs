@@ -41,7 +41,7 @@ pub struct Sorter {
 
 /// Rows in order.
 pub struct Sorted {
-    source: Source,
+    source: MergeInput,
     left: usize,
     _held: Vec<Held>,
     _files: Vec<Arc<TempFile>>,
@@ -50,7 +50,7 @@ pub struct Sorted {
     pub on_disk: bool,
 }
 
-enum Source {
+enum MergeInput {
     Memory(Ordered),
     Merge(Merge),
 }
@@ -172,7 +172,7 @@ impl Sorter {
             held.push(std::mem::replace(&mut sorter.held, resources.held()));
         }
         if !spilled {
-            let source = Source::Memory(all.order(threads)?);
+            let source = MergeInput::Memory(all.order(threads)?);
             return Ok(Sorted { source, left, _held: held, _files: vec![], bytes, on_disk: false });
         }
         let mut merge = Merge::new(all.shared.as_ref().map_or(0, Vec::len));
@@ -186,7 +186,7 @@ impl Sorter {
         merge.begin();
         let files: Vec<Arc<TempFile>> = sorters.into_iter().filter_map(|sorter| sorter.file).collect();
         let bytes = files.iter().map(|file| file.bytes()).sum();
-        Ok(Sorted { source: Source::Merge(merge), left, _held: held, _files: files, bytes, on_disk: true })
+        Ok(Sorted { source: MergeInput::Merge(merge), left, _held: held, _files: files, bytes, on_disk: true })
     }
 
     /// Takes the rows that another has in memory, and its knowledge of all its keys.
@@ -237,8 +237,8 @@ impl Sorted {
             return Ok(None);
         }
         let batch = match &mut self.source {
-            Source::Memory(rows) => rows.next(limit, false),
-            Source::Merge(merge) => merge.next(limit)?.map(|mut batch| {
+            MergeInput::Memory(rows) => rows.next(limit, false),
+            MergeInput::Merge(merge) => merge.next(limit)?.map(|mut batch| {
                 batch.columns.pop();
                 batch
             }),
@@ -251,8 +251,8 @@ impl Sorted {
     pub fn skip(&mut self, rows: usize) -> Result<usize> {
         let rows = rows.min(self.left);
         let skipped = match &mut self.source {
-            Source::Memory(ordered) => ordered.skip(rows),
-            Source::Merge(merge) => merge.skip(rows)?,
+            MergeInput::Memory(ordered) => ordered.skip(rows),
+            MergeInput::Merge(merge) => merge.skip(rows)?,
         };
         self.left -= skipped;
         Ok(skipped)
@@ -261,8 +261,8 @@ impl Sorted {
     /// The next rows with their keys.
     pub fn next_with_keys(&mut self, limit: usize) -> Result<Option<(Batch, ByteStrings)>> {
         let batch = match &mut self.source {
-            Source::Memory(rows) => rows.next(limit, true),
-            Source::Merge(merge) => merge.next(limit)?,
+            MergeInput::Memory(rows) => rows.next(limit, true),
+            MergeInput::Merge(merge) => merge.next(limit)?,
         };
         let Some(mut batch) = batch else { return Ok(None) };
         match batch.columns.pop().map(|c| c.data) {

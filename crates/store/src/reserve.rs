@@ -24,13 +24,13 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub struct Reserve {
     directory: Arc<dyn Directory>,
     bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<ReserveState>,
     /// It was released, and has not been created again.
     spent: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct ReserveState {
     is_there: bool,
     /// When it was released, or could not be created.
     gone_at: Option<Duration>,
@@ -40,7 +40,7 @@ impl Reserve {
     /// Of a data directory, in which it may be.
     pub fn new(directory: &Arc<dyn Directory>, bytes: u64) -> Reserve {
         let len = directory.open(NAME).and_then(|file| file.len()).unwrap_or(0);
-        let state = State { is_there: len >= bytes, gone_at: None };
+        let state = ReserveState { is_there: len >= bytes, gone_at: None };
         Reserve { directory: Arc::clone(directory), bytes, state: Mutex::new(state), spent: AtomicBool::new(false) }
     }
 
@@ -60,7 +60,7 @@ impl Reserve {
             // A partial file must not take the space of a full disk.
             let _ = self.directory.remove(NAME);
         }
-        *state = State { is_there: made.is_ok(), gone_at: made.is_err().then_some(now) };
+        *state = ReserveState { is_there: made.is_ok(), gone_at: made.is_err().then_some(now) };
         if made.is_ok() {
             self.spent.store(false, Ordering::SeqCst);
         }

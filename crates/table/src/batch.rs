@@ -32,7 +32,7 @@ const NO_ROW: u64 = u64::MAX;
 
 /// A statement's rows on their way.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct BatchedRows {
     /// How many have been handed in.
     count: u64,
     /// Rows that may be few.
@@ -44,7 +44,7 @@ pub(super) struct Rows {
     ids: Vec<(RowId, u64)>,
 }
 
-impl Rows {
+impl BatchedRows {
     /// The number of a row of the load.
     fn number(&self, id: RowId) -> u64 {
         let at = self.ids.partition_point(|(first, _)| *first <= id);

@@ -13,7 +13,7 @@ use melba_types::{Batch, Datum, Result, RowId};
 
 pub use deferred::{DeferredEvents, DeferredPosition};
 use log::{EventLog, Subject, What};
-pub(super) use log::{Fired, Rows};
+pub(super) use log::{Fired, RowRange};
 pub(super) use runner::Runner;
 
 use super::changes::StatementChanges;
@@ -72,7 +72,7 @@ impl Events {
         if !target.references.iter().any(refers) {
             return Ok(());
         }
-        let rows = Rows { first, count: batch.rows as u64 };
+        let rows = RowRange { first, count: batch.rows as u64 };
         self.log.push(ctx, &Subject::References(target.clone(), None), What::Rows(rows))
     }
 
@@ -189,7 +189,7 @@ pub fn check_existing(
 ) -> Result<()> {
     let which = target.references.iter().position(|c| c.oid == constraint.oid).into_iter().collect();
     let mut log = EventLog::default();
-    let all = Rows { first: RowId(0), count: u64::MAX };
+    let all = RowRange { first: RowId(0), count: u64::MAX };
     log.push(ctx, &Subject::References(target.clone(), Some(which)), What::Rows(all))?;
     runner::run(ctx, txn, &mut log, None, &Arc::default())
 }

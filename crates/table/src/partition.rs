@@ -38,7 +38,7 @@ pub struct PartitionMap {
     parts: Vec<KeyPart>,
     hashes: Arc<[KeyHash]>,
     /// By the key of a value in a list, of a range's lower bound, or of modulus and remainder.
-    bounds: RedBlackTreeMapSync<Vec<u8>, Bound>,
+    bounds: RedBlackTreeMapSync<Vec<u8>, BoundKey>,
     members: RedBlackTreeMapSync<Oid, Arc<PartitionBound>>,
     /// How many hash partitions have a modulus.
     moduli: BTreeMap<i32, usize>,
@@ -49,7 +49,7 @@ pub struct PartitionMap {
 }
 
 #[derive(Clone, Debug)]
-struct Bound {
+struct BoundKey {
     /// Of a range.
     upper: Vec<u8>,
     partition: Oid,
@@ -177,7 +177,7 @@ impl PartitionMap {
         }
         for (key, upper) in self.keys_of(&bound.values) {
             self.memory_bytes += key.len() + upper.len() + BOUND_BYTES;
-            self.bounds.insert_mut(key, Bound { upper, partition });
+            self.bounds.insert_mut(key, BoundKey { upper, partition });
         }
     }
 
@@ -385,13 +385,13 @@ fn hash_key(modulus: i32, remainder: i32) -> Vec<u8> {
     [modulus.to_be_bytes(), remainder.to_be_bytes()].concat()
 }
 
-fn hash_partition((key, bound): (&Vec<u8>, &Bound)) -> Option<HashPartition> {
+fn hash_partition((key, bound): (&Vec<u8>, &BoundKey)) -> Option<HashPartition> {
     let (modulus, remainder) = key.split_at_checked(size_of::<i32>())?;
     let number = |bytes: &[u8]| bytes.try_into().ok().map(i32::from_be_bytes);
     Some(HashPartition { modulus: number(modulus)?, remainder: number(remainder)?, partition: bound.partition })
 }
 
-fn range_partition<'m>((lower, bound): (&'m Vec<u8>, &'m Bound)) -> RangePartition<'m> {
+fn range_partition<'m>((lower, bound): (&'m Vec<u8>, &'m BoundKey)) -> RangePartition<'m> {
     RangePartition { lower, upper: &bound.upper, partition: bound.partition }
 }
 

@@ -10,7 +10,7 @@ use melba_catalog::Constraint;
 use melba_engine::{Held, Morsel, ReadView};
 use melba_types::{Column, Datum, DbError, Oid, Result, RowId, SqlState};
 
-use super::events::{Rows, Runner, refers_with};
+use super::events::{RowRange, Runner, refers_with};
 use super::foreign_key::check_reference;
 use super::target::TableTarget;
 use melba_expression::Evaluation;
@@ -82,7 +82,7 @@ pub(super) fn check_rows(
     runner: &mut Runner<'_>,
     target: &TableTarget,
     constraints: &[Arc<Constraint>],
-    rows: &[Rows],
+    rows: &[RowRange],
 ) -> Result<()> {
     let mut projection: Vec<usize> = constraints.iter().flat_map(|c| c.columns.iter().map(|n| *n as usize - 1)).collect();
     projection.sort_unstable();
@@ -132,7 +132,7 @@ impl Check<'_, '_> {
 
     /// A scan reads memory before segments, and newer segments before older ones: so it is read to the end, because a row before
     /// one without a referenced row may come later.
-    fn by_scan(&mut self, rows: Rows) -> Result<()> {
+    fn by_scan(&mut self, rows: RowRange) -> Result<()> {
         let target = self.target;
         let morsel = Morsel::range(rows.first, RowId(rows.first.0.saturating_add(rows.count)));
         let mut scan = self.runner.txn.scan(self.view, target.tree, &self.projection, &target.missing, &[], Some(morsel))?;

@@ -20,12 +20,12 @@ use super::trigger::Triggers;
 /// The rows of one kind.
 pub struct ChangedRows {
     triggers: Arc<Triggers>,
-    rows: Mutex<Rows>,
+    rows: Mutex<TransitionRows>,
     /// A trigger has got them, or others of the same changes.
     is_read: Arc<AtomicBool>,
 }
 
-struct Rows {
+struct TransitionRows {
     store: Store,
     waiting: Vec<Datum>,
 }
@@ -85,7 +85,7 @@ impl Transitions {
 
 impl ChangedRows {
     pub fn new(ctx: &Evaluation, triggers: &Arc<Triggers>, is_read: &Arc<AtomicBool>) -> ChangedRows {
-        let rows = Mutex::new(Rows { store: Store::new(ctx.resources()), waiting: Vec::new() });
+        let rows = Mutex::new(TransitionRows { store: Store::new(ctx.resources()), waiting: Vec::new() });
         ChangedRows { triggers: triggers.clone(), rows, is_read: is_read.clone() }
     }
 
@@ -103,7 +103,7 @@ impl ChangedRows {
     }
 }
 
-impl Rows {
+impl TransitionRows {
     fn put_away(&mut self) -> Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -123,17 +123,17 @@ impl TransitionTable for ChangedRows {
 
     fn rows(self: Arc<Self>) -> Result<RoutineRows> {
         self.rows.lock().put_away()?;
-        Ok(Box::new(Reader { all: self, place: 0, batch: None }))
+        Ok(Box::new(TransitionReader { all: self, place: 0, batch: None }))
     }
 }
 
-struct Reader {
+struct TransitionReader {
     all: Arc<ChangedRows>,
     place: Place,
     batch: Option<(Batch, usize)>,
 }
 
-impl Iterator for Reader {
+impl Iterator for TransitionReader {
     type Item = Result<Datum>;
 
     fn next(&mut self) -> Option<Result<Datum>> {

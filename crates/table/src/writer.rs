@@ -7,7 +7,7 @@ use melba_catalog::Relation;
 use melba_engine::Transaction;
 use melba_types::{Batch, Datum, DbError, Result, RowId};
 
-use super::batch::Rows;
+use super::batch::BatchedRows;
 use super::changes::StatementChanges;
 use super::error;
 use super::events::Events;
@@ -37,7 +37,7 @@ pub struct TableWriter {
     pub(super) row: Vec<u8>,
     pub(super) key: Vec<u8>,
     old_key: Vec<u8>,
-    pub(super) rows: Rows,
+    pub(super) rows: BatchedRows,
     /// Checks and actions that follow the statement's own changes.
     pub events: Events,
     /// Of a partition whose rows come from a table above, and so are known to be in its bounds.
@@ -94,7 +94,7 @@ impl TableWriter {
             row: Vec::new(),
             key: Vec::new(),
             old_key: Vec::new(),
-            rows: Rows::default(),
+            rows: BatchedRows::default(),
             events: Events::default(),
         }
     }

@@ -10,13 +10,13 @@ use crate::{CodecError, room};
 pub const INPUT_BYTES_MAX: usize = 0x7E00_0000;
 
 /// LZ4's compression state, opaque and 8-byte aligned.
-struct State(Vec<u64>);
+struct StreamState(Vec<u64>);
 
-impl State {
-    fn new() -> State {
+impl StreamState {
+    fn new() -> StreamState {
         // SAFETY: takes no arguments and returns a constant of the library.
         let bytes = unsafe { LZ4_sizeofState() } as usize;
-        State(vec![0; bytes.div_ceil(8)])
+        StreamState(vec![0; bytes.div_ceil(8)])
     }
 }
 
@@ -41,7 +41,7 @@ unsafe extern "C" {
 }
 
 thread_local! {
-    static STATE: RefCell<State> = RefCell::new(State::new());
+    static STATE: RefCell<StreamState> = RefCell::new(StreamState::new());
 }
 
 /// The most that `source_bytes` can become.

@@ -81,7 +81,7 @@ impl Tx {
     /// Begins a transaction of a session of the database.
     pub fn begin(
         cluster: &Arc<Cluster>,
-        session: &Arc<melba_engine::Session>,
+        session: &Arc<melba_engine::EngineSession>,
         database: Oid,
         isolation: Isolation,
     ) -> Result<Tx> {

@@ -49,7 +49,7 @@ pub(crate) struct Voted {
     pub value: Arc<[u8]>,
 }
 
-struct Entry {
+struct PreparedEntry {
     shown: PreparedTransaction,
     /// `None`: it is being prepared, or ended.
     voted: Option<Voted>,
@@ -65,7 +65,7 @@ pub struct Finisher {
 /// All prepared transactions of a server.
 #[derive(Default)]
 pub struct PreparedTransactions {
-    all: Mutex<BTreeMap<String, Entry>>,
+    all: Mutex<BTreeMap<String, PreparedEntry>>,
     limit: AtomicUsize,
 }
 
@@ -106,19 +106,19 @@ impl PreparedTransactions {
             return Err(err!(OUT_OF_MEMORY, "maximum number of prepared transactions reached")
                 .hint(format!("Increase \"max_prepared_transactions\" (currently {limit}).")));
         }
-        all.insert(identifier, Entry { shown, voted: None });
+        all.insert(identifier, PreparedEntry { shown, voted: None });
         Ok(())
     }
 
     /// One that was found when the server started: there may be more than the limit.
     pub(crate) fn add(&self, shown: PreparedTransaction, voted: Voted) {
-        self.all.lock().insert(shown.identifier.clone(), Entry { shown, voted: Some(voted) });
+        self.all.lock().insert(shown.identifier.clone(), PreparedEntry { shown, voted: Some(voted) });
     }
 
     /// Takes one to end it, with its id.
     pub(crate) fn take(&self, identifier: &str, who: &Finisher) -> Result<(Voted, u64)> {
         let mut all = self.all.lock();
-        let Some(Entry { shown, voted }) = all.get_mut(identifier) else {
+        let Some(PreparedEntry { shown, voted }) = all.get_mut(identifier) else {
             bail!(UNDEFINED_OBJECT, "prepared transaction with identifier \"{identifier}\" does not exist");
         };
         if voted.is_none() {

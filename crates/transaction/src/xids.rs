@@ -35,10 +35,10 @@ pub struct XidSnapshot {
 
 /// The ids of one server.
 #[derive(Debug)]
-pub struct Xids(Mutex<State>);
+pub struct Xids(Mutex<XidState>);
 
 #[derive(Debug)]
-struct State {
+struct XidState {
     first: u64,
     next: u64,
     running: BTreeSet<u64>,
@@ -52,7 +52,7 @@ impl Xids {
     /// Of a server that starts at a time.
     pub fn starting_at(micros: i64) -> Xids {
         let first = (micros.max(0) as u64).max(FIRST_NORMAL);
-        Xids(Mutex::new(State {
+        Xids(Mutex::new(XidState {
             first,
             next: first,
             running: BTreeSet::new(),

@@ -10,12 +10,12 @@ fn is_user_object(oid: Oid) -> bool {
     oid.0 >= classes::FIRST_USER_OID
 }
 
-struct Found {
+struct FoundObjects {
     all: Vec<ObjectAddress>,
     transition: Option<Arc<str>>,
 }
 
-impl Found {
+impl FoundObjects {
     fn add(&mut self, class: Oid, object: Oid, sub: i32) {
         let address = ObjectAddress { class, object, sub };
         if is_user_object(object) && !self.all.contains(&address) {
@@ -93,7 +93,7 @@ impl Found {
 impl Expr {
     /// User-made objects that the expression uses; columns of its own table are not included.
     pub fn dependencies(&self) -> Vec<ObjectAddress> {
-        let mut found = Found { all: Vec::new(), transition: None };
+        let mut found = FoundObjects { all: Vec::new(), transition: None };
         found.expression(self);
         found.all
     }
@@ -107,7 +107,7 @@ impl Query {
 
     /// The same, and the name that a trigger has for changed rows, if the query reads them.
     pub fn mentions(&self) -> (Vec<ObjectAddress>, Option<Arc<str>>) {
-        let mut found = Found { all: Vec::new(), transition: None };
+        let mut found = FoundObjects { all: Vec::new(), transition: None };
         found.query(self);
         (found.all, found.transition)
     }

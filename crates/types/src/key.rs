@@ -374,14 +374,14 @@ pub fn decode(column: &KeyColumn, key: &[u8]) -> Option<(Datum, usize)> {
     } else {
         rest
     };
-    let mut reader = Reader(rest);
+    let mut reader = KeyReader(rest);
     let value = reader.value(&column.ty)?;
     Some((value, 1 + rest.len() - reader.0.len()))
 }
 
-struct Reader<'a>(&'a [u8]);
+struct KeyReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl KeyReader<'_> {
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, tail) = self.0.split_first_chunk::<N>()?;
         self.0 = tail;

@@ -56,7 +56,7 @@ struct Plan {
 }
 
 #[derive(Default)]
-struct State {
+struct FaultyState {
     operations: u64,
     failures: u64,
     plan: Option<Plan>,
@@ -66,7 +66,7 @@ struct State {
 
 /// The planned failures, shared by a folder, its files and the folders below it.
 #[derive(Default)]
-pub struct Faults(Mutex<State>);
+pub struct Faults(Mutex<FaultyState>);
 
 impl Faults {
     /// Nothing fails yet.

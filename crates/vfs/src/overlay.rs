@@ -14,11 +14,11 @@ use crate::{Directory, File};
 /// A folder over another one, which it leaves alone.
 pub struct OverlayDirectory {
     below: Option<Arc<dyn Directory>>,
-    state: Mutex<State>,
+    state: Mutex<OverlayState>,
 }
 
 #[derive(Default)]
-struct State {
+struct OverlayState {
     /// Files that were created or written to.
     files: BTreeMap<String, Arc<OverlayFile>>,
     /// Names of removed files below.
@@ -102,7 +102,7 @@ impl OverlayDirectory {
         Arc::new(OverlayDirectory { below: Some(below), state: Mutex::default() })
     }
 
-    fn find(&self, state: &State, name: &str) -> io::Result<Arc<OverlayFile>> {
+    fn find(&self, state: &OverlayState, name: &str) -> io::Result<Arc<OverlayFile>> {
         if let Some(file) = state.files.get(name) {
             return Ok(Arc::clone(file));
         }
@@ -115,7 +115,7 @@ impl OverlayDirectory {
         }
     }
 
-    fn exists(&self, state: &State, name: &str) -> bool {
+    fn exists(&self, state: &OverlayState, name: &str) -> bool {
         self.find(state, name).is_ok()
     }
 }

@@ -26,11 +26,11 @@ const CLOSED_AT_ONCE: usize = 8;
 /// The open handles of several folders.
 struct Pool {
     handles_max: usize,
-    state: Mutex<State>,
+    state: Mutex<HandleState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HandleState {
     /// Slots with a handle, in the order in which they are visited; also some that have lost theirs since.
     queue: VecDeque<Weak<Slot>>,
     open: usize,

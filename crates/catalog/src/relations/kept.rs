@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Batch, Column as Vector, ColumnData, Datum, Result};
 
-use super::{Generator, Request, Rows, Source, equal, rows_estimate, rows_per_value};
+use super::{Generator, GeneratorInput, RelationRows, Request, equal, rows_estimate, rows_per_value};
 use crate::derived::{BYTES_MAX, Derivation};
 use crate::objects::*;
 use crate::snapshot::Catalog;
@@ -21,7 +21,7 @@ const LIVE: (&str, [usize; 2]) = ("pg_class", [9, 10]);
 /// The requested rows, out of kept columns; `None` when computing those alone is less work.
 pub(super) fn rows(
     relation: &Relation,
-    source: &Source<'_>,
+    source: &GeneratorInput<'_>,
     generator: Generator,
     request: &Request<'_>,
 ) -> Option<Result<Batch>> {
@@ -52,7 +52,7 @@ fn is_for_most(relation: &Relation, catalog: &Catalog, request: &Request<'_>) ->
 
 fn pick(
     relation: &Relation,
-    source: &Source<'_>,
+    source: &GeneratorInput<'_>,
     generator: Generator,
     request: &Request<'_>,
     places: &[usize],
@@ -72,7 +72,7 @@ fn pick(
     let live: Vec<usize> = request.columns.iter().copied().filter(|place| column(*place).is_none()).collect();
     let mut others = Vec::new();
     if !live.is_empty() {
-        let mut out = Rows::new(relation, &Request { columns: &live, ..*request });
+        let mut out = RelationRows::new(relation, &Request { columns: &live, ..*request });
         generator(source, &mut out);
         out.interrupt?;
         others = out.columns;
@@ -86,14 +86,14 @@ fn pick(
 }
 
 /// Whole columns of a relation: kept ones, or computed now.
-fn columns(relation: &Relation, source: &Source<'_>, generator: Generator, places: &[usize]) -> Result<Vec<Arc<Vector>>> {
+fn columns(relation: &Relation, source: &GeneratorInput<'_>, generator: Generator, places: &[usize]) -> Result<Vec<Arc<Vector>>> {
     let derived = source.catalog.derived();
     let kept = |place: &usize| derived.get::<Vector>(relation.oid, Derivation::Column(*place));
     let mut known: Vec<Option<Arc<Vector>>> = places.iter().map(kept).collect();
     let missing: Vec<usize> = places.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(place, _)| *place).collect();
     if !missing.is_empty() {
-        let mut out = Rows::new(relation, &Request { columns: &missing, ..Request::default() });
-        generator(&Source { filters: &[], ..*source }, &mut out);
+        let mut out = RelationRows::new(relation, &Request { columns: &missing, ..Request::default() });
+        generator(&GeneratorInput { filters: &[], ..*source }, &mut out);
         out.interrupt?;
         let computed: Vec<Arc<Vector>> = out.columns.into_iter().map(Arc::new).collect();
         for (place, column) in missing.iter().zip(&computed) {

@@ -2,7 +2,7 @@
 //! those with built-in objects only, `EMPTY` for those without rows in Melba yet.
 //!
 //! Rows come in the order of their OIDs. A scan may pass equality conditions: a generator uses those by which it can find
-//! objects, and `Rows` drops rows that do not match, so every row that is returned satisfies them all.
+//! objects, and `RelationRows` drops rows that do not match, so every row that is returned satisfies them all.
 
 mod kept;
 mod pg_aggregate;
@@ -94,13 +94,13 @@ impl LiveInfo for NoLiveInfo {}
 
 /// The inputs of a generator.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct GeneratorInput<'a> {
     catalog: &'a Catalog,
     live: &'a dyn LiveInfo,
     filters: &'a [EqFilter],
 }
 
-impl Source<'_> {
+impl GeneratorInput<'_> {
     /// The OID that a column must have, if the scan says so.
     fn oid(&self, column: usize) -> Option<Oid> {
         self.filters.iter().find(|f| f.column == column).and_then(|f| match f.value {
@@ -127,7 +127,7 @@ impl Source<'_> {
 }
 
 /// Rows on their way to being a batch.
-struct Rows<'a> {
+struct RelationRows<'a> {
     /// The columns of the batch, by their places in the relation.
     places: &'a [usize],
     columns: Vec<Vector>,
@@ -154,10 +154,10 @@ macro_rules! push {
 }
 use push;
 
-impl<'a> Rows<'a> {
-    fn new(relation: &Relation, request: &Request<'a>) -> Rows<'a> {
+impl<'a> RelationRows<'a> {
+    fn new(relation: &Relation, request: &Request<'a>) -> RelationRows<'a> {
         let columns = request.columns.iter().map(|at| Vector::with_capacity(relation.columns[*at].kind, 0)).collect();
-        Rows {
+        RelationRows {
             places: request.columns,
             columns,
             filters: request.filters.to_vec(),
@@ -324,7 +324,7 @@ pub fn acl_datum(acl: &Acl, catalog: &Catalog) -> Datum {
     values::acl(acl, catalog)
 }
 
-type Generator = fn(&Source<'_>, &mut Rows<'_>);
+type Generator = fn(&GeneratorInput<'_>, &mut RelationRows<'_>);
 
 /// Relations whose rows the catalog has.
 const GENERATORS: &[(&str, Generator)] = &[
@@ -412,12 +412,12 @@ pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, request
             None => all,
         });
     }
-    let mut out = Rows::new(relation, request);
+    let mut out = RelationRows::new(relation, request);
     if request.filters.iter().any(|f| f.value.is_null()) {
         return Ok(Batch::new(out.columns, 0));
     }
     if let Ok(at) = GENERATORS.binary_search_by_key(&name, |g| g.0) {
-        let (generator, source) = (GENERATORS[at].1, Source { catalog, live, filters: request.filters });
+        let (generator, source) = (GENERATORS[at].1, GeneratorInput { catalog, live, filters: request.filters });
         if let Some(batch) = kept::rows(relation, &source, generator, request) {
             return batch;
         }
@@ -430,12 +430,12 @@ pub fn rows(relation: &Relation, catalog: &Catalog, live: &dyn LiveInfo, request
 }
 
 /// Runs a generator, once for each value that a column may have.
-fn generate(generator: Generator, source: Source<'_>, request: &Request<'_>, out: &mut Rows<'_>) {
+fn generate(generator: Generator, source: GeneratorInput<'_>, request: &Request<'_>, out: &mut RelationRows<'_>) {
     let Some((column, values)) = request.any_of else { return generator(&source, out) };
     for value in values {
         let filters: Vec<EqFilter> = request.filters.iter().cloned().chain([EqFilter { column, value: value.clone() }]).collect();
         out.filters.clone_from(&filters);
-        generator(&Source { filters: &filters, ..source }, out);
+        generator(&GeneratorInput { filters: &filters, ..source }, out);
     }
 }
 

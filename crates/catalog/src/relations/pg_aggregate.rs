@@ -2,17 +2,17 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::objects::*;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     match s.oid(0) {
         Some(oid) => s.catalog.function(oid).into_iter().for_each(|f| push(f, out)),
         None => s.catalog.functions().for_each(|f| push(f, out)),
     }
 }
 
-fn push(f: &Function, out: &mut Rows<'_>) {
+fn push(f: &Function, out: &mut RelationRows<'_>) {
     let Some(a) = &f.aggregate else { return };
     let moving = a.moving.as_deref();
     let of_moving = |get: fn(&MovingAggregate) -> Oid| oid(moving.map_or(Oid::INVALID, get));

@@ -2,11 +2,11 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes::{HEAP, MEMORY};
 use crate::seed::seed;
 
-pub(super) fn rows(_: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(_: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let mut heap_handler = Oid::INVALID;
     for r in seed!("pg_am").rows() {
         let handler = r.oid("amhandler");

@@ -1,8 +1,8 @@
 //! pg_attrdef: defaults and generation expressions of columns.
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let relations: Vec<_> = match (s.oid(1), s.oid(0)) {
         (Some(oid), _) => s.catalog.relation(oid).into_iter().collect(),
         (None, Some(default)) => s.catalog.relation_of_part(default).into_iter().collect(),

@@ -2,7 +2,7 @@
 
 use melba_types::{Datum, Oid, oids};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
@@ -16,7 +16,7 @@ const SYSTEM_COLUMNS: [(i16, &str, Oid); 6] = [
     (-1, "ctid", oids::TID),
 ];
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let relations: Vec<_> = match s.oid(0) {
         Some(oid) => s.catalog.relation(oid).into_iter().collect(),
         None => s.catalog.relations().collect(),
@@ -43,7 +43,7 @@ fn has_system_columns(kind: RelationKind) -> bool {
     matches!(kind, Table | MaterializedView | PartitionedTable | Toast | Sequence)
 }
 
-fn user_column(catalog: &Catalog, relation: Oid, number: usize, c: &Column, out: &mut Rows<'_>) {
+fn user_column(catalog: &Catalog, relation: Oid, number: usize, c: &Column, out: &mut RelationRows<'_>) {
     let ty = || catalog.type_(c.ty);
     let missing = || if c.missing.is_null() { Datum::Null } else { array_of_one(c.ty, c.missing.clone()) };
     push!(
@@ -78,7 +78,7 @@ fn user_column(catalog: &Catalog, relation: Oid, number: usize, c: &Column, out:
     );
 }
 
-fn system_column(catalog: &Catalog, relation: Oid, number: i16, name: &'static str, ty: Oid, out: &mut Rows<'_>) {
+fn system_column(catalog: &Catalog, relation: Oid, number: i16, name: &'static str, ty: Oid, out: &mut RelationRows<'_>) {
     let Some(ty) = catalog.type_(ty) else { return };
     push!(
         out,
@@ -113,7 +113,7 @@ fn system_column(catalog: &Catalog, relation: Oid, number: i16, name: &'static s
 }
 
 /// An index's columns are named after the table's; expressions are `expr`, `expr1`, ...
-fn index_columns(catalog: &Catalog, relation: &Relation, index: &IndexInfo, out: &mut Rows<'_>) {
+fn index_columns(catalog: &Catalog, relation: &Relation, index: &IndexInfo, out: &mut RelationRows<'_>) {
     let table = catalog.relation(index.table);
     let table_column = |number: i16| table.and_then(|t| t.columns.get(usize::try_from(number).ok()?.checked_sub(1)?));
     let mut expressions = 0;

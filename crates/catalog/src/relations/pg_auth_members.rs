@@ -1,8 +1,8 @@
 //! pg_auth_members: which role is a member of which.
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let roles: Vec<_> = s.catalog.roles().collect();
     let mut all: Vec<_> = roles.iter().flat_map(|r| r.member_of.iter().map(|m| (r.oid, m))).collect();
     all.sort_by_key(|(_, m)| m.oid);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes;
 use crate::objects::*;
 use crate::toast::TOAST_PREFIX;
@@ -12,7 +12,7 @@ use crate::toast::TOAST_PREFIX;
 /// The first transaction id of ordinary transactions: nothing here is ever frozen.
 const FIRST_NORMAL_XID: u32 = 3;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let relations: Vec<_> = match (s.oid(0), s.text(1), s.oid(2)) {
         (Some(oid), ..) => s.catalog.relation(oid).into_iter().collect(),
         (_, Some(name), Some(namespace)) => s.catalog.relation_by_name(namespace, name).into_iter().collect(),
@@ -33,7 +33,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     }
 }
 
-fn push(s: &Source<'_>, r: &Relation, out: &mut Rows<'_>) {
+fn push(s: &GeneratorInput<'_>, r: &Relation, out: &mut RelationRows<'_>) {
     use RelationKind::*;
     let stored = || matches!(r.kind, Table | MaterializedView | Toast);
     let estimate = || s.live.relation_estimate(r);
@@ -110,7 +110,7 @@ fn column_count(r: &Relation) -> usize {
 }
 
 /// PostgreSQL enforces foreign keys by triggers on both tables, and says so here.
-fn has_triggers(s: &Source<'_>, r: &Relation) -> bool {
+fn has_triggers(s: &GeneratorInput<'_>, r: &Relation) -> bool {
     let own_key = |c: &Oid| s.catalog.constraint(*c).is_some_and(|c| c.kind == ConstraintKind::ForeignKey);
     !r.triggers.is_empty() || r.constraints.iter().any(own_key) || s.catalog.is_referenced(r.oid)
 }

@@ -2,11 +2,11 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
 const UTF8: i32 = 6;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for c in s.by_oid(|oid| s.catalog.collation(oid), s.catalog.collations()) {
         let libc = c.provider == b'c';
         let libc_locale = || if libc { text_or_null(&c.locale) } else { Datum::Null };

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes;
 use crate::objects::*;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let find = |oid: &Oid| s.catalog.constraint(*oid);
     let constraints: Vec<_> = match (s.oid(0), s.oid(8), s.oid(9), s.oid(12), s.oid(10), s.oid(2)) {
         (Some(oid), ..) => s.catalog.constraint(oid).into_iter().collect(),
@@ -33,7 +33,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
 }
 
 /// The constraint that an index is a part of, and the foreign keys that refer to the index's table by it.
-fn of_index<'a>(s: &Source<'a>, index: Oid) -> Vec<&'a Arc<Constraint>> {
+fn of_index<'a>(s: &GeneratorInput<'a>, index: Oid) -> Vec<&'a Arc<Constraint>> {
     if index.0 < classes::FIRST_USER_OID {
         // Indexes of system relations do not know their constraints, which are the first.
         return s.catalog.constraints().take_while(|c| c.oid.0 < classes::FIRST_USER_OID).collect();
@@ -63,7 +63,7 @@ fn is_key(kind: ConstraintKind) -> bool {
     matches!(kind, PrimaryKey | Unique | Exclusion | ForeignKey)
 }
 
-fn push(c: &Constraint, out: &mut Rows<'_>) {
+fn push(c: &Constraint, out: &mut RelationRows<'_>) {
     let key = c.foreign_key.as_deref();
     let operators = |k: &ForeignKeyInfo| oids_or_null(&k.operators);
     let key_operators = || key.map_or(Datum::Null, operators);

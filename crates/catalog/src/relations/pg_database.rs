@@ -2,14 +2,14 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
 const UTF8: i32 = 6;
 const PG_DEFAULT_TABLESPACE: u32 = 1663;
 /// Text compares by code point, in any system locale.
 const LOCALE: &str = "C.UTF-8";
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for d in s.by_oid(|oid| s.catalog.database(oid), s.catalog.databases()) {
         push!(
             out,

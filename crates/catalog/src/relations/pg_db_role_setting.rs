@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use melba_types::Oid;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let mut all: BTreeMap<(Oid, Oid), Vec<Arc<str>>> = BTreeMap::new();
     for database in s.catalog.databases().filter(|d| !d.settings.is_empty()) {
         all.insert((database.oid, Oid::INVALID), database.settings.clone());

@@ -2,13 +2,13 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes;
 use crate::depend::{Dependency, DependencyKind, dependencies};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     match (s.oid(1), s.oid(4)) {
         (Some(dependent), _) => {
             objects_of(s.catalog, dependent).iter().for_each(|o| push_object(s.catalog, o, out));
@@ -54,7 +54,7 @@ fn objects_of(catalog: &Catalog, oid: Oid) -> Vec<Object> {
     found
 }
 
-fn push_object(catalog: &Catalog, object: &Object, out: &mut Rows<'_>) {
+fn push_object(catalog: &Catalog, object: &Object, out: &mut RelationRows<'_>) {
     dependencies(object).iter().for_each(|d| push(catalog, d, out));
     if let Object::Relation(view) = object
         && view.rule.is_valid()
@@ -64,14 +64,14 @@ fn push_object(catalog: &Catalog, object: &Object, out: &mut Rows<'_>) {
 }
 
 /// A view's rule is a part of the view, and the rule depends on the objects of the view's query.
-fn push_rule(view: &Relation, out: &mut Rows<'_>) {
+fn push_rule(view: &Relation, out: &mut RelationRows<'_>) {
     let rule = ObjectAddress { class: classes::PG_REWRITE, object: view.rule, sub: 0 };
     let view = ObjectAddress { class: classes::PG_CLASS, object: view.oid, sub: 0 };
     push_row(rule, view, DependencyKind::Internal, out);
     push_row(rule, view, DependencyKind::Normal, out);
 }
 
-fn push(catalog: &Catalog, d: &Dependency, out: &mut Rows<'_>) {
+fn push(catalog: &Catalog, d: &Dependency, out: &mut RelationRows<'_>) {
     let mut dependent = d.dependent;
     if dependent.class == classes::PG_CLASS
         && d.referenced.class != classes::PG_NAMESPACE
@@ -86,7 +86,7 @@ fn push(catalog: &Catalog, d: &Dependency, out: &mut Rows<'_>) {
     push_row(dependent, d.referenced, kind, out);
 }
 
-fn push_row(dependent: ObjectAddress, referenced: ObjectAddress, kind: DependencyKind, out: &mut Rows<'_>) {
+fn push_row(dependent: ObjectAddress, referenced: ObjectAddress, kind: DependencyKind, out: &mut RelationRows<'_>) {
     push!(
         out,
         [

@@ -2,9 +2,9 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let found: Vec<_> = match s.oid(0) {
         Some(oid) => s.catalog.descriptions_of(oid).collect(),
         None => s.catalog.descriptions().collect(),

@@ -2,9 +2,9 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let types: Vec<_> = match s.oid(1) {
         Some(oid) => s.catalog.type_(oid).into_iter().collect(),
         None => s.catalog.types().filter(|t| !t.labels.is_empty()).collect(),

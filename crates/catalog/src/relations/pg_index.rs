@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes::FIRST_USER_OID;
 use crate::objects::*;
 
 const OPTION_DESCENDING: i16 = 1;
 const OPTION_NULLS_FIRST: i16 = 2;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let find = |oid: &Oid| s.catalog.relation(*oid);
     let indexes: Vec<&Arc<Relation>> = match (s.oid(0), s.oid(1)) {
         (Some(oid), _) => s.catalog.relation(oid).into_iter().collect(),
@@ -29,7 +29,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     }
 }
 
-fn push(s: &Source<'_>, index: Oid, i: &IndexInfo, out: &mut Rows<'_>) {
+fn push(s: &GeneratorInput<'_>, index: Oid, i: &IndexInfo, out: &mut RelationRows<'_>) {
     let expressions = || i.keys.iter().filter_map(|k| k.expression.as_deref()).collect::<Vec<_>>();
     let constraint = || s.catalog.constraint(i.constraint);
     let option = |k: &IndexKey| {

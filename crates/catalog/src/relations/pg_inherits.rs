@@ -2,9 +2,9 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let children: Vec<_> = match (s.oid(0), s.oid(1)) {
         (Some(child), _) => s.catalog.relation(child).into_iter().collect(),
         (None, Some(parent)) => {

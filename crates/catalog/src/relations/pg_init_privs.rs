@@ -2,12 +2,12 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values};
+use super::{GeneratorInput, RelationRows, push, values};
 use crate::builtin::BUILTINS;
 use crate::classes;
 use crate::objects::Acl;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let mut push = |class: Oid, object: Oid, sub: usize, acl: &Acl| {
         if acl.is_some() {
             push!(

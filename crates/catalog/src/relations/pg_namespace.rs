@@ -1,8 +1,8 @@
 //! pg_namespace.
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let namespaces = match (s.oid(0), s.text(1)) {
         (None, Some(name)) => s.catalog.namespace_by_name(name).into_iter().collect(),
         _ => s.by_oid(|oid| s.catalog.namespace(oid), s.catalog.namespaces()),

@@ -1,8 +1,8 @@
 //! pg_operator.
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for o in s.by_oid(|oid| s.catalog.operator(oid), s.catalog.operators()) {
         push!(
             out,

@@ -2,9 +2,9 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for table in s.by_oid(|oid| s.catalog.relation(oid), s.catalog.user_relations()) {
         let Some(key) = &table.partition_key else { continue };
         let expressions: Vec<_> = key.columns.iter().filter_map(|c| c.expression.as_deref()).collect();

@@ -1,9 +1,9 @@
 //! pg_policy: policies of row-level security.
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::objects::*;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let policies: Vec<_> = match (s.oid(0), s.oid(2)) {
         (Some(oid), _) => s.catalog.policy(oid).into_iter().collect(),
         (None, Some(table)) => s.catalog.policies_of(table),
@@ -14,7 +14,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     }
 }
 
-fn push(p: &Policy, out: &mut Rows<'_>) {
+fn push(p: &Policy, out: &mut RelationRows<'_>) {
     push!(
         out,
         [

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use melba_types::Datum;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::objects::*;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let functions: Vec<&Arc<Function>> = match (s.oid(0), s.text(1), s.oid(2)) {
         (Some(oid), ..) => s.catalog.function(oid).into_iter().collect(),
         (_, Some(name), Some(namespace)) => s.catalog.functions_by_name(namespace, name).collect(),
@@ -27,7 +27,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     }
 }
 
-fn push(s: &Source<'_>, f: &Function, out: &mut Rows<'_>) {
+fn push(s: &GeneratorInput<'_>, f: &Function, out: &mut RelationRows<'_>) {
     let kind = match f.kind {
         FunctionKind::Function => b'f',
         FunctionKind::Procedure => b'p',

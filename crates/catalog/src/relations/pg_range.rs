@@ -1,10 +1,10 @@
 //! pg_range: range types.
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes;
 use crate::objects::TypeKind;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for ty in s.by_oid(|oid| s.catalog.type_(oid), s.catalog.types()) {
         if ty.type_kind != TypeKind::Range {
             continue;

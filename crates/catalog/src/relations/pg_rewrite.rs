@@ -2,10 +2,10 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes::FIRST_USER_OID;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let views: Vec<_> = match (s.oid(2), s.oid(0)) {
         (Some(view), _) => s.catalog.relation(view).into_iter().collect(),
         (None, Some(rule)) if rule.0 >= FIRST_USER_OID => s.catalog.relation_of_part(rule).into_iter().collect(),

@@ -2,9 +2,9 @@
 
 use melba_types::Datum;
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for relation in s.by_oid(|oid| s.catalog.relation(oid), s.catalog.user_relations()) {
         let Some(sequence) = &relation.sequence else { continue };
         push!(

@@ -2,11 +2,11 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes;
 use crate::role_uses::RoleUseKind;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for found in s.catalog.role_uses() {
         let is_shared = found.object.class == classes::PG_DATABASE;
         push!(

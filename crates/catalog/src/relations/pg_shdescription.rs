@@ -1,8 +1,8 @@
 //! pg_shdescription: COMMENT ON roles and databases.
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     for d in s.catalog.descriptions().filter(|d| crate::snapshot::is_shared_class(d.address.class)) {
         push!(out, [oid(d.address.object), oid(d.address.class), text(&d.text)]);
     }

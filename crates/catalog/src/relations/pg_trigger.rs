@@ -2,10 +2,10 @@
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::objects::*;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let find = |oid: &Oid| s.catalog.trigger(*oid);
     let triggers: Vec<_> = match (s.oid(0), s.oid(1)) {
         (Some(oid), _) => s.catalog.trigger(oid).into_iter().collect(),
@@ -17,7 +17,7 @@ pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
     }
 }
 
-fn push(t: &Trigger, out: &mut Rows<'_>) {
+fn push(t: &Trigger, out: &mut RelationRows<'_>) {
     // Each argument ends with a zero byte.
     let arguments = || t.arguments.iter().flat_map(|a| a.bytes().chain([0])).collect::<Vec<u8>>();
     push!(

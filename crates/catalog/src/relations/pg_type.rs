@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-use super::{Rows, Source, push, values::*};
+use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::objects::*;
 
-pub(super) fn rows(s: &Source<'_>, out: &mut Rows<'_>) {
+pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let types: Vec<&Arc<Type>> = match (s.oid(0), s.text(1), s.oid(2), s.oid(11)) {
         (Some(oid), ..) => s.catalog.type_(oid).into_iter().collect(),
         (_, Some(name), Some(namespace), _) => s.catalog.type_by_name(namespace, name).into_iter().collect(),
@@ -39,7 +39,7 @@ fn letter(kind: TypeKind) -> u8 {
     }
 }
 
-fn push(s: &Source<'_>, t: &Type, out: &mut Rows<'_>) {
+fn push(s: &GeneratorInput<'_>, t: &Type, out: &mut RelationRows<'_>) {
     let function = |name: &str| regproc(name, s.catalog);
     let domain = t.domain.as_deref();
     let default = || domain.map_or(Datum::Null, |d| text_or_null(&d.default));

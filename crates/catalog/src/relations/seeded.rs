@@ -2,7 +2,7 @@
 
 use melba_types::{Datum, oids};
 
-use super::{Rows, values};
+use super::{RelationRows, values};
 use crate::objects::*;
 use crate::seed::{Row, Seed, seed};
 use crate::snapshot::Catalog;
@@ -37,7 +37,7 @@ fn find_of_extensions(name: &str) -> Option<Seed> {
 }
 
 /// Adds the rows of relation `name`; false when it has no seed.
-pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, out: &mut Rows<'_>) -> bool {
+pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, out: &mut RelationRows<'_>) -> bool {
     let Some(seed) = find(name) else { return false };
     let of_extensions = find_of_extensions(name);
     let installed = of_extensions.iter().flat_map(Seed::rows).filter_map(|row| {

@@ -177,8 +177,8 @@ fn kept_columns_hold_what_is_computed() {
             (0..whole.rows).step_by(3).for_each(|row| every_third.set(row, true));
             for chosen in [None, Some(&every_third)] {
                 let request = Request { filters, any_of: None, rows: chosen, columns: &places };
-                let mut computed = Rows::new(relation, &request);
-                let source = Source { catalog: &catalog, live: &NoLiveInfo, filters };
+                let mut computed = RelationRows::new(relation, &request);
+                let source = GeneratorInput { catalog: &catalog, live: &NoLiveInfo, filters };
                 generator(&source, &mut computed);
                 let given = rows(relation, &catalog, &NoLiveInfo, &request).expect(name);
                 let computed = Batch::new(computed.columns, computed.rows);

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
-use melba_engine::{Durability, Engine, EngineOptions, Isolation, Persistence, Session, Transaction};
+use melba_engine::{Durability, Engine, EngineOptions, EngineSession, Isolation, Persistence, Transaction};
 use melba_types::row::{Field, RowLayout};
 use melba_types::{ColumnData, Datum, Kind, TreeId};
 use melba_vfs::{OsClock, OsDirectory};
@@ -54,7 +54,7 @@ impl Drop for Melba {
 
 struct MelbaClient<'s> {
     store: &'s Melba,
-    session: Arc<Session>,
+    session: Arc<EngineSession>,
     row: Vec<u8>,
 }
 

@@ -18,4 +18,4 @@ pub(crate) use pace::WAIT_MAX;
 pub(crate) use pace::{WAIT_MAX_FOR_BYTES, WAIT_MIN, merges_lag, throttle};
 pub(crate) use payload::{Operation, decode, encode};
 pub use pipeline::Durability;
-pub(crate) use pipeline::{Committer, EarlyRelease, Floor, Needs, Pipeline, Record, Started};
+pub(crate) use pipeline::{CommitRecord, Committer, EarlyRelease, Floor, Needs, Pipeline, Started};

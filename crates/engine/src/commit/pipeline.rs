@@ -72,7 +72,7 @@ pub(crate) struct Needs {
     pub seen: Csn,
 }
 
-struct State {
+struct PipelineState {
     next_csn: u64,
     /// Commits in flight; the front has the CSN after the visible one.
     queue: VecDeque<InFlight>,
@@ -82,7 +82,7 @@ struct State {
     has_leader: bool,
 }
 
-impl State {
+impl PipelineState {
     /// All sessions that wait for a publication that will not come.
     fn all_waiters(&mut self) -> Woken {
         if is_planted(Plant::KeepFailure) {
@@ -94,7 +94,7 @@ impl State {
 
 /// CSN order and the commits in flight.
 pub(crate) struct Pipeline {
-    state: Mutex<State>,
+    state: Mutex<PipelineState>,
     pub log: Arc<Log>,
     snapshots: Arc<Snapshots>,
     locks: Arc<LockManager>,
@@ -110,7 +110,7 @@ pub(crate) struct Committer<'a> {
 }
 
 /// A commit as the pipeline sees it.
-pub(crate) struct Record<'a> {
+pub(crate) struct CommitRecord<'a> {
     /// Its payload in the log, for which there is room; empty: nothing of it is logged.
     pub payload: &'a mut Vec<u8>,
     pub room: Option<Reservation<'a>>,
@@ -177,7 +177,7 @@ impl Pipeline {
     pub fn new(log: &Arc<Log>, snapshots: &Arc<Snapshots>, locks: &Arc<LockManager>, runtime: &Arc<Runtime>) -> Pipeline {
         let next_csn = snapshots.visible().0 + 1;
         Pipeline {
-            state: Mutex::new(State { next_csn, queue: VecDeque::new(), applied: 0, has_leader: false }),
+            state: Mutex::new(PipelineState { next_csn, queue: VecDeque::new(), applied: 0, has_leader: false }),
             log: Arc::clone(log),
             snapshots: Arc::clone(snapshots),
             locks: Arc::clone(locks),
@@ -210,7 +210,7 @@ impl Pipeline {
     }
 
     /// Steps 1 and 2; `apply` puts the changes into the row store. Nothing has changed after an error.
-    pub fn commit(&self, mut record: Record<'_>, apply: impl FnOnce(Csn)) -> Result<Started> {
+    pub fn commit(&self, mut record: CommitRecord<'_>, apply: impl FnOnce(Csn)) -> Result<Started> {
         let _in_order = InOrder(self);
         let (csn, needed, end) = self.put_in_order(&mut record)?;
         record.room.into_iter().for_each(Reservation::keep);
@@ -223,7 +223,7 @@ impl Pipeline {
 
     /// Step 1: the commit's number, how far the log must be durable for it, and where its record ends. The only errors are that numbers
     /// are used up, and that a commit before it has panicked.
-    fn put_in_order(&self, record: &mut Record<'_>) -> Result<(Csn, Lsn, Lsn)> {
+    fn put_in_order(&self, record: &mut CommitRecord<'_>) -> Result<(Csn, Lsn, Lsn)> {
         let crc = melba_wal::payload_crc(record.payload);
         let mut state = self.state.lock();
         // After a panic in here the order has a gap, or the log a record too many: no commit may follow.
@@ -358,7 +358,7 @@ impl Pipeline {
     }
 
     /// Moves the applied CSN as far as possible; returns the turns whose locks are now released.
-    fn note_applied(&self, state: &mut State) -> Vec<ReleaseTurn<'_>> {
+    fn note_applied(&self, state: &mut PipelineState) -> Vec<ReleaseTurn<'_>> {
         let mut releases = Vec::new();
         while let Some(commit) = state.queue.get_mut(state.applied).filter(|c| c.applied) {
             // In their turn now, released once the pipeline is unlocked: the owner may be published meanwhile, and waits for it.
@@ -370,7 +370,7 @@ impl Pipeline {
     }
 
     /// Moves the visible CSN as far as possible; returns the sessions to wake: the published ones, and one to lead the next flush.
-    fn publish(&self, state: &mut MutexGuard<'_, State>) -> Woken {
+    fn publish(&self, state: &mut MutexGuard<'_, PipelineState>) -> Woken {
         if self.runtime.is_poisoned() {
             return state.all_waiters();
         }

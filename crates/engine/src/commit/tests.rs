@@ -11,7 +11,7 @@ use melba_types::{Csn, Lsn, RowId, TreeId};
 use melba_vfs::{Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory, Operation, SyncSwitch};
 use melba_wal::WrittenBy;
 
-use super::{Committer, Durability, EarlyRelease, Log, Needs, Pipeline, Record, Started};
+use super::{CommitRecord, Committer, Durability, EarlyRelease, Log, Needs, Pipeline, Started};
 use crate::options::EngineOptions;
 use crate::runtime::Runtime;
 use crate::snapshot::Snapshots;
@@ -44,7 +44,7 @@ impl Parts {
         let mut payload = vec![7; 20];
         let room = Some(self.pipeline.log.reserve(payload.len())?);
         let is_sync = durability == Durability::Sync;
-        self.pipeline.commit(Record { payload: &mut payload, room, needs: Needs::default(), is_sync, locks }, apply)
+        self.pipeline.commit(CommitRecord { payload: &mut payload, room, needs: Needs::default(), is_sync, locks }, apply)
     }
 
     pub fn wait(&self, slot: u32, started: &Started) -> Result<()> {

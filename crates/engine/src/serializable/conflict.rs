@@ -2,7 +2,7 @@
 
 use melba_store::Result;
 
-use super::{Entry, Id, Read, Safety, Serializable, State, Write, check_doomed, failure};
+use super::{Entry, Id, Read, Safety, Serializable, SerializableState, Write, check_doomed, failure};
 
 impl Serializable {
     /// Announces reads of `id` and finds the writers of the same data.
@@ -53,7 +53,7 @@ impl Serializable {
     }
 }
 
-impl State {
+impl SerializableState {
     /// Those of whom a dropped tree has left nothing exact.
     fn anywhere(&self, test: impl Fn(&Entry) -> bool) -> Vec<Id> {
         self.finished.iter().copied().filter(|id| test(self.get(*id))).collect()

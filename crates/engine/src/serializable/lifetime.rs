@@ -4,7 +4,7 @@ use melba_store::Result;
 use melba_threads::planted::{Plant, is_planted};
 use melba_types::{Csn, TreeId, TxnId};
 
-use super::{Entry, FINISHED_MAX, Id, NEVER, Safety, Serializable, State, check_doomed, failure};
+use super::{Entry, FINISHED_MAX, Id, NEVER, Safety, Serializable, SerializableState, check_doomed, failure};
 
 /// Sessions to wake: the question they waited for has been decided.
 pub(crate) type Woken = Vec<u32>;
@@ -120,7 +120,7 @@ impl Serializable {
     }
 }
 
-impl State {
+impl SerializableState {
     fn add(&mut self, entry: Entry) -> Id {
         let id = match self.free.pop() {
             Some(id) => id,

@@ -69,7 +69,7 @@ impl Write<'_> {
 
 /// Rows of a table.
 #[derive(Default)]
-struct Rows {
+struct MarkedRows {
     all: bool,
     /// By block: offsets of its rows, `None` for all of them.
     blocks: HashMap<u64, Option<Vec<u8>>>,
@@ -79,7 +79,7 @@ fn place(row: RowId) -> (u64, u8) {
     (row.0 >> BLOCK_SHIFT, (row.0 & 0xff) as u8)
 }
 
-impl Rows {
+impl MarkedRows {
     fn has(&self, row: RowId) -> bool {
         let (block, offset) = place(row);
         self.all || self.blocks.get(&block).is_some_and(|rows| rows.as_ref().is_none_or(|rows| rows.contains(&offset)))
@@ -90,7 +90,7 @@ impl Rows {
     }
 
     /// The part that is new with a row.
-    fn add(&mut self, row: RowId) -> Option<Part> {
+    fn add(&mut self, row: RowId) -> Option<MarkedPart> {
         if self.has(row) {
             return None;
         }
@@ -99,22 +99,22 @@ impl Rows {
             Some(known) if known.len() < BLOCK_ROWS_MAX => known.push(offset),
             _ => return self.add_block(block),
         }
-        if self.blocks.len() > BLOCKS_MAX { self.add_all() } else { Some(Part::Row) }
+        if self.blocks.len() > BLOCKS_MAX { self.add_all() } else { Some(MarkedPart::Row) }
     }
 
-    fn add_block(&mut self, block: u64) -> Option<Part> {
+    fn add_block(&mut self, block: u64) -> Option<MarkedPart> {
         let known = self.all || self.blocks.insert(block, None) == Some(None);
-        (!known).then_some(Part::Block(block))
+        (!known).then_some(MarkedPart::Block(block))
     }
 
-    fn add_all(&mut self) -> Option<Part> {
+    fn add_all(&mut self) -> Option<MarkedPart> {
         self.blocks = HashMap::new();
-        (!std::mem::replace(&mut self.all, true)).then_some(Part::All)
+        (!std::mem::replace(&mut self.all, true)).then_some(MarkedPart::All)
     }
 }
 
 /// The part that a mark of rows covers and no mark covered before.
-enum Part {
+enum MarkedPart {
     Row,
     Block(u64),
     All,
@@ -204,7 +204,7 @@ impl Entries {
 pub(super) struct Reads {
     /// A tree it read was dropped, and its replacement is unknown: any write may concern it.
     pub anything: bool,
-    rows: HashMap<TreeId, Rows>,
+    rows: HashMap<TreeId, MarkedRows>,
     ranges: HashMap<TreeId, Ranges>,
 }
 
@@ -226,16 +226,16 @@ impl Reads {
             Read::Row(_, row) => self.rows.entry(tree).or_default().add(row),
         };
         part.map(|part| match part {
-            Part::Row => read,
-            Part::Block(block) => Read::Block(tree, block),
-            Part::All => Read::Table(tree),
+            MarkedPart::Row => read,
+            MarkedPart::Block(block) => Read::Block(tree, block),
+            MarkedPart::All => Read::Table(tree),
         })
     }
 
     /// Whether a write changes data that was read with a snapshot. A version newer than the snapshot was not read: its writer is
     /// the one in conflict with the reader.
     pub fn meets(&self, write: Write<'_>, snapshot: Csn) -> bool {
-        let in_rows = |tree, test: &dyn Fn(&Rows) -> bool| self.rows.get(&tree).is_some_and(test);
+        let in_rows = |tree, test: &dyn Fn(&MarkedRows) -> bool| self.rows.get(&tree).is_some_and(test);
         self.anything
             || match write {
                 Write::Row(tree, row, version) => version <= snapshot && in_rows(tree, &|rows| rows.has(row)),
@@ -281,7 +281,7 @@ impl Reads {
 pub(super) struct Writes {
     /// As for `Reads`.
     pub anything: bool,
-    rows: HashMap<TreeId, Rows>,
+    rows: HashMap<TreeId, MarkedRows>,
     /// The tables, of those in `rows`, that rows were added to.
     added: HashSet<TreeId>,
     entries: HashMap<TreeId, Entries>,
@@ -317,9 +317,9 @@ impl Writes {
             Write::Row(_, row, _) => self.rows.entry(tree).or_default().add(row),
         };
         part.map(|part| match part {
-            Part::Row => write,
-            Part::Block(block) => Write::Block(tree, block),
-            Part::All => Write::All(tree),
+            MarkedPart::Row => write,
+            MarkedPart::Block(block) => Write::Block(tree, block),
+            MarkedPart::All => Write::All(tree),
         })
     }
 

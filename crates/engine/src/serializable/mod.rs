@@ -46,7 +46,7 @@ const FINISHED_MAX: usize = 512;
 /// "Not yet", among sequence numbers.
 const NEVER: u64 = u64::MAX;
 
-/// A place in `State::transactions`; reused after its transaction is forgotten, when nothing refers to it any more.
+/// A place in `SerializableState::transactions`; reused after its transaction is forgotten, when nothing refers to it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Id(u32);
 
@@ -123,7 +123,7 @@ struct Users {
 }
 
 #[derive(Default)]
-struct State {
+struct SerializableState {
     transactions: Vec<Option<Entry>>,
     free: Vec<Id>,
     /// Running ones.
@@ -139,10 +139,10 @@ struct State {
 /// Knowledge that all serializable transactions of an engine share.
 #[derive(Default)]
 pub(crate) struct Serializable {
-    state: Mutex<State>,
+    state: Mutex<SerializableState>,
 }
 
-impl State {
+impl SerializableState {
     fn get(&self, id: Id) -> &Entry {
         self.transactions[id.0 as usize].as_ref().expect("an id is used only while its transaction is known")
     }

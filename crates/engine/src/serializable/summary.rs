@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use melba_store::Result;
 use melba_types::{Csn, TreeId};
 
-use super::{Id, State, failure};
+use super::{Id, SerializableState, failure};
 
 /// All summarised transactions together.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Written {
     }
 }
 
-impl State {
+impl SerializableState {
     /// Summarises the oldest committed transaction.
     pub(super) fn summarise_oldest(&mut self) {
         let Some(id) = self.finished.pop_front() else { return };

@@ -192,7 +192,7 @@ fn a_commit_waits_for_siblings_if_there_are_enough_and_shares_its_sync() {
     let f = Fixture::new(options());
     let table = f.create(Persistence::Logged);
     let session = f.engine.session().expect("opens");
-    let commit = |session: &Arc<Session>, n| {
+    let commit = |session: &Arc<EngineSession>, n| {
         let t = f.engine.begin_in(session, Isolation::ReadCommitted).expect("begins");
         put(&t, table, n);
         t.commit(Durability::Sync).expect("commits");

@@ -15,7 +15,7 @@ type State = BTreeMap<RowId, String>;
 /// A transaction of the engine, and the rows it must see.
 struct Open {
     txn: Arc<Transaction>,
-    session: Arc<Session>,
+    session: Arc<EngineSession>,
     repeatable: bool,
     snapshot: Option<State>,
     snapshot_csn: u64,

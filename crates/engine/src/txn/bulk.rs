@@ -13,7 +13,7 @@ use melba_threads::{Guard, Scheduler};
 use melba_types::{Batch, Csn, RowId, TreeId};
 
 use crate::serializable::Write;
-use crate::txn::{State, Transaction};
+use crate::txn::{Transaction, TransactionState};
 use crate::write_set::{BulkWriter, Pool, PrivateRun};
 
 /// Bytes of a batch's strings above which `insert_batch_at` makes a segment of them, however few rows they are.
@@ -165,7 +165,7 @@ impl Transaction {
     }
 }
 
-impl State {
+impl TransactionState {
     /// The segments that the running command has written of a tree on the bulk path.
     fn bulk_writer(&mut self, tree: &Arc<Tree>, txn: &Transaction) -> &mut BulkWriter {
         let at = self.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, tree)).unwrap_or_else(|| {

@@ -2,7 +2,7 @@
 
 use melba_store::{EngineError, Result};
 
-use crate::commit::{Apply, Durability, EarlyRelease, Needs, Record, Started, encode};
+use crate::commit::{Apply, CommitRecord, Durability, EarlyRelease, Needs, Started, encode};
 use crate::shared::Shared;
 use crate::step::step;
 use crate::write_set::WriteSet;
@@ -50,7 +50,7 @@ pub(super) fn start_commit(
     };
     step();
     let is_sync = durability == Durability::Sync;
-    let record = Record { payload: &mut payload, room, needs, is_sync, locks };
+    let record = CommitRecord { payload: &mut payload, room, needs, is_sync, locks };
     let started = pipeline.commit(record, |csn| {
         let apply = Apply { store, snapshots: &shared.snapshots, runtime };
         apply.apply(writes, csn);

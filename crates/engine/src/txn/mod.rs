@@ -27,7 +27,7 @@ use melba_wal::WrittenBy;
 use crate::commit::throttle;
 use crate::commit::{Durability, EarlyRelease, Needs, Started, WAIT_MAX_FOR_BYTES};
 use crate::serializable::Tracking;
-use crate::session::Session;
+use crate::session::EngineSession;
 use crate::shared::Shared;
 use crate::step::step;
 use crate::view::{Isolation, ReadView};
@@ -64,7 +64,7 @@ pub struct Latest {
 
 /// Keeps a view usable after its statement; a cursor holds it.
 pub struct ViewPin {
-    session: Arc<Session>,
+    session: Arc<EngineSession>,
     view: ReadView,
 }
 
@@ -77,8 +77,8 @@ pub struct ExportedSnapshot {
 pub struct Transaction {
     id: TxnId,
     isolation: Isolation,
-    session: Arc<Session>,
-    state: Mutex<State>,
+    session: Arc<EngineSession>,
+    state: Mutex<TransactionState>,
     /// False lets readers skip `state`.
     has_writes: AtomicBool,
     /// The newest commit that it has seen, or taken locks after, before that was visible: its views show that, and it does not
@@ -103,7 +103,7 @@ pub struct Committing {
     on_publish: Option<OnPublish>,
 }
 
-pub(crate) struct State {
+pub(crate) struct TransactionState {
     pub writes: LazyWriteSet,
     /// The number of the running command; its changes carry it.
     pub command: u32,
@@ -130,7 +130,7 @@ pub(crate) struct State {
 const COMMIT_TURN: LockKey = LockKey::Key(TreeId(0), 0);
 
 impl Transaction {
-    pub(crate) fn begin(session: &Arc<Session>, isolation: Isolation) -> Arc<Transaction> {
+    pub(crate) fn begin(session: &Arc<EngineSession>, isolation: Isolation) -> Arc<Transaction> {
         let (id, writes) = {
             let mut next = session.next.lock();
             let id = next.ids.next().unwrap_or_else(|| {
@@ -144,7 +144,7 @@ impl Transaction {
             id,
             isolation,
             session: Arc::clone(session),
-            state: Mutex::new(State {
+            state: Mutex::new(TransactionState {
                 writes,
                 command: 0,
                 snapshot: None,
@@ -174,7 +174,7 @@ impl Transaction {
     }
 
     /// The session it belongs to.
-    pub fn session(&self) -> &Arc<Session> {
+    pub fn session(&self) -> &Arc<EngineSession> {
         &self.session
     }
 
@@ -371,12 +371,12 @@ impl Transaction {
         state.savepoints.truncate(kept);
     }
 
-    pub(crate) fn state(&self) -> melba_threads::MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> melba_threads::MutexGuard<'_, TransactionState> {
         self.state.lock()
     }
 
     /// Runs `f` on the state of a transaction that is still open.
-    pub(crate) fn with_state<T>(&self, f: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_state<T>(&self, f: impl FnOnce(&mut TransactionState) -> Result<T>) -> Result<T> {
         let mut state = self.state.lock();
         if state.finished {
             return Err(EngineError::Misuse("the transaction has ended"));
@@ -392,7 +392,7 @@ impl Transaction {
     }
 
     /// Like `with_state`, for changes.
-    pub(crate) fn change<T>(&self, f: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+    pub(crate) fn change<T>(&self, f: impl FnOnce(&mut TransactionState) -> Result<T>) -> Result<T> {
         self.with_state(|state| {
             // Further commands could not be distinguished. (So many changes do not fit in memory, but their numbers end there, too.)
             if state.command >= COMMAND_MAX || state.writes.changes.len() >= COMMAND_MAX as usize {
@@ -575,7 +575,7 @@ impl Transaction {
     }
 }
 
-impl State {
+impl TransactionState {
     /// The failure of a bulk load: later reads would lack rows.
     fn check_failure(&self) -> Result<()> {
         self.failure.clone().map_or(Ok(()), Err)
@@ -594,7 +594,7 @@ impl Committing {
     }
 
     /// The commit's outcome as `wait` would return it; itself as long as it is not published: a synchronous one waits for the log
-    /// (`Session::flush_log`), and each for those before it.
+    /// (`EngineSession::flush_log`), and each for those before it.
     pub fn poll(self) -> std::result::Result<Result<Csn>, Committing> {
         match self.txn.shared().pipeline.try_publish(&self.started) {
             Ok(false) => Err(self),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use melba_store::RowBytes;
 use melba_types::{RowId, TreeId};
 
-use super::{State, Transaction};
+use super::{Transaction, TransactionState};
 use crate::view::ReadView;
 use crate::write_set::{Epoch, WriteSet};
 
@@ -69,7 +69,7 @@ impl OwnView {
     }
 }
 
-impl State {
+impl TransactionState {
     /// To be called before changes are moved.
     pub(super) fn end_epoch(&mut self) {
         if let Some(epoch) = self.epoch.take()

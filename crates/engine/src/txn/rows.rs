@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_store::{Found, Persistence, Result, RowBytes, TableRun, Tree, find_row, see_in_own, see_row};
 use melba_types::{Csn, RowId, TreeId};
 
-use super::{Latest, State, Transaction};
+use super::{Latest, Transaction, TransactionState};
 use crate::serializable::{Read, Write};
 use crate::view::ReadView;
 use crate::write_set::{PrivateRun, WriteSet};
@@ -66,7 +66,14 @@ impl Transaction {
     }
 
     /// Records a change of a row, unless there is no memory for it.
-    pub(crate) fn put_in(&self, state: &mut State, tree: &Arc<Tree>, id: RowId, row: Option<RowBytes>, live: i8) -> Result<()> {
+    pub(crate) fn put_in(
+        &self,
+        state: &mut TransactionState,
+        tree: &Arc<Tree>,
+        id: RowId,
+        row: Option<RowBytes>,
+        live: i8,
+    ) -> Result<()> {
         if tree.persistence == Persistence::Memory {
             self.shared().check_memory_tables(&state.writes, row.as_ref().map_or(0, |r| r.len()))?;
         }

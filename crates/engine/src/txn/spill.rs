@@ -6,7 +6,7 @@
 
 use melba_store::{Held, Result};
 
-use super::{State, Transaction};
+use super::{Transaction, TransactionState};
 
 /// The budget is checked after this many changes, or this many bytes of rows and keys.
 const CHANGES_PER_LOOK: usize = 64;
@@ -17,14 +17,14 @@ const RECENT_COMMANDS: u32 = 8;
 impl Transaction {
     /// Keeps the write set within its memory. Called after every change.
     #[inline]
-    pub(crate) fn limit_writes(&self, state: &mut State) -> Result<()> {
+    pub(crate) fn limit_writes(&self, state: &mut TransactionState) -> Result<()> {
         let bytes = BYTES_PER_LOOK.min(self.shared().options.write_set_bytes / 8);
         let look =
             state.writes.changes.len().is_multiple_of(CHANGES_PER_LOOK) || state.writes.bytes > state.looked_at_bytes + bytes;
         if look { self.account_writes(state) } else { Ok(()) }
     }
 
-    fn account_writes(&self, state: &mut State) -> Result<()> {
+    fn account_writes(&self, state: &mut TransactionState) -> Result<()> {
         let bytes = state.writes.memory_bytes();
         state.looked_at_bytes = state.writes.bytes;
         let limit = self.shared().options.write_set_bytes;
@@ -41,7 +41,7 @@ impl Transaction {
     }
 
     /// Moves the oldest commands' changes into segments until there are no more than `enough` bytes of them in memory.
-    fn spill(&self, state: &mut State, enough: usize) -> Result<()> {
+    fn spill(&self, state: &mut TransactionState, enough: usize) -> Result<()> {
         let cuts = self.cuts(state);
         while state.writes.memory_bytes() > enough {
             let Some(first) = state.writes.first_movable() else { break };
@@ -54,7 +54,7 @@ impl Transaction {
     }
 
     /// Commands that must not be mixed with those before them.
-    fn cuts(&self, state: &State) -> Vec<u32> {
+    fn cuts(&self, state: &TransactionState) -> Vec<u32> {
         let mut cuts = state.savepoints.clone();
         cuts.extend(self.session.pins.lock().held.iter().map(|view| view.command));
         let recent = state.command.saturating_sub(RECENT_COMMANDS)..=state.command.saturating_add(1);

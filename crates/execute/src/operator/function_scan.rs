@@ -7,7 +7,7 @@ use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result, err}
 
 use super::partial::passing;
 use crate::{ExecContext, Operator};
-use melba_expression::{Target, Weight};
+use melba_expression::{CallTarget, Weight};
 use melba_plan::node::{FunctionScanNode, RowShape, SetCall, SetSource};
 use melba_types::BATCH_ROWS;
 
@@ -36,12 +36,12 @@ impl RowIter {
             SetSource::System { call } => {
                 let args = call.args.iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
                 match &call.target {
-                    Target::Scalar(_) | Target::Routine(_) => {
+                    CallTarget::Scalar(_) | CallTarget::Routine(_) => {
                         let value = call.invoke(&call.context(ctx), &args)?;
                         Box::new(std::iter::once(Ok(vec![value])))
                     }
-                    Target::System(_) if call.strict && args.iter().any(Datum::is_null) => Box::new(std::iter::empty()),
-                    Target::System(source) => {
+                    CallTarget::System(_) if call.strict && args.iter().any(Datum::is_null) => Box::new(std::iter::empty()),
+                    CallTarget::System(source) => {
                         Box::new(ctx.session.system_rows(source, &call.context(ctx), &args)?.into_iter().map(Ok))
                     }
                 }

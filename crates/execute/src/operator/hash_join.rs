@@ -41,7 +41,7 @@ enum Side {
 }
 
 /// Two parts to be joined.
-struct Work {
+struct HashJoinWork {
     left: Run,
     right: Run,
     level: u32,
@@ -74,7 +74,7 @@ pub(super) struct HashJoinOp {
     /// Row number, within the left part, of the next batch's first row.
     left_row: usize,
     built_from: usize,
-    work: Vec<Work>,
+    work: Vec<HashJoinWork>,
     batches: u64,
     pending: Pending,
     /// Columns that the residual conditions read.
@@ -324,7 +324,7 @@ impl HashJoinOp {
         self.work.extend(pairs.map(|(left, right)| {
             // A split that left everything in one part will not do better the next time.
             let same = matches!(&self.sides.1, Side::Run(before, _) if before.rows == right.rows);
-            Work { left, right, level: if same { LEVELS_MAX } else { level } }
+            HashJoinWork { left, right, level: if same { LEVELS_MAX } else { level } }
         }));
         Ok(Stage::Next)
     }
@@ -334,7 +334,7 @@ impl HashJoinOp {
         self.built = None;
         self.probe = None;
         self.partnered = None;
-        let Some(Work { left, right, level }) = self.work.pop() else { return Stage::Done };
+        let Some(HashJoinWork { left, right, level }) = self.work.pop() else { return Stage::Done };
         let side = |run: Run| {
             let reader = run.reader();
             Side::Run(run, reader)

@@ -11,7 +11,7 @@ use melba_types::BATCH_ROWS;
 
 /// Where a path stands.
 #[derive(Default)]
-struct Position {
+struct PathPosition {
     items: std::vec::IntoIter<Datum>,
     current: Option<Datum>,
     number: i32,
@@ -21,7 +21,7 @@ pub(super) struct JsonTableOp {
     node: Arc<JsonTableNode>,
     kinds: Arc<[Kind]>,
     /// By path. Empty before the document was read.
-    positions: Vec<Position>,
+    positions: Vec<PathPosition>,
     passing: Vec<Datum>,
     /// A row after those returned has failed.
     failed: Option<DbError>,
@@ -41,7 +41,7 @@ impl JsonTableOp {
             return Ok(false);
         }
         self.passing = rows.passing.iter().map(|(_, value)| value.eval_row(ctx, &[])).collect::<Result<_>>()?;
-        self.positions.resize_with(self.node.paths.len(), Position::default);
+        self.positions.resize_with(self.node.paths.len(), PathPosition::default);
         self.restart(0, document, ctx)?;
         Ok(true)
     }
@@ -54,7 +54,7 @@ impl JsonTableOp {
             Err(e) if !self.node.throws && e.sqlstate().class() == "22" => Vec::new(),
             Err(e) => return Err(e),
         };
-        self.positions[at] = Position { items: items.into_iter(), current: None, number: 0 };
+        self.positions[at] = PathPosition { items: items.into_iter(), current: None, number: 0 };
         Ok(())
     }
 

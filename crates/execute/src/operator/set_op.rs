@@ -148,12 +148,12 @@ pub(super) struct SetOpOp {
     /// Without ALL: each passing row once; and the rows of its later passes.
     dedup: Dedup,
     passed: Option<RunReader>,
-    work: Vec<Work>,
+    work: Vec<SetOpWork>,
     pending: Pending,
 }
 
 /// Left rows, and keys of right rows with their counts.
-struct Work {
+struct SetOpWork {
     left: Run,
     right: Run,
     level: u32,
@@ -245,7 +245,7 @@ impl SetOpOp {
             lefts.push(batch, &parts)?;
         }
         let pairs = lefts.finish()?.into_iter().zip(rights.finish()?).filter(|(left, _)| left.rows > 0);
-        self.work.extend(pairs.map(|(left, right)| Work { left, right, level: level + 1 }));
+        self.work.extend(pairs.map(|(left, right)| SetOpWork { left, right, level: level + 1 }));
         Ok(())
     }
 
@@ -297,7 +297,7 @@ impl SetOpOp {
                 return Ok(true);
             }
         }
-        let Some(Work { left, right, level }) = self.work.pop() else { return Ok(false) };
+        let Some(SetOpWork { left, right, level }) = self.work.pop() else { return Ok(false) };
         self.dedup = Dedup::default();
         (self.counts, self.held, self.run) = (None, None, Some(left.reader()));
         self.count(ctx, Some(&right), level)?;

@@ -15,23 +15,23 @@ use melba_plan::Synthesized;
 use melba_plan::node::{ScanOutput, SystemScanNode};
 use melba_table::ChunkScan;
 
-enum Source {
+enum SynthesizedSource {
     LargeObjects(Scan),
     Chunks(ChunkScan),
 }
 
-impl Source {
+impl SynthesizedSource {
     /// The relation's columns for some more rows, and how many those are; `None` at the end.
     fn next(&mut self, ctx: &ExecContext) -> Result<Option<(Vec<Column>, usize)>> {
         match self {
-            Source::LargeObjects(scan) => scan.next_rows(),
-            Source::Chunks(scan) => scan.next(ctx),
+            SynthesizedSource::LargeObjects(scan) => scan.next_rows(),
+            SynthesizedSource::Chunks(scan) => scan.next(ctx),
         }
     }
 }
 
 /// The scan and the values that columns must have.
-type Running = (Source, Vec<(usize, Datum)>);
+type Running = (SynthesizedSource, Vec<(usize, Datum)>);
 
 pub(super) struct SynthesizedScanOp {
     rows: Synthesized,
@@ -76,9 +76,9 @@ impl SynthesizedScanOp {
         let Some(objects) = objects.range() else { return Ok(None) };
         let source = match self.rows {
             Synthesized::LargeObjects(rows) => {
-                Source::LargeObjects(Scan::open(ctx.transaction(), ctx.catalog(), ctx.view(), rows, objects, needed)?)
+                SynthesizedSource::LargeObjects(Scan::open(ctx.transaction(), ctx.catalog(), ctx.view(), rows, objects, needed)?)
             }
-            Synthesized::Chunks(table) => Source::Chunks(ChunkScan::open(ctx, table, objects, needed[2])?),
+            Synthesized::Chunks(table) => SynthesizedSource::Chunks(ChunkScan::open(ctx, table, objects, needed[2])?),
         };
         Ok(Some((source, equal)))
     }

@@ -7,7 +7,7 @@ use melba_types::{Datum, DbError, Oid, Result, oids};
 
 use super::{Compiler, Local};
 use crate::json::{Behavior, JsonPath, JsonQuery};
-use crate::{Call, Expression, Node, Target};
+use crate::{Call, CallTarget, Expression, Node};
 use melba_tree::{
     Expr, IsJson, JsonBehavior, JsonCoercion, JsonConstructor, JsonConstructorKind, JsonExpr, JsonItemType, JsonOperation,
     JsonValue, JsonWrapper,
@@ -95,7 +95,7 @@ impl Compiler<'_> {
     /// A call of a function that has no row in pg_proc. Its result may depend on settings.
     fn named_call(&mut self, source: &str, args: Vec<Expression>, return_type: Oid, location: i32) -> Result<Expression> {
         let call = Call {
-            target: Target::Scalar(implementation(source)?),
+            target: CallTarget::Scalar(implementation(source)?),
             vector: None,
             quick: None,
             stored: None,

@@ -30,19 +30,19 @@ const ENCODED_MAX: usize = 4;
 
 /// Encodes the row groups of several segments, written one after the other.
 pub struct EncoderPool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
     scheduler: Arc<dyn Scheduler>,
     thread: Mutex<Option<Running<()>>>,
 }
 
-struct Shared {
+struct PoolShared {
     options: TableOptions,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     jobs: VecDeque<Job>,
     /// Emptied groups, for their buffers.
     spare: Vec<RawGroup>,
@@ -55,10 +55,10 @@ struct State {
 
 struct Job {
     file: Arc<PooledFile>,
-    work: Work,
+    work: PoolWork,
 }
 
-enum Work {
+enum PoolWork {
     /// Encode a group, given its number.
     Group(u64, RawGroup),
     /// See whether the file can be finished.
@@ -135,7 +135,7 @@ impl PooledFile {
 impl EncoderPool {
     /// `scheduler` is told of the waits of the pool's users.
     pub fn new(options: TableOptions, scheduler: Arc<dyn Scheduler>) -> Arc<EncoderPool> {
-        let shared = Arc::new(Shared { options, state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(PoolShared { options, state: Mutex::default(), changed: Condvar::new() });
         Arc::new(EncoderPool { shared, scheduler, thread: Mutex::new(None) })
     }
 
@@ -160,7 +160,7 @@ impl EncoderPool {
     pub(super) fn push(&self, file: &Arc<PooledFile>, number: u64, group: RawGroup) -> Result<Option<RawGroup>> {
         let started = self.start();
         let mut state = self.shared.state.lock();
-        let job = Job { file: Arc::clone(file), work: Work::Group(number, group) };
+        let job = Job { file: Arc::clone(file), work: PoolWork::Group(number, group) };
         if started && state.jobs.len() < JOBS_MAX {
             state.jobs.push_back(job);
             self.shared.changed.notify_all();
@@ -181,7 +181,7 @@ impl EncoderPool {
     pub(super) fn end(&self, file: &Arc<PooledFile>, groups: u64, end: SegmentEnd) {
         let mut state = self.shared.state.lock();
         file.0.lock().end = Some((groups, end));
-        state.jobs.push_back(Job { file: Arc::clone(file), work: Work::End });
+        state.jobs.push_back(Job { file: Arc::clone(file), work: PoolWork::End });
         self.shared.changed.notify_all();
     }
 
@@ -192,7 +192,7 @@ impl EncoderPool {
     }
 
     /// Encodes waiting groups, or waits, until `done` has an answer.
-    fn wait_until<T>(&self, state: &mut MutexGuard<'_, State>, mut done: impl FnMut() -> Option<T>) -> T {
+    fn wait_until<T>(&self, state: &mut MutexGuard<'_, PoolState>, mut done: impl FnMut() -> Option<T>) -> T {
         loop {
             if let Some(answer) = done() {
                 return answer;
@@ -224,7 +224,7 @@ impl Drop for EncoderPool {
     }
 }
 
-impl Shared {
+impl PoolShared {
     /// The thread's life.
     fn work(&self) {
         let panicked = PanicNotice(self);
@@ -239,17 +239,17 @@ impl Shared {
     }
 
     /// Does a job without holding the lock.
-    fn run(&self, state: &mut MutexGuard<'_, State>, job: Job) {
+    fn run(&self, state: &mut MutexGuard<'_, PoolState>, job: Job) {
         let mut learnt = state.learnt.pop().unwrap_or_default();
         let spare = MutexGuard::unlocked(state, || match job.work {
-            Work::Group(number, mut group) => {
+            PoolWork::Group(number, mut group) => {
                 let frames = job.file.0.lock().spare.pop().unwrap_or_default();
                 let encoded = group.encode(&mut learnt, frames, &self.options);
                 job.file.0.lock().encoded.insert(number, encoded);
                 job.file.write();
                 Some(group)
             }
-            Work::End => {
+            PoolWork::End => {
                 job.file.write();
                 None
             }
@@ -263,7 +263,7 @@ impl Shared {
 }
 
 /// Tells waiting threads, when it is dropped, that no result will come.
-struct PanicNotice<'a>(&'a Shared);
+struct PanicNotice<'a>(&'a PoolShared);
 
 impl Drop for PanicNotice<'_> {
     fn drop(&mut self) {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     Counter,
     Gauge,
 }
 
 struct Metric {
     help: String,
-    kind: Kind,
+    kind: MetricKind,
     samples: Vec<String>,
 }
 
@@ -22,15 +22,15 @@ pub struct Exposition {
 
 impl Exposition {
     pub fn gauge(&mut self, name: &str, help: &str, value: f64) {
-        self.sample(name, help, Kind::Gauge, &[], value);
+        self.sample(name, help, MetricKind::Gauge, &[], value);
     }
 
     pub fn counter(&mut self, name: &str, help: &str, value: f64) {
-        self.sample(name, help, Kind::Counter, &[], value);
+        self.sample(name, help, MetricKind::Counter, &[], value);
     }
 
     /// Names are ASCII letters, digits and underscores; the values of labels anything.
-    pub fn sample(&mut self, name: &str, help: &str, kind: Kind, labels: &[(&str, &str)], value: f64) {
+    pub fn sample(&mut self, name: &str, help: &str, kind: MetricKind, labels: &[(&str, &str)], value: f64) {
         let label = |(name, value): &(&str, &str)| format!("{name}=\"{}\"", escaped(value, true));
         let labels = labels.iter().map(label).collect::<Vec<_>>().join(",");
         let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
@@ -42,7 +42,7 @@ impl Exposition {
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (name, Metric { help, kind, samples }) in &self.metrics {
-            let kind = if *kind == Kind::Counter { "counter" } else { "gauge" };
+            let kind = if *kind == MetricKind::Counter { "counter" } else { "gauge" };
             out.push_str(&format!("# HELP {name} {}\n# TYPE {name} {kind}\n", escaped(help, false)));
             samples.iter().for_each(|sample| out.push_str(sample));
         }
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn samples_of_a_metric_stand_together_under_its_type() {
         let mut out = Exposition::default();
-        out.sample("b_total", "Two\nlines.", Kind::Counter, &[("db", "a\"b\\c\nd")], 1.0);
+        out.sample("b_total", "Two\nlines.", MetricKind::Counter, &[("db", "a\"b\\c\nd")], 1.0);
         out.gauge("a", "One.", 0.5);
-        out.sample("b_total", "ignored", Kind::Counter, &[("db", "x"), ("y", "")], f64::NAN);
+        out.sample("b_total", "ignored", MetricKind::Counter, &[("db", "x"), ("y", "")], f64::NAN);
         let expected = "# HELP a One.\n# TYPE a gauge\na 0.5\n# HELP b_total Two\\nlines.\n# TYPE b_total counter\n\
                         b_total{db=\"a\\\"b\\\\c\\nd\"} 1\nb_total{db=\"x\",y=\"\"} NaN\n";
         assert_eq!(out.text(), expected);

@@ -6,14 +6,14 @@ use melba_sql::session::context::Instance;
 use melba_types::Result;
 
 use super::exposition::Exposition;
-use super::exposition::Kind::{self, Counter, Gauge};
+use super::exposition::MetricKind::{self, Counter, Gauge};
 use super::questions::{Questions, Row};
 
 /// Metrics of one question: its first columns are labels, each further one is a metric `PREFIX_COLUMN`.
 struct Family {
     prefix: &'static str,
     labels: &'static [&'static str],
-    metrics: &'static [(&'static str, Kind, &'static str)],
+    metrics: &'static [(&'static str, MetricKind, &'static str)],
     from: &'static str,
 }
 

@@ -18,13 +18,13 @@ use super::world::{Plant, World};
 
 /// See the module. `S`: a seat.
 pub(super) struct Commits<S> {
-    state: Mutex<State<S>>,
+    state: Mutex<CommitState<S>>,
     wake: Condvar,
     /// How long writing the log takes, in microseconds: a moving average.
     log_micros: AtomicU64,
 }
 
-struct State<S> {
+struct CommitState<S> {
     waiting: Vec<S>,
     /// The writer sleeps until this many wait; 0: it does not sleep.
     wake_at: usize,
@@ -37,7 +37,7 @@ const LOG_MICROS_MAX: u64 = 200;
 
 impl<S> Commits<S> {
     pub fn new() -> Commits<S> {
-        let state = State { waiting: Vec::new(), wake_at: 0, company: Company::default(), is_stopped: false };
+        let state = CommitState { waiting: Vec::new(), wake_at: 0, company: Company::default(), is_stopped: false };
         Commits { state: Mutex::new(state), wake: Condvar::new(), log_micros: AtomicU64::new(0) }
     }
 

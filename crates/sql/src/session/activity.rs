@@ -12,7 +12,7 @@ use super::progress::Progress;
 
 /// pg_stat_activity.state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum BackendState {
     Idle,
     Active,
     InTransaction,
@@ -20,18 +20,18 @@ pub enum State {
     Aborted,
 }
 
-impl State {
+impl BackendState {
     pub fn name(self) -> &'static str {
         match self {
-            State::Idle => "idle",
-            State::Active => "active",
-            State::InTransaction => "idle in transaction",
-            State::Aborted => "idle in transaction (aborted)",
+            BackendState::Idle => "idle",
+            BackendState::Active => "active",
+            BackendState::InTransaction => "idle in transaction",
+            BackendState::Aborted => "idle in transaction (aborted)",
         }
     }
 
-    fn of(number: u8) -> State {
-        [State::Idle, State::Active, State::InTransaction, State::Aborted][usize::from(number) & 3]
+    fn of(number: u8) -> BackendState {
+        [BackendState::Idle, BackendState::Active, BackendState::InTransaction, BackendState::Aborted][usize::from(number) & 3]
     }
 }
 
@@ -125,23 +125,23 @@ impl Activity {
     /// The query runs, again if it is the same.
     pub fn start(&self, query_start: i64) {
         self.query_start.store(query_start, Relaxed);
-        self.enter(State::Active, query_start);
+        self.enter(BackendState::Active, query_start);
     }
 
     /// The client is waited for.
-    pub fn end(&self, state: State, now: i64) {
+    pub fn end(&self, state: BackendState, now: i64) {
         self.enter(state, now);
     }
 
-    fn enter(&self, state: State, now: i64) {
-        let before = State::of(self.state.load(Relaxed));
+    fn enter(&self, state: BackendState, now: i64) {
+        let before = BackendState::of(self.state.load(Relaxed));
         let since = now - self.state_change.load(Relaxed);
         match before {
-            State::Active => self.add(Counter::ActiveTime, since.max(0) as u64),
-            State::InTransaction | State::Aborted => self.add(Counter::IdleInTransactionTime, since.max(0) as u64),
-            State::Idle => {}
+            BackendState::Active => self.add(Counter::ActiveTime, since.max(0) as u64),
+            BackendState::InTransaction | BackendState::Aborted => self.add(Counter::IdleInTransactionTime, since.max(0) as u64),
+            BackendState::Idle => {}
         }
-        if before != state || state != State::Active {
+        if before != state || state != BackendState::Active {
             self.state.store(state as u8, Relaxed);
         }
         self.state_change.store(now, Relaxed);
@@ -192,8 +192,8 @@ impl Activity {
         self.transaction_start.load(Relaxed)
     }
 
-    pub fn state(&self) -> State {
-        State::of(self.state.load(Relaxed))
+    pub fn state(&self) -> BackendState {
+        BackendState::of(self.state.load(Relaxed))
     }
 
     pub fn state_change(&self) -> i64 {
@@ -201,14 +201,14 @@ impl Activity {
     }
 
     pub fn is_active(&self) -> bool {
-        self.state() == State::Active
+        self.state() == BackendState::Active
     }
 
     /// pg_stat_activity.wait_event_type and wait_event, except waits for locks.
     pub fn wait_event(&self) -> Option<(&'static str, &'static str)> {
         match self.state() {
-            State::Active if self.sleeps.load(Relaxed) != 0 => Some(("Timeout", "PgSleep")),
-            State::Active => None,
+            BackendState::Active if self.sleeps.load(Relaxed) != 0 => Some(("Timeout", "PgSleep")),
+            BackendState::Active => None,
             _ => Some(("Client", "ClientRead")),
         }
     }
@@ -222,11 +222,11 @@ mod tests {
     fn time_is_counted_by_what_the_session_did_in_it() {
         let activity = Activity::default();
         activity.start(100);
-        assert_eq!((activity.state(), activity.wait_event()), (State::Active, None));
-        activity.end(State::InTransaction, 150);
+        assert_eq!((activity.state(), activity.wait_event()), (BackendState::Active, None));
+        activity.end(BackendState::InTransaction, 150);
         assert_eq!(activity.wait_event(), Some(("Client", "ClientRead")));
         activity.start(350);
-        activity.end(State::Idle, 360);
+        activity.end(BackendState::Idle, 360);
         activity.start(1000);
         assert_eq!(activity.count(Counter::ActiveTime), 60);
         assert_eq!(activity.count(Counter::IdleInTransactionTime), 200);

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use melba_types::Oid;
 use parking_lot::Mutex;
 
-pub use super::activity::{Activity, Addresses, ClientCertificate, Counter, Encryption, Peer, State};
+pub use super::activity::{Activity, Addresses, BackendState, ClientCertificate, Counter, Encryption, Peer};
 use super::interrupt::Interrupt;
 
 /// One session as others see it.

@@ -235,7 +235,7 @@ pub struct SessionState {
     pub user_oid: Oid,
     pub database: Arc<str>,
     pub database_oid: Oid,
-    engine: Mutex<Arc<melba_engine::Session>>,
+    engine: Mutex<Arc<melba_engine::EngineSession>>,
     pub pid: i32,
     /// Notifications of other sessions for this one.
     pub listener: Arc<Listener>,
@@ -280,7 +280,12 @@ pub struct Login {
 }
 
 impl SessionState {
-    pub fn new(instance: &Arc<Instance>, login: Login, engine: Arc<melba_engine::Session>, settings: Settings) -> SessionState {
+    pub fn new(
+        instance: &Arc<Instance>,
+        login: Login,
+        engine: Arc<melba_engine::EngineSession>,
+        settings: Settings,
+    ) -> SessionState {
         SessionState {
             instance: instance.clone(),
             settings_version: settings.version_counter(),
@@ -320,12 +325,12 @@ impl SessionState {
     }
 
     /// The session that runs its transactions.
-    pub fn engine(&self) -> Arc<melba_engine::Session> {
+    pub fn engine(&self) -> Arc<melba_engine::EngineSession> {
         self.engine.lock().clone()
     }
 
     /// Another one runs them from now on: the last transaction, which is prepared, keeps the one it has.
-    pub(super) fn set_engine(&self, engine: Arc<melba_engine::Session>) {
+    pub(super) fn set_engine(&self, engine: Arc<melba_engine::EngineSession>) {
         let before = std::mem::replace(&mut *self.engine.lock(), engine);
         self.engine().take_place_of(&before);
     }

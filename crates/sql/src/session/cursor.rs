@@ -12,7 +12,7 @@ use melba_spill::Resources;
 use super::context::{SessionState, StatementContext};
 use super::execution;
 use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
-use super::portal::{Declared, Portal, PortalState, Rewind, Rows};
+use super::portal::{Declared, Portal, PortalRows, PortalState, Rewind};
 use super::portals::no_cursor;
 use super::prepared::nested;
 
@@ -47,7 +47,7 @@ impl StatementContext {
         } else {
             Rewind::WhileSmall
         };
-        let mut rows = Rows::new(source, rewind);
+        let mut rows = PortalRows::new(source, rewind);
         if option(HOLD) || rewind == Rewind::Always {
             rows = rows.keeping(&Arc::new(Resources::new(&**self, &self.session.engine())));
         }
@@ -135,7 +135,7 @@ fn fetch_from(portal: &mut Portal, name: &str, direction: FetchDirection, how_ma
 
 /// Moves by PostgreSQL's rules and returns the rows passed; their number is the command tag's.
 fn step(
-    rows: &mut Rows,
+    rows: &mut PortalRows,
     direction: FetchDirection,
     how_many: i64,
     mut take: impl FnMut(&Batch, std::ops::Range<usize>) -> Result<()>,
@@ -164,7 +164,7 @@ fn step(
     }
 }
 
-fn single(rows: &mut Rows, target: i64, mut take: impl FnMut(&Batch, std::ops::Range<usize>) -> Result<()>) -> Result<u64> {
+fn single(rows: &mut PortalRows, target: i64, mut take: impl FnMut(&Batch, std::ops::Range<usize>) -> Result<()>) -> Result<u64> {
     if !rows.absolute(target)? {
         return Ok(0);
     }

@@ -24,7 +24,7 @@ pub fn engine_options(settings: &Settings) -> EngineOptions {
 }
 
 /// Sets the session's `commit_delay` and `commit_siblings`.
-pub fn set_commit_delay(session: &melba_engine::Session, settings: &Settings) {
+pub fn set_commit_delay(session: &melba_engine::EngineSession, settings: &Settings) {
     let number = |name| settings.get(name).as_integer().max(0) as u64;
     session.set_commit_delay(Duration::from_micros(number("commit_delay")), number("commit_siblings") as usize);
 }

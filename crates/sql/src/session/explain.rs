@@ -19,11 +19,11 @@ use super::serialization::Serialization;
 use super::values;
 use melba_parse::nodes::{option_text, options};
 use melba_plan::explain::{ExplainOptions, explain, explain_document};
-use melba_plan::explain_document::{self as document, Format, Value};
+use melba_plan::explain_document::{self as document, Format, PropertyValue};
 use melba_protocol::Format as WireFormat;
 use melba_transaction::Tx;
 
-struct Options {
+struct ExplainRequest {
     plan: ExplainOptions,
     summary: bool,
     verbose: bool,
@@ -34,7 +34,7 @@ struct Options {
 }
 
 /// Reads the list of options by PostgreSQL's rules.
-fn read_options(s: &ExplainStmt) -> Result<Options> {
+fn read_options(s: &ExplainStmt) -> Result<ExplainRequest> {
     let (mut analyze, mut costs, mut generic, mut format) = (false, true, false, None);
     let (mut timing, mut summary, mut wal, mut serialize, mut verbose) = (None, None, false, None, false);
     for def in options(&s.options) {
@@ -65,7 +65,7 @@ fn read_options(s: &ExplainStmt) -> Result<Options> {
         bail!(INVALID_PARAMETER_VALUE, "EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together");
     }
     let plan = ExplainOptions { costs, analyze, timing: timing.unwrap_or(true) };
-    Ok(Options { plan, summary: summary.unwrap_or(analyze), verbose, serialize, format })
+    Ok(ExplainRequest { plan, summary: summary.unwrap_or(analyze), verbose, serialize, format })
 }
 
 fn option_on(def: &DefElem) -> Result<bool> {
@@ -155,7 +155,7 @@ pub(super) fn run(
     Ok(Outcome::Rows { columns: columns(s, &context.catalog)?, source, tag: Tag::Fixed("EXPLAIN".into()), formats: Vec::new() })
 }
 
-fn no_plan(options: &Options) -> Vec<String> {
+fn no_plan(options: &ExplainRequest) -> Vec<String> {
     vec![match options.format {
         Some(format) => document::write(format, None),
         None => "Utility statements have no plan structure".to_owned(),
@@ -166,7 +166,7 @@ fn plan_lines(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     node: &NodeEnum,
-    options: &Options,
+    options: &ExplainRequest,
     types: &[Oid],
     parameters: &Arc<[Datum]>,
 ) -> Result<Vec<String>> {
@@ -190,21 +190,21 @@ fn plan_lines(
     let identifier = planned.identity.as_ref().map(|identity| identity.number);
     let identifier = identifier.filter(|_| options.verbose && shows_identifiers(context));
     if let Some(format) = options.format {
-        let mut query = vec![("Plan".to_owned(), Value::Group(explain_document(&planned.plan, options.plan, &timings)))];
+        let mut query = vec![("Plan".to_owned(), PropertyValue::Group(explain_document(&planned.plan, options.plan, &timings)))];
         if let Some(identifier) = identifier {
-            query.push(("Query Identifier".into(), Value::Plain(identifier.to_string())));
+            query.push(("Query Identifier".into(), PropertyValue::Plain(identifier.to_string())));
         }
         if options.summary {
-            query.push(("Planning Time".into(), Value::Plain(in_milliseconds(planning))));
+            query.push(("Planning Time".into(), PropertyValue::Plain(in_milliseconds(planning))));
         }
         if options.plan.analyze {
-            query.push(("Triggers".into(), Value::Groups("Trigger", vec![])));
+            query.push(("Triggers".into(), PropertyValue::Groups("Trigger", vec![])));
         }
         if let Some(serialization) = &serialization {
             query.push(("Serialization".into(), serialization.group(options.plan.timing)));
         }
         if options.summary && options.plan.analyze {
-            query.push(("Execution Time".into(), Value::Plain(in_milliseconds(execution))));
+            query.push(("Execution Time".into(), PropertyValue::Plain(in_milliseconds(execution))));
         }
         return Ok(vec![document::write(format, Some(&query))]);
     }

@@ -15,7 +15,7 @@ use super::Session;
 use super::cache::{self, Cached};
 use super::client::Client;
 use super::outcome::{Outcome, ResultColumn, StoredRows};
-use super::portal::{Portal, PortalState, Rewind, Rows};
+use super::portal::{Portal, PortalRows, PortalState, Rewind};
 use super::prepared::{Bound, BoundName, Prepared, shape_changed};
 use super::statement_counts::measure::{Measured, rows_of};
 use super::transaction::{Block, aborted};
@@ -330,7 +330,7 @@ impl Session {
                     }
                     source = Box::new(StoredRows(batches.into_iter()));
                 }
-                portal.state = PortalState::Open(Rows::new(source, Rewind::Never), tag);
+                portal.state = PortalState::Open(PortalRows::new(source, Rewind::Never), tag);
                 return Ok(None);
             }
             Outcome::Done { tag } => tag,

@@ -10,14 +10,14 @@ pub struct Logging {
     /// log_transaction_sample_rate has chosen the transaction.
     pub(super) is_sampled: bool,
     /// A statement whose commit waits for the disk: its duration is not over.
-    pub(super) pending: Option<Pending>,
+    pub(super) pending: Option<PendingDuration>,
     /// The tag of the command that runs.
     pub command: Option<&'static str>,
 }
 
 /// A statement whose duration is not over.
 #[derive(Debug)]
-pub struct Pending {
+pub struct PendingDuration {
     pub(super) began: i64,
     pub(super) message: String,
     pub(super) detail: Option<String>,

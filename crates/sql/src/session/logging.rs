@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use melba_engine::{LongWait, WaitPhase, WaitWatch};
-use melba_serverlog::{Entry, Level, Policy, Source, Statements, Transaction, Verbosity};
+use melba_serverlog::{Entry, Level, Policy, Source, Statements, TransactionIds, Verbosity};
 use melba_types::{Datum, DbError, Oid};
 use pg_query::NodeEnum as N;
 use pg_query::protobuf::ExplainStmt;
@@ -18,7 +18,7 @@ use melba_parse::command::{self, Logged};
 use super::Session;
 use super::activity::Counter;
 use super::context::{SessionState, StatementContext};
-use super::log_state::Pending;
+use super::log_state::PendingDuration;
 use super::prepared::BoundName;
 use super::value_io::ValueIo;
 
@@ -199,7 +199,7 @@ impl Session {
         if self.is_committing() {
             let message = if self.logging.has_text { String::new() } else { self.step_text(step) };
             let detail = if self.logging.has_text { None } else { self.step_detail(step) };
-            self.logging.pending = Some(Pending { began, message, detail });
+            self.logging.pending = Some(PendingDuration { began, message, detail });
             return;
         }
         let Some(with_text) = self.duration_policy(began) else { return };
@@ -309,7 +309,7 @@ impl Session {
     fn entry<'e>(&self, mut entry: Entry<'e>) -> Entry<'e> {
         entry.command = self.logging.command.unwrap_or("idle");
         entry.query_id = self.state.activity.query_id();
-        entry.transaction = Transaction {
+        entry.transaction = TransactionIds {
             virtual_id: Some((self.state.pid, 0)),
             xid: self.transaction.as_ref().and_then(|t| t.tx.xid_if_assigned()).unwrap_or(0),
         };

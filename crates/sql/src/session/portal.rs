@@ -21,7 +21,7 @@ pub enum Rewind {
 }
 
 /// A result with a position in it. Position 0 is before the first row, `n` is on the n-th, and one more is after the last.
-pub struct Rows {
+pub struct PortalRows {
     source: Option<Box<dyn RowSource>>,
     /// The batch read last, and batches read ahead.
     batches: Vec<Batch>,
@@ -60,13 +60,13 @@ const BATCH_ROWS_MAX: u64 = 2048;
 /// Rows kept by a cursor that was not declared SCROLL; beyond them it can only move forward.
 const SMALL_ROWS_MAX: u64 = 100_000;
 
-impl Rows {
-    pub fn new(source: Box<dyn RowSource>, rewind: Rewind) -> Rows {
-        Rows { source: Some(source), batches: Vec::new(), kept: None, starts: Vec::new(), loaded: 0, position: 0, rewind }
+impl PortalRows {
+    pub fn new(source: Box<dyn RowSource>, rewind: Rewind) -> PortalRows {
+        PortalRows { source: Some(source), batches: Vec::new(), kept: None, starts: Vec::new(), loaded: 0, position: 0, rewind }
     }
 
     /// Keeps all rows, in files when they are many. Before the first one is read.
-    pub(crate) fn keeping(mut self, resources: &Arc<Resources>) -> Rows {
+    pub(crate) fn keeping(mut self, resources: &Arc<Resources>) -> PortalRows {
         self.kept = Some(Box::new(Store::new(resources)));
         self
     }
@@ -329,7 +329,7 @@ pub enum PortalState {
     /// Bound and not run yet.
     Ready(super::prepared::Bound),
     /// Part of the result was read.
-    Open(Rows, Tag),
+    Open(PortalRows, Tag),
     /// Ran to its end; running it again is an error unless it had rows.
     Finished { had_rows: bool, tag: Tag },
     /// Its statement failed.
@@ -343,9 +343,9 @@ mod tests {
     use super::*;
     use crate::session::outcome::StoredRows;
 
-    fn rows(rewind: Rewind) -> Rows {
+    fn rows(rewind: Rewind) -> PortalRows {
         let batch = |values: &[i32]| Batch::new(vec![Column::new(ColumnData::Int4(values.to_vec()))], values.len());
-        Rows::new(Box::new(StoredRows(vec![batch(&[1, 2]), batch(&[]), batch(&[3])].into_iter())), rewind)
+        PortalRows::new(Box::new(StoredRows(vec![batch(&[1, 2]), batch(&[]), batch(&[3])].into_iter())), rewind)
     }
 
     fn values(out: &mut Vec<i32>) -> impl FnMut(&Batch, std::ops::Range<usize>) -> Result<()> + '_ {
@@ -376,7 +376,7 @@ mod tests {
         let resources = h.resources();
         let batch = |v: i32| Batch::new(vec![Column::new(ColumnData::Int4(vec![v, v + 1]))], 2);
         let batches: Vec<Batch> = (0..5000).map(|i| batch(2 * i)).collect();
-        let mut r = Rows::new(Box::new(StoredRows(batches.into_iter())), Rewind::Always).keeping(&resources);
+        let mut r = PortalRows::new(Box::new(StoredRows(batches.into_iter())), Rewind::Always).keeping(&resources);
         let mut seen = Vec::new();
         assert_eq!(r.forward(9_999, values(&mut seen)).unwrap(), (9_999, true));
         for row in [1, 2048, 2049, 7000, 9_999, 10_000] {
@@ -392,7 +392,7 @@ mod tests {
     fn forward_only_results_drop_what_was_read() {
         let batch = |v: i32| Batch::new(vec![Column::new(ColumnData::Int4(vec![v]))], 1);
         let batches: Vec<Batch> = (1..=9).map(batch).collect();
-        let mut r = Rows::new(Box::new(StoredRows(batches.into_iter())), Rewind::Never);
+        let mut r = PortalRows::new(Box::new(StoredRows(batches.into_iter())), Rewind::Never);
         let mut seen = Vec::new();
         while r.forward(1, values(&mut seen)).unwrap().1 {
             assert!(r.batches.len() <= 2);

@@ -18,7 +18,7 @@ use super::portal::{Listed, Portal, PortalState};
 pub(super) struct Portals {
     /// The one whose name is "", which most statements use.
     unnamed: Seldom<Option<Portal>>,
-    named: Seldom<HashMap<String, Entry>>,
+    named: Seldom<HashMap<String, PortalEntry>>,
     /// Portals made so far.
     made: AtomicU64,
     /// Names of portals whose creators gave none.
@@ -28,7 +28,7 @@ pub(super) struct Portals {
 /// Columns, if there are any, and their formats.
 pub(super) type PortalShape = (Option<Arc<[ResultColumn]>>, Vec<Format>);
 
-struct Entry {
+struct PortalEntry {
     listed: Option<Listed>,
     number: u64,
     /// `None` while it runs.
@@ -94,7 +94,7 @@ impl Portals {
         match named.get_mut(&name) {
             Some(entry) => entry.portal = Some(portal),
             None => {
-                let entry = Entry { listed: Listed::of(&name, &portal), number: portal.number, portal: Some(portal) };
+                let entry = PortalEntry { listed: Listed::of(&name, &portal), number: portal.number, portal: Some(portal) };
                 named.insert(name, entry);
             }
         }
@@ -156,7 +156,7 @@ impl Portals {
     /// # Errors
     /// 24000 for one that a loop reads.
     pub fn close(&self, name: &str) -> Result<bool> {
-        let is_pinned = |entry: &Entry| entry.portal.as_ref().is_some_and(|p| p.pinned);
+        let is_pinned = |entry: &PortalEntry| entry.portal.as_ref().is_some_and(|p| p.pinned);
         if self.named.used().is_some_and(|named| named.get(name).is_some_and(is_pinned)) {
             bail!(INVALID_CURSOR_STATE, "cannot drop pinned portal \"{name}\"");
         }

@@ -16,7 +16,7 @@ use super::encode::RowEncoder;
 use super::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
 use super::pipeline;
 use super::planned::Compiled;
-use super::portal::{Rewind, Rows};
+use super::portal::{PortalRows, Rewind};
 use super::prepared::{Bound, Prepared, nested};
 use super::routine;
 use super::session_statement;
@@ -124,7 +124,7 @@ impl Session {
     /// Sends up to `count` rows. Returns how many were sent, and whether some may be left.
     pub(super) fn send_rows(
         &mut self,
-        rows: &mut Rows,
+        rows: &mut PortalRows,
         columns: &[ResultColumn],
         formats: &[Format],
         count: u64,
@@ -150,7 +150,7 @@ impl Session {
         formats: &[Format],
         client: &mut dyn Client,
     ) -> Result<String> {
-        let mut rows = Rows::new(source, Rewind::Never);
+        let mut rows = PortalRows::new(source, Rewind::Never);
         let (sent, _) = self.send_rows(&mut rows, columns, formats, u64::MAX, client)?;
         Ok(tag.text(sent))
     }

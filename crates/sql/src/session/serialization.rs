@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use melba_fmgr::{Session, io};
-use melba_plan::explain_document::Value;
+use melba_plan::explain_document::PropertyValue;
 use melba_protocol::Format;
 use melba_types::{Batch, Oid, Result};
 
@@ -64,13 +64,13 @@ impl Serialization {
     }
 
     /// As a group of the other formats.
-    pub fn group(&self, timing: bool) -> Value {
+    pub fn group(&self, timing: bool) -> PropertyValue {
         let mut group = Vec::new();
         if timing {
-            group.push(("Time".to_owned(), Value::Plain(self.milliseconds())));
+            group.push(("Time".to_owned(), PropertyValue::Plain(self.milliseconds())));
         }
-        group.push(("Output Volume".to_owned(), Value::Plain(self.kilobytes().to_string())));
-        group.push(("Format".to_owned(), Value::text(self.format_name())));
-        Value::Group(group)
+        group.push(("Output Volume".to_owned(), PropertyValue::Plain(self.kilobytes().to_string())));
+        group.push(("Format".to_owned(), PropertyValue::text(self.format_name())));
+        PropertyValue::Group(group)
     }
 }

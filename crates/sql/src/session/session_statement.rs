@@ -15,7 +15,7 @@ use melba_parse::command::is_session_statement;
 use super::Session;
 use super::context::{SessionState, StatementContext};
 use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
-use super::portal::{Portal, PortalState, Rewind, Rows};
+use super::portal::{Portal, PortalRows, PortalState, Rewind};
 use super::portals::no_cursor;
 use super::prepared::{Bound, Prepared, nested};
 use super::set::modes_of;
@@ -327,7 +327,7 @@ impl Session {
             let Outcome::Rows { source, tag, .. } = self.start(bound.clone())? else {
                 bail!(INVALID_CURSOR_STATE, "portal \"{name}\" does not return rows");
             };
-            portal.state = PortalState::Open(Rows::new(source, Rewind::Never), tag);
+            portal.state = PortalState::Open(PortalRows::new(source, Rewind::Never), tag);
         }
         Ok(())
     }

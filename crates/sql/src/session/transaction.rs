@@ -14,7 +14,7 @@
 //! 1. A transaction may be open in `None` (a single statement runs in its own) and is open in `Implicit` and `Explicit`.
 //! 2. In `Failed` the transaction is open only if a savepoint remains to which it can be rolled back.
 
-use super::activity::State;
+use super::activity::BackendState;
 use melba_protocol::TransactionStatus;
 use melba_types::{DbError, Result, err};
 
@@ -38,11 +38,11 @@ impl Block {
     }
 
     /// The activity of a session in this state while it waits for its client.
-    pub fn activity(self) -> State {
+    pub fn activity(self) -> BackendState {
         match self {
-            Block::None | Block::Implicit => State::Idle,
-            Block::Explicit => State::InTransaction,
-            Block::Failed => State::Aborted,
+            Block::None | Block::Implicit => BackendState::Idle,
+            Block::Explicit => BackendState::InTransaction,
+            Block::Failed => BackendState::Aborted,
         }
     }
 }

@@ -16,7 +16,7 @@ use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 const PARALLEL_MAX: i64 = 1024;
 
 /// The options that matter here.
-struct Options {
+struct VacuumOptions {
     /// VACUUM rather than ANALYZE.
     vacuum: bool,
     analyze: bool,
@@ -28,7 +28,7 @@ struct Options {
 
 pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
     let ddl = utility.ddl;
-    let chosen = Options::of(s)?;
+    let chosen = VacuumOptions::of(s)?;
     let named: Vec<&VacuumRelation> =
         s.rels.iter().filter_map(|n| if let Ok(N::VacuumRelation(r)) = inner(n) { Some(r) } else { None }).collect();
     if chosen.only_database && !named.is_empty() {
@@ -58,10 +58,10 @@ pub(super) fn everything(ddl: &Ddl<'_>) -> Vec<Arc<Relation>> {
     all
 }
 
-impl Options {
-    fn of(s: &VacuumStmt) -> Result<Options> {
+impl VacuumOptions {
+    fn of(s: &VacuumStmt) -> Result<VacuumOptions> {
         let vacuum = s.is_vacuumcmd;
-        let mut of = Options { vacuum, analyze: !vacuum, full: false, skip_locked: false, only_database: false };
+        let mut of = VacuumOptions { vacuum, analyze: !vacuum, full: false, skip_locked: false, only_database: false };
         let (mut parallel, mut skips_pages, mut toast, mut others) = (0, false, true, false);
         for def in options(&s.options) {
             let name = def.defname.as_str();

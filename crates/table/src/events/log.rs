@@ -65,14 +65,14 @@ impl Fired {
 
 /// Rows with ids that follow each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows {
+pub struct RowRange {
     pub first: RowId,
     pub count: u64,
 }
 
 #[derive(Clone)]
 pub enum What {
-    Rows(Rows),
+    Rows(RowRange),
     /// A key; `new` is `None` when its row was deleted.
     Key {
         old: Vec<Datum>,
@@ -125,7 +125,7 @@ impl Subject {
 
 impl What {
     pub fn row(id: RowId) -> What {
-        What::Rows(Rows { first: id, count: 1 })
+        What::Rows(RowRange { first: id, count: 1 })
     }
 
     fn bytes(&self) -> usize {
@@ -262,9 +262,9 @@ fn encode(events: Vec<Event>) -> Batch {
     for event in events {
         let (range, old, new) = match event.what {
             What::Rows(rows) => (rows, Datum::Null, Datum::Null),
-            What::Key { old, new } => (Rows { first: RowId(0), count: 0 }, record(old), new.map_or(Datum::Null, record)),
+            What::Key { old, new } => (RowRange { first: RowId(0), count: 0 }, record(old), new.map_or(Datum::Null, record)),
             What::Change { old, new } => {
-                (Rows { first: RowId(0), count: CHANGE }, old.unwrap_or_default(), new.unwrap_or_default())
+                (RowRange { first: RowId(0), count: CHANGE }, old.unwrap_or_default(), new.unwrap_or_default())
             }
         };
         let numbers = [event.subject as i64, range.first.0 as i64, range.count as i64];
@@ -297,7 +297,7 @@ impl EventLog {
             }
             (count, _) => match key(3) {
                 Some(old) => What::Key { old, new: key(4) },
-                None => What::Rows(Rows { first: RowId(number(1)?), count }),
+                None => What::Rows(RowRange { first: RowId(number(1)?), count }),
             },
         };
         Ok(Event { subject, what })

@@ -15,7 +15,7 @@ use super::super::target::{TableTarget, TargetBuilder};
 use super::super::transition::Transitions;
 use super::super::writer::TableWriter;
 use super::deferred::DeferredEvents;
-use super::log::{EventLog, Fired, Rows, Subject, What};
+use super::log::{EventLog, Fired, RowRange, Subject, What};
 use melba_expression::Evaluation;
 
 /// Runs the events of a log; those of deferred constraints move to the transaction.
@@ -162,7 +162,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Checks rows that were written.
-    fn check(&mut self, subject: &Subject, rows: &[Rows], deferred: Option<&DeferredEvents>) -> Result<()> {
+    fn check(&mut self, subject: &Subject, rows: &[RowRange], deferred: Option<&DeferredEvents>) -> Result<()> {
         let ctx = self.ctx;
         let defers = |constraint: &Constraint| deferred.is_some_and(|deferred| deferred.defers(constraint));
         let defer = |subject: &Subject| match deferred {

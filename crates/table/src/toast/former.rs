@@ -39,14 +39,14 @@ pub struct RowFormer {
 /// The possible treatments of a value.
 struct Candidate<'a> {
     column: usize,
-    value: Value<'a>,
+    value: FormedValue<'a>,
     /// Passes that compress leave it alone.
     tried: bool,
     /// The method found nothing to gain.
     refused: bool,
 }
 
-enum Value<'a> {
+enum FormedValue<'a> {
     /// In storage format.
     Plain(Cow<'a, [u8]>),
     /// An inline form, given so or made.
@@ -168,7 +168,7 @@ impl RowFormer {
         }
         // Frames of other tables' values that would fit into the row: their owner may remove them, so they are copied at any length.
         for candidate in &mut candidates {
-            if matches!(candidate.value, Value::External(_)) && self.parts[candidate.column] != Part::Pointer {
+            if matches!(candidate.value, FormedValue::External(_)) && self.parts[candidate.column] != Part::Pointer {
                 self.move_out(ctx, target, candidate, formed)?;
             }
         }
@@ -188,14 +188,14 @@ impl RowFormer {
         value: &'a Datum,
         old: Option<&[Datum]>,
         formed: &mut FormedRow,
-    ) -> Result<Option<Value<'a>>> {
+    ) -> Result<Option<FormedValue<'a>>> {
         let definition = &target.columns[column];
         let Datum::Stored(bytes) = value else {
             let long = matches!(self.parts[column], Part::Plain(bytes) if bytes > EXTERNAL_BYTES_MIN);
-            return Ok((long && definition.strategy != Strategy::Plain).then(|| Value::Plain(storage_format(value))));
+            return Ok((long && definition.strategy != Strategy::Plain).then(|| FormedValue::Plain(storage_format(value))));
         };
         Ok(match parse(bytes)? {
-            Stored::Inline(_) => Some(Value::Inline(Cow::Borrowed(bytes))),
+            Stored::Inline(_) => Some(FormedValue::Inline(Cow::Borrowed(bytes))),
             Stored::External(external) => {
                 let kept = external.tree == target.tree && old.is_some_and(|old| is_same(&old[column], bytes));
                 if kept {
@@ -203,7 +203,7 @@ impl RowFormer {
                     return Ok(None);
                 }
                 match self.fetch(ctx, definition, bytes, &external)? {
-                    Some(Value::Plain(raw)) if definition.strategy == Strategy::Plain => {
+                    Some(FormedValue::Plain(raw)) if definition.strategy == Strategy::Plain => {
                         let value = codec::decode(definition.kind, &raw);
                         formed.push((column, value.ok_or_else(|| err!(DATA_CORRUPTED, "a stored value is malformed"))?));
                         self.parts[column] = Part::Plain(raw.len() + HEADER_BYTES);
@@ -211,16 +211,18 @@ impl RowFormer {
                     }
                     Some(value) => {
                         match &value {
-                            Value::Plain(raw) => {
+                            FormedValue::Plain(raw) => {
                                 self.parts[column] = Part::Plain(raw.len() + HEADER_BYTES);
                                 let plain = codec::decode(definition.kind, raw);
                                 formed.push((column, plain.ok_or_else(|| err!(DATA_CORRUPTED, "a stored value is malformed"))?));
                             }
-                            Value::Inline(form) => {
+                            FormedValue::Inline(form) => {
                                 self.parts[column] = part_of(&Datum::Stored(form[..].into()), -1)?;
                                 formed.push((column, Datum::Stored(form[..].into())));
                             }
-                            Value::External(e) => self.parts[column] = Part::Compressed(e.stored_bytes as usize + HEADER_BYTES),
+                            FormedValue::External(e) => {
+                                self.parts[column] = Part::Compressed(e.stored_bytes as usize + HEADER_BYTES)
+                            }
                         }
                         Some(value)
                     }
@@ -237,20 +239,20 @@ impl RowFormer {
         definition: &ToastColumn,
         bytes: &[u8],
         external: &External,
-    ) -> Result<Option<Value<'a>>> {
+    ) -> Result<Option<FormedValue<'a>>> {
         if definition.strategy == Strategy::Plain || (external.method.is_none() && external.frames() <= 1) {
             let mut raw = Vec::new();
             ctx.expand_into(bytes, &mut raw)?;
-            return Ok(Some(Value::Plain(Cow::Owned(raw))));
+            return Ok(Some(FormedValue::Plain(Cow::Owned(raw))));
         }
         if let (Some(method), 0..=1) = (external.method, external.frames()) {
             let mut form = Vec::new();
             Inline::begin(method, external.raw_bytes, external.characters, &mut form);
             let append = |bytes: &[u8]| frame::stream_as_written(bytes, &mut form);
             ctx.transaction().with_frame(ctx.view(), external.tree, external.first, append)?;
-            return Ok(Some(Value::Inline(Cow::Owned(form))));
+            return Ok(Some(FormedValue::Inline(Cow::Owned(form))));
         }
-        Ok(Some(Value::External(*external)))
+        Ok(Some(FormedValue::External(*external)))
     }
 
     /// The longest value that a pass may work on.
@@ -293,7 +295,7 @@ impl RowFormer {
             _ => 0,
         };
         // A value that is to become dense must be among similar ones: among the frames.
-        let is_dense = matches!(&candidate.value, Value::Inline(form) if form.first() == Some(&(Method::Dense as u8)));
+        let is_dense = matches!(&candidate.value, FormedValue::Inline(form) if form.first() == Some(&(Method::Dense as u8)));
         if bytes > target_bytes || is_dense {
             self.move_out(ctx, target, candidate, formed)?;
         }
@@ -326,7 +328,7 @@ impl RowFormer {
         let column = &target.columns[candidate.column];
         let method = self.method(ctx, column);
         candidate.tried = true;
-        let Value::Plain(raw) = &candidate.value else { return };
+        let FormedValue::Plain(raw) = &candidate.value else { return };
         if raw.len() > WHOLE_BYTES_MAX {
             return;
         }
@@ -348,7 +350,7 @@ impl RowFormer {
         candidate.refused = false;
         self.parts[candidate.column] = Part::Compressed(bytes);
         put(formed, candidate.column, Datum::Stored(self.buffer.as_slice().into()));
-        candidate.value = Value::Inline(Cow::Owned(self.buffer.clone()));
+        candidate.value = FormedValue::Inline(Cow::Owned(self.buffer.clone()));
     }
 
     /// Moves a value out of line, and leaves a pointer.
@@ -362,14 +364,14 @@ impl RowFormer {
         let column = &target.columns[candidate.column];
         let txn = ctx.transaction();
         let external = match &candidate.value {
-            Value::Plain(raw) => {
+            FormedValue::Plain(raw) => {
                 let method = match column.strategy {
                     Strategy::Extended | Strategy::Main if !candidate.refused => Some(self.method(ctx, column)),
                     _ => None,
                 };
                 self.write_frames(ctx, target, column, raw, method)?
             }
-            Value::Inline(form) => match parse(form)? {
+            FormedValue::Inline(form) => match parse(form)? {
                 Stored::Inline(inline) => {
                     let rows = 1 + u64::from(inline.characters != 0);
                     let first = txn.reserve_frames(target.tree, rows, inline.stream.len())?;
@@ -390,7 +392,7 @@ impl RowFormer {
                 }
                 Stored::External(external) => external,
             },
-            Value::External(other) => {
+            FormedValue::External(other) => {
                 let first = txn.reserve_frames(target.tree, other.rows(), other.stored_bytes as usize)?;
                 for i in 0..other.rows() {
                     ctx.check_interrupt()?;

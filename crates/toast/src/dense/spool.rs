@@ -17,8 +17,8 @@ pub enum Treatment {
 /// Values in the order in which they came.
 #[derive(Default)]
 pub struct Spool {
-    values: Vec<Value>,
-    pieces: Vec<Piece>,
+    values: Vec<SpooledValue>,
+    pieces: Vec<SpooledPiece>,
     /// The pieces' bytes.
     bytes: Vec<u8>,
     /// Of the piece that is being collected.
@@ -26,14 +26,14 @@ pub struct Spool {
     raw_bytes: u64,
 }
 
-struct Value {
+struct SpooledValue {
     piece: u32,
     start: u32,
     bytes: u32,
     treatment: Treatment,
 }
 
-struct Piece {
+struct SpooledPiece {
     start: usize,
     raw_bytes: usize,
     compressed: bool,
@@ -52,7 +52,7 @@ impl Spool {
             self.close_piece();
         }
         let (piece, start) = (self.pieces.len() as u32, self.open.len() as u32);
-        self.values.push(Value { piece, start, bytes: value.len() as u32, treatment });
+        self.values.push(SpooledValue { piece, start, bytes: value.len() as u32, treatment });
         self.open.extend_from_slice(value);
         self.raw_bytes += value.len() as u64;
     }
@@ -66,7 +66,7 @@ impl Spool {
             Ok(written) => self.bytes.truncate(start + written),
             Err(_) => self.bytes[start..].copy_from_slice(&self.open),
         }
-        self.pieces.push(Piece { start, raw_bytes, compressed: written.is_ok() });
+        self.pieces.push(SpooledPiece { start, raw_bytes, compressed: written.is_ok() });
         self.open.clear();
     }
 
@@ -93,7 +93,7 @@ impl Spool {
 
     /// Bytes that it takes in memory.
     pub fn memory_bytes(&self) -> usize {
-        self.bytes.len() + self.open.len() + self.values.len() * size_of::<Value>()
+        self.bytes.len() + self.open.len() + self.values.len() * size_of::<SpooledValue>()
     }
 
     pub fn treatment(&self, at: usize) -> Treatment {

@@ -17,14 +17,14 @@ type Wake = Box<dyn Fn() + Send + Sync>;
 pub struct Listener {
     pub pid: i32,
     pub database: Oid,
-    state: Mutex<State>,
+    state: Mutex<ListenerState>,
     /// The queue is not empty: set before the session is woken.
     has_queued: AtomicBool,
     wake: OnceLock<Wake>,
 }
 
 #[derive(Default)]
-struct State {
+struct ListenerState {
     /// With the number of their LISTEN.
     channels: HashMap<Arc<str>, u64>,
     listened: u64,
@@ -145,7 +145,7 @@ impl Listener {
     }
 }
 
-impl State {
+impl ListenerState {
     fn drop_first(&mut self) {
         self.read = 0;
         if let Some(batch) = self.queue.pop_front() {

@@ -32,7 +32,7 @@ pub use pending::{Pending, Position};
 
 /// The queue of a server, and the listeners.
 pub struct Notifications {
-    state: Mutex<State>,
+    state: Mutex<ChannelState>,
     /// Places were handed on, or removed.
     moved: Condvar,
     used: Arc<AtomicU64>,
@@ -43,7 +43,7 @@ pub struct Notifications {
 type Channels = HashMap<Arc<str>, HashMap<i32, Arc<Listener>>>;
 
 #[derive(Default)]
-struct State {
+struct ChannelState {
     /// By database.
     listeners: HashMap<Oid, Channels>,
     queue: VecDeque<Place>,
@@ -110,7 +110,7 @@ impl Notifications {
         Ok((Reserved { queue: self, number, batch: Some(batch) }, warning))
     }
 
-    fn filling(&self, state: &mut State, now: Duration) -> Option<DbError> {
+    fn filling(&self, state: &mut ChannelState, now: Duration) -> Option<DbError> {
         let usage = self.usage();
         if usage < 0.5 || state.warned.is_some_and(|at| now.saturating_sub(at) < WARNING_PAUSE) {
             return None;
@@ -157,7 +157,7 @@ impl Notifications {
     }
 
     /// Hands on the places at the queue's front whose transactions have ended; whom to wake.
-    fn hand_on(&self, state: &mut State) -> Vec<Arc<Listener>> {
+    fn hand_on(&self, state: &mut ChannelState) -> Vec<Arc<Listener>> {
         let mut woken = Vec::new();
         while let Some(place) = state.queue.pop_front_if(|place| !matches!(place, Place::Committing)) {
             state.first += 1;
@@ -170,7 +170,7 @@ impl Notifications {
     }
 }
 
-impl State {
+impl ChannelState {
     fn forget(&mut self, listener: &Listener, channel: &str) {
         let Some(channels) = self.listeners.get_mut(&listener.database) else { return };
         if let Some(of_channel) = channels.get_mut(channel) {
@@ -207,7 +207,7 @@ impl Reserved<'_> {
         let mut state = self.queue.state.lock();
         self.end(&mut state, Place::Committed(batch));
         let woken = self.queue.hand_on(&mut state);
-        let is_late = |state: &State| state.first <= self.number;
+        let is_late = |state: &ChannelState| state.first <= self.number;
         let waits = is_late(&state);
         drop(state);
         woken.iter().for_each(|listener| listener.wake());
@@ -221,7 +221,7 @@ impl Reserved<'_> {
         }
     }
 
-    fn end(&self, state: &mut State, place: Place) {
+    fn end(&self, state: &mut ChannelState, place: Place) {
         let at = (self.number - state.first) as usize;
         state.queue[at] = place;
     }

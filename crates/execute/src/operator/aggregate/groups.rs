@@ -10,13 +10,13 @@ use melba_types::{Batch, Column, ColumnData, DbError, Kind, Result};
 use crate::ExecContext;
 
 /// State of one aggregate in one group.
-pub(super) struct State {
+pub(super) struct TransitionState {
     pub aggregate: Box<dyn Aggregate>,
     /// The memory at the last check, if it grows.
     pub memory: usize,
 }
 
-impl State {
+impl TransitionState {
     /// The growth in bytes since the last call.
     pub fn grown(&mut self) -> usize {
         if !self.aggregate.grows() {
@@ -44,7 +44,7 @@ pub(super) struct Groups {
     /// By aggregate: the place of its state among those of a group, if it has none in columns.
     boxed: Vec<usize>,
     /// The states of the aggregates that have none in columns, those of a group together.
-    pub states: Vec<State>,
+    pub states: Vec<TransitionState>,
     /// How many of them a group has.
     pub states_a_group: usize,
 }
@@ -90,14 +90,14 @@ impl Groups {
     }
 
     /// The state of an aggregate that has none in columns.
-    pub fn state_mut(&mut self, number: u32, aggregate: usize) -> &mut State {
+    pub fn state_mut(&mut self, number: u32, aggregate: usize) -> &mut TransitionState {
         let place = self.place_of_state(number, aggregate);
         &mut self.states[place]
     }
 
     /// Takes the groups of another, of the node's one set: `places` has their numbers here, `new` of which are behind all present
     /// ones. Keys and states in columns are taken separately.
-    pub fn take_states(&mut self, others: Vec<State>, places: &[u32], new: usize) -> Result<()> {
+    pub fn take_states(&mut self, others: Vec<TransitionState>, places: &[u32], new: usize) -> Result<()> {
         let mut others = others.into_iter();
         for place in places.iter().filter(|_| self.states_a_group > 0) {
             let own = *place as usize * self.states_a_group;
@@ -153,5 +153,5 @@ pub(super) fn sorts(spec: &AggregateSpec) -> bool {
 
 /// About the size of `boxed` states that are not in columns.
 fn state_bytes(boxed: usize) -> usize {
-    boxed * (size_of::<State>() + 96)
+    boxed * (size_of::<TransitionState>() + 96)
 }

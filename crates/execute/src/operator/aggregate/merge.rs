@@ -8,7 +8,7 @@ use melba_fmgr::GroupedAggregate;
 use melba_plan::node::AggregateNode;
 use melba_types::{Column, Kind, Result};
 
-use super::groups::{Groups, State};
+use super::groups::{Groups, TransitionState};
 use super::pass::{Done, Partial};
 use super::table::{GroupTable, Key, Splitter};
 use crate::{ExecContext, parallel};
@@ -38,7 +38,7 @@ struct Share<'a> {
 }
 
 /// By member: the states of one part that move, those of a group together.
-type States = Vec<Vec<State>>;
+type States = Vec<Vec<TransitionState>>;
 
 impl Share<'_> {
     fn of(&self, part: usize) -> &[u32] {
@@ -71,7 +71,7 @@ pub(super) fn merge(
         members.push(Member { keys, columns, table, _held: partial.held });
     }
     let splitter = Splitter::new(members.iter().map(|member| &member.table), count);
-    let split = |_: &ExecContext, (member, states, states_a_group): (usize, Vec<State>, usize)| {
+    let split = |_: &ExecContext, (member, states, states_a_group): (usize, Vec<TransitionState>, usize)| {
         Ok(share(&members[member].table, states, states_a_group, &splitter, count))
     };
     let shares = parallel::each_of(ctx, node.workers, &node.input, lists, split)?;
@@ -102,7 +102,7 @@ pub(super) fn merge(
 /// Splits a member's groups, and their states.
 fn share<'a>(
     table: &'a GroupTable,
-    moving: Vec<State>,
+    moving: Vec<TransitionState>,
     states_a_group: usize,
     splitter: &Splitter,
     count: usize,

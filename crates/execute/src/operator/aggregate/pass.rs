@@ -6,7 +6,7 @@ use melba_engine::Held;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
 use super::by_group::ByGroup;
-use super::groups::{Groups, State, sorts};
+use super::groups::{Groups, TransitionState, sorts};
 use super::input::{Arguments, value_bytes};
 use super::table::GroupTable;
 use crate::{ExecContext, Operator};
@@ -151,7 +151,7 @@ impl<'a> Pass<'a> {
             for (spec, column) in self.node.aggregates.iter().zip(&self.groups.columns) {
                 if column.is_none() {
                     let aggregate = (spec.make)(&spec.call.context(self.ctx))?;
-                    self.groups.states.push(State { aggregate, memory: 0 });
+                    self.groups.states.push(TransitionState { aggregate, memory: 0 });
                 }
             }
         }

@@ -7,7 +7,7 @@ use melba_spill::Resources;
 use melba_types::{Datum, DbError, Result, bail, err, oids};
 use pg_query::protobuf::FetchDirection;
 
-use super::super::portal::{Declared, Portal, PortalState, Rewind, Rows};
+use super::super::portal::{Declared, Portal, PortalRows, PortalState, Rewind};
 use super::super::portals::no_cursor;
 use super::frame::{Flow, Frame, Typed};
 use super::sql::{Begun, Origin};
@@ -92,7 +92,7 @@ impl Frame<'_> {
             Scroll::No => Rewind::Never,
             Scroll::Default => Rewind::WhileSmall,
         };
-        let mut rows = Rows::new(begun.source, rewind);
+        let mut rows = PortalRows::new(begun.source, rewind);
         if rewind == Rewind::Always {
             rows = rows.keeping(&Arc::new(Resources::new(&*self.context, &session.engine())));
         }

@@ -21,7 +21,7 @@ use super::super::execution;
 use super::super::planned::Planned;
 use super::super::planning::{self, analysis};
 use super::frame::{Frame, Typed};
-use super::program::{Prepared, Shape, Simple, Source, What};
+use super::program::{ParameterSource, Prepared, Shape, Simple, What};
 use super::sql::{is_misuse, misuse};
 
 /// A field's name, type and modifier.
@@ -31,7 +31,7 @@ pub(super) type Field = (Arc<str>, (Oid, i32));
 pub(super) struct Names<'a> {
     frame: &'a Frame<'a>,
     scope: Option<usize>,
-    sources: RefCell<Vec<Source>>,
+    sources: RefCell<Vec<ParameterSource>>,
     shapes: RefCell<Vec<usize>>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Names<'a> {
         Names { frame, scope: piece.scope, sources: RefCell::default(), shapes: RefCell::default() }
     }
 
-    pub fn into_sources(self) -> Vec<Source> {
+    pub fn into_sources(self) -> Vec<ParameterSource> {
         self.sources.into_inner()
     }
 
@@ -49,7 +49,7 @@ impl<'a> Names<'a> {
         tree::resolve(&function.names, &function.variables, self.scope, names, false)
     }
 
-    fn number(&self, source: Source) -> usize {
+    fn number(&self, source: ParameterSource) -> usize {
         let mut sources = self.sources.borrow_mut();
         match sources.iter().position(|s| *s == source) {
             Some(at) => at + 1,
@@ -69,7 +69,12 @@ impl<'a> Names<'a> {
                 ty.oid = record.type_oid;
             }
         }
-        Variable { number: self.number(Source::Variable(variable)), ty: ty.oid, typmod: ty.typmod, collation: ty.collation }
+        Variable {
+            number: self.number(ParameterSource::Variable(variable)),
+            ty: ty.oid,
+            typmod: ty.typmod,
+            collation: ty.collation,
+        }
     }
 
     fn note_shape(&self, variable: usize) {
@@ -81,7 +86,7 @@ impl<'a> Names<'a> {
 
     fn field(&self, variable: usize, field: usize, (ty, typmod): (Oid, i32)) -> Variable {
         let collation = analysis(&self.frame.context).collation_of_type(ty);
-        Variable { number: self.number(Source::Field { record: variable, field }), ty, typmod, collation }
+        Variable { number: self.number(ParameterSource::Field { record: variable, field }), ty, typmod, collation }
     }
 }
 
@@ -432,10 +437,10 @@ impl Frame<'_> {
         prepared.sources.iter().map(|s| self.source_value(*s)).collect()
     }
 
-    pub fn source_value(&self, source: Source) -> Datum {
+    pub fn source_value(&self, source: ParameterSource) -> Datum {
         match source {
-            Source::Variable(variable) => self.values[variable].clone(),
-            Source::Field { record, field } => match &self.values[record] {
+            ParameterSource::Variable(variable) => self.values[variable].clone(),
+            ParameterSource::Field { record, field } => match &self.values[record] {
                 Datum::Record(record) => record.fields.get(field).cloned().unwrap_or(Datum::Null),
                 _ => Datum::Null,
             },
@@ -446,15 +451,15 @@ impl Frame<'_> {
     ///
     /// # Errors
     /// 22005 for a constant.
-    pub fn target_of(&self, source: Source) -> Result<Option<Target>> {
-        let (Source::Variable(variable) | Source::Field { record: variable, .. }) = source;
+    pub fn target_of(&self, source: ParameterSource) -> Result<Option<Target>> {
+        let (ParameterSource::Variable(variable) | ParameterSource::Field { record: variable, .. }) = source;
         let declared = &self.program.tree.variables[variable];
         if declared.constant {
             return Err(misuse(err!(ERROR_IN_ASSIGNMENT, "variable \"{}\" is declared CONSTANT", declared.name)));
         }
         Ok(match source {
-            Source::Variable(variable) => Some(Target::Variable(variable)),
-            Source::Field { record, field } => {
+            ParameterSource::Variable(variable) => Some(Target::Variable(variable)),
+            ParameterSource::Field { record, field } => {
                 let fields = self.fields_of(record)?;
                 fields.get(field).map(|(name, _)| Target::Field { record, name: name.clone() })
             }
@@ -570,7 +575,7 @@ fn simple_target(query: &Query) -> Option<&Expr> {
 }
 
 /// Replaces parameters by columns of the frame's row.
-fn place_variables(expr: &mut Expr, sources: &[Source]) {
+fn place_variables(expr: &mut Expr, sources: &[ParameterSource]) {
     expr.visit_mut(0, &mut |e, _| {
         let Expr::Param(p) = e else { return true };
         if p.kind != ParamKind::External {
@@ -589,8 +594,8 @@ fn place_variables(expr: &mut Expr, sources: &[Source]) {
             })
         };
         let placed = match sources[p.number - 1] {
-            Source::Variable(variable) => column(variable, p.ty),
-            Source::Field { record, field } => Expr::FieldSelect {
+            ParameterSource::Variable(variable) => column(variable, p.ty),
+            ParameterSource::Field { record, field } => Expr::FieldSelect {
                 // Places in the values, whichever columns of the type were dropped.
                 arg: Box::new(column(record, oids::RECORD)),
                 field: field as i16 + 1,

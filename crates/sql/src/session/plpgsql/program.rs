@@ -19,7 +19,7 @@ use super::super::context::StatementContext;
 use super::super::language::Within;
 use super::super::planned::Planned;
 use super::super::planning::analysis;
-use super::state::State;
+use super::state::RoutineState;
 use super::trigger;
 
 /// Functions that are kept; beyond them the cache is cleared.
@@ -57,7 +57,7 @@ pub struct Program {
 
 /// Where a parameter's value is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ParameterSource {
     Variable(usize),
     /// A field, by its place in the record's values.
     Field {
@@ -73,7 +73,7 @@ pub struct Prepared {
     /// The records whose fields it reads, with the shape that they had.
     pub shapes: Vec<(usize, Shape)>,
     /// By parameter.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ParameterSource>,
     pub what: What,
 }
 
@@ -223,14 +223,14 @@ impl Program {
         key: (Oid, Box<[Oid]>, Oid),
         make: impl FnOnce() -> Result<Program>,
     ) -> Result<Arc<Program>> {
-        if let Some(known) = State::of(&context.session).programs.lock().get(&key)
+        if let Some(known) = RoutineState::of(&context.session).programs.lock().get(&key)
             && Arc::ptr_eq(&known.catalog, &context.catalog)
             && known.path == context.path.path
         {
             return Ok(known.clone());
         }
         let program = Arc::new(make()?);
-        let mut cache = State::of(&context.session).programs.lock();
+        let mut cache = RoutineState::of(&context.session).programs.lock();
         if cache.len() >= PROGRAMS_MAX {
             cache.clear();
         }

@@ -21,7 +21,7 @@ use super::super::control::Control;
 use super::super::language::{Called, Within};
 use super::frame::{Frame, Typed};
 use super::program::{Program, compile_error};
-use super::state::State;
+use super::state::RoutineState;
 use super::trigger;
 
 /// The rows a function has returned so far.
@@ -87,7 +87,7 @@ pub fn call_value(called: Called, call: &RoutineCall<'_>, control: Control<'_>) 
     }
     let mut frame = start(context.clone(), &function, call, Control::NONE)?;
     let value = frame.value()?;
-    State::of(&context.session).spare_frames.give_back(function.oid, frame);
+    RoutineState::of(&context.session).spare_frames.give_back(function.oid, frame);
     Ok(value)
 }
 
@@ -103,7 +103,7 @@ pub fn call_rows(called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows> 
     }
     frame.returned.flush()?;
     let rows = frame.returned.rows.take().ok_or_else(|| DbError::internal("a set without rows"))?;
-    Ok(Box::new(Rows { rows, place: 0, batch: None }))
+    Ok(Box::new(ReturnedRows { rows, place: 0, batch: None }))
 }
 
 /// Runs a trigger's function: returns its row, or NULL.
@@ -134,13 +134,13 @@ pub fn run_inline(context: &Arc<StatementContext>, text: &str, within: Within<'_
     Frame::new(Arc::new(program), context.clone(), None, control)?.run()
 }
 
-struct Rows {
+struct ReturnedRows {
     rows: Store,
     place: Place,
     batch: Option<(Batch, usize)>,
 }
 
-impl Iterator for Rows {
+impl Iterator for ReturnedRows {
     type Item = Result<Datum>;
 
     fn next(&mut self) -> Option<Result<Datum>> {
@@ -351,14 +351,14 @@ impl SpareFrames {
 
 /// Calls a function with a spare frame, if there is one that fits.
 pub fn value_again(caller: &StatementContext, call: &RoutineCall<'_>) -> Option<Result<Datum>> {
-    let mut frame = State::of(&caller.session).spare_frames.take(call.function)?;
+    let mut frame = RoutineState::of(&caller.session).spare_frames.take(call.function)?;
     if !frame.fits(caller, call) {
         return None;
     }
     frame.begin_again(call);
     let result = frame.value();
     if result.is_ok() {
-        State::of(&caller.session).spare_frames.give_back(call.function, frame);
+        RoutineState::of(&caller.session).spare_frames.give_back(call.function, frame);
     }
     Some(result)
 }

@@ -12,18 +12,18 @@ use melba_types::{BATCH_ROWS, Batch, Datum, DbError, Oid, Result, SqlState, bail
 use pg_query::NodeEnum;
 use pg_query::protobuf::CallStmt;
 
-use super::super::outcome::{Outcome, ResultColumn, RowSource as Source, StoredRows, Tag};
+use super::super::outcome::{Outcome, ResultColumn, RowSource as ParameterSource, StoredRows, Tag};
 use super::super::positioned::Position;
 use super::super::routine;
 use super::super::{execution, planning};
 use super::expression::{Names, Wanted};
 use super::frame::{Frame, Typed};
-use super::program::{Prepared, Source as Place, What};
+use super::program::{ParameterSource as Place, Prepared, What};
 use super::value::RowShape;
 
 /// A query that was begun.
 pub(super) struct Begun {
-    pub source: Box<dyn Source>,
+    pub source: Box<dyn ParameterSource>,
     pub columns: Arc<[ResultColumn]>,
     pub tag: Tag,
     pub origin: Origin,
@@ -47,7 +47,7 @@ impl Origin {
 }
 
 /// Rows with their columns.
-type RowsOf = (Box<dyn Source>, Arc<[ResultColumn]>, Tag, Arc<[Position]>);
+type RowsOf = (Box<dyn ParameterSource>, Arc<[ResultColumn]>, Tag, Arc<[Position]>);
 
 /// How INTO takes the rows of a statement.
 #[derive(Clone, Copy, Default)]
@@ -289,7 +289,7 @@ impl Frame<'_> {
     }
 
     /// Stores the first row in the target.
-    fn store_rows(&mut self, mut rows: Box<dyn Source>, shape: &RowShape, into: &Into, rule: IntoRule) -> Result<Done> {
+    fn store_rows(&mut self, mut rows: Box<dyn ParameterSource>, shape: &RowShape, into: &Into, rule: IntoRule) -> Result<Done> {
         let changes = rule.changes;
         let wanted = if into.strict || changes { 2 } else { 1 };
         let mut first: Option<Batch> = None;
@@ -496,7 +496,7 @@ fn rows_of(outcome: Outcome, positions: Arc<[Position]>) -> Result<RowsOf> {
     }
 }
 
-fn one_row(kind: melba_types::Kind, value: Datum) -> Box<dyn Source> {
+fn one_row(kind: melba_types::Kind, value: Datum) -> Box<dyn ParameterSource> {
     let mut column = melba_types::Column::with_capacity(kind, 1);
     column.push(value);
     Box::new(StoredRows(vec![Batch::new(vec![column], 1)].into_iter()))

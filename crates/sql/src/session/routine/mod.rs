@@ -28,7 +28,7 @@ use super::language::{Called, Language, Within, language_named, language_of, lan
 use super::local_settings::LocalSettings;
 use super::names::SearchPath;
 use super::user::User;
-use run::Run;
+use run::FunctionRun;
 use trigger::RunningTrigger;
 
 /// LANGUAGE sql.
@@ -40,11 +40,11 @@ impl Language for Sql {
     }
 
     fn value(&self, called: Called, call: &RoutineCall<'_>, _control: Control<'_>) -> Result<Datum> {
-        Run::start(called, call)?.value()
+        FunctionRun::start(called, call)?.value()
     }
 
     fn rows(&self, called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows> {
-        Run::start(called, call)?.rows()
+        FunctionRun::start(called, call)?.rows()
     }
 }
 

@@ -26,7 +26,7 @@ use melba_transaction::Tx;
 use melba_tree::OutputColumn;
 use melba_types::BATCH_ROWS;
 
-pub(super) struct Run {
+pub(super) struct FunctionRun {
     body: Arc<Body>,
     context: Arc<StatementContext>,
     tx: Arc<Tx>,
@@ -53,8 +53,8 @@ struct Shape {
     names: Arc<[Arc<str>]>,
 }
 
-impl Run {
-    pub fn start(called: Called, call: &RoutineCall<'_>) -> Result<Run> {
+impl FunctionRun {
+    pub fn start(called: Called, call: &RoutineCall<'_>) -> Result<FunctionRun> {
         let Called { context, function, settings } = called;
         let tx = context.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let body = Body::of(&context, &function, call).map_err(|e| {
@@ -63,7 +63,7 @@ impl Run {
         })?;
         let view = ReadView { csn: call.view.0, command: call.view.1 };
         let settings_version = context.session.settings_version();
-        Ok(Run { body, context, tx, parameters: call.args.into(), view, settings_version, settings })
+        Ok(FunctionRun { body, context, tx, parameters: call.args.into(), view, settings_version, settings })
     }
 
     /// Runs all statements but the last, and begins that one if it is a query.
@@ -187,12 +187,12 @@ impl Run {
                 kept.push(batch)?;
             }
             self.settings = None;
-            Source::Kept(kept, 0)
+            RowsSource::Kept(kept, 0)
         } else {
             let pin = self.tx.engine.pin_view(last.execution.evaluation().view());
-            Source::Running(Box::new(last.execution), pin)
+            RowsSource::Running(Box::new(last.execution), pin)
         };
-        Ok(Box::new(Rows { run: self, source, shape: last.shape, batch: None }))
+        Ok(Box::new(FunctionRows { run: self, source, shape: last.shape, batch: None }))
     }
 }
 
@@ -219,36 +219,36 @@ impl Shape {
     }
 }
 
-enum Source {
+enum RowsSource {
     Running(Box<Execution>, ViewPin),
     Kept(Store, Place),
 }
 
-struct Rows {
-    source: Source,
+struct FunctionRows {
+    source: RowsSource,
     shape: Shape,
     /// Buffered rows, and the next one of them.
     batch: Option<(Batch, usize)>,
-    run: Run,
+    run: FunctionRun,
 }
 
-impl Rows {
+impl FunctionRows {
     fn fill(&mut self) -> Result<bool> {
         // The effects of a volatile function's row happen when it is requested.
         let limit = if shares_view(&self.run.body.function) { BATCH_ROWS } else { 1 };
         let next = match &mut self.source {
-            Source::Running(execution, _pin) => {
+            RowsSource::Running(execution, _pin) => {
                 let at = self.run.body.statements.len() - 1;
                 execution.next_batch(limit).map_err(|e| self.run.failed(at, e))?
             }
-            Source::Kept(rows, place) => rows.read(place, BATCH_ROWS)?,
+            RowsSource::Kept(rows, place) => rows.read(place, BATCH_ROWS)?,
         };
         self.batch = next.map(|batch| (batch, 0));
         Ok(self.batch.is_some())
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for FunctionRows {
     type Item = Result<Datum>;
 
     fn next(&mut self) -> Option<Result<Datum>> {

@@ -11,7 +11,7 @@ use melba_tree::{Expr, ParamKind, Query};
 
 /// Where a constant stands in the source text; of a list of constants, which is shown as its first one, where the last one stands.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ConstantPlace {
     first: usize,
     last: usize,
 }
@@ -27,7 +27,7 @@ struct Shown {
 #[derive(Debug)]
 pub struct Identity {
     pub number: i64,
-    constants: Vec<Place>,
+    constants: Vec<ConstantPlace>,
     /// The greatest `$n` of the text.
     parameters: usize,
 }
@@ -102,8 +102,8 @@ impl Identity {
     }
 }
 
-fn place(first: i32, last: i32) -> Option<Place> {
-    Some(Place { first: usize::try_from(first).ok()?, last: usize::try_from(last).ok()? })
+fn place(first: i32, last: i32) -> Option<ConstantPlace> {
+    Some(ConstantPlace { first: usize::try_from(first).ok()?, last: usize::try_from(last).ok()? })
 }
 
 /// A text, copied with constants replaced.

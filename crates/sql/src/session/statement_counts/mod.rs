@@ -55,7 +55,7 @@ struct Known {
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedCounts {
     known: HashMap<Key, Known>,
     sessions: Vec<Weak<LocalCounts>>,
     /// How often statements were forgotten for lack of room.
@@ -67,10 +67,10 @@ struct Shared {
 /// The server's statements.
 #[derive(Default)]
 pub(super) struct StatementCounts {
-    shared: Mutex<Shared>,
+    shared: Mutex<SharedCounts>,
 }
 
-impl Shared {
+impl SharedCounts {
     /// Adds the sessions' counts.
     fn gather(&mut self) {
         let sessions = std::mem::take(&mut self.sessions);
