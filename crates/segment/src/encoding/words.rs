@@ -17,6 +17,11 @@ use melba_types::bytes::{ByteReader, put_varint};
 const TAG_PACKED: u8 = 1;
 const TAG_RUNS: u8 = 2;
 
+/// Runs decoded together, at most.
+const RUNS_AT_A_TIME: usize = 256;
+/// Rows that are written for a run whatever its length.
+const SHORT_RUN: usize = 8;
+
 /// A parsed block.
 #[derive(Debug)]
 pub(crate) struct WordBlock {
@@ -122,19 +127,42 @@ impl WordBlock {
     pub fn decode<T: Word>(&self, range: Range<usize>, out: &mut Vec<T>) {
         match &self.layout {
             Layout::Packed(values) => values.decode(&self.bytes, range.start, range.len(), out),
-            Layout::Runs { ends, values } => {
-                out.reserve(range.len());
-                let mut at = range.start;
-                let mut run = if at == 0 { 0 } else { self.run_of(ends, at) };
-                while at < range.end {
-                    let end = (ends.get(&self.bytes, run) as usize).min(range.end);
-                    let value = T::from_word(values.get(&self.bytes, run));
-                    out.resize(out.len() + (end - at), value);
-                    at = end;
-                    run += 1;
+            Layout::Runs { ends, values } => self.decode_runs(ends, values, range, out),
+        }
+    }
+
+    fn decode_runs<T: Word>(&self, ends: &Packed, values: &Packed, range: Range<usize>, out: &mut Vec<T>) {
+        let before = out.len();
+        // Behind the last run is room for what short ones are written too far.
+        out.resize(before + range.len() + SHORT_RUN, T::from_word(0));
+        let target = &mut out[before..];
+        let (mut run_ends, mut run_values): (Vec<u32>, Vec<T>) = (Vec::new(), Vec::new());
+        let mut run = if range.start == 0 { 0 } else { self.run_of(ends, range.start) };
+        let mut at = 0;
+        while at < range.len() {
+            // As many as the rows that are left have on average, and a few more; none has no row.
+            let left = range.len() - at;
+            let likely = left * ends.count / self.rows + SHORT_RUN;
+            let some = (ends.count - run).min(likely).min(left).min(RUNS_AT_A_TIME);
+            run_ends.clear();
+            run_values.clear();
+            ends.decode(&self.bytes, run, some, &mut run_ends);
+            values.decode(&self.bytes, run, some, &mut run_values);
+            for (end, value) in run_ends.iter().zip(&run_values) {
+                let end = (*end as usize).min(range.end) - range.start;
+                // Most runs of a column with many are short: they are written without a loop of their own.
+                target[at..at + SHORT_RUN].fill(*value);
+                if end > at + SHORT_RUN {
+                    target[at + SHORT_RUN..end].fill(*value);
+                }
+                at = end;
+                if at == range.len() {
+                    break;
                 }
             }
+            run += some;
         }
+        out.truncate(before + range.len());
     }
 
     /// Appends the validity of `range` after `before` rows.
@@ -187,6 +215,25 @@ mod tests {
         block.decode(3..values.len() - 2, &mut out);
         assert_eq!(out, &values[3..values.len() - 2]);
         assert!((0..values.len()).all(|i| block.get(i) == values[i] && block.is_valid(i)));
+    }
+
+    #[test]
+    fn any_part_of_runs_of_any_length_comes_back() {
+        // Short and long ones, more of them than are decoded at a time.
+        let lengths = (0..700usize).map(|run| if run % 97 == 0 { 200 } else { 1 + run * 7 % 13 });
+        let values: Vec<i64> = lengths.enumerate().flat_map(|(run, n)| std::iter::repeat_n(run as i64 * 1_000_003, n)).collect();
+        let mut bytes = Vec::new();
+        encode(&values, None, 0, &mut bytes);
+        assert_eq!(bytes[0], TAG_RUNS);
+        let block = WordBlock::parse(bytes).unwrap();
+        for start in (0..values.len()).step_by(131) {
+            for rows in [0, 1, 7, 8, 9, 100, 2048, values.len()] {
+                let range = start..(start + rows).min(values.len());
+                let mut out: Vec<i64> = vec![5];
+                block.decode(range.clone(), &mut out);
+                assert_eq!((out[0], &out[1..]), (5, &values[range]));
+            }
+        }
     }
 
     #[test]
