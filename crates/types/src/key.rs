@@ -340,8 +340,15 @@ pub(crate) fn encode_numeric(v: &Numeric, out: &mut Vec<u8>) {
         _ => NUMERIC_NEGATIVE,
     };
     out.push(class);
-    let Some((exponent, digits)) = v.scientific() else { return };
     let start = out.len();
+    if let Some((mantissa, scale)) = v.small_parts() {
+        encode_mantissa(mantissa.unsigned_abs(), i32::from(scale), out);
+        if class == NUMERIC_NEGATIVE {
+            complement(&mut out[start..]);
+        }
+        return;
+    }
+    let Some((exponent, digits)) = v.scientific() else { return };
     out.extend_from_slice(&((exponent + EXPONENT_BIAS) as u32).to_be_bytes()[1..]);
     out.extend(digits.chunks(2).map(|pair| pair[0] * 10 + pair.get(1).copied().unwrap_or(0) + 1));
     out.push(0);
@@ -349,6 +356,34 @@ pub(crate) fn encode_numeric(v: &Numeric, out: &mut Vec<u8>) {
         complement(&mut out[start..]);
     }
 }
+
+/// Exponent and digits of a number that is not zero, as `scientific` has them, of a mantissa in a word; nothing for zero.
+fn encode_mantissa(mantissa: u64, scale: i32, out: &mut Vec<u8>) {
+    let Some(last) = mantissa.checked_ilog10() else { return };
+    let exponent = last as i32 + 1 - scale;
+    out.extend_from_slice(&((exponent + EXPONENT_BIAS) as u32).to_be_bytes()[1..]);
+    let (mut rest, mut count) = (mantissa, last + 1);
+    while rest.is_multiple_of(10) {
+        (rest, count) = (rest / 10, count - 1);
+    }
+    // From the last pair to the first: the last one of an odd number of digits has a zero behind its digit.
+    let (mut pairs, mut at) = ([0; PAIRS_MAX], PAIRS_MAX);
+    if !count.is_multiple_of(2) {
+        at -= 1;
+        pairs[at] = (rest % 10) as u8 * 10 + 1;
+        rest /= 10;
+    }
+    while rest > 0 {
+        at -= 1;
+        pairs[at] = (rest % 100) as u8 + 1;
+        rest /= 100;
+    }
+    out.extend_from_slice(&pairs[at..]);
+    out.push(0);
+}
+
+/// Pairs of digits of a word.
+const PAIRS_MAX: usize = 10;
 
 /// Microseconds of an interval, a month being 30 days.
 pub fn interval_micros(v: &Interval) -> i128 {

@@ -187,3 +187,27 @@ fn keys_of_rows_are_those_of_their_values() {
         }
     }
 }
+
+#[test]
+fn numerics_in_words_have_the_keys_of_their_digits() {
+    let mut random = 1u64;
+    let edges = [0, 1, 9, 10, 11, 99, 100, 101, 1_000_000, i64::MAX, i64::MIN, i64::MAX - 7, -1, -10, 123_450_000];
+    let scattered = (0..2000).map(|i| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random as i64) >> (i % 64)
+    });
+    for mantissa in edges.into_iter().chain(scattered.collect::<Vec<i64>>()) {
+        for scale in [0, 1, 2, 9, 18] {
+            let value = Numeric::from_parts(i128::from(mantissa), scale);
+            let mut found = Vec::new();
+            encode_mantissa(mantissa.unsigned_abs(), i32::from(scale), &mut found);
+            let mut expected = Vec::new();
+            if let Some((exponent, digits)) = value.scientific() {
+                expected.extend_from_slice(&((exponent + EXPONENT_BIAS) as u32).to_be_bytes()[1..]);
+                expected.extend(digits.chunks(2).map(|pair| pair[0] * 10 + pair.get(1).copied().unwrap_or(0) + 1));
+                expected.push(0);
+            }
+            assert_eq!(found, expected, "{mantissa} at {scale}");
+        }
+    }
+}
