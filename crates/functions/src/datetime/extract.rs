@@ -123,6 +123,23 @@ impl TimestampPart {
     }
 }
 
+/// The parts of dates, if all are integers: of a unit that dates have, and of finite dates.
+pub fn integer_parts_of_dates(name: &str, dates: &[i32]) -> Option<Vec<i64>> {
+    let unit = unit(name)?;
+    let mut last = (DATE_INFINITY, 0);
+    let mut parts = Vec::with_capacity(dates.len());
+    for date in dates {
+        if *date != last.0 {
+            let Ok(Part::Integer(part)) = part_of_date(unit, name, *date) else { return None };
+            last = (*date, part);
+        } else if *date == DATE_INFINITY {
+            return None;
+        }
+        parts.push(last.1);
+    }
+    Some(parts)
+}
+
 /// The part of a finite timestamp; `None` when timestamps have no such unit.
 pub fn part_of_timestamp(unit: Unit, timestamp: i64, offset: Option<i32>) -> Result<Option<TimestampPart>> {
     let east = i64::from(offset.unwrap_or(0));
@@ -215,7 +232,11 @@ fn infinite_part(unit: Unit, oscillates: bool, negative: bool) -> Option<Part> {
 }
 
 fn date_part(name: &str, date: i32) -> Result<Part> {
-    let unit = unit_of(name, "date")?;
+    part_of_date(unit_of(name, "date")?, name, date)
+}
+
+/// `name`: of the unit, for errors.
+fn part_of_date(unit: Unit, name: &str, date: i32) -> Result<Part> {
     let of_day = matches!(unit, Unit::Microsecond | Unit::Millisecond | Unit::Second | Unit::Minute | Unit::Hour);
     if !is_finite_date(date) {
         debug_assert!(date == DATE_INFINITY || date == DATE_NEGATIVE_INFINITY);

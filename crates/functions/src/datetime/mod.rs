@@ -12,7 +12,7 @@ mod types;
 mod vectors;
 
 pub(crate) use self::compare::widened;
-pub use extract::part_of_timestamp;
+pub use extract::{integer_parts_of_dates, part_of_timestamp};
 pub use series::SETS;
 pub use types::{TYPES, date_of_civil, round_timestamp};
 pub use vectors::VECTORS;

@@ -3,12 +3,13 @@
 use melba_fmgr::{CallContext, Operand, VectorFn};
 use melba_types::datetime::keywords::Unit;
 use melba_types::datetime::{TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY};
-use melba_types::{Column, ColumnData, Datum, Kind, Result};
+use melba_types::{Column, ColumnData, Datum, Kind, Mantissas, Result};
 
 use super::truncate::{truncate_local, truncation_unit};
-use super::{part_of_timestamp, timestamp_out_of_range};
+use super::{integer_parts_of_dates, part_of_timestamp, timestamp_out_of_range};
 
-pub const VECTORS: &[(&str, VectorFn)] = &[("timestamp_trunc", truncate_column), ("timestamp_part", part_column)];
+pub const VECTORS: &[(&str, VectorFn)] =
+    &[("timestamp_trunc", truncate_column), ("timestamp_part", part_column), ("extract_date", extract_column)];
 
 /// The constant unit and the column of timestamps, when the call has that shape.
 fn shape<'a>(operands: &'a [Operand<'a>]) -> Option<(&'a str, &'a [i64], &'a Column)> {
@@ -67,4 +68,57 @@ fn part_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize) ->
     };
     let parts = values.iter().map(|&value| Ok(part_of_timestamp(unit, value, None)?.map_or(0.0, |part| part.double())));
     Ok(Column { data: ColumnData::Float8(parts.collect::<Result<_>>()?), validity: column.validity.clone() })
+}
+
+fn extract_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize) -> Result<Column> {
+    if let [Operand::Scalar(Datum::Text(unit)), Operand::Column(column)] = operands
+        && let ColumnData::Int4(dates) = &column.data
+        && let Some(words) = integer_parts_of_dates(unit, dates).and_then(|parts| Mantissas::new(parts, 0))
+    {
+        return Ok(Column { data: ColumnData::Numeric(words), validity: column.validity.clone() });
+    }
+    fallback(call, "extract_date", operands, rows, Kind::Numeric)
+}
+
+#[cfg(test)]
+mod tests {
+    use melba_types::datetime::{DATE_INFINITY, DATE_NEGATIVE_INFINITY};
+    use melba_types::{Bitmap, oids};
+
+    use super::*;
+
+    #[test]
+    fn parts_of_dates_are_those_of_each() {
+        let session = crate::testing::session();
+        let types = [oids::TEXT, oids::DATE];
+        let call = session.call(&types, oids::NUMERIC);
+        let scalar = melba_fmgr::registry::scalar("extract_date").expect("registered");
+        let finite = vec![0, 0, -1, 8765, 8766, -730_500, -730_119, -2_451_545, 2_000_000, 59, 60, 365];
+        let infinite = vec![8765, DATE_INFINITY, DATE_INFINITY, 1, DATE_NEGATIVE_INFINITY];
+        for unit in ["year", "YEAR", "month", "day", "dow", "isodow", "doy", "week", "isoyear", "quarter", "decade", "century"]
+            .into_iter()
+            .chain(["millennium", "julian", "epoch", "hour", "second", "timezone", "nonsense"])
+        {
+            for dates in [&finite, &infinite] {
+                let mut validity = Bitmap::filled(dates.len(), true);
+                validity.set(1, false);
+                let column = Column { data: ColumnData::Int4(dates.clone()), validity: Some(validity) };
+                let name = Datum::text(unit);
+                let of = |row: usize| match column.get(row) {
+                    Datum::Null => Ok(Datum::Null),
+                    date => scalar(&call, &[name.clone(), date]),
+                };
+                let expected: Result<Vec<Datum>> = (0..dates.len()).map(of).collect();
+                let got = extract_column(&call, &[Operand::Scalar(&name), Operand::Column(&column)], dates.len());
+                match (expected, got) {
+                    (Ok(expected), Ok(got)) => {
+                        let got: Vec<Datum> = (0..dates.len()).map(|row| got.get(row)).collect();
+                        assert_eq!(format!("{got:?}"), format!("{expected:?}"), "{unit}");
+                    }
+                    (Err(expected), Err(got)) => assert_eq!(got.message(), expected.message()),
+                    (expected, got) => panic!("{unit}: {expected:?} but {:?}", got.map(|_| "a column")),
+                }
+            }
+        }
+    }
 }

@@ -90,28 +90,66 @@ impl Operation {
             lift_constant(&mut right, left.1);
         }
         let ((a, s), (b, t)) = (left, right);
-        let mut overflowed = false;
-        let mut check = |(value, overflow): (i64, bool)| {
-            overflowed |= overflow;
-            value
-        };
         let top = s.max(t);
         let (up, other_up) = (lift(top - s), lift(top - t));
         let (values, scale) = match self {
-            Operation::Mul => (zip(a, b, rows, |a, b| check(a.overflowing_mul(b))), s + t),
-            Operation::Add if s == t => (zip(a, b, rows, |a, b| check(a.overflowing_add(b))), top),
-            Operation::Sub if s == t => (zip(a, b, rows, |a, b| check(a.overflowing_sub(b))), top),
+            Operation::Mul => (zip_checked(a, b, rows, i64::overflowing_mul)?, s + t),
+            Operation::Add if s == t => (zip_checked(a, b, rows, i64::overflowing_add)?, top),
+            Operation::Sub if s == t => (zip_checked(a, b, rows, i64::overflowing_sub)?, top),
             Operation::Add | Operation::Sub => {
                 let minus = matches!(self, Operation::Sub);
-                let values = zip(a, b, rows, |a, b| {
-                    let (a, b) = (check(a.overflowing_mul(up)), check(b.overflowing_mul(other_up)));
-                    check(if minus { a.overflowing_sub(b) } else { a.overflowing_add(b) })
-                });
-                (values, top)
+                let lifted = |a: i64, b: i64| {
+                    let ((a, is_over), (b, other_is_over)) = (a.overflowing_mul(up), b.overflowing_mul(other_up));
+                    let (value, overflow) = if minus { a.overflowing_sub(b) } else { a.overflowing_add(b) };
+                    (value, overflow | is_over | other_is_over)
+                };
+                (zip_checked(a, b, rows, lifted)?, top)
             }
         };
-        if overflowed { None } else { Mantissas::new(values, scale) }
+        Mantissas::new(values, scale)
     }
+}
+
+/// As `zip`, of what may overflow; `None` when a row does.
+#[inline]
+fn zip_checked(
+    left: Values<'_, i64>,
+    right: Values<'_, i64>,
+    rows: usize,
+    f: impl Fn(i64, i64) -> (i64, bool),
+) -> Option<Vec<i64>> {
+    let mut out = vec![0; rows];
+    // Not in a closure that a collecting iterator calls, which would write it to memory for every row.
+    let mut is_over = false;
+    match (left, right) {
+        (Values::Many(l), Values::Many(r)) => {
+            for ((out, a), b) in out.iter_mut().zip(&l[..rows]).zip(&r[..rows]) {
+                let (value, overflow) = f(*a, *b);
+                *out = value;
+                is_over |= overflow;
+            }
+        }
+        (Values::Many(l), Values::One(b)) => {
+            for (out, a) in out.iter_mut().zip(&l[..rows]) {
+                let (value, overflow) = f(*a, b);
+                *out = value;
+                is_over |= overflow;
+            }
+        }
+        (Values::One(a), Values::Many(r)) => {
+            for (out, b) in out.iter_mut().zip(&r[..rows]) {
+                let (value, overflow) = f(a, *b);
+                *out = value;
+                is_over |= overflow;
+            }
+        }
+        (Values::One(a), Values::One(b)) => {
+            let (value, overflow) = f(a, b);
+            out.fill(value);
+            is_over = overflow;
+        }
+    }
+    (!is_over).then_some(out)
 }
 
 fn arithmetic(
