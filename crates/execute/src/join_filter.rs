@@ -56,7 +56,8 @@ impl JoinFilter {
     fn contains(&self, key: i64) -> bool {
         // Keys below the least become large.
         let at = key.wrapping_sub(self.least) as u64;
-        self.bits.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 != 0)
+        let word = self.bits.get((at / 64) as usize).copied().unwrap_or(0);
+        word >> (at % 64) & 1 != 0
     }
 
     /// How many keys there are.

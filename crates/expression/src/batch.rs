@@ -110,9 +110,19 @@ impl<'a> Vector<'a> {
         };
         // Every row is written, but the place advances only behind those that count: there is no branch to predict.
         let (mut out, mut at) = (vec![0; rows], 0);
-        for (i, value) in values[..rows].iter().enumerate() {
-            out[at] = i as u32;
-            at += usize::from(*value && column.validity.as_ref().is_none_or(|v| v.get(i)));
+        match &column.validity {
+            None => {
+                for (i, value) in values[..rows].iter().enumerate() {
+                    out[at] = i as u32;
+                    at += usize::from(*value);
+                }
+            }
+            Some(validity) => {
+                for (i, value) in values[..rows].iter().enumerate() {
+                    out[at] = i as u32;
+                    at += usize::from(*value & validity.get(i));
+                }
+            }
         }
         out.truncate(at);
         out
