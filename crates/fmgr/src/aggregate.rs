@@ -58,6 +58,8 @@ pub trait GroupedAggregate: Send + Sync {
     /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns. In
     /// each group the result equals that of `Aggregate::add_batch` with the same rows in their order.
     fn add(&mut self, call: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
+    /// The same of rows that are all of one group.
+    fn add_to(&mut self, call: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()>;
     /// Adds states of other rows, of the same aggregate: those of its group `groups[i]` to the group `places[i]`.
     fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()>;
     fn as_any(&self) -> &dyn std::any::Any;

@@ -8,8 +8,7 @@ use melba_types::key::{self, KeyType};
 use melba_types::{Column, ColumnData, Datum, Kind, Result, oids};
 
 use super::grouped::GroupedExtreme;
-use super::sums::for_each_valid;
-use super::{any, same};
+use super::{any, for_each_valid, same};
 
 macro_rules! extremes {
     ($(($larger:literal, $smaller:literal)),+ $(,)?) => {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use melba_fmgr::{CallContext, GroupedAggregate};
 use melba_types::{Bitmap, Column, ColumnData, Datum, DbError, Mantissas, Numeric, Result};
 
-use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
+use super::exact::{IntegerResult, NumericSum, count_of, integer_result, numeric_result, sum_of_integers, sum_of_words};
+use super::for_each_valid;
 
 /// Calls `f` with each of the rows, all if none are named, whose value is not null, and with its group.
 #[inline]
@@ -65,6 +66,11 @@ impl GroupedAggregate for GroupedCount {
         Ok(())
     }
 
+    fn add_to(&mut self, _: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+        self.counts[group] += count_of(args, rows);
+        Ok(())
+    }
+
     fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()> {
         add_at(&mut self.counts, &same::<GroupedCount>(other)?.counts, groups, places);
         Ok(())
@@ -119,6 +125,13 @@ impl GroupedAggregate for GroupedIntegerSum {
                 }
             }),
         }
+        Ok(())
+    }
+
+    fn add_to(&mut self, _: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+        let (count, sum) = sum_of_integers(args[0], rows);
+        self.counts[group] += count;
+        self.sums[group] += sum;
         Ok(())
     }
 
@@ -211,6 +224,21 @@ impl GroupedAggregate for GroupedNumericSum {
         }
     }
 
+    fn add_to(&mut self, _: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+        match &args[0].data {
+            ColumnData::Numeric(words) if *self.scale.get_or_insert(words.scale) == words.scale => {
+                let (count, sum) = sum_of_words(&words.values, args[0].validity.as_ref(), rows);
+                self.counts[group] += count;
+                self.sums[group] += sum;
+                Ok(())
+            }
+            _ => rows.iter().try_for_each(|&row| match args[0].get(row as usize) {
+                Datum::Numeric(value) => self.step(group, &value),
+                _ => Ok(()),
+            }),
+        }
+    }
+
     fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()> {
         let other = same::<GroupedNumericSum>(other)?;
         if let Some(scale) = other.scale {
@@ -297,6 +325,17 @@ impl GroupedAggregate for GroupedExtreme {
             ColumnData::Int2(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
             ColumnData::Int4(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
             ColumnData::Int8(v) => for_each_value(args[0], rows, places, |row, group| step(group, v[row])),
+            other => panic!("the extreme of integers over {other:?}"),
+        }
+        Ok(())
+    }
+
+    fn add_to(&mut self, _: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+        let validity = args[0].validity.as_ref();
+        match &args[0].data {
+            ColumnData::Int2(v) => for_each_valid(validity, rows, |row| self.take(group, i64::from(v[row]))),
+            ColumnData::Int4(v) => for_each_valid(validity, rows, |row| self.take(group, i64::from(v[row]))),
+            ColumnData::Int8(v) => for_each_valid(validity, rows, |row| self.take(group, v[row])),
             other => panic!("the extreme of integers over {other:?}"),
         }
         Ok(())

@@ -20,7 +20,7 @@ mod sums;
 mod variance;
 
 use melba_fmgr::{Aggregate, AggregateFn};
-use melba_types::{DbError, Result};
+use melba_types::{Bitmap, DbError, Result};
 
 pub use generic::generic;
 
@@ -38,6 +38,15 @@ pub const TABLES: &[&[(&str, &str, AggregateFn)]] = &[
 /// The state to merge, of the type it must have.
 fn same<T: 'static>(other: Box<dyn Aggregate>) -> Result<Box<T>> {
     other.as_any().downcast().map_err(|_| DbError::internal("merged states of different aggregates"))
+}
+
+/// Calls `f` with each row of `rows` whose value is not null.
+#[inline]
+fn for_each_valid(validity: Option<&Bitmap>, rows: &[u32], mut f: impl FnMut(usize)) {
+    match validity {
+        None => rows.iter().for_each(|&row| f(row as usize)),
+        Some(valid) => rows.iter().filter(|&&row| valid.get(row as usize)).for_each(|&row| f(row as usize)),
+    }
 }
 
 /// The methods that are the same for every state.

@@ -1,11 +1,11 @@
 //! count, sum and avg.
 
 use melba_fmgr::{Aggregate, AggregateFn, CallContext, GroupedAggregate};
-use melba_types::{Bitmap, Column, ColumnData, Datum, Result};
+use melba_types::{Column, ColumnData, Datum, Result};
 
-use super::exact::{IntegerResult, NumericSum, integer_result, numeric_result};
+use super::exact::{IntegerResult, NumericSum, count_of, integer_result, numeric_result, sum_of_integers, sum_of_words};
 use super::grouped::{GroupedCount, GroupedIntegerSum, GroupedNumericSum};
-use super::{any, same};
+use super::{any, for_each_valid, same};
 use crate::float::{f32_checked, f64_checked, overflow};
 
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
@@ -25,15 +25,6 @@ pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
     ("float8pl", "", |_| Ok(Box::new(DoubleSum::default()))),
 ];
 
-/// Calls `f` with each row of `rows` whose value is not null.
-#[inline]
-pub(super) fn for_each_valid(validity: Option<&Bitmap>, rows: &[u32], mut f: impl FnMut(usize)) {
-    match validity {
-        None => rows.iter().for_each(|&row| f(row as usize)),
-        Some(valid) => rows.iter().filter(|&&row| valid.get(row as usize)).for_each(|&row| f(row as usize)),
-    }
-}
-
 /// count(*) and count(value).
 #[derive(Default)]
 struct Count {
@@ -47,11 +38,7 @@ impl Aggregate for Count {
     }
 
     fn add_batch(&mut self, _: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
-        if args.iter().all(|c| c.validity.is_none() && !matches!(c.data, ColumnData::Datum(_))) {
-            self.count += rows.len() as i64;
-        } else {
-            self.count += rows.iter().filter(|&&row| !args.iter().any(|c| c.is_null(row as usize))).count() as i64;
-        }
+        self.count += count_of(args, rows);
         Ok(())
     }
 
@@ -99,38 +86,7 @@ impl Aggregate for IntegerSum {
     }
 
     fn add_batch(&mut self, _: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
-        let validity = args[0].validity.as_ref();
-        let (mut count, mut sum) = (0i64, 0i128);
-        match &args[0].data {
-            ColumnData::Int2(v) => {
-                let mut short = 0i64;
-                for_each_valid(validity, rows, |i| {
-                    count += 1;
-                    short += i64::from(v[i]);
-                });
-                sum += i128::from(short);
-            }
-            ColumnData::Int4(v) => {
-                // A batch has far fewer than 2^32 rows.
-                let mut short = 0i64;
-                for_each_valid(validity, rows, |i| {
-                    count += 1;
-                    short += i64::from(v[i]);
-                });
-                sum += i128::from(short);
-            }
-            ColumnData::Int8(v) => for_each_valid(validity, rows, |i| {
-                count += 1;
-                sum += i128::from(v[i]);
-            }),
-            _ => for_each_valid(None, rows, |i| {
-                let v = args[0].get(i);
-                if !v.is_null() {
-                    count += 1;
-                    sum += i128::from(crate::int::wide(&v));
-                }
-            }),
-        }
+        let (count, sum) = sum_of_integers(args[0], rows);
         self.count += count;
         self.sum += sum;
         Ok(())
@@ -178,11 +134,7 @@ impl Aggregate for NumericAggregate {
     fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
         match &args[0].data {
             ColumnData::Numeric(words) => {
-                let (mut count, mut sum) = (0, 0i128);
-                for_each_valid(args[0].validity.as_ref(), rows, |i| {
-                    count += 1;
-                    sum += i128::from(words.values[i]);
-                });
+                let (count, sum) = sum_of_words(&words.values, args[0].validity.as_ref(), rows);
                 self.sum.add_words(count, sum, words.scale)
             }
             ColumnData::Datum(values) => rows.iter().try_for_each(|&row| match &values[row as usize] {

@@ -39,6 +39,11 @@ fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum])
         // The other rows in separate states, with the groups in another order.
         let mut others = one.grouped().expect("grouped as well");
         others.resize(3);
+        let mut apart = one.grouped().expect("grouped as well");
+        apart.resize(3);
+        for group in 0..3 {
+            apart.add_to(&call, &[&column], group as usize, &of(group, &rows)).expect("rows of one group");
+        }
         let rest: Vec<u32> = b.iter().map(|row| 2 - places[*row as usize]).collect();
         others.add(&call, &[&column.take(b)], None, &rest).expect("all rows");
         grouped.merge(&*others, &[0, 1, 2], &[2, 1, 0]).expect("merge");
@@ -47,6 +52,7 @@ fn run(source: (&str, &str), ty: Oid, result: Oid, kind: Kind, values: &[Datum])
             state.add_batch(&call, &[&column], &of(group, &rows)).expect("batch");
             let expected = text(state.finish(&call).expect("finish"));
             assert_eq!(text(grouped.finish(&call, group as usize).expect("finish")), expected, "{source:?} group {group}");
+            assert_eq!(text(apart.finish(&call, group as usize).expect("finish")), expected, "{source:?} group {group} alone");
         }
     }
     expected

@@ -4,8 +4,7 @@ use melba_fmgr::{Aggregate, AggregateFn, CallContext};
 use melba_types::{Column, ColumnData, Datum, Numeric, Result};
 
 use super::exact::NumericSum;
-use super::sums::for_each_valid;
-use super::{any, same};
+use super::{any, for_each_valid, same};
 use crate::float::overflow;
 
 macro_rules! numeric_variances {

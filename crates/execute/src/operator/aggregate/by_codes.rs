@@ -51,6 +51,18 @@ impl ByCodes {
         self.groups[place as usize].checked_sub(1)
     }
 
+    /// The groups of all rows by their places; `None` when one of them is not known.
+    pub fn known(&self, places: &[u32]) -> Option<Vec<u32>> {
+        let mut groups = vec![0; places.len()];
+        let mut is_missing = false;
+        for (group, place) in groups.iter_mut().zip(places) {
+            let known = self.groups[*place as usize];
+            is_missing |= known == 0;
+            *group = known.wrapping_sub(1);
+        }
+        (!is_missing).then_some(groups)
+    }
+
     pub fn set(&mut self, place: u32, group: u32) {
         self.groups[place as usize] = group + 1;
     }
@@ -98,6 +110,7 @@ mod tests {
         groups.set(places[1], 0);
         assert_eq!(groups.get(places[1]), Some(0));
         assert_eq!(groups.get(places[3]), None);
+        assert_eq!((groups.known(&[places[1], places[1]]), groups.known(&places[1..])), (Some(vec![0, 0]), None));
         // The same codes have other values in another dictionary.
         let other = [key(&dictionary(&["x", "y", "z"]), &[2], None), key(&second, &[0], None)];
         let places = groups.places(&[&other[0], &other[1]], 1).unwrap();

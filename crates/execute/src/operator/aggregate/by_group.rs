@@ -2,6 +2,8 @@
 
 /// Below this number of groups per row, rows are counted by group instead of sorted.
 const COUNTED_GROUPS_A_ROW: usize = 2;
+/// Stretches of the rows that are counted side by side.
+const STRETCHES: usize = 4;
 
 /// Rows in the order of their groups; within a group in the order of the input.
 pub(super) struct ByGroup {
@@ -35,22 +37,27 @@ impl ByGroup {
     }
 
     fn counted(places: &[u32], groups: usize) -> ByGroup {
-        let mut next = vec![0; groups];
-        places.iter().for_each(|place| next[*place as usize] += 1);
+        // Stretches of the rows have counters of their own: rows that follow each other are often of one group, and would wait for its
+        // counter to be written.
+        let stretch = places.len().div_ceil(STRETCHES);
+        let mut next = vec![[0u32; STRETCHES]; groups];
+        for_stretches(stretch, places.len(), |row, stretch| next[places[row] as usize][stretch] += 1);
         let (mut ends, mut end) = (Vec::new(), 0);
-        for (place, slot) in next.iter_mut().enumerate() {
-            let rows = std::mem::replace(slot, end);
-            end += rows;
-            if rows > 0 {
-                ends.push((place as u32, end));
+        for (place, slots) in next.iter_mut().enumerate() {
+            let before = end;
+            for slot in slots {
+                end += std::mem::replace(slot, end);
+            }
+            if end > before {
+                ends.push((place as u32, end as usize));
             }
         }
         let mut rows = vec![0; places.len()];
-        for (row, place) in places.iter().enumerate() {
-            let at = &mut next[*place as usize];
-            rows[*at] = row as u32;
+        for_stretches(stretch, places.len(), |row, stretch| {
+            let at = &mut next[places[row] as usize][stretch];
+            rows[*at as usize] = row as u32;
             *at += 1;
-        }
+        });
         ByGroup { rows, ends }
     }
 
@@ -58,6 +65,19 @@ impl ByGroup {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u32])> {
         let mut start = 0;
         self.ends.iter().map(move |&(group, end)| (group, &self.rows[std::mem::replace(&mut start, end)..end]))
+    }
+}
+
+/// Calls `f` with each row and the number of its stretch, a row of each stretch in turn.
+#[inline]
+fn for_stretches(stretch: usize, rows: usize, mut f: impl FnMut(usize, usize)) {
+    for at in 0..stretch {
+        for number in 0..STRETCHES {
+            let row = number * stretch + at;
+            if row < rows {
+                f(row, number);
+            }
+        }
     }
 }
 
@@ -77,6 +97,12 @@ mod tests {
             assert_eq!(groups(&[2, 0, 5, 2, 0], all), wanted);
         }
         assert_eq!(groups(&[3, 3, 3], 1_000_000), [(3, vec![0, 1, 2])]);
+        for rows in 1..40u32 {
+            let places: Vec<u32> = (0..rows).map(|row| row * 7 % 5 % 3).collect();
+            let of = |group: u32| (0..rows).filter(|row| places[*row as usize] == group).collect::<Vec<u32>>();
+            let wanted: Vec<_> = (0..3).map(|group| (group, of(group))).filter(|(_, rows)| !rows.is_empty()).collect();
+            assert_eq!((groups(&places, 3), groups(&places, 1_000_000)), (wanted.clone(), wanted));
+        }
         assert_eq!(groups(&[], 7), []);
     }
 }

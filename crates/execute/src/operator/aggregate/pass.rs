@@ -18,6 +18,9 @@ use melba_types::BATCH_ROWS;
 /// The place of a row whose group another pass will have.
 const ELSEWHERE: u32 = u32::MAX;
 
+/// Rows of a batch a group, on average, from which the rows of each group are found first and then taken together.
+const ROWS_A_GROUP_APART: usize = 32;
+
 /// Room made at once for the groups of a later pass, most of whose rows may be of few groups.
 const RESERVED_GROUPS_MAX: u64 = 1 << 17;
 
@@ -225,11 +228,14 @@ impl<'a> Pass<'a> {
         if columns.is_empty() {
             return Ok(vec![self.tables[set].only(); batch.rows]);
         }
+        let of_set: Vec<&Vector<'_>> = columns.iter().map(|c| &keys[*c]).collect();
+        let coded = self.tables[set].by_codes.places(&of_set, batch.rows);
+        if let Some(places) = coded.as_ref().and_then(|coded| self.tables[set].by_codes.known(coded)) {
+            return Ok(places);
+        }
         let mut places = Vec::with_capacity(batch.rows);
         let (mut out, mut parts): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut new = Vec::new();
-        let of_set: Vec<&Vector<'_>> = columns.iter().map(|c| &keys[*c]).collect();
-        let coded = self.tables[set].by_codes.places(&of_set, batch.rows);
         let mut of_rows = self.tables[set].keys(node, set, keys, batch.rows, coded.is_some());
         for i in 0..batch.rows {
             let code = coded.as_ref().map(|coded| coded[i]);
@@ -310,7 +316,10 @@ impl<'a> Pass<'a> {
         }
         let columns: Vec<&Column> = arguments.columns.iter().map(|c| &**c).collect();
         let takes_all = arguments.takes_all(spec);
-        if let Some(states) = &mut self.groups.columns[index] {
+        // States lie in columns: a row's is found by its place, unless the rows of a batch are of so few groups that each is better taken
+        // alone.
+        let is_apart = self.groups.count <= places.len() / ROWS_A_GROUP_APART;
+        if let Some(states) = self.groups.columns[index].as_mut().filter(|_| !is_apart) {
             let rows = if takes_all { None } else { Some(taken()) };
             return states.add(&spec.call.context(self.ctx), &columns, rows.as_deref(), places);
         }
@@ -332,6 +341,9 @@ impl<'a> Pass<'a> {
 
     fn add(&mut self, index: usize, group: u32, columns: &[&Column], rows: &[u32]) -> Result<()> {
         let call = self.node.aggregates[index].call.context(self.ctx);
+        if let Some(states) = &mut self.groups.columns[index] {
+            return states.add_to(&call, columns, group as usize, rows);
+        }
         let state = self.groups.state_mut(group, index);
         state.aggregate.add_batch(&call, columns, rows)?;
         self.bytes += state.grown();
