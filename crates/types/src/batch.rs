@@ -33,6 +33,20 @@ impl Batch {
         self.rows += from.rows;
     }
 
+    /// Appends the rows of others with columns of the same kinds, for which room is made at once.
+    pub fn append_all(&mut self, batches: Vec<Batch>) {
+        let mut batches = batches.into_iter().filter(|batch| batch.rows > 0).collect::<Vec<_>>().into_iter();
+        if self.rows == 0
+            && let Some(first) = batches.next()
+        {
+            *self = first;
+        }
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            column.reserve(batches.as_slice().iter().map(|batch| &batch.columns[i]));
+        }
+        batches.for_each(|batch| self.append(batch));
+    }
+
     pub fn take(&self, indices: &[u32]) -> Batch {
         Batch { columns: self.columns.iter().map(|c| c.take(indices)).collect(), rows: indices.len() }
     }

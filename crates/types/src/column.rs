@@ -412,6 +412,31 @@ impl Column {
         }
     }
 
+    /// Makes room for as many more rows as the others have, which are to be appended.
+    pub fn reserve<'a>(&mut self, others: impl Iterator<Item = &'a Column> + Clone) {
+        let rows = others.clone().map(Column::len).sum();
+        match &mut self.data {
+            ColumnData::Bool(v) => v.reserve(rows),
+            ColumnData::Int2(v) => v.reserve(rows),
+            ColumnData::Int4(v) => v.reserve(rows),
+            ColumnData::Int8(v) => v.reserve(rows),
+            ColumnData::Float4(v) => v.reserve(rows),
+            ColumnData::Float8(v) => v.reserve(rows),
+            ColumnData::Oid(v) => v.reserve(rows),
+            ColumnData::Numeric(v) => v.values.reserve(rows),
+            ColumnData::Text(own) | ColumnData::Bytes(own) => {
+                own.ends.reserve(rows);
+                let bytes = |column: &Column| match &column.data {
+                    ColumnData::Text(v) | ColumnData::Bytes(v) => v.bytes.len(),
+                    _ => 0,
+                };
+                own.bytes.reserve(others.map(bytes).sum());
+            }
+            ColumnData::Datum(v) | ColumnData::Stored(v) => v.reserve(rows),
+            ColumnData::Coded(_) => {}
+        }
+    }
+
     /// Appends the physical values, null or not; false, with nothing changed, where the other column has another form.
     fn append_data(&mut self, from: &ColumnData) -> bool {
         use ColumnData::*;

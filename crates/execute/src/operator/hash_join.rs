@@ -233,9 +233,8 @@ impl HashJoinOp {
             return Ok(false);
         }
         ctx.record_timing(self.id, |t| t.workers = gathered.workers as u64);
-        for batch in gathered.batches {
-            rows.append(self.with_keys(ctx, batch)?);
-        }
+        let batches = gathered.batches.into_iter().map(|batch| self.with_keys(ctx, batch));
+        rows.append_all(batches.collect::<Result<_>>()?);
         Ok(true)
     }
 
