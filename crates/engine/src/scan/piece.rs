@@ -10,28 +10,28 @@ use super::table::{ScanBatch, TableScan};
 
 /// Rows between two that are wanted are read with them when they are fewer than this.
 const GAP_ROWS: usize = 32;
+/// All rows between the first and the last one are read where less than one in so many of them is not wanted.
+const GAPS_SHARE: usize = 8;
 
 /// Rows of a row group.
 pub(super) struct Places {
     /// The ranges read of a column, ascending.
     pub ranges: Vec<Range<usize>>,
-    /// Which of those rows are wanted; `None`: all.
+    /// Which of those rows are wanted, ascending; `None`: all.
     pub picks: Option<Vec<u32>>,
-    /// Their numbers in the group; empty when they are all of one range.
-    numbers: Vec<usize>,
 }
 
 impl Places {
     pub fn all(range: Range<usize>) -> Places {
-        Places { ranges: vec![range], picks: None, numbers: Vec::new() }
+        Places { ranges: vec![range], picks: None }
     }
 
     /// Rows by ascending number, at least one.
-    pub fn some(numbers: Vec<usize>) -> Places {
+    pub fn some(numbers: impl ExactSizeIterator<Item = usize>) -> Places {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let mut picks = Vec::with_capacity(numbers.len());
         let mut before = 0;
-        for &number in &numbers {
+        for number in numbers {
             match ranges.last_mut() {
                 Some(last) if number < last.end + GAP_ROWS => last.end = number + 1,
                 last => {
@@ -44,25 +44,32 @@ impl Places {
         }
         let read: usize = ranges.iter().map(Range::len).sum();
         let picks = (picks.len() < read).then_some(picks);
-        Places { ranges, picks, numbers }
+        Places { ranges, picks }
     }
 
     pub fn rows(&self) -> usize {
-        match (&self.picks, &self.numbers[..]) {
-            (Some(picks), _) => picks.len(),
-            (None, []) => self.ranges.iter().map(Range::len).sum(),
-            (None, numbers) => numbers.len(),
-        }
+        self.picks.as_ref().map_or_else(|| self.ranges.iter().map(Range::len).sum(), Vec::len)
     }
 
-    /// Those at some positions.
+    /// Those at some positions, ascending.
     fn take(&self, positions: &[u32]) -> Places {
-        let first = self.ranges.first().map_or(0, |range| range.start);
-        let number = |position: &u32| match &self.numbers[..] {
-            [] => first + *position as usize,
-            numbers => numbers[*position as usize],
-        };
-        Places::some(positions.iter().map(number).collect())
+        if let (Places { ranges, picks: None }, Some(&first), Some(&last)) = (self, positions.first(), positions.last())
+            && let [range] = &ranges[..]
+            && positions.len() > range.len() - range.len() / GAPS_SHARE
+        {
+            let read = range.start + first as usize..range.start + last as usize + 1;
+            let picks = (positions.len() < read.len()).then(|| positions.iter().map(|position| position - first).collect());
+            return Places { ranges: vec![read], picks };
+        }
+        // Where the position's range begins among the rows that are read.
+        let (mut ranges, mut before) = (self.ranges.iter().peekable(), 0);
+        Places::some(positions.iter().map(|&position| {
+            let place = self.picks.as_ref().map_or(position, |picks| picks[position as usize]) as usize;
+            while let Some(past) = ranges.next_if(|range| place >= before + range.len()) {
+                before += past.len();
+            }
+            ranges.peek().map_or(0, |range| range.start + place - before)
+        }))
     }
 }
 
@@ -149,12 +156,32 @@ mod tests {
 
     #[test]
     fn rows_close_to_each_other_are_read_together() {
-        let places = Places::some(vec![3, 5, 100, 101, 102 + GAP_ROWS]);
+        let places = Places::some([3, 5, 100, 101, 102 + GAP_ROWS].into_iter());
         assert_eq!(places.ranges, [3..6, 100..102, 102 + GAP_ROWS..103 + GAP_ROWS]);
         assert_eq!((places.picks.as_deref(), places.rows()), (Some(&[0, 2, 3, 4, 5][..]), 5));
         let fewer = places.take(&[2, 3]);
         assert_eq!((&fewer.ranges[..], fewer.picks.is_none(), fewer.rows()), (std::slice::from_ref(&(100..102)), true, 2));
         let all = Places::all(10..20);
         assert_eq!((all.rows(), all.take(&[0, 9]).ranges), (10, Places::all(10..20).ranges));
+        let all = Places::all(100..356);
+        // So many that no gap is looked for.
+        let most: Vec<u32> = (3..256).filter(|position| !(40..60).contains(position)).collect();
+        let dense = all.take(&most);
+        assert_eq!((&dense.ranges[..], dense.rows()), (std::slice::from_ref(&(103..356)), most.len()));
+        assert_eq!(dense.picks.as_ref().map(|picks| (picks[36], picks[37])), Some((36, 57)));
+        // What is left of those that are left has the same numbers as when it is taken at once.
+        for places in [&places, &dense, &all, &all.take(&[0, 1, 2, 90, 91, 250, 255])] {
+            let numbers = |places: &Places| -> Vec<usize> {
+                let read: Vec<usize> = places.ranges.iter().cloned().flatten().collect();
+                places.picks.as_ref().map_or(read.clone(), |picks| picks.iter().map(|pick| read[*pick as usize]).collect())
+            };
+            let before = numbers(places);
+            assert_eq!(before.len(), places.rows());
+            for step in 1..7 {
+                let positions: Vec<u32> = (0..before.len() as u32).step_by(step).collect();
+                let expected: Vec<usize> = positions.iter().map(|position| before[*position as usize]).collect();
+                assert_eq!(numbers(&places.take(&positions)), expected);
+            }
+        }
     }
 }
