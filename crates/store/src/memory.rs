@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::error::{EngineError, Result};
 use melba_threads::Mutex;
 use melba_threads::atomic::{AtomicU64, Ordering};
+use melba_threads::planted::{Plant, is_planted};
 
 /// Reserved from the budget at a time, so that the shared counter is touched rarely.
 const PIECE_BYTES: u64 = 256 << 10;
@@ -94,6 +95,10 @@ impl QueryMemory {
         let spare = account.reserved - account.used;
         if spare >= 2 * PIECE_BYTES {
             let back = spare - PIECE_BYTES;
+            if is_planted(Plant::GiveBackTwice) {
+                drop(account);
+                account = self.account.lock();
+            }
             account.reserved -= back;
             self.budget.release(back);
         }

@@ -27,6 +27,8 @@ pub enum Plant {
     WaitForFailed = 10,
     /// Of two threads that count the row store's bytes at once, one count is lost.
     CountApart = 11,
+    /// Two threads of a statement that give memory back at once give the same reservation back.
+    GiveBackTwice = 12,
 }
 
 impl Plant {

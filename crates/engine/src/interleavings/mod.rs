@@ -8,6 +8,7 @@
 mod commits;
 mod locks;
 mod log_writer;
+mod memory;
 mod pace;
 mod parts;
 mod readers;
