@@ -46,8 +46,14 @@ impl MemoryMask {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+    /// Whether a mask of these rows would have any.
+    pub fn has_any(&mut self, own: &OwnView, tree: &Tree, levels: Option<&TableLevels>, first: RowId, last: RowId) -> bool {
+        self.ids.clear();
+        own.row_ids(tree.id, first, last, &mut self.ids);
+        let csn = own.view().csn;
+        let mut tables = levels.into_iter().flat_map(|l| l.used_memory());
+        !self.ids.is_empty()
+            || tables.any(|table| table.map.read().range(first..=last).any(|(_, chain)| chain.visible(csn).is_some()))
     }
 
     pub fn filter(&self, row_ids: &[RowId], wanted: &mut Vec<u32>) {

@@ -76,7 +76,8 @@ impl Places {
 /// Some rows of a scan: their ids, and the projected columns as far as they were read.
 pub struct ScanPiece<'a> {
     scan: &'a mut TableScan,
-    row_ids: Vec<RowId>,
+    /// `None`: they were not read.
+    row_ids: Option<Vec<RowId>>,
     /// Columns that were not read are empty.
     batch: Batch,
     is_loaded: Vec<bool>,
@@ -85,9 +86,9 @@ pub struct ScanPiece<'a> {
 }
 
 impl<'a> ScanPiece<'a> {
-    pub(super) fn new(scan: &'a mut TableScan, row_ids: Vec<RowId>, places: Places) -> ScanPiece<'a> {
+    pub(super) fn new(scan: &'a mut TableScan, row_ids: Option<Vec<RowId>>, places: Places) -> ScanPiece<'a> {
         let columns = scan.projection.len();
-        let batch = Batch { columns: vec![Column::new(ColumnData::Bool(Vec::new())); columns], rows: row_ids.len() };
+        let batch = Batch { columns: vec![Column::new(ColumnData::Bool(Vec::new())); columns], rows: places.rows() };
         ScanPiece { scan, row_ids, batch, is_loaded: vec![false; columns], places: Some(places) }
     }
 
@@ -95,7 +96,7 @@ impl<'a> ScanPiece<'a> {
     pub(super) fn loaded(scan: &'a mut TableScan, row_ids: Vec<RowId>, columns: Vec<Column>) -> ScanPiece<'a> {
         let is_loaded = vec![true; columns.len()];
         let batch = Batch { columns, rows: row_ids.len() };
-        ScanPiece { scan, row_ids, batch, is_loaded, places: None }
+        ScanPiece { scan, row_ids: Some(row_ids), batch, is_loaded, places: None }
     }
 
     /// Reads a column of the projection, if it was not read yet.
@@ -134,7 +135,9 @@ impl<'a> ScanPiece<'a> {
 
     /// Keeps the rows at some positions, ascending.
     pub fn keep(&mut self, positions: &[u32]) {
-        self.row_ids = positions.iter().map(|&i| self.row_ids[i as usize]).collect();
+        if let Some(row_ids) = &mut self.row_ids {
+            *row_ids = positions.iter().map(|&i| row_ids[i as usize]).collect();
+        }
         let columns = self.batch.columns.iter_mut().zip(&self.is_loaded).filter(|(_, is_loaded)| **is_loaded);
         columns.for_each(|(column, _)| *column = column.take(positions));
         self.batch.rows = positions.len();
@@ -143,10 +146,20 @@ impl<'a> ScanPiece<'a> {
         }
     }
 
-    /// The rows with all columns.
-    pub fn finish(mut self) -> Result<ScanBatch> {
+    /// All columns of the rows.
+    pub fn columns(mut self) -> Result<Vec<Column>> {
         (0..self.is_loaded.len()).try_for_each(|column| self.load(column))?;
-        Ok(ScanBatch { row_ids: self.row_ids, columns: self.batch.columns })
+        Ok(self.batch.columns)
+    }
+
+    /// The rows with all columns and their ids.
+    pub fn finish(mut self) -> Result<ScanBatch> {
+        let row_ids = match (self.row_ids.take(), &self.places) {
+            (Some(row_ids), _) => row_ids,
+            (None, Some(places)) if self.batch.rows > 0 => self.scan.read_row_ids(places)?,
+            (None, _) => Vec::new(),
+        };
+        Ok(ScanBatch { row_ids, columns: self.columns()? })
     }
 }
 

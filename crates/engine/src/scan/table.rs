@@ -72,6 +72,8 @@ struct SegmentCursor {
     reader: Option<(usize, usize, GroupReader)>,
     /// The row whose newest visible version has been found; its older versions are not needed.
     decided: Option<RowId>,
+    /// A run and a row group, and whether all of its rows are wanted.
+    untouched: Option<(usize, usize, bool)>,
     memory: MemoryMask,
     masks: Vec<RunMask>,
 }
@@ -205,8 +207,8 @@ impl TableScan {
             if let Some(rows) = self.whole_group() {
                 return Ok(Some(rows));
             }
-            if let Some((row_ids, _)) = self.segment_rows()? {
-                return Ok(Some(row_ids.len()));
+            if let Some((_, places)) = self.segment_rows()? {
+                return Ok(Some(places.rows()));
             }
         }
         Ok(None)
@@ -236,24 +238,36 @@ impl TableScan {
         Ok(self.whole_group().map(|rows| (columns, rows)))
     }
 
-    /// Passes the row group that comes next, if the view sees all of its rows and nothing newer replaces any; its rows.
+    /// Passes the row group that comes next, if all of its rows are wanted; how many they are.
     fn whole_group(&mut self) -> Option<usize> {
+        if self.segments.row > 0 || !self.is_untouched() {
+            return None;
+        }
         let cursor = &mut self.segments;
+        let rows = self.runs[cursor.run].reader.row_groups()[cursor.group].rows;
+        (cursor.group, cursor.decided) = (cursor.group + 1, None);
+        Some(rows)
+    }
+
+    /// Whether the view sees all rows of the row group that the scan is at, and nothing newer replaces any.
+    fn is_untouched(&mut self) -> bool {
+        let cursor = &mut self.segments;
+        if let Some((run, group, is_untouched)) = cursor.untouched
+            && (run, group) == (cursor.run, cursor.group)
+        {
+            return is_untouched;
+        }
         let group = &self.runs[cursor.run].reader.row_groups()[cursor.group];
         let (first, last) = (group.row_id_min, group.row_id_max);
         let is_plain = group.unique && group.tombstones == 0 && group.csn_max <= self.view.csn;
         let is_inside = self.morsel.from <= first && last < self.morsel.to;
-        if cursor.row > 0 || !is_plain || !is_inside || self.runs[..cursor.run].iter().any(|run| has_rows(run, first, last)) {
-            return None;
-        }
         let levels = (cursor.run >= self.private).then_some(&*self.levels);
-        cursor.memory.load(&self.own, &self.tree, levels, first, last);
-        if !cursor.memory.is_empty() {
-            return None;
-        }
-        let rows = group.rows;
-        (cursor.group, cursor.decided) = (cursor.group + 1, None);
-        Some(rows)
+        let is_untouched = is_plain
+            && is_inside
+            && !self.runs[..cursor.run].iter().any(|run| has_rows(run, first, last))
+            && !cursor.memory.has_any(&self.own, &self.tree, levels, first, last);
+        cursor.untouched = Some((cursor.run, cursor.group, is_untouched));
+        is_untouched
     }
 
     /// Adds a predicate that excludes row groups from now on, beside those of the scan's opening.
@@ -333,12 +347,13 @@ impl TableScan {
         Ok(false)
     }
 
-    /// The next rows of a row group that are visible and not replaced, by id and by place in the group; `None` when a piece of it
-    /// has none.
-    fn segment_rows(&mut self) -> Result<Option<(Vec<RowId>, Places)>> {
+    /// The next rows of a row group that are visible and not replaced, by place in the group, and their ids as far as these were looked
+    /// at; `None` when a piece of it has none.
+    fn segment_rows(&mut self) -> Result<Option<(Option<Vec<RowId>>, Places)>> {
         if !self.skip_groups()? {
             return Ok(None);
         }
+        let is_untouched = self.is_untouched();
         let run = Arc::clone(&self.runs[self.segments.run]);
         let group = self.segments.group;
         let rows = run.reader.row_groups()[group].rows;
@@ -348,6 +363,10 @@ impl TableScan {
             Some((of_run, of_group, reader)) if (of_run, of_group) == (self.segments.run, group) => reader,
             _ => run.reader.group(group, &self.projection),
         };
+        if is_untouched {
+            self.segments.reader = Some((self.segments.run, group, reader));
+            return Ok(Some((None, Places::all(range))));
+        }
         let row_ids = reader.row_ids(range.clone())?;
         let wanted = self.wanted(&run, group, &mut reader, &row_ids, range.clone())?;
         self.segments.reader = Some((self.segments.run, group, reader));
@@ -355,10 +374,10 @@ impl TableScan {
             return Ok(None);
         }
         if wanted.len() == row_ids.len() {
-            return Ok(Some((row_ids, Places::all(range))));
+            return Ok(Some((Some(row_ids), Places::all(range))));
         }
         let kept = wanted.iter().map(|&i| row_ids[i as usize]).collect();
-        Ok(Some((kept, Places::some(wanted.iter().map(|i| range.start + *i as usize)))))
+        Ok(Some((Some(kept), Places::some(wanted.iter().map(|i| range.start + *i as usize)))))
     }
 
     /// Reads a projected column of rows of the group that the last piece is of.
@@ -372,6 +391,21 @@ impl TableScan {
                 None => column,
                 Some(picks) => column.take(picks),
             },
+        })
+    }
+
+    /// The ids of rows of the group that the last piece is of.
+    pub(super) fn read_row_ids(&mut self, places: &Places) -> Result<Vec<RowId>> {
+        let Some((_, _, reader)) = &mut self.segments.reader else {
+            return Err(EngineError::Misuse("ids of rows that are not in a segment"));
+        };
+        let mut row_ids = Vec::with_capacity(places.rows());
+        for range in &places.ranges {
+            row_ids.extend(reader.row_ids(range.clone())?);
+        }
+        Ok(match &places.picks {
+            None => row_ids,
+            Some(picks) => picks.iter().map(|&i| row_ids[i as usize]).collect(),
         })
     }
 

@@ -196,7 +196,7 @@ fn select(
     }
     node.coded.iter().try_for_each(|column| piece.load_coded(*column))?;
     let rows = piece.batch().rows;
-    let batch = if rows > 0 { Some(Batch { columns: piece.finish()?.columns, rows }) } else { None };
+    let batch = if rows > 0 { Some(Batch { columns: piece.columns()?, rows }) } else { None };
     Ok((batch, failed))
 }
 
