@@ -128,7 +128,7 @@ pub(crate) fn each_of<I: Send, T: Send>(
 pub(crate) struct Gathered {
     /// In the order of a single thread.
     pub batches: Vec<Batch>,
-    /// Their size, plus `bytes_a_row` for each row.
+    /// Their size, plus `other_bytes` of each batch.
     pub bytes: usize,
     pub workers: usize,
 }
@@ -140,7 +140,7 @@ pub(crate) fn gather(
     workers: usize,
     node: &PlanNode,
     input: &mut dyn Operator,
-    bytes_a_row: usize,
+    other_bytes: impl Fn(&ExecContext, &Batch) -> Result<usize> + Sync,
 ) -> Result<Option<Gathered>> {
     let Some((team, workers)) = form(ctx, workers, node, input)? else { return Ok(None) };
     /// More than anything holds, and than could be added to without an overflow.
@@ -150,7 +150,7 @@ pub(crate) fn gather(
         let resources = ctx.resources();
         let (mut batches, mut held) = (Vec::new(), resources.held());
         each_batch(ctx, node, |batch| {
-            let more = batch.memory_bytes() + batch.rows * bytes_a_row;
+            let more = batch.memory_bytes() + other_bytes(ctx, &batch)?;
             let (own, all) = (held.bytes() + more, bytes.fetch_add(more, Ordering::Relaxed) + more);
             if !resources.holds_part(&mut held, own, all, resources.hash_bytes) {
                 bytes.store(TOO_MUCH, Ordering::Relaxed);

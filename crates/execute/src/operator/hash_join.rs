@@ -58,6 +58,8 @@ pub(super) struct HashJoinOp {
     stage: Stage,
     /// Right rows that do not fit in the table being built.
     overflow: Option<Batch>,
+    /// All rows of the right input have been taken.
+    right_ended: bool,
     /// The table, or the table of this round.
     built: Option<Arc<Built>>,
     /// In a team: the table that its members share.
@@ -112,6 +114,7 @@ impl HashJoinOp {
             level: 0,
             stage: Stage::Build,
             overflow: None,
+            right_ended: false,
             built: None,
             shared: None,
             matched: Bitmap::default(),
@@ -151,9 +154,13 @@ impl HashJoinOp {
             return Ok(Some(batch));
         }
         match &mut self.sides.1 {
+            Side::Input if self.right_ended => Ok(None),
             Side::Input => match self.right.next(ctx, BATCH_ROWS)? {
                 Some(batch) => self.with_keys(ctx, batch).map(Some),
-                None => Ok(None),
+                None => {
+                    self.right_ended = true;
+                    Ok(None)
+                }
             },
             Side::Run(_, reader) => reader.next_batch(),
         }
@@ -191,21 +198,27 @@ impl HashJoinOp {
         node.filters.iter().for_each(|(_, filter)| ctx.set_join_filter(*filter, None));
         let mut held = ctx.resources().held();
         let mut rows = Batch { columns: nulls(&node.right.kinds, 0), rows: 0 };
-        let mut bytes = 0;
-        if matches!(self.sides.1, Side::Input) && self.gather(ctx, &mut rows, &mut held)? {
-            return self.begin_probe(ctx, rows, held);
+        let (mut row_bytes, mut made_bytes) = (0, 0);
+        if matches!(self.sides.1, Side::Input)
+            && let Some(row_bytes) = self.gather(ctx, &mut rows, &mut held)?
+        {
+            return self.begin_probe(ctx, rows, row_bytes, held);
         }
+        let keys = Keys { expressions: &node.right_keys, parts: &node.parts };
         while let Some(batch) = self.next_right(ctx)? {
-            bytes += batch.memory_bytes();
-            let more = bytes + Built::table_bytes(rows.rows + batch.rows);
+            let before = row_bytes;
+            row_bytes += batch.memory_bytes();
+            made_bytes += keys.made_bytes(ctx, &batch)?;
+            let more = row_bytes + made_bytes + Built::table_bytes_about(rows.rows + batch.rows);
             if rows.rows > 0 && !ctx.resources().holds(&mut held, more, ctx.resources().hash_bytes) {
                 match &self.sides.0 {
-                    _ if self.level < LEVELS_MAX && self.partnered.is_none() && !self.volatile_keys() => {
+                    _ if self.can_split() => {
                         drop(held);
-                        return self.split(ctx, rows, batch);
+                        return self.split(ctx, vec![batch, rows]);
                     }
                     Side::Run(..) => {
                         self.overflow = Some(batch);
+                        row_bytes = before;
                         break;
                     }
                     // Keys that change when they are evaluated again cannot be split: all rows must fit.
@@ -218,28 +231,33 @@ impl HashJoinOp {
         if self.overflow.is_some() && self.partnered.is_none() {
             self.begin_rounds()?;
         }
-        self.begin_probe(ctx, rows, held)
+        self.begin_probe(ctx, rows, row_bytes, held)
     }
 
-    /// Lets a team read the right rows, if that pays and they fit; whether all of them were read.
-    fn gather(&mut self, ctx: &ExecContext, rows: &mut Batch, held: &mut Held) -> Result<bool> {
+    /// Lets a team read the right rows, if that pays and they fit; their size if all of them were read.
+    fn gather(&mut self, ctx: &ExecContext, rows: &mut Batch, held: &mut Held) -> Result<Option<usize>> {
         let node = self.node.clone();
-        let row_bytes = Built::table_bytes(1);
-        let Some(gathered) = parallel::gather(ctx, node.workers, &node.right, &mut *self.right, row_bytes)? else {
-            return Ok(false);
+        let keys = Keys { expressions: &node.right_keys, parts: &node.parts };
+        let table_bytes =
+            |ctx: &ExecContext, batch: &Batch| Ok(Built::table_bytes_about(batch.rows) + keys.made_bytes(ctx, batch)?);
+        let Some(gathered) = parallel::gather(ctx, node.workers, &node.right, &mut *self.right, table_bytes)? else {
+            return Ok(None);
         };
         if !held.try_set(gathered.bytes) {
             self.right.rescan(ctx)?;
-            return Ok(false);
+            return Ok(None);
         }
+        self.right_ended = true;
         ctx.record_timing(self.id, |t| t.workers = gathered.workers as u64);
         let batches = gathered.batches.into_iter().map(|batch| self.with_keys(ctx, batch));
-        rows.append_all(batches.collect::<Result<_>>()?);
-        Ok(true)
+        let batches: Vec<Batch> = batches.collect::<Result<_>>()?;
+        let row_bytes = batches.iter().map(Batch::memory_bytes).sum();
+        rows.append_all(batches);
+        Ok(Some(row_bytes))
     }
 
-    /// Builds the table from some right rows; returns the next stage.
-    fn begin_probe(&mut self, ctx: &ExecContext, rows: Batch, held: Held) -> Result<Stage> {
+    /// Builds the table from some right rows of this size; returns the next stage.
+    fn begin_probe(&mut self, ctx: &ExecContext, rows: Batch, row_bytes: usize, held: Held) -> Result<Stage> {
         let node = self.node.clone();
         if node.join == JoinType::NotIn && matches!(self.sides.1, Side::Input) {
             if has_nulls(&node, ctx, &rows)? {
@@ -248,6 +266,14 @@ impl HashJoinOp {
             self.leaves_out_nulls = rows.rows > 0;
         }
         let mut built = Built::new(&node, ctx, rows, held)?;
+        // What keys take is known for certain now.
+        let bytes = row_bytes + built.table_bytes();
+        if !ctx.resources().holds(&mut built.held, bytes, ctx.resources().hash_bytes) {
+            if self.can_split() && built.rows.rows > 1 {
+                return self.split(ctx, vec![built.rows]);
+            }
+            built.held.set(bytes)?;
+        }
         if matches!(self.sides, (Side::Input, Side::Input)) {
             built.tell_scans(&node, ctx)?;
         }
@@ -277,6 +303,11 @@ impl HashJoinOp {
         });
     }
 
+    /// Whether both sides may be split by their keys once more.
+    fn can_split(&self) -> bool {
+        self.level < LEVELS_MAX && self.partnered.is_none() && !self.volatile_keys()
+    }
+
     fn volatile_keys(&self) -> bool {
         self.node.left_keys.iter().chain(&self.node.right_keys).any(|k| k.is_volatile())
     }
@@ -290,15 +321,14 @@ impl HashJoinOp {
         Ok(())
     }
 
-    /// Splits both sides; `rows` and `more` were already read from the right one.
-    fn split(&mut self, ctx: &ExecContext, rows: Batch, more: Batch) -> Result<Stage> {
+    /// Splits both sides; `next` was already read from the right one, its first rows last.
+    fn split(&mut self, ctx: &ExecContext, mut next: Vec<Batch>) -> Result<Stage> {
         let node = self.node.clone();
         let resources = ctx.resources();
         let new = || Partitions::new(resources, resources.hash_bytes, self.level);
         let (mut rights, mut lefts) = (new()?, new()?);
         let right_keys = Keys { expressions: &node.right_keys, parts: &node.parts };
         self.leaves_out_nulls = node.join == JoinType::NotIn;
-        let mut next = vec![more, rows];
         while let Some(batch) = next.pop().map_or_else(|| self.next_right(ctx), |batch| Ok(Some(batch)))? {
             if node.join == JoinType::NotIn && has_nulls(&node, ctx, &batch)? {
                 return Ok(Stage::Done);
@@ -477,6 +507,7 @@ impl Operator for HashJoinOp {
         self.level = 0;
         self.stage = Stage::Build;
         self.overflow = None;
+        self.right_ended = false;
         self.built = None;
         self.probe = None;
         self.partnered = None;

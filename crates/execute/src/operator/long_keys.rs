@@ -29,6 +29,11 @@ impl LongKeys {
         self.keys.len()
     }
 
+    /// What all keys take.
+    pub fn bytes(&self) -> usize {
+        self.table.capacity() * (size_of::<u32>() + 1) + self.keys.capacity() * size_of::<Key>() + self.bytes.capacity()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

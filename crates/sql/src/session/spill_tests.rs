@@ -39,6 +39,8 @@ const QUERIES: &[(bool, &str)] = &[
     (false, "select few, a, count(distinct b) from t group by rollup (few, a)"),
     (false, "select t.id, u.id from t join u on t.a = u.a"),
     (false, "select t.id, u.id from t join u on t.b = u.b and t.few < u.few"),
+    (false, "select t.id, x.id from t join t x on repeat(t.b, 3) = repeat(x.b, 3) and t.few = x.few"),
+    (false, "select count(*), count(s.n) from t left join skewed s on repeat(s.filler, 3) = repeat('x', 60) || t.id || t.b"),
     (false, "select t.id, u.id, u.b from t left join u on t.a = u.a and t.few = u.few"),
     (false, "select t.id, t.b, u.id from t right join u on t.a = u.a and t.c > u.d * 90"),
     (false, "select t.id, t.b, u.id, u.b from t full join u on t.a = u.a and t.few = u.few"),
@@ -138,6 +140,14 @@ fn what_does_not_fit_the_server_is_refused_and_others_go_on() {
     let before = h.engine().temp_counters();
     assert_eq!(h.query("select count(*) from (select repeat(b, 40) from t order by 1 offset 0) q"), "T D:7000 C:SELECT 1 Z:I");
     assert!(h.engine().temp_counters().1 > before.1);
+    // Keys of a join that are computed are counted.
+    let count = h.query("set max_parallel_workers_per_gather = 0; select count(b) from t");
+    for (times, spills) in [(1, false), (40, true)] {
+        let before = h.engine().temp_counters();
+        let join = format!("select count(*) from t x join t y on repeat(x.b, {times}) = repeat(y.b, {times})");
+        assert_eq!(format!("C:SET {}", h.query(&join)), count, "{join}");
+        assert_eq!(h.engine().temp_counters().1 > before.1, spills, "{join}");
+    }
     assert_eq!(
         h.query("set temp_file_limit = '100kB'; select count(*) from (select repeat(b, 40) from t order by 1 offset 0) q"),
         "C:SET T E53400 Z:I"

@@ -57,6 +57,10 @@ impl<K: Copy + Eq + Hash> RowTable<K> {
         }
     }
 
+    pub fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>() + self.keys.capacity() * size_of::<K>()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

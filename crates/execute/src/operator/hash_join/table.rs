@@ -43,9 +43,20 @@ const PLACES_A_ROW: usize = 8;
 const PLACES_LEAST: usize = 4096;
 
 impl Built {
-    /// About the size of the table beside its rows.
-    pub fn table_bytes(rows: usize) -> usize {
+    /// About the size of a table that is not built yet, beside its rows; their keys fit words.
+    pub fn table_bytes_about(rows: usize) -> usize {
         rows * 40
+    }
+
+    /// The size of the table beside its rows.
+    pub fn table_bytes(&self) -> usize {
+        let table = match &self.table {
+            Table::Dense { heads, .. } => heads.capacity() * size_of::<u32>(),
+            Table::Int(table) => table.bytes(),
+            Table::Ints(table) => table.bytes(),
+            Table::Encoded { words, long } => words.bytes() + long.bytes(),
+        };
+        table + self.next.capacity() * size_of::<u32>()
     }
 
     pub fn new(node: &HashJoinNode, ctx: &ExecContext, rows: Batch, held: Held) -> Result<Built> {
@@ -214,6 +225,13 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
+    /// What keys that are computed take, and their copies in a table: as long as it is made, both are there.
+    pub fn made_bytes(&self, ctx: &ExecContext, batch: &Batch) -> Result<usize> {
+        let is_made = |key: &&Expression| key.makes_values() && !key.is_volatile();
+        let made = self.expressions.iter().filter(is_made).map(|key| Ok(2 * key.eval_vector(ctx, batch)?.owned_bytes()));
+        made.sum()
+    }
+
     /// The rows without a NULL in a key; `None`: all of them.
     pub fn not_null(&self, ctx: &ExecContext, batch: &Batch) -> Result<Option<Vec<u32>>> {
         let keys = self.expressions.iter().map(|k| k.eval_vector(ctx, batch)).collect::<Result<Vec<_>>>()?;
