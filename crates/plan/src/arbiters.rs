@@ -10,7 +10,7 @@ use melba_types::{Oid, Result, err};
 use super::planner::Planner;
 
 impl Planner<'_> {
-    /// The indexes that the clause names or whose keys are those it infers by; none when every unique index arbitrates.
+    /// The indexes that the clause names, or whose keys match its inference clause; empty when every unique index arbitrates.
     ///
     /// # Errors
     /// 42P10 when no index has such keys, 55000 when only deferrable ones have.

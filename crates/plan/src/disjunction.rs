@@ -13,7 +13,7 @@ use super::rels::{Rels, conjuncts, contains_sublink, rels_of};
 use melba_tree::Expr;
 
 impl Planner<'_> {
-    /// Takes the ORs of all joins' conditions apart.
+    /// Factors the ORs of all joins' conditions, and adds the conditions that they imply.
     pub(super) fn split_disjunctions(&self, tree: &mut Tree) {
         match tree {
             Tree::Leaf(_) => {}

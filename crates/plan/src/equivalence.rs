@@ -20,7 +20,7 @@ use melba_tree::{Expr, OperatorCall};
 
 /// Strategy number of `=` in a B-tree family.
 const EQUAL: i16 = 3;
-/// All pairs of a class with more columns than this are too many to plan with: it keeps the conditions that are written.
+/// A class with more columns than this has too many pairs to plan with: it keeps only the written conditions.
 const MEMBERS_MAX: usize = 8;
 
 /// An equality by a B-tree family, taken apart.

@@ -142,7 +142,7 @@ impl Shown {
         }
     }
 
-    /// Says of a node that several threads read its input, which the timing has measured.
+    /// Notes at a node that several threads read its input, as the timing has measured.
     fn tell_workers(&mut self, planned: usize, timing: Option<NodeTiming>) {
         if planned == 0 {
             return;
@@ -154,7 +154,7 @@ impl Shown {
     }
 }
 
-/// Says of the scan whose table several threads divide that it is parallel: the left-most one.
+/// Marks the scan whose table several threads divide as parallel: the left-most one.
 fn mark_driving_scan(node: &mut Shown) {
     match node.children.iter_mut().find(|child| child.label.is_none()) {
         Some(child) => mark_driving_scan(child),
@@ -332,7 +332,7 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
         let (name, alias) = on.split_once(' ').unwrap_or((on, on));
         let what = ["Function", "CTE", "WorkTable", "Values"].into_iter().find(|word| title.starts_with(word));
         match what {
-            // It has no name but this one.
+            // VALUES has no other name.
             Some("Values") => {}
             Some("Function") => add("Function Name", PropertyValue::text(name)),
             Some(_) => add("CTE Name", PropertyValue::text(name)),

@@ -335,7 +335,7 @@ const SCATTERED_GROUPS_MIN: f64 = 100_000.0;
 const SCATTERED_GROUPS_A_PART: f64 = 20_000.0;
 const SCATTERED_PARTS_MIN: usize = 32;
 const SCATTERED_PARTS_MAX: usize = 256;
-/// With more rows a group most rows meet a group that their member has already.
+/// With more rows a group, most rows find a group that their member has already.
 const SCATTERED_ROWS_A_GROUP_MAX: f64 = 3.0;
 
 fn same_list(a: &[Expr], b: &[Expr]) -> bool {
@@ -378,7 +378,7 @@ impl Computed {
         }
         if let Expr::Aggregate(a) = &mut own {
             a.levels_up = 0;
-            // They are about the group, in which columns may be NULL by GROUPING SETS.
+            // Direct arguments refer to the group, where GROUPING SETS may make columns NULL.
             a.direct_args.iter_mut().for_each(|arg| replace(arg, 0, self, written));
         }
         let at = *self.known.entry(signature(&own)).or_insert(self.aggregates.len());

@@ -15,7 +15,7 @@ pub(super) struct ConsideredRows<'a> {
     pub entries: &'a [RangeEntry],
     /// Relations that outer joins may have extended with NULLs.
     pub extended: Rels,
-    /// Conditions that all rows meet.
+    /// Conditions that hold for all rows.
     pub conditions: &'a [Expr],
 }
 

@@ -467,12 +467,12 @@ impl JoinType {
         }
     }
 
-    /// Left rows without a partner are given, too.
+    /// Left rows without a partner are returned, too.
     pub fn keeps_unmatched_left(self) -> bool {
         matches!(self, JoinType::Left | JoinType::Full | JoinType::Anti | JoinType::NotIn)
     }
 
-    /// Right rows without a partner are given, too.
+    /// Right rows without a partner are returned, too.
     pub fn keeps_unmatched_right(self) -> bool {
         matches!(self, JoinType::Right | JoinType::Full | JoinType::RightAnti)
     }

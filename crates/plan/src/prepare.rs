@@ -115,12 +115,12 @@ pub(super) struct Builder<'p, 'a> {
 struct Known<'a> {
     /// Relations that outer joins may have extended with NULLs.
     extended: Rels,
-    /// Conditions that they all meet.
+    /// Conditions that hold for all of them.
     conditions: &'a [Expr],
 }
 
 impl Planner<'_> {
-    /// Takes the query's FROM and WHERE apart. The query is left with its other clauses, their variables adjusted.
+    /// Splits the query's FROM and WHERE into a tree of joins. The query keeps its other clauses, their variables adjusted.
     pub fn prepare(&mut self, query: &mut Query) -> Result<Tree> {
         let mut whole_rows = HashSet::new();
         note_whole_rows(query, &mut whole_rows);
@@ -358,7 +358,7 @@ impl Builder<'_, '_> {
     /// A range entry, or the tree of a simple subquery.
     fn leaf(&mut self, entry: usize, nullable: bool) -> Result<Tree> {
         let RangeKind::Subquery { query, view } = &self.entries[entry].kind else { return Ok(Tree::Leaf(entry)) };
-        // Triggers are shown a view's rows as they are.
+        // Triggers see a view's rows unchanged.
         if !self.is_simple(query) || self.planner.is_barrier(*view) || self.target == Some(entry) {
             return Ok(Tree::Leaf(entry));
         }

@@ -590,7 +590,7 @@ pub(super) enum RecheckExpr {
     Outer { conditions: Vec<Expr>, rels: Rels },
 }
 
-/// A row that an outer join has made up cannot be locked.
+/// A null-extended row of an outer join cannot be locked.
 fn refuse_nullable(locking: &[Locking], tree: &super::prepare::Tree) -> Result<()> {
     let nullable = tree.nullable();
     match locking.iter().find(|l| has(nullable, l.entry)) {
@@ -601,7 +601,7 @@ fn refuse_nullable(locking: &[Locking], tree: &super::prepare::Tree) -> Result<(
     }
 }
 
-/// How to look again at a joined row of which a part has changed, innermost joins first.
+/// The steps of rechecking a joined row of which a part has changed, innermost joins first.
 pub(super) fn rechecks(tree: &super::prepare::Tree, entries: &[RangeEntry]) -> Vec<RecheckExpr> {
     use super::prepare::{Tree, TreeJoin};
     let must = |conditions: &[Expr]| conditions.iter().cloned().map(RecheckExpr::Condition).collect::<Vec<_>>();
