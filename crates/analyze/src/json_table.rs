@@ -181,7 +181,7 @@ impl<'p> Analyzer<'_, 'p> {
 }
 
 impl Columns<'_> {
-    /// The name that was given to a path, or one that is made up.
+    /// The given name of a path, or a generated one.
     fn path_name(&mut self, spec: &pb::JsonTablePathSpec) -> Arc<str> {
         if !spec.name.is_empty() {
             return spec.name.as_str().into();

@@ -28,7 +28,7 @@ pub struct RoutineResult {
     pub ty: Oid,
     /// The fields, when it returns rows of a known shape.
     pub columns: Option<Vec<OutputColumn>>,
-    /// Of a procedure: one value is a row all the same.
+    /// Of a procedure: even a single value is a row.
     pub always_row: bool,
 }
 

@@ -80,7 +80,7 @@ mod tests {
         let (table, first) = table_and_index(&c, 20002);
         let (_, second) = table_and_index(&c, 20001);
         let c = c.with(&[put(&table)]);
-        // Each knew the table without the other's index.
+        // Each index was created with a table that lacked the other.
         let stale = Relation { indexes: vec![Oid(20002)], ..table.clone() };
         let c = c.with(&[put(&first), put(&stale)]).with(&[put(&second)]);
         let listed = |c: &Catalog| c.relation(TABLE).expect("the table").indexes.clone();

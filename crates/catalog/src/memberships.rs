@@ -22,7 +22,7 @@ pub struct RoleGrant {
     pub membership: Membership,
 }
 
-/// WITH ADMIN, INHERIT and SET, or the options that REVOKE takes back; `None` where the statement says nothing.
+/// WITH ADMIN, INHERIT and SET, or the options that REVOKE removes; `None` where the statement does not name the option.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GrantOptions {
     pub admin: Option<bool>,

@@ -39,7 +39,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// A default that says nothing: a column without one is NULL, too.
+    /// A superfluous default: a column without one is NULL, too.
     pub fn is_null(&self) -> bool {
         matches!(&self.expr, Expr::Const(c) if c.value.is_null())
     }

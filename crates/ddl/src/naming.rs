@@ -1,4 +1,4 @@
-//! Names that PostgreSQL makes up: constraints, indexes, sequences.
+//! Names that PostgreSQL generates: constraints, indexes, sequences.
 
 use melba_catalog::Catalog;
 use melba_types::Oid;

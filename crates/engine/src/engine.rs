@@ -32,7 +32,7 @@ impl Engine {
         Engine::open_in_server(options, directory, clock, Arc::new(OwnThreads), &RecoveryProgress::default())
     }
 
-    /// The same for sessions that share threads: `scheduler` is told of every wait. Meanwhile `progress` tells other threads how
+    /// The same for sessions that share threads: `scheduler` is notified of every wait. Meanwhile `progress` tells other threads how
     /// far recovery is.
     pub fn open_in_server(
         options: EngineOptions,
@@ -196,7 +196,7 @@ impl Engine {
         self.shared.pipeline.log.wal.statistics()
     }
 
-    /// The scheduler that is told of waits.
+    /// The scheduler to notify of waits.
     pub fn scheduler(&self) -> &dyn Scheduler {
         &*self.shared.runtime.scheduler
     }

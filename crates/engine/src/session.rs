@@ -138,12 +138,12 @@ impl EngineSession {
         }
     }
 
-    /// Sets the watch that is told of lock waits longer than deadlock_timeout.
+    /// Sets the watch to notify of lock waits longer than deadlock_timeout.
     pub fn set_wait_watch(&self, watch: Option<Arc<WaitWatch>>) {
         self.settings.lock().wait_watch = watch;
     }
 
-    /// Sets the watch that is told of removed temporary files: their names and sizes.
+    /// Sets the watch to notify of removed temporary files: their names and sizes.
     pub fn set_temp_watch(&self, watch: Box<TempWatch>) {
         self.temp.set_watch(watch);
     }

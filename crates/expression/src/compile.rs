@@ -220,7 +220,7 @@ impl<'a> Compiler<'a> {
                 let values: Option<Vec<Datum>> = elements.iter().map(|e| e.as_const().cloned()).collect();
                 let node = match values.map(|values| array::build(values, a.element_type, a.multidimensional)) {
                     Some(Ok(array)) => Node::Const(array),
-                    // Its error is left to the execution.
+                    // An error is raised by the execution.
                     _ => Node::Array { elements, element_type: a.element_type, multidimensional: a.multidimensional },
                 };
                 (node, a.ty)

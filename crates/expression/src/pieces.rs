@@ -39,7 +39,7 @@ impl Pieces {
     }
 }
 
-/// Stops rows that are computed one at a time when they have become much.
+/// Stops rows that are computed one at a time when they have become large.
 #[derive(Default)]
 pub struct Weight(usize);
 

@@ -10,7 +10,7 @@ use melba_types::{Datum, Result, err};
 pub const FUNCTIONS: &[(&str, ScalarFn)] =
     &[("tablesample_bernoulli", |_, a| sampled(a, 0)), ("tablesample_system", |_, a| sampled(a, BLOCK_BITS))];
 
-/// There are no pages: rows whose numbers share all bits but these are taken together. About as many as PostgreSQL has in a page.
+/// There are no pages: rows whose numbers share all bits but these are a block, about as many as in a page of PostgreSQL.
 const BLOCK_BITS: u32 = 6;
 
 fn sampled(a: &[Datum], block_bits: u32) -> Result<Datum> {

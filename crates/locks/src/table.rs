@@ -266,7 +266,7 @@ pub struct LockManager {
 }
 
 impl LockManager {
-    /// `scheduler` is told of waits, `clock` measures them.
+    /// `scheduler` is notified of waits, `clock` measures them.
     pub fn new(scheduler: Arc<dyn Scheduler>, clock: Arc<dyn Clock>) -> LockManager {
         LockManager {
             scheduler,

@@ -111,7 +111,7 @@ fn serve_logged(
     engine.shutdown().map_err(|e| e.to_string())
 }
 
-/// The listener for metrics, where metrics_listen wants one.
+/// The listener for metrics, if metrics_listen is set.
 fn listen_for_metrics(settings: &Settings, work: &Arc<Work>, log: &ServerLog) -> Result<Option<Metrics>> {
     let text = |name: &str| settings.get(name).as_text().to_owned();
     let address = text("metrics_listen");

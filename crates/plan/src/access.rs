@@ -377,7 +377,7 @@ impl Planner<'_> {
         fits.then(|| (column, list.array.clone(), self.elements(&list.array)))
     }
 
-    /// The one text that a pattern lets through. The pattern is checked all the same.
+    /// The one text that a pattern lets through. The pattern is still checked.
     fn exact_pattern(&self, entry: usize, relation: &Relation, condition: &Expr) -> Option<(usize, Expr)> {
         let Expr::Operator(op) = condition else { return None };
         let column = plain_column(op.args.first()?, entry)?;

@@ -109,7 +109,7 @@ impl Planner<'_> {
             Tree::Join { left, right, conditions, .. } => {
                 let (left_rels, right_rels) = (left.rels(), right.rels());
                 let of_left: Vec<Expr> = above.iter().filter(|c| is_within(c, left_rels)).cloned().collect();
-                // Left rows that fail these are of no use, and the others have no partner with other values.
+                // Left rows that fail these are not needed, and the others have no partner with other values.
                 let mut all: Vec<Expr> = of_left.iter().chain(&*conditions).cloned().collect();
                 add_certain(left, &mut all);
                 let implied = self.implied_equalities(&all).into_iter().filter(|c| is_within(c, right_rels));

@@ -9,7 +9,7 @@ macro_rules! system {
 }
 pub(crate) use system;
 
-/// Ends the process: its operation is not recorded, so that nothing could be concluded from the rest.
+/// Ends the process: without a record of its operation, the recorded rest proves nothing.
 pub fn refuse(what: &str) -> ! {
     let text = format!("powercut: {what} is not recorded\n");
     let _ = system!(SYS_write, 2, text.as_ptr(), text.len());

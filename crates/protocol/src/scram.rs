@@ -76,7 +76,7 @@ pub enum ChannelBinding {
     Unavailable,
     /// SCRAM-SHA-256 over TLS: the client does not bind, but could.
     Declined,
-    /// SCRAM-SHA-256-PLUS: the hash of the server's certificate that `tls-server-end-point` (RFC 5929) wants.
+    /// SCRAM-SHA-256-PLUS: the hash of the server's certificate that `tls-server-end-point` (RFC 5929) requires.
     ServerEndPoint(Vec<u8>),
 }
 

@@ -94,7 +94,7 @@ pub fn next_startup(buffer: &[u8]) -> Result<NextStartup<'_>> {
     }
 }
 
-/// The error for a version that is not spoken here, also for a request to encrypt that comes where it makes no sense.
+/// The error for an unsupported version, also for a misplaced request to encrypt.
 pub fn unsupported_version(version: ProtocolVersion) -> DbError {
     let ProtocolVersion { major, minor } = version;
     fatal(err!(FEATURE_NOT_SUPPORTED, "unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.2"))

@@ -201,7 +201,7 @@ impl Parser {
                 let Some((_, weight)) = group.filter(|_| !looking) else {
                     return Err(invalid("invalid backreference number"));
                 };
-                // The pattern that the `regex` crate searches has the group once more.
+                // The pattern for the `regex` crate repeats the group.
                 self.add_weight(*weight)?;
                 (Part::Back(number), true)
             }

@@ -10,7 +10,7 @@ use crate::statistics::{Bounds, Statistics, number_of};
 
 /// Chunks that cover a value less often than this, on average, lie beside each other.
 const BESIDE_EACH_OTHER: f64 = 1.5;
-/// A chunk with more distinct values a row than this says nothing about how many there are in all.
+/// A chunk with more distinct values a row than this tells nothing about their total number.
 const UNIQUE_SHARE: f64 = 0.98;
 /// Digits, letters: a bound with one of a class says that the column has the others, too (PostgreSQL's convert_string_to_scalar).
 const CLASSES: [(u8, u8); 3] = [(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')];
@@ -160,7 +160,7 @@ impl Alphabet {
         let base = self.base();
         let mut unit = 1.0;
         let mut place = 0.0;
-        // More digits than an f64 holds say nothing.
+        // More digits than an f64 holds add nothing.
         for byte in bytes.iter().take(f64::MANTISSA_DIGITS as usize) {
             unit /= base;
             let digit = f64::from(*byte) - f64::from(self.first);

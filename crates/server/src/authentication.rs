@@ -202,7 +202,7 @@ impl Authentication<'_> {
         }
     }
 
-    /// The certificate must be in the role's name, if the rule wants that.
+    /// The certificate must be in the role's name, if the rule requires that.
     fn check_certificate(&self, rule: &Rule, in_force: &InForce, connection: &Connection) -> Proof {
         if rule.options.client_cert != Some(ClientCert::VerifyFull) {
             return Ok(());

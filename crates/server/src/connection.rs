@@ -1,6 +1,6 @@
 //! One client's socket: a read buffer, a write buffer, and the loop that feeds messages to the session.
 //!
-//! The socket is a blocking one; calls that must not wait say so each time.
+//! The socket is a blocking one; each call that must not wait passes a flag.
 //!
 //! Over TLS the same bytes are encrypted when they are sent and not before: until then an answer may be withdrawn, for a commit
 //! that fails.

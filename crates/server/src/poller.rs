@@ -44,7 +44,7 @@ impl Poller {
         unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, socket, std::ptr::null_mut()) };
     }
 
-    /// Appends news, at most `max`; waits for some if there are none and `block` says so.
+    /// Appends news, at most `max`; waits for some if there are none and `block` is true.
     pub fn wait(&self, block: bool, max: usize, news: &mut Vec<News>) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
         let max = max.min(events.len()) as i32;

@@ -34,7 +34,7 @@ pub(crate) fn set_of_thread(scheduler: Option<Arc<dyn Scheduler>>) {
     OF_THREAD.set(scheduler);
 }
 
-/// To be called before waiting for a client. True: look again before you wait.
+/// To be called before waiting for a client. True: check again before waiting.
 pub(crate) fn before_wait() -> bool {
     OfThread.before_wait()
 }

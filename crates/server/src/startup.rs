@@ -337,7 +337,7 @@ fn fatal(error: DbError) -> DbError {
     error.severity(Severity::Fatal)
 }
 
-/// The role and the database must exist and want this client.
+/// The role and the database must exist and accept this client.
 fn admit(database: Option<Arc<Catalog>>, request: &Request, role: Option<Arc<Role>>) -> Result<(Arc<Role>, Arc<Catalog>)> {
     let role =
         role.ok_or_else(|| fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "role \"{}\" does not exist", request.user)))?;

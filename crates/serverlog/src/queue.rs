@@ -35,7 +35,7 @@ struct QueueState {
     bytes: usize,
     /// The writer has pieces that it has not reported as written.
     is_writing: bool,
-    /// A thread has waited for room in vain since the writer last took something.
+    /// A thread has waited for room without success since the writer last took something.
     is_stuck: bool,
 }
 

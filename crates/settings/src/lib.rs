@@ -24,7 +24,7 @@ use crate::value::Value;
 pub use identifiers::split_identifiers;
 use socket_options::SocketOptions;
 
-/// A setting: its place in the table, or behind the table for settings that clients made up (`name.name`).
+/// A setting: its place in the table, or behind the table for settings that clients defined (`name.name`).
 pub type SettingId = usize;
 
 #[derive(Clone, Debug)]
@@ -294,7 +294,7 @@ impl Settings {
         }
     }
 
-    /// None for a setting that a client made up.
+    /// None for a setting that a client defined.
     pub fn definition(&self, id: SettingId) -> Option<&'static Definition> {
         table().definitions.get(id)
     }

@@ -37,7 +37,7 @@ pub fn send(
 fn send_all(connection: &mut Connection, interrupts: &Interrupts, from: &mut dyn Read) -> Result<Result<()>> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        // The server does not want any more of it.
+        // The server accepts no more of it.
         if connection.is_refused()? {
             return Ok(Ok(()));
         }

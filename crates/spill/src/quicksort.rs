@@ -67,7 +67,7 @@ pub fn quicksort<T>(v: &mut [T], cmp: &impl Fn(&T, &T) -> Ordering) {
         let right = (d - c).min(n - 1 - d);
         swap_ranges(v, b, n - right, right);
         let (less, greater) = (b - a, d - c);
-        // The smaller part by recursion, the larger by going round again.
+        // Sorts the smaller part by recursion, the larger by the next iteration.
         let (low, rest) = v.split_at_mut(less);
         let from = rest.len() - greater;
         let high = &mut rest[from..];

@@ -109,7 +109,7 @@ impl TableWriter {
         self.after_row(ctx, DELETE, Some(old), None)
     }
 
-    /// The same for a row that moves to another partition of `root`, whose writer is told by `moved`.
+    /// The same for a row that moves to another partition of `root`; the caller also calls `moved` of the root's writer.
     ///
     /// # Errors
     /// 0A000 when a foreign key refers to a table in between.

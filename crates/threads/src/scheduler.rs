@@ -1,4 +1,4 @@
-//! The scheduler that is told when a thread is about to block or to start another.
+//! The scheduler to notify when a thread is about to block or to start another.
 //!
 //! A scheduler that serves several sessions by one thread gives its other sessions away before the thread waits. One that binds
 //! its threads to processors unbinds this one before another inherits that. It is passed to the engine when it is opened, and
@@ -70,7 +70,7 @@ impl<T> Running<T> {
     }
 }
 
-/// Threads of a scope, with the scheduler that is told of them.
+/// Threads of a scope, with the scheduler to notify of them.
 pub struct Threads<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     scheduler: &'env dyn Scheduler,

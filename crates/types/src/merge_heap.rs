@@ -2,7 +2,7 @@
 
 /// Inputs by the keys that they are at, the least first; of equal keys, that of the input with the lower number.
 ///
-/// Keys stay with the inputs: each change is told how to find them. Most comparisons are decided by eight bytes that are kept here.
+/// Keys stay with the inputs: each change gets the function that finds them. Most comparisons are decided by eight bytes kept here.
 #[derive(Default)]
 pub struct MergeHeap(Vec<Top>);
 

@@ -101,7 +101,7 @@ struct GeneratorInput<'a> {
 }
 
 impl GeneratorInput<'_> {
-    /// The OID that a column must have, if the scan says so.
+    /// The OID that the scan requires of a column, if any.
     fn oid(&self, column: usize) -> Option<Oid> {
         self.filters.iter().find(|f| f.column == column).and_then(|f| match f.value {
             Datum::Oid(oid) => Some(Oid(oid)),
@@ -109,7 +109,7 @@ impl GeneratorInput<'_> {
         })
     }
 
-    /// The text that a column must have, if the scan says so.
+    /// The text that the scan requires of a column, if any.
     fn text(&self, column: usize) -> Option<&str> {
         self.filters.iter().find(|f| f.column == column).and_then(|f| match &f.value {
             Datum::Text(text) => Some(&**text),

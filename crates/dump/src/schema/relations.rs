@@ -159,7 +159,7 @@ fn owned_sequences() -> String {
     )
 }
 
-/// Where each sequence stands; only the sequence itself says so.
+/// The value of each sequence, which only the sequence itself has.
 fn sequence_values(reader: &mut Reader) -> Result<Vec<Entry>> {
     let names = format!(
         "SELECT n.nspname, c.relname, format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c

@@ -1,4 +1,4 @@
-//! SERIALIZABLE with sessions that commit in two steps: a commit is visible before the module is told.
+//! SERIALIZABLE with sessions that commit in two steps: a commit is visible before the module is notified.
 
 use super::*;
 use crate::serializable::tests::Store;

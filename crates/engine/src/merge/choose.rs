@@ -395,7 +395,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Neighbours with frames that wait to become dense together, and dense ones beside them that are not too large: so a value is copied
-    /// some few times in its life. While there are commits, only as many as fill a segment.
+    /// a few times in its life. While there are commits, only as many as fill a segment.
     fn neighbours_to_gather(&self, eagerness: Eagerness, gather_bytes: u64) -> Option<Range<usize>> {
         let run = |at: usize| &self.runs[self.bottoms[at]];
         let spooled = |at: usize| run(at).waiting_bytes + run(at).dense_bytes / SPOOL_SHARE;

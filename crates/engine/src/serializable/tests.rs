@@ -121,7 +121,7 @@ impl Store {
         committing
     }
 
-    /// So many commits, none of which has to do with the others, that all before them are summarised.
+    /// Enough independent commits that all earlier ones are summarised.
     pub fn summarise(&self) {
         for _ in 0..=FINISHED_MAX {
             let t = self.begin();

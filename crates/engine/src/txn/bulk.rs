@@ -25,7 +25,7 @@ impl Transaction {
         self.shared().runtime.statement_threads()
     }
 
-    /// The scheduler that is told of waits.
+    /// The scheduler to notify of waits.
     pub fn scheduler(&self) -> &dyn Scheduler {
         &*self.shared().runtime.scheduler
     }

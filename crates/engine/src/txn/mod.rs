@@ -505,7 +505,7 @@ impl Transaction {
             }
         })?;
         let needs = Needs { log, seen: Csn(self.seen.load(Ordering::Relaxed)) };
-        // SERIALIZABLE transactions are told of a commit when it is published; segments and trees show their changes then.
+        // SERIALIZABLE transactions learn of a commit when it is published; segments and trees show their changes then.
         let is_plain = on_publish.is_none() && self.tracking.is_none() && writes.is_rows_only();
         let locks = is_plain.then_some(EarlyRelease(self.session.slot));
         // A panic must not leave its locks behind: the engine continues, or waiters must learn that it does not.

@@ -29,7 +29,7 @@ struct ByEntries {
 /// The results for some entries.
 struct Known {
     entries: Arc<Column>,
-    /// Whether each entry passes, and then whether NULL does; `None`: one of them fails, which says nothing of the rows.
+    /// Whether each entry passes, and then whether NULL does; `None`: one of them fails, which need not be an error of the rows.
     passes: Option<Vec<bool>>,
 }
 

@@ -65,7 +65,7 @@ fn populate(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         fields.push(match (find(&pairs, &target.name), &base) {
             (Some(Some(text)), _) => io::text_in(call.session, target.ty, target.typmod, text)?,
             (None, Some(base)) => base.fields.get(i).cloned().unwrap_or(Datum::Null),
-            // A domain may want no NULL.
+            // A domain may forbid NULL.
             _ if lookup::domain(call.session, target.ty).is_some() => io::check_domain(call.session, target.ty, Datum::Null)?,
             _ => Datum::Null,
         });

@@ -143,7 +143,7 @@ fn date_and_timetz(date: i32, time: TimeTz) -> Result<i64> {
     let midnight = match date_to_timestamp(date) {
         Ok(midnight) if !is_finite_timestamp(midnight) => return Ok(midnight),
         Ok(midnight) => midnight,
-        // The zone may move the last day's times back into range; PostgreSQL refuses the day all the same.
+        // The zone may move the last day's times back into range; PostgreSQL still refuses the day.
         Err(_) => return Err(date_out_of_range_for_timestamp()),
     };
     let instant = midnight + time.micros + i64::from(time.zone_seconds_west) * MICROS_PER_SECOND;

@@ -64,7 +64,7 @@ pub fn template_has_zone(template: &str) -> Result<bool> {
     Ok(has_part(&date_template(template)?, DatePart::Zone))
 }
 
-/// Reads `text` by `template` as the SQL standard wants it: every character of both must fit.
+/// Reads `text` by `template` as the SQL standard requires: every character of both must fit.
 pub fn parse_standard(session_zone: &Zone, text: &str, template: &str) -> Result<Standard> {
     let nodes = date_template(template)?;
     let mut quoted = false;

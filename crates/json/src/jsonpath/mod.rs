@@ -92,7 +92,7 @@ fn parsed(stored: &Datum) -> Result<Rc<Path>> {
     Ok(path)
 }
 
-/// Passes the selected items to `finish`: when the call is silent, those before an error too, and `finish` is told of the error.
+/// Passes the selected items to `finish`: when the call is silent, those before an error too, and `finish` gets the error.
 fn select<T>(
     call: &CallContext<'_>,
     a: &[Datum],

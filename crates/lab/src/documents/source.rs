@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::crawl::{DOCUMENTS, Generator, Shape};
 use crate::Result;
 
-/// Rows of documents that can be had again and again.
+/// Rows of documents that can be generated repeatedly.
 #[derive(Debug)]
 pub struct Source {
     /// Of its column in the report.

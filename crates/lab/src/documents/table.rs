@@ -32,7 +32,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates the table. An error says why it cannot be had.
+    /// Creates the table. An error says why it cannot be created.
     pub fn create(target: &Target, column: Column, method: &str, columns: usize) -> Result<Table> {
         let mut client = target.connect()?;
         let kind = if column == Column::Text { "text" } else { "bytea" };

@@ -168,7 +168,7 @@ fn no_damaged_byte_goes_unnoticed() {
     }
 }
 
-/// Content that passes its checksum and is nonsense all the same must not panic: layouts are checked, not believed.
+/// Nonsense with a correct checksum must not panic: layouts are checked, not believed.
 #[test]
 fn nonsense_blocks_do_not_decode() {
     let mut builder = block::KeyBlockBuilder::default();

@@ -59,7 +59,7 @@ impl RawGroup {
         let (first, last) = ends.map_or((0, 0), |(first, last)| (*first as u64, *last as u64));
         let csns = self.csns.iter().map(|&csn| csn as u64);
         let first_csn = csns.clone().next().unwrap_or(0);
-        // A load's are all the same, which is seen faster.
+        // A load's are all equal; this check is faster.
         let (csn_min, csn_max) = match csns.clone().all(|csn| csn == first_csn) {
             true => (first_csn, first_csn),
             false => csns.fold((first_csn, first_csn), |(min, max), csn| (min.min(csn), max.max(csn))),

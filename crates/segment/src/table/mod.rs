@@ -51,7 +51,7 @@ pub struct TableOptions {
     pub block_bytes: usize,
     /// How values of dense columns are put together; `None`: they are left to a later merge.
     pub dense: Option<DenseOptions>,
-    /// Which of the first 64 columns are dense, as bits; of frames each says so itself.
+    /// Which of the first 64 columns are dense, as bits; each frame notes it itself.
     pub dense_columns: u64,
     /// Called between pieces of work of some milliseconds while values are made dense, which may take minutes.
     pub give_way: fn() -> Pace,

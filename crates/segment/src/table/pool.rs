@@ -133,7 +133,7 @@ impl PooledFile {
 }
 
 impl EncoderPool {
-    /// `scheduler` is told of the waits of the pool's users.
+    /// `scheduler` is notified of the waits of the pool's users.
     pub fn new(options: TableOptions, scheduler: Arc<dyn Scheduler>) -> Arc<EncoderPool> {
         let shared = Arc::new(PoolShared { options, state: Mutex::default(), changed: Condvar::new() });
         Arc::new(EncoderPool { shared, scheduler, thread: Mutex::new(None) })

@@ -387,7 +387,7 @@ fn an_empty_segment_and_one_without_columns() {
     assert!(directory.list().unwrap().len() == 2);
 }
 
-/// Content that passes its checksum and is nonsense all the same must not panic: layouts are checked, not believed.
+/// Nonsense with a correct checksum must not panic: layouts are checked, not believed.
 #[test]
 fn nonsense_content_does_not_panic() {
     let words: Vec<i64> = (0..50).map(|i| (i * i % 17) << 30).collect();

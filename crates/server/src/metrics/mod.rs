@@ -172,7 +172,7 @@ impl Shared {
         if request.method == "HEAD" { response.without_body() } else { response }
     }
 
-    /// Tokens are compared by their hashes: how long that takes says nothing of the token.
+    /// Tokens are compared by their hashes: the time it takes reveals nothing of the token.
     fn is_allowed(&self, request: &Request) -> bool {
         let Some(token) = &self.token else { return true };
         let given = request.authorization.as_deref().and_then(|text| {

@@ -164,7 +164,7 @@ impl Channel {
         (version, cipher, bits)
     }
 
-    /// The client's certificate, which one of our authorities has signed. `Some(None)`: it makes no sense.
+    /// The client's certificate, which one of our authorities has signed. `Some(None)`: it cannot be parsed.
     pub fn certificate(&self) -> Option<Option<Certificate>> {
         let chain = self.tls.peer_certificates()?;
         chain.first().map(|certificate| Certificate::parse(certificate))

@@ -97,7 +97,7 @@ pub(super) struct GroupState<S> {
     committed: Vec<Box<Seat<S>>>,
     /// Polls of the sockets since the first of those.
     commit_rounds: usize,
-    /// Seats whose answers were put off but not handed over (`Plant::ForgetHeldAnswer`).
+    /// Seats whose answers were deferred but not handed over (`Plant::ForgetHeldAnswer`).
     #[cfg(test)]
     pub planted: Vec<u64>,
 }
@@ -266,7 +266,7 @@ impl<W: World> Group<W> {
         self.wake_for_ready(world, &state);
     }
 
-    /// The work that the owner has put off, to be done at once.
+    /// The owner's deferred work, to be done at once.
     pub fn take_all(&self, worker: WorkerId) -> Option<(SeatsOf<W>, SeatsOf<W>)> {
         let mut state = self.state.lock();
         (state.owner == Some(worker)).then(|| {

@@ -8,7 +8,7 @@
 //! Each group has a processor, to which its threads are bound unless their work takes long, and serves clients that run there
 //! (`processors`).
 //!
-//! Commits are put off until the group has nothing else to do: then one write of the log serves all, and their answers are sent.
+//! Commits are deferred until the group has nothing else to do: then one write of the log serves all, and their answers are sent.
 //! On a slow disk one thread writes the log for the commits of all groups (`commits`).
 //!
 //! Invariants (those of a group's seats are in `group`):

@@ -23,7 +23,7 @@ pub(super) struct Worker {
     away_since: AtomicU64,
     /// It may run on any processor.
     is_unbound: AtomicBool,
-    /// It is no spare one any more, or everything has stopped.
+    /// It is no longer a spare thread, or everything has stopped.
     pub wake: Condvar,
 }
 
@@ -111,7 +111,7 @@ impl<W: World> Turns<W> {
         }
         let mut state = group.state.lock();
         state.is_starting = false;
-        // Too many threads. A thread that has become a spare one meanwhile may be the one that was to give the group away.
+        // Too many threads. The thread that was to give the group away may itself be spare by now.
         let spare = state.spares.pop();
         state.owner = spare.as_ref().map(|spare| spare.id).or(from);
         drop(state);

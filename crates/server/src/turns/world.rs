@@ -56,7 +56,7 @@ pub(crate) trait Served: Send + 'static {
     /// The session has waited too long: its answer is the error.
     fn time_out(&mut self);
 
-    /// The watch that is told when the client disconnects while the session is served.
+    /// The watch to notify when the client disconnects while the session is served.
     fn watch(&self) -> Arc<dyn Watch>;
 
     /// Ends the session.
@@ -84,7 +84,7 @@ pub(crate) trait Poll<Socket>: Sized + Send + Sync {
 
     fn remove(&self, socket: &Socket);
 
-    /// Appends news, at most `max`; waits for some, or to be woken, if there are none and `block` says so.
+    /// Appends news, at most `max`; waits for some, or to be woken, if there are none and `block` is true.
     fn wait(&self, block: bool, max: usize, news: &mut Vec<News>);
 
     /// Ends a `wait` of another thread.
@@ -145,7 +145,7 @@ pub(crate) trait World: Send + Sync + Sized + 'static {
 /// Bugs on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plant {
-    /// An answer that was put off is forgotten when its seat is still held as the others are sent.
+    /// A deferred answer is forgotten when its seat is still held as the others are sent.
     ForgetHeldAnswer,
     /// News that come while a seat is held are dropped.
     DropNews,

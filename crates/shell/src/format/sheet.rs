@@ -46,7 +46,7 @@ impl Format {
         }
     }
 
-    /// Whether a program reads it, which does not want anything but results.
+    /// Whether a program reads it, which expects only results.
     pub fn is_for_programs(self) -> bool {
         matches!(self, Format::Csv | Format::Json | Format::JsonLines | Format::Markdown)
     }

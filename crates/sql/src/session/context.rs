@@ -110,7 +110,7 @@ impl Instance {
         self.settings.read().clone()
     }
 
-    /// Settings with their actual values at the start, before any client is told of them.
+    /// Settings with their actual values at the start, before any client receives them.
     pub fn settle(&self, values: &[(&str, Value)]) {
         let mut settings = self.settings.write();
         let mut settled = settings.for_session(true);

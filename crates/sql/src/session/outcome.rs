@@ -84,7 +84,7 @@ impl Tag {
 /// A COPY FROM STDIN that takes its data piece by piece; pieces end anywhere.
 pub trait CopyIn: Send {
     fn feed(&mut self, data: &[u8]) -> Result<()>;
-    /// The client is slow: processes the data it has sent so far, so that it is told of errors in them.
+    /// The client is slow: processes the data it has sent so far, so that it gets the errors in them.
     fn catch_up(&mut self) -> Result<()>;
     /// Which line of which table comes next, as an error's context says it.
     fn place(&self) -> String;

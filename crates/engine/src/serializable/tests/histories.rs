@@ -73,7 +73,7 @@ impl Running {
         }
     }
 
-    /// Commits; the module is told when the commit that is returned ends.
+    /// Commits; the module is notified when the returned commit ends.
     fn start_commit(&mut self, history: &mut History, durability: Durability) -> Result<Committing, EngineError> {
         let snapshot = self.snapshot.unwrap_or(Csn(0));
         let committing = self.txn.start_commit(durability, None)?;

@@ -290,7 +290,7 @@ fn idle_sessions_end() {
     check(Options { idle_timeout, ..Options::default() }, &[&[Idle], &[Idle]]);
 }
 
-/// No thread is left to give the group to.
+/// No thread is left that could take the group.
 #[test]
 fn too_few_threads_are_enough_for_commits_and_late_readers() {
     check(
