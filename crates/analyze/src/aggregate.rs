@@ -1,4 +1,4 @@
-//! Aggregate calls: which query they belong to, and where they may stand. GROUPING().
+//! Aggregate calls: which query they belong to, and where they are allowed. GROUPING().
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl<'p> Analyzer<'_, 'p> {
         })
     }
 
-    /// Finds the query level of an aggregate whose parts are known, and whether it may stand there.
+    /// Finds the query level of an aggregate whose parts are known, and whether it is allowed there.
     pub fn finish_aggregate(&mut self, mut call: AggregateCall) -> Result<Expr> {
         let (filter, location) = (call.filter.as_ref(), call.location);
         call.levels_up = self.aggregate_level(&call.args, &call.direct_args, &call.order_by, filter, location)?;
@@ -247,7 +247,7 @@ impl<'p> Analyzer<'_, 'p> {
         self.coerce_type(e, oids::TEXT, -1, how)
     }
 
-    /// 42P20 where window functions may not stand.
+    /// 42P20 where window functions are not allowed.
     pub fn check_window_place(&mut self, location: i32) -> Result<()> {
         let kind = self.level().kind.0;
         let allowed =

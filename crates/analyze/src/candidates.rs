@@ -77,7 +77,7 @@ impl Context<'_> {
         if fitting.next().is_some() { None } else { Some(chosen) }
     }
 
-    /// For every unknown argument the category to assume and whether only preferred types will do; none when the
+    /// For every unknown argument the category to assume and whether only preferred types match; none when the
     /// candidates disagree.
     fn unknown_slots<C: Candidate>(&self, base: &[Oid], candidates: &[C]) -> Option<Vec<(usize, u8, bool)>> {
         let mut slots = Vec::new();

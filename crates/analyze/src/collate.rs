@@ -30,7 +30,7 @@ struct CollationState {
 const NOTHING: CollationState = CollationState { collation: Oid::INVALID, strength: Strength::None, location: -1 };
 
 impl Analyzer<'_, '_> {
-    /// Derives collations for all expressions that stand directly in the query.
+    /// Derives collations for all expressions directly in the query.
     pub fn assign_query_collations(&mut self, q: &mut Query) -> Result<()> {
         let cx = self.cx;
         let mut result = Ok(());

@@ -205,7 +205,7 @@ fn query_node(cte: &pb::CommonTableExpr) -> Option<&NodeEnum> {
     cte.ctequery.as_deref().and_then(|n| n.node.as_ref())
 }
 
-/// Places where an unqualified table name stands in a statement.
+/// Places of an unqualified table name in a statement.
 fn references(node: &NodeEnum, name: &str) -> Vec<i32> {
     // The parse tree has hundreds of kinds of nodes; in serialized form one search covers them all.
     let mut found = Vec::new();
@@ -299,7 +299,7 @@ fn check_recursion(cte: &pb::CommonTableExpr) -> Result<()> {
     walk.select(right, None)
 }
 
-/// Finds recursive references where they may not stand.
+/// Finds recursive references where they are not allowed.
 struct RecursionWalk<'n> {
     name: &'n str,
     seen: usize,

@@ -433,7 +433,7 @@ impl<'p> Analyzer<'_, 'p> {
         Ok(Expr::Case(Box::new(Case { arg, whens, default, ty, typmod, collation: Oid::INVALID, location: n.location })))
     }
 
-    /// Set-returning functions may not stand in conditionally evaluated constructs.
+    /// Set-returning functions are not allowed in conditionally evaluated constructs.
     fn refuse_inner_srf(&self, before: i32, construct: &str) -> Result<()> {
         let last = self.level().last_srf;
         if last != before {

@@ -1,4 +1,4 @@
-//! Expressions that stand outside queries: checks, defaults, index expressions, and everything stored as text.
+//! Expressions outside queries: checks, defaults, index expressions, and everything stored as text.
 
 use std::sync::Arc;
 

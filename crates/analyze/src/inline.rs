@@ -24,7 +24,7 @@ pub fn inline_routines(cx: &Context<'_>, query: &mut Query) -> Result<bool> {
     Ok(inliner.changed)
 }
 
-/// The same for an expression that stands in no query.
+/// The same for an expression outside of queries.
 pub fn inline_in_expression(cx: &Context<'_>, e: &mut Expr) -> Result<()> {
     Inliner { cx, active: Vec::new(), changed: false }.expression(e)
 }
@@ -181,7 +181,7 @@ impl Inliner<'_> {
         })
     }
 
-    /// Every argument may stand where the body mentions it, as often as it does.
+    /// Every argument may replace all of its mentions in the body.
     fn may_repeat(&self, f: &Function, value: &Expr, args: &[Expr]) -> bool {
         let mut uses = vec![0; args.len()];
         value.visit(0, &mut |e, _| {

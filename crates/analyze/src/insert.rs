@@ -263,7 +263,7 @@ impl<'p> Analyzer<'_, 'p> {
         Err(err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{table}\" does not exist").at(location))
     }
 
-    /// A row of VALUES in which DEFAULT may stand.
+    /// A row of VALUES in which DEFAULT is allowed.
     pub fn values_row(&mut self, list: &'p [pb::Node]) -> Result<Vec<Expr>> {
         if !list.iter().any(nodes::is_default) {
             return self.expression_list(list);

@@ -149,7 +149,7 @@ pub(crate) struct Analyzer<'a, 'p> {
     literals: Literals<'a>,
     /// The function whose body is being analyzed.
     routine: Option<&'a RoutineScope>,
-    /// Of the procedural function that the statement stands in.
+    /// Of the procedural function that contains the statement.
     variables: Option<&'a dyn Variables>,
     /// A value assigned to a part of a variable is converted through its text, where there is no cast.
     assigns_through_text: bool,

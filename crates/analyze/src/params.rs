@@ -1,4 +1,4 @@
-//! `$n`: given types, and types inferred from where parameters stand.
+//! `$n`: given types, and types inferred from the places of parameters.
 
 use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
@@ -81,7 +81,7 @@ impl Params {
         self.types.clone()
     }
 
-    /// A parameter of unknown type stands where `target` is wanted.
+    /// A parameter of unknown type is used where `target` is expected.
     pub(super) fn resolve(&mut self, cx: &Context<'_>, number: usize, target: Oid, location: i32) -> Result<()> {
         let slot = &mut self.types[number - 1];
         if *slot == oids::UNKNOWN {

@@ -262,7 +262,7 @@ impl Analyzer<'_, '_> {
     }
 }
 
-/// Where CALL stands.
+/// The place of a CALL.
 #[derive(Clone, Copy)]
 pub enum CallPlace<'a> {
     /// A client's statement, with the types of its parameters as far as they are known.

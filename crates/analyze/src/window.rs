@@ -84,7 +84,7 @@ impl<'p> Analyzer<'_, 'p> {
         self.finish_window(call, over)
     }
 
-    /// Finds the window of a call whose arguments are known, and whether it may stand there.
+    /// Finds the window of a call whose arguments are known, and whether it is allowed there.
     pub fn finish_window(&mut self, mut call: WindowCall, over: &'p pb::WindowDef) -> Result<Expr> {
         for e in call.args.iter().chain(&call.filter) {
             let mut nested = None;

@@ -1,4 +1,4 @@
-//! INSERT, UPDATE and DELETE, as they stand in bodies of functions.
+//! INSERT, UPDATE and DELETE, as in bodies of functions.
 
 use melba_catalog::Relation;
 

@@ -11,7 +11,7 @@ fn precedence(name: &str) -> Option<u8> {
     }
 }
 
-/// Whether `expr` may stand unparenthesized as an operand of `parent`. `right`: it is the right one of two. `name` returns
+/// Whether `expr` needs no parentheses as an operand of `parent`. `right`: it is the right one of two. `name` returns
 /// operators' names.
 pub(super) fn is_simple(expr: &Expr, parent: &Expr, right: bool, name: &dyn Fn(melba_types::Oid) -> String) -> bool {
     match expr {

@@ -249,7 +249,7 @@ struct SalvagedRows {
 /// Versions of rows that cannot be read.
 struct Lost {
     versions: usize,
-    /// Between which row ids they lie.
+    /// The row ids between which they are.
     from: RowId,
     to: RowId,
 }

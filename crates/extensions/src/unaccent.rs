@@ -136,7 +136,7 @@ fn is_kept(c: char) -> bool {
         | '\u{3250}'..='\u{32cf}' | '㍸' | '㍹' | '㎖'..='㎘' | '㎟'..='㎦' | '㎨' | '㎯' | '㏿' | '︳' | '︴' | '﹍'..='﹏')
 }
 
-/// Marks that are dropped wherever they stand.
+/// Marks that are dropped everywhere.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{362}' | '\u{20dd}'..='\u{20e0}' | '\u{20e2}'..='\u{20e4}')
 }

@@ -1,4 +1,4 @@
-//! A session for tests: the default settings, a clock that stands still, random numbers that repeat.
+//! A session for tests: the default settings, a stopped clock, random numbers that repeat.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

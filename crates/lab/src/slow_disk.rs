@@ -23,7 +23,7 @@ pub struct SlowDisk {
     /// A random time up to this is added to each sync
     #[arg(long, value_name = "TIME", value_parser = time, requires = "sync_delay", default_value = "0ms")]
     sync_jitter: Duration,
-    /// The disk stands still for a time in each period, such as 1s/20s
+    /// The disk stalls for a time in each period, such as 1s/20s
     #[arg(long, value_name = "TIME/TIME", value_parser = pause, requires = "sync_delay", default_value = "0s/0s")]
     sync_pause: (Duration, Duration),
     /// The file that the servers were told by SLOWDISK (32 zero bytes at first)

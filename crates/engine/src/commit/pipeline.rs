@@ -57,7 +57,7 @@ pub(crate) struct Started {
     pub csn: Csn,
     /// The log must be durable up to here before it is published.
     needed: Lsn,
-    /// The log has nothing of it.
+    /// The log has no record of it.
     is_unlogged: bool,
     /// It has no place in the order: `csn` is another's, which it relies on.
     is_empty: bool,

@@ -499,7 +499,7 @@ mod tests {
         assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), sink(&[1], &[0], Some(5), None));
         absorbed.add(4, &[5], None);
         assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), None);
-        // Most of it lives.
+        // Most of its rows are live.
         (runs[0].first, runs[1].last) = (vec![1], vec![6]);
         let third = [runs[0].clone(), run(5, 60, 7, 9), runs[1].clone(), runs[2].clone()];
         let mut absorbed = Absorbed::default();

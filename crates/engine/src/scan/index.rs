@@ -49,7 +49,7 @@ struct Entries {
     ends: Vec<(u32, bool)>,
     /// The next one to merge.
     head: usize,
-    /// All of a segment's entries so far have been merged: its cursor stands at the next.
+    /// All of a segment's entries so far have been merged: its cursor is at the next.
     is_resumed: bool,
 }
 
@@ -436,7 +436,7 @@ fn read_segment(
     limit: usize,
     out: &mut Entries,
 ) -> Result<()> {
-    // Otherwise it stands where the last batch ended.
+    // Otherwise it is where the last batch ended.
     if !out.is_resumed {
         seek(cursor, bounds, reverse)?;
     }

@@ -79,7 +79,7 @@ pub(crate) fn lock_and_recheck(
     if latest.csn <= view.csn {
         return Ok(if latest.row.is_some() { Relock::Unchanged } else { Relock::Skip });
     }
-    // FOR KEY SHARE is compatible with changes that leave the keys alone, also with those made since: the old version will do.
+    // FOR KEY SHARE is compatible with changes that leave the keys alone, also with those made since: the old version suffices.
     if mode == RowLockMode::ForKeyShare
         && let Some(new) = &latest.row
         && let Some(old) = transaction.get(view, source.tree, id)?
