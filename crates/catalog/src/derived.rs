@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_least_makes_room() {
+    fn the_least_used_entry_is_evicted() {
         let derived = Derived::default();
         let put = |relation: u32| derived.put(Oid(relation), Derivation::Partitions, Arc::new(relation), 1 << 20);
         let get = |relation: u32| derived.get::<u32>(Oid(relation), Derivation::Partitions);

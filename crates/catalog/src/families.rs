@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changes_partitions_makes_another_state() {
+    fn only_partition_changes_make_a_new_family_state() {
         let c = Catalog::default();
         let key = Arc::new(PartitionKey { strategy: PartitionStrategy::List, columns: vec![] });
         let parent = Relation { kind: RelationKind::PartitionedTable, partition_key: Some(key), ..table(&c, TABLE.0) };

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_has_given_too_stays() {
+    fn privileges_from_another_grantor_stay() {
         let c = catalog();
         let list = c.changed_list(&chain(&c), &change(true, true, false, OWNER, &[BOB])).expect("granted");
         let left = c.changed_list(&list, &change(false, false, false, ANN, &[BOB])).expect("bob has it from the owner, too");

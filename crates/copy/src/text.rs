@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_found_whatever_the_pieces() {
+    fn lines_are_found_in_pieces_of_any_size() {
         let input = b"a\\\nb\nc\n\nd";
         for cut in 0..=input.len() {
             let mut lines = Lines::new();

@@ -55,7 +55,7 @@ const RECORDED: [(&str, u64, u64); 34] = [
 ];
 
 #[test]
-fn every_sequence_means_what_it_means_in_postgresql() {
+fn every_escape_sequence_has_postgresqls_meaning() {
     for (name, decoded, encoded) in RECORDED {
         let encoding = named(name);
         let mut sequences: Vec<Vec<u8>> = (0x80..=0xff).map(|a| vec![a]).collect();

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_what_the_slots_protect() {
+    fn the_oldest_snapshot_is_the_oldest_of_the_slots() {
         let s = Snapshots::new(Csn(10));
         let (a, b) = (s.take_slot().expect("free"), s.take_slot().expect("free"));
         assert_eq!(s.acquire(a, None, Csn(0)), Csn(10));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exported_snapshot_stays_until_it_is_forgotten_and_given_up() {
+    fn an_exported_snapshot_lasts_until_it_is_removed_and_released() {
         let s = Snapshots::new(Csn(10));
         let adopter = s.take_slot().expect("free");
         s.export(Csn(10));

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_read_back_whatever_the_method() {
+    fn extents_read_back_with_every_method() {
         let mut text = Extent::default();
         text.write(0, &b"melba toast, sliced thin; ".repeat(2000));
         let mut sparse = Extent::default();

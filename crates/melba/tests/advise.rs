@@ -45,7 +45,7 @@ fn verify(source: &Path, sample: &str) -> serde_json::Value {
 }
 
 #[test]
-fn pages_of_several_sites_take_what_was_predicted() {
+fn pages_of_several_sites_have_the_predicted_size() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let mut numbers = Numbers(1);
     let frames: Vec<String> = (0..4).map(|_| numbers.text(900, 20_000)).collect();
@@ -63,7 +63,7 @@ fn pages_of_several_sites_take_what_was_predicted() {
 }
 
 #[test]
-fn a_table_of_short_and_long_values_takes_what_was_predicted() {
+fn a_table_of_short_and_long_values_has_the_predicted_size() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let mut numbers = Numbers(2);
     let manual = numbers.text(700, 20_000);

@@ -51,7 +51,7 @@ fn every_error_is_told_with_file_and_line() {
 }
 
 #[test]
-fn a_reload_applies_what_it_can_and_shows_where_values_come_from() {
+fn a_reload_applies_valid_settings_and_shows_their_sources() {
     let data = data();
     write(data.path(), "melba.conf", "work_mem = 5MB\nlisten_addresses = 'localhost'\n");
     let server = Serving::start(data.path(), &["-c", "statement_timeout=1h"]);
@@ -94,7 +94,7 @@ fn a_reload_applies_what_it_can_and_shows_where_values_come_from() {
 }
 
 #[test]
-fn settings_that_do_nothing_say_so_and_what_is_not_there_is_refused() {
+fn inert_settings_warn_and_unknown_settings_are_refused() {
     let data = data();
     let server = Serving::start(data.path(), &[]);
     let mut client = server.connect("postgres", None).expect("postgres may");

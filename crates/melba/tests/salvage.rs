@@ -41,7 +41,7 @@ fn melba(arguments: &[&Path]) -> (Output, String) {
 }
 
 #[test]
-fn the_copy_lacks_what_the_damage_hit() {
+fn the_salvaged_copy_lacks_damaged_rows_only() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let (from, to) = (data.path().join("damaged"), data.path().join("salvaged"));
     std::fs::create_dir(&from).expect("creates");

@@ -128,7 +128,7 @@ fn connections_are_logged_by_aspect() {
 }
 
 #[test]
-fn files_are_rotated_and_a_log_that_cannot_be_written_stops_nobody() {
+fn log_files_are_rotated_and_a_failing_log_blocks_no_session() {
     // In the file, where ALTER SYSTEM can override it.
     let only_owner = std::fs::Permissions::from_mode(0o700);
     let data = tempfile::Builder::new().permissions(only_owner).tempdir().expect("a folder");

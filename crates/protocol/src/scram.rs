@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_binding_is_part_of_what_is_proved() {
+    fn the_channel_binding_is_part_of_the_proof() {
         let verifier = Verifier::from_password("pencil", b"salt", 1);
         let mut exchange = Exchange::new(verifier, &[0; 18], ChannelBinding::ServerEndPoint(vec![7; 32]));
         let first = exchange.first("p=tls-server-end-point,,n=,r=x").unwrap();

@@ -24,7 +24,7 @@ fn the_longest_match_is_taken_unless_the_first_quantifier_is_lazy() {
 }
 
 #[test]
-fn a_bounded_group_prefers_the_longest_match_whatever_is_in_it() {
+fn a_bounded_group_prefers_the_longest_match() {
     let groups = |pattern: &str, text: &str| -> Vec<String> {
         let found = find(pattern, text).expect("matches");
         found.into_iter().skip(1).map(Option::unwrap_or_default).collect()
@@ -42,7 +42,7 @@ fn a_group_that_prefers_the_shortest_match_gets_it() {
 }
 
 #[test]
-fn escapes_brackets_and_options_mean_what_they_mean_in_postgresql() {
+fn escapes_brackets_and_options_have_postgresqls_meaning() {
     for (pattern, text, expected) in [
         ("\\mfoo\\M", "a foo b", Some("foo")),
         ("\\mfoo\\M", "afoo", None),
@@ -192,7 +192,7 @@ fn groups_in_a_row_take_memory_by_their_number() {
 
 /// Each reference has the group again that it is to.
 #[test]
-fn references_count_as_what_they_refer_to() {
+fn back_references_count_with_the_size_of_their_group() {
     let doubling: String = (1..30).map(|n| format!("(\\{n}\\{n})")).collect();
     for pattern in [format!("(a){doubling}"), format!("({}){}", "a".repeat(1000), "\\1".repeat(1000))] {
         let refused = Regexp::compile(&pattern, Flags::default()).err().expect("is too large");

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_lives_as_long_as_its_readers() {
+    fn a_discarded_block_lives_as_long_as_its_readers() {
         let cache = BlockCache::new(1 << 20);
         let of = SegmentBlocks::new(&cache, 20);
         let weak: Vec<_> = (0..20)
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn stays_within_its_capacity_and_keeps_what_is_used() {
+    fn the_cache_stays_within_its_capacity_and_keeps_used_blocks() {
         let cache = BlockCache::new(16 * 10_000);
         let hot = SegmentBlocks::new(&cache, 8);
         let cold = SegmentBlocks::new(&cache, 2000);

@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    fn is_told_what_was_taken(sender: &mut Sender) {
+    fn sends_to_several_sockets(sender: &mut Sender) {
         let pairs: Vec<(UnixStream, UnixStream)> = (0..5).map(|_| UnixStream::pair().expect("sockets")).collect();
         drop(pairs[1].1.shutdown(std::net::Shutdown::Both));
         let large = vec![7; 64 << 20];
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn answers_are_sent_with_and_without_a_ring() {
-        is_told_what_was_taken(&mut Sender::new());
-        is_told_what_was_taken(&mut Sender::<IoUring> { ring: None });
+        sends_to_several_sockets(&mut Sender::new());
+        sends_to_several_sockets(&mut Sender::<IoUring> { ring: None });
     }
 
     /// The result of a ring's call.
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_arrives_once_and_whole_whatever_the_ring_does() {
+    fn every_answer_arrives_once_and_whole_in_any_order_of_the_ring() {
         use Turn::*;
         for errno in [libc::EAGAIN, libc::EINTR, libc::ECANCELED, libc::ENOBUFS] {
             assert!(all_arrive(&[Fails(errno), One(30), Fails(errno), One(0), All], 64), "a send that ends with {errno}");

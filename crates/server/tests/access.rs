@@ -103,7 +103,7 @@ fn by_statement(answers: &str) -> Vec<(&str, Vec<&str>)> {
 }
 
 #[test]
-fn everybody_may_do_what_postgresql_lets_them() {
+fn every_role_may_do_what_postgresql_allows() {
     if let Ok(peer) = std::env::var("ACCESS_RECORD") {
         return record(&peer);
     }

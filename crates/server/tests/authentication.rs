@@ -191,7 +191,7 @@ fn sessions_of_others_are_not_shown() {
 }
 
 #[test]
-fn whoever_fails_waits_and_whoever_is_silent_is_sent_away() {
+fn failed_logins_are_delayed_and_silent_connections_closed() {
     let settings = [("auth_delay.milliseconds", "700"), ("authentication_timeout", "1")];
     let guarded = Guarded::start("host all all all scram-sha-256", "", &settings);
     let began = Instant::now();
@@ -222,7 +222,7 @@ fn whoever_fails_waits_and_whoever_is_silent_is_sent_away() {
 }
 
 #[test]
-fn silent_connections_keep_nobody_out() {
+fn silent_connections_do_not_exclude_others() {
     let guarded = Guarded::start("host all all all scram-sha-256", "", &[("max_connections", "3")]);
     // More than the 2 * 3 + 16 that may be authenticating.
     let silent: Vec<_> = (0..22).map(|_| guarded.server.connect()).collect();

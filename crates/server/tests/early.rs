@@ -11,7 +11,7 @@ use melba_sql::session::settings::Settings;
 use running::{Peer, startup};
 
 #[test]
-fn clients_that_come_early_are_told_so_and_nobody_waits_for_them() {
+fn early_clients_are_refused_and_do_not_delay_startup() {
     let settings = [("unix_socket_directories".to_owned(), String::new())];
     let settings = Settings::server(&settings).expect("settings");
     let bound = Bound::new(Some("127.0.0.1:0"), &settings, 0).expect("a free port");

@@ -20,7 +20,7 @@ fn damage(data: &Path) {
 }
 
 #[test]
-fn a_flipped_bit_is_reported_and_everything_else_goes_on() {
+fn a_flipped_bit_is_reported_and_other_work_continues() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let server = Running::over(folder.path(), &[]);
     let mut peer = server.log_in();

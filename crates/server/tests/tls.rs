@@ -104,7 +104,7 @@ fn clients_agree_in_both_ways_and_versions() {
 }
 
 #[test]
-fn what_came_before_the_agreement_is_not_taken_for_encrypted() {
+fn bytes_before_the_tls_handshake_are_refused() {
     let secured = Secured::start(TRUST, &[]);
     let mut peer = secured.server.connect();
     let mut bytes = SSL_REQUEST.to_vec();
@@ -294,7 +294,7 @@ fn ends_are_found_and_said() {
 }
 
 #[test]
-fn what_others_tell_is_heard_unasked() {
+fn notifications_reach_an_idle_session_over_tls() {
     let secured = Secured::start(TRUST, &[]);
     let (mut listener, mut other) = (secured.log_in(), secured.log_in());
     listener.send(&query("listen news"));

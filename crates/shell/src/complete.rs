@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_before_says_what_may_follow() {
+    fn the_previous_word_decides_the_completions() {
         assert_eq!(completed("sel"), (0, vec!["select".to_owned()]));
         assert_eq!(completed("select * from ord"), (14, ["order_lines", "orders"].map(str::to_owned).to_vec()));
         assert_eq!(completed("select orders.i"), (7, ["orders.id", "orders.item"].map(str::to_owned).to_vec()));

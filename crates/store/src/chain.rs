@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn pruning_keeps_what_snapshots_see() {
+    fn pruning_keeps_versions_that_snapshots_see() {
         let mut c = chain(&[1, 3, 5, 7, 9]);
         assert_eq!(c.visible(Csn(6)).map(|v| v.csn), Some(Csn(5)));
         assert!(c.visible(Csn(0)).is_none());

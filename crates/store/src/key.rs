@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_order_by_key_then_row_whatever_their_representation() {
+    fn entries_order_by_key_then_row_in_any_representation() {
         assert_eq!(std::mem::size_of::<KeyBytes>(), 24);
         let long = [b'k'; 40];
         let entries = [

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_back_whatever_the_method() {
+    fn frames_read_back_with_every_method() {
         let text = b"melba toast, sliced thin; ".repeat(500);
         let noise: Vec<u8> =
             (0..5000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 ^ ((i * i) >> 5) as u8).collect();

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_calls_running_what_its_view_does_not_show() {
+    fn a_snapshot_lists_transactions_invisible_to_its_view_as_running() {
         let xids = Xids::starting_at(100);
         assert_eq!(xids.snapshot(Csn(5)), snapshot(100, 100, &[]));
         let all: Vec<u64> = (0..4).map(|_| xids.assign()).collect();

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_pushed_whatever_their_length() {
+    fn parts_of_any_length_are_pushed() {
         let source: Vec<u8> = (0..100).collect();
         let parts = [0..0, 0..16, 1..18, 5..6, 90..100, 99..100, 100..100, 0..100];
         let (mut strings, mut expected) = (ByteStrings::default(), ByteStrings::default());

@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_forgotten() {
+    fn truncated_values_do_not_return() {
         let mut text = Column::with_capacity(Kind::Text, 0);
         (0..130).for_each(|i| if i % 3 == 0 { text.push_null() } else { text.push(Datum::text(i.to_string())) });
         for rows in [130, 129, 128, 64, 1, 0] {

@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_lasts_as_long_as_what_runs_under_it() {
+    fn an_interrupt_lasts_as_long_as_the_call_under_it() {
         struct Raised;
         impl Interruptible for Raised {
             fn check(&self) -> Result<()> {

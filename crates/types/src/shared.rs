@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_what_vectors_would_be() {
+    fn shared_slices_behave_like_vectors() {
         for n in [0, 1, 2, 3, 7, 1000] {
             assert_eq!(*repeat("né-", n).expect("is short"), *"né-".repeat(n));
             assert_eq!(*repeat("", n).expect("is short"), *"");

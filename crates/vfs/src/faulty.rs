@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_sync_lost_stays_lost() {
+    fn data_lost_by_a_failed_sync_stays_lost() {
         let (memory, faults, d) = folder();
         let f = d.create("a").expect("creates");
         d.sync_names().expect("syncs");

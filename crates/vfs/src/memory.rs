@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_power_cut_loses_what_was_not_synced_and_nothing_else() {
+    fn a_power_cut_loses_unsynced_data_only() {
         let d = MemoryDirectory::new();
         let f = d.create("a").expect("creates");
         f.write_at(b"kept", 0).expect("writes");

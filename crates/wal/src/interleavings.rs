@@ -140,7 +140,7 @@ impl Fixture {
 }
 
 /// Records of several threads, over two files and more, beside one that prepares files.
-fn what_is_durable_is_found() {
+fn durable_records_are_found() {
     let f = Fixture::new();
     let committers = [[1, 2], [3, 4]].map(|numbers| {
         let f = Arc::clone(&f);
@@ -169,13 +169,13 @@ fn what_is_durable_is_found() {
 }
 
 #[test]
-fn durable_records_survive_whoever_writes_them() {
-    check(what_is_durable_is_found);
+fn durable_records_survive_with_any_writer() {
+    check(durable_records_are_found);
 }
 
 #[test]
 fn a_log_that_is_called_durable_too_early_is_found() {
-    check_finds(Plant::DurableEarly, what_is_durable_is_found);
+    check_finds(Plant::DurableEarly, durable_records_are_found);
 }
 
 /// One sync fails: records reported as durable are found after a crash, all other writers get the error, and no record follows.
@@ -206,7 +206,7 @@ fn a_failed_flush_that_is_forgotten_is_found() {
 }
 
 /// The disk is nearly full, and another writer takes the released space: records whose space was reserved are written.
-fn promises_are_kept() {
+fn log_reservations_are_kept() {
     let f = Fixture::new();
     f.commit(0).expect("commits");
     f.faults.set_free(Some(choose(&[0, 300, FILE_BYTES, 2 * FILE_BYTES])));
@@ -254,11 +254,11 @@ fn promises_are_kept() {
 }
 
 #[test]
-fn what_was_promised_room_is_written_on_a_full_disk() {
-    check(promises_are_kept);
+fn reserved_records_are_written_on_a_full_disk() {
+    check(log_reservations_are_kept);
 }
 
 #[test]
 fn promises_that_are_forgotten_are_found() {
-    check_finds(Plant::ForgetPromises, promises_are_kept);
+    check_finds(Plant::ForgetPromises, log_reservations_are_kept);
 }

@@ -307,7 +307,7 @@ fn a_file_that_is_missing_renamed_cut_or_of_another_database_is_refused_by_name(
 }
 
 #[test]
-fn an_older_copy_of_a_file_is_refused_up_to_what_was_known_to_be_durable() {
+fn an_older_copy_of_a_log_file_is_refused_up_to_the_known_durable_position() {
     let d = MemoryDirectory::new();
     let wal = open(Arc::clone(&d) as Arc<dyn Directory>, WalOptions { file_bytes: 4096, ..small() }, Lsn(0)).expect("opens");
     append(&wal, "one");
@@ -382,7 +382,7 @@ fn a_spare_that_does_not_fit_leaves_nothing() {
 }
 
 #[test]
-fn spares_go_but_for_what_is_promised_or_needed_soon() {
+fn spare_log_files_are_removed_except_reserved_ones() {
     let d = MemoryDirectory::new();
     let wal = open(Arc::clone(&d) as Arc<dyn Directory>, small(), Lsn(0)).expect("opens");
     for _ in 0..3 {

@@ -41,7 +41,7 @@ fn every_system_relation_has_rows_of_its_columns() {
 
 /// A scan with a filter returns the matching rows of a scan without it.
 #[test]
-fn filters_find_what_a_full_scan_finds() {
+fn filters_find_the_rows_of_a_full_scan() {
     let catalog = Catalog::default();
     for (name, column, value) in [
         ("pg_class", 0, Datum::Oid(1259)),
@@ -111,7 +111,7 @@ fn a_scan_gives_the_rows_that_are_asked_for() {
 }
 
 #[test]
-fn rows_hold_what_postgresql_has() {
+fn system_rows_equal_those_of_postgresql() {
     let catalog = Catalog::default();
     let class = scan(&catalog, "pg_class", &equals(0, Datum::Oid(1259))).row(0);
     assert_eq!(class[1].as_str(), "pg_class");
@@ -139,7 +139,7 @@ fn table(number: u32) -> ObjectChange {
 
 /// Columns kept for one snapshot are never returned for another.
 #[test]
-fn kept_columns_are_those_of_their_snapshot() {
+fn cached_columns_belong_to_their_snapshot() {
     let mut catalog = Catalog::default();
     for tables in 0..20 {
         for _ in 0..2 {
@@ -161,7 +161,7 @@ fn kept_columns_are_those_of_their_snapshot() {
 
 /// Kept columns equal those computed for a single request, with filters and chosen rows too.
 #[test]
-fn kept_columns_hold_what_is_computed() {
+fn cached_columns_hold_the_computed_values() {
     let catalog = Catalog::default();
     for (name, generator) in GENERATORS {
         let relation = catalog.relation_by_name(PG_CATALOG, name).expect(name);

@@ -66,7 +66,7 @@ fn files_and_folders_come_back() {
 }
 
 #[test]
-fn an_interrupted_dump_says_what_is_missing() {
+fn an_interrupted_dump_names_its_missing_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d");
     write(ArchiveWriter::file(&path, 3).unwrap(), false);

@@ -53,7 +53,7 @@ impl Parts {
 }
 
 #[test]
-fn commits_become_visible_in_order_whatever_the_order_of_their_application() {
+fn commits_become_visible_in_log_order_in_any_order_of_application() {
     let parts = Parts::new();
     let order = AtomicU64::new(0);
     let first = parts.start(Durability::Async, None, |first| {
@@ -69,7 +69,7 @@ fn commits_become_visible_in_order_whatever_the_order_of_their_application() {
 }
 
 #[test]
-fn a_synchronous_commit_is_visible_when_it_is_durable_and_gives_its_locks_back_before() {
+fn a_synchronous_commit_releases_locks_before_it_is_durable_and_is_visible_after() {
     let parts = Parts::new();
     let (key, mode) = (LockKey::Row(TreeId(1), RowId(1)), RowLockMode::ForUpdate.into());
     let interrupt = Interrupt::new();

@@ -52,12 +52,12 @@ fn commits_are_seen_whole_and_stay() {
 }
 
 #[test]
-fn commits_are_durable_visible_and_whole_whoever_flushes_the_log() {
+fn commits_are_durable_visible_and_whole_with_any_log_flusher() {
     check(commits_are_seen_whole_and_stay);
 }
 
 /// A reader that has seen a synchronous commit finds it after a crash.
-fn what_is_visible_survives() {
+fn visible_commits_survive() {
     let f = Fixture::new(2);
     let writer = spawn({
         let f = Arc::clone(&f);
@@ -74,13 +74,13 @@ fn what_is_visible_survives() {
 }
 
 #[test]
-fn what_is_visible_is_durable() {
-    check(what_is_visible_survives);
+fn visible_commits_are_durable() {
+    check(visible_commits_survive);
 }
 
 #[test]
 fn commits_that_are_published_early_are_found() {
-    check_finds(Plant::PublishEarly, what_is_visible_survives);
+    check_finds(Plant::PublishEarly, visible_commits_survive);
 }
 
 /// As in a server: commits of several sessions are begun, the log is flushed once, and then each commit is checked.

@@ -31,7 +31,7 @@ fn a_counter_under_a_row_lock_loses_nothing() {
 
 /// Two sessions lock two rows in opposite order, a third one of them.
 #[test]
-fn of_a_deadlock_somebody_is_told_and_the_others_go_on() {
+fn a_deadlock_fails_one_session_and_the_others_continue() {
     check(|| {
         let f = Fixture::new(2);
         let threads = [[0, 1], [1, 0], [0, 0]].map(|rows| {

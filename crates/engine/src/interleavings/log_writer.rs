@@ -55,7 +55,7 @@ fn asynchronous_commits_reach_the_disk() {
 }
 
 #[test]
-fn the_log_writer_is_woken_for_what_waits() {
+fn the_log_writer_is_woken_for_waiting_commits() {
     check(asynchronous_commits_reach_the_disk);
 }
 

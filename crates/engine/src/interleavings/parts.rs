@@ -12,7 +12,7 @@ use crate::commit::tests::Parts;
 
 /// The log writer is woken when many bytes wait, and stops when told to, whatever it sleeps for.
 #[test]
-fn the_log_writer_flushes_what_waits_and_stops() {
+fn the_log_writer_flushes_waiting_commits_and_stops() {
     check(|| {
         let parts = Parts::new();
         let options = EngineOptions { wal_writer_flush_after_bytes: 0, ..EngineOptions::default() };

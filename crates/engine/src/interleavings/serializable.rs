@@ -72,7 +72,7 @@ fn a_report_of_a_closed_batch_stays_true() {
 }
 
 #[test]
-fn what_is_reported_of_a_closed_batch_stays_true() {
+fn reports_of_a_closed_batch_stay_true() {
     check(a_report_of_a_closed_batch_stays_true);
 }
 

@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_overlaps_stays() {
+    fn large_runs_without_overlap_are_not_merged() {
         let none = Absorbed::default();
         for eagerness in [Eagerness::Busy, Eagerness::Idle, Eagerness::Cold, Eagerness::Everything] {
             assert_eq!(choose(&[], &none, eagerness), None);
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_run_goes_when_there_is_time() {
+    fn idle_merges_absorb_the_rest_of_a_run() {
         let mut runs = [run(4, 1, 2, 9), run(3, 60, 5, 9), run(2, 60, 1, 4)];
         let mut absorbed = Absorbed::default();
         assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), None, "little is above");
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_above_stays_until_all_slices_and_what_it_hides_are_done() {
+    fn a_run_above_stays_until_all_slices_and_hidden_rows_are_merged() {
         let runs = [run(4, 30, 1, 3), run(3, 30, 1, 9), run(2, 60, 5, 9), run(1, 60, 1, 4)];
         let mut absorbed = Absorbed::default();
         assert_eq!(choose(&runs, &absorbed, Eagerness::Idle), sink(&[3], &[0, 1], None, Some(5)));
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_another_run_stays_hidden_whatever_becomes_of_the_bottom() {
+    fn absorbed_rows_stay_hidden_after_bottom_merge() {
         // 3 deletes rows of 2 and 1; the slice of 1 is done and nothing is left of it, so that 2 is at the bottom, and stale in part.
         let runs = [run(3, 10, 1, 9), run(2, 10, 3, 9)];
         let mut absorbed = Absorbed::default();
@@ -616,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_dense_in_haste_is_compressed_again_when_nothing_else_is_to_do() {
+    fn hastily_compressed_dense_values_are_recompressed_by_idle_merges() {
         let hasty = Candidate { dense_bytes: 99 << 20, hasty_bytes: 9 << 20, ..run(1, 9, 1, 2) };
         let runs = [run(2, 9, 3, 4), hasty];
         let none = Absorbed::default();
@@ -627,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn what_snapshots_held_goes_after_them() {
+    fn rows_held_by_snapshots_are_removed_after_them() {
         let mut held = run(1, 10, 1, 9);
         (held.held, held.csn_max) = (300, Csn(10));
         let none = Absorbed::default();

@@ -200,7 +200,7 @@ fn a_row_that_appears_in_a_range_is_noticed() {
 }
 
 #[test]
-fn a_row_under_an_id_that_somebody_has_looked_for_is_noticed() {
+fn a_write_to_a_row_id_that_was_read_as_missing_is_noticed() {
     type Write = fn(&Transaction, TreeId, RowId) -> Result<(), EngineError>;
     let writes: [Write; 2] = [|t, tree, id| t.insert_at(tree, id, &row(1, 1)), |t, tree, id| t.update(tree, id, &row(1, 1))];
     for write in writes {
@@ -259,7 +259,7 @@ fn read_key(store: &Store, t: &Arc<Transaction>, key: u16) -> Result<(), EngineE
 }
 
 #[test]
-fn what_coarse_marks_cover_is_noticed() {
+fn conflicts_with_coarse_marks_are_noticed() {
     let store = Store::new();
     store.fill(1..40);
     let (read_one, write_one): (Step, Step) = (|s, t| read_rows(s, t, 30..=30), |s, t| write_rows(s, t, 30..=30));
@@ -313,7 +313,7 @@ fn a_read_only_transaction_may_be_the_one_too_many() {
 
 /// A batch's number at key 1, its sum at key 2: the report of the closed batch, the withdrawal into it after it was closed.
 #[test]
-fn a_commit_counts_from_its_publication_whenever_its_session_tells() {
+fn a_commit_counts_from_its_publication() {
     for (read_only, told_before_the_read) in [(false, false), (false, true), (true, false), (true, true)] {
         let store = Store::new();
         store.fill(1..3);
@@ -334,7 +334,7 @@ fn a_commit_counts_from_its_publication_whenever_its_session_tells() {
 }
 
 #[test]
-fn a_summarised_reader_may_have_seen_a_commit_that_is_told_later() {
+fn a_summarised_reader_may_have_seen_a_commit_reported_later() {
     let store = Store::new();
     store.fill(1..3);
     let late = store.begin();
@@ -448,7 +448,7 @@ fn many_commits_under_a_long_transaction_are_summarised() {
 }
 
 #[test]
-fn what_a_dropped_tree_was_read_for_is_not_forgotten() {
+fn reads_of_a_dropped_tree_still_conflict() {
     let store = Store::new();
     store.fill(1..3);
     let (reader, writer) = (store.begin(), store.begin());

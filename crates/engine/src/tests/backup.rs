@@ -79,7 +79,7 @@ fn restored(backup: &Backup, log: &[Vec<u8>], until: Option<Lsn>) -> melba_store
 }
 
 #[test]
-fn a_backup_is_the_state_at_its_beginning_whatever_comes_after() {
+fn a_backup_holds_the_state_at_its_beginning() {
     let directory: Arc<dyn Directory> = MemoryDirectory::new();
     let engine = engine(Arc::clone(&directory));
     let files = |folder: &str| directory.subdirectory(folder).and_then(|d| d.list()).expect("lists");

@@ -36,7 +36,7 @@ fn names(t: &Arc<Transaction>, view: ReadView, tree: TreeId) -> Vec<String> {
 }
 
 #[test]
-fn a_statement_sees_what_was_committed_before_it_and_earlier_commands() {
+fn a_statement_sees_earlier_commits_and_earlier_commands() {
     let engine = memory_engine();
     let tree = table(&engine);
     let a = engine.begin(Isolation::ReadCommitted).expect("begins");

@@ -91,7 +91,7 @@ pub(super) fn problems_of(directory: &Arc<dyn Directory>) -> Vec<String> {
 }
 
 #[test]
-fn a_damaged_segment_concerns_its_tree_and_nobody_else() {
+fn a_damaged_segment_affects_its_tree_only() {
     let sound = fill(true);
     assert_eq!(problems(&sound), [] as [String; 0]);
     let folder = sound.subdirectory("segments").expect("there");
@@ -135,7 +135,7 @@ fn a_damaged_segment_concerns_its_tree_and_nobody_else() {
 }
 
 #[test]
-fn a_missing_segment_concerns_its_tree_and_nobody_else() {
+fn a_missing_segment_affects_its_tree_only() {
     let directory = fill(true);
     let folder = directory.subdirectory("segments").expect("there");
     let file = folder.list().expect("lists")[0].clone();

@@ -62,7 +62,7 @@ impl Fixture {
 }
 
 #[test]
-fn whoever_takes_the_lock_sees_the_commit_and_nobody_else_does() {
+fn only_a_lock_holder_sees_a_commit_that_is_not_durable() {
     let f = Fixture::new();
     let (writer, next, reader) = (Isolation::ReadCommitted, Isolation::ReadCommitted, Isolation::ReadCommitted);
     let [writer, next, reader] = [writer, next, reader].map(|isolation| f.begin(isolation));
@@ -109,7 +109,7 @@ fn a_snapshot_does_not_show_it_and_a_change_of_the_row_fails() {
 }
 
 #[test]
-fn what_follows_on_publication_keeps_the_locks() {
+fn a_commit_with_an_action_at_publication_keeps_its_locks_until_then() {
     let f = Fixture::new();
     let t = f.begin(Isolation::ReadCommitted);
     assert_eq!(f.lock(&t), RowLockResult::Granted);

@@ -77,7 +77,7 @@ fn change(engine: &Engine, random: &SeededRandom, rows: &mut Rows) -> Result<()>
 }
 
 #[test]
-fn a_disk_that_fills_up_anywhere_loses_nothing_and_work_goes_on() {
+fn a_full_disk_loses_nothing_and_work_continues() {
     let mut refused = 0;
     for free in (0..30_000).step_by(613) {
         let (memory, faults, clock) = (MemoryDirectory::new(), Faults::new(), Arc::new(ManualClock::new()));
@@ -124,7 +124,7 @@ fn files(directory: &Arc<MemoryDirectory>) -> Vec<String> {
 }
 
 #[test]
-fn what_gives_space_back_goes_through_on_a_full_disk_and_so_does_a_start() {
+fn deletions_and_a_restart_succeed_on_a_full_disk() {
     let mut given_back = 0;
     for seed in 0..8 {
         let (memory, faults, clock) = (MemoryDirectory::new(), Faults::new(), Arc::new(ManualClock::new()));

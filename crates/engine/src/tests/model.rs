@@ -296,7 +296,7 @@ impl World {
 }
 
 #[test]
-fn random_transactions_see_what_the_model_says() {
+fn random_transactions_agree_with_the_model() {
     let seeds = std::env::var("MELBA_SEED").ok().and_then(|s| s.parse().ok()).map_or(0..24, |s: u64| s..s + 1);
     for seed in seeds {
         // Printed only when the test fails.

@@ -122,7 +122,7 @@ fn panic_behind(steps: u32, durability: Durability, with_schema: bool) -> bool {
 }
 
 #[test]
-fn a_panic_at_any_step_of_a_commit_lets_nobody_wait() {
+fn a_panic_at_any_step_of_a_commit_leaves_no_session_waiting() {
     for (durability, with_schema) in [(Durability::Sync, false), (Durability::Async, false), (Durability::Sync, true)] {
         let steps = (0..).take_while(|steps| panic_behind(*steps, durability, with_schema)).count();
         assert!(steps >= 10, "{steps} steps");

@@ -38,7 +38,7 @@ fn a_sound_database_loses_nothing() {
 }
 
 #[test]
-fn a_damaged_segment_costs_what_cannot_be_read_of_it() {
+fn salvage_of_a_damaged_segment_loses_unreadable_rows_only() {
     let sound = fill(true);
     let folder = sound.subdirectory("segments").expect("there");
     let mut most = 0;
@@ -74,7 +74,7 @@ fn a_missing_segment_costs_its_rows() {
 }
 
 #[test]
-fn a_damaged_segment_that_the_log_links_costs_what_cannot_be_read_of_it() {
+fn salvage_of_a_damaged_segment_linked_by_the_log_loses_unreadable_rows_only() {
     let sound = MemoryDirectory::new();
     let options = EngineOptions { wal_file_bytes: 4096, bulk_rows_min: 10, ..EngineOptions::default() };
     let clock = Arc::new(melba_vfs::OsClock::new());

@@ -131,7 +131,7 @@ fn updates_of_every_row_stay_within_the_bar_and_give_their_space_back() {
 }
 
 #[test]
-fn an_old_snapshot_holds_what_it_sees_and_no_more() {
+fn an_old_snapshot_holds_its_visible_versions_only() {
     let mut updates = Updates::new();
     let tree = updates.tree;
     let old = updates.engine.begin(Isolation::RepeatableRead).expect("begins");
@@ -183,7 +183,7 @@ fn rows_that_are_never_updated_are_not_rewritten_for_nothing() {
 }
 
 #[test]
-fn a_queue_in_memory_stays_as_small_as_what_is_in_it() {
+fn a_queue_in_memory_stays_as_small_as_its_content() {
     let directory = MemoryDirectory::new();
     let engine = open(&directory, 64 << 20);
     let tree = create(&engine, Persistence::Memory);

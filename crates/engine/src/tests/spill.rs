@@ -115,7 +115,7 @@ fn large_updates_are_as_small_ones() {
 }
 
 #[test]
-fn what_is_rolled_back_leaves_no_file() {
+fn a_rolled_back_spill_leaves_no_file() {
     let directory = MemoryDirectory::new();
     let engine = open(&directory, 2_000);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");

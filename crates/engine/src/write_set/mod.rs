@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_see_what_came_before_them_and_savepoints_cut() {
+    fn commands_see_earlier_changes_and_savepoints_cut() {
         let tree = Arc::new(Tree::table(TreeId(1), &[Kind::Int4], Persistence::Logged));
         let mut set = WriteSet::default();
         set.put_row(1, &tree, RowId(5), Some(row("a")), 1);

@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_arrays_say_what_is_wrong() {
+    fn malformed_arrays_give_the_reason() {
         for (text, detail) in [
             ("1,2", "Array value must start with \"{\" or dimension information."),
             ("{1,2", "Unexpected end of input."),

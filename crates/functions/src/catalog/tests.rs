@@ -43,7 +43,7 @@ fn aclitems_are_checked() {
 }
 
 #[test]
-fn visibility_is_null_for_what_does_not_exist() {
+fn visibility_is_null_for_missing_objects() {
     assert!(call("pg_table_is_visible", &[Datum::Oid(1259)]).expect("a truth").as_bool());
     assert!(call("pg_table_is_visible", &[Datum::Oid(1)]).expect("null").is_null());
 }

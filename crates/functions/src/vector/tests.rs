@@ -87,7 +87,7 @@ fn by_rows(
 }
 
 #[test]
-fn a_vector_function_gives_what_its_scalar_function_gives() {
+fn a_vector_function_agrees_with_its_scalar_function() {
     let session = crate::testing::session();
     let mut tested = 0;
     for (name, function) in TABLES.iter().flat_map(|t| t.iter()) {

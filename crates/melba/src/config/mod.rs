@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_alter_system_writes_is_read_back() {
+    fn alter_system_settings_are_read_back() {
         let (_data, files) = folder();
         assert_eq!(files.read_auto().unwrap(), []);
         let written = [("a".to_owned(), "it's \\ 'x'\nand".to_owned()), ("b".to_owned(), String::new())];

@@ -227,7 +227,7 @@ fn decided(by: bool, values: impl Iterator<Item = Option<Datum>>) -> Expr {
 }
 
 #[test]
-fn what_is_ruled_out_does_not_happen() {
+fn conditions_exclude_the_null_rows_they_claim_to() {
     let world = World::new();
     let list: Vec<String> = COLUMNS.iter().map(|(name, ty, _)| format!("null::{ty} as {name}")).collect();
     let from = format!("from (select {0}) l, (select {0}) r", list.join(", "));

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_a_search_of_whole_keys_finds() {
+    fn a_prefix_search_finds_the_entries_of_a_full_key_search() {
         let sets: [&[&str]; 4] = [
             &["customer/a", "customer/a\0", "customer/aaaaaaaa", "customer/aaaaaaaab", "customer/b", "customer/bb"],
             &["", "a", "ab"],

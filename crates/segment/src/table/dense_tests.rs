@@ -364,7 +364,7 @@ fn hasty_blocks_are_compressed_again_when_there_is_time() {
 }
 
 #[test]
-fn a_damaged_input_is_an_error_for_whoever_reuses_it() {
+fn reusing_a_damaged_input_is_an_error() {
     let (folder, directory) = folder();
     let pages: Vec<u64> = (0..60).collect();
     write_pages(&directory, "a", &pages, None).unwrap();

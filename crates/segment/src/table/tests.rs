@@ -95,7 +95,7 @@ fn show(datum: &Datum) -> String {
 }
 
 #[test]
-fn scans_and_point_reads_give_what_was_appended() {
+fn scans_and_point_reads_return_the_appended_rows() {
     for codec in [Codec::None, Codec::Lz4, Codec::Zstd(3)] {
         let (_folder, directory) = folder();
         let meta = write_uniform(&directory, 4000, &TableOptions { codec, ..options() });

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_costs_its_line() {
+    fn an_unreadable_rule_invalidates_its_line_only() {
         let folder = folder(&[("main", "include none\nlocal @gone x\ninclude_dir nodir\ninclude main\nlocal\n")]);
         let got = shown(&folder);
         assert_eq!(got[0], "main:1: could not open file \"none\": No such file or directory");

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_token_means_depends_on_quotes() {
+    fn the_meaning_of_a_token_depends_on_quotes() {
         let token = |line: &str| Scanner::new(line).token().expect("a token").0;
         assert!(token("all").is_keyword("all") && !token("\"all\"").is_keyword("all"));
         assert_eq!((token("+staff").group(), token("\"+staff\"").group()), (Some("staff"), None));

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_is_refused() {
+    fn ciphers_that_are_not_offered_are_refused() {
         for (ciphers, tls13, groups) in [
             ("HIGH", "", "X25519"),
             ("TLS_AES_128_GCM_SHA256", "", "X25519"),

@@ -108,7 +108,7 @@ fn a_live_server_is_not_replaced() {
 }
 
 #[test]
-fn what_a_dead_server_left_is_replaced() {
+fn a_dead_servers_socket_is_replaced() {
     let (_folder, name, socket, lock) = folder();
     let mut other = Command::new("sleep").arg("600").spawn().expect("a process");
     // The last process has the dead server's number by chance.

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_what_is_a_number() {
+    fn json_strings_of_digits_are_text_and_json_numbers_are_numeric() {
         let of = |strings: &[&str], others: &[&str]| {
             let mut guess = Guess::default();
             strings.iter().for_each(|value| guess.add_string(value));

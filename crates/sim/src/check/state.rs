@@ -238,7 +238,7 @@ mod tests {
     use crate::row::{FIRST_COLUMNS, kinds};
 
     #[test]
-    fn an_id_that_nobody_has_given_out_is_no_read() {
+    fn an_unassigned_row_id_is_no_read() {
         let engine = Engine::open(EngineOptions::default(), MemoryDirectory::new(), Arc::<ManualClock>::default());
         let engine = engine.expect("opens");
         let txn = engine.begin(Isolation::Serializable).expect("begins");

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_counted_by_what_the_session_did_in_it() {
+    fn time_is_counted_by_the_state_of_the_session() {
         let activity = Activity::default();
         activity.start(100);
         assert_eq!((activity.state(), activity.wait_event()), (BackendState::Active, None));

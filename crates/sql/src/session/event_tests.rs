@@ -73,7 +73,7 @@ fn a_savepoint_leaves_the_events_before_it() {
 }
 
 #[test]
-fn what_has_been_checked_is_checked_again_after_a_rollback() {
+fn deferred_checks_are_repeated_after_a_rollback_to_a_savepoint() {
     let mut h = harness();
     h.query("begin; update c set p = 20000 + id where id % 2 = 0; savepoint a");
     h.query("insert into p select i from generate_series(20001, 30000) i");

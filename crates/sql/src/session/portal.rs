@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_kept_can_be_come_back_to() {
+    fn kept_rows_can_be_read_again() {
         let h = crate::session::tests::Harness::with_options(Default::default());
         let resources = h.resources();
         let batch = |v: i32| Batch::new(vec![Column::new(ColumnData::Int4(vec![v, v + 1]))], 2);
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn forward_only_results_drop_what_was_read() {
+    fn forward_only_results_drop_rows_that_were_read() {
         let batch = |v: i32| Batch::new(vec![Column::new(ColumnData::Int4(vec![v]))], 1);
         let batches: Vec<Batch> = (1..=9).map(batch).collect();
         let mut r = PortalRows::new(Box::new(StoredRows(batches.into_iter())), Rewind::Never);

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lose_what_leads_nowhere() {
+    fn paths_are_canonicalized() {
         for (name, expected) in [
             ("a/./b//c", "a/b/c"),
             ("a/../b", "b"),

@@ -102,7 +102,7 @@ fn answer(h: &mut Harness, ordered: bool, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_spills_answers_as_what_fits() {
+fn spilled_queries_answer_like_those_in_memory() {
     let mut h = Harness::with_options(EngineOptions::default());
     assert!(h.query(SETUP).ends_with("Z:I"));
     for (ordered, query) in QUERIES {
@@ -120,7 +120,7 @@ fn what_spills_answers_as_what_fits() {
 }
 
 #[test]
-fn what_does_not_fit_the_server_is_refused_and_others_go_on() {
+fn a_statement_over_the_servers_memory_is_refused_and_others_continue() {
     let options = EngineOptions { query_bytes: 2 << 20, ..EngineOptions::default() };
     let mut h = Harness::with_options(options);
     assert!(h.query(SETUP).ends_with("Z:I"));
@@ -156,7 +156,7 @@ fn what_does_not_fit_the_server_is_refused_and_others_go_on() {
 }
 
 #[test]
-fn what_exceeds_work_mem_stays_where_nobody_has_said_what_it_is_and_half_of_the_memory_is_free() {
+fn rows_over_a_default_work_mem_stay_in_memory_while_half_of_it_is_free() {
     // Each keeps some 20 MB or 40, which is more than work_mem with hash_mem_multiplier.
     const QUERIES: &[&str] = &[
         "select count(*) from (select repeat(b, 100) from t order by 1 offset 0) q",
@@ -178,7 +178,7 @@ fn what_exceeds_work_mem_stays_where_nobody_has_said_what_it_is_and_half_of_the_
 }
 
 #[test]
-fn explain_tells_what_spilled() {
+fn explain_reports_spilled_bytes() {
     let mut h = Harness::with_options(EngineOptions::default());
     assert!(h.query(SETUP).ends_with("Z:I"));
     h.query("set work_mem = '64kB'");

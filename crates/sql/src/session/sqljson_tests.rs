@@ -76,7 +76,7 @@ fn is_json_tells_kinds_apart() {
 }
 
 #[test]
-fn behaviors_stand_for_what_a_path_does_not_give() {
+fn on_empty_and_on_error_replace_a_missing_path_result() {
     check_values(&[
         ("json_value('{\"a\": \"b\"}', '$.a')", "b"),
         ("json_value('{\"a\": \"b\"}', '$.a' returning int) is null", "t"),

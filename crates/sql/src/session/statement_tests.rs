@@ -28,7 +28,7 @@ fn merge_returns_the_source_before_the_target() {
 
 /// FIXME: a row that the view does not show is to be refused; now the statement is.
 #[test]
-fn a_conflict_does_not_update_what_a_view_hides() {
+fn on_conflict_does_not_update_a_row_that_a_view_hides() {
     check(&[
         ("create table t (a int primary key, c int)", "C:CREATE TABLE Z:I"),
         ("create view v as select a from t where c > 3", "C:CREATE VIEW Z:I"),
@@ -87,7 +87,7 @@ fn elements_are_looked_for_in_large_arrays() {
 
 /// The table must have been created or emptied in the current subtransaction: the missing file is only reported after that check.
 #[test]
-fn copy_freeze_wants_a_table_that_nobody_sees() {
+fn copy_freeze_requires_a_table_of_the_same_transaction() {
     check(&[
         ("create table t (a int)", "C:CREATE TABLE Z:I"),
         ("copy t from '/nowhere' (freeze)", "E55000 Z:I"),
@@ -402,7 +402,7 @@ fn constraints_are_altered() {
 
 /// Since version 17.
 #[test]
-fn explain_tells_what_serializing_a_result_gives() {
+fn explain_serialize_reports_the_size_of_the_result() {
     let of = |options: &str| {
         format!("explain (analyze, timing off, summary off, costs off, buffers off, {options}) select 1234, null")
     };
@@ -448,7 +448,7 @@ fn partitions_number_their_rows_together() {
 }
 
 #[test]
-fn what_orders_by_an_icu_collation_is_refused() {
+fn ordering_by_an_icu_collation_is_refused() {
     check(&[
         ("create table t (a text collate \"de-x-icu\" primary key, b int)", "C:CREATE TABLE Z:I"),
         ("insert into t values ('a', 1), ('B', 2)", "C:INSERT 0 2 Z:I"),

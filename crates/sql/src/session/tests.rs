@@ -287,7 +287,7 @@ fn the_end_of_a_session_drops_its_temporary_tables() {
 }
 
 #[test]
-fn nobody_makes_a_function_that_another_is_making() {
+fn two_sessions_cannot_create_the_same_function() {
     let mut one = Harness::new();
     let mut other = one.another();
     one.query("begin; create function f() returns int language sql as 'select 1'");
@@ -443,7 +443,7 @@ fn indexes_with_all_columns_are_read_alone() {
 }
 
 #[test]
-fn levels_of_compression_are_for_what_is_compressed() {
+fn compression_levels_require_a_compression_method() {
     let mut h = Harness::new();
     h.query("create table t (a int, b text compression zstd)");
     for (query, answer) in [
@@ -524,7 +524,7 @@ fn short_values_of_dense_columns_become_dense() {
 
 /// A load into separate segments leaves nothing in memory for a flush.
 #[test]
-fn what_a_load_has_written_becomes_dense() {
+fn rows_of_a_bulk_load_become_dense() {
     let mut h = Harness::new();
     h.query("create table t (id int primary key, v text compression dense)");
     h.query("insert into t select n, 'a line of a log that says much the same as the others, number ' || n || repeat('.', 200) from generate_series(1, 30000) n");
@@ -535,7 +535,7 @@ fn what_a_load_has_written_becomes_dense() {
 }
 
 #[test]
-fn plans_show_what_was_computed_already() {
+fn plans_show_precomputed_constants() {
     let mut h = Harness::new();
     h.query("create table t (a int, b text)");
     let plan =

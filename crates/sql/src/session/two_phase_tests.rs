@@ -114,7 +114,7 @@ fn a_prepared_transaction_survives_the_server() {
 }
 
 #[test]
-fn what_is_rolled_back_leaves_nothing() {
+fn a_rolled_back_prepared_transaction_leaves_nothing() {
     let mut h = harness();
     prepare(&mut h);
     let mut h = over(h.kill());
@@ -135,7 +135,7 @@ fn what_is_rolled_back_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_prepared_is_rolled_back() {
+fn a_transaction_that_cannot_be_prepared_is_rolled_back() {
     let mut h = harness();
     h.query("create table t (a int)");
     for (statement, state) in [

@@ -49,7 +49,7 @@ fn g0_is_a_cycle_of_overwrites() {
 }
 
 #[test]
-fn g1a_reads_what_was_aborted() {
+fn g1a_is_a_read_of_an_aborted_write() {
     let mut h = history(&[&[Append(X, 1)], &[Read(X, vec![1])]], &[]);
     h.transactions[0].ending = Ending::Aborted;
     assert!(found(&h).iter().all(|f| f == &[Kind::G1a]));
@@ -97,7 +97,7 @@ fn g_nonadjacent_is_a_long_fork() {
 }
 
 #[test]
-fn a_snapshot_that_misses_what_was_over_before_is_stale() {
+fn a_snapshot_without_an_earlier_finished_transaction_is_stale() {
     let mut h = history(&[&[Append(X, 1)], &[Read(X, vec![])]], &[(X, &[1])]);
     (h.transactions[0].ended, h.transactions[1].began) = (10, 20);
     assert_eq!(found(&h), [vec![], vec![Kind::GSingle], vec![]]);
@@ -144,7 +144,7 @@ fn lost_read() -> History {
 }
 
 #[test]
-fn an_unanswered_transaction_may_read_what_a_crash_took() {
+fn an_unanswered_transaction_may_read_rows_lost_in_a_crash() {
     let h = lost_read();
     assert_eq!(kinds(&h, Level::ReadCommitted), []);
     assert!(kinds(&h, Level::RepeatableRead).contains(&Kind::G1a), "a snapshot shows what is durable");
@@ -180,7 +180,7 @@ fn an_answered_transaction_relies_on_nothing_that_a_crash_takes() {
 }
 
 #[test]
-fn only_a_lock_shows_what_is_not_durable() {
+fn only_a_row_lock_shows_a_commit_that_is_not_durable() {
     let no_lock = |h: &mut History| h.transactions[2].operations = vec![Read(X, vec![1, 2])];
     assert!(lost_read_but(no_lock).contains(&Kind::G1a));
     let later_lock = |h: &mut History| h.transactions[2].operations = vec![Read(X, vec![1, 2]), Append(Y, 3)];

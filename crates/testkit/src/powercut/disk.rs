@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_keeps_what_was_written_before_its_begin_once_it_has_ended() {
+    fn a_finished_sync_keeps_bytes_written_before_its_begin() {
         let journal = journal();
         assert_eq!(journal.records.len(), 12, "the record that was cut short is left out");
         assert_eq!(left(&journal, 12, None), [("file".to_owned(), 6)]);

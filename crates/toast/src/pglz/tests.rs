@@ -59,7 +59,7 @@ fn bytes_are_those_of_postgresql() {
 }
 
 #[test]
-fn the_strategy_refuses_what_is_short_or_dense() {
+fn the_strategy_refuses_short_or_dense_values() {
     assert_eq!(packed(&[b'a'; 31]), None);
     assert!(packed(&[b'a'; 32]).is_some());
     let noise: Vec<u8> =

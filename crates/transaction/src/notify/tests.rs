@@ -39,7 +39,7 @@ fn publish(queue: &Notifications, mut pending: Pending) {
 }
 
 #[test]
-fn batches_are_heard_in_the_order_of_their_places() {
+fn notification_batches_arrive_in_order() {
     let queue = Notifications::new(1 << 20);
     let one = listener(&queue, 1, &["a"]);
     let (first, _) = queue.reserve(&mut telling(2, &[("a", "first")]), Duration::ZERO).expect("there is room");
@@ -80,7 +80,7 @@ fn a_session_hears_of_its_channels_and_is_woken_once() {
 }
 
 #[test]
-fn the_same_is_told_once_and_what_is_rolled_back_never() {
+fn equal_notifications_arrive_once_and_rolled_back_ones_never() {
     let mut pending = telling(1, &[("a", ""), ("a", "x"), ("a", "")]);
     let mark = pending.position();
     for (channel, payload) in [("a", "x"), ("b", "y"), ("b", "z")] {

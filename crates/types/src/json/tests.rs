@@ -12,7 +12,7 @@ fn problem(text: &str, strict: bool) -> String {
 
 /// Expected texts are PostgreSQL 18's.
 #[test]
-fn errors_say_what_and_where() {
+fn errors_give_the_token_and_its_position() {
     for (text, expected) in [
         ("", "22P02 The input string ended unexpectedly. | JSON data, line 1: "),
         ("{\"abc\":1,3}", "22P02 Expected string, but found \"3\". | JSON data, line 1: {\"abc\":1,3..."),

@@ -121,7 +121,7 @@ fn many_files_share_few_handles() {
 }
 
 #[test]
-fn what_was_used_is_closed_last() {
+fn recently_used_files_are_closed_last() {
     let (pooled, _) = folder(4, 100, 6);
     let files: Vec<_> = (0..4).map(|i| pooled.open_on_demand(&name(i)).expect("opens")).collect();
     content(&*files[0]);

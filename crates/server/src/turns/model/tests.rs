@@ -262,7 +262,7 @@ const LATE_READERS: &[&[Step]] = &[
 ];
 
 #[test]
-fn clients_that_do_not_read_hold_up_nobody() {
+fn clients_that_do_not_read_delay_no_other_client() {
     check(Options { room: 1, groups: 1, ..Options::default() }, LATE_READERS);
     check(Options { room: 1, slow_log: true, ..Options::default() }, LATE_READERS);
 }
@@ -315,14 +315,14 @@ const TOLD_AFTER_MOVES: &[&[Step]] =
     &[&[Await, Do(&[Tell])], &[Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Do(&[Ask]), Open, Hear(1)]];
 
 #[test]
-fn what_others_have_left_is_heard_unasked() {
+fn notifications_reach_an_idle_session() {
     check(Options::default(), TOLD);
     check(Options { look_turns: 1, ..Options::default() }, TOLD_AFTER_MOVES);
     check(Options { groups: 1, ..Options::default() }, TOLD);
 }
 
 #[test]
-fn what_others_have_left_is_heard_after_a_transaction() {
+fn notifications_arrive_after_a_transaction() {
     check(Options { slow_log: true, ..Options::default() }, TOLD_MEANWHILE);
     check(Options { room: 1, groups: 1, ..Options::default() }, TOLD_MEANWHILE);
 }

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_least_makes_room() {
+    fn the_least_used_entry_is_evicted() {
         let all = StatementCounts::default();
         let session = all.join();
         for query in 0..100 {

@@ -47,7 +47,7 @@ fn constants_do_not_tell_statements_apart() {
 }
 
 #[test]
-fn what_is_counted_follows_the_settings() {
+fn statement_counts_follow_the_settings() {
     let mut h = harness();
     h.query("set pg_stat_statements.track_utility = off");
     h.query("lock table t");
