@@ -220,7 +220,7 @@ impl<'p> Analyzer<'_, 'p> {
         target.reference
     }
 
-    fn settle_unknown(&mut self, target: &mut Target) -> Result<()> {
+    fn resolve_unknown_target(&mut self, target: &mut Target) -> Result<()> {
         if target.expr.ty() == oids::UNKNOWN {
             let e = std::mem::replace(&mut target.expr, Expr::MergeAction);
             target.expr = self.resolve_unknown(e)?;
@@ -238,7 +238,7 @@ impl<'p> Analyzer<'_, 'p> {
             } else {
                 self.find_target(node, targets, kind)?
             };
-            self.settle_unknown(&mut targets[i])?;
+            self.resolve_unknown_target(&mut targets[i])?;
             let key = self.sort_key(targets[i].expr.ty(), sort, nodes::location(node))?;
             let reference = self.target_reference(&mut targets[i]);
             if !out.iter().any(|o| o.reference == reference) {
@@ -276,7 +276,7 @@ impl<'p> Analyzer<'_, 'p> {
         {
             return Ok(found);
         }
-        self.settle_unknown(&mut targets[i])?;
+        self.resolve_unknown_target(&mut targets[i])?;
         let location = nodes::location(node);
         let reference = self.target_reference(&mut targets[i]);
         let group = match order_by.iter().find(|o| o.reference == reference) {
@@ -395,7 +395,7 @@ impl<'p> Analyzer<'_, 'p> {
             keys.push(order.clone());
         }
         for target in targets.iter_mut().filter(|t| !t.junk) {
-            self.settle_unknown(target)?;
+            self.resolve_unknown_target(target)?;
             let reference = self.target_reference(target);
             if keys.iter().any(|k| k.reference == reference) {
                 continue;
@@ -413,7 +413,7 @@ impl<'p> Analyzer<'_, 'p> {
         let mut wanted: Vec<(u32, usize, i32)> = Vec::with_capacity(list.len());
         for node in list {
             let i = self.find_target(node, targets, ExprKind::DistinctOn)?;
-            self.settle_unknown(&mut targets[i])?;
+            self.resolve_unknown_target(&mut targets[i])?;
             let reference = self.target_reference(&mut targets[i]);
             if !wanted.iter().any(|w| w.0 == reference) {
                 wanted.push((reference, i, nodes::location(node)));

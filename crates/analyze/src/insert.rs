@@ -142,7 +142,7 @@ impl<'p> Analyzer<'_, 'p> {
         let RangeKind::Subquery { query, .. } = &mut level.range_table[entry].kind else { return };
         for target in &mut query.targets {
             if let Expr::Param(param) = &mut target.expr {
-                self.params.settle(self.cx, param);
+                self.params.set_type(self.cx, param);
             }
         }
     }

@@ -96,7 +96,7 @@ impl Params {
     }
 
     /// Sets the type of a reference to the one that the parameter has got elsewhere.
-    pub(super) fn settle(&self, cx: &Context<'_>, param: &mut Param) {
+    pub(super) fn set_type(&self, cx: &Context<'_>, param: &mut Param) {
         if param.kind == ParamKind::External && param.ty == oids::UNKNOWN {
             param.ty = self.types[param.number - 1];
             param.collation = cx.collation_of_type(param.ty);

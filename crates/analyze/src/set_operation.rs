@@ -40,7 +40,7 @@ impl<'p> Analyzer<'_, 'p> {
             return Err(DbError::internal("set operation without operands"));
         };
         let columns = tree.columns.clone();
-        self.settle(&mut tree, &columns)?;
+        self.coerce_arms(&mut tree, &columns)?;
         let mut first = &tree.left;
         let first_entry = loop {
             match first {
@@ -209,7 +209,7 @@ impl<'p> Analyzer<'_, 'p> {
     }
 
     /// Makes every arm return the columns' final types.
-    fn settle(&mut self, tree: &mut SetTree, wanted: &[OutputColumn]) -> Result<()> {
+    fn coerce_arms(&mut self, tree: &mut SetTree, wanted: &[OutputColumn]) -> Result<()> {
         for (i, (wanted, column)) in wanted.iter().zip(&mut tree.columns).enumerate() {
             if column.ty != wanted.ty
                 && let Some(key) = tree.keys.iter_mut().find(|k| k.reference as usize == i + 1)
@@ -221,14 +221,14 @@ impl<'p> Analyzer<'_, 'p> {
         }
         for input in [&mut tree.left, &mut tree.right] {
             match input {
-                SetInput::Tree(inner) => self.settle(inner, wanted)?,
-                SetInput::Leaf(entry) => self.settle_leaf(*entry, wanted)?,
+                SetInput::Tree(inner) => self.coerce_arms(inner, wanted)?,
+                SetInput::Leaf(entry) => self.coerce_leaf(*entry, wanted)?,
             }
         }
         Ok(())
     }
 
-    fn settle_leaf(&mut self, entry: usize, wanted: &[OutputColumn]) -> Result<()> {
+    fn coerce_leaf(&mut self, entry: usize, wanted: &[OutputColumn]) -> Result<()> {
         let differ: Vec<usize> = {
             let columns = &self.level().range_table[entry].columns;
             (0..wanted.len()).filter(|i| columns[*i].ty != wanted[*i].ty).collect()

@@ -60,12 +60,12 @@ impl Store {
             self.bytes -= old.bytes;
         }
         if self.bytes > BYTES_MAX {
-            self.make_room();
+            self.evict();
         }
     }
 
     /// Forgets the least recently used entries: a quarter at once, so that putting n values takes n log n.
-    fn make_room(&mut self) {
+    fn evict(&mut self) {
         let mut oldest: Vec<(u64, Key)> = self.entries.iter().map(|(key, entry)| (entry.used, *key)).collect();
         oldest.sort_unstable_by_key(|(used, _)| *used);
         for (_, key) in oldest {

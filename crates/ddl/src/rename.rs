@@ -75,9 +75,9 @@ impl Ddl<'_> {
         let members = catalog.relations_in(namespace.oid).filter(|r| r.index.is_none()).map(|r| r.oid);
         let functions = catalog.functions_in(namespace.oid).map(|f| f.oid);
         let types = catalog.types_in(namespace.oid).map(|t| t.oid);
-        let kept = self.keep_texts(members, functions, types)?;
+        let kept = self.read_texts(members, functions, types)?;
         self.tx.put(Object::Namespace(Arc::new(Namespace { name: to.into(), ..(*namespace).clone() })));
-        self.print_kept(kept)
+        self.print_texts(kept)
     }
 
     fn renamed_relation(&self, s: &RenameStmt) -> Result<Option<Arc<Relation>>> {

@@ -19,7 +19,7 @@ use crate::runtime::Runtime;
 use crate::scan_counts::AllScans;
 use crate::serializable::Serializable;
 use crate::snapshot::Snapshots;
-use crate::write_set::{What, WriteSet};
+use crate::write_set::{ChangeKind, WriteSet};
 
 /// See the module.
 pub(crate) struct Shared {
@@ -92,10 +92,10 @@ impl Shared {
     }
 
     /// Undoes a change of the schema that was rolled back.
-    pub fn undo(&self, what: What) {
+    pub fn undo(&self, what: ChangeKind) {
         match what {
-            What::CreateTree(tree) => self.store.remove_tree(tree.id),
-            What::CreateSequence(sequence) => self.store.remove_sequence(sequence.id),
+            ChangeKind::CreateTree(tree) => self.store.remove_tree(tree.id),
+            ChangeKind::CreateSequence(sequence) => self.store.remove_sequence(sequence.id),
             _ => {}
         }
     }

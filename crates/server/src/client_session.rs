@@ -154,7 +154,8 @@ impl SendTogether<ClientSession> for Sender {
     fn send(&mut self, mut served: Vec<&mut ClientSession>) {
         // An answer that cannot be encrypted is not sent; the connection is then served alone, and ends.
         served.retain_mut(|served| served.connection.prepare_answer().is_ok());
-        let answers: Vec<Answer<'_>> = served.iter().map(|s| (s.connection.descriptor(), s.connection.owed())).collect();
+        let answers: Vec<Answer<'_>> =
+            served.iter().map(|s| (s.connection.descriptor(), s.connection.prepared_answer())).collect();
         let sent = Sender::send(self, &answers);
         for (served, sent) in served.into_iter().zip(sent) {
             served.connection.note_sent(sent);

@@ -153,7 +153,7 @@ pub(crate) struct Connection {
     input: Input,
     output: Output,
     /// The output is an answer that the client waits for.
-    owes: bool,
+    has_answer: bool,
     /// How much of the output was sent.
     sent: usize,
     /// Bytes of the message that `copy_read` returned last.
@@ -176,7 +176,7 @@ impl Connection {
             wire: Wire { stream, tls: None, patience: Patience::default() },
             input: Input::default(),
             output: Output::new(),
-            owes: false,
+            has_answer: false,
             sent: 0,
             lent: 0,
             message: Vec::new(),
@@ -300,13 +300,13 @@ impl Connection {
     /// Forgets unsent output.
     pub fn discard_output(&mut self) {
         self.output.clear();
-        self.owes = false;
+        self.has_answer = false;
         self.sent = 0;
     }
 
     /// An answer is to be sent before the client is waited for.
     pub fn has_answer(&self) -> bool {
-        self.owes && (self.output.bytes().len() > self.sent || self.tls().is_some_and(|tls| !tls.sealed().is_empty()))
+        self.has_answer && (self.output.bytes().len() > self.sent || self.tls().is_some_and(|tls| !tls.sealed().is_empty()))
     }
 
     /// Encrypts the answer, if it must be. After this it cannot be taken back.
@@ -319,15 +319,15 @@ impl Connection {
     }
 
     /// The prepared answer as it is sent over the wire, or empty.
-    pub fn owed(&self) -> &[u8] {
+    pub fn prepared_answer(&self) -> &[u8] {
         match &self.wire.tls {
-            _ if !self.owes => &[],
+            _ if !self.has_answer => &[],
             Some(tls) => tls.sealed(),
             None => &self.output.bytes()[self.sent..],
         }
     }
 
-    /// `count` bytes of `owed` were sent.
+    /// `count` bytes of `prepared_answer` were sent.
     pub fn note_sent(&mut self, count: usize) {
         match &mut self.wire.tls {
             Some(tls) => tls.note_sent(count),
@@ -347,7 +347,7 @@ impl Connection {
     }
 
     /// Feeds the session the client's messages, until they are used up, and before and after that sends the client the
-    /// notifications of other sessions; the last answer is then in `owed`. `news`: the socket may have bytes. `hung_up`: its end
+    /// notifications of other sessions; the last answer is then in `prepared_answer`. `news`: the socket may have bytes. `hung_up`: its end
     /// may have come.
     pub fn turn(&mut self, session: &mut Session, news: bool, hung_up: bool) -> Turn {
         self.notify(session);
@@ -361,7 +361,7 @@ impl Connection {
     fn notify(&mut self, session: &mut Session) {
         if session.has_notifications() {
             session.send_notifications(self);
-            self.owes |= !self.output.is_empty();
+            self.has_answer |= !self.output.is_empty();
         }
     }
 
@@ -427,7 +427,7 @@ impl Connection {
             self.fail(error);
             return Some(Turn::Ends);
         }
-        if self.owes {
+        if self.has_answer {
             self.wire.patience.limit(session.idle_timeout());
             let sent = self.flush();
             self.wire.patience.limit(None);
@@ -449,7 +449,7 @@ impl Connection {
             Ok(Flow::Continue) if session.is_committing() => Ok(()),
             Ok(Flow::Continue) => self.flush_when_large(),
             Ok(Flow::Flush) => {
-                self.owes = !self.output.is_empty();
+                self.has_answer = !self.output.is_empty();
                 if session.is_committing() {
                     return Some(Turn::Commits);
                 }
@@ -476,7 +476,7 @@ impl Connection {
     pub fn prepare_end(&mut self, error: DbError) {
         let error = if error.fields().severity < Severity::Fatal { error.severity(Severity::Fatal) } else { error };
         self.output.report(&error);
-        self.owes = true;
+        self.has_answer = true;
         self.wire.patience.expect_end();
     }
 }

@@ -201,7 +201,7 @@ impl World {
     }
 
     /// Ends all work, and checks state and files.
-    pub fn settle(&mut self, clients: &mut [Client]) -> Result<(), String> {
+    pub fn finish(&mut self, clients: &mut [Client]) -> Result<(), String> {
         for client in clients {
             client.finish(self)?;
         }

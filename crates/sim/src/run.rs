@@ -55,7 +55,7 @@ fn live(world: &mut World) -> Result<(), String> {
     // A last life without failures, so that everything is checked again and nothing is left.
     let end = [End::Kill, End::PowerCut, End::Clean][world.random.below(3)];
     world.restart(&mut clients, end)?;
-    world.settle(&mut clients)
+    world.finish(&mut clients)
 }
 
 fn step(world: &mut World, clients: &mut Vec<Client>) -> Result<(), String> {
@@ -72,7 +72,7 @@ fn step(world: &mut World, clients: &mut Vec<Client>) -> Result<(), String> {
                 world.directory.cut_power_at_sync(n);
                 Ok(())
             }
-            _ => world.settle(clients),
+            _ => world.finish(clients),
         };
     }
     if choice < crashes + world.profile.faults {

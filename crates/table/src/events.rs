@@ -12,7 +12,7 @@ use melba_engine::Transaction;
 use melba_types::{Batch, Datum, Result, RowId};
 
 pub use deferred::{DeferredEvents, DeferredPosition};
-use log::{EventLog, Subject, What};
+use log::{EventChange, EventLog, Subject};
 pub(super) use log::{Fired, RowRange};
 pub(super) use runner::Runner;
 
@@ -56,7 +56,7 @@ impl Events {
         if !target.references.iter().any(|constraint| refers(constraint, |column| row[column].is_null())) {
             return Ok(());
         }
-        self.log.push(ctx, &Subject::References(target.clone(), None), What::row(id))
+        self.log.push(ctx, &Subject::References(target.clone(), None), EventChange::row(id))
     }
 
     /// The rows of a batch were inserted, with ids that follow `first`.
@@ -73,7 +73,7 @@ impl Events {
             return Ok(());
         }
         let rows = RowRange { first, count: batch.rows as u64 };
-        self.log.push(ctx, &Subject::References(target.clone(), None), What::Rows(rows))
+        self.log.push(ctx, &Subject::References(target.clone(), None), EventChange::Rows(rows))
     }
 
     pub(super) fn updated(
@@ -96,7 +96,7 @@ impl Events {
             }
         }
         if !changed.is_empty() {
-            self.log.push(ctx, &Subject::References(target.clone(), Some(changed)), What::row(id))?;
+            self.log.push(ctx, &Subject::References(target.clone(), Some(changed)), EventChange::row(id))?;
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Events {
         index: &IndexTarget,
         id: RowId,
     ) -> Result<()> {
-        self.log.push(ctx, &Subject::Unique(target.clone(), index.oid), What::row(id))
+        self.log.push(ctx, &Subject::Unique(target.clone(), index.oid), EventChange::row(id))
     }
 
     /// Triggers fire later, for a row or the whole statement.
@@ -151,7 +151,7 @@ impl Events {
         if fired.which.is_empty() {
             return Ok(());
         }
-        self.log.push(ctx, &Subject::Triggers(fired), What::Change { old, new })
+        self.log.push(ctx, &Subject::Triggers(fired), EventChange::Change { old, new })
     }
 
     fn referenced(
@@ -165,7 +165,7 @@ impl Events {
         if old.iter().any(Datum::is_null) {
             return Ok(());
         }
-        self.log.push(ctx, &Subject::Referenced(target.clone(), constraint.clone()), What::Key { old, new })
+        self.log.push(ctx, &Subject::Referenced(target.clone(), constraint.clone()), EventChange::Key { old, new })
     }
 
     /// Runs the events at the end of the statement; those of deferred constraints move to the transaction.
@@ -190,6 +190,6 @@ pub fn check_existing(
     let which = target.references.iter().position(|c| c.oid == constraint.oid).into_iter().collect();
     let mut log = EventLog::default();
     let all = RowRange { first: RowId(0), count: u64::MAX };
-    log.push(ctx, &Subject::References(target.clone(), Some(which)), What::Rows(all))?;
+    log.push(ctx, &Subject::References(target.clone(), Some(which)), EventChange::Rows(all))?;
     runner::run(ctx, txn, &mut log, None, &Arc::default())
 }

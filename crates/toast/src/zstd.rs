@@ -27,7 +27,7 @@ pub fn compress(source: &[u8], target: &mut [u8], level: i32) -> Result<usize, C
 }
 
 pub(crate) fn compress_into(source: &[u8], target: &mut [MaybeUninit<u8>], level: i32) -> Result<usize, CodecError> {
-    COMPRESSION.with_borrow_mut(|context| context.compress(&mut Room(target), source, level)).map_err(error)
+    COMPRESSION.with_borrow_mut(|context| context.compress(&mut ZstdOutput(target), source, level)).map_err(error)
 }
 
 /// Decompresses `source` into `target`, returning the bytes written.
@@ -36,22 +36,22 @@ pub fn decompress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError>
 }
 
 pub(crate) fn decompress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> Result<usize, CodecError> {
-    DECOMPRESSION.with_borrow_mut(|context| context.decompress(&mut Room(target), source)).map_err(error)
+    DECOMPRESSION.with_borrow_mut(|context| context.decompress(&mut ZstdOutput(target), source)).map_err(error)
 }
 
 /// Lets a call of the library write into `target`; its result, or the meaning of its error code.
-pub(crate) fn with_room(
+pub(crate) fn with_output(
     target: &mut [MaybeUninit<u8>],
-    call: impl FnOnce(&mut Room<'_>) -> zstd_safe::SafeResult,
+    call: impl FnOnce(&mut ZstdOutput<'_>) -> zstd_safe::SafeResult,
 ) -> Result<usize, CodecError> {
-    call(&mut Room(target)).map_err(error)
+    call(&mut ZstdOutput(target)).map_err(error)
 }
 
 /// Where the library writes.
-pub(crate) struct Room<'a>(&'a mut [MaybeUninit<u8>]);
+pub(crate) struct ZstdOutput<'a>(&'a mut [MaybeUninit<u8>]);
 
 // SAFETY: pointer and capacity are those of the slice; no bytes are claimed to be initialised.
-unsafe impl WriteBuf for Room<'_> {
+unsafe impl WriteBuf for ZstdOutput<'_> {
     fn as_slice(&self) -> &[u8] {
         &[]
     }

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use cluster::Cluster;
 use melba_largeobject::LargeObjects;
 use melba_table::{DeferredEvents, DeferredPosition};
-use melba_types::Seldom;
+use melba_types::RarelyUsed;
 use notify::{Listener, Pending};
 use prepared::Voted;
 use xids::XidSnapshot;
@@ -38,10 +38,10 @@ pub struct Tx {
     pub database: Oid,
     /// Constraint checks that wait for the commit.
     pub deferred: DeferredEvents,
-    pub large_objects: Seldom<LargeObjects>,
+    pub large_objects: RarelyUsed<LargeObjects>,
     /// Its notifications, and its changes to LISTEN, which take effect once it has committed.
-    notifications: Seldom<Pending>,
-    ddl: Seldom<CatalogChanges>,
+    notifications: RarelyUsed<Pending>,
+    ddl: RarelyUsed<CatalogChanges>,
     /// Its id in SQL, once it has one.
     xid: OnceLock<u64>,
     /// Snapshots that others may adopt until this ends.
@@ -91,9 +91,9 @@ impl Tx {
             engine,
             database,
             deferred: DeferredEvents::default(),
-            large_objects: Seldom::default(),
-            notifications: Seldom::default(),
-            ddl: Seldom::default(),
+            large_objects: RarelyUsed::default(),
+            notifications: RarelyUsed::default(),
+            ddl: RarelyUsed::default(),
             xid: OnceLock::new(),
             exported: Mutex::default(),
             ends_elsewhere: AtomicBool::new(false),
@@ -104,15 +104,15 @@ impl Tx {
     fn of_voted(cluster: &Arc<Cluster>, voted: Voted, database: Oid, xid: u64) -> Tx {
         let claimed = voted.changes.len();
         let changes = CatalogChanges { changes: voted.changes, claimed, ..CatalogChanges::default() };
-        let ddl = Seldom::default();
+        let ddl = RarelyUsed::default();
         *ddl.lock() = changes;
         Tx {
             cluster: cluster.clone(),
             engine: voted.engine,
             database,
             deferred: DeferredEvents::default(),
-            large_objects: Seldom::default(),
-            notifications: Seldom::default(),
+            large_objects: RarelyUsed::default(),
+            notifications: RarelyUsed::default(),
             ddl,
             xid: OnceLock::from(xid),
             exported: Mutex::default(),

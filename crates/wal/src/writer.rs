@@ -313,7 +313,7 @@ impl Wal {
         if promised <= self.room.load(Ordering::Acquire) {
             return Ok(());
         }
-        let result = self.make_room();
+        let result = self.preallocate();
         if result.is_err() {
             self.unreserve(payload_bytes);
         }
@@ -327,7 +327,7 @@ impl Wal {
     }
 
     /// Lets the next spare grow, or makes one, until all that is promised fits.
-    fn make_room(&self) -> Result<()> {
+    fn preallocate(&self) -> Result<()> {
         let mut files = self.files()?;
         // With the files locked nothing is written, so promises can only grow; a thread that adds one checks for itself.
         let promised = self.tail.lock().promised;

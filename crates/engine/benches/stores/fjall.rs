@@ -22,7 +22,7 @@ impl Store for Fjall {
         Box::new(self)
     }
 
-    fn settle(&self) {
+    fn wait_until_idle(&self) {
         self.entries.rotate_memtable_and_wait().expect("flushes");
         self.entries.major_compact().expect("compacts");
     }

@@ -198,7 +198,7 @@ fn main() {
         let store = open(folder);
         table.time("fill random", || fill(&*store, n, 1, Sync::Later, |i| shuffle.at(i)));
         table.time("overwrite random", || fill(&*store, n, 1, Sync::Later, |i| shuffle.at(i) / 2));
-        store.settle();
+        store.wait_until_idle();
         table.time("read random", || read(&*store, n, (0..n).map(|i| shuffle.at(i))));
         table.time("read missing", || read(&*store, n, n..n * 2));
         table.time("scan in the order of keys", || {
@@ -208,7 +208,7 @@ fn main() {
             n
         });
         table.time("mixed, 2 threads", || mixed(&*store, n));
-        store.settle();
+        store.wait_until_idle();
         drop(store);
         table.add("megabytes on disk afterwards", folder_bytes(folder) as f64 / 1e6);
     });

@@ -40,7 +40,7 @@ impl Store for Melba {
         Box::new(MelbaClient { store: self, session: self.engine.session().expect("a free slot"), row: Vec::new() })
     }
 
-    fn settle(&self) {
+    fn wait_until_idle(&self) {
         self.engine.checkpoint().expect("flushes");
         self.engine.merge_all().expect("merges");
     }

@@ -25,7 +25,7 @@ impl Store for Redb {
         Box::new(self)
     }
 
-    fn settle(&self) {
+    fn wait_until_idle(&self) {
         // An empty commit makes those before it durable.
         self.0.begin_write().expect("begins").commit().expect("commits");
     }

@@ -24,7 +24,7 @@ pub trait Store: Send + std::marker::Sync {
     fn client(&self) -> Box<dyn Client + '_>;
 
     /// Puts what was written where it stays, so that reads meet the store as it is in the long run.
-    fn settle(&self);
+    fn wait_until_idle(&self);
 }
 
 pub trait Client {

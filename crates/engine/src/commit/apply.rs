@@ -10,7 +10,7 @@ use melba_types::{Csn, TreeId};
 use crate::runtime::Runtime;
 use crate::snapshot::Snapshots;
 use crate::step::step;
-use crate::write_set::{Link, PrivateRun, TreeHeads, What, WriteSet};
+use crate::write_set::{ChangeKind, Link, PrivateRun, TreeHeads, WriteSet};
 
 /// Changes applied per hold of a memory table's lock.
 const APPLY_BATCH: usize = 1024;
@@ -30,7 +30,7 @@ impl Apply<'_> {
     /// Puts the final state of every changed key into the row store.
     pub fn apply(&self, writes: &WriteSet, csn: Csn) {
         for change in &writes.changes {
-            self.apply_schema(&change.what, writes);
+            self.apply_schema(&change.kind, writes);
         }
         writes.trees.iter().for_each(|written| written.tree.changed.add(written.changed));
         for Link { tree, run, live, spilled, .. } in &writes.links {
@@ -67,11 +67,11 @@ impl Apply<'_> {
         }
     }
 
-    fn apply_schema(&self, what: &What, writes: &WriteSet) {
+    fn apply_schema(&self, what: &ChangeKind, writes: &WriteSet) {
         match what {
-            What::CreateTree(tree) => tree.committed.store(true, Ordering::Release),
-            What::CreateSequence(sequence) => sequence.state.lock().committed = true,
-            What::ExtendTable { tree, .. } => {
+            ChangeKind::CreateTree(tree) => tree.committed.store(true, Ordering::Release),
+            ChangeKind::CreateSequence(sequence) => sequence.state.lock().committed = true,
+            ChangeKind::ExtendTable { tree, .. } => {
                 let layout = writes.layouts.iter().find(|(id, _)| *id == tree.id);
                 if let (Some(table), Some((_, layout))) = (tree.as_table(), layout) {
                     table.layout.set(Arc::clone(layout));
@@ -174,12 +174,12 @@ impl Apply<'_> {
     /// Trees and sequences that the commit dropped. Their relation locks are held, so no session reads them.
     pub fn forget_dropped(&self, writes: &WriteSet, tree_dropped: impl Fn(TreeId)) {
         for change in &writes.changes {
-            match &change.what {
-                What::DropTree(tree) => {
+            match &change.kind {
+                ChangeKind::DropTree(tree) => {
                     tree_dropped(tree.id);
                     self.store.drop_tree(tree);
                 }
-                What::DropSequence(sequence) => self.store.remove_sequence(sequence.id),
+                ChangeKind::DropSequence(sequence) => self.store.remove_sequence(sequence.id),
                 _ => {}
             }
         }

@@ -8,7 +8,7 @@ use melba_store::{
 use melba_types::bytes::{ByteReader, put_u64, put_varint};
 use melba_types::{Kind, RowId, TreeId};
 
-use crate::write_set::{TreeHeads, What, WriteSet};
+use crate::write_set::{ChangeKind, TreeHeads, WriteSet};
 
 const CREATE_TABLE: u8 = 1;
 const CREATE_INDEX: u8 = 2;
@@ -73,7 +73,7 @@ pub(crate) enum Operation<'a> {
 /// Appends the part of a write set that the log must hold; nothing when all of it is in unlogged or memory trees.
 pub(crate) fn encode(writes: &WriteSet, out: &mut Vec<u8>) {
     for change in &writes.changes {
-        encode_schema(&change.what, writes, out);
+        encode_schema(&change.kind, writes, out);
     }
     for link in writes.links.iter().filter(|l| l.tree.persistence == Persistence::Logged) {
         out.push(LINK_SEGMENTS);
@@ -115,24 +115,24 @@ fn put_entry(key: &KeyBytes, live: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(key);
 }
 
-fn encode_schema(what: &What, writes: &WriteSet, out: &mut Vec<u8>) {
+fn encode_schema(what: &ChangeKind, writes: &WriteSet, out: &mut Vec<u8>) {
     match what {
-        What::CreateTree(tree) if tree.persistence != Persistence::Temporary => encode_create(tree, out),
-        What::DropTree(tree) if tree.persistence != Persistence::Temporary => {
+        ChangeKind::CreateTree(tree) if tree.persistence != Persistence::Temporary => encode_create(tree, out),
+        ChangeKind::DropTree(tree) if tree.persistence != Persistence::Temporary => {
             out.push(DROP_TREE);
             put_u64(tree.id.0, out);
         }
-        What::ExtendTable { tree, .. } if tree.persistence != Persistence::Temporary => {
+        ChangeKind::ExtendTable { tree, .. } if tree.persistence != Persistence::Temporary => {
             if let Some((_, layout)) = writes.layouts.iter().find(|(id, _)| *id == tree.id) {
                 out.push(EXTEND_TABLE);
                 put_u64(tree.id.0, out);
                 put_kinds(layout.kinds(), out);
             }
         }
-        What::CreateSequence(sequence) if sequence.persistence != Persistence::Temporary => {
+        ChangeKind::CreateSequence(sequence) if sequence.persistence != Persistence::Temporary => {
             encode_create_sequence(sequence, out);
         }
-        What::DropSequence(sequence) if sequence.persistence != Persistence::Temporary => {
+        ChangeKind::DropSequence(sequence) if sequence.persistence != Persistence::Temporary => {
             out.push(DROP_SEQUENCE);
             put_u64(sequence.id.0, out);
         }

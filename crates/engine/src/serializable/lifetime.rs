@@ -96,7 +96,7 @@ impl Serializable {
     }
 
     /// A transaction that was rolled back, or found safe, takes part in nothing any more.
-    pub fn leave(&self, id: Id) -> Woken {
+    pub fn forget(&self, id: Id) -> Woken {
         let mut state = self.state.lock();
         let mut woken = state.stop_waiting(id);
         woken.extend(state.tell_watchers(id));

@@ -22,7 +22,7 @@ use melba_types::{Kind, RowId, TreeId};
 use super::Transaction;
 use crate::commit::{Operation, decode, encode};
 use crate::view::Isolation;
-use crate::write_set::What;
+use crate::write_set::ChangeKind;
 
 const RELATION: u8 = 0;
 const OBJECT: u8 = 1;
@@ -35,14 +35,16 @@ impl Transaction {
     pub fn has_temporary_changes(&self) -> bool {
         let state = self.state.lock();
         let is_temporary = |persistence| persistence == Persistence::Temporary;
-        let of_schema = |what: &What| match what {
-            What::CreateTree(tree) | What::DropTree(tree) | What::ExtendTable { tree, .. } => is_temporary(tree.persistence),
-            What::CreateSequence(sequence) | What::DropSequence(sequence) => is_temporary(sequence.persistence),
-            What::Row { .. } | What::Key { .. } => false,
+        let of_schema = |what: &ChangeKind| match what {
+            ChangeKind::CreateTree(tree) | ChangeKind::DropTree(tree) | ChangeKind::ExtendTable { tree, .. } => {
+                is_temporary(tree.persistence)
+            }
+            ChangeKind::CreateSequence(sequence) | ChangeKind::DropSequence(sequence) => is_temporary(sequence.persistence),
+            ChangeKind::Row { .. } | ChangeKind::Key { .. } => false,
         };
         state.writes.trees.iter().any(|t| !t.is_empty() && is_temporary(t.tree.persistence))
             || state.writes.links.iter().any(|link| is_temporary(link.tree.persistence))
-            || state.writes.changes.iter().any(|change| of_schema(&change.what))
+            || state.writes.changes.iter().any(|change| of_schema(&change.kind))
     }
 
     /// OIDs of the relations that it has locked.
@@ -126,16 +128,16 @@ impl Transaction {
             Operation::CreateIndex { tree, table, persistence } => self.create_again(Tree::index(tree, table, persistence)),
             Operation::DropTree(tree) => {
                 let tree = Arc::clone(&*store.tree(tree)?);
-                self.put_schema(What::DropTree(tree))
+                self.put_schema(ChangeKind::DropTree(tree))
             }
             Operation::ExtendTable { tree, kinds } => self.extend_again(tree, kinds),
             Operation::CreateSequence { id, persistence, definition, state } => {
                 store.skip_tree_ids(id.0 + 1);
                 let sequence = Arc::new(Sequence::new(id, definition, state, persistence, false));
                 store.add_sequence(Arc::clone(&sequence));
-                self.put_schema(What::CreateSequence(sequence))
+                self.put_schema(ChangeKind::CreateSequence(sequence))
             }
-            Operation::DropSequence(id) => self.put_schema(What::DropSequence(store.sequence(id)?)),
+            Operation::DropSequence(id) => self.put_schema(ChangeKind::DropSequence(store.sequence(id)?)),
             Operation::Row { tree, row, bytes } => self.put_again(tree, row, bytes),
             Operation::Entry { tree, key, live } => self.put_entry_again(tree, key, live),
             Operation::LinkSegments { .. } | Operation::SequenceState { .. } => {
@@ -144,7 +146,7 @@ impl Transaction {
         }
     }
 
-    fn put_schema(&self, what: What) -> Result<()> {
+    fn put_schema(&self, what: ChangeKind) -> Result<()> {
         self.change(|state| {
             let command = state.command;
             state.writes.put_schema(command, what);
@@ -157,7 +159,7 @@ impl Transaction {
         store.skip_tree_ids(tree.id.without_toast().0 + 1);
         let tree = Arc::new(tree);
         store.add_tree(Arc::clone(&tree));
-        self.put_schema(What::CreateTree(tree))
+        self.put_schema(ChangeKind::CreateTree(tree))
     }
 
     fn extend_again(&self, tree: TreeId, kinds: Vec<Kind>) -> Result<()> {
@@ -167,7 +169,7 @@ impl Transaction {
             let before = own.map(|at| state.writes.layouts.swap_remove(at).1);
             state.writes.layouts.push((tree.id, Arc::new(RowLayout::new(kinds))));
             let command = state.command;
-            state.writes.put_schema(command, What::ExtendTable { tree, before });
+            state.writes.put_schema(command, ChangeKind::ExtendTable { tree, before });
             Ok(())
         })
     }

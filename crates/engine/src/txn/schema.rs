@@ -10,7 +10,7 @@ use melba_types::{Kind, Lsn, TreeId};
 
 use super::Transaction;
 use crate::serializable::Write;
-use crate::write_set::What;
+use crate::write_set::ChangeKind;
 
 impl Transaction {
     /// A new, empty table tree with columns of these kinds; with a toast tree, when some are of varying width.
@@ -35,7 +35,7 @@ impl Transaction {
         self.change(|state| {
             self.shared().store.add_tree(Arc::clone(&tree));
             let command = state.command;
-            state.writes.put_schema(command, What::CreateTree(tree));
+            state.writes.put_schema(command, ChangeKind::CreateTree(tree));
             Ok(id)
         })
     }
@@ -50,7 +50,7 @@ impl Transaction {
         self.change(|state| {
             let command = state.command;
             for tree in toast.into_iter().chain([tree]) {
-                state.writes.put_schema(command, What::DropTree(tree));
+                state.writes.put_schema(command, ChangeKind::DropTree(tree));
             }
             Ok(())
         })
@@ -71,7 +71,7 @@ impl Transaction {
             let kinds: Vec<Kind> = old.kinds().iter().chain(kinds).copied().collect();
             state.writes.layouts.push((tree.id, Arc::new(RowLayout::new(kinds))));
             let command = state.command;
-            state.writes.put_schema(command, What::ExtendTable { tree: Arc::clone(&tree), before: own });
+            state.writes.put_schema(command, ChangeKind::ExtendTable { tree: Arc::clone(&tree), before: own });
             Ok(())
         })
     }
@@ -115,7 +115,7 @@ impl Transaction {
         self.change(|state| {
             self.shared().store.add_sequence(Arc::clone(&sequence));
             let command = state.command;
-            state.writes.put_schema(command, What::CreateSequence(sequence));
+            state.writes.put_schema(command, ChangeKind::CreateSequence(sequence));
             Ok(id)
         })
     }
@@ -125,7 +125,7 @@ impl Transaction {
         let sequence = self.shared().store.sequence(id)?;
         self.change(|state| {
             let command = state.command;
-            state.writes.put_schema(command, What::DropSequence(sequence));
+            state.writes.put_schema(command, ChangeKind::DropSequence(sequence));
             Ok(())
         })
     }

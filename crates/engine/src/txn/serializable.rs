@@ -137,7 +137,7 @@ impl Transaction {
     /// Rolled back, or found safe.
     pub(crate) fn stop_tracking(&self) {
         if let Some((id, _)) = self.tracking.as_deref().and_then(Tracking::take) {
-            let woken = self.shared().serializable.leave(id);
+            let woken = self.shared().serializable.forget(id);
             self.wake(&woken);
         }
     }

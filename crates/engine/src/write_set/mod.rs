@@ -31,12 +31,12 @@ pub(crate) struct Change {
     pub(crate) tree: u32,
     /// The previous change of the same key, or `NONE`.
     pub(crate) older: u32,
-    pub what: What,
+    pub kind: ChangeKind,
 }
 
 /// The kinds of changes.
 #[derive(Clone)]
-pub(crate) enum What {
+pub(crate) enum ChangeKind {
     Row {
         row: RowId,
         bytes: Option<RowBytes>,
@@ -349,7 +349,7 @@ impl WriteSet {
         let at = self.changes.len() as u32;
         let TreeHeads::Rows(heads) = &mut self.trees[slot].heads else { unreachable!("the heads are of the tree's kind") };
         let older = heads.set(row, at).unwrap_or(NONE);
-        self.changes.push(Change { command, tree: slot as u32, older, what: What::Row { row, bytes, live } });
+        self.changes.push(Change { command, tree: slot as u32, older, kind: ChangeKind::Row { row, bytes, live } });
     }
 
     /// Records the presence or absence of an index entry.
@@ -360,7 +360,7 @@ impl WriteSet {
         let at = self.changes.len() as u32;
         let TreeHeads::Keys(heads) = &mut self.trees[slot].heads else { unreachable!("the heads are of the tree's kind") };
         let older = heads.set(key.clone(), at).unwrap_or(NONE);
-        self.changes.push(Change { command, tree: slot as u32, older, what: What::Key { key, live } });
+        self.changes.push(Change { command, tree: slot as u32, older, kind: ChangeKind::Key { key, live } });
     }
 
     /// Records a private segment of a bulk load.
@@ -378,8 +378,8 @@ impl WriteSet {
     }
 
     /// Records a change of the schema.
-    pub fn put_schema(&mut self, command: u32, what: What) {
-        self.changes.push(Change { command, tree: NONE, older: NONE, what });
+    pub fn put_schema(&mut self, command: u32, kind: ChangeKind) {
+        self.changes.push(Change { command, tree: NONE, older: NONE, kind });
     }
 
     /// The newest change at or before `head` that commands before `command` made.
@@ -400,8 +400,8 @@ impl WriteSet {
     /// The effect of commands before `command` on a row: `None` no change, `Some(None)` deleted it.
     pub fn row(&self, tree: TreeId, row: RowId, command: u32) -> Option<Option<&RowBytes>> {
         let TreeHeads::Rows(heads) = &self.writes(tree)?.heads else { return None };
-        match &self.seen(heads.get(&row)?, command)?.what {
-            What::Row { bytes, .. } => Some(bytes.as_ref()),
+        match &self.seen(heads.get(&row)?, command)?.kind {
+            ChangeKind::Row { bytes, .. } => Some(bytes.as_ref()),
             _ => None,
         }
     }
@@ -410,8 +410,8 @@ impl WriteSet {
     pub fn newest_row(&self, tree: TreeId, row: RowId) -> Option<(u32, Option<&RowBytes>)> {
         let TreeHeads::Rows(heads) = &self.writes(tree)?.heads else { return None };
         let change = &self.changes[heads.get(&row)? as usize];
-        match &change.what {
-            What::Row { bytes, .. } => Some((change.command, bytes.as_ref())),
+        match &change.kind {
+            ChangeKind::Row { bytes, .. } => Some((change.command, bytes.as_ref())),
             _ => None,
         }
     }
@@ -423,7 +423,7 @@ impl WriteSet {
             .range(std::ops::Bound::Included(&from), std::ops::Bound::Unbounded)
             .filter_map(|(_, head)| self.seen(head, command));
         for change in seen.take(limit) {
-            if let What::Row { row, bytes, .. } = &change.what {
+            if let ChangeKind::Row { row, bytes, .. } = &change.kind {
                 out.push((*row, bytes.clone()));
             }
         }
@@ -451,7 +451,7 @@ impl WriteSet {
         let mut left = limit;
         while left > 0 {
             let Some((_, head)) = (if reverse { range.next_back() } else { range.next() }) else { return };
-            if let Some(Change { what: What::Key { key, live }, .. }) = self.seen(head, command) {
+            if let Some(Change { kind: ChangeKind::Key { key, live }, .. }) = self.seen(head, command) {
                 each(key.as_slice(), *live);
                 left -= 1;
             }
@@ -459,7 +459,7 @@ impl WriteSet {
     }
 
     /// Undoes every change of `command` and later; schema changes are handed to `undo`, newest first.
-    pub fn roll_back_to(&mut self, command: u32, mut undo: impl FnMut(What)) {
+    pub fn roll_back_to(&mut self, command: u32, mut undo: impl FnMut(ChangeKind)) {
         while let Some(link) = self.links.pop_if(|l| l.command >= command) {
             link.run.discard();
         }
@@ -467,32 +467,32 @@ impl WriteSet {
             let Some(change) = self.changes.pop() else { return };
             let tree = self.trees.get(change.tree as usize).map(|t| Arc::clone(&t.tree));
             if let Some(tree) = tree {
-                match &change.what {
-                    What::Row { bytes, .. } => {
+                match &change.kind {
+                    ChangeKind::Row { bytes, .. } => {
                         self.count(&tree, -(bytes.as_ref().map_or(0, |b| b.len()) as isize), bytes.is_some())
                     }
-                    What::Key { key, live } => self.count(&tree, -(key.as_slice().len() as isize), *live),
+                    ChangeKind::Key { key, live } => self.count(&tree, -(key.as_slice().len() as isize), *live),
                     _ => {}
                 }
             }
             let tree = self.trees.get_mut(change.tree as usize);
             let (heads, count) = tree.map(|t| (&mut t.heads, &mut t.live)).unzip();
-            match (change.what, heads) {
-                (What::Row { row, live, .. }, Some(TreeHeads::Rows(heads))) => {
+            match (change.kind, heads) {
+                (ChangeKind::Row { row, live, .. }, Some(TreeHeads::Rows(heads))) => {
                     count.into_iter().for_each(|c| *c -= i64::from(live));
                     match change.older {
                         NONE => heads.remove(&row),
                         older => drop(heads.set(row, older)),
                     }
                 }
-                (What::Key { key, live }, Some(TreeHeads::Keys(heads))) => {
+                (ChangeKind::Key { key, live }, Some(TreeHeads::Keys(heads))) => {
                     count.into_iter().for_each(|c| *c -= if live { 1 } else { -1 });
                     match change.older {
                         NONE => heads.remove(&key),
                         older => drop(heads.set(key, older)),
                     }
                 }
-                (What::ExtendTable { tree, before }, _) => {
+                (ChangeKind::ExtendTable { tree, before }, _) => {
                     self.layouts.retain(|(id, _)| *id != tree.id);
                     self.layouts.extend(before.map(|layout| (tree.id, layout)));
                 }
@@ -504,8 +504,8 @@ impl WriteSet {
     /// The final state of each changed key of a tree, in key order.
     pub fn final_rows<'a>(&'a self, heads: &'a Heads<RowId>) -> impl Iterator<Item = (RowId, Option<&'a RowBytes>)> {
         heads.range::<RowId>(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded).filter_map(|(_, head)| {
-            match &self.changes[head as usize].what {
-                What::Row { row, bytes, .. } => Some((*row, bytes.as_ref())),
+            match &self.changes[head as usize].kind {
+                ChangeKind::Row { row, bytes, .. } => Some((*row, bytes.as_ref())),
                 _ => None,
             }
         })
@@ -514,8 +514,8 @@ impl WriteSet {
     /// The final state of each changed entry of an index, in key order.
     pub fn final_keys<'a>(&'a self, heads: &'a Heads<KeyBytes>) -> impl Iterator<Item = (&'a KeyBytes, bool)> {
         heads.range::<[u8]>(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded).filter_map(|(_, head)| {
-            match &self.changes[head as usize].what {
-                What::Key { key, live } => Some((key, *live)),
+            match &self.changes[head as usize].kind {
+                ChangeKind::Key { key, live } => Some((key, *live)),
                 _ => None,
             }
         })
@@ -533,14 +533,15 @@ impl WriteSet {
 
     /// Only rows and entries of indexes were changed, and all of that is in memory.
     pub fn is_rows_only(&self) -> bool {
-        self.links.is_empty() && self.changes.iter().all(|c| matches!(c.what, What::Row { .. } | What::Key { .. }))
+        self.links.is_empty() && self.changes.iter().all(|c| matches!(c.kind, ChangeKind::Row { .. } | ChangeKind::Key { .. }))
     }
 
     /// Whether a tree is dropped (or replaced by another), or there are only deletions: that frees space.
     pub fn frees(&self) -> bool {
-        let deletes = |what: &What| matches!(what, What::Row { bytes: None, .. } | What::Key { live: false, .. });
-        let drops = |what: &What| matches!(what, What::DropTree(_));
-        self.changes.iter().any(|c| drops(&c.what)) || self.links.is_empty() && self.changes.iter().all(|c| deletes(&c.what))
+        let deletes =
+            |what: &ChangeKind| matches!(what, ChangeKind::Row { bytes: None, .. } | ChangeKind::Key { live: false, .. });
+        let drops = |what: &ChangeKind| matches!(what, ChangeKind::DropTree(_));
+        self.changes.iter().any(|c| drops(&c.kind)) || self.links.is_empty() && self.changes.iter().all(|c| deletes(&c.kind))
     }
 
     /// Whether anything of a tree was changed.

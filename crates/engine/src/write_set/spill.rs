@@ -6,7 +6,7 @@ use melba_store::{EntryMerge, Files, IndexOutput, IndexRun, Result, TableOutput,
 use melba_threads::atomic::Ordering;
 use melba_types::Csn;
 
-use super::{Change, Heads, Link, PrivateRun, TreeHeads, What, WriteSet};
+use super::{Change, ChangeKind, Heads, Link, PrivateRun, TreeHeads, WriteSet};
 
 /// The size of a change beside its row or key: itself, and its place in the heads.
 const CHANGE_BYTES: usize = 112;
@@ -26,7 +26,7 @@ impl WriteSet {
     }
 
     fn is_movable(&self, change: &Change) -> bool {
-        let moves = matches!(change.what, What::Row { .. } | What::Key { .. });
+        let moves = matches!(change.kind, ChangeKind::Row { .. } | ChangeKind::Key { .. });
         moves && self.trees[change.tree as usize].tree.is_flushed()
     }
 
@@ -43,12 +43,12 @@ impl WriteSet {
             if change.command < end && self.is_movable(&change) {
                 kept_at.push(u32::MAX);
                 let written = &mut self.trees[change.tree as usize];
-                match change.what {
-                    What::Row { bytes, live, .. } => {
+                match change.kind {
+                    ChangeKind::Row { bytes, live, .. } => {
                         self.bytes -= bytes.map_or(0, |b| b.len());
                         written.live -= i64::from(live);
                     }
-                    What::Key { key, live } => {
+                    ChangeKind::Key { key, live } => {
                         self.bytes -= key.as_slice().len();
                         written.live -= if live { 1 } else { -1 };
                     }
@@ -83,9 +83,9 @@ impl WriteSet {
         let of_tree = |c: &&Change| c.tree as usize == slot && c.command < end && self.is_movable(c);
         let Some(command) = self.changes.iter().rev().find(of_tree).map(|c| c.command) else { return Ok(()) };
         let mut live = 0;
-        self.changes.iter().filter(of_tree).for_each(|c| match &c.what {
-            What::Row { live: l, .. } => live += i64::from(*l),
-            What::Key { live: l, .. } => live += if *l { 1 } else { -1 },
+        self.changes.iter().filter(of_tree).for_each(|c| match &c.kind {
+            ChangeKind::Row { live: l, .. } => live += i64::from(*l),
+            ChangeKind::Key { live: l, .. } => live += if *l { 1 } else { -1 },
             _ => {}
         });
         let runs: Vec<PrivateRun> = match (&tree.data, &written.heads) {
@@ -95,7 +95,7 @@ impl WriteSet {
                 let mut output = TableOutput::new(files, tree.is_synced(), layout, files.segment_bytes)
                     .dense_columns(tree.dense_columns.load(Ordering::Relaxed));
                 for change in heads.all().filter_map(|head| self.seen(head, end)) {
-                    if let What::Row { row, bytes, .. } = &change.what {
+                    if let ChangeKind::Row { row, bytes, .. } = &change.kind {
                         output.push_row(*row, Csn(0), bytes.as_deref())?;
                     }
                 }
@@ -104,7 +104,7 @@ impl WriteSet {
             (TreeData::Index(_), TreeHeads::Keys(heads)) => {
                 let mut output = IndexOutput::new(files, tree.is_synced(), files.segment_bytes);
                 for change in heads.all().filter_map(|head| self.seen(head, end)) {
-                    if let What::Key { key, live } = &change.what {
+                    if let ChangeKind::Key { key, live } = &change.kind {
                         output.push(key.as_slice(), Csn(0), !live)?;
                     }
                 }

@@ -230,12 +230,12 @@ impl ChunkBuffer {
         chunk
     }
 
-    /// Writes the chunk and empties the buffer. `learnt` holds the choices made for earlier chunks of the column.
-    pub fn write(&mut self, learnt: ColumnLearnt<'_>, frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
+    /// Writes the chunk and empties the buffer. `carryover` holds the choices made for earlier chunks of the column.
+    pub fn write(&mut self, carryover: ColumnCarryover<'_>, frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
         let validity = self.validity.take();
         let extremes = self.extremes.take();
         let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
-        let ColumnLearnt { symbols, coded, hashes } = learnt;
+        let ColumnCarryover { symbols, coded, hashes } = carryover;
         hashes.clear();
         let mut chunk = match &mut self.values {
             Values::Words(words) => {
@@ -259,8 +259,8 @@ impl ChunkBuffer {
                 let mut chunk = if self.kind == Kind::Frame || plain.is_some() {
                     write_stored(values, validity.as_ref(), plain.as_ref(), nulls, frames, options)
                 } else {
-                    let learnt = ColumnLearnt { symbols, coded, hashes };
-                    write_strings(self.kind, values, validity.as_ref(), nulls, learnt, frames, options)
+                    let carryover = ColumnCarryover { symbols, coded, hashes };
+                    write_strings(self.kind, values, validity.as_ref(), nulls, carryover, frames, options)
                 };
                 if let (Some((min, max)), None) = (extremes, plain) {
                     chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
@@ -338,11 +338,11 @@ fn write_strings(
     values: &ByteStrings,
     validity: Option<&Bitmap>,
     nulls: usize,
-    learnt: ColumnLearnt<'_>,
+    carryover: ColumnCarryover<'_>,
     frames: &mut FrameBuffer,
     options: &TableOptions,
 ) -> Chunk {
-    let ColumnLearnt { symbols, coded, hashes } = learnt;
+    let ColumnCarryover { symbols, coded, hashes } = carryover;
     let statistics = Statistics::of_strings(kind, values, |i| validity.is_none_or(|v| v.get(i)), nulls as u64, hashes);
     if nulls == values.len() {
         return Chunk { statistics, form: Form::Null, scale: None, filter: None };
@@ -407,7 +407,7 @@ fn suits_filter(kind: Kind, chunk: &Chunk, values: u64) -> bool {
 
 /// Choices and buffers that the writing of a row group's chunks hands to the next group.
 #[derive(Default)]
-pub(crate) struct Learnt {
+pub(crate) struct ChunkCarryover {
     /// Each column's, as far as they are known.
     symbols: Vec<Option<Symbols>>,
     /// Coded strings, for their buffers: fresh memory for each chunk costs more than filling it.
@@ -417,16 +417,16 @@ pub(crate) struct Learnt {
 }
 
 /// A column's part of it.
-pub(crate) struct ColumnLearnt<'a> {
+pub(crate) struct ColumnCarryover<'a> {
     symbols: &'a mut Option<Symbols>,
     coded: &'a mut ByteStrings,
     hashes: &'a mut Vec<u64>,
 }
 
-impl Learnt {
-    pub fn column(&mut self, at: usize) -> ColumnLearnt<'_> {
+impl ChunkCarryover {
+    pub fn column(&mut self, at: usize) -> ColumnCarryover<'_> {
         self.symbols.resize_with(self.symbols.len().max(at + 1), || None);
-        ColumnLearnt { symbols: &mut self.symbols[at], coded: &mut self.coded, hashes: &mut self.hashes }
+        ColumnCarryover { symbols: &mut self.symbols[at], coded: &mut self.coded, hashes: &mut self.hashes }
     }
 }
 

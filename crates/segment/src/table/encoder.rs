@@ -2,7 +2,7 @@
 
 use melba_types::{Csn, Kind, RowId};
 
-use super::chunk::{ChunkBuffer, Learnt, write_words};
+use super::chunk::{ChunkBuffer, ChunkCarryover, write_words};
 use super::directory::{Chunk, Group};
 use super::{HIDDEN_COLUMNS, RowGroup, TableOptions};
 use crate::frame::FrameBuffer;
@@ -76,10 +76,16 @@ impl RawGroup {
     }
 
     /// Encodes chunk `at` of the group and forgets its values.
-    pub fn encode_chunk(&mut self, at: usize, learnt: &mut Learnt, frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
+    pub fn encode_chunk(
+        &mut self,
+        at: usize,
+        carryover: &mut ChunkCarryover,
+        frames: &mut FrameBuffer,
+        options: &TableOptions,
+    ) -> Chunk {
         let columns = self.columns.len();
         if at < columns {
-            return self.columns[at].write(learnt.column(at), frames, options);
+            return self.columns[at].write(carryover.column(at), frames, options);
         }
         let (kind, hidden) = match at - columns {
             0 => (Kind::Int8, &mut self.row_ids),
@@ -96,10 +102,15 @@ impl RawGroup {
     }
 
     /// Encodes the whole group into separate blocks, replacing those in `frames`, and empties it.
-    pub fn encode(&mut self, learnt: &mut Learnt, mut frames: FrameBuffer, options: &TableOptions) -> (FrameBuffer, Group) {
+    pub fn encode(
+        &mut self,
+        carryover: &mut ChunkCarryover,
+        mut frames: FrameBuffer,
+        options: &TableOptions,
+    ) -> (FrameBuffer, Group) {
         frames.clear();
         let summary = self.summary();
-        let chunks = (0..self.chunks()).map(|at| self.encode_chunk(at, learnt, &mut frames, options)).collect();
+        let chunks = (0..self.chunks()).map(|at| self.encode_chunk(at, carryover, &mut frames, options)).collect();
         (frames, Group { summary, chunks })
     }
 }

@@ -15,7 +15,7 @@ use melba_threads::{Running, Scheduler};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::chunk::Learnt;
+use super::chunk::ChunkCarryover;
 use super::directory::Group;
 use super::encoder::RawGroup;
 use super::writer::SegmentEnd;
@@ -47,7 +47,7 @@ struct PoolState {
     /// Emptied groups, for their buffers.
     spare: Vec<RawGroup>,
     /// Choices made for chunks: one for each thread that encodes.
-    learnt: Vec<Learnt>,
+    carryover: Vec<ChunkCarryover>,
     closing: bool,
     /// The thread has panicked: its groups are lost.
     panicked: bool,
@@ -240,11 +240,11 @@ impl PoolShared {
 
     /// Does a job without holding the lock.
     fn run(&self, state: &mut MutexGuard<'_, PoolState>, job: Job) {
-        let mut learnt = state.learnt.pop().unwrap_or_default();
+        let mut carryover = state.carryover.pop().unwrap_or_default();
         let spare = MutexGuard::unlocked(state, || match job.work {
             PoolWork::Group(number, mut group) => {
                 let frames = job.file.0.lock().spare.pop().unwrap_or_default();
-                let encoded = group.encode(&mut learnt, frames, &self.options);
+                let encoded = group.encode(&mut carryover, frames, &self.options);
                 job.file.0.lock().encoded.insert(number, encoded);
                 job.file.write();
                 Some(group)
@@ -254,7 +254,7 @@ impl PoolShared {
                 None
             }
         });
-        state.learnt.push(learnt);
+        state.carryover.push(carryover);
         if state.spare.len() < JOBS_MAX {
             state.spare.extend(spare);
         }

@@ -7,7 +7,7 @@ use melba_toast::frame::{Density, density};
 use melba_types::{Batch, Bitmap, Column, ColumnData, Csn, Kind, RowId};
 use melba_vfs::Directory;
 
-use super::chunk::Learnt;
+use super::chunk::ChunkCarryover;
 use super::dense::{DenseColumns, is_bit};
 use super::directory::{Group, Section, TableDirectory};
 use super::encoder::RawGroup;
@@ -35,7 +35,7 @@ enum Sink {
     Here {
         frames: FrameWriter,
         groups: Vec<Group>,
-        learnt: Box<Learnt>,
+        carryover: Box<ChunkCarryover>,
         /// The only column of the group that is being collected, if its values are long.
         long: Option<Box<LongChunk>>,
         dense: Option<Box<DenseColumns>>,
@@ -81,7 +81,7 @@ impl TableSegmentWriter {
     pub fn create(directory: &dyn Directory, name: &str, kinds: &[Kind], options: &TableOptions) -> Result<TableSegmentWriter> {
         let frames = FrameWriter::create(directory, name, &TABLE_MAGIC)?;
         let dense = DenseColumns::new(kinds, options).map(Box::new);
-        let sink = Sink::Here { frames, groups: Vec::new(), learnt: Box::default(), long: None, dense };
+        let sink = Sink::Here { frames, groups: Vec::new(), carryover: Box::default(), long: None, dense };
         Ok(TableSegmentWriter::new(kinds, options, sink))
     }
 
@@ -260,7 +260,7 @@ impl TableSegmentWriter {
         let waiting = (0..self.kinds.len()).filter(waits).map(|at| self.group.columns[at].waiting_bytes());
         self.waiting_bytes += waiting.sum::<usize>() as u64;
         match &mut self.sink {
-            Sink::Here { frames, groups, learnt, long, dense } => {
+            Sink::Here { frames, groups, carryover, long, dense } => {
                 let summary = self.group.summary();
                 let mut chunks = Vec::with_capacity(self.group.chunks());
                 chunks.extend(long.take().map(|long| long.finish()));
@@ -270,7 +270,7 @@ impl TableSegmentWriter {
                         chunks.push(self.group.columns[at].write_dense(dense));
                         continue;
                     }
-                    chunks.push(self.group.encode_chunk(at, learnt, frames.buffer(), &self.options));
+                    chunks.push(self.group.encode_chunk(at, carryover, frames.buffer(), &self.options));
                     frames.flush_full()?;
                 }
                 groups.push(Group { summary, chunks });

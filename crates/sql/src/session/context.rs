@@ -20,7 +20,7 @@ use parking_lot::{Mutex, RwLock};
 use melba_transaction::Tx;
 use melba_transaction::cluster::Cluster;
 use melba_transaction::notify::Listener;
-use melba_types::Seldom;
+use melba_types::RarelyUsed;
 
 use super::backends::{Activity, Backends};
 use super::engine_info::EngineInfo;
@@ -229,7 +229,7 @@ pub struct SessionState {
     settings_version: Arc<AtomicU64>,
     pub interrupt: Arc<Interrupt>,
     /// Notices on their way to the client.
-    pub notices: Seldom<Vec<DbError>>,
+    pub notices: RarelyUsed<Vec<DbError>>,
     /// The role that logged in.
     pub user: Arc<str>,
     pub user_oid: Oid,
@@ -291,7 +291,7 @@ impl SessionState {
             settings_version: settings.version_counter(),
             settings: Mutex::new(settings),
             interrupt: Arc::new(Interrupt::new(instance.cluster.clock.clone())),
-            notices: Seldom::default(),
+            notices: RarelyUsed::default(),
             user: login.user,
             user_oid: login.user_oid,
             database: login.database,

@@ -422,7 +422,7 @@ impl Drop for Session {
         // Their queries, and functions, hold the state in which they are.
         self.state.portals.clear();
         self.end_calls();
-        self.state.instance.statements.leave(&self.state.statements);
+        self.state.instance.statements.detach(&self.state.statements);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use melba_protocol::Format;
-use melba_types::{DbError, Result, Seldom, bail, err};
+use melba_types::{DbError, RarelyUsed, Result, bail, err};
 
 use super::outcome::ResultColumn;
 use super::portal::{Listed, Portal, PortalState};
@@ -17,8 +17,8 @@ use super::portal::{Listed, Portal, PortalState};
 #[derive(Default)]
 pub(super) struct Portals {
     /// The one whose name is "", which most statements use.
-    unnamed: Seldom<Option<Portal>>,
-    named: Seldom<HashMap<String, PortalEntry>>,
+    unnamed: RarelyUsed<Option<Portal>>,
+    named: RarelyUsed<HashMap<String, PortalEntry>>,
     /// Portals made so far.
     made: AtomicU64,
     /// Names of portals whose creators gave none.

@@ -517,12 +517,12 @@ impl Session {
                 Err(committing) => Some(committing),
             };
         }
-        self.leave_transaction();
+        self.detach_transaction();
         Ok(())
     }
 
     /// The session's part of a transaction's end, which is a commit, or is up to others.
-    pub(super) fn leave_transaction(&mut self) {
+    pub(super) fn detach_transaction(&mut self) {
         let changes_settings = self.transaction.as_ref().is_some_and(|t| t.has_settings_levels(&self.state));
         self.state.activity.note_end(true);
         self.transaction = None;

@@ -62,7 +62,7 @@ impl Session {
         };
         tx.prepare(identifier, self.context().user.oid)?;
         self.state.set_engine(engine);
-        self.leave_transaction();
+        self.detach_transaction();
         Ok(())
     }
 

@@ -9,14 +9,14 @@ use melba_catalog::Constraint;
 use melba_engine::Transaction;
 use melba_types::{Oid, Result};
 
-use super::log::{EventLog, Subject, What};
+use super::log::{EventChange, EventLog, Subject};
 use super::runner;
 use melba_expression::Evaluation;
-use melba_types::Seldom;
+use melba_types::RarelyUsed;
 
 #[derive(Default)]
 pub struct DeferredEvents {
-    state: Seldom<Deferred>,
+    state: RarelyUsed<Deferred>,
 }
 
 #[derive(Default)]
@@ -87,7 +87,7 @@ impl DeferredEvents {
         modes.each.get(&constraint.oid).copied().or(modes.all).unwrap_or(constraint.initially_deferred)
     }
 
-    pub(super) fn push(&self, ctx: &Evaluation, subject: &Subject, what: What) -> Result<()> {
+    pub(super) fn push(&self, ctx: &Evaluation, subject: &Subject, what: EventChange) -> Result<()> {
         self.state.lock().log.push(ctx, subject, what)
     }
 

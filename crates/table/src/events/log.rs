@@ -71,7 +71,7 @@ pub struct RowRange {
 }
 
 #[derive(Clone)]
-pub enum What {
+pub enum EventChange {
     Rows(RowRange),
     /// A key; `new` is `None` when its row was deleted.
     Key {
@@ -89,7 +89,7 @@ pub enum What {
 pub struct Event {
     /// Position among the log's subjects.
     pub subject: usize,
-    pub what: What,
+    pub change: EventChange,
 }
 
 /// Events to check or do later.
@@ -123,16 +123,18 @@ impl Subject {
     }
 }
 
-impl What {
-    pub fn row(id: RowId) -> What {
-        What::Rows(RowRange { first: id, count: 1 })
+impl EventChange {
+    pub fn row(id: RowId) -> EventChange {
+        EventChange::Rows(RowRange { first: id, count: 1 })
     }
 
     fn bytes(&self) -> usize {
         let values = match self {
-            What::Rows(_) => 0,
-            What::Key { old, new } => old.iter().chain(new.iter().flatten()).map(|v| size_of::<Datum>() + v.heap_bytes()).sum(),
-            What::Change { old, new } => old.iter().chain(new).map(Datum::heap_bytes).sum(),
+            EventChange::Rows(_) => 0,
+            EventChange::Key { old, new } => {
+                old.iter().chain(new.iter().flatten()).map(|v| size_of::<Datum>() + v.heap_bytes()).sum()
+            }
+            EventChange::Change { old, new } => old.iter().chain(new).map(Datum::heap_bytes).sum(),
         };
         size_of::<Event>() + values
     }
@@ -157,7 +159,7 @@ impl EventLog {
         &self.subjects[event.subject]
     }
 
-    pub fn push(&mut self, ctx: &Evaluation, subject: &Subject, what: What) -> Result<()> {
+    pub fn push(&mut self, ctx: &Evaluation, subject: &Subject, what: EventChange) -> Result<()> {
         let subject = match self.subjects.iter().rposition(|known| known.is(subject)) {
             Some(at) => at,
             None => {
@@ -165,9 +167,9 @@ impl EventLog {
                 self.subjects.len() - 1
             }
         };
-        if let What::Rows(rows) = what
+        if let EventChange::Rows(rows) = what
             && !self.sealed
-            && let Some(Event { subject: last, what: What::Rows(before) }) = self.recent.last_mut()
+            && let Some(Event { subject: last, change: EventChange::Rows(before) }) = self.recent.last_mut()
             && *last == subject
             && before.first.0 + before.count == rows.first.0
         {
@@ -176,7 +178,7 @@ impl EventLog {
         }
         self.sealed = false;
         self.recent_bytes += what.bytes();
-        self.recent.push(Event { subject, what });
+        self.recent.push(Event { subject, change: what });
         if self.recent.len() >= BATCH_ROWS || self.recent_bytes >= RECENT_BYTES_MAX {
             self.put_away(ctx)?;
         }
@@ -196,7 +198,7 @@ impl EventLog {
                 return Ok(());
             }
             for event in events {
-                self.push(ctx, &other.subjects[event.subject], event.what)?;
+                self.push(ctx, &other.subjects[event.subject], event.change)?;
             }
         }
     }
@@ -234,7 +236,7 @@ impl EventLog {
     pub fn truncate(&mut self, len: u64) -> Result<()> {
         let older = self.older_rows();
         self.recent.truncate(len.saturating_sub(older) as usize);
-        self.recent_bytes = self.recent.iter().map(|event| event.what.bytes()).sum();
+        self.recent_bytes = self.recent.iter().map(|event| event.change.bytes()).sum();
         self.sealed = true;
         match &mut self.older {
             Some(store) if len < older => store.truncate(len),
@@ -260,10 +262,12 @@ fn encode(events: Vec<Event>) -> Batch {
     let rows = events.len();
     let mut columns = KINDS.map(|kind| Column::with_capacity(kind, rows));
     for event in events {
-        let (range, old, new) = match event.what {
-            What::Rows(rows) => (rows, Datum::Null, Datum::Null),
-            What::Key { old, new } => (RowRange { first: RowId(0), count: 0 }, record(old), new.map_or(Datum::Null, record)),
-            What::Change { old, new } => {
+        let (range, old, new) = match event.change {
+            EventChange::Rows(rows) => (rows, Datum::Null, Datum::Null),
+            EventChange::Key { old, new } => {
+                (RowRange { first: RowId(0), count: 0 }, record(old), new.map_or(Datum::Null, record))
+            }
+            EventChange::Change { old, new } => {
                 (RowRange { first: RowId(0), count: CHANGE }, old.unwrap_or_default(), new.unwrap_or_default())
             }
         };
@@ -293,13 +297,13 @@ impl EventLog {
         let what = match (number(2)?, &self.subjects[subject]) {
             (CHANGE, Subject::Triggers(fired)) => {
                 let row = |at| key(at).map(|fields| fired.triggers.record_of(fields));
-                What::Change { old: row(3), new: row(4) }
+                EventChange::Change { old: row(3), new: row(4) }
             }
             (count, _) => match key(3) {
-                Some(old) => What::Key { old, new: key(4) },
-                None => What::Rows(RowRange { first: RowId(number(1)?), count }),
+                Some(old) => EventChange::Key { old, new: key(4) },
+                None => EventChange::Rows(RowRange { first: RowId(number(1)?), count }),
             },
         };
-        Ok(Event { subject, what })
+        Ok(Event { subject, change: what })
     }
 }

@@ -15,7 +15,7 @@ use super::super::target::{TableTarget, TargetBuilder};
 use super::super::transition::Transitions;
 use super::super::writer::TableWriter;
 use super::deferred::DeferredEvents;
-use super::log::{EventLog, Fired, RowRange, Subject, What};
+use super::log::{EventChange, EventLog, Fired, RowRange, Subject};
 use melba_expression::Evaluation;
 
 /// Runs the events of a log; those of deferred constraints move to the transaction.
@@ -138,23 +138,23 @@ impl<'a> Runner<'a> {
                 return Ok(made);
             }
             while let Some(event) = events.next() {
-                match event.what {
-                    What::Rows(rows) => {
+                match event.change {
+                    EventChange::Rows(rows) => {
                         let mut all = vec![rows];
                         while let Some(next) = events.next_if(|next| next.subject == event.subject) {
-                            if let What::Rows(rows) = next.what {
+                            if let EventChange::Rows(rows) = next.change {
                                 all.push(rows);
                             }
                         }
                         self.check(&log.subject(&event).clone(), &all, deferred)?;
                     }
-                    What::Change { ref old, ref new } => {
+                    EventChange::Change { ref old, ref new } => {
                         let Subject::Triggers(fired) = log.subject(&event).clone() else { continue };
                         self.fire(&fired, (old.as_ref(), new.as_ref()), deferred)?;
                     }
-                    What::Key { .. } => {
+                    EventChange::Key { .. } => {
                         let Subject::Referenced(target, constraint) = log.subject(&event) else { continue };
-                        self.referenced(target, constraint, event.what, deferred, &mut made)?;
+                        self.referenced(target, constraint, event.change, deferred, &mut made)?;
                     }
                 }
             }
@@ -166,7 +166,7 @@ impl<'a> Runner<'a> {
         let ctx = self.ctx;
         let defers = |constraint: &Constraint| deferred.is_some_and(|deferred| deferred.defers(constraint));
         let defer = |subject: &Subject| match deferred {
-            Some(deferred) => rows.iter().try_for_each(|rows| deferred.push(ctx, subject, What::Rows(*rows))),
+            Some(deferred) => rows.iter().try_for_each(|rows| deferred.push(ctx, subject, EventChange::Rows(*rows))),
             None => Ok(()),
         };
         match subject {
@@ -215,7 +215,7 @@ impl<'a> Runner<'a> {
             if let (Some(deferred), Some(constraint)) = (deferred, constraint)
                 && deferred.defers(constraint)
             {
-                let what = What::Change { old: old.cloned(), new: new.cloned() };
+                let what = EventChange::Change { old: old.cloned(), new: new.cloned() };
                 deferred.push(self.ctx, &Subject::Triggers(Fired { which: vec![at], ..fired.clone() }), what)?;
                 continue;
             }
@@ -231,11 +231,11 @@ impl<'a> Runner<'a> {
         &mut self,
         target: &Arc<TableTarget>,
         constraint: &Arc<Constraint>,
-        what: What,
+        what: EventChange,
         deferred: Option<&DeferredEvents>,
         made: &mut EventLog,
     ) -> Result<()> {
-        let What::Key { old, new } = &what else { return Ok(()) };
+        let EventChange::Key { old, new } = &what else { return Ok(()) };
         if !self.is_there(constraint) || deferred.is_some() && !self.fires(constraint.action_enabled) {
             return Ok(());
         }

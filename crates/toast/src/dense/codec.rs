@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use zstd_safe::{CCtx, CParameter, DCtx, DictAttachPref};
 
-use crate::zstd::with_room;
+use crate::zstd::with_output;
 use crate::{CodecError, room};
 
 /// The least reference that zstd takes for one.
@@ -58,7 +58,7 @@ impl BlockEncoder {
     #[must_use]
     pub fn encode(&mut self, content: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
         // SAFETY: the library returns how many bytes it has written.
-        let written = unsafe { room::append(out, most, |room| with_room(room, |room| self.context.compress2(room, content))) };
+        let written = unsafe { room::append(out, most, |room| with_output(room, |room| self.context.compress2(room, content))) };
         written.is_ok()
     }
 }
@@ -70,6 +70,6 @@ impl BlockEncoder {
 pub fn decode_block(reference: &[u8], stream: &[u8], target: &mut [u8]) -> Result<(), CodecError> {
     let bytes = target.len();
     let written = DECOMPRESSION
-        .with_borrow_mut(|context| with_room(room::of(target), |room| context.decompress_using_dict(room, stream, reference)));
+        .with_borrow_mut(|context| with_output(room::of(target), |room| context.decompress_using_dict(room, stream, reference)));
     if written == Ok(bytes) { Ok(()) } else { Err(CodecError::Malformed) }
 }

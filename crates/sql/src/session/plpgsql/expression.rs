@@ -21,7 +21,7 @@ use super::super::execution;
 use super::super::planned::Planned;
 use super::super::planning::{self, analysis};
 use super::frame::{Frame, Typed};
-use super::program::{ParameterSource, Prepared, Shape, Simple, What};
+use super::program::{ParameterSource, PieceKind, Prepared, Shape, Simple};
 use super::sql::{is_misuse, misuse};
 
 /// A field's name, type and modifier.
@@ -220,7 +220,7 @@ impl Frame<'_> {
     fn is_current(&self, prepared: &Prepared) -> bool {
         Arc::ptr_eq(&prepared.catalog, &self.context.catalog)
             && (Arc::ptr_eq(&prepared.path, &self.context.path.path) || prepared.path == self.context.path.path)
-            && !matches!(&prepared.what, What::Query(planned) if !planned.is_of_user(&self.context))
+            && !matches!(&prepared.kind, PieceKind::Query(planned) if !planned.is_of_user(&self.context))
             && prepared.shapes.iter().all(|(variable, shape)| match &self.values[*variable] {
                 Datum::Record(record) => {
                     let same_types = Arc::ptr_eq(&record.field_types, &shape.1) || record.field_types == shape.1;
@@ -260,8 +260,8 @@ impl Frame<'_> {
             bail!(SYNTAX_ERROR, "syntax error");
         };
         let names = Names::at(self, e);
-        let what = match is_query(&statement.node) {
-            false => What::Utility(statement),
+        let kind = match is_query(&statement.node) {
+            false => PieceKind::Utility(statement),
             true => self.analyzed(e, &statement.node, &names, wanted)?,
         };
         let mut shapes = Vec::new();
@@ -275,11 +275,11 @@ impl Frame<'_> {
             path: self.context.path.path.clone(),
             shapes,
             sources: names.sources.into_inner(),
-            what,
+            kind,
         })
     }
 
-    fn analyzed(&self, e: &Expression, node: &NodeEnum, names: &Names<'_>, wanted: Wanted<'_>) -> Result<What> {
+    fn analyzed(&self, e: &Expression, node: &NodeEnum, names: &Names<'_>, wanted: Wanted<'_>) -> Result<PieceKind> {
         let cx = analysis(&self.context);
         let mut query = match wanted {
             Wanted::Part { variable, path } => {
@@ -322,15 +322,15 @@ impl Frame<'_> {
             Wanted::Cursor => planning::plan_cursor_in_routine(&self.context, query)?,
             _ => planning::plan_within(&self.context, query)?,
         };
-        Ok(What::Query(Box::new(planned)))
+        Ok(PieceKind::Query(Box::new(planned)))
     }
 
-    fn simple(&self, mut query: Query, names: &Names<'_>) -> Result<What> {
+    fn simple(&self, mut query: Query, names: &Names<'_>) -> Result<PieceKind> {
         let catalog = &self.context.catalog;
         let permissions = Permissions::of(&query, catalog);
         let cx = analysis(&self.context);
         if catalog.has_user_functions() && inline_routines(&cx, &mut query)? && simple_target(&query).is_none() {
-            return Ok(What::Query(Box::new(planning::plan_within(&self.context, query)?)));
+            return Ok(PieceKind::Query(Box::new(planning::plan_within(&self.context, query)?)));
         }
         let Some(target) = simple_target(&query) else { return Err(DbError::internal("the value is gone")) };
         let typmod = target.typmod();
@@ -343,7 +343,7 @@ impl Frame<'_> {
         }
         let calls = expression.any(&mut |e| matches!(&e.node, Node::Routine(_)));
         let reads = calls || expression.any(&mut |e| matches!(&e.node, Node::Call(call) if call.volatile || !call.parallel_safe));
-        Ok(What::Simple(Simple {
+        Ok(PieceKind::Simple(Simple {
             expression,
             name: query.targets[0].name.clone(),
             typmod,
@@ -370,7 +370,7 @@ impl Frame<'_> {
         let prepared = self.prepared[e.number].take()?;
         let mut value = None;
         let mut reads = false;
-        if let What::Simple(simple) = &prepared.what
+        if let PieceKind::Simple(simple) = &prepared.kind
             && self.is_current(&prepared)
         {
             reads = simple.reads;
@@ -390,16 +390,16 @@ impl Frame<'_> {
             return value;
         }
         let prepared = self.prepare(e, wanted)?;
-        match &prepared.what {
-            What::Simple(simple) => {
+        match &prepared.kind {
+            PieceKind::Simple(simple) => {
                 let value = self.eval_simple(simple)?;
                 if simple.reads {
                     self.refresh();
                 }
                 Ok(Typed { value, ty: simple.expression.ty, typmod: simple.typmod })
             }
-            What::Query(planned) => self.only_value(e, &prepared, planned),
-            What::Utility(_) => Err(DbError::internal("an expression that is no query")),
+            PieceKind::Query(planned) => self.only_value(e, &prepared, planned),
+            PieceKind::Utility(_) => Err(DbError::internal("an expression that is no query")),
         }
     }
 

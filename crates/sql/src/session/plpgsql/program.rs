@@ -74,13 +74,13 @@ pub struct Prepared {
     pub shapes: Vec<(usize, Shape)>,
     /// By parameter.
     pub sources: Vec<ParameterSource>,
-    pub what: What,
+    pub kind: PieceKind,
 }
 
 /// A record's type, and types and names of its fields.
 pub type Shape = (Oid, Arc<[Oid]>, Option<Arc<[Arc<str>]>>);
 
-pub enum What {
+pub enum PieceKind {
     /// One value, over the frame's variables as the input row.
     Simple(Simple),
     Query(Box<Planned>),

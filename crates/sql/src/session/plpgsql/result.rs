@@ -14,7 +14,7 @@ use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall, io};
 use melba_plpgsql::Returns;
 use melba_plpgsql::tree::{Target, VariableType};
 use melba_spill::{Place, Resources, Store};
-use melba_types::{BATCH_ROWS, Batch, Column, Datum, DbError, Kind, Oid, Record, Result, Seldom, bail, err, oids};
+use melba_types::{BATCH_ROWS, Batch, Column, Datum, DbError, Kind, Oid, RarelyUsed, Record, Result, bail, err, oids};
 
 use super::super::context::StatementContext;
 use super::super::control::Control;
@@ -328,7 +328,7 @@ fn wrong_count(message: &str, given: usize, expected: usize) -> DbError {
 const SPARE_MAX: usize = 50;
 
 #[derive(Default)]
-pub struct SpareFrames(Seldom<HashMap<Oid, Vec<Frame<'static>>>>);
+pub struct SpareFrames(RarelyUsed<HashMap<Oid, Vec<Frame<'static>>>>);
 
 impl SpareFrames {
     /// The statement has ended.

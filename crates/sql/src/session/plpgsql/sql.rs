@@ -18,7 +18,7 @@ use super::super::routine;
 use super::super::{execution, planning};
 use super::expression::{Names, Wanted};
 use super::frame::{Frame, Typed};
-use super::program::{ParameterSource as Place, Prepared, What};
+use super::program::{ParameterSource as Place, PieceKind, Prepared};
 use super::value::RowShape;
 
 /// A query that was begun.
@@ -103,21 +103,21 @@ impl Frame<'_> {
     }
 
     fn begin_prepared(&mut self, prepared: &Prepared) -> Result<RowsOf> {
-        let outcome = match &prepared.what {
-            What::Query(planned) => {
+        let outcome = match &prepared.kind {
+            PieceKind::Query(planned) => {
                 self.check_command(planned.plan.command)?;
                 self.note_use();
                 let parameters = self.parameters(prepared);
                 let outcome = execution::begin(&self.context, &self.tx, planned, parameters, self.view)?;
                 return rows_of(outcome, planned.positions.clone());
             }
-            What::Simple(simple) => {
+            PieceKind::Simple(simple) => {
                 let value = self.eval_simple(simple)?;
                 let mut column = ResultColumn::new(&simple.name, simple.expression.ty, &self.context.catalog);
                 column.typmod = simple.typmod;
                 return Ok((one_row(simple.expression.kind, value), Arc::from([column]), Tag::Counted("SELECT"), Arc::from([])));
             }
-            What::Utility(statement) => self.utility(&statement.clone())?,
+            PieceKind::Utility(statement) => self.utility(&statement.clone())?,
         };
         rows_of(outcome, Arc::from([]))
     }
@@ -230,19 +230,19 @@ impl Frame<'_> {
     }
 
     fn run_prepared(&mut self, prepared: &Prepared, into: Option<&Into>) -> Result<Done> {
-        match &prepared.what {
-            What::Utility(statement) => {
+        match &prepared.kind {
+            PieceKind::Utility(statement) => {
                 let statement = statement.clone();
                 let outcome = self.utility(&statement)?;
                 self.utility_rows(outcome, into)
             }
-            What::Query(planned) => {
+            PieceKind::Query(planned) => {
                 self.check_command(planned.plan.command)?;
                 self.note_use();
                 let execution = self.execution(prepared, planned)?;
                 self.run_query(execution, into, true)
             }
-            What::Simple(_) => {
+            PieceKind::Simple(_) => {
                 let (rows, columns, ..) = self.begin_prepared(prepared)?;
                 let Some(into) = into else { return Err(no_destination(true)) };
                 self.store_rows(rows, &RowShape::of_result(&columns), into, IntoRule::default())
@@ -331,8 +331,8 @@ impl Frame<'_> {
 
     pub fn perform(&mut self, query: &Expression) -> Result<()> {
         let prepared = self.prepare(query, Wanted::Any)?;
-        let rows = match &prepared.what {
-            What::Simple(simple) => {
+        let rows = match &prepared.kind {
+            PieceKind::Simple(simple) => {
                 self.eval_simple(simple).map_err(|e| self.of_piece(query, e))?;
                 1
             }

@@ -114,7 +114,7 @@ impl StatementCounts {
     }
 
     /// A session ends.
-    pub fn leave(&self, session: &Arc<LocalCounts>) {
+    pub fn detach(&self, session: &Arc<LocalCounts>) {
         let mut shared = self.shared.lock();
         shared.take(session);
         shared.sessions.retain(|other| !std::ptr::eq(other.as_ptr(), Arc::as_ptr(session)));
@@ -192,7 +192,7 @@ mod tests {
         run(&all, &other, 1);
         assert_eq!(calls(&all, 1), Some(3));
         run(&all, &other, 1);
-        all.leave(&other);
+        all.detach(&other);
         drop(other);
         assert_eq!(calls(&all, 1), Some(4));
         assert_eq!(all.shared.lock().sessions.len(), 1);

@@ -9,12 +9,12 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// A value that is `T::default()` until it is first locked.
 #[derive(Debug, Default)]
-pub struct Seldom<T> {
+pub struct RarelyUsed<T> {
     used: AtomicBool,
     value: Mutex<T>,
 }
 
-impl<T: Default> Seldom<T> {
+impl<T: Default> RarelyUsed<T> {
     /// The value, to change it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let value = self.value.lock();
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn is_used_from_the_first_lock_until_it_is_taken() {
-        let list = Seldom::<Vec<i32>>::default();
+        let list = RarelyUsed::<Vec<i32>>::default();
         assert!(list.used().is_none() && list.take().is_empty());
         list.lock().push(1);
         list.lock().push(2);

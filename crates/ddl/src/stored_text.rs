@@ -13,7 +13,7 @@ use melba_analyze::{Expected, RoutineScope, analyze_in_routine, routine_statemen
 use melba_tree::{Expr, Query};
 
 /// A stored text, analyzed so that it can be printed again.
-pub enum Kept {
+pub enum StoredText {
     View { relation: Oid, query: Box<Query> },
     Check { constraint: Oid, expr: Expr },
     Default { relation: Oid, column: usize, expr: Expr },
@@ -30,9 +30,9 @@ pub enum Kept {
 impl Ddl<'_> {
     /// Runs `change` and then prints every stored text that mentions the relation again, so that it uses the new names.
     pub fn rewriting_dependents(&self, relation: Oid, change: impl FnOnce() -> Result<()>) -> Result<()> {
-        let kept = self.keep_texts([relation], [], [])?;
+        let kept = self.read_texts([relation], [], [])?;
         change()?;
-        self.print_kept(kept)
+        self.print_texts(kept)
     }
 
     /// The same for an object that is no relation.
@@ -40,16 +40,16 @@ impl Ddl<'_> {
         let mut kept = Vec::new();
         self.keep_users(of, &mut kept)?;
         change()?;
-        self.print_kept(kept)
+        self.print_texts(kept)
     }
 
     /// The texts of relations, and all texts that mention them or the functions.
-    pub(super) fn keep_texts(
+    pub(super) fn read_texts(
         &self,
         relations: impl IntoIterator<Item = Oid>,
         functions: impl IntoIterator<Item = Oid>,
         types: impl IntoIterator<Item = Oid>,
-    ) -> Result<Vec<Kept>> {
+    ) -> Result<Vec<StoredText>> {
         let mut kept = Vec::new();
         for relation in relations {
             let own = self.relation(relation)?;
@@ -75,7 +75,7 @@ impl Ddl<'_> {
         Ok(kept)
     }
 
-    pub(super) fn print_kept(&self, kept: Vec<Kept>) -> Result<()> {
+    pub(super) fn print_texts(&self, kept: Vec<StoredText>) -> Result<()> {
         kept.into_iter().try_for_each(|item| self.print_again(item))
     }
 
@@ -85,7 +85,7 @@ impl Ddl<'_> {
     }
 
     /// Checks, generation expressions and the partition key of a relation.
-    fn keep_checks(&self, relation: &Arc<Relation>, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_checks(&self, relation: &Arc<Relation>, kept: &mut Vec<StoredText>) -> Result<()> {
         let catalog = self.catalog();
         for constraint in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
             self.keep_check(constraint, relation, kept)?;
@@ -96,31 +96,31 @@ impl Ddl<'_> {
         for (at, column) in relation.partition_key.iter().flat_map(|k| k.columns.iter().enumerate()) {
             if let Some(text) = &column.expression {
                 let expr = self.stored(text, relation, None)?;
-                kept.push(Kept::PartitionKey { relation: relation.oid, column: at, expr });
+                kept.push(StoredText::PartitionKey { relation: relation.oid, column: at, expr });
             }
         }
         Ok(())
     }
 
-    fn keep_check(&self, constraint: &Constraint, relation: &Arc<Relation>, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_check(&self, constraint: &Constraint, relation: &Arc<Relation>, kept: &mut Vec<StoredText>) -> Result<()> {
         if let Some(text) = &constraint.expression {
-            kept.push(Kept::Check { constraint: constraint.oid, expr: self.stored(text, relation, None)? });
+            kept.push(StoredText::Check { constraint: constraint.oid, expr: self.stored(text, relation, None)? });
         }
         Ok(())
     }
 
-    fn keep_domain_check(&self, constraint: &Constraint, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_domain_check(&self, constraint: &Constraint, kept: &mut Vec<StoredText>) -> Result<()> {
         let catalog = self.catalog();
         let Some(domain) = catalog.type_(constraint.domain).and_then(|t| t.domain.as_ref()) else { return Ok(()) };
         if let Some(text) = &constraint.expression {
             let (base, typmod) = catalog.base_type_and_typmod(domain.base, domain.typmod);
             let expr = self.with_context(|c| melba_analyze::analyze_stored_domain_check(c, text, base, typmod))?;
-            kept.push(Kept::Check { constraint: constraint.oid, expr });
+            kept.push(StoredText::Check { constraint: constraint.oid, expr });
         }
         Ok(())
     }
 
-    fn keep_domain_default(&self, domain: Oid, of: ObjectAddress, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_domain_default(&self, domain: Oid, of: ObjectAddress, kept: &mut Vec<StoredText>) -> Result<()> {
         let catalog = self.catalog();
         let Some(ty) = catalog.type_(domain).filter(|t| t.depends_on.iter().any(|d| d.object == of.object)) else {
             return Ok(());
@@ -129,59 +129,59 @@ impl Ddl<'_> {
         if let Some(text) = &info.default {
             let expected = Expected { ty: info.base, typmod: info.typmod, column: &ty.name };
             let expr = self.with_context(|c| melba_analyze::analyze_stored_expression(c, text, None, Some(expected)))?;
-            kept.push(Kept::DomainDefault { domain, expr });
+            kept.push(StoredText::DomainDefault { domain, expr });
         }
         Ok(())
     }
 
-    fn keep_condition(&self, trigger: Oid, kept: &mut Vec<Kept>) -> Result<()> {
-        let known = |k: &Kept| matches!(k, Kept::Condition { trigger: known, .. } if *known == trigger);
+    fn keep_condition(&self, trigger: Oid, kept: &mut Vec<StoredText>) -> Result<()> {
+        let known = |k: &StoredText| matches!(k, StoredText::Condition { trigger: known, .. } if *known == trigger);
         let catalog = self.catalog();
         if let Some(row) = catalog.trigger(trigger).filter(|_| !kept.iter().any(known))
             && let Some(condition) = self.condition_of(row)?
         {
-            kept.push(Kept::Condition { trigger, condition });
+            kept.push(StoredText::Condition { trigger, condition });
         }
         Ok(())
     }
 
-    fn keep_policy(&self, policy: &Policy, kept: &mut Vec<Kept>) -> Result<()> {
-        let known = |k: &Kept| matches!(k, Kept::Policy { policy: known, .. } if *known == policy.oid);
+    fn keep_policy(&self, policy: &Policy, kept: &mut Vec<StoredText>) -> Result<()> {
+        let known = |k: &StoredText| matches!(k, StoredText::Policy { policy: known, .. } if *known == policy.oid);
         if kept.iter().any(known) {
             return Ok(());
         }
         let table = self.relation(policy.table)?;
         let using = self.stored_policy_condition(&policy.using, &table)?;
         let check = self.stored_policy_condition(&policy.check, &table)?;
-        kept.push(Kept::Policy { policy: policy.oid, using, check });
+        kept.push(StoredText::Policy { policy: policy.oid, using, check });
         Ok(())
     }
 
-    fn keep_default(&self, relation: &Arc<Relation>, at: usize, column: &Column, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_default(&self, relation: &Arc<Relation>, at: usize, column: &Column, kept: &mut Vec<StoredText>) -> Result<()> {
         if let Some(text) = &column.default {
             let expr = self.stored(text, relation, Some(column))?;
-            kept.push(Kept::Default { relation: relation.oid, column: at, expr });
+            kept.push(StoredText::Default { relation: relation.oid, column: at, expr });
         }
         Ok(())
     }
 
-    fn keep_index(&self, index: Oid, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_index(&self, index: Oid, kept: &mut Vec<StoredText>) -> Result<()> {
         let relation = self.relation(index)?;
         let Some(info) = &relation.index else { return Ok(()) };
         let table = self.relation(info.table)?;
         for (at, key) in info.keys.iter().enumerate() {
             if let Some(text) = &key.expression {
-                kept.push(Kept::IndexKey { index, key: at, expr: self.stored(text, &table, None)? });
+                kept.push(StoredText::IndexKey { index, key: at, expr: self.stored(text, &table, None)? });
             }
         }
         if let Some(text) = &info.predicate {
-            kept.push(Kept::Predicate { index, expr: self.stored(text, &table, None)? });
+            kept.push(StoredText::Predicate { index, expr: self.stored(text, &table, None)? });
         }
         Ok(())
     }
 
     /// Views, functions, defaults, checks and indexes that mention an object.
-    fn keep_users(&self, of: ObjectAddress, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_users(&self, of: ObjectAddress, kept: &mut Vec<StoredText>) -> Result<()> {
         let catalog = self.catalog();
         // Arrays of a type are named after it.
         if let Some(array) = catalog.type_(of.object).filter(|t| of.class == classes::PG_TYPE && t.array.is_valid()) {
@@ -218,12 +218,12 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn keep_relation(&self, oid: Oid, of: ObjectAddress, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_relation(&self, oid: Oid, of: ObjectAddress, kept: &mut Vec<StoredText>) -> Result<()> {
         let catalog = self.catalog();
         let Some(relation) = catalog.relation(oid) else { return Ok(()) };
         if relation.view_query.is_some() {
             let query = self.with_context(|c| melba_analyze::analyze_view(c, relation))?;
-            kept.push(Kept::View { relation: oid, query: Box::new(query) });
+            kept.push(StoredText::View { relation: oid, query: Box::new(query) });
         }
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, c)| c.generated != 0 && !c.dropped) {
             if column.default_depends_on.iter().any(|d| d.object == of.object) {
@@ -236,7 +236,7 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn keep_function(&self, oid: Oid, kept: &mut Vec<Kept>) -> Result<()> {
+    fn keep_function(&self, oid: Oid, kept: &mut Vec<StoredText>) -> Result<()> {
         let catalog = self.catalog();
         let Some(f) = catalog.function(oid) else { return Ok(()) };
         if f.sql_body.is_some() {
@@ -246,45 +246,45 @@ impl Ddl<'_> {
                 let c = c.of_body(f);
                 statements.iter().map(|s| analyze_in_routine(&c, &s.node, &scope)).collect::<Result<Vec<_>>>()
             })?;
-            kept.push(Kept::Body { function: oid, queries, scope });
+            kept.push(StoredText::Body { function: oid, queries, scope });
         }
         for (argument, text) in f.arg_defaults.iter().enumerate() {
             let expr = self.with_context(|c| melba_analyze::analyze_stored_expression(c, text, None, None))?;
-            kept.push(Kept::ArgumentDefault { function: oid, argument, expr });
+            kept.push(StoredText::ArgumentDefault { function: oid, argument, expr });
         }
         Ok(())
     }
 
-    fn print_again(&self, item: Kept) -> Result<()> {
+    fn print_again(&self, item: StoredText) -> Result<()> {
         let print =
             |expr: &Expr, of: Option<&Relation>| self.with_context(|c| Ok(Arc::from(melba_deparse::expression(c, expr, of))));
         match item {
-            Kept::View { relation, query } => {
+            StoredText::View { relation, query } => {
                 let text = self.with_context(|c| Ok(melba_deparse::stored_query(c, &query)))?;
                 let relation = self.relation(relation)?;
                 self.put_relation(Relation { view_query: Some(text.into()), ..(*relation).clone() });
             }
-            Kept::Check { constraint, expr } => {
+            StoredText::Check { constraint, expr } => {
                 let catalog = self.catalog();
                 let row = catalog.constraint(constraint).ok_or_else(|| DbError::internal("missing constraint"))?;
                 let text = print(&expr, catalog.relation(row.relation).map(|r| &**r))?;
                 self.tx.put(Object::Constraint(Arc::new(Constraint { expression: Some(text), ..(**row).clone() })));
             }
-            Kept::Condition { trigger, condition } => {
+            StoredText::Condition { trigger, condition } => {
                 let catalog = self.catalog();
                 let row = catalog.trigger(trigger).ok_or_else(|| DbError::internal("missing trigger"))?;
                 let when = Some(self.trigger_condition_text(&condition, &*self.relation(row.table)?)?);
                 self.tx.put(Object::Trigger(Arc::new(Trigger { when, ..(**row).clone() })));
             }
-            Kept::Policy { policy, using, check } => self.print_policy(policy, using, check)?,
-            Kept::Default { relation, column, expr } => {
+            StoredText::Policy { policy, using, check } => self.print_policy(policy, using, check)?,
+            StoredText::Default { relation, column, expr } => {
                 let relation = self.relation(relation)?;
                 let text = print(&expr, Some(&relation))?;
                 let mut columns = relation.columns.to_vec();
                 columns[column].default = Some(text);
                 self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
             }
-            Kept::DomainDefault { domain, expr } => {
+            StoredText::DomainDefault { domain, expr } => {
                 let catalog = self.catalog();
                 let ty = catalog.type_(domain).ok_or_else(|| DbError::internal("missing type"))?;
                 let info = ty.domain.as_ref().ok_or_else(|| DbError::internal("domain without definition"))?;
@@ -292,30 +292,30 @@ impl Ddl<'_> {
                 let domain = Some(Arc::new(DomainInfo { default: Some(default), ..(**info).clone() }));
                 self.tx.put(Object::Type(Arc::new(Type { domain, ..(**ty).clone() })));
             }
-            Kept::PartitionKey { relation, column, expr } => {
+            StoredText::PartitionKey { relation, column, expr } => {
                 let relation = self.relation(relation)?;
                 let Some(key) = &relation.partition_key else { return Ok(()) };
                 let mut key = (**key).clone();
                 key.columns[column].expression = Some(print(&expr, Some(&relation))?);
                 self.put_relation(Relation { partition_key: Some(Arc::new(key)), ..(*relation).clone() });
             }
-            Kept::IndexKey { index, key, expr } => self.change_index(index, |info, table| {
+            StoredText::IndexKey { index, key, expr } => self.change_index(index, |info, table| {
                 let text = print(&expr, Some(table))?;
                 let mut keys = info.keys.clone();
                 keys[key] = IndexKey { expression: Some(text), ..keys[key].clone() };
                 Ok(IndexInfo { keys, ..info.clone() })
             })?,
-            Kept::Predicate { index, expr } => self.change_index(index, |info, table| {
+            StoredText::Predicate { index, expr } => self.change_index(index, |info, table| {
                 Ok(IndexInfo { predicate: Some(print(&expr, Some(table))?), ..info.clone() })
             })?,
-            Kept::Body { function, queries, scope } => self.change_function(function, |f| {
+            StoredText::Body { function, queries, scope } => self.change_function(function, |f| {
                 let is_return = f.sql_body.as_deref().is_some_and(|b| b.starts_with("RETURN"));
                 // Its own name may be the one that changed.
                 let scope = RoutineScope { name: f.name.clone(), ..scope };
                 let text = self.with_context(|c| Ok(melba_deparse::stored_body(c, &queries, &scope, is_return)))?;
                 Ok(Function { sql_body: Some(text.into()), ..f.clone() })
             })?,
-            Kept::ArgumentDefault { function, argument, expr } => self.change_function(function, |f| {
+            StoredText::ArgumentDefault { function, argument, expr } => self.change_function(function, |f| {
                 let mut f = f.clone();
                 f.arg_defaults[argument] = print(&expr, None)?;
                 Ok(f)
