@@ -2,10 +2,10 @@
 
 use melba_types::bytes::ByteReader;
 
-use crate::encoding::strings::StringBlock;
-use crate::encoding::symbols::SymbolTable;
-use crate::encoding::words::WordBlock;
 use crate::key::block::KeyBlock;
+use crate::layout::strings::StringBlock;
+use crate::layout::symbols::SymbolTable;
+use crate::layout::words::WordBlock;
 
 /// A block's content.
 #[derive(Debug)]

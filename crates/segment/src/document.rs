@@ -3,8 +3,10 @@
 use melba_types::{Batch, Column, ColumnData, Csn, Datum, Kind, Numeric, RowId};
 use melba_vfs::OsDirectory;
 
+use crate::encoding::{BLOCKS, ChunkEntry};
+use crate::file::Blocks;
 use crate::statistics::{Bounds, Statistics};
-use crate::table::directory::{Blocks, Chunk, Form, encode_chunk};
+use crate::table::directory::{Chunk, encode_chunk};
 use crate::table::filter::ChunkFilter;
 use crate::{Codec, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentWriter};
 
@@ -42,7 +44,10 @@ fn a_chunk_of_numerics_is_as_documented() {
     let bounds = Bounds::of_datums(Kind::Numeric, &Datum::Numeric(min), &Datum::Numeric(max));
     let statistics = Statistics { nulls: 0, distinct: 3, bounds };
     let mut encoded = Vec::new();
-    encode_chunk(&Chunk { statistics, form: Form::Blocks(blocks), scale: Some(2), filter: None }, &mut encoded);
+    encode_chunk(
+        &Chunk { statistics, encoding: BLOCKS, entry: ChunkEntry::Blocks(blocks), scale: Some(2), filter: None },
+        &mut encoded,
+    );
     assert_eq!(hex(&documented("A chunk of numerics")), hex(&encoded));
 }
 
@@ -53,7 +58,7 @@ fn a_chunk_with_a_filter_is_as_documented() {
     let statistics = Statistics { nulls: 0, distinct: 65_401, bounds };
     let filter = Some(ChunkFilter { blocks: 2555, first: 1, offset: 1_048_617 });
     let mut encoded = Vec::new();
-    encode_chunk(&Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter }, &mut encoded);
+    encode_chunk(&Chunk { statistics, encoding: BLOCKS, entry: ChunkEntry::Blocks(blocks), scale: None, filter }, &mut encoded);
     assert_eq!(hex(&documented("A chunk with a filter")), hex(&encoded));
 }
 

@@ -24,22 +24,25 @@ mod error;
 mod estimate;
 #[cfg(test)]
 mod failing;
+mod file;
 mod filter;
 mod frame;
 mod hash;
 mod key;
+mod layout;
 mod statistics;
 mod table;
 
 pub use melba_toast::dense::{DenseOptions, Effort, Pace};
 
 pub use cache::{BlockCache, CacheStatistics};
+pub use encoding::Coded;
 pub use error::{BlockName, Result, SegmentError};
 pub use estimate::{ColumnEstimate, Point};
 pub use frame::{Codec, FORMAT_VERSION};
 pub use key::{KeyCursor, KeyOptions, KeySegmentMeta, KeySegmentReader, KeySegmentWriter, ROW_ID_BYTES};
 pub use statistics::{Statistics, ZoneOp};
 pub use table::{
-    Coded, Csns, EncoderPool, Finishing, GroupData, GroupReader, Position, RowGroup, RowVersion, SectionSummary, SegmentMeta,
+    Csns, EncoderPool, Finishing, GroupData, GroupReader, Position, RowGroup, RowVersion, SectionSummary, SegmentMeta,
     TableOptions, TableSegmentReader, TableSegmentWriter, null_batch,
 };

@@ -10,8 +10,8 @@ use melba_types::Csn;
 use super::block::Interval;
 use super::reader::KeySegmentReader;
 use crate::block::Block;
-use crate::encoding::words::partition_point;
 use crate::error::Result;
+use crate::layout::words::partition_point;
 
 /// A position in a key segment, at an entry or (`is_valid` false) beyond either end.
 ///

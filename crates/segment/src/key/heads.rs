@@ -35,7 +35,7 @@ impl Heads {
                 let head = head(&key[self.common.len()..]);
                 let low = self.words.partition_point(|&word| word < head);
                 let equal = self.words[low..].partition_point(|&word| word == head);
-                low + crate::encoding::words::partition_point(equal, |i| before(low + i))
+                low + crate::layout::words::partition_point(equal, |i| before(low + i))
             }
         }
     }

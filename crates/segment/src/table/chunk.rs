@@ -1,44 +1,25 @@
-//! Writes one column chunk: collects values as words or strings, chooses a form, writes blocks.
+//! Writes one column chunk: collects values as words or strings, takes their statistics, has an encoding write them, adds a filter.
 
 use std::cmp::Ordering;
 
-use hashbrown::HashMap;
 use melba_types::{Bitmap, ByteStrings, Column, ColumnData, Datum, Kind, codec, key};
 
 use super::TableOptions;
 use super::dense::DenseColumn;
-use super::directory::{Blocks, Chunk, Form, is_word};
+use super::directory::Chunk;
 use super::filter::{ChunkFilter, PART_BLOCKS};
 use super::mantissas::MantissaBuffer;
-use crate::encoding::symbols::SymbolEncoder;
-use crate::encoding::{packed, strings, words};
+use crate::encoding::{self, ChunkData, ChunkEntry, ChunkValues, DENSE, Trained, TrainedSymbols, WriteOptions, is_word};
 use crate::filter::{FILTER_BLOCK_BYTES, blocks_for, build};
-use crate::frame::{Codec, FrameBuffer, encode_payload};
+use crate::frame::{Codec, FrameBuffer};
 use crate::statistics::{Bounds, Statistics, ordered_by_key};
 
-/// Longer constants are left to dictionaries: the directory stays in memory.
-const CONSTANT_BYTES_MAX: usize = 64;
-/// Most entries of a dictionary, and their bytes, so that it stays in a CPU's cache while a scan looks values up.
-const DICTIONARY_ENTRIES_MAX: usize = 8192;
-const DICTIONARY_BYTES_MAX: usize = 256 << 10;
-/// A dictionary must reduce a chunk to this percentage of its size without one.
-const DICTIONARY_PERCENT_MAX: usize = 70;
-/// Fewer bytes do not pay for a symbol table.
-const SYMBOLS_BYTES_MIN: usize = 16 << 10;
-/// Values longer than this on average are left to the codec: it finds longer repetitions.
-const SYMBOLS_VALUE_BYTES_MAX: usize = 512;
-/// A symbol table must reduce values to this percentage of their bytes.
-const SYMBOLS_PERCENT_MAX: usize = 80;
-/// A symbol table is trained again when values take more than this percentage of the size it gave its training values.
-const SYMBOLS_KEPT_PERCENT: usize = 102;
 /// Fewer values are searched quickly without a filter.
 const FILTER_KEYS_MIN: u64 = 8192;
 /// A chunk in which a value occurs more often than this has most of the column's values, so that a filter would rarely exclude it.
 const FILTER_ROWS_A_KEY_MAX: u64 = 2;
 /// Integers with more than one of the chunk's values per this many numbers between its bounds would be found in it too often.
 const FILTER_GAP_MIN: u64 = 64;
-/// Rows a block at most: a row group's usual size.
-const SHIFT_MAX: u8 = 16;
 
 /// The values of one column of the row group being collected.
 pub(crate) struct ChunkBuffer {
@@ -225,7 +206,7 @@ impl ChunkBuffer {
         };
         section.append(self.kind, values, validity.as_ref(), plain.as_ref());
         values.truncate(0);
-        let chunk = Chunk { statistics, form: Form::Dense, scale: None, filter: None };
+        let chunk = Chunk { statistics, encoding: DENSE, entry: ChunkEntry::Section, scale: None, filter: None };
         self.empty_numerics();
         chunk
     }
@@ -235,17 +216,18 @@ impl ChunkBuffer {
         let validity = self.validity.take();
         let extremes = self.extremes.take();
         let nulls = validity.as_ref().map_or(0, |v| v.len() - v.count_ones());
-        let ColumnCarryover { symbols, coded, hashes } = carryover;
+        let ColumnCarryover { mut trained, hashes } = carryover;
         hashes.clear();
+        let mut out = ChunkOut { options: options.into(), trained: &mut trained, hashes, frames };
         let mut chunk = match &mut self.values {
             Values::Words(words) => {
-                let chunk = write_words(self.kind, words, validity.as_ref(), nulls, hashes, frames, options);
+                let chunk = write_words(self.kind, words, validity.as_ref(), nulls, &mut out);
                 words.clear();
                 chunk
             }
             Values::Mantissas(buffer) => {
                 let extremes = buffer.extremes(validity.as_ref());
-                let mut chunk = write_words(Kind::Int8, &mut buffer.words, validity.as_ref(), nulls, hashes, frames, options);
+                let mut chunk = write_words(Kind::Int8, &mut buffer.words, validity.as_ref(), nulls, &mut out);
                 if let Some((min, max)) = extremes {
                     chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
                     chunk.scale = buffer.scale;
@@ -257,10 +239,9 @@ impl ChunkBuffer {
             Values::Strings(values) => {
                 let plain = self.plain.take().filter(|plain| plain.count_ones() < plain.len());
                 let mut chunk = if self.kind == Kind::Frame || plain.is_some() {
-                    write_stored(values, validity.as_ref(), plain.as_ref(), nulls, frames, options)
+                    write_stored(self.kind, values, (validity.as_ref(), plain.as_ref()), nulls, &mut out)
                 } else {
-                    let carryover = ColumnCarryover { symbols, coded, hashes };
-                    write_strings(self.kind, values, validity.as_ref(), nulls, carryover, frames, options)
+                    write_strings(self.kind, values, validity.as_ref(), nulls, &mut out)
                 };
                 if let (Some((min, max)), None) = (extremes, plain) {
                     chunk.statistics.bounds = Bounds::of_datums(self.kind, &min, &max);
@@ -292,89 +273,63 @@ fn extend(extremes: &mut Option<(Datum, Datum)>, value: &Datum) {
     }
 }
 
-/// Writes a chunk of words; also those of the hidden columns. `hashes` as for `Statistics::of_words`.
-pub(crate) fn write_words(
-    kind: Kind,
-    values: &mut [i64],
-    validity: Option<&Bitmap>,
-    nulls: usize,
-    hashes: &mut Vec<u64>,
-    frames: &mut FrameBuffer,
-    options: &TableOptions,
-) -> Chunk {
-    if nulls == 0 && values.iter().all(|value| *value == values[0]) {
-        let statistics = Statistics::of_constant(kind, values[0]);
-        return Chunk { statistics, form: Form::Constant(values[0].to_le_bytes().into()), scale: None, filter: None };
+/// What the writing of a chunk uses.
+struct ChunkOut<'a, 'b> {
+    options: WriteOptions,
+    trained: &'a mut Trained<'b>,
+    /// Filled with the hashes of the chunk's values, see `Statistics::of_words`.
+    hashes: &'a mut Vec<u64>,
+    frames: &'a mut FrameBuffer,
+}
+
+impl ChunkOut<'_, '_> {
+    fn write(&mut self, values: &ChunkValues<'_>, statistics: Statistics) -> Chunk {
+        let (encoding, entry) = encoding::write(values, &self.options, self.trained, self.frames);
+        Chunk { statistics, encoding, entry, scale: None, filter: None }
     }
+}
+
+/// Writes a chunk of a hidden column.
+pub(crate) fn write_hidden(kind: Kind, values: &mut [i64], frames: &mut FrameBuffer, options: &TableOptions) -> Chunk {
+    let mut trained = Trained { symbols: &mut None, coded: &mut ByteStrings::default() };
+    let mut out = ChunkOut { options: options.into(), trained: &mut trained, hashes: &mut Vec::new(), frames };
+    write_words(kind, values, None, 0, &mut out)
+}
+
+fn write_words(kind: Kind, values: &mut [i64], validity: Option<&Bitmap>, nulls: usize, out: &mut ChunkOut<'_, '_>) -> Chunk {
+    let is_uniform = nulls == 0 && values.iter().all(|value| *value == values[0]);
     if nulls > 0 {
         fill_nulls(values, validity);
     }
-    let statistics = Statistics::of_words(kind, values, nulls as u64, hashes);
-    if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null, scale: None, filter: None };
-    }
-    // A line suits the whole chunk or none; a sample would not show that.
-    let width = packed::Fit::of(values).width() as usize;
-    let runs = if width > 0 { words::count_runs(values) } else { values.len() };
-    let codec = if matches!(kind, Kind::Float4 | Kind::Float8) { options.codec } else { Codec::None };
-    let bits = (values.len() * width).min(runs * (width + 16));
-    if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
-        && let Some((entries, codes)) = dictionary_of_words(values)
-        && (entries.len() * 64 + codes.len() * bits_for(entries.len())) * 100 <= bits * DICTIONARY_PERCENT_MAX
-    {
-        let mut content = Vec::new();
-        words::encode(&entries, None, 0, &mut content);
-        let first = BlockList::begin(frames, &content, Codec::None);
-        let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options);
-        return Chunk { statistics, form: Form::Dictionary(blocks), scale: None, filter: None };
-    }
-    let bits_a_row = bits.div_ceil(values.len());
-    let blocks = write_word_blocks(values, validity, bits_a_row, codec, None, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter: None }
+    let statistics = match is_uniform {
+        true => Statistics::of_constant(kind, values[0]),
+        false => Statistics::of_words(kind, values, nulls as u64, out.hashes),
+    };
+    let mut chunk = ChunkValues::new(kind, ChunkData::Words(values), validity, nulls);
+    (chunk.distinct, chunk.is_uniform) = (statistics.distinct as usize, is_uniform);
+    out.write(&chunk, statistics)
 }
 
-fn write_strings(
+fn write_strings(kind: Kind, values: &ByteStrings, validity: Option<&Bitmap>, nulls: usize, out: &mut ChunkOut<'_, '_>) -> Chunk {
+    let is_valid = |i: usize| validity.is_none_or(|v| v.get(i));
+    let statistics = Statistics::of_strings(kind, values, is_valid, nulls as u64, out.hashes);
+    let mut chunk = ChunkValues::new(kind, ChunkData::Strings(values), validity, nulls);
+    chunk.distinct = statistics.distinct as usize;
+    chunk.is_uniform = nulls == 0 && (1..values.len()).all(|i| values.get(i) == values.get(0));
+    out.write(&chunk, statistics)
+}
+
+/// Writes a chunk that holds values in stored form, or frames: nothing is known of their order.
+fn write_stored(
     kind: Kind,
     values: &ByteStrings,
-    validity: Option<&Bitmap>,
+    (validity, plain): (Option<&Bitmap>, Option<&Bitmap>),
     nulls: usize,
-    carryover: ColumnCarryover<'_>,
-    frames: &mut FrameBuffer,
-    options: &TableOptions,
+    out: &mut ChunkOut<'_, '_>,
 ) -> Chunk {
-    let ColumnCarryover { symbols, coded, hashes } = carryover;
-    let statistics = Statistics::of_strings(kind, values, |i| validity.is_none_or(|v| v.get(i)), nulls as u64, hashes);
-    if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null, scale: None, filter: None };
-    }
-    let first = values.get(0);
-    if nulls == 0 && first.len() <= CONSTANT_BYTES_MAX && (1..values.len()).all(|i| values.get(i) == first) {
-        return Chunk { statistics, form: Form::Constant(first.into()), scale: None, filter: None };
-    }
-    // The estimate may be a little low; the dictionary itself counts exactly.
-    if statistics.distinct as usize <= DICTIONARY_ENTRIES_MAX
-        && let Some((entries, codes)) = dictionary_of_strings(values)
-        && (entries.bytes.len() + entries.len() + codes.len() * bits_for(entries.len()) / 8) * 100
-            <= (values.bytes.len() + values.len() / 2) * DICTIONARY_PERCENT_MAX
-    {
-        let mut content = Vec::new();
-        strings::encode(&entries, None, None, 0..entries.len(), &mut content);
-        let first = BlockList::begin(frames, &content, options.codec);
-        let blocks = write_word_blocks(&codes, validity, bits_for(entries.len()), Codec::None, Some(first), frames, options);
-        return Chunk { statistics, form: Form::Dictionary(blocks), scale: None, filter: None };
-    }
-    let codec = string_codec(values, options);
-    if let Some(encoder) = choose_symbols(symbols, values, codec, options) {
-        let mut content = Vec::new();
-        encoder.encode_table(&mut content);
-        let list = BlockList::begin(frames, &content, Codec::None);
-        encoder.encode_all(values, coded);
-        let blocks = write_string_blocks(coded, validity, None, Codec::None, list, frames, options);
-        return Chunk { statistics, form: Form::Symbols(blocks), scale: None, filter: None };
-    }
-    let list = BlockList::new(frames);
-    let blocks = write_string_blocks(values, validity, None, codec, list, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter: None }
+    let statistics = Statistics { nulls: nulls as u64, distinct: (values.len() - nulls) as u64, bounds: Bounds::None };
+    let chunk = ChunkValues::new(kind, ChunkData::Stored { values, plain }, validity, nulls);
+    out.write(&chunk, statistics)
 }
 
 /// Writes the filter of a chunk, if it should have one. `hashes` are those of its values, none when they ascend: then the bounds
@@ -395,7 +350,7 @@ fn write_filter(kind: Kind, chunk: &Chunk, hashes: &[u64], frames: &mut FrameBuf
 fn suits_filter(kind: Kind, chunk: &Chunk, values: u64) -> bool {
     let distinct = chunk.statistics.distinct;
     matches!(kind, Kind::Int4 | Kind::Int8 | Kind::Text | Kind::Bytes | Kind::Uuid)
-        && matches!(chunk.form, Form::Blocks(_) | Form::Symbols(_))
+        && chunk.encoding.suits_filter()
         && distinct >= FILTER_KEYS_MIN
         && distinct * FILTER_ROWS_A_KEY_MAX >= values
         && match &chunk.statistics.bounds {
@@ -409,8 +364,8 @@ fn suits_filter(kind: Kind, chunk: &Chunk, values: u64) -> bool {
 #[derive(Default)]
 pub(crate) struct ChunkCarryover {
     /// Each column's, as far as they are known.
-    symbols: Vec<Option<Symbols>>,
-    /// Coded strings, for their buffers: fresh memory for each chunk costs more than filling it.
+    symbols: Vec<Option<TrainedSymbols>>,
+    /// Coded strings, for their buffers.
     coded: ByteStrings,
     /// Hashes of a chunk's values, for their buffer.
     hashes: Vec<u64>,
@@ -418,164 +373,22 @@ pub(crate) struct ChunkCarryover {
 
 /// A column's part of it.
 pub(crate) struct ColumnCarryover<'a> {
-    symbols: &'a mut Option<Symbols>,
-    coded: &'a mut ByteStrings,
+    trained: Trained<'a>,
     hashes: &'a mut Vec<u64>,
 }
 
 impl ChunkCarryover {
     pub fn column(&mut self, at: usize) -> ColumnCarryover<'_> {
         self.symbols.resize_with(self.symbols.len().max(at + 1), || None);
-        ColumnCarryover { symbols: &mut self.symbols[at], coded: &mut self.coded, hashes: &mut self.hashes }
+        let trained = Trained { symbols: &mut self.symbols[at], coded: &mut self.coded };
+        ColumnCarryover { trained, hashes: &mut self.hashes }
     }
 }
 
-/// A symbol table, and the coded size of a sample of its training values, in thousandths.
-type Symbols = (SymbolEncoder, usize);
-
-/// A symbol table for the values, when it makes them about as small as the codec would: a point read then decodes one value, not
-/// a block. Training takes as long as coding a row group, so a table is kept as long as it compresses as well as before.
-fn choose_symbols<'a>(
-    kept: &'a mut Option<Symbols>,
-    values: &ByteStrings,
-    codec: Codec,
-    options: &TableOptions,
-) -> Option<&'a SymbolEncoder> {
-    if values.bytes.len() < SYMBOLS_BYTES_MIN || values.bytes.len() / values.len() > SYMBOLS_VALUE_BYTES_MAX {
-        return None;
+impl From<&TableOptions> for WriteOptions {
+    fn from(options: &TableOptions) -> WriteOptions {
+        WriteOptions { codec: options.codec, block_bytes: options.block_bytes }
     }
-    let suits = kept.take().and_then(|(encoder, trained)| {
-        let coded = encoder.measure(values);
-        (coded * 100 <= trained * SYMBOLS_KEPT_PERCENT).then_some((encoder, trained, coded))
-    });
-    let (encoder, trained, coded) = suits.unwrap_or_else(|| {
-        let encoder = SymbolEncoder::train(values);
-        let coded = encoder.measure(values);
-        (encoder, coded, coded)
-    });
-    let block = &values.bytes[..values.bytes.len().min(options.block_bytes)];
-    let mut payload = Vec::new();
-    encode_payload(block, codec, &mut payload);
-    let payload = payload.len() * 1000 / block.len();
-    let worth = coded <= SYMBOLS_PERCENT_MAX * 10 && coded * 10 <= payload * 11;
-    let (encoder, _) = kept.insert((encoder, trained));
-    worth.then_some(encoder)
-}
-
-/// Writes a chunk that holds values in stored form, or frames. Most of its bytes are compressed, so only a codec is tried, and
-/// nothing is known of the values' order.
-fn write_stored(
-    values: &ByteStrings,
-    validity: Option<&Bitmap>,
-    plain: Option<&Bitmap>,
-    nulls: usize,
-    frames: &mut FrameBuffer,
-    options: &TableOptions,
-) -> Chunk {
-    let statistics = Statistics { nulls: nulls as u64, distinct: (values.len() - nulls) as u64, bounds: Bounds::None };
-    if nulls == values.len() {
-        return Chunk { statistics, form: Form::Null, scale: None, filter: None };
-    }
-    let codec = if plain.is_some() { string_codec(values, options) } else { Codec::None };
-    let list = BlockList::new(frames);
-    let blocks = write_string_blocks(values, validity, plain, codec, list, frames, options);
-    Chunk { statistics, form: Form::Blocks(blocks), scale: None, filter: None }
-}
-
-fn write_string_blocks(
-    values: &ByteStrings,
-    validity: Option<&Bitmap>,
-    plain: Option<&Bitmap>,
-    codec: Codec,
-    mut list: BlockList,
-    frames: &mut FrameBuffer,
-    options: &TableOptions,
-) -> Blocks {
-    // A few long values among many short ones must not share their blocks with a lot of them.
-    let longest = values.lengths(0..values.len()).max().unwrap_or(0);
-    let average = (values.bytes.len() + values.len()) / values.len();
-    let shift = shift_for(average.max(longest / 8) * 8, options);
-    let mut content = Vec::new();
-    for start in (0..values.len()).step_by(1 << shift) {
-        content.clear();
-        let rows = start..(start + (1 << shift)).min(values.len());
-        let bytes = strings::encode_head(values, validity, plain, rows, &mut content);
-        if codec == Codec::None {
-            list.add_plain(frames, &[&content, bytes]);
-        } else {
-            content.extend_from_slice(bytes);
-            list.add(frames, &content, codec);
-        }
-    }
-    list.finish(shift)
-}
-
-fn write_word_blocks(
-    values: &[i64],
-    validity: Option<&Bitmap>,
-    bits_a_row: usize,
-    codec: Codec,
-    list: Option<BlockList>,
-    frames: &mut FrameBuffer,
-    options: &TableOptions,
-) -> Blocks {
-    let shift = shift_for(bits_a_row + usize::from(validity.is_some()), options);
-    let mut list = list.unwrap_or_else(|| BlockList::new(frames));
-    let mut content = Vec::new();
-    for (i, block) in values.chunks(1 << shift).enumerate() {
-        content.clear();
-        words::encode(block, validity, i << shift, &mut content);
-        list.add(frames, &content, codec);
-    }
-    list.finish(shift)
-}
-
-/// Blocks written so far of a chunk.
-pub(super) struct BlockList {
-    first: u32,
-    offset: u64,
-    ends: Vec<u64>,
-}
-
-impl BlockList {
-    pub fn new(frames: &FrameBuffer) -> BlockList {
-        BlockList { first: frames.next_block(), offset: frames.offset(), ends: Vec::new() }
-    }
-
-    /// A list with its first block, a dictionary.
-    fn begin(frames: &mut FrameBuffer, content: &[u8], codec: Codec) -> BlockList {
-        let mut list = BlockList::new(frames);
-        list.add(frames, content, codec);
-        list
-    }
-
-    fn add(&mut self, frames: &mut FrameBuffer, content: &[u8], codec: Codec) {
-        self.note(frames.block(content, codec));
-    }
-
-    fn add_plain(&mut self, frames: &mut FrameBuffer, parts: &[&[u8]]) {
-        self.note(frames.plain_block(parts));
-    }
-
-    /// A block of `length` bytes was written.
-    pub fn note(&mut self, length: u32) {
-        self.ends.push(self.ends.last().copied().unwrap_or(0) + u64::from(length));
-    }
-
-    pub fn finish(self, shift: u8) -> Blocks {
-        Blocks { shift, first: self.first, offset: self.offset, ends: self.ends }
-    }
-}
-
-/// The largest power of two of rows whose block stays within the options' bytes.
-fn shift_for(bits_a_row: usize, options: &TableOptions) -> u8 {
-    let rows = options.block_bytes * 8 / bits_a_row.max(1);
-    (rows.max(1).ilog2() as u8).min(SHIFT_MAX)
-}
-
-/// Bits of a code among `entries`.
-fn bits_for(entries: usize) -> usize {
-    entries.max(1).next_power_of_two().ilog2() as usize
 }
 
 /// Sets null slots to the value of the least valid row, so that they widen nothing.
@@ -585,50 +398,4 @@ fn fill_nulls(values: &mut [i64], validity: Option<&Bitmap>) {
     for i in (0..values.len()).filter(|&i| !validity.get(i)) {
         values[i] = filler;
     }
-}
-
-/// Entries in ascending order and each row's code; `None` when there are too many.
-fn dictionary_of_words(values: &[i64]) -> Option<(Vec<i64>, Vec<i64>)> {
-    let mut codes: HashMap<i64, i64> = HashMap::new();
-    for &value in values {
-        codes.insert(value, 0);
-        if codes.len() > DICTIONARY_ENTRIES_MAX {
-            return None;
-        }
-    }
-    let mut entries: Vec<i64> = codes.keys().copied().collect();
-    entries.sort_unstable();
-    for (code, entry) in entries.iter().enumerate() {
-        codes.insert(*entry, code as i64);
-    }
-    let rows = values.iter().map(|value| codes[value]).collect();
-    Some((entries, rows))
-}
-
-fn dictionary_of_strings(values: &ByteStrings) -> Option<(ByteStrings, Vec<i64>)> {
-    let mut codes: HashMap<&[u8], i64> = HashMap::new();
-    let mut bytes = 0;
-    for i in 0..values.len() {
-        let value = values.get(i);
-        if codes.insert(value, 0).is_none() {
-            bytes += value.len();
-            if codes.len() > DICTIONARY_ENTRIES_MAX || bytes > DICTIONARY_BYTES_MAX {
-                return None;
-            }
-        }
-    }
-    let mut sorted: Vec<&[u8]> = codes.keys().copied().collect();
-    sorted.sort_unstable();
-    let mut entries = ByteStrings::default();
-    for (code, entry) in sorted.into_iter().enumerate() {
-        entries.push(entry);
-        codes.insert(entry, code as i64);
-    }
-    let rows = (0..values.len()).map(|i| codes[values.get(i)]).collect();
-    Some((entries, rows))
-}
-
-/// The options' codec, unless a sample of the bytes says that it would be wasted work.
-fn string_codec(values: &ByteStrings, options: &TableOptions) -> Codec {
-    if melba_toast::is_incompressible(&values.bytes) { Codec::None } else { options.codec }
 }

@@ -8,13 +8,14 @@ use melba_toast::frame::{Density, densify, density};
 use melba_toast::is_incompressible;
 use melba_types::{Bitmap, ByteStrings, Kind};
 
-use super::chunk::{BlockList, ChunkBuffer};
-use super::directory::{Blocks, Section, is_word};
+use super::chunk::ChunkBuffer;
 use super::reuse::Reused;
 use super::{TableOptions, TableSegmentReader};
-use crate::encoding::{strings, words};
+use crate::encoding::{BlockList, Section, is_word};
 use crate::error::{BlockName, Result};
+use crate::file::Blocks;
 use crate::frame::{Codec, FrameWriter};
+use crate::layout::{strings, words};
 
 /// Raw bytes of blocks of ordinals.
 const ORDINAL_BLOCK_BYTES: usize = 8 << 10;

@@ -287,7 +287,7 @@ fn pages_and_common_blocks(segment: &Arc<TableSegmentReader>, pages: &[u64], oth
     }
     let blocks = |segment: &TableSegmentReader| -> Vec<Vec<u8>> {
         let blocks = &segment.sections[0].blocks;
-        (0..blocks.ends.len()).map(|at| segment.frame(blocks, at).unwrap()).collect()
+        (0..blocks.ends.len()).map(|at| segment.file.frame(blocks, at).unwrap()).collect()
     };
     let (ours, theirs) = (blocks(segment), blocks(other));
     (ours.iter().filter(|block| theirs.contains(block)).count(), ours.len())

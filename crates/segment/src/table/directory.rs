@@ -25,18 +25,15 @@ use melba_types::{Csn, Kind, RowId};
 
 use super::filter::ChunkFilter;
 use super::{HIDDEN_COLUMNS, RowGroup, SegmentMeta};
+use crate::encoding::{self, ChunkEncoding, ChunkEntry, EntryKind, Section};
+use crate::file::Blocks;
 use crate::frame::{FRAME_BYTES, HEADER_BYTES};
 use crate::statistics::Statistics;
 use melba_types::bytes::{ByteReader, put_bytes, put_varint};
 
-const FORM_NULL: u8 = 0;
-const FORM_CONSTANT: u8 = 1;
-const FORM_BLOCKS: u8 = 2;
-const FORM_DICTIONARY: u8 = 3;
-const FORM_SYMBOLS: u8 = 4;
-const FORM_DENSE: u8 = 5;
-const FORM_MANTISSAS: u8 = 6;
-const FORM_FILTERED: u8 = 7;
+/// Marks before the tag of an encoding (`ChunkEncoding::tag`).
+const MARK_MANTISSAS: u8 = 6;
+const MARK_FILTERED: u8 = 7;
 /// The version that has sections.
 const VERSION_WITH_SECTIONS: u32 = 3;
 /// The version whose sections say which blocks are hasty.
@@ -48,82 +45,17 @@ const COLUMNS_MAX: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chunk {
     pub statistics: Statistics,
-    pub form: Form,
+    pub encoding: &'static dyn ChunkEncoding,
+    pub entry: ChunkEntry,
     /// Of numerics that are kept as words: the values are these, divided by 10^scale.
     pub scale: Option<u16>,
     pub filter: Option<ChunkFilter>,
 }
 
 impl Chunk {
-    /// The least and the greatest word of a chunk of integers, or of numerics that are kept as such.
-    pub fn integer_bounds(&self, kind: Kind) -> Option<(i64, i64)> {
-        match self.scale {
-            None => self.statistics.integer_bounds(kind),
-            Some(scale) => self.statistics.mantissa_bounds(scale),
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Form {
-    /// Every row is null.
-    Null,
-    /// Every row holds this value, in storage format.
-    Constant(Box<[u8]>),
-    Blocks(Blocks),
-    /// Codes into the first block.
-    Dictionary(Blocks),
-    /// Strings coded by the symbol table in the first block.
-    Symbols(Blocks),
-    /// The values are in the column's section.
-    Dense,
-}
-
-/// The values of a dense column, of all row groups.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Section {
-    pub column: usize,
-    /// Bytes of the values.
-    pub raw_bytes: u64,
-    /// No block or one.
-    pub reference: Blocks,
-    /// Blocks of words: for each of the segment's rows, which of the section's values is its own.
-    pub ordinals: Blocks,
-    /// Blocks of one or many values.
-    pub blocks: Blocks,
-    /// The ordinal of each block's first value, and behind the last block the number of all values.
-    pub firsts: Vec<u32>,
-    /// So many of the last blocks were compressed by a fast level, to be compressed again when there is time.
-    pub hasty_blocks: usize,
-}
-
-impl Section {
-    /// Raw bytes of the values of hasty blocks, about.
-    pub fn hasty_bytes(&self) -> u64 {
-        let blocks = self.firsts.len() - 1;
-        let (values, first) = (u64::from(self.firsts[blocks]), u64::from(self.firsts[blocks - self.hasty_blocks]));
-        (self.raw_bytes as f64 * (values - first) as f64 / values.max(1) as f64) as u64
-    }
-}
-
-/// The blocks of a chunk, end to end.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Blocks {
-    /// Rows a block: `1 << shift`.
-    pub shift: u8,
-    /// Number of the first one within the file.
-    pub first: u32,
-    /// Its offset within the file.
-    pub offset: u64,
-    /// Where each ends, relative to `offset`.
-    pub ends: Vec<u64>,
-}
-
-impl Blocks {
-    /// Offset and length of the `index`-th block.
-    pub fn extent(&self, index: usize) -> (u64, usize) {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        (self.offset + start, (self.ends[index] - start) as usize)
+    /// The blocks of the chunk's own, without the filter's.
+    pub fn blocks(&self) -> Option<&Blocks> {
+        if let ChunkEntry::Blocks(blocks) = &self.entry { Some(blocks) } else { None }
     }
 }
 
@@ -137,9 +69,9 @@ impl Group {
     /// The group with its blocks where they come after `blocks` others and at `offset`, which were counted from nothing.
     pub fn moved(mut self, blocks: u32, offset: u64) -> Group {
         for chunk in &mut self.chunks {
-            if let Form::Blocks(b) | Form::Dictionary(b) | Form::Symbols(b) = &mut chunk.form {
-                b.first += blocks;
-                b.offset += offset;
+            if let ChunkEntry::Blocks(own) = &mut chunk.entry {
+                own.first += blocks;
+                own.offset += offset;
             }
             if let Some(filter) = &mut chunk.filter {
                 filter.first += blocks;
@@ -244,7 +176,7 @@ impl TableDirectory {
 fn dense_chunks_have_sections(groups: &[Group], sections: &[Section]) -> bool {
     let has_section = |column: usize| sections.iter().any(|section| section.column == column);
     let mut chunks = groups.iter().flat_map(|group| group.chunks.iter().enumerate());
-    chunks.all(|(column, chunk)| chunk.form != Form::Dense || has_section(column))
+    chunks.all(|(column, chunk)| chunk.entry != ChunkEntry::Section || has_section(column))
 }
 
 fn encode_section(section: &Section, out: &mut Vec<u8>) {
@@ -267,32 +199,23 @@ fn encode_lengths(blocks: &Blocks, out: &mut Vec<u8>, before: impl Fn(usize, &mu
     }
 }
 
-/// Whether values of `kind` are kept as 64-bit words; the others are byte strings in storage format.
-pub(crate) fn is_word(kind: Kind) -> bool {
-    matches!(kind, Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Oid | Kind::Char)
-}
-
 pub(crate) fn encode_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
     chunk.statistics.encode(out);
     if let Some(scale) = chunk.scale {
-        out.extend_from_slice(&[FORM_MANTISSAS, scale as u8]);
+        out.extend_from_slice(&[MARK_MANTISSAS, scale as u8]);
     }
     if chunk.filter.is_some() {
-        out.push(FORM_FILTERED);
+        out.push(MARK_FILTERED);
     }
-    let (tag, blocks) = match &chunk.form {
-        Form::Null => return out.push(FORM_NULL),
-        Form::Dense => return out.push(FORM_DENSE),
-        Form::Constant(value) => {
-            out.push(FORM_CONSTANT);
-            return put_bytes(value, out);
+    out.push(chunk.encoding.tag());
+    match &chunk.entry {
+        ChunkEntry::Nothing | ChunkEntry::Section => {}
+        ChunkEntry::Bytes(bytes) => put_bytes(bytes, out),
+        ChunkEntry::Blocks(blocks) => {
+            out.push(blocks.shift);
+            encode_lengths(blocks, out, |_, _| {});
         }
-        Form::Blocks(blocks) => (FORM_BLOCKS, blocks),
-        Form::Dictionary(blocks) => (FORM_DICTIONARY, blocks),
-        Form::Symbols(blocks) => (FORM_SYMBOLS, blocks),
-    };
-    out.extend_from_slice(&[tag, blocks.shift]);
-    encode_lengths(blocks, out, |_, _| {});
+    }
     if let Some(filter) = &chunk.filter {
         put_varint(filter.blocks.into(), out);
     }
@@ -309,27 +232,28 @@ impl Cursor {
     /// A chunk of a user's column of some kind, or of a hidden one.
     fn chunk(&mut self, r: &mut ByteReader<'_>, kind: Option<Kind>, rows: usize) -> Option<Chunk> {
         let statistics = Statistics::decode(r)?;
-        let mut form = r.u8()?;
+        let mut tag = r.u8()?;
         let mut scale = None;
-        if form == FORM_MANTISSAS && kind == Some(Kind::Numeric) {
-            scale = Some(u16::from(r.u8()?)).filter(|scale| *scale <= SMALL_SCALE_MAX);
-            form = r.u8().filter(|form| scale.is_some() && [FORM_CONSTANT, FORM_BLOCKS, FORM_DICTIONARY].contains(form))?;
+        if tag == MARK_MANTISSAS && kind == Some(Kind::Numeric) {
+            scale = Some(r.u8().map(u16::from).filter(|scale| *scale <= SMALL_SCALE_MAX)?);
+            tag = r.u8()?;
         }
-        let is_filtered = form == FORM_FILTERED && kind.is_some();
+        let is_filtered = tag == MARK_FILTERED && kind.is_some() && scale.is_none();
         if is_filtered {
-            form = r.u8().filter(|form| [FORM_BLOCKS, FORM_SYMBOLS].contains(form))?;
+            tag = r.u8()?;
         }
-        let form = match form {
-            FORM_NULL => Form::Null,
-            FORM_CONSTANT => Form::Constant(r.bytes()?.into()),
-            FORM_BLOCKS => Form::Blocks(self.blocks(r, rows, 0)?),
-            FORM_DICTIONARY => Form::Dictionary(self.blocks(r, rows, 1)?),
-            FORM_SYMBOLS => Form::Symbols(self.blocks(r, rows, 1)?),
-            FORM_DENSE => Form::Dense,
-            _ => return None,
+        let encoding = encoding::with_tag(tag)?;
+        if is_filtered && !encoding.suits_filter() {
+            return None;
+        }
+        let entry = match encoding.entry_kind() {
+            EntryKind::Nothing => ChunkEntry::Nothing,
+            EntryKind::Bytes => ChunkEntry::Bytes(r.bytes()?.into()),
+            EntryKind::Blocks { heads } => ChunkEntry::Blocks(self.blocks(r, rows, heads)?),
+            EntryKind::Section => ChunkEntry::Section,
         };
         let filter = if is_filtered { Some(self.filter(r)?) } else { None };
-        Some(Chunk { statistics, form, scale, filter })
+        Some(Chunk { statistics, encoding, entry, scale, filter })
     }
 
     fn filter(&mut self, r: &mut ByteReader<'_>) -> Option<ChunkFilter> {
@@ -340,10 +264,10 @@ impl Cursor {
         (self.offset <= self.end).then_some(filter)
     }
 
-    fn blocks(&mut self, r: &mut ByteReader<'_>, rows: usize, extra: usize) -> Option<Blocks> {
+    fn blocks(&mut self, r: &mut ByteReader<'_>, rows: usize, heads: usize) -> Option<Blocks> {
         let shift = r.u8().filter(|&shift| shift < 32)?;
         let count = r.length()?;
-        if count != rows.div_ceil(1 << shift) + extra {
+        if count != rows.div_ceil(1 << shift) + heads {
             return None;
         }
         self.lengths(r, shift, count, |_| Some(()))

@@ -2,7 +2,7 @@
 
 use melba_types::{Csn, Kind, RowId};
 
-use super::chunk::{ChunkBuffer, ChunkCarryover, write_words};
+use super::chunk::{ChunkBuffer, ChunkCarryover, write_hidden};
 use super::directory::{Chunk, Group};
 use super::{HIDDEN_COLUMNS, RowGroup, TableOptions};
 use crate::frame::FrameBuffer;
@@ -96,7 +96,7 @@ impl RawGroup {
             // No tombstone: the same for all rows.
             hidden.push(0);
         }
-        let chunk = write_words(kind, hidden, None, 0, &mut Vec::new(), frames, options);
+        let chunk = write_hidden(kind, hidden, frames, options);
         hidden.clear();
         chunk
     }

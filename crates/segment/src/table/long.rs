@@ -1,11 +1,11 @@
 //! Chunks of long byte strings, such as frames of large values: each string is a separate block, written when it arrives. They
 //! are not collected, so they cost one pass for the checksum and the copy into the file.
 
-use super::chunk::BlockList;
-use super::directory::{Chunk, Form};
-use crate::encoding::strings;
+use super::directory::Chunk;
+use crate::encoding::{BLOCKS, BlockList, ChunkEntry};
 use crate::error::Result;
 use crate::frame::{FrameBuffer, FrameWriter};
+use crate::layout::strings;
 use crate::statistics::{Bounds, Statistics};
 
 /// A chunk that is being written.
@@ -49,6 +49,6 @@ impl LongChunk {
 
     pub fn finish(self) -> Chunk {
         let statistics = Statistics { nulls: self.nulls, distinct: self.rows - self.nulls, bounds: Bounds::None };
-        Chunk { statistics, form: Form::Blocks(self.list.finish(0)), scale: None, filter: None }
+        Chunk { statistics, encoding: BLOCKS, entry: ChunkEntry::Blocks(self.list.finish(0)), scale: None, filter: None }
     }
 }

@@ -27,11 +27,11 @@ impl TableSegmentReader {
     /// Parts stay in the cache regardless of the segment's size: they are read often, and one by one.
     fn filter_part(&self, filter: &ChunkFilter, part: usize) -> Result<BlockRef> {
         let number = filter.first + part as u32;
-        if let Some(block) = self.cached_block(number) {
+        if let Some(block) = self.file.cached(number) {
             return Ok(block);
         }
         let (offset, length) = filter.extent(part);
-        self.parse_block(number, &self.frame_bytes(offset, length)?, BlockKind::Filter, true).map(BlockRef::from)
+        self.file.parse(number, &self.file.frames.bytes(offset, length)?, BlockKind::Filter, true).map(BlockRef::from)
     }
 
     /// Checks that every value of a chunk is in its filter; nothing to do for one that has none.
@@ -42,7 +42,7 @@ impl TableSegmentReader {
         }
         for value in values.filter(|value| !value.is_null()) {
             if self.filters_out(group, column, &value)? {
-                return Err(self.damaged(filter.first, "value missing from its filter"));
+                return Err(self.file.damaged(filter.first, "value missing from its filter"));
             }
         }
         Ok(())

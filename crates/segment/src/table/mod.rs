@@ -26,7 +26,7 @@ mod writer;
 use melba_toast::dense::{DenseOptions, Pace};
 use melba_types::{Bitmap, Column, Csn, RowId};
 
-pub use group::{Coded, GroupReader};
+pub use group::GroupReader;
 pub use pool::EncoderPool;
 pub use reader::TableSegmentReader;
 pub use section::SectionSummary;

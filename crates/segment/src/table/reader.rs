@@ -3,29 +3,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use melba_types::{Column, Csn, Datum, Kind, Numeric, RowId};
+use melba_types::{Column, Csn, Datum, Kind, RowId};
 use melba_vfs::Directory;
 
-use super::directory::{Blocks, Chunk, Form, Group, Section, TableDirectory, is_word};
-use super::group::{block_rows, read_range};
+use super::directory::{Chunk, Group, TableDirectory};
+use super::group::read_range;
 use super::{GroupData, GroupReader, Position, RowGroup, RowVersion, SegmentMeta, TABLE_MAGIC};
-use crate::block::{Block, BlockKind};
-use crate::cache::{BlockCache, BlockRef, SegmentBlocks};
-use crate::encoding::words::partition_point;
+use crate::cache::{BlockCache, SegmentBlocks};
+use crate::encoding::{ChunkEntry, ChunkView, HeldRow, Section, ValueOut};
 use crate::error::{BlockName, Result, SegmentError};
+use crate::file::BlockFile;
 use crate::frame::FrameReader;
 use crate::statistics::{Statistics, ZoneOp};
 
-/// Scans leave blocks in the cache only of segments up to this share of its capacity, so that one scan of a large table
-/// does not empty it.
-const SCAN_CACHE_SHARE: u64 = 8;
-/// Bytes of a chunk that are read from the file at a time, unless a single block is longer.
-const READ_AHEAD_BYTES: u64 = 64 << 10;
-
 /// An open table segment; shared between threads.
 pub struct TableSegmentReader {
-    frames: FrameReader,
-    cached: SegmentBlocks,
+    pub(super) file: BlockFile,
     kinds: Vec<Kind>,
     meta: SegmentMeta,
     /// The meaning of a stored CSN of 0.
@@ -71,7 +64,8 @@ impl TableSegmentReader {
         meta.csn_max = summaries.iter().map(|g| g.csn_max).max().unwrap_or_default();
         let cached = SegmentBlocks::new(cache, block_count(&chunks, &sections));
         let starts = summaries.iter().scan(0, |rows, group| Some(std::mem::replace(rows, *rows + group.rows))).collect();
-        let reader = TableSegmentReader { frames, cached, kinds, meta, assigned, summaries, chunks, sections, starts };
+        let file = BlockFile::new(frames, cached);
+        let reader = TableSegmentReader { file, kinds, meta, assigned, summaries, chunks, sections, starts };
         Ok(Arc::new(reader))
     }
 
@@ -156,35 +150,14 @@ impl TableSegmentReader {
             let row = (row_id.0 - summary.row_id_min.0) as usize;
             return Ok(Some((group, row..row + 1)));
         }
-        let below = |block: &dyn Fn(usize) -> i64, count: usize| partition_point(count, |i| (block(i) as u64) < row_id.0);
-        let start = match &self.chunks[group][self.kinds.len()].form {
-            Form::Constant(value) => {
-                let word = self.constant_word(value)?;
-                below(&|_| word, rows)
-            }
-            Form::Blocks(blocks) => {
-                // The block whose first row id is the last one not above; with several blocks each is touched at its first row.
-                let count = rows.div_ceil(1 << blocks.shift);
-                let (mut low, mut high) = (0, count - 1);
-                while low < high {
-                    let middle = (low + high).div_ceil(2);
-                    if (self.word_block(group, blocks, middle, 0)?.1(0) as u64) < row_id.0 {
-                        low = middle;
-                    } else {
-                        high = middle - 1;
-                    }
-                }
-                let (count, get) = self.word_block(group, blocks, low, 0)?;
-                let within = below(&get, count);
-                let start = (low << blocks.shift) + within;
-                if summary.unique && within < count {
-                    return Ok((get(within) as u64 == row_id.0).then_some((group, start..start + 1)));
-                }
-                start
-            }
-            // A writer never makes a dictionary of sorted numbers: their runs are smaller.
-            _ => return Err(self.undecodable(group, self.kinds.len())),
-        };
+        let row_ids = self.view(group, self.kinds.len());
+        let bound = row_ids.encoding.lower_bound(&row_ids, row_id.0)?;
+        let start = bound.row;
+        if summary.unique
+            && let Some(word) = bound.word
+        {
+            return Ok((word == row_id.0).then_some((group, start..start + 1)));
+        }
         let mut end = start;
         while end < rows && self.hidden(group, 0, end)? as u64 == row_id.0 {
             end += 1;
@@ -224,16 +197,34 @@ impl TableSegmentReader {
                     *out = read_range(self, *group, column, range.clone())?;
                     continue;
                 }
-                let mut held = Held::default();
-                for (i, position) in positions.iter().enumerate() {
-                    self.read_value(position.group as usize, position.row as usize, column, &mut held, out)?;
-                    if i == 0 {
-                        out.reserve_like_last(positions.len() - 1);
-                    }
-                }
+                self.read_values(positions, column, out)?;
             }
         }
         Ok(())
+    }
+
+    /// Appends values of a column, those of one row group at a time.
+    fn read_values(&self, positions: &[Position], column: usize, out: &mut Column) -> Result<()> {
+        let Some((first, rest)) = positions.split_first() else { return Ok(()) };
+        let mut held = HeldRow::default();
+        self.read_chunk_values(first.group, &[first.row], column, &mut held, out)?;
+        if rest.is_empty() {
+            return Ok(());
+        }
+        out.reserve_like_last(rest.len());
+        let rows: Vec<u32> = rest.iter().map(|position| position.row).collect();
+        let mut at = 0;
+        for positions in rest.chunk_by(|a, b| a.group == b.group) {
+            self.read_chunk_values(positions[0].group, &rows[at..at + positions.len()], column, &mut held, out)?;
+            at += positions.len();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_chunk_values(&self, group: u32, rows: &[u32], column: usize, held: &mut HeldRow, out: &mut Column) -> Result<()> {
+        let chunk = self.view(group as usize, column);
+        chunk.encoding.read_rows(&chunk, rows, held, &mut ValueOut { column: out, kind: chunk.kind, scale: chunk.scale })
     }
 
     /// Calls `each` with a value that lies uncompressed in blocks of byte strings: a frame of a large value. `None` when it is null.
@@ -242,90 +233,18 @@ impl TableSegmentReader {
     /// When the position is not of this segment: a bug of ours.
     pub fn with_bytes<T>(&self, position: Position, column: usize, each: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         let (group, row) = (position.group as usize, position.row as usize);
-        let blocks = match &self.chunks[group][column].form {
-            Form::Blocks(blocks) => blocks,
-            Form::Dense => {
-                let section = self.section(group, column)?;
-                return self.with_dense(section, self.starts[group] + row, |bytes, _| each(bytes));
-            }
-            _ => return Ok(None),
-        };
-        match &*self.block_of_row(group, blocks, row, 0, self.value_block_kind(group, column))? {
-            Block::Strings(block) if block.is_valid(row & mask(blocks)) => Ok(Some(each(block.get(row & mask(blocks))))),
-            _ => Ok(None),
-        }
-    }
-
-    fn read_value(&self, group: usize, row: usize, column: usize, held: &mut Held, out: &mut Column) -> Result<()> {
-        let kind = self.kinds[column];
-        let undecodable = || self.undecodable(group, column);
-        let push_bytes = |out: &mut Column, value: &[u8]| if out.push_encoded(kind, value) { Ok(()) } else { Err(undecodable()) };
-        let chunk = &self.chunks[group][column];
-        let push_word = |out: &mut Column, word: i64| match chunk.scale {
-            Some(scale) => out.push(Datum::Numeric(Numeric::from_parts(i128::from(word), scale))),
-            None => push_word(out, word),
-        };
-        let (blocks, block_kind, skip) = match &chunk.form {
-            Form::Null => {
-                out.push_null();
-                return Ok(());
-            }
-            Form::Constant(value) if is_word(kind) || chunk.scale.is_some() => {
-                push_word(out, self.constant_word(value)?);
-                return Ok(());
-            }
-            Form::Constant(value) => return push_bytes(out, value),
-            Form::Blocks(blocks) => (blocks, self.value_block_kind(group, column), 0),
-            Form::Dictionary(blocks) => (blocks, BlockKind::Words, 1),
-            Form::Symbols(blocks) => (blocks, BlockKind::Strings, 1),
-            Form::Dense => {
-                let section = self.section(group, column)?;
-                let pushed = self.with_dense(section, self.starts[group] + row, |bytes, is_plain| {
-                    if is_plain {
-                        return push_bytes(out, bytes);
-                    }
-                    out.push(Datum::Stored(bytes.into()));
-                    Ok(())
-                })?;
-                if pushed.transpose()?.is_none() {
-                    out.push_null();
-                }
-                return Ok(());
-            }
-        };
-        let at = row & mask(blocks);
-        let index = row >> blocks.shift;
-        let number = blocks.first + (index + skip) as u32;
-        if held.block.as_ref().is_none_or(|(held, _)| *held != number) {
-            held.block = Some((number, self.block_of_row(group, blocks, row, skip, block_kind)?));
-        }
-        if skip > 0 && held.first.as_ref().is_none_or(|(held, _)| *held != blocks.first) {
-            let kind = if block_kind == BlockKind::Strings { BlockKind::Symbols } else { self.value_block_kind(group, column) };
-            held.first = Some((blocks.first, self.block(blocks, 0, kind)?));
-        }
-        let first = if skip > 0 { held.first.as_ref().map(|(_, block)| &**block) } else { None };
-        match (held.block.as_ref().map(|(_, block)| &**block), first) {
-            (Some(Block::Words(block)), _) if !block.is_valid(at) => out.push_null(),
-            (Some(Block::Strings(block)), _) if !block.is_valid(at) => out.push_null(),
-            (Some(Block::Words(block)), None) => push_word(out, block.get(at)),
-            (Some(Block::Strings(block)), None) if !block.is_plain(at) => out.push(Datum::Stored(block.get(at).into())),
-            (Some(Block::Strings(block)), None) => push_bytes(out, block.get(at))?,
-            (Some(Block::Words(codes)), Some(Block::Words(entries))) if (codes.get(at) as usize) < entries.rows() => {
-                push_word(out, entries.get(codes.get(at) as usize));
-            }
-            (Some(Block::Words(codes)), Some(Block::Strings(entries))) if (codes.get(at) as usize) < entries.rows() => {
-                push_bytes(out, entries.get(codes.get(at) as usize))?;
-            }
-            (Some(Block::Strings(coded)), Some(Block::Symbols(table))) => {
-                let value = table.decode(coded.get(at), &mut held.scratch).ok_or_else(undecodable)?;
-                push_bytes(out, value)?;
-            }
-            _ => return Err(undecodable()),
-        }
-        Ok(())
+        let (mut each, mut result) = (Some(each), None);
+        let mut call = |bytes: &[u8]| result = each.take().map(|each| each(bytes));
+        let chunk = self.view(group, column);
+        chunk.encoding.with_bytes(&chunk, row, &mut call)?;
+        Ok(result)
     }
 
     fn csn_at(&self, group: usize, row: usize) -> Result<Csn> {
+        let summary = &self.summaries[group];
+        if summary.csn_min == summary.csn_max {
+            return Ok(summary.csn_max);
+        }
         let csn = Csn(self.hidden(group, 1, row)? as u64);
         Ok(if csn.0 == 0 { self.assigned } else { csn })
     }
@@ -337,57 +256,8 @@ impl TableSegmentReader {
     /// One value of a hidden column.
     fn hidden(&self, group: usize, hidden: usize, row: usize) -> Result<i64> {
         let column = self.kinds.len() + hidden;
-        let undecodable = || self.undecodable(group, column);
-        match &self.chunks[group][column].form {
-            Form::Constant(value) => self.constant_word(value),
-            Form::Blocks(blocks) => match &*self.block_of_row(group, blocks, row, 0, BlockKind::Words)? {
-                Block::Words(block) => Ok(block.get(row & mask(blocks))),
-                _ => Err(undecodable()),
-            },
-            Form::Dictionary(blocks) => {
-                let codes = self.block_of_row(group, blocks, row, 1, BlockKind::Words)?;
-                let entries = self.block(blocks, 0, BlockKind::Words)?;
-                let (Block::Words(codes), Block::Words(entries)) = (&*codes, &*entries) else { return Err(undecodable()) };
-                let code = codes.get(row & mask(blocks)) as usize;
-                if code < entries.rows() { Ok(entries.get(code)) } else { Err(undecodable()) }
-            }
-            Form::Null | Form::Symbols(_) | Form::Dense => Err(undecodable()),
-        }
-    }
-
-    fn word_block(
-        &self,
-        group: usize,
-        blocks: &Blocks,
-        index: usize,
-        skip: usize,
-    ) -> Result<(usize, impl Fn(usize) -> i64 + use<>)> {
-        let block = self.block_of_row(group, blocks, index << blocks.shift, skip, BlockKind::Words)?;
-        let rows = block_rows(&block).unwrap_or(0);
-        Ok((rows, move |i: usize| match &*block {
-            Block::Words(block) => block.get(i),
-            _ => 0,
-        }))
-    }
-
-    /// The block that holds `row` of the group, its number of rows checked.
-    fn block_of_row(&self, group: usize, blocks: &Blocks, row: usize, skip: usize, kind: BlockKind) -> Result<BlockRef> {
-        let index = row >> blocks.shift;
-        let block = self.block(blocks, index + skip, kind)?;
-        if block_rows(&block) != Some(self.rows_of_block(group, blocks, index)) {
-            return Err(self.damaged(blocks.first + (index + skip) as u32, "rows differ from the directory"));
-        }
-        Ok(block)
-    }
-
-    pub(super) fn block(&self, blocks: &Blocks, index: usize, kind: BlockKind) -> Result<BlockRef> {
-        if let Some(block) = self.cached(blocks, index) {
-            return Ok(block);
-        }
-        let (offset, length) = blocks.extent(index);
-        let number = blocks.first + index as u32;
-        let content = self.frames.content_of(self.frames.bytes(offset, length)?, number)?;
-        self.keep_block(number, content, kind, true).map(BlockRef::from)
+        let chunk = self.view(group, column);
+        chunk.encoding.word(&chunk, row)
     }
 
     /// Checks every block: checksums, layouts, row counts, the order of row ids, and that every value decodes.
@@ -396,7 +266,7 @@ impl TableSegmentReader {
         let is_dense = |column: &usize| self.sections.iter().any(|section| section.column == *column);
         let projection: Vec<usize> = (0..self.kinds.len()).filter(|column| !is_dense(column)).collect();
         let rows = self.summaries.iter().map(|group| group.rows).sum();
-        self.sections.iter().try_for_each(|section| self.verify_section(section, rows))?;
+        self.sections.iter().try_for_each(|section| section.verify(&self.file, rows))?;
         let mut last = None;
         for (group, summary) in self.summaries.iter().enumerate() {
             let mut reader = self.group(group, &projection);
@@ -422,130 +292,52 @@ impl TableSegmentReader {
 
 /// Functions for `GroupReader` and filters.
 impl TableSegmentReader {
-    pub(super) fn chunk(&self, group: usize, index: usize) -> &Chunk {
-        &self.chunks[group][index]
+    #[inline]
+    pub(crate) fn chunk(&self, group: usize, column: usize) -> &Chunk {
+        &self.chunks[group][column]
+    }
+
+    /// A chunk as its encoding reads it.
+    #[inline]
+    pub(super) fn view(&self, group: usize, column: usize) -> ChunkView<'_> {
+        let Chunk { statistics, encoding, entry, scale, .. } = self.chunk(group, column);
+        ChunkView {
+            file: &self.file,
+            encoding: *encoding,
+            entry,
+            // Hidden columns hold words.
+            kind: self.kinds.get(column).copied().unwrap_or(Kind::Int8),
+            scale: *scale,
+            rows: self.summaries[group].rows,
+            statistics,
+            section: if matches!(entry, ChunkEntry::Section) { self.section(group, column) } else { None },
+        }
     }
 
     /// The section of a column, and of its rows the first of a group.
-    pub(super) fn section_of(&self, group: usize, column: usize) -> Result<(&Section, usize)> {
-        Ok((self.section(group, column)?, self.starts[group]))
-    }
-
-    fn section(&self, group: usize, column: usize) -> Result<&Section> {
-        self.sections.iter().find(|section| section.column == column).ok_or_else(|| self.undecodable(group, column))
-    }
-
-    /// Bytes that the cache may hold.
-    pub(super) fn cache_bytes(&self) -> u64 {
-        self.cached.cache().capacity_bytes() as u64
-    }
-
-    /// Reads and parses a block of a dense section.
-    pub(super) fn read_dense_block(&self, blocks: &Blocks, index: usize, reference: &[u8], keep: bool) -> Result<Arc<Block>> {
-        let (offset, length) = blocks.extent(index);
-        let number = blocks.first + index as u32;
-        let content = self.frames.dense_content(&self.frames.bytes(offset, length)?, number, reference)?;
-        self.keep_block(number, content, BlockKind::Strings, keep)
+    fn section(&self, group: usize, column: usize) -> Option<(&Section, usize)> {
+        let section = self.sections.iter().find(|section| section.column == column)?;
+        Some((section, self.starts[group]))
     }
 
     pub(super) fn assigned(&self) -> Csn {
         self.assigned
     }
 
-    /// The kind of the blocks that hold a chunk's values (or its dictionary).
-    fn value_block_kind(&self, group: usize, column: usize) -> BlockKind {
-        match self.kinds.get(column) {
-            Some(&kind) if !is_word(kind) && self.chunks[group][column].scale.is_none() => BlockKind::Strings,
-            _ => BlockKind::Words,
-        }
-    }
-
-    pub(super) fn rows_of_block(&self, group: usize, blocks: &Blocks, index: usize) -> usize {
-        (self.summaries[group].rows - (index << blocks.shift)).min(1 << blocks.shift)
-    }
-
-    pub(super) fn cached(&self, blocks: &Blocks, index: usize) -> Option<BlockRef> {
-        self.cached_block(blocks.first + index as u32)
-    }
-
-    pub(super) fn cached_block(&self, number: u32) -> Option<BlockRef> {
-        self.cached.get(number)
-    }
-
-    pub(super) fn frame_bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        self.frames.bytes(offset, length)
-    }
-
-    pub(super) fn caches_scans(&self) -> bool {
-        self.meta.stored_bytes <= self.cached.cache().capacity_bytes() as u64 / SCAN_CACHE_SHARE
-    }
-
-    /// The frames of a chunk's block and of those behind it that fit into one read.
-    pub(super) fn frames_ahead(&self, group: usize, blocks: &Blocks, index: usize) -> Result<Vec<u8>> {
-        debug_assert!(group < self.chunks.len());
-        let (offset, length) = blocks.extent(index);
-        let most = offset - blocks.offset + READ_AHEAD_BYTES;
-        let end = blocks.ends[..blocks.ends.partition_point(|end| *end <= most)].last().copied().unwrap_or(0);
-        self.frames.bytes(offset, length.max((blocks.offset + end).saturating_sub(offset) as usize))
-    }
-
-    pub(super) fn parse_block(&self, number: u32, frame: &[u8], kind: BlockKind, keep: bool) -> Result<Arc<Block>> {
-        self.keep_block(number, self.frames.content(frame, number)?, kind, keep)
-    }
-
-    fn keep_block(&self, number: u32, content: Vec<u8>, kind: BlockKind, keep: bool) -> Result<Arc<Block>> {
-        let block = Block::parse(kind, content).ok_or_else(|| self.damaged(number, "unknown layout"))?;
-        let block = Arc::new(block);
-        if keep {
-            self.cached.insert(number, &block);
-        }
-        Ok(block)
-    }
-
-    pub(super) fn constant_word(&self, value: &[u8]) -> Result<i64> {
-        let bytes = value.try_into().map_err(|_| self.frames.corrupt(BlockName::Footer, "constant of the wrong length"))?;
-        Ok(i64::from_le_bytes(bytes))
-    }
-
-    /// A block as the file has it, verified.
-    pub(super) fn frame(&self, blocks: &Blocks, index: usize) -> Result<Vec<u8>> {
-        let (offset, length) = blocks.extent(index);
-        self.frames.frame(offset, length, blocks.first + index as u32)
-    }
-
-    pub(super) fn damaged(&self, number: u32, reason: &'static str) -> SegmentError {
-        self.frames.corrupt(BlockName::Data(number), reason)
-    }
-
     /// A chunk whose checksums are right and whose values are not.
     pub(super) fn undecodable(&self, group: usize, column: usize) -> SegmentError {
-        match &self.chunks[group][column].form {
-            Form::Blocks(blocks) | Form::Dictionary(blocks) | Form::Symbols(blocks) => {
-                self.damaged(blocks.first, "values do not decode")
-            }
-            Form::Null | Form::Constant(_) | Form::Dense => self.frames.corrupt(BlockName::Footer, "values do not decode"),
-        }
+        self.view(group, column).undecodable()
     }
 }
 
 /// Blocks of all chunks, whose numbers follow each other.
 fn block_count(chunks: &[Vec<Chunk>], sections: &[Section]) -> usize {
-    let count = |chunk: &Chunk| match &chunk.form {
-        Form::Blocks(blocks) | Form::Dictionary(blocks) | Form::Symbols(blocks) => blocks.ends.len(),
-        Form::Null | Form::Constant(_) | Form::Dense => 0,
+    let count = |chunk: &Chunk| {
+        let own = chunk.blocks().map_or(0, |blocks| blocks.ends.len());
+        own + chunk.filter.map_or(0, |filter| filter.parts())
     };
-    let count = |chunk: &Chunk| count(chunk) + chunk.filter.map_or(0, |filter| filter.parts());
     let of_section = |s: &Section| s.reference.ends.len() + s.ordinals.ends.len() + s.blocks.ends.len();
     chunks.iter().flatten().map(count).sum::<usize>() + sections.iter().map(of_section).sum::<usize>()
-}
-
-/// The blocks that the last value of a column came from, with their numbers.
-#[derive(Default)]
-struct Held {
-    block: Option<(u32, BlockRef)>,
-    /// The dictionary or symbol table.
-    first: Option<(u32, BlockRef)>,
-    scratch: Vec<u8>,
 }
 
 /// Whether the ids of a row group's rows, one version of each, leave no gaps.
@@ -560,34 +352,4 @@ fn contiguous(positions: &[Position]) -> Option<(usize, Range<usize>)> {
     let follows = |(i, p): (usize, &Position)| p.group == first.group && p.row as usize == first.row as usize + i;
     let start = first.row as usize;
     positions.iter().enumerate().all(follows).then(|| (first.group as usize, start..start + positions.len()))
-}
-
-/// Selects a row within its block.
-#[inline]
-fn mask(blocks: &Blocks) -> usize {
-    (1 << blocks.shift) - 1
-}
-
-/// Appends a word to a column of a word kind.
-fn push_word(out: &mut Column, word: i64) {
-    use crate::encoding::packed::Word;
-    use melba_types::ColumnData;
-    let before = out.len();
-    match &mut out.data {
-        ColumnData::Bool(v) => v.push(Word::from_word(word)),
-        ColumnData::Int2(v) => v.push(Word::from_word(word)),
-        ColumnData::Int4(v) => v.push(Word::from_word(word)),
-        ColumnData::Int8(v) => v.push(Word::from_word(word)),
-        ColumnData::Float4(v) => v.push(Word::from_word(word)),
-        ColumnData::Float8(v) => v.push(Word::from_word(word)),
-        ColumnData::Oid(v) => v.push(Word::from_word(word)),
-        ColumnData::Datum(v) => v.push(Datum::Char(word as u8)),
-        ColumnData::Text(_) | ColumnData::Bytes(_) | ColumnData::Coded(_) | ColumnData::Numeric(_) | ColumnData::Stored(_) => {
-            panic!("a word for a column of other values")
-        }
-    }
-    if let Some(validity) = &mut out.validity {
-        debug_assert_eq!(validity.len(), before);
-        validity.push(true);
-    }
 }

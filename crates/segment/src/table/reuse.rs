@@ -12,9 +12,8 @@ use melba_toast::dense::{Effort, Pace, PlannedBlock, Spool, SpoolReader, Treatme
 use melba_types::Bitmap;
 
 use super::TableSegmentReader;
-use super::chunk::BlockList;
-use super::directory::Section;
 use crate::block::{Block, BlockKind};
+use crate::encoding::{BlockList, Section};
 use crate::error::Result;
 use crate::frame::FrameWriter;
 
@@ -74,8 +73,8 @@ impl Reused {
         let (mut known, mut bytes) = (0, 0);
         for block in 0..reused.section().blocks.ends.len() {
             give_way();
-            let content = source.dense_block(reused.section(), block, false)?;
-            let strings = source.strings_of(reused.section(), block, &content)?;
+            let content = reused.section().block(&source.file, block, false)?;
+            let strings = reused.section().strings(&source.file, block, &content)?;
             let mut values = Vec::with_capacity(strings.rows());
             let (mut all, mut live) = (0, 0);
             for at in 0..strings.rows() {
@@ -112,7 +111,7 @@ impl Reused {
     }
 
     fn changed(&self) -> crate::SegmentError {
-        self.source.damaged(self.section().blocks.first, "values changed in memory")
+        self.source.file.damaged(self.section().blocks.first, "values changed in memory")
     }
 
     pub fn blocks(&self) -> &[ReusedBlock] {
@@ -149,7 +148,7 @@ impl Reused {
         if self.section().reference.ends.is_empty() {
             return Ok(Vec::new());
         }
-        let block = self.source.block(&self.section().reference, 0, BlockKind::Reference)?.into_arc();
+        let block = self.source.file.block(&self.section().reference, 0, BlockKind::Reference)?.into_arc();
         Ok(match &*block {
             Block::Reference(bytes) => bytes.to_vec(),
             _ => Vec::new(),
@@ -159,14 +158,14 @@ impl Reused {
     /// Writes the reference unchanged.
     pub fn write_reference(&self, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
         for at in 0..self.section().reference.ends.len() {
-            list.note(frames.copied_block(&self.source.frame(&self.section().reference, at)?)?);
+            list.note(frames.copied_block(&self.source.file.frame(&self.section().reference, at)?)?);
         }
         Ok(())
     }
 
     /// Writes one of the blocks unchanged.
     pub fn write_block(&self, at: usize, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
-        list.note(frames.copied_block(&self.source.frame(&self.section().blocks, self.blocks[at].block)?)?);
+        list.note(frames.copied_block(&self.source.file.frame(&self.section().blocks, self.blocks[at].block)?)?);
         Ok(())
     }
 }

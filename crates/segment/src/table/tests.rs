@@ -4,9 +4,9 @@ use melba_types::{Batch, Bitmap, ByteStrings, Column, ColumnData, Csn, Datum, In
 use melba_vfs::{Directory, OsDirectory};
 
 use super::*;
-use crate::encoding::strings::{self, StringBlock};
-use crate::encoding::words::{self, WordBlock};
 use crate::frame::FrameReader;
+use crate::layout::strings::{self, StringBlock};
+use crate::layout::words::{self, WordBlock};
 use crate::{BlockCache, SegmentError, ZoneOp};
 
 const KINDS: [Kind; 15] = [

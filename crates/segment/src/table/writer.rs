@@ -9,11 +9,12 @@ use melba_vfs::Directory;
 
 use super::chunk::ChunkCarryover;
 use super::dense::{DenseColumns, is_bit};
-use super::directory::{Group, Section, TableDirectory};
+use super::directory::{Group, TableDirectory};
 use super::encoder::RawGroup;
 use super::long::LongChunk;
 use super::pool::{EncoderPool, PooledFile};
 use super::{SegmentMeta, TABLE_MAGIC, TableOptions, TableSegmentReader};
+use crate::encoding::Section;
 use crate::error::Result;
 use crate::frame::FrameWriter;
 
