@@ -63,6 +63,8 @@ pub struct Output {
     open: usize,
     /// Bytes of whole messages.
     complete: usize,
+    /// Bytes of the messages that were sent and forgotten.
+    forgotten: usize,
     /// Bytes of the open message that are sent from elsewhere.
     elsewhere: usize,
     /// The encoding that the client reads.
@@ -71,7 +73,7 @@ pub struct Output {
 
 impl Default for Output {
     fn default() -> Output {
-        Output { bytes: Vec::new(), open: 0, complete: 0, elsewhere: 0, encoding: UTF8 }
+        Output { bytes: Vec::new(), open: 0, complete: 0, forgotten: 0, elsewhere: 0, encoding: UTF8 }
     }
 }
 
@@ -102,7 +104,7 @@ impl Output {
     pub fn clear(&mut self) {
         const KEPT_BYTES_MAX: usize = 1 << 20;
         self.bytes.clear();
-        self.complete = 0;
+        self.forgotten += std::mem::take(&mut self.complete);
         if self.bytes.capacity() > KEPT_BYTES_MAX {
             self.bytes.shrink_to(KEPT_BYTES_MAX / 4);
         }
@@ -127,15 +129,15 @@ impl Output {
         self.complete = self.bytes.len();
     }
 
-    /// Where the next message begins.
+    /// Where the next message begins, counted from the connection's first.
     pub fn mark(&self) -> usize {
-        self.complete
+        self.forgotten + self.complete
     }
 
     /// Takes back the messages behind a mark, of which nothing was sent.
     pub fn take_back(&mut self, mark: usize) {
-        self.bytes.truncate(mark);
-        self.complete = mark;
+        self.complete = mark - self.forgotten;
+        self.bytes.truncate(self.complete);
     }
 
     fn i16(&mut self, v: i16) {

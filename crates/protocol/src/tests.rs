@@ -173,3 +173,21 @@ fn fuzzed_messages_are_clean_errors() {
     }
     assert!(failures > 10_000, "the mutations must reach the error paths");
 }
+
+#[test]
+fn only_what_was_not_sent_can_be_taken_back() {
+    let mut out = Output::new();
+    out.parse_complete();
+    let before = out.mark();
+    out.no_data();
+    assert_ne!(out.mark(), before);
+    out.take_back(before);
+    assert_eq!(out.bytes(), [b'1', 0, 0, 0, 4]);
+    // What is written after the output was sent is not what was there before it, however long.
+    out.clear();
+    assert_eq!(out.mark(), before);
+    out.bind_complete();
+    assert_ne!(out.mark(), before);
+    out.take_back(before);
+    assert!(out.is_empty());
+}

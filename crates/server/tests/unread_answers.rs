@@ -88,6 +88,41 @@ fn a_statement_timeout_waits_for_the_client_to_read() {
     assert!(answer.starts_with("TD") && answer.ends_with("DE[ERROR 57014]Z"), "as PostgreSQL: {}", answer.replace('D', ""));
 }
 
+/// Notices that fill the socket while a function runs.
+const TELLING: &str = "do $$ begin loop raise notice '%', repeat('x', 10000); end loop; end $$";
+
+#[test]
+fn notices_that_are_not_read_keep_nobody_else_waiting() {
+    let (server, mut other) = with_table();
+    let deaf: Vec<_> = (0..8)
+        .map(|_| {
+            let mut peer = server.log_in();
+            let pid = value(&mut peer, "select pg_backend_pid()");
+            assert_eq!(peer.query("begin; lock table t in access share mode"), "CCZ");
+            ask(&mut peer, TELLING);
+            (peer, pid)
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(other.query("update t set n = n + 1"), "CZ");
+    assert_eq!(server.log_in().query("select n from t"), "TDCZ");
+    for (_, pid) in &deaf {
+        assert_eq!(value(&mut other, &format!("select pg_terminate_backend({pid})")), "t");
+        await_end(&mut other, pid);
+    }
+    assert_eq!(other.query("drop table t"), "CZ", "their locks are gone");
+}
+
+#[test]
+fn a_function_ends_when_its_notices_find_no_client() {
+    let (server, mut other) = with_table();
+    let mut peer = server.log_in();
+    let pid = value(&mut peer, "select pg_backend_pid()");
+    ask(&mut peer, TELLING);
+    drop(peer);
+    await_end(&mut other, &pid);
+}
+
 /// Answers that are not read, between statements.
 fn unread(peer: &mut Peer) {
     // The client may find the connection closed while it still asks.

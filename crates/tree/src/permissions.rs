@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use melba_catalog::acl;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Catalog, Column, FunctionKind, Relation, RelationKind};
+use melba_catalog::{Catalog, Column, FunctionKind, Relation, RelationKind, classes};
 use melba_types::{DbError, Oid, Result, err};
 
 use crate::{Expr, Privileges, Query, RangeKind};
@@ -27,6 +27,8 @@ struct Use {
 pub struct Permissions {
     uses: Vec<Use>,
     functions: Vec<Oid>,
+    /// It calls functions that are not built in.
+    calls_others: bool,
     /// Checks hold as long as the catalog does, which plans do not outlive.
     granted_to: AtomicU32,
 }
@@ -50,10 +52,16 @@ impl Permissions {
         self.uses.iter().map(|u| u.relation)
     }
 
+    /// Whether the query calls functions that are not built in, which may have something to tell.
+    pub fn calls_functions_of_users(&self) -> bool {
+        self.calls_others
+    }
+
     /// Adds the needs of others.
     pub fn add(&mut self, more: Permissions) {
         self.uses.extend(more.uses);
         self.functions.extend(more.functions);
+        self.calls_others |= more.calls_others;
     }
 
     /// # Errors
@@ -131,6 +139,7 @@ impl Collector<'_> {
             }
             _ => Oid::INVALID,
         };
+        self.found.calls_others |= function.0 >= classes::FIRST_USER_OID;
         // Without a list of privileges everybody may call it.
         if self.catalog.function(function).is_some_and(|f| f.acl.is_some()) && !self.found.functions.contains(&function) {
             self.found.functions.push(function);

@@ -27,6 +27,7 @@ use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
 use super::interrupt::Interrupt;
 use super::language::LanguageState;
+use super::lent;
 use super::names::SearchPath;
 use super::portals::Portals;
 use super::prepared::NamedStatements;
@@ -228,7 +229,7 @@ pub struct SessionState {
     pub settings: Mutex<Settings>,
     settings_version: Arc<AtomicU64>,
     pub interrupt: Arc<Interrupt>,
-    /// Notices on their way to the client.
+    /// Notices that wait for the session to have its client at hand.
     pub notices: RarelyUsed<Vec<DbError>>,
     /// The role that logged in.
     pub user: Arc<str>,
@@ -359,19 +360,29 @@ impl SessionState {
         self.instance.cluster.catalog(self.database_oid)
     }
 
-    /// Queues a notice if client_min_messages lets it pass.
+    /// Tells the client a notice if client_min_messages lets it pass: at once where that can be (`lent`).
     pub fn notice(&self, notice: DbError) {
         self.log_notice(&notice);
-        let threshold = match self.settings.lock().get("client_min_messages").as_text() {
-            "notice" => Severity::Notice,
-            "warning" => Severity::Warning,
-            "error" => Severity::Error,
-            "log" => Severity::Log,
-            _ => Severity::Debug,
+        let (threshold, encoding) = {
+            let settings = self.settings.lock();
+            let threshold = match settings.get("client_min_messages").as_text() {
+                "notice" => Severity::Notice,
+                "warning" => Severity::Warning,
+                "error" => Severity::Error,
+                "log" => Severity::Log,
+                _ => Severity::Debug,
+            };
+            (threshold, client_encoding(&settings))
         };
         // INFO is always sent.
-        if notice.fields().severity >= threshold || notice.fields().severity == Severity::Info {
-            self.notices.lock().push(notice);
+        if notice.fields().severity < threshold && notice.fields().severity != Severity::Info {
+            return;
+        }
+        match lent::send(notice, &self.notices, encoding) {
+            Ok(true) => {}
+            // The statement ends when it looks the next time.
+            Ok(false) => self.interrupt.lose_client(),
+            Err(notice) => self.notices.lock().push(notice),
         }
     }
 
@@ -400,8 +411,12 @@ pub fn format_settings(settings: &Settings) -> FormatSettings {
         extra_float_digits: settings.get("extra_float_digits").as_integer() as i32,
         bytea_hex: settings.get("bytea_output").as_text() != "escape",
         xml_document: settings.get("xmloption").as_text() == "document",
-        client_encoding: Encoding::by_name(settings.get("client_encoding").as_text()).unwrap_or(UTF8),
+        client_encoding: client_encoding(settings),
     }
+}
+
+fn client_encoding(settings: &Settings) -> Encoding {
+    Encoding::by_name(settings.get("client_encoding").as_text()).unwrap_or(UTF8)
 }
 
 /// The surroundings of one statement.

@@ -9,6 +9,7 @@ use melba_types::{Batch, Datum, DbError, Oid, Result, err};
 use pg_query::NodeEnum;
 
 use super::context::StatementContext;
+use super::lent::notices_sent;
 use super::outcome::{KeptRows, Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::planned::Planned;
 use super::planning::{plan_cursor, plan_query};
@@ -64,7 +65,10 @@ fn start_with(
     let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
     if planned.plan.command == PlanCommand::Select {
         let columns = planned.columns.clone().unwrap_or_default();
-        let source = running(tx, execution);
+        let source = match planned.permissions.calls_functions_of_users() {
+            true => Box::new(TellingRows { rows: running(tx, execution), has_told: true }),
+            false => running(tx, execution),
+        };
         return Ok(Outcome::Rows { columns, source, tag: Tag::Counted("SELECT"), formats: Vec::new() });
     }
     let mut first = None;
@@ -231,6 +235,27 @@ pub(super) fn run_measured(
 struct PlanRows {
     execution: Execution,
     _pin: melba_engine::ViewPin,
+}
+
+/// Rows of a query whose functions may have something to tell: what they tell goes out as the rows do, so that rows are made one by one
+/// where it does.
+struct TellingRows {
+    rows: Box<dyn RowSource>,
+    /// The row before has told something, or is not known yet.
+    has_told: bool,
+}
+
+impl RowSource for TellingRows {
+    fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
+        let before = notices_sent();
+        let rows = self.rows.next(if self.has_told { 1 } else { limit })?;
+        self.has_told = notices_sent() != before;
+        Ok(rows)
+    }
+
+    fn keep_stored(&mut self) {
+        self.rows.keep_stored();
+    }
 }
 
 /// The rows of a begun execution, in order.

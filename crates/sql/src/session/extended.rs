@@ -121,8 +121,8 @@ impl Session {
         }
         // Domains read the transaction, and 'now' its start.
         self.renew_context();
-        let parameters = self.read_parameters(bind, &prepared.parameter_types)?;
-        prepared = self.revalidate(bind.statement, prepared)?;
+        let parameters = self.lend(client, |session| session.read_parameters(bind, &prepared.parameter_types))?;
+        prepared = self.lend(client, |session| session.revalidate(bind.statement, prepared))?;
         prepared.compiled.check_constants()?;
         // The columns of FETCH and EXECUTE are known by now, if they were not at Parse.
         let columns = match &prepared.statement {
@@ -320,12 +320,12 @@ impl Session {
 
     /// Starts a bound statement. Returns the tag when it ran to its end.
     fn start_portal(&mut self, portal: &mut Portal, bound: Bound, client: &mut dyn Client) -> Result<Option<String>> {
-        let tag = match self.start(bound)? {
+        let tag = match self.lend(client, |session| session.start(bound))? {
             Outcome::Rows { mut source, tag, .. } => {
                 // A statement with effects runs to its end although only part of its result may be fetched.
                 if tag != super::outcome::Tag::Counted("SELECT") {
                     let mut batches = Vec::new();
-                    while let Some(batch) = source.next(BATCH_ROWS)? {
+                    while let Some(batch) = self.lend(client, |_| source.next(BATCH_ROWS))? {
                         batches.push(batch);
                     }
                     source = Box::new(StoredRows(batches.into_iter()));

@@ -48,7 +48,7 @@ impl Session {
                 }
             });
         }
-        let value = call(&context, &function, arguments)?;
+        let value = self.lend_for(client, || call(&context, &function, arguments))?;
         let mut bytes = Vec::new();
         match (&value, message.result_format) {
             (_, Format::Unknown(code)) => return Err(unknown_format(code)),
@@ -56,7 +56,7 @@ impl Session {
             (value, Format::Text) => io.output(function.return_type, value, &mut bytes)?,
             (value, Format::Binary) => io.send(function.return_type, value, &mut bytes)?,
         }
-        self.finish_command()?;
+        self.lend(client, Session::finish_command)?;
         self.send_notices(client);
         client.output().function_call_response((!value.is_null()).then_some(&bytes));
         Ok(())

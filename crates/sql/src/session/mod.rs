@@ -36,6 +36,7 @@ mod function_call;
 pub mod interrupt;
 mod language;
 mod large_objects;
+mod lent;
 mod listing;
 mod literals;
 mod local_settings;
@@ -299,7 +300,7 @@ impl Session {
                 self.skip_to_sync = false;
                 self.executed_in_pipeline = false;
                 self.end_implicit_block();
-                self.finish_command()?;
+                self.lend(client, Session::finish_command)?;
                 self.ready(client);
                 return Ok(Flow::Flush);
             }

@@ -151,15 +151,15 @@ impl PortalRows {
 
     /// The next rows, at most `limit`; `None` at the end.
     pub fn next_batch(&mut self, limit: u64) -> Result<Option<Batch>> {
-        if !self.load(self.position + 1, self.position.saturating_add(limit))? {
-            self.position = self.loaded + 1;
+        if !self.read(limit)? {
             return Ok(None);
         }
-        let found = self.locate(self.position + 1)?.ok_or_else(|| DbError::internal("the rows read are gone"))?;
-        let run = ((found.0.rows - found.1) as u64).min(limit);
-        let batch = found.0.slice(found.1..found.1 + run as usize, None);
-        self.position += run;
-        Ok(Some(batch))
+        let mut rows = None;
+        self.take_read(limit, |batch, range| {
+            rows = Some(batch.slice(range, None));
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// Reads forward: calls `take` with runs of rows until `count` were taken or the result ends. True when rows may be left.
@@ -170,17 +170,31 @@ impl PortalRows {
     ) -> Result<(u64, bool)> {
         let mut taken = 0;
         while taken < count {
-            if !self.load(self.position + 1, self.position.saturating_add(count - taken))? {
-                self.position = self.loaded + 1;
+            if !self.read(count - taken)? {
                 return Ok((taken, false));
             }
-            let Some((batch, offset)) = self.locate(self.position + 1)? else { break };
-            let run = ((batch.rows - offset) as u64).min(count - taken);
-            take(&batch, offset..offset + run as usize)?;
-            self.position += run;
-            taken += run;
+            taken += self.take_read(count - taken, &mut take)?;
         }
         Ok((taken, true))
+    }
+
+    /// Sees to it that the next row is there, and reads up to `wanted` if that costs no further batch; false at the end, to which the
+    /// position goes.
+    pub fn read(&mut self, wanted: u64) -> Result<bool> {
+        let found = self.load(self.position + 1, self.position.saturating_add(wanted))?;
+        if !found {
+            self.position = self.loaded + 1;
+        }
+        Ok(found)
+    }
+
+    /// Calls `take` with the rows that were read, at most `limit`; how many those were.
+    pub fn take_read(&mut self, limit: u64, take: impl FnOnce(&Batch, std::ops::Range<usize>) -> Result<()>) -> Result<u64> {
+        let found = self.locate(self.position + 1)?.ok_or_else(|| DbError::internal("the rows read are gone"))?;
+        let run = ((found.0.rows - found.1) as u64).min(limit);
+        take(&found.0, found.1..found.1 + run as usize)?;
+        self.position += run;
+        Ok(run)
     }
 
     /// Reads backward, one row at a time.

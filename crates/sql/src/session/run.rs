@@ -13,6 +13,7 @@ use super::Session;
 use super::client::Client;
 use super::command;
 use super::encode::RowEncoder;
+use super::lent;
 use super::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
 use super::pipeline;
 use super::planned::Compiled;
@@ -92,6 +93,23 @@ impl Session {
         }
     }
 
+    /// Runs what may raise notices, which go to the client at once (`lent`).
+    pub(super) fn lend<R>(&mut self, client: &mut dyn Client, run: impl FnOnce(&mut Session) -> R) -> R {
+        self.send_notices(client);
+        if self.is_committing() {
+            // Nothing may reach the client yet.
+            return run(self);
+        }
+        let (state, source) = (self.state.clone(), self.source.clone());
+        lent::lend(client, &state.notices, &source, || run(self))
+    }
+
+    /// The same for what leaves the session alone.
+    pub(super) fn lend_for<R>(&self, client: &mut dyn Client, run: impl FnOnce() -> R) -> R {
+        self.send_notices(client);
+        if self.is_committing() { run() } else { lent::lend(client, &self.state.notices, &self.source, run) }
+    }
+
     /// With the context renewed.
     pub(super) fn send_row_description(
         &self,
@@ -134,11 +152,16 @@ impl Session {
         let this = &*self;
         let io = ValueIo::new(&this.context);
         let encoder = RowEncoder::new(columns, formats, &io)?;
-        rows.forward(count, |batch, range| {
+        let mut sent = 0;
+        while sent < count {
+            if !this.lend_for(client, || rows.read(count - sent))? {
+                return Ok((sent, false));
+            }
             this.state.interrupt.check()?;
             this.send_notices(client);
-            encoder.send(batch, range, client)
-        })
+            sent += rows.take_read(count - sent, |batch, range| encoder.send(batch, range, client))?;
+        }
+        Ok((sent, true))
     }
 
     /// Sends a whole result and returns its command tag.
@@ -163,12 +186,15 @@ impl Session {
         mut copy: Box<dyn CopyIn>,
         client: &mut dyn Client,
     ) -> Result<String> {
+        /// What a trigger has to tell of a longer piece of data waits for the next one.
+        const LENT_BYTES_MAX: usize = 1 << 20;
         self.send_notices(client);
         client.output().copy_in_response(format, columns);
         client.flush()?;
+        let mut piece = Vec::new();
         loop {
             if client.copy_stalls()? {
-                copy.catch_up()?;
+                self.lend(client, |_| copy.catch_up())?;
             }
             let data = match client.copy_read() {
                 Ok(Some(data)) => data,
@@ -183,9 +209,17 @@ impl Session {
                 }
             };
             self.state.interrupt.check()?;
-            copy.feed(data)?;
+            if data.len() > LENT_BYTES_MAX {
+                copy.feed(data)?;
+                continue;
+            }
+            // The client cannot be lent as long as what it has sent is looked at where it lies.
+            piece.clear();
+            piece.extend_from_slice(data);
+            self.lend(client, |_| copy.feed(&piece))?;
         }
-        Ok(format!("COPY {}", copy.finish()?))
+        let rows = self.lend(client, |_| copy.finish())?;
+        Ok(format!("COPY {rows}"))
     }
 
     /// COPY TO STDOUT: one CopyData per row, as clients that read rows expect.
@@ -198,7 +232,7 @@ impl Session {
     ) -> Result<String> {
         client.output().copy_out_response(format, columns);
         let mut row = Vec::new();
-        while copy.next(&mut row)? {
+        while self.lend(client, |_| copy.next(&mut row))? {
             self.state.interrupt.check()?;
             client.output().copy_data(&row);
             client.flush_when_large()?;

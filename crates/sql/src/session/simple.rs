@@ -27,7 +27,7 @@ impl Session {
             self.log_text(bound.prepared.statement.iter().map(|s| &s.node));
             self.state.interrupt.check()?;
             let tag = self.run_simple(bound, client)?;
-            self.finish_command()?;
+            self.lend(client, Session::finish_command)?;
             return self.complete(&tag, client);
         }
         let (parsed, mut known) = match self.cache.get(text.as_bytes()) {
@@ -46,13 +46,13 @@ impl Session {
                 self.begin_implicit_block();
             }
             self.state.interrupt.check()?;
-            let prepared = self.prepare_simple(&parsed, statement, known.take())?;
+            let prepared = self.lend(client, |session| session.prepare_simple(&parsed, statement, known.take()))?;
             let tag = self.run_simple(Bound { prepared, parameters: Arc::from([]) }, client)?;
             if i == last {
                 self.end_implicit_block();
-                self.finish_command()?;
+                self.lend(client, Session::finish_command)?;
             } else if matches!(statement.node, NodeEnum::TransactionStmt(_)) {
-                self.finish_command()?;
+                self.lend(client, Session::finish_command)?;
             }
             self.complete(&tag, client)?;
         }
@@ -121,7 +121,7 @@ impl Session {
 
     fn run_bound(&mut self, bound: Bound, client: &mut dyn Client) -> Result<String> {
         let statement = bound.prepared.statement.clone();
-        match self.start(bound)? {
+        match self.lend(client, |session| session.start(bound))? {
             Outcome::Done { tag } => Ok(tag),
             Outcome::Rows { columns, source, tag, formats } => {
                 self.renew_context();
