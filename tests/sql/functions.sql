@@ -209,6 +209,15 @@ call q(1);
 call who();
 select q('x');
 call nope();
+-- Functions are none, and are looked for by all of their arguments.
+create function in_and_out(a inout int, b out int) language sql as 'select 1, a';
+create function rows_of(a int) returns table(b int) language sql as 'select a';
+call in_and_out(1, null);
+call in_and_out(1);
+call in_and_out(b => 1, a => 2);
+call rows_of(1);
+call rows_of(1, 2);
+drop function in_and_out, rows_of;
 drop function q(text);
 drop procedure p;
 drop routine q;

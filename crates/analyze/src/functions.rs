@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Function, FunctionKind};
+use melba_catalog::Function;
 use melba_types::{DbError, Oid, Result, err, oids};
 
 use super::candidates::Candidate;
@@ -84,11 +84,7 @@ impl<'a> Context<'a> {
     fn candidate(&self, function: &'a Arc<Function>, wanted: &Wanted<'_>) -> Option<FunctionCandidate<'a>> {
         let given = wanted.args.len();
         let declared: &[Oid] =
-            if wanted.include_out && function.kind == FunctionKind::Procedure && !function.all_arg_types.is_empty() {
-                &function.all_arg_types
-            } else {
-                &function.arg_types
-            };
+            if wanted.include_out && !function.all_arg_types.is_empty() { &function.all_arg_types } else { &function.arg_types };
         let arity = declared.len();
         let mut candidate = FunctionCandidate {
             function,
