@@ -195,7 +195,7 @@ impl<'p> Analyzer<'_, 'p> {
         let n = syntax.node;
         let function = candidate.function;
         let shown = nodes::dotted(&n.funcname);
-        self.check_call_kind(syntax, &candidate, types, &shown, procedure)?;
+        self.check_call_kind(syntax, &candidate, (types, names), &shown, procedure)?;
         let mut types = types.to_vec();
         let mut declared = candidate.args.clone();
         let mut args = args;
@@ -267,14 +267,14 @@ impl<'p> Analyzer<'_, 'p> {
         &mut self,
         syntax: &CallSyntax<'p>,
         candidate: &FunctionCandidate<'_>,
-        types: &[Oid],
+        (types, names): (&[Oid], &[&str]),
         shown: &str,
         procedure: bool,
     ) -> Result<()> {
         let n = syntax.node;
         let location = n.location;
         let function = candidate.function;
-        let signature = || self.cx.function_signature(shown, types, &[]);
+        let signature = || self.cx.function_signature(shown, types, names);
         if procedure && function.kind != FunctionKind::Procedure {
             return Err(err!(WRONG_OBJECT_TYPE, "{} is not a procedure", signature())
                 .hint("To call a function, use SELECT.")
