@@ -8,10 +8,12 @@
 //! 6. A type's name stands for one type, and its own methods in at most five files (`types`).
 //! 7. The engine's threads share state, sleep, and start others only through the crate `threads`, where a model checker can
 //!    replace the primitives and no wait begins without the scheduler.
+//! 8. The glossary names what is in the code, and explains names of several types (`glossary`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+mod glossary;
 mod graph;
 mod modules;
 mod types;
@@ -40,6 +42,7 @@ pub fn check(root: &Path) -> Result<(), String> {
     lengths(root, &files, &mut problems)?;
     modules::check(root, &files, &mut problems)?;
     types::check(root, &files, &mut problems)?;
+    glossary::check(root, &files, &mut problems)?;
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
