@@ -12,8 +12,9 @@ build: setup
 	@echo "building melba (several minutes the first time)"
 	cargo build --release --package melba
 
+# Without line tables, which take a tenth of the compiler's time.
 test: setup-test
-	cargo xtask ci
+	CARGO_PROFILE_DEV_DEBUG=0 cargo xtask ci
 
 # The published tests of drivers and ORMs on Melba and on PostgreSQL; an hour or more, and the network. SUITE=NAME runs one.
 clients: build setup-test
