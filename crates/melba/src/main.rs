@@ -10,6 +10,7 @@ mod check;
 mod config;
 mod data_directory;
 mod embedded;
+mod manual;
 mod memory;
 mod open_files;
 mod recovery;
@@ -21,7 +22,7 @@ mod signals;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use melba_types::limits::Counting;
 
 /// Small statements are mostly allocation; docs/design/oltp.md has the measurement.
@@ -117,6 +118,13 @@ enum Command {
     Demo(melba_shell::DemoOptions),
     /// Makes tables of files: CSV, JSON lines
     Import(melba_shell::ImportOptions),
+    /// Prints the completions of a shell: source <(melba completions bash)
+    Completions { shell: clap_complete::Shell },
+    /// Writes the man pages into a directory
+    Manual {
+        #[arg(value_name = "DIR")]
+        to: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -199,6 +207,11 @@ fn main() -> ExitCode {
         },
         Command::Demo(options) => melba_shell::demo(&options, &serve::while_serving_any, &melba_lab::while_postgresql),
         Command::Import(options) => melba_shell::import(&options, &serve::while_serving_shell),
+        Command::Completions { shell } => {
+            manual::complete(shell, Cli::command());
+            Ok(())
+        }
+        Command::Manual { to } => manual::write(&to, Cli::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
