@@ -3,7 +3,7 @@
 //! 1. A crate depends on those of our crates that the table in ARCHITECTURE.md allows, and on no others.
 //! 2. A file has at most 800 lines and a function 70, unless `xtask/long.txt` lists it; listed ones may only get shorter.
 //! 3. Every module opens with `//!`.
-//! 4. Forbidden words do not occur: ignored tests, paths of a developer's machine.
+//! 4. Forbidden words do not occur: ignored tests, paths of a developer's machine, vague subjects in comments.
 //! 5. Modules of a crate name each other in the directions that ARCHITECTURE.md allows, and circles only shrink (`modules`).
 //! 6. A type's name stands for one type, and its own methods in at most five files (`types`).
 //! 7. The engine's threads share state, sleep, and start others only through the crate `threads`, where a model checker can
@@ -21,6 +21,9 @@ mod types;
 const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
 const FORBIDDEN: &[&str] = &["#[ignore", "unimplemented!(", "/wor\u{6b}/", "/home/", "/root/"];
+
+/// Words that a comment can always replace by a noun, or by n.
+const VAGUE: &[&str] = &["whoever", "Whoever", " so many "];
 
 /// The primitives that the engine's crates take from `threads`, and the files that use others.
 const SYNC: &[&str] =
@@ -94,6 +97,10 @@ fn words(name: &str, text: &str, problems: &mut Vec<String>) {
     for (number, line) in text.lines().enumerate() {
         if let Some(word) = FORBIDDEN.iter().find(|w| line.contains(*w)) {
             problems.push(format!("{name}:{}: \"{word}\" must not stay", number + 1));
+        }
+        let comment = line.split_once("//").map_or("", |(_, comment)| comment);
+        if let Some(word) = VAGUE.iter().find(|w| comment.contains(*w)) {
+            problems.push(format!("{name}:{}: \"{}\" in a comment: name the subject, or the number", number + 1, word.trim()));
         }
     }
 }

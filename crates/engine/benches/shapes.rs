@@ -34,7 +34,7 @@ fn row(n: u64) -> Vec<u8> {
     RowLayout::new(vec![Kind::Int8]).encode_row(&[Datum::Int8(n as i64)])
 }
 
-/// A table with so many rows, whose ids begin at 1, and an index of it.
+/// A table with `rows` rows, whose ids begin at 1, and an index of it.
 fn create(engine: &Engine, rows: u64) {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert_eq!(t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates"), TABLE);
@@ -45,7 +45,7 @@ fn create(engine: &Engine, rows: u64) {
     t.commit(Durability::Async).expect("commits");
 }
 
-/// A transaction for every so many of the numbers up to `n`.
+/// A transaction for every `of` of the numbers up to `n`.
 fn in_transactions(engine: &Engine, n: u64, of: u64, each: impl Fn(&Transaction, u64)) {
     let session = engine.session().expect("a free slot");
     for first in (0..n).step_by(of as usize) {
@@ -169,7 +169,7 @@ type Shape = (&'static str, u64, fn(&Path, u64));
 
 fn main() {
     let n: Option<u64> = std::env::args().skip(1).find_map(|a| a.parse().ok());
-    // Of some there are only so many parts of N.
+    // The second figure: the shape has only this part of N.
     let shapes: [Shape; 5] = [
         ("versions of a row", 1, versions),
         ("rows with one key", 1, one_key),

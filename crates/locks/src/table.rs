@@ -218,7 +218,7 @@ pub struct SessionLocks {
     pub(crate) pid: melba_threads::atomic::AtomicI32,
     /// The session's transaction, for the detector's messages.
     transaction: AtomicU64,
-    /// It holds so many locks that further ones are put into sets.
+    /// It holds enough locks for further ones to be put into sets.
     wide: AtomicBool,
     /// The session's transaction has changes.
     pub writing: AtomicBool,

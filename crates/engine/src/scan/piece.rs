@@ -10,7 +10,7 @@ use super::table::{ScanBatch, TableScan};
 
 /// Rows between two that are wanted are read with them when they are fewer than this.
 const GAP_ROWS: usize = 32;
-/// All rows between the first and the last one are read where less than one in so many of them is not wanted.
+/// All rows between the first and the last one are read where less than one in GAPS_SHARE of them is not wanted.
 const GAPS_SHARE: usize = 8;
 
 /// Rows of a row group.
