@@ -252,7 +252,7 @@ pub(crate) struct WriteSet {
     pub changes: Vec<Change>,
     /// Private segments.
     pub links: Vec<Link>,
-    /// Trees touched; the first `trees_used` are this transaction's, the rest are buffers to reuse.
+    /// Trees touched, in the order of their first change.
     pub trees: Vec<TreeWrites>,
     /// Where each is, once they are many.
     places: HashMap<TreeId, usize>,

@@ -156,7 +156,7 @@ impl ChunkEncoding for Dictionary {
     }
 }
 
-/// Codes of so many entries.
+/// Codes below `entries`.
 fn codes_below(scan: &mut Scan<'_>, entries: usize, ranges: &[Range<usize>], validity: &mut Option<Bitmap>) -> Result<Vec<u32>> {
     let codes = scan.numbers(1, ranges, validity)?;
     if codes.iter().any(|&code| code as usize >= entries) {

@@ -126,7 +126,7 @@ impl BlockList {
         Blocks { shift, first: self.first, offset: self.offset, ends: self.ends }
     }
 
-    /// Writes words that take about so many bits a row.
+    /// Writes words that take about `bits_a_row` bits each.
     pub fn write_words(
         mut self,
         (values, validity): (&[i64], Option<&Bitmap>),
