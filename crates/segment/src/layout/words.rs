@@ -5,6 +5,7 @@
 //! tag u8 | rows varint | validity | packed run ends | packed values    tag 2
 //! ```
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use melba_types::Bitmap;
@@ -19,7 +20,7 @@ const TAG_RUNS: u8 = 2;
 
 /// Runs decoded together, at most.
 const RUNS_AT_A_TIME: usize = 256;
-/// Rows that are written for a run whatever its length.
+/// Rows that are written for a run of any length.
 const SHORT_RUN: usize = 8;
 
 /// A parsed block.
@@ -132,15 +133,13 @@ impl WordBlock {
     }
 
     fn decode_runs<T: Word>(&self, ends: &Packed, values: &Packed, range: Range<usize>, out: &mut Vec<T>) {
-        let before = out.len();
-        // Behind the last run is room for what short ones are written too far.
-        out.resize(before + range.len() + SHORT_RUN, T::from_word(0));
-        let target = &mut out[before..];
+        out.reserve(range.len());
+        let target = &mut out.spare_capacity_mut()[..range.len()];
         let (mut run_ends, mut run_values): (Vec<u32>, Vec<T>) = (Vec::new(), Vec::new());
         let mut run = if range.start == 0 { 0 } else { self.run_of(ends, range.start) };
         let mut at = 0;
         while at < range.len() {
-            // As many as the rows that are left have on average, and a few more; none has no row.
+            // As many as the remaining rows have on average, and a few more. No run is empty.
             let left = range.len() - at;
             let likely = left * ends.count / self.rows + SHORT_RUN;
             let some = (ends.count - run).min(likely).min(left).min(RUNS_AT_A_TIME);
@@ -150,10 +149,14 @@ impl WordBlock {
             values.decode(&self.bytes, run, some, &mut run_values);
             for (end, value) in run_ends.iter().zip(&run_values) {
                 let end = (*end as usize).min(range.end) - range.start;
-                // Most runs of a column with many are short: they are written without a loop of their own.
-                target[at..at + SHORT_RUN].fill(*value);
-                if end > at + SHORT_RUN {
-                    target[at + SHORT_RUN..end].fill(*value);
+                let (value, mut from) = (MaybeUninit::new(*value), at);
+                // Most runs of a column with many runs are short: they are written without a loop. The next run writes over the rest.
+                if let Some(first) = target[at..].first_chunk_mut::<SHORT_RUN>() {
+                    *first = [value; SHORT_RUN];
+                    from += SHORT_RUN;
+                }
+                if end > from {
+                    target[from..end].fill(value);
                 }
                 at = end;
                 if at == range.len() {
@@ -162,7 +165,8 @@ impl WordBlock {
             }
             run += some;
         }
-        out.truncate(before + range.len());
+        // SAFETY: runs follow each other without a gap (`ends_ascend_to`), so every row up to `at`, the range's length, is written.
+        unsafe { out.set_len(out.len() + at) };
     }
 
     /// Appends the validity of `range` after `before` rows.
