@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_engine::{BackgroundStep, Engine, EngineOptions};
+use melba_engine::{BackgroundStep, Engine, EngineOptions, RecoveryProgress, Scheduler};
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::Instance;
 use melba_sql::session::settings::Settings;
@@ -131,14 +131,28 @@ struct World {
 /// Recoveries that may be cut short before one is let through.
 const CUT_RECOVERIES_MAX: usize = 2;
 
+/// Time passes while the only thread waits: this is how its lock_timeout ends a wait for a lock.
+struct TimePasses(Arc<ManualClock>);
+
+impl Scheduler for TimePasses {
+    fn before_wait(&self) -> bool {
+        self.0.advance(Duration::from_millis(1));
+        false
+    }
+
+    fn before_thread(&self) {}
+}
+
 fn start(
     options: &EngineOptions,
     directory: Arc<dyn Directory>,
     clock: &Arc<ManualClock>,
     random: u64,
 ) -> Result<Arc<Instance>, String> {
+    let scheduler = Arc::new(TimePasses(Arc::clone(clock)));
     let clock: Arc<dyn Clock> = Arc::clone(clock) as Arc<dyn Clock>;
-    let engine = Engine::open(options.clone(), directory, Arc::clone(&clock)).map_err(|e| format!("the engine: {e}"))?;
+    let engine = Engine::open_in_server(options.clone(), directory, Arc::clone(&clock), scheduler, &RecoveryProgress::default())
+        .map_err(|e| format!("the engine: {e}"))?;
     let cluster =
         Cluster::open(engine, clock, Arc::new(SeededRandom::new(random))).map_err(|e| format!("the catalog: {}", e.message()))?;
     let settings = Settings::server(&[]).map_err(|e| format!("the settings: {}", e.message()))?;
