@@ -123,7 +123,9 @@ impl Edges {
         if let Some(made) = (0..next).rev().find(|at| said[*at].as_ref() != before(*at)) {
             self.add(writers.get(&versions[made].0), Some(&reader));
         }
-        if let Some(changed) = (next..versions.len()).find(|at| said[*at].as_ref() != before(next)) {
+        // A transaction of another level that replaced the version by an equal one is the first to replace it all the same.
+        let replaces = |at: &usize| said[*at].as_ref() != before(next) || !writers.contains_key(&versions[*at].0);
+        if let Some(changed) = (next..versions.len()).find(replaces) {
             self.add(Some(&reader), writers.get(&versions[changed].0));
         }
     }
@@ -201,5 +203,17 @@ mod tests {
         history.add(Csn(1), Some(Csn(2)), vec![Read::Rows(0)]);
         history.add(Csn(1), Some(Csn(3)), vec![Read::Rows(0)]);
         assert!(check(&model, &history).is_err());
+    }
+
+    /// Read Committed replaces a row by an equal one between the reader's snapshot and the second transaction.
+    #[test]
+    fn an_equal_row_of_another_level_ends_what_a_reader_precedes() {
+        let model = model(&[(1, row(1)), (1, row(1)), (2, row(7)), (1, row(5))]);
+        let mut history = History::default();
+        history.add(Csn(2), Some(Csn(4)), vec![Read::Rows(0)]);
+        history.add(Csn(3), Some(Csn(5)), vec![Read::Rows(0)]);
+        assert!(check(&model, &history).is_ok());
+        history.add(Csn(2), Some(Csn(3)), vec![]);
+        assert!(check(&model, &history).is_err(), "as if SERIALIZABLE had replaced it");
     }
 }
