@@ -62,6 +62,12 @@ pub fn record(root: &Path) -> Result<(), String> {
     std::fs::write(root.join("xtask/long.txt"), list).map_err(|e| format!("xtask/long.txt: {e}"))
 }
 
+/// The figures of a list whose lines are `FIGURE NAME`, by name.
+fn ceilings(list: &str) -> BTreeMap<&str, usize> {
+    let entries = list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(' '));
+    entries.filter_map(|(figure, name)| Some((name, figure.parse().ok()?))).collect()
+}
+
 fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::graph::{Graph, Module};
-use super::{read, table};
+use super::{ceilings, read, table};
 
 const KNOTS: &str = "xtask/knots.txt";
 
@@ -44,11 +44,6 @@ pub fn record(root: &Path, files: &[(String, String)]) -> Result<(), String> {
         }
     }
     std::fs::write(root.join(KNOTS), lowered).map_err(|e| format!("{KNOTS}: {e}"))
-}
-
-fn ceilings(list: &str) -> BTreeMap<&str, usize> {
-    let entries = list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(' '));
-    entries.filter_map(|(size, name)| Some((name, size.parse().ok()?))).collect()
 }
 
 fn written(module: &Module) -> String {

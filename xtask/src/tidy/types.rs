@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::graph::{module_of, product_code};
-use super::{our_dependencies, read};
+use super::{ceilings, our_dependencies, read};
 
 const NAMES: &str = "xtask/names.txt";
 const NAMES_HEAD: &str = "# Names that stand for several types in sight of each other. Figures may only fall.\n";
@@ -63,11 +63,6 @@ fn write(root: &Path, list: &str, head: &str, now: impl IntoIterator<Item = (Str
     lowered.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let lines = lowered.iter().map(|(figure, name)| format!("{figure} {name}\n"));
     std::fs::write(root.join(list), head.to_owned() + &lines.collect::<String>()).map_err(|e| format!("{list}: {e}"))
-}
-
-fn ceilings(list: &str) -> BTreeMap<&str, usize> {
-    let entries = list.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(' '));
-    entries.filter_map(|(figure, name)| Some((name, figure.parse().ok()?))).collect()
 }
 
 /// The files of the crates without tests: crate, path, code.
