@@ -6,9 +6,11 @@ use melba_catalog::Function;
 use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use super::call::CallSyntax;
+use super::context::Context;
 use super::scope::ExprKind;
+use super::{coerce, sort_key};
 use melba_tree::*;
 
 impl ExprKind {
@@ -37,46 +39,45 @@ impl ExprKind {
     }
 }
 
-impl<'p> Analyzer<'_, 'p> {
-    /// Builds an aggregate call from a resolved call.
-    pub fn aggregate(
-        &mut self,
-        syntax: &CallSyntax<'p>,
-        function: &Arc<Function>,
-        call: FunctionCall,
-        filter: Option<Expr>,
-        shown: &str,
-        names: &[&str],
-    ) -> Result<Expr> {
-        let n = syntax.node;
-        let location = n.location;
-        if n.args.is_empty() && !n.agg_star && !n.agg_within_group {
-            return Err(
-                err!(WRONG_OBJECT_TYPE, "{shown}(*) must be used to call a parameterless aggregate function").at(location)
-            );
+/// Builds an aggregate call from a resolved call.
+pub fn aggregate_call<'p>(
+    analyzer: &mut Analyzer<'_, 'p>,
+    syntax: &CallSyntax<'p>,
+    function: &Arc<Function>,
+    call: FunctionCall,
+    filter: Option<Expr>,
+    shown: &str,
+    names: &[&str],
+) -> Result<Expr> {
+    let n = syntax.node;
+    let location = n.location;
+    if n.args.is_empty() && !n.agg_star && !n.agg_within_group {
+        return Err(err!(WRONG_OBJECT_TYPE, "{shown}(*) must be used to call a parameterless aggregate function").at(location));
+    }
+    if call.returns_set {
+        return Err(err!(INVALID_FUNCTION_DEFINITION, "aggregates cannot return sets").at(location));
+    }
+    if !names.is_empty() {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "aggregates cannot use named arguments").at(location));
+    }
+    let mut args = call.args;
+    let mut direct_args = Vec::new();
+    let mut order_by = Vec::new();
+    if n.agg_within_group {
+        let aggregated = args.split_off(args.len() - n.agg_order.len());
+        direct_args = std::mem::replace(&mut args, aggregated);
+        for (arg, node) in args.iter().zip(&n.agg_order) {
+            order_by.push(aggregate_order(analyzer.cx(), arg.clone(), node)?);
         }
-        if call.returns_set {
-            return Err(err!(INVALID_FUNCTION_DEFINITION, "aggregates cannot return sets").at(location));
-        }
-        if !names.is_empty() {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "aggregates cannot use named arguments").at(location));
-        }
-        let mut args = call.args;
-        let mut direct_args = Vec::new();
-        let mut order_by = Vec::new();
-        if n.agg_within_group {
-            let aggregated = args.split_off(args.len() - n.agg_order.len());
-            direct_args = std::mem::replace(&mut args, aggregated);
-            for (arg, node) in args.iter().zip(&n.agg_order) {
-                order_by.push(self.aggregate_order(arg.clone(), node)?);
-            }
-        } else {
-            order_by = self.aggregate_order_by(&n.agg_order, &args, n.agg_distinct)?;
-        }
-        if n.agg_distinct {
-            self.check_distinct(&mut args, &order_by)?;
-        }
-        self.finish_aggregate(AggregateCall {
+    } else {
+        order_by = aggregate_order_by(analyzer, &n.agg_order, &args, n.agg_distinct)?;
+    }
+    if n.agg_distinct {
+        check_distinct(analyzer, &mut args, &order_by)?;
+    }
+    finish(
+        analyzer,
+        AggregateCall {
             function: function.oid,
             args,
             direct_args,
@@ -91,181 +92,152 @@ impl<'p> Analyzer<'_, 'p> {
             input_collation: Oid::INVALID,
             levels_up: 0,
             location,
-        })
-    }
+        },
+    )
+}
 
-    /// Finds the query level of an aggregate whose parts are known, and whether it is allowed there.
-    pub fn finish_aggregate(&mut self, mut call: AggregateCall) -> Result<Expr> {
-        let (filter, location) = (call.filter.as_ref(), call.location);
-        call.levels_up = self.aggregate_level(&call.args, &call.direct_args, &call.order_by, filter, location)?;
-        self.check_aggregate_place(call.levels_up, location, "aggregate functions")?;
-        self.level_up(call.levels_up).has_aggregates = true;
-        Ok(Expr::Aggregate(Box::new(call)))
-    }
+/// Finds the query level of an aggregate whose parts are known, and whether it is allowed there.
+pub fn finish(analyzer: &mut Analyzer<'_, '_>, mut call: AggregateCall) -> Result<Expr> {
+    let (filter, location) = (call.filter.as_ref(), call.location);
+    call.levels_up = aggregate_level(&call.args, &call.direct_args, &call.order_by, filter, location)?;
+    check_place(analyzer, call.levels_up, location, "aggregate functions")?;
+    analyzer.level_up_mut(call.levels_up).has_aggregates = true;
+    Ok(Expr::Aggregate(Box::new(call)))
+}
 
-    /// ORDER BY among an aggregate's arguments.
-    pub fn aggregate_order_by(&mut self, nodes: &'p [pb::Node], args: &[Expr], distinct: bool) -> Result<Vec<AggregateOrder>> {
-        let mut order_by = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
-            let Some(expr) = sort.node.as_deref() else { continue };
-            let e = self.order_argument(expr, args, distinct)?;
-            order_by.push(self.aggregate_order(e, node)?);
-        }
-        Ok(order_by)
+/// ORDER BY among an aggregate's arguments.
+pub fn aggregate_order_by<'p>(
+    analyzer: &mut Analyzer<'_, 'p>,
+    nodes: &'p [pb::Node],
+    args: &[Expr],
+    distinct: bool,
+) -> Result<Vec<AggregateOrder>> {
+    let mut order_by = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
+        let Some(expr) = sort.node.as_deref() else { continue };
+        let e = order_argument(analyzer, expr, args, distinct)?;
+        order_by.push(aggregate_order(analyzer.cx(), e, node)?);
     }
+    Ok(order_by)
+}
 
-    /// The arguments of DISTINCT must have an equality, and those of ORDER BY be among them.
-    fn check_distinct(&mut self, args: &mut [Expr], order_by: &[AggregateOrder]) -> Result<()> {
-        for arg in args.iter_mut() {
-            *arg = self.resolve_unknown(arg.clone())?;
-            if !self.cx.catalog.type_operators(arg.ty()).equal.is_valid() {
-                let ty = self.cx.type_name(arg.ty());
-                return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {ty}").at(arg.location()));
-            }
+/// The arguments of DISTINCT must have an equality, and those of ORDER BY be among them.
+fn check_distinct(analyzer: &mut Analyzer<'_, '_>, args: &mut [Expr], order_by: &[AggregateOrder]) -> Result<()> {
+    for arg in args.iter_mut() {
+        *arg = coerce::resolve_unknown(analyzer, arg.clone())?;
+        if !analyzer.cx().catalog.type_operators(arg.ty()).equal.is_valid() {
+            let ty = analyzer.cx().type_name(arg.ty());
+            return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {ty}").at(arg.location()));
         }
-        for order in order_by {
-            if !args.iter().any(|a| equal(a, &order.expr)) {
-                return Err(not_in_arguments(order.expr.location()));
-            }
-        }
-        Ok(())
     }
-
-    /// An expression of an aggregate's ORDER BY: an argument, if it is the same.
-    fn order_argument(&mut self, node: &'p pb::Node, args: &[Expr], distinct: bool) -> Result<Expr> {
-        let e = self.expression(node, ExprKind::OrderBy)?;
-        // The arguments have their types by now, so that a literal without one equals none of them.
-        if distinct && e.ty() == oids::UNKNOWN && args.iter().all(|a| a.ty() != oids::UNKNOWN) {
-            return Err(not_in_arguments(e.location()));
+    for order in order_by {
+        if !args.iter().any(|a| equal(a, &order.expr)) {
+            return Err(not_in_arguments(order.expr.location()));
         }
-        let own = |a: &&Expr| equal(&e, a) || equal(&e, super::clauses::strip_implicit(a));
-        let e = args.iter().find(own).cloned().unwrap_or(e);
-        self.resolve_unknown(e)
     }
+    Ok(())
+}
 
-    fn aggregate_order(&mut self, expr: Expr, node: &'p pb::Node) -> Result<AggregateOrder> {
-        let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else {
-            return Err(melba_types::DbError::internal("unrecognized ORDER BY item"));
-        };
-        let key = self.sort_key(expr.ty(), sort, expr.location())?;
-        Ok(AggregateOrder { expr, sort: key.sort, equal: key.equal, descending: key.descending, nulls_first: key.nulls_first })
+/// An expression of an aggregate's ORDER BY: an argument, if it is the same.
+fn order_argument<'p>(analyzer: &mut Analyzer<'_, 'p>, node: &'p pb::Node, args: &[Expr], distinct: bool) -> Result<Expr> {
+    let e = analyzer.expression(node, ExprKind::OrderBy)?;
+    // The arguments have their types by now, so that a literal without one equals none of them.
+    if distinct && e.ty() == oids::UNKNOWN && args.iter().all(|a| a.ty() != oids::UNKNOWN) {
+        return Err(not_in_arguments(e.location()));
     }
+    let own = |a: &&Expr| equal(&e, a) || equal(&e, super::clauses::strip_implicit(a));
+    let e = args.iter().find(own).cloned().unwrap_or(e);
+    coerce::resolve_unknown(analyzer, e)
+}
 
-    /// The query level an aggregate belongs to: that of its innermost variable.
-    fn aggregate_level(
-        &self,
-        args: &[Expr],
-        direct: &[Expr],
-        order: &[AggregateOrder],
-        filter: Option<&Expr>,
-        location: i32,
-    ) -> Result<usize> {
-        let mut levels = Levels::default();
-        args.iter().for_each(|a| levels.look(a));
-        order.iter().for_each(|o| levels.look(&o.expr));
-        filter.iter().for_each(|f| levels.look(f));
-        if levels.window {
-            return Err(
-                err!(GROUPING_ERROR, "aggregate function calls cannot contain window function calls").at(levels.window_location)
-            );
-        }
-        if let Some(srf) = levels.set_returning {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "aggregate function calls cannot contain set-returning function calls")
-                .hint("You might be able to move the set-returning function into a LATERAL FROM item.")
-                .at(srf));
-        }
-        let level = match (levels.variable, levels.aggregate) {
-            (None, None) => 0,
-            (None, Some((a, _))) => a,
-            (Some(v), None) => v,
-            (Some(v), Some((a, _))) => v.min(a),
-        };
-        if let Some((inner, at)) = levels.aggregate
-            && inner == level
-        {
-            return Err(err!(GROUPING_ERROR, "aggregate function calls cannot be nested").at(at));
-        }
-        let mut own = Levels::default();
-        direct.iter().for_each(|a| own.look(a));
-        if own.variable.is_some_and(|v| v < level) {
-            return Err(err!(
-                GROUPING_ERROR,
-                "outer-level aggregate cannot contain a lower-level variable in its direct arguments"
-            )
-            .at(location));
-        }
-        if let Some((inner, at)) = own.aggregate
-            && inner <= level
-        {
-            return Err(err!(GROUPING_ERROR, "aggregate function calls cannot be nested").at(at));
-        }
-        Ok(level)
-    }
+fn aggregate_order(cx: &Context<'_>, expr: Expr, node: &pb::Node) -> Result<AggregateOrder> {
+    let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else {
+        return Err(melba_types::DbError::internal("unrecognized ORDER BY item"));
+    };
+    let key = sort_key::sort_key(cx, expr.ty(), sort, expr.location())?;
+    Ok(AggregateOrder { expr, sort: key.sort, equal: key.equal, descending: key.descending, nulls_first: key.nulls_first })
+}
 
-    fn check_aggregate_place(&mut self, levels_up: usize, location: i32, what: &str) -> Result<()> {
-        let kind = self.level_up(levels_up).kind.0;
-        let allowed = matches!(
-            kind,
-            ExprKind::None
-                | ExprKind::Other
-                | ExprKind::Having
-                | ExprKind::WindowPartition
-                | ExprKind::WindowOrder
-                | ExprKind::SelectTarget
-                | ExprKind::OrderBy
-                | ExprKind::DistinctOn
+/// The query level an aggregate belongs to: that of its innermost variable.
+fn aggregate_level(
+    args: &[Expr],
+    direct: &[Expr],
+    order: &[AggregateOrder],
+    filter: Option<&Expr>,
+    location: i32,
+) -> Result<usize> {
+    let mut levels = Levels::default();
+    args.iter().for_each(|a| levels.look(a));
+    order.iter().for_each(|o| levels.look(&o.expr));
+    filter.iter().for_each(|f| levels.look(f));
+    if levels.window {
+        return Err(
+            err!(GROUPING_ERROR, "aggregate function calls cannot contain window function calls").at(levels.window_location)
         );
-        if allowed {
-            return Ok(());
-        }
-        Err(err!(GROUPING_ERROR, "{what} are not allowed in {}", kind.noun()).at(location))
     }
-
-    pub fn grouping_function(&mut self, n: &'p pb::GroupingFunc) -> Result<Expr> {
-        const ARGUMENTS_MAX: usize = 31;
-        if n.args.len() > ARGUMENTS_MAX {
-            return Err(err!(TOO_MANY_ARGUMENTS, "GROUPING must have fewer than 32 arguments").at(n.location));
-        }
-        let mut args = Vec::with_capacity(n.args.len());
-        for arg in &n.args {
-            args.push(self.expr(arg)?);
-        }
-        let levels_up = self.aggregate_level(&args, &[], &[], None, n.location)?;
-        self.check_aggregate_place(levels_up, n.location, "grouping operations")?;
-        self.level_up(levels_up).has_aggregates = true;
-        Ok(Expr::Grouping { args, references: Vec::new(), levels_up, location: n.location })
+    if let Some(srf) = levels.set_returning {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "aggregate function calls cannot contain set-returning function calls")
+            .hint("You might be able to move the set-returning function into a LATERAL FROM item.")
+            .at(srf));
     }
-
-    /// A literal of unknown type becomes text.
-    pub fn resolve_unknown(&mut self, e: Expr) -> Result<Expr> {
-        if e.ty() != oids::UNKNOWN {
-            return Ok(e);
-        }
-        let location = e.location();
-        let how = super::coerce::How { location, ..super::coerce::How::implicit() };
-        self.coerce_type(e, oids::TEXT, -1, how)
+    let level = match (levels.variable, levels.aggregate) {
+        (None, None) => 0,
+        (None, Some((a, _))) => a,
+        (Some(v), None) => v,
+        (Some(v), Some((a, _))) => v.min(a),
+    };
+    if let Some((inner, at)) = levels.aggregate
+        && inner == level
+    {
+        return Err(err!(GROUPING_ERROR, "aggregate function calls cannot be nested").at(at));
     }
+    let mut own = Levels::default();
+    direct.iter().for_each(|a| own.look(a));
+    if own.variable.is_some_and(|v| v < level) {
+        return Err(err!(GROUPING_ERROR, "outer-level aggregate cannot contain a lower-level variable in its direct arguments")
+            .at(location));
+    }
+    if let Some((inner, at)) = own.aggregate
+        && inner <= level
+    {
+        return Err(err!(GROUPING_ERROR, "aggregate function calls cannot be nested").at(at));
+    }
+    Ok(level)
+}
 
-    /// 42P20 where window functions are not allowed.
-    pub fn check_window_place(&mut self, location: i32) -> Result<()> {
-        let kind = self.level().kind.0;
-        let allowed =
-            matches!(kind, ExprKind::None | ExprKind::Other | ExprKind::SelectTarget | ExprKind::OrderBy | ExprKind::DistinctOn);
-        if allowed {
-            return Ok(());
-        }
-        let place = match kind {
-            ExprKind::WindowPartition
+fn check_place(analyzer: &mut Analyzer<'_, '_>, levels_up: usize, location: i32, what: &str) -> Result<()> {
+    let kind = analyzer.level_up_mut(levels_up).kind.0;
+    let allowed = matches!(
+        kind,
+        ExprKind::None
+            | ExprKind::Other
+            | ExprKind::Having
+            | ExprKind::WindowPartition
             | ExprKind::WindowOrder
-            | ExprKind::WindowFrameRange
-            | ExprKind::WindowFrameRows
-            | ExprKind::WindowFrameGroups => "window definitions",
-            ExprKind::FromSubselect => "sub-SELECT in FROM",
-            other => other.noun(),
-        };
-        Err(err!(WINDOWING_ERROR, "window functions are not allowed in {place}").at(location))
+            | ExprKind::SelectTarget
+            | ExprKind::OrderBy
+            | ExprKind::DistinctOn
+    );
+    if allowed {
+        return Ok(());
     }
+    Err(err!(GROUPING_ERROR, "{what} are not allowed in {}", kind.noun()).at(location))
+}
+
+pub fn grouping_function<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::GroupingFunc) -> Result<Expr> {
+    const ARGUMENTS_MAX: usize = 31;
+    if n.args.len() > ARGUMENTS_MAX {
+        return Err(err!(TOO_MANY_ARGUMENTS, "GROUPING must have fewer than 32 arguments").at(n.location));
+    }
+    let mut args = Vec::with_capacity(n.args.len());
+    for arg in &n.args {
+        args.push(analyzer.expr(arg)?);
+    }
+    let levels_up = aggregate_level(&args, &[], &[], None, n.location)?;
+    check_place(analyzer, levels_up, n.location, "grouping operations")?;
+    analyzer.level_up_mut(levels_up).has_aggregates = true;
+    Ok(Expr::Grouping { args, references: Vec::new(), levels_up, location: n.location })
 }
 
 fn not_in_arguments(location: i32) -> melba_types::DbError {

@@ -3,8 +3,9 @@
 use melba_catalog::TypeKind;
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
+use super::analyzer::Analyzer;
 use super::context::Context;
-use super::{Analyzer, polymorphic};
+use super::{field, polymorphic};
 use melba_tree::*;
 
 /// How a cast comes about; ordered from the most to the least restricted.
@@ -169,288 +170,287 @@ impl How {
     }
 }
 
-impl<'p> Analyzer<'_, 'p> {
-    /// Converts `expr` to a type and modifier; none when there is no such cast.
-    pub fn coerce_to_target(&mut self, expr: Expr, target: Oid, typmod: i32, how: How) -> Result<Option<Expr>> {
-        if !self.cx.can_coerce_one(expr.ty(), target, how.context) {
-            return Ok(None);
-        }
-        let (expr, collation) = match expr {
-            Expr::Collate { arg, collation } => (*arg, Some(collation)),
-            other => (other, None),
-        };
-        let (from, was) = (expr.ty(), expr.typmod());
-        let result = self.coerce_type(expr, target, typmod, how)?;
-        let changed = from != target || result.typmod() != was;
-        let hide = changed && !matches!(result, Expr::Const(_));
-        let result = self.coerce_typmod(result, target, typmod, how, hide)?;
-        Ok(Some(match collation {
-            Some(collation) if self.cx.collation_of_type(target).is_valid() => Expr::Collate { arg: Box::new(result), collation },
-            _ => result,
-        }))
+/// Converts `expr` to a type and modifier; none when there is no such cast.
+pub fn to_target(analyzer: &mut Analyzer<'_, '_>, expr: Expr, target: Oid, typmod: i32, how: How) -> Result<Option<Expr>> {
+    if !analyzer.cx().can_coerce_one(expr.ty(), target, how.context) {
+        return Ok(None);
     }
+    let (expr, collation) = match expr {
+        Expr::Collate { arg, collation } => (*arg, Some(collation)),
+        other => (other, None),
+    };
+    let (from, was) = (expr.ty(), expr.typmod());
+    let result = to_type(analyzer, expr, target, typmod, how)?;
+    let changed = from != target || result.typmod() != was;
+    let hide = changed && !matches!(result, Expr::Const(_));
+    let result = to_typmod(analyzer, result, target, typmod, how, hide)?;
+    Ok(Some(match collation {
+        Some(collation) if analyzer.cx().collation_of_type(target).is_valid() => {
+            Expr::Collate { arg: Box::new(result), collation }
+        }
+        _ => result,
+    }))
+}
 
-    /// Converts `expr`, known to be convertible, to a type; the modifier is only used where the conversion needs it.
-    pub fn coerce_type(&mut self, expr: Expr, target: Oid, typmod: i32, how: How) -> Result<Expr> {
-        let from = expr.ty();
-        if from == target {
+/// Converts `expr`, known to be convertible, to a type; the modifier is only used where the conversion needs it.
+pub fn to_type(analyzer: &mut Analyzer<'_, '_>, expr: Expr, target: Oid, typmod: i32, how: How) -> Result<Expr> {
+    let from = expr.ty();
+    if from == target {
+        return Ok(expr);
+    }
+    match target {
+        oids::ANY | oids::ANYELEMENT | oids::ANYNONARRAY | oids::ANYCOMPATIBLE | oids::ANYCOMPATIBLENONARRAY => {
             return Ok(expr);
         }
-        match target {
-            oids::ANY | oids::ANYELEMENT | oids::ANYNONARRAY | oids::ANYCOMPATIBLE | oids::ANYCOMPATIBLENONARRAY => {
-                return Ok(expr);
-            }
-            _ if polymorphic::is_polymorphic(target) && from != oids::UNKNOWN => {
-                let base = self.cx.base_type(from);
-                return Ok(if base == from { expr } else { relabel(expr, base, -1, CoercionForm::ImplicitCast) });
-            }
-            _ => {}
+        _ if polymorphic::is_polymorphic(target) && from != oids::UNKNOWN => {
+            let base = analyzer.cx().base_type(from);
+            return Ok(if base == from { expr } else { relabel(expr, base, -1, CoercionForm::ImplicitCast) });
         }
-        let expr = match expr {
-            Expr::Const(c) if from == oids::UNKNOWN => return self.coerce_literal(c, target, typmod, how),
-            Expr::Param(p) if from == oids::UNKNOWN && p.kind == ParamKind::External => {
-                // A constant's input would be read by the modifier.
-                if typmod >= 0 && self.cx.base_type(target) == oids::INTERVAL {
-                    self.literals.refuse();
-                }
-                return self.coerce_param(p, target, how);
-            }
-            Expr::Collate { arg, collation } => {
-                let inner = self.coerce_type(*arg, target, typmod, how)?;
-                if !self.cx.collation_of_type(target).is_valid() {
-                    return Ok(inner);
-                }
-                return Ok(Expr::Collate { arg: Box::new(inner), collation });
-            }
-            other => other,
-        };
-        match self.cx.coercion_pathway(target, from, how.context) {
-            Some(Pathway::Relabel) => {
-                let base = self.cx.base_type(target);
-                if base != target {
-                    return self.coerce_to_domain(expr, target, how, false);
-                }
-                return Ok(relabel(expr, target, -1, how.form));
-            }
-            Some(path) => {
-                let (base, base_typmod) = self.cx.catalog.base_type_and_typmod(target, typmod);
-                let result = self.coerce_by(expr, path, base, base_typmod, how)?;
-                if base != target {
-                    return self.coerce_to_domain(result, target, how, true);
-                }
-                return Ok(result);
-            }
-            None => {}
-        }
-        if from == oids::RECORD && self.cx.is_complex(target) {
-            return self.coerce_record(expr, target, how);
-        }
-        if target == oids::RECORD && self.cx.is_complex(from) || target == oids::RECORD_ARRAY {
-            return Ok(expr);
-        }
-        if self.cx.inherits_from(from, target) {
-            return Ok(Expr::ConvertRowtype { arg: Box::new(expr), ty: target, form: how.form });
-        }
-        let (from, to) = (self.cx.type_name(from), self.cx.type_name(target));
-        Err(DbError::internal(format!("failed to find conversion function from {from} to {to}")))
+        _ => {}
     }
-
-    fn coerce_literal(&mut self, c: Const, target: Oid, typmod: i32, how: How) -> Result<Expr> {
-        let (base, base_typmod) = self.cx.catalog.base_type_and_typmod(target, typmod);
-        let input_typmod = if base == oids::INTERVAL { base_typmod } else { -1 };
-        let value = match &c.value {
-            Datum::Text(text) => self.cx.input(base, input_typmod, text).map_err(|e| e.at(c.location))?,
-            _ => Datum::Null,
-        };
-        let location = c.location;
-        let literal =
-            Expr::Const(Const { value, ty: base, typmod: input_typmod, collation: self.cx.collation_of_type(base), location });
-        if base == target {
-            return Ok(literal);
-        }
-        self.coerce_to_domain(literal, target, how, false)
-    }
-
-    fn coerce_param(&mut self, mut p: Param, target: Oid, _how: How) -> Result<Expr> {
-        self.params.resolve(self.cx, p.number, target, p.location)?;
-        p.ty = target;
-        p.typmod = -1;
-        p.collation = self.cx.collation_of_type(target);
-        Ok(Expr::Param(p))
-    }
-
-    /// Applies a domain over its base type (to which `expr` must have been brought).
-    fn coerce_to_domain(&mut self, expr: Expr, domain: Oid, how: How, hide: bool) -> Result<Expr> {
-        let (base, base_typmod) = self.cx.catalog.base_type_and_typmod(domain, -1);
-        let mut expr = expr;
-        if hide {
-            hide_coercion(&mut expr);
-        }
-        let inner = How { form: CoercionForm::ImplicitCast, ..how };
-        let arg = self.coerce_typmod(expr, base, base_typmod, inner, false)?;
-        let collation = self.cx.collation_of_type(domain);
-        Ok(Expr::CoerceToDomain { arg: Box::new(arg), ty: domain, typmod: -1, collation, form: how.form })
-    }
-
-    /// Makes the value conform to a type modifier.
-    pub fn coerce_typmod(&mut self, expr: Expr, target: Oid, typmod: i32, how: How, hide: bool) -> Result<Expr> {
-        if expr.typmod() == typmod {
-            return Ok(expr);
-        }
-        let mut expr = expr;
-        if hide {
-            hide_coercion(&mut expr);
-        }
-        let path = if typmod < 0 { None } else { self.cx.typmod_pathway(target) };
-        match path {
-            Some(path) => self.coerce_by(expr, path, target, typmod, how),
-            None => Ok(apply_relabel(expr, target, typmod, how.form)),
-        }
-    }
-
-    fn coerce_by(&mut self, expr: Expr, path: Pathway, target: Oid, typmod: i32, how: How) -> Result<Expr> {
-        match path {
-            Pathway::Relabel => Ok(relabel(expr, target, typmod, how.form)),
-            Pathway::Function(function) => {
-                let arity = self.cx.function(function)?.arg_types.len();
-                let mut args = Vec::with_capacity(arity);
-                args.push(expr);
-                if arity >= 2 {
-                    args.push(int4(typmod));
-                }
-                if arity >= 3 {
-                    args.push(boolean(how.context == CoercionContext::Explicit));
-                }
-                Ok(Expr::Function(Box::new(FunctionCall {
-                    function,
-                    args,
-                    defaulted: 0,
-                    ty: target,
-                    collation: self.cx.collation_of_type(target),
-                    input_collation: Oid::INVALID,
-                    returns_set: false,
-                    variadic: false,
-                    form: how.form,
-                    typmod: if arity >= 2 { typmod } else { -1 },
-                    location: how.location,
-                })))
+    let expr = match expr {
+        Expr::Const(c) if from == oids::UNKNOWN => return coerce_literal(analyzer, c, target, typmod, how),
+        Expr::Param(p) if from == oids::UNKNOWN && p.kind == ParamKind::External => {
+            // A constant's input would be read by the modifier.
+            if typmod >= 0 && analyzer.cx().base_type(target) == oids::INTERVAL {
+                analyzer.literals().refuse();
             }
-            Pathway::ViaIo => Ok(Expr::CoerceViaIo {
-                arg: Box::new(expr),
+            return coerce_param(analyzer, p, target, how);
+        }
+        Expr::Collate { arg, collation } => {
+            let inner = to_type(analyzer, *arg, target, typmod, how)?;
+            if !analyzer.cx().collation_of_type(target).is_valid() {
+                return Ok(inner);
+            }
+            return Ok(Expr::Collate { arg: Box::new(inner), collation });
+        }
+        other => other,
+    };
+    match analyzer.cx().coercion_pathway(target, from, how.context) {
+        Some(Pathway::Relabel) => {
+            let base = analyzer.cx().base_type(target);
+            if base != target {
+                return coerce_to_domain(analyzer, expr, target, how, false);
+            }
+            return Ok(relabel(expr, target, -1, how.form));
+        }
+        Some(path) => {
+            let (base, base_typmod) = analyzer.cx().catalog.base_type_and_typmod(target, typmod);
+            let result = coerce_by(analyzer, expr, path, base, base_typmod, how)?;
+            if base != target {
+                return coerce_to_domain(analyzer, result, target, how, true);
+            }
+            return Ok(result);
+        }
+        None => {}
+    }
+    if from == oids::RECORD && analyzer.cx().is_complex(target) {
+        return coerce_record(analyzer, expr, target, how);
+    }
+    if target == oids::RECORD && analyzer.cx().is_complex(from) || target == oids::RECORD_ARRAY {
+        return Ok(expr);
+    }
+    if analyzer.cx().inherits_from(from, target) {
+        return Ok(Expr::ConvertRowtype { arg: Box::new(expr), ty: target, form: how.form });
+    }
+    let (from, to) = (analyzer.cx().type_name(from), analyzer.cx().type_name(target));
+    Err(DbError::internal(format!("failed to find conversion function from {from} to {to}")))
+}
+
+fn coerce_literal(analyzer: &mut Analyzer<'_, '_>, c: Const, target: Oid, typmod: i32, how: How) -> Result<Expr> {
+    let (base, base_typmod) = analyzer.cx().catalog.base_type_and_typmod(target, typmod);
+    let input_typmod = if base == oids::INTERVAL { base_typmod } else { -1 };
+    let value = match &c.value {
+        Datum::Text(text) => analyzer.cx().input(base, input_typmod, text).map_err(|e| e.at(c.location))?,
+        _ => Datum::Null,
+    };
+    let location = c.location;
+    let literal =
+        Expr::Const(Const { value, ty: base, typmod: input_typmod, collation: analyzer.cx().collation_of_type(base), location });
+    if base == target {
+        return Ok(literal);
+    }
+    coerce_to_domain(analyzer, literal, target, how, false)
+}
+
+fn coerce_param(analyzer: &mut Analyzer<'_, '_>, mut p: Param, target: Oid, _how: How) -> Result<Expr> {
+    let cx = analyzer.cx();
+    analyzer.params().resolve(cx, p.number, target, p.location)?;
+    p.ty = target;
+    p.typmod = -1;
+    p.collation = analyzer.cx().collation_of_type(target);
+    Ok(Expr::Param(p))
+}
+
+/// Applies a domain over its base type (to which `expr` must have been brought).
+fn coerce_to_domain(analyzer: &mut Analyzer<'_, '_>, expr: Expr, domain: Oid, how: How, hide: bool) -> Result<Expr> {
+    let (base, base_typmod) = analyzer.cx().catalog.base_type_and_typmod(domain, -1);
+    let mut expr = expr;
+    if hide {
+        hide_coercion(&mut expr);
+    }
+    let inner = How { form: CoercionForm::ImplicitCast, ..how };
+    let arg = to_typmod(analyzer, expr, base, base_typmod, inner, false)?;
+    let collation = analyzer.cx().collation_of_type(domain);
+    Ok(Expr::CoerceToDomain { arg: Box::new(arg), ty: domain, typmod: -1, collation, form: how.form })
+}
+
+/// Makes the value conform to a type modifier.
+pub fn to_typmod(analyzer: &mut Analyzer<'_, '_>, expr: Expr, target: Oid, typmod: i32, how: How, hide: bool) -> Result<Expr> {
+    if expr.typmod() == typmod {
+        return Ok(expr);
+    }
+    let mut expr = expr;
+    if hide {
+        hide_coercion(&mut expr);
+    }
+    let path = if typmod < 0 { None } else { analyzer.cx().typmod_pathway(target) };
+    match path {
+        Some(path) => coerce_by(analyzer, expr, path, target, typmod, how),
+        None => Ok(apply_relabel(expr, target, typmod, how.form)),
+    }
+}
+
+fn coerce_by(analyzer: &mut Analyzer<'_, '_>, expr: Expr, path: Pathway, target: Oid, typmod: i32, how: How) -> Result<Expr> {
+    match path {
+        Pathway::Relabel => Ok(relabel(expr, target, typmod, how.form)),
+        Pathway::Function(function) => {
+            let arity = analyzer.cx().function(function)?.arg_types.len();
+            let mut args = Vec::with_capacity(arity);
+            args.push(expr);
+            if arity >= 2 {
+                args.push(int4(typmod));
+            }
+            if arity >= 3 {
+                args.push(boolean(how.context == CoercionContext::Explicit));
+            }
+            Ok(Expr::Function(Box::new(FunctionCall {
+                function,
+                args,
+                defaulted: 0,
                 ty: target,
-                collation: self.cx.collation_of_type(target),
+                collation: analyzer.cx().collation_of_type(target),
+                input_collation: Oid::INVALID,
+                returns_set: false,
+                variadic: false,
                 form: how.form,
-            }),
-            Pathway::Array => self.coerce_array(expr, target, typmod, how),
+                typmod: if arity >= 2 { typmod } else { -1 },
+                location: how.location,
+            })))
         }
-    }
-
-    fn coerce_array(&mut self, expr: Expr, target: Oid, typmod: i32, how: How) -> Result<Expr> {
-        let failed = || DbError::internal("failed to coerce array element type as expected");
-        let (source, source_typmod) = self.cx.catalog.base_type_and_typmod(expr.ty(), expr.typmod());
-        let from = self.cx.catalog.array_element(source).ok_or_else(failed)?;
-        let to = self.cx.catalog.array_element(target).ok_or_else(failed)?;
-        let test = Expr::CaseTest { ty: from, typmod: source_typmod, collation: self.cx.collation_of_type(from) };
-        let element = self.coerce_to_target(test, to, typmod, how)?.ok_or_else(failed)?;
-        Ok(Expr::ArrayCoerce {
+        Pathway::ViaIo => Ok(Expr::CoerceViaIo {
             arg: Box::new(expr),
-            typmod: element.typmod(),
-            element: Box::new(element),
             ty: target,
-            collation: self.cx.collation_of_type(target),
+            collation: analyzer.cx().collation_of_type(target),
             form: how.form,
-        })
+        }),
+        Pathway::Array => coerce_array(analyzer, expr, target, typmod, how),
     }
+}
 
-    /// ROW(...) or a record-typed whole row to a named composite type, field by field.
-    fn coerce_record(&mut self, expr: Expr, target: Oid, how: How) -> Result<Expr> {
-        let cannot = |a: &Self, location: i32| {
-            let to = a.cx.type_name(target);
-            err!(CANNOT_COERCE, "cannot cast type record to {to}").at(if location < 0 { how.location } else { location })
+fn coerce_array(analyzer: &mut Analyzer<'_, '_>, expr: Expr, target: Oid, typmod: i32, how: How) -> Result<Expr> {
+    let failed = || DbError::internal("failed to coerce array element type as expected");
+    let (source, source_typmod) = analyzer.cx().catalog.base_type_and_typmod(expr.ty(), expr.typmod());
+    let from = analyzer.cx().catalog.array_element(source).ok_or_else(failed)?;
+    let to = analyzer.cx().catalog.array_element(target).ok_or_else(failed)?;
+    let test = Expr::CaseTest { ty: from, typmod: source_typmod, collation: analyzer.cx().collation_of_type(from) };
+    let element = to_target(analyzer, test, to, typmod, how)?.ok_or_else(failed)?;
+    Ok(Expr::ArrayCoerce {
+        arg: Box::new(expr),
+        typmod: element.typmod(),
+        element: Box::new(element),
+        ty: target,
+        collation: analyzer.cx().collation_of_type(target),
+        form: how.form,
+    })
+}
+
+/// ROW(...) or a record-typed whole row to a named composite type, field by field.
+fn coerce_record(analyzer: &mut Analyzer<'_, '_>, expr: Expr, target: Oid, how: How) -> Result<Expr> {
+    let cannot = |a: &Analyzer<'_, '_>, location: i32| {
+        let to = a.cx().type_name(target);
+        err!(CANNOT_COERCE, "cannot cast type record to {to}").at(if location < 0 { how.location } else { location })
+    };
+    let row = match expr {
+        Expr::Row(row) => row,
+        Expr::Var(v) if v.column == 0 => field::expand_whole_row(analyzer, &v)?,
+        other => return Err(cannot(analyzer, other.location())),
+    };
+    let relation = analyzer.cx().row_relation(target).ok_or_else(|| cannot(analyzer, -1))?;
+    let columns = relation.columns.clone();
+    let mut fields = Vec::with_capacity(columns.len());
+    let mut names = Vec::with_capacity(columns.len());
+    let mut given = row.fields.into_iter();
+    let mut place = 0;
+    // Values have no places for dropped columns.
+    for column in columns.iter().filter(|c| !c.dropped) {
+        names.push(column.name.clone());
+        let Some(field) = given.next() else {
+            return Err(cannot(analyzer, -1).detail("Input has too few columns."));
         };
-        let row = match expr {
-            Expr::Row(row) => row,
-            Expr::Var(v) if v.column == 0 => self.expand_whole_row(&v)?,
-            other => return Err(cannot(self, other.location())),
-        };
-        let relation = self.cx.row_relation(target).ok_or_else(|| cannot(self, -1))?;
-        let columns = relation.columns.clone();
-        let mut fields = Vec::with_capacity(columns.len());
-        let mut names = Vec::with_capacity(columns.len());
-        let mut given = row.fields.into_iter();
-        let mut place = 0;
-        // Values have no places for dropped columns.
-        for column in columns.iter().filter(|c| !c.dropped) {
-            names.push(column.name.clone());
-            let Some(field) = given.next() else {
-                return Err(cannot(self, -1).detail("Input has too few columns."));
-            };
-            place += 1;
-            let (from, location) = (field.ty(), field.location());
-            match self.coerce_to_target(field, column.ty, column.typmod, How { form: CoercionForm::ImplicitCast, ..how })? {
-                Some(e) => fields.push(e),
-                None => {
-                    let (from, to) = (self.cx.type_name(from), self.cx.type_name(column.ty));
-                    return Err(cannot(self, location).detail(format!("Cannot cast type {from} to {to} in column {place}.")));
-                }
+        place += 1;
+        let (from, location) = (field.ty(), field.location());
+        match to_target(analyzer, field, column.ty, column.typmod, How { form: CoercionForm::ImplicitCast, ..how })? {
+            Some(e) => fields.push(e),
+            None => {
+                let (from, to) = (analyzer.cx().type_name(from), analyzer.cx().type_name(column.ty));
+                return Err(cannot(analyzer, location).detail(format!("Cannot cast type {from} to {to} in column {place}.")));
             }
         }
-        if given.next().is_some() {
-            return Err(cannot(self, -1).detail("Input has too many columns."));
-        }
-        let base = self.cx.base_type(target);
-        let result = Expr::Row(Box::new(RowExpr { fields, names, ty: base, explicit: row.explicit, location: row.location }));
-        if base == target { Ok(result) } else { self.coerce_to_domain(result, target, how, false) }
     }
-
-    /// A condition: 42804 unless it is boolean.
-    pub fn coerce_to_boolean(&mut self, expr: Expr, construct: &str) -> Result<Expr> {
-        self.coerce_to_specific(expr, oids::BOOL, construct)
+    if given.next().is_some() {
+        return Err(cannot(analyzer, -1).detail("Input has too many columns."));
     }
+    let base = analyzer.cx().base_type(target);
+    let result = Expr::Row(Box::new(RowExpr { fields, names, ty: base, explicit: row.explicit, location: row.location }));
+    if base == target { Ok(result) } else { coerce_to_domain(analyzer, result, target, how, false) }
+}
 
-    pub fn coerce_to_specific(&mut self, expr: Expr, target: Oid, construct: &str) -> Result<Expr> {
-        let (from, location) = (expr.ty(), expr.location());
-        let expr = if from == target {
-            expr
-        } else {
-            match self.coerce_to_target(expr, target, -1, How::assignment())? {
-                Some(e) => e,
-                None => {
-                    let (to, from) = (self.cx.type_name(target), self.cx.type_name(from));
-                    return Err(
-                        err!(DATATYPE_MISMATCH, "argument of {construct} must be type {to}, not type {from}").at(location)
-                    );
-                }
+/// A condition: 42804 unless it is boolean.
+pub fn to_boolean(analyzer: &mut Analyzer<'_, '_>, expr: Expr, construct: &str) -> Result<Expr> {
+    to_specific(analyzer, expr, oids::BOOL, construct)
+}
+
+pub fn to_specific(analyzer: &mut Analyzer<'_, '_>, expr: Expr, target: Oid, construct: &str) -> Result<Expr> {
+    let (from, location) = (expr.ty(), expr.location());
+    let expr = if from == target {
+        expr
+    } else {
+        match to_target(analyzer, expr, target, -1, How::assignment())? {
+            Some(e) => e,
+            None => {
+                let (to, from) = (analyzer.cx().type_name(target), analyzer.cx().type_name(from));
+                return Err(err!(DATATYPE_MISMATCH, "argument of {construct} must be type {to}, not type {from}").at(location));
             }
-        };
-        if returns_set(&expr) {
-            return Err(err!(DATATYPE_MISMATCH, "argument of {construct} must not return a set").at(location));
         }
-        Ok(expr)
+    };
+    if returns_set(&expr) {
+        return Err(err!(DATATYPE_MISMATCH, "argument of {construct} must not return a set").at(location));
     }
+    Ok(expr)
+}
 
-    /// The common type of expressions; 42804 naming `construct` when there is none.
-    pub fn select_common_type(&self, exprs: &[&Expr], construct: &str) -> Result<Oid> {
-        let types: Vec<Oid> = exprs.iter().map(|e| e.ty()).collect();
-        self.cx.common_type(&types).map_err(|(a, b)| {
-            let offender = exprs.iter().find(|e| self.cx.base_type(e.ty()) == b);
-            let (a, b) = (self.cx.type_name(a), self.cx.type_name(b));
-            err!(DATATYPE_MISMATCH, "{construct} types {a} and {b} cannot be matched").at(offender.map_or(-1, |e| e.location()))
-        })
-    }
+/// The common type of expressions; 42804 naming `construct` when there is none.
+pub fn select_common_type(cx: &Context<'_>, exprs: &[&Expr], construct: &str) -> Result<Oid> {
+    let types: Vec<Oid> = exprs.iter().map(|e| e.ty()).collect();
+    cx.common_type(&types).map_err(|(a, b)| {
+        let offender = exprs.iter().find(|e| cx.base_type(e.ty()) == b);
+        let (a, b) = (cx.type_name(a), cx.type_name(b));
+        err!(DATATYPE_MISMATCH, "{construct} types {a} and {b} cannot be matched").at(offender.map_or(-1, |e| e.location()))
+    })
+}
 
-    /// Converts to the type that `select_common_type` chose.
-    pub fn coerce_to_common(&mut self, expr: Expr, target: Oid, construct: &str) -> Result<Expr> {
-        let from = expr.ty();
-        if from == target {
-            return Ok(expr);
-        }
-        if !self.cx.can_coerce_one(from, target, CoercionContext::Implicit) {
-            let (from, to) = (self.cx.type_name(from), self.cx.type_name(target));
-            return Err(err!(CANNOT_COERCE, "{construct} could not convert type {from} to {to}").at(expr.location()));
-        }
-        self.coerce_type(expr, target, -1, How::implicit())
+/// Converts to the type that `select_common_type` chose.
+pub fn to_common(analyzer: &mut Analyzer<'_, '_>, expr: Expr, target: Oid, construct: &str) -> Result<Expr> {
+    let from = expr.ty();
+    if from == target {
+        return Ok(expr);
     }
+    if !analyzer.cx().can_coerce_one(from, target, CoercionContext::Implicit) {
+        let (from, to) = (analyzer.cx().type_name(from), analyzer.cx().type_name(target));
+        return Err(err!(CANNOT_COERCE, "{construct} could not convert type {from} to {to}").at(expr.location()));
+    }
+    to_type(analyzer, expr, target, -1, How::implicit())
 }
 
 /// The modifier all of `exprs` share, when they all have the chosen type.
@@ -515,4 +515,14 @@ pub fn returns_set(expr: &Expr) -> bool {
 /// Whether a type is a domain.
 pub fn is_domain(cx: &Context<'_>, ty: Oid) -> bool {
     cx.catalog.type_(ty).is_some_and(|t| t.type_kind == TypeKind::Domain)
+}
+
+/// A literal of unknown type becomes text.
+pub fn resolve_unknown(analyzer: &mut Analyzer<'_, '_>, e: Expr) -> Result<Expr> {
+    if e.ty() != oids::UNKNOWN {
+        return Ok(e);
+    }
+    let location = e.location();
+    let how = super::coerce::How { location, ..super::coerce::How::implicit() };
+    to_type(analyzer, e, oids::TEXT, -1, how)
 }

@@ -8,7 +8,6 @@
 
 use melba_types::{DbError, Oid, Result, err};
 
-use super::Analyzer;
 use super::context::Context;
 use melba_tree::*;
 
@@ -29,25 +28,22 @@ struct CollationState {
 
 const NOTHING: CollationState = CollationState { collation: Oid::INVALID, strength: Strength::None, location: -1 };
 
-impl Analyzer<'_, '_> {
-    /// Derives collations for all expressions directly in the query.
-    pub fn assign_query_collations(&mut self, q: &mut Query) -> Result<()> {
-        let cx = self.cx;
-        let mut result = Ok(());
-        q.expressions_mut(&mut |e| {
-            if result.is_ok() {
-                result = assign(cx, e);
-            }
-        });
-        result?;
-        let keys = q.order_by.iter().chain(q.windows.iter().flat_map(|w| &w.order_by));
-        for key in keys {
-            if let Some(target) = q.targets.iter().find(|t| t.reference == key.reference) {
-                refuse_order(cx, target.expr.collation(), target.expr.location())?;
-            }
+/// Derives collations for all expressions directly in the query.
+pub fn assign_query(cx: &Context<'_>, q: &mut Query) -> Result<()> {
+    let mut result = Ok(());
+    q.expressions_mut(&mut |e| {
+        if result.is_ok() {
+            result = assign(cx, e);
         }
-        Ok(())
+    });
+    result?;
+    let keys = q.order_by.iter().chain(q.windows.iter().flat_map(|w| &w.order_by));
+    for key in keys {
+        if let Some(target) = q.targets.iter().find(|t| t.reference == key.reference) {
+            refuse_order(cx, target.expr.collation(), target.expr.location())?;
+        }
     }
+    Ok(())
 }
 
 /// # Errors

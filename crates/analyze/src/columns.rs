@@ -6,8 +6,10 @@ use melba_types::{DbError, Oid, Result, SqlState, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
+use super::analyzer::Analyzer;
+use super::items::check_lateral;
 use super::scope::{ExprKind, NsItem};
-use super::{Analyzer, nodes};
+use super::{call, items, missing, nodes, routine};
 use melba_tree::*;
 
 /// The system columns: name, number, type.
@@ -34,281 +36,245 @@ pub fn system_var(entry: usize, column: i16, ty: Oid) -> Expr {
     })
 }
 
-impl<'p> Analyzer<'_, 'p> {
-    pub fn column_reference(&mut self, node: &'p pb::ColumnRef) -> Result<Expr> {
-        self.check_column_place(node)?;
-        let names = nodes::strings(&node.fields);
-        let starred = matches!(node.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)));
-        if starred {
-            // `tbl.*` as an argument is the whole row.
-            return self.whole_row_reference(&names, node.location);
+pub fn column_reference<'p>(analyzer: &mut Analyzer<'_, 'p>, node: &'p pb::ColumnRef) -> Result<Expr> {
+    check_column_place(analyzer, node)?;
+    let names = nodes::strings(&node.fields);
+    let starred = matches!(node.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)));
+    if starred {
+        // `tbl.*` as an argument is the whole row.
+        return whole_row_reference(analyzer, &names, node.location);
+    }
+    if routine::prefers_variables(analyzer)
+        && let Some(variable) = routine::variable_reference(analyzer, &names, node.location)?
+    {
+        return Ok(variable);
+    }
+    match named_column(analyzer, &names, node.location) {
+        // A function's arguments never hide columns.
+        Err(e) if analyzer.routine().is_some() && is_missing(&e) => {
+            routine::routine_reference(analyzer, &names, node.location)?.ok_or(e)
         }
-        if self.prefers_variables()
-            && let Some(variable) = self.variable_reference(&names, node.location)?
-        {
-            return Ok(variable);
+        Err(e) if analyzer.variables().is_some() && is_missing(&e) => {
+            routine::variable_reference(analyzer, &names, node.location)?.ok_or(e)
         }
-        match self.named_column(&names, node.location) {
-            // A function's arguments never hide columns.
-            Err(e) if self.routine.is_some() && is_missing(&e) => self.routine_reference(&names, node.location)?.ok_or(e),
-            Err(e) if self.variables.is_some() && is_missing(&e) => self.variable_reference(&names, node.location)?.ok_or(e),
-            Ok(column) => self.check_not_variable(&names, node.location).map(|()| column),
-            Err(e) => Err(e),
+        Ok(column) => routine::check_not_variable(analyzer, &names, node.location).map(|()| column),
+        Err(e) => Err(e),
+    }
+}
+
+fn named_column(analyzer: &mut Analyzer<'_, '_>, names: &[&str], location: i32) -> Result<Expr> {
+    match *names {
+        [name] => unqualified_column(analyzer, name, location),
+        [relation, name] => qualified_column(analyzer, None, relation, name, location),
+        [schema, relation, name] => qualified_column(analyzer, Some(schema), relation, name, location),
+        [database, schema, relation, name] => {
+            analyzer.cx().check_database(database, names).map_err(|e| e.at(location))?;
+            qualified_column(analyzer, Some(schema), relation, name, location)
+        }
+        _ => {
+            let shown = names.join(".");
+            Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {shown}").at(location))
         }
     }
+}
 
-    fn named_column(&mut self, names: &[&str], location: i32) -> Result<Expr> {
-        match *names {
-            [name] => self.unqualified_column(name, location),
-            [relation, name] => self.qualified_column(None, relation, name, location),
-            [schema, relation, name] => self.qualified_column(Some(schema), relation, name, location),
-            [database, schema, relation, name] => {
-                self.cx.check_database(database, names).map_err(|e| e.at(location))?;
-                self.qualified_column(Some(schema), relation, name, location)
+fn check_column_place(analyzer: &Analyzer<'_, '_>, node: &pb::ColumnRef) -> Result<()> {
+    let text = match analyzer.level().kind.0 {
+        ExprKind::ColumnDefault => "cannot use column reference in DEFAULT expression",
+        ExprKind::PartitionBound => "cannot use column reference in partition bound expression",
+        _ => return Ok(()),
+    };
+    Err(err!(FEATURE_NOT_SUPPORTED, "{text}").at(node.location))
+}
+
+fn unqualified_column(analyzer: &mut Analyzer<'_, '_>, name: &str, location: i32) -> Result<Expr> {
+    if name == "value"
+        && let Some((ty, typmod, collation)) = analyzer.level().domain_value
+    {
+        return Ok(Expr::DomainValue { ty, typmod, collation });
+    }
+    if let Some(var) = find_column(analyzer, name, location)? {
+        return Ok(var);
+    }
+    if let Some((up, item)) = items::find_item(analyzer, None, name, location)? {
+        return whole_row(analyzer, up, &item, location);
+    }
+    Err(missing::missing_column(analyzer, None, name, location))
+}
+
+/// A column by its unqualified name, from the nearest level that has it.
+pub fn find_column(analyzer: &mut Analyzer<'_, '_>, name: &str, location: i32) -> Result<Option<Expr>> {
+    find_column_within(analyzer, analyzer.depth(), name, location)
+}
+
+/// A column of the innermost level by its unqualified name.
+pub fn find_own_column(analyzer: &mut Analyzer<'_, '_>, name: &str, location: i32) -> Result<Option<Expr>> {
+    find_column_within(analyzer, 1, name, location)
+}
+
+fn find_column_within(analyzer: &mut Analyzer<'_, '_>, levels: usize, name: &str, location: i32) -> Result<Option<Expr>> {
+    for up in 0..levels {
+        let level = analyzer.level_up(up);
+        let mut found: Option<(usize, Found)> = None;
+        for (i, item) in level.namespace.iter().enumerate() {
+            if !item.columns_visible || item.lateral_only && !level.lateral_active {
+                continue;
             }
-            _ => {
-                let shown = names.join(".");
-                Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {shown}").at(location))
+            let Some(column) = scan(&level.range_table, item, name, false).map_err(|()| ambiguous(name, location))? else {
+                continue;
+            };
+            if found.is_some() {
+                return Err(ambiguous(name, location));
             }
+            found = Some((i, column));
         }
-    }
-
-    fn check_column_place(&self, node: &pb::ColumnRef) -> Result<()> {
-        let text = match self.level().kind.0 {
-            ExprKind::ColumnDefault => "cannot use column reference in DEFAULT expression",
-            ExprKind::PartitionBound => "cannot use column reference in partition bound expression",
-            _ => return Ok(()),
-        };
-        Err(err!(FEATURE_NOT_SUPPORTED, "{text}").at(node.location))
-    }
-
-    fn unqualified_column(&mut self, name: &str, location: i32) -> Result<Expr> {
-        if name == "value"
-            && let Some((ty, typmod, collation)) = self.level().domain_value
-        {
-            return Ok(Expr::DomainValue { ty, typmod, collation });
-        }
-        if let Some(var) = self.find_column(name, location)? {
-            return Ok(var);
-        }
-        if let Some((up, item)) = self.find_item(None, name, location)? {
-            return self.whole_row(up, &item, location);
-        }
-        Err(self.missing_column(None, name, location))
-    }
-
-    /// A column by its unqualified name, from the nearest level that has it.
-    pub fn find_column(&mut self, name: &str, location: i32) -> Result<Option<Expr>> {
-        for up in 0..self.levels.len() {
-            let level = &self.levels[self.levels.len() - 1 - up];
-            let mut found: Option<(usize, Found)> = None;
+        // System columns are found only when no user column has the name.
+        if found.is_none() {
             for (i, item) in level.namespace.iter().enumerate() {
                 if !item.columns_visible || item.lateral_only && !level.lateral_active {
                     continue;
                 }
-                let Some(column) = scan(&level.range_table, item, name, false).map_err(|()| ambiguous(name, location))? else {
-                    continue;
-                };
-                if found.is_some() {
-                    return Err(ambiguous(name, location));
-                }
-                found = Some((i, column));
-            }
-            // System columns are found only when no user column has the name.
-            if found.is_none() {
-                for (i, item) in level.namespace.iter().enumerate() {
-                    if !item.columns_visible || item.lateral_only && !level.lateral_active {
-                        continue;
+                if let Some(column) = system_column(&level.range_table, item, name) {
+                    if found.is_some() {
+                        return Err(ambiguous(name, location));
                     }
-                    if let Some(column) = system_column(&level.range_table, item, name) {
-                        if found.is_some() {
-                            return Err(ambiguous(name, location));
-                        }
-                        found = Some((i, column));
-                    }
+                    found = Some((i, column));
                 }
             }
-            if let Some((i, column)) = found {
-                let item = level.namespace[i].clone();
-                return self.var(up, &item, column, location).map(Some);
-            }
         }
-        Ok(None)
-    }
-
-    fn qualified_column(&mut self, schema: Option<&str>, relation: &str, name: &str, location: i32) -> Result<Expr> {
-        let Some((up, item)) = self.find_item(schema, relation, location)? else {
-            return Err(self.missing_range(schema, relation, location));
-        };
-        if let Some(var) = self.item_column(up, &item, name, location)? {
-            return Ok(var);
-        }
-        // Perhaps a function of the whole row.
-        let row = self.whole_row(up, &item, location)?;
-        if let Some(e) = self.functional_notation(name, row, location)? {
-            return Ok(e);
-        }
-        Err(self.missing_column(Some(relation), name, location))
-    }
-
-    /// A column of one namespace item.
-    pub fn item_column(&mut self, up: usize, item: &NsItem, name: &str, location: i32) -> Result<Option<Expr>> {
-        let table = &self.levels[self.levels.len() - 1 - up].range_table;
-        let found = scan(table, item, name, true).map_err(|()| ambiguous(name, location))?;
-        match found.or_else(|| system_column(table, item, name)) {
-            Some(column) => self.var(up, item, column, location).map(Some),
-            None => Ok(None),
+        if let Some((i, column)) = found {
+            let item = level.namespace[i].clone();
+            return var(analyzer, up, &item, column, location).map(Some);
         }
     }
+    Ok(None)
+}
 
-    fn whole_row_reference(&mut self, names: &[&str], location: i32) -> Result<Expr> {
-        let (schema, relation) = match names {
-            [relation] => (None, *relation),
-            [schema, relation] => (Some(*schema), *relation),
-            [database, schema, relation] => {
-                self.cx.check_database(database, names).map_err(|e| e.at(location))?;
-                (Some(*schema), *relation)
-            }
-            _ => return Err(err!(SYNTAX_ERROR, "row expansion via \"*\" is not supported here").at(location)),
-        };
-        match self.find_item(schema, relation, location)? {
-            Some((up, item)) => self.whole_row(up, &item, location),
-            None => match self.routine_reference(names, location)?.or(self.variable_reference(names, location)?) {
-                Some(argument) => Ok(argument),
-                None => Err(self.missing_range(schema, relation, location)),
-            },
-        }
+fn qualified_column(
+    analyzer: &mut Analyzer<'_, '_>,
+    schema: Option<&str>,
+    relation: &str,
+    name: &str,
+    location: i32,
+) -> Result<Expr> {
+    let Some((up, item)) = items::find_item(analyzer, schema, relation, location)? else {
+        return Err(missing::missing_range(analyzer, schema, relation, location));
+    };
+    if let Some(var) = item_column(analyzer, up, &item, name, location)? {
+        return Ok(var);
     }
+    // Perhaps a function of the whole row.
+    let row = whole_row(analyzer, up, &item, location)?;
+    if let Some(e) = call::functional_notation(analyzer, name, row, location)? {
+        return Ok(e);
+    }
+    Err(missing::missing_column(analyzer, Some(relation), name, location))
+}
 
-    /// The range entry that a qualifier names: how many levels outwards, and the item.
-    pub fn find_item(&self, schema: Option<&str>, name: &str, location: i32) -> Result<Option<(usize, NsItem)>> {
-        let wanted = match schema {
-            Some(schema) => match self.cx.find_relation(Some(schema), name) {
-                Some(relation) => Some(relation.oid),
-                None => return Ok(None),
-            },
-            None => None,
-        };
-        for (up, level) in self.levels.iter().rev().enumerate() {
-            let mut found: Option<&NsItem> = None;
-            for item in &level.namespace {
-                if !item.relation_visible || item.lateral_only && !level.lateral_active || &*item.name != name {
-                    continue;
+/// A column of one namespace item.
+pub fn item_column(analyzer: &mut Analyzer<'_, '_>, up: usize, item: &NsItem, name: &str, location: i32) -> Result<Option<Expr>> {
+    let table = &analyzer.level_up(up).range_table;
+    let found = scan(table, item, name, true).map_err(|()| ambiguous(name, location))?;
+    match found.or_else(|| system_column(table, item, name)) {
+        Some(column) => var(analyzer, up, item, column, location).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn whole_row_reference(analyzer: &mut Analyzer<'_, '_>, names: &[&str], location: i32) -> Result<Expr> {
+    let (schema, relation) = match names {
+        [relation] => (None, *relation),
+        [schema, relation] => (Some(*schema), *relation),
+        [database, schema, relation] => {
+            analyzer.cx().check_database(database, names).map_err(|e| e.at(location))?;
+            (Some(*schema), *relation)
+        }
+        _ => return Err(err!(SYNTAX_ERROR, "row expansion via \"*\" is not supported here").at(location)),
+    };
+    match items::find_item(analyzer, schema, relation, location)? {
+        Some((up, item)) => whole_row(analyzer, up, &item, location),
+        None => match routine::routine_reference(analyzer, names, location)?
+            .or(routine::variable_reference(analyzer, names, location)?)
+        {
+            Some(argument) => Ok(argument),
+            None => Err(missing::missing_range(analyzer, schema, relation, location)),
+        },
+    }
+}
+
+/// The Var for a column found in an item.
+fn var(analyzer: &mut Analyzer<'_, '_>, up: usize, item: &NsItem, found: Found, location: i32) -> Result<Expr> {
+    let level = analyzer.level_up_mut(up);
+    check_lateral(item, level.target.as_ref(), location)?;
+    self_check_generated(level.kind.0, found.column, location)?;
+    note_selected_through(&mut level.range_table, found.entry, found.column);
+    Ok(Expr::Var(Var {
+        entry: found.entry,
+        column: found.column,
+        levels_up: up,
+        ty: found.ty,
+        typmod: found.typmod,
+        collation: found.collation,
+        version: item.version,
+        location,
+    }))
+}
+
+/// A reference to all columns of an item as one composite value.
+pub fn whole_row(analyzer: &mut Analyzer<'_, '_>, up: usize, item: &NsItem, location: i32) -> Result<Expr> {
+    let cx = analyzer.cx();
+    let level = analyzer.level_up_mut(up);
+    if level.kind.0 == ExprKind::GeneratedColumn {
+        return Err(err!(INVALID_OBJECT_DEFINITION, "cannot use whole-row variable in column generation expression")
+            .detail("This would cause the generated column to depend on its own value.")
+            .at(location));
+    }
+    if item.columns.is_some() {
+        let (fields, names) = item_vars(analyzer, up, item, location)?.into_iter().unzip();
+        let row = RowExpr { fields, names, ty: oids::RECORD, explicit: false, location };
+        return Ok(Expr::Row(Box::new(row)));
+    }
+    let entry = &mut level.range_table[item.entry];
+    let mut column = 0;
+    let ty = match &entry.kind {
+        RangeKind::Relation { oid, .. } => cx.relation(*oid)?.row_type,
+        RangeKind::Subquery { view, .. } if view.is_valid() => cx.relation(*view)?.row_type,
+        RangeKind::Transition { table, .. } => cx.relation(*table)?.row_type,
+        RangeKind::Function { functions, ordinality } => match &functions[..] {
+            [one] if !*ordinality => {
+                let ty = one.expr.ty();
+                if ty == oids::RECORD || cx.is_complex(ty) {
+                    ty
+                } else {
+                    column = 1;
+                    ty
                 }
-                if let Some(wanted) = wanted {
-                    let entry = &level.range_table[item.entry];
-                    if entry.alias.is_some() || relation_oid(entry) != Some(wanted) {
-                        continue;
-                    }
-                }
-                if found.is_some() {
-                    return Err(err!(AMBIGUOUS_ALIAS, "table reference \"{name}\" is ambiguous").at(location));
-                }
-                found = Some(item);
             }
-            if let Some(item) = found {
-                check_lateral(item, level.target.as_ref(), location)?;
-                return Ok(Some((up, item.clone())));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The Var for a column found in an item.
-    fn var(&mut self, up: usize, item: &NsItem, found: Found, location: i32) -> Result<Expr> {
-        let level = self.level_up(up);
-        check_lateral(item, level.target.as_ref(), location)?;
-        self_check_generated(level.kind.0, found.column, location)?;
-        note_selected_through(&mut level.range_table, found.entry, found.column);
-        Ok(Expr::Var(Var {
-            entry: found.entry,
-            column: found.column,
-            levels_up: up,
-            ty: found.ty,
-            typmod: found.typmod,
-            collation: found.collation,
-            version: item.version,
-            location,
-        }))
-    }
-
-    /// A reference to all columns of an item as one composite value.
-    pub fn whole_row(&mut self, up: usize, item: &NsItem, location: i32) -> Result<Expr> {
-        let cx = self.cx;
-        let level = self.level_up(up);
-        if level.kind.0 == ExprKind::GeneratedColumn {
-            return Err(err!(INVALID_OBJECT_DEFINITION, "cannot use whole-row variable in column generation expression")
-                .detail("This would cause the generated column to depend on its own value.")
-                .at(location));
-        }
-        if item.columns.is_some() {
-            let (fields, names) = self.item_vars(up, item, location)?.into_iter().unzip();
-            let row = RowExpr { fields, names, ty: oids::RECORD, explicit: false, location };
-            return Ok(Expr::Row(Box::new(row)));
-        }
-        let entry = &mut level.range_table[item.entry];
-        let mut column = 0;
-        let ty = match &entry.kind {
-            RangeKind::Relation { oid, .. } => cx.relation(*oid)?.row_type,
-            RangeKind::Subquery { view, .. } if view.is_valid() => cx.relation(*view)?.row_type,
-            RangeKind::Transition { table, .. } => cx.relation(*table)?.row_type,
-            RangeKind::Function { functions, ordinality } => match &functions[..] {
-                [one] if !*ordinality => {
-                    let ty = one.expr.ty();
-                    if ty == oids::RECORD || cx.is_complex(ty) {
-                        ty
-                    } else {
-                        column = 1;
-                        ty
-                    }
-                }
-                _ => oids::RECORD,
-            },
             _ => oids::RECORD,
-        };
-        let ty = if ty.is_valid() { ty } else { oids::RECORD };
-        note_selected(entry, column);
-        let collation = if column == 1 { entry.columns[0].collation } else { Oid::INVALID };
-        Ok(Expr::Var(Var {
-            entry: item.entry,
-            column,
-            levels_up: up,
-            ty,
-            typmod: -1,
-            collation,
-            version: item.version,
-            location,
-        }))
-    }
+        },
+        _ => oids::RECORD,
+    };
+    let ty = if ty.is_valid() { ty } else { oids::RECORD };
+    note_selected(entry, column);
+    let collation = if column == 1 { entry.columns[0].collation } else { Oid::INVALID };
+    Ok(Expr::Var(Var { entry: item.entry, column, levels_up: up, ty, typmod: -1, collation, version: item.version, location }))
+}
 
-    /// All visible columns of an item with their names.
-    pub fn item_vars(&mut self, up: usize, item: &NsItem, location: i32) -> Result<Vec<(Expr, Arc<str>)>> {
-        let table = &self.levels[self.levels.len() - 1 - up].range_table;
-        let entry = &table[item.entry];
-        let count = item.visible_columns.unwrap_or(entry.columns.len());
-        let mut all = Vec::with_capacity(count);
-        for (i, column) in entry.columns.iter().enumerate().take(count) {
-            if !column.ty.is_valid() {
-                continue;
-            }
-            if let Some(found) = at(table, item, i) {
-                all.push((found, column.name.clone()));
-            }
+/// All visible columns of an item with their names.
+pub fn item_vars(analyzer: &mut Analyzer<'_, '_>, up: usize, item: &NsItem, location: i32) -> Result<Vec<(Expr, Arc<str>)>> {
+    let table = &analyzer.level_up(up).range_table;
+    let entry = &table[item.entry];
+    let count = item.visible_columns.unwrap_or(entry.columns.len());
+    let mut all = Vec::with_capacity(count);
+    for (i, column) in entry.columns.iter().enumerate().take(count) {
+        if !column.ty.is_valid() {
+            continue;
         }
-        all.into_iter().map(|(found, name)| Ok((self.var(up, item, found, location)?, name))).collect()
+        if let Some(found) = at(table, item, i) {
+            all.push((found, column.name.clone()));
+        }
     }
-
-    /// The fields of a whole-row Var of record type.
-    pub fn expand_whole_row(&mut self, v: &Var) -> Result<Box<RowExpr>> {
-        let level = &self.levels[self.levels.len() - 1 - v.levels_up];
-        let entry = &level.range_table[v.entry];
-        let columns = entry.columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid());
-        let fields = columns.clone().map(|(i, c)| {
-            Expr::Var(Var { column: i as i16 + 1, ty: c.ty, typmod: c.typmod, collation: c.collation, ..v.clone() })
-        });
-        let names = columns.clone().map(|(_, c)| c.name.clone()).collect();
-        Ok(Box::new(RowExpr { fields: fields.collect(), names, ty: oids::RECORD, explicit: false, location: v.location }))
-    }
+    all.into_iter().map(|(found, name)| Ok((var(analyzer, up, item, found, location)?, name))).collect()
 }
 
 /// Nothing has the name.
@@ -372,19 +338,6 @@ fn ambiguous(name: &str, location: i32) -> DbError {
     err!(AMBIGUOUS_COLUMN, "column reference \"{name}\" is ambiguous").at(location)
 }
 
-fn check_lateral(item: &NsItem, target: Option<&NsItem>, location: i32) -> Result<()> {
-    if !item.lateral_only || item.lateral_ok {
-        return Ok(());
-    }
-    let name = &item.name;
-    let e = err!(INVALID_COLUMN_REFERENCE, "invalid reference to FROM-clause entry for table \"{name}\"").at(location);
-    Err(if target.is_some_and(|t| t.entry == item.entry) {
-        e.hint(format!("There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."))
-    } else {
-        e.detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
-    })
-}
-
 fn self_check_generated(kind: ExprKind, column: i16, location: i32) -> Result<()> {
     // As in PostgreSQL, tableoid (-6) is the one system column that is allowed here.
     if column >= 0 || column == -6 {
@@ -429,13 +382,5 @@ fn note_selected_through(table: &mut [RangeEntry], entry: usize, column: i16) {
             true => note_selected_through(table, entry, column),
             false => table[entry].required.behind.push(column),
         }
-    }
-}
-
-pub fn relation_oid(entry: &RangeEntry) -> Option<Oid> {
-    match &entry.kind {
-        RangeKind::Relation { oid, .. } => Some(*oid),
-        RangeKind::Subquery { view, .. } if view.is_valid() => Some(*view),
-        _ => None,
     }
 }

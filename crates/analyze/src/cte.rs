@@ -6,199 +6,201 @@ use melba_types::{DbError, Result, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
+use super::analyzer::Analyzer;
+use super::context::Context;
 use super::scope::{CurrentCte, NsItem};
-use super::{Analyzer, nodes};
+use super::{nodes, search_cycle};
 use melba_tree::*;
 
-impl<'p> Analyzer<'_, 'p> {
-    /// Analyzes a WITH clause into the level's CTEs; returns whether it is RECURSIVE.
-    pub fn with_clause(&mut self, with: Option<&'p pb::WithClause>) -> Result<bool> {
-        let Some(with) = with else { return Ok(false) };
-        let mut ctes: Vec<&'p pb::CommonTableExpr> = Vec::with_capacity(with.ctes.len());
-        for node in &with.ctes {
-            let Some(NodeEnum::CommonTableExpr(cte)) = &node.node else { continue };
-            if ctes.iter().any(|c| c.ctename == cte.ctename) {
-                return Err(
-                    err!(DUPLICATE_ALIAS, "WITH query name \"{}\" specified more than once", cte.ctename).at(cte.location)
-                );
-            }
-            ctes.push(cte);
+/// Analyzes a WITH clause into the level's CTEs; returns whether it is RECURSIVE.
+pub fn with_clause<'p>(analyzer: &mut Analyzer<'_, 'p>, with: Option<&'p pb::WithClause>) -> Result<bool> {
+    let Some(with) = with else { return Ok(false) };
+    let mut ctes: Vec<&'p pb::CommonTableExpr> = Vec::with_capacity(with.ctes.len());
+    for node in &with.ctes {
+        let Some(NodeEnum::CommonTableExpr(cte)) = &node.node else { continue };
+        if ctes.iter().any(|c| c.ctename == cte.ctename) {
+            return Err(err!(DUPLICATE_ALIAS, "WITH query name \"{}\" specified more than once", cte.ctename).at(cte.location));
         }
-        for cte in &ctes {
-            let select = matches!(query_node(cte), Some(NodeEnum::SelectStmt(_)));
-            if !select {
-                if self.levels.len() > 1 {
-                    return Err(err!(
-                        FEATURE_NOT_SUPPORTED,
-                        "WITH clause containing a data-modifying statement must be at the top level"
-                    )
-                    .at(cte.location));
-                }
-                self.level_mut().has_modifying_cte = true;
-            }
-        }
-        if with.recursive {
-            ctes = in_dependency_order(ctes)?;
-        } else {
-            self.level_mut().future_ctes = ctes.iter().map(|c| c.ctename.as_str().into()).collect();
-        }
-        for cte in ctes {
-            let recursive = with.recursive && mentions(cte, &cte.ctename);
-            if recursive {
-                check_recursion(cte)?;
-            }
-            let analyzed = self.cte(cte, recursive)?;
-            let level = self.level_mut();
-            level.future_ctes.retain(|n| *n != analyzed.name);
-            level.ctes.push(analyzed);
-        }
-        self.level_mut().future_ctes.clear();
-        Ok(with.recursive)
+        ctes.push(cte);
     }
+    for cte in &ctes {
+        let select = matches!(query_node(cte), Some(NodeEnum::SelectStmt(_)));
+        if !select {
+            if analyzer.depth() > 1 {
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "WITH clause containing a data-modifying statement must be at the top level"
+                )
+                .at(cte.location));
+            }
+            analyzer.level_mut().has_modifying_cte = true;
+        }
+    }
+    if with.recursive {
+        ctes = in_dependency_order(ctes)?;
+    } else {
+        analyzer.level_mut().future_ctes = ctes.iter().map(|c| c.ctename.as_str().into()).collect();
+    }
+    for cte in ctes {
+        let recursive = with.recursive && mentions(cte, &cte.ctename);
+        if recursive {
+            check_recursion(cte)?;
+        }
+        let analyzed = with_query(analyzer, cte, recursive)?;
+        let level = analyzer.level_mut();
+        level.future_ctes.retain(|n| *n != analyzed.name);
+        level.ctes.push(analyzed);
+    }
+    analyzer.level_mut().future_ctes.clear();
+    Ok(with.recursive)
+}
 
-    fn cte(&mut self, cte: &'p pb::CommonTableExpr, recursive: bool) -> Result<Cte> {
-        let name: Arc<str> = cte.ctename.as_str().into();
-        let aliases: Vec<Arc<str>> = nodes::strings(&cte.aliascolnames).into_iter().map(Into::into).collect();
-        let node = query_node(cte).ok_or_else(|| DbError::internal("WITH query without a statement"))?;
-        self.level_mut().current_cte =
-            Some(CurrentCte { name: name.clone(), recursive, aliases: aliases.clone(), columns: None });
-        let result = self.statement(node);
-        let current = self.level_mut().current_cte.take();
-        let query = result?;
-        let mut columns = query.output_columns();
-        if let Some(early) = current.and_then(|c| c.columns) {
-            self.check_recursive_types(&name, &early, &columns, &query)?;
-        }
-        if aliases.len() > columns.len() {
-            let (available, given) = (columns.len(), aliases.len());
+fn with_query<'p>(analyzer: &mut Analyzer<'_, 'p>, cte: &'p pb::CommonTableExpr, recursive: bool) -> Result<Cte> {
+    let name: Arc<str> = cte.ctename.as_str().into();
+    let aliases: Vec<Arc<str>> = nodes::strings(&cte.aliascolnames).into_iter().map(Into::into).collect();
+    let node = query_node(cte).ok_or_else(|| DbError::internal("WITH query without a statement"))?;
+    analyzer.level_mut().current_cte =
+        Some(CurrentCte { name: name.clone(), recursive, aliases: aliases.clone(), columns: None });
+    let result = analyzer.statement(node);
+    let current = analyzer.level_mut().current_cte.take();
+    let query = result?;
+    let mut columns = query.output_columns();
+    if let Some(early) = current.and_then(|c| c.columns) {
+        check_recursive_types(analyzer.cx(), &name, &early, &columns, &query)?;
+    }
+    if aliases.len() > columns.len() {
+        let (available, given) = (columns.len(), aliases.len());
+        return Err(err!(
+            INVALID_COLUMN_REFERENCE,
+            "WITH query \"{name}\" has {available} columns available but {given} columns specified"
+        )
+        .at(cte.location));
+    }
+    for (column, alias) in columns.iter_mut().zip(&aliases) {
+        column.name = alias.clone();
+    }
+    let (search, cycle, added) = search_cycle::search_and_cycle(analyzer, cte, recursive, &query, &columns)?;
+    columns.extend(added);
+    let materialized = match pb::CteMaterialize::try_from(cte.ctematerialized) {
+        Ok(pb::CteMaterialize::Always) => Some(true),
+        Ok(pb::CteMaterialize::Never) => Some(false),
+        _ => None,
+    };
+    Ok(Cte {
+        name,
+        column_aliases: aliases,
+        query: Box::new(query),
+        recursive,
+        materialized,
+        columns,
+        references: 0,
+        search,
+        cycle,
+    })
+}
+
+fn check_recursive_types(
+    cx: &Context<'_>,
+    name: &str,
+    early: &[OutputColumn],
+    columns: &[OutputColumn],
+    query: &Query,
+) -> Result<()> {
+    for (i, (a, b)) in early.iter().zip(columns).enumerate() {
+        if a.ty != b.ty || a.typmod != b.typmod {
+            let (from, to) = (cx.type_name_typmod(a.ty, a.typmod), cx.type_name_typmod(b.ty, b.typmod));
+            let number = i + 1;
             return Err(err!(
-                INVALID_COLUMN_REFERENCE,
-                "WITH query \"{name}\" has {available} columns available but {given} columns specified"
+                DATATYPE_MISMATCH,
+                "recursive query \"{name}\" column {number} has type {from} in non-recursive term but type {to} overall"
             )
-            .at(cte.location));
+            .hint("Cast the output of the non-recursive term to the correct type.")
+            .at(query.targets.get(i).map_or(-1, |t| t.expr.location())));
         }
-        for (column, alias) in columns.iter_mut().zip(&aliases) {
+        if a.collation != b.collation {
+            let collation = |oid| cx.catalog.collation(oid).map_or("(null)".into(), |c| c.name.clone());
+            let (from, to, number) = (collation(a.collation), collation(b.collation), i + 1);
+            return Err(err!(
+                COLLATION_MISMATCH,
+                "recursive query \"{name}\" column {number} has collation \"{from}\" in non-recursive term but \
+                     collation \"{to}\" overall"
+            )
+            .hint("Use the COLLATE clause to set the collation of the non-recursive term.")
+            .at(query.targets.get(i).map_or(-1, |t| t.expr.location())));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the level is the query of a recursive CTE itself.
+pub fn level_is_recursive_cte(analyzer: &Analyzer<'_, '_>) -> bool {
+    analyzer.levels().nth(1).and_then(|outer| outer.current_cte.as_ref()).is_some_and(|c| c.recursive)
+}
+
+/// Called when the left side of a set operation is known: the self-reference in the right side needs it.
+pub fn note_recursive_columns(analyzer: &mut Analyzer<'_, '_>, columns: &[OutputColumn]) {
+    if !level_is_recursive_cte(analyzer) {
+        return;
+    }
+    let mut columns = columns.to_vec();
+    for column in &mut columns {
+        if column.ty == melba_types::oids::UNKNOWN {
+            column.ty = melba_types::oids::TEXT;
+            column.collation = DEFAULT_COLLATION;
+        }
+    }
+    if let Some(current) = &mut analyzer.level_up_mut(1).current_cte {
+        for (column, alias) in columns.iter_mut().zip(&current.aliases) {
             column.name = alias.clone();
         }
-        let (search, cycle, added) = self.search_and_cycle(cte, recursive, &query, &columns)?;
-        columns.extend(added);
-        let materialized = match pb::CteMaterialize::try_from(cte.ctematerialized) {
-            Ok(pb::CteMaterialize::Always) => Some(true),
-            Ok(pb::CteMaterialize::Never) => Some(false),
-            _ => None,
+        current.columns.get_or_insert(columns);
+    }
+}
+
+/// The range entry for an unqualified name that is a CTE.
+pub fn cte_reference<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::RangeVar) -> Result<Option<NsItem>> {
+    for up in 0..analyzer.depth() {
+        let level = analyzer.level_up_mut(up);
+        let found = if let Some(cte) = level.ctes.iter_mut().find(|c| *c.name == *n.relname) {
+            cte.references += 1;
+            if cte.query.command != Command::Select && cte.query.returning.is_empty() {
+                return Err(
+                    err!(FEATURE_NOT_SUPPORTED, "WITH query \"{}\" does not have a RETURNING clause", n.relname).at(n.location)
+                );
+            }
+            Some((cte.columns.clone(), false))
+        } else {
+            match &level.current_cte {
+                Some(current) if current.recursive && *current.name == *n.relname => {
+                    let columns = current.columns.clone().ok_or_else(|| {
+                        err!(
+                            INVALID_RECURSION,
+                            "recursive reference to query \"{}\" must not appear within its non-recursive term",
+                            n.relname
+                        )
+                        .at(n.location)
+                    })?;
+                    Some((columns, true))
+                }
+                _ => None,
+            }
         };
-        Ok(Cte {
-            name,
-            column_aliases: aliases,
-            query: Box::new(query),
-            recursive,
-            materialized,
+        let Some((mut columns, self_reference)) = found else { continue };
+        let alias = n.alias.as_ref();
+        let name: Arc<str> = alias.map_or(n.relname.as_str(), |a| &a.aliasname).into();
+        if let Some(alias) = alias {
+            super::range_columns::apply_aliases(&mut columns, &alias.colnames, &name)?;
+        }
+        let entry = analyzer.add_entry(RangeEntry {
+            kind: RangeKind::Cte { name: n.relname.as_str().into(), levels: up, self_reference },
+            alias: alias.map(|_| name.clone()),
+            name: name.clone(),
             columns,
-            references: 0,
-            search,
-            cycle,
-        })
+            ..RangeEntry::default()
+        });
+        return Ok(Some(NsItem::new(entry, name)));
     }
-
-    fn check_recursive_types(&self, name: &str, early: &[OutputColumn], columns: &[OutputColumn], query: &Query) -> Result<()> {
-        for (i, (a, b)) in early.iter().zip(columns).enumerate() {
-            if a.ty != b.ty || a.typmod != b.typmod {
-                let (from, to) = (self.cx.type_name_typmod(a.ty, a.typmod), self.cx.type_name_typmod(b.ty, b.typmod));
-                let number = i + 1;
-                return Err(err!(
-                    DATATYPE_MISMATCH,
-                    "recursive query \"{name}\" column {number} has type {from} in non-recursive term but type {to} overall"
-                )
-                .hint("Cast the output of the non-recursive term to the correct type.")
-                .at(query.targets.get(i).map_or(-1, |t| t.expr.location())));
-            }
-            if a.collation != b.collation {
-                let collation = |oid| self.cx.catalog.collation(oid).map_or("(null)".into(), |c| c.name.clone());
-                let (from, to, number) = (collation(a.collation), collation(b.collation), i + 1);
-                return Err(err!(
-                    COLLATION_MISMATCH,
-                    "recursive query \"{name}\" column {number} has collation \"{from}\" in non-recursive term but \
-                     collation \"{to}\" overall"
-                )
-                .hint("Use the COLLATE clause to set the collation of the non-recursive term.")
-                .at(query.targets.get(i).map_or(-1, |t| t.expr.location())));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the level is the query of a recursive CTE itself.
-    pub fn level_is_recursive_cte(&self) -> bool {
-        let Some(outer) = self.levels.len().checked_sub(2).map(|i| &self.levels[i]) else { return false };
-        outer.current_cte.as_ref().is_some_and(|c| c.recursive)
-    }
-
-    /// Called when the left side of a set operation is known: the self-reference in the right side needs it.
-    pub fn note_recursive_columns(&mut self, columns: &[OutputColumn]) {
-        if !self.level_is_recursive_cte() {
-            return;
-        }
-        let index = self.levels.len() - 2;
-        let mut columns = columns.to_vec();
-        for column in &mut columns {
-            if column.ty == melba_types::oids::UNKNOWN {
-                column.ty = melba_types::oids::TEXT;
-                column.collation = DEFAULT_COLLATION;
-            }
-        }
-        if let Some(current) = &mut self.levels[index].current_cte {
-            for (column, alias) in columns.iter_mut().zip(&current.aliases) {
-                column.name = alias.clone();
-            }
-            current.columns.get_or_insert(columns);
-        }
-    }
-
-    /// The range entry for an unqualified name that is a CTE.
-    pub fn cte_reference(&mut self, n: &'p pb::RangeVar) -> Result<Option<NsItem>> {
-        for up in 0..self.levels.len() {
-            let index = self.levels.len() - 1 - up;
-            let level = &mut self.levels[index];
-            let found = if let Some(cte) = level.ctes.iter_mut().find(|c| *c.name == *n.relname) {
-                cte.references += 1;
-                if cte.query.command != Command::Select && cte.query.returning.is_empty() {
-                    return Err(err!(FEATURE_NOT_SUPPORTED, "WITH query \"{}\" does not have a RETURNING clause", n.relname)
-                        .at(n.location));
-                }
-                Some((cte.columns.clone(), false))
-            } else {
-                match &level.current_cte {
-                    Some(current) if current.recursive && *current.name == *n.relname => {
-                        let columns = current.columns.clone().ok_or_else(|| {
-                            err!(
-                                INVALID_RECURSION,
-                                "recursive reference to query \"{}\" must not appear within its non-recursive term",
-                                n.relname
-                            )
-                            .at(n.location)
-                        })?;
-                        Some((columns, true))
-                    }
-                    _ => None,
-                }
-            };
-            let Some((mut columns, self_reference)) = found else { continue };
-            let alias = n.alias.as_ref();
-            let name: Arc<str> = alias.map_or(n.relname.as_str(), |a| &a.aliasname).into();
-            if let Some(alias) = alias {
-                super::range_columns::apply_aliases(&mut columns, &alias.colnames, &name)?;
-            }
-            let entry = self.add_entry(RangeEntry {
-                kind: RangeKind::Cte { name: n.relname.as_str().into(), levels: up, self_reference },
-                alias: alias.map(|_| name.clone()),
-                name: name.clone(),
-                columns,
-                ..RangeEntry::default()
-            });
-            return Ok(Some(NsItem::new(entry, name)));
-        }
-        Ok(None)
-    }
+    Ok(None)
 }
 
 fn query_node(cte: &pb::CommonTableExpr) -> Option<&NodeEnum> {

@@ -6,11 +6,12 @@ use melba_catalog::{ObjectAddress, Relation, classes};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
+use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How};
 use super::context::Context;
 use super::scope::{ExprKind, NsItem};
 use super::volatility::is_mutable;
-use super::{Analyzer, Params};
+use super::{Params, coerce};
 use melba_tree::*;
 
 /// The type an expression is wanted in.
@@ -54,10 +55,10 @@ pub fn analyze_expression(
     let mut analyzer = Analyzer::new(cx, Params::none());
     let e = analyzer.with_level(|a| {
         if let Some(relation) = relation {
-            a.add_relation(relation);
+            add_relation(a, relation);
         }
         let e = a.expression(node, kind)?;
-        let mut e = a.fit(e, kind, expected)?;
+        let mut e = fit(a, e, kind, expected)?;
         super::collate::assign(cx, &mut e)?;
         Ok(e)
     })?;
@@ -85,7 +86,7 @@ pub fn analyze_domain_check(cx: &Context<'_>, node: &pb::Node, base: Oid, typmod
     analyzer.with_level(|a| {
         a.level_mut().domain_value = Some((base, typmod, cx.collation_of_type(base)));
         let e = a.expression(node, ExprKind::DomainCheck)?;
-        let mut e = a.coerce_to_boolean(e, "CHECK")?;
+        let mut e = coerce::to_boolean(a, e, "CHECK")?;
         super::collate::assign(cx, &mut e)?;
         Ok(e)
     })
@@ -174,59 +175,56 @@ pub fn identity_sequence(cx: &Context<'_>, relation: &Relation, index: usize) ->
     })
 }
 
-impl Analyzer<'_, '_> {
-    fn add_relation(&mut self, relation: &Relation) {
-        let entry = self.add_entry(RangeEntry {
-            kind: RangeKind::Relation { oid: relation.oid, inherit: true, sample: None },
-            alias: None,
-            name: relation.name.clone(),
-            columns: super::range_columns::relation_columns(relation),
-            ..RangeEntry::default()
-        });
-        let item = NsItem::new(entry, relation.name.clone());
-        self.level_mut().namespace.push(item);
-    }
+fn add_relation(analyzer: &mut Analyzer<'_, '_>, relation: &Relation) {
+    let entry = analyzer.add_entry(RangeEntry {
+        kind: RangeKind::Relation { oid: relation.oid, inherit: true, sample: None },
+        alias: None,
+        name: relation.name.clone(),
+        columns: super::range_columns::relation_columns(relation),
+        ..RangeEntry::default()
+    });
+    let item = NsItem::new(entry, relation.name.clone());
+    analyzer.level_mut().namespace.push(item);
+}
 
-    /// Coerces the value to the type that its place needs.
-    fn fit(&mut self, e: Expr, kind: ExprKind, expected: Option<Expected<'_>>) -> Result<Expr> {
-        match kind {
-            ExprKind::CheckConstraint => return self.coerce_to_boolean(e, "CHECK"),
-            ExprKind::IndexPredicate | ExprKind::CopyWhere => return self.coerce_to_boolean(e, "WHERE"),
-            ExprKind::TriggerWhen => return self.coerce_to_boolean(e, "WHEN"),
-            ExprKind::Policy => return self.coerce_to_boolean(e, "POLICY"),
-            _ => {}
-        }
-        let Some(expected) = expected else {
-            return self.resolve_unknown(e);
-        };
-        if kind == ExprKind::FunctionDefault {
-            return self.coerce_to_specific(e, expected.ty, "DEFAULT");
-        }
-        let (from, location) = (e.ty(), e.location());
-        if let Some(e) = self.coerce_to_target(e, expected.ty, expected.typmod, How::assignment())? {
-            return Ok(e);
-        }
-        let (to, from) = (self.cx.type_name(expected.ty), self.cx.type_name(from));
-        let column = expected.column;
-        Err(match kind {
-            ExprKind::AlterColumnTransform => err!(
-                DATATYPE_MISMATCH,
-                "result of USING clause for column \"{column}\" cannot be cast automatically to type {to}"
-            )
-            .hint("You might need to add an explicit cast."),
-            ExprKind::PartitionBound => {
-                err!(DATATYPE_MISMATCH, "specified value cannot be cast to type {to} for column \"{column}\"").at(location)
-            }
-            ExprKind::ExecuteParameter => {
-                err!(DATATYPE_MISMATCH, "parameter {column} of type {from} cannot be coerced to the expected type {to}")
-                    .hint("You will need to rewrite or cast the expression.")
-                    .at(location)
-            }
-            _ => err!(DATATYPE_MISMATCH, "column \"{column}\" is of type {to} but default expression is of type {from}")
-                .hint("You will need to rewrite or cast the expression.")
-                .at(location),
-        })
+/// Coerces the value to the type that its place needs.
+fn fit(analyzer: &mut Analyzer<'_, '_>, e: Expr, kind: ExprKind, expected: Option<Expected<'_>>) -> Result<Expr> {
+    match kind {
+        ExprKind::CheckConstraint => return coerce::to_boolean(analyzer, e, "CHECK"),
+        ExprKind::IndexPredicate | ExprKind::CopyWhere => return coerce::to_boolean(analyzer, e, "WHERE"),
+        ExprKind::TriggerWhen => return coerce::to_boolean(analyzer, e, "WHEN"),
+        ExprKind::Policy => return coerce::to_boolean(analyzer, e, "POLICY"),
+        _ => {}
     }
+    let Some(expected) = expected else {
+        return coerce::resolve_unknown(analyzer, e);
+    };
+    if kind == ExprKind::FunctionDefault {
+        return coerce::to_specific(analyzer, e, expected.ty, "DEFAULT");
+    }
+    let (from, location) = (e.ty(), e.location());
+    if let Some(e) = coerce::to_target(analyzer, e, expected.ty, expected.typmod, How::assignment())? {
+        return Ok(e);
+    }
+    let (to, from) = (analyzer.cx().type_name(expected.ty), analyzer.cx().type_name(from));
+    let column = expected.column;
+    Err(match kind {
+        ExprKind::AlterColumnTransform => {
+            err!(DATATYPE_MISMATCH, "result of USING clause for column \"{column}\" cannot be cast automatically to type {to}")
+                .hint("You might need to add an explicit cast.")
+        }
+        ExprKind::PartitionBound => {
+            err!(DATATYPE_MISMATCH, "specified value cannot be cast to type {to} for column \"{column}\"").at(location)
+        }
+        ExprKind::ExecuteParameter => {
+            err!(DATATYPE_MISMATCH, "parameter {column} of type {from} cannot be coerced to the expected type {to}")
+                .hint("You will need to rewrite or cast the expression.")
+                .at(location)
+        }
+        _ => err!(DATATYPE_MISMATCH, "column \"{column}\" is of type {to} but default expression is of type {from}")
+            .hint("You will need to rewrite or cast the expression.")
+            .at(location),
+    })
 }
 
 /// Refuses content that the finished expression must not have.
@@ -288,5 +286,5 @@ fn without_position(mut e: DbError) -> DbError {
 pub fn coerce_for_assignment(cx: &Context<'_>, e: Expr, ty: Oid, typmod: i32) -> Result<Option<Expr>> {
     let mut analyzer = Analyzer::new(cx, Params::none());
     let how = How { context: CoercionContext::Assignment, form: CoercionForm::ImplicitCast, location: -1 };
-    analyzer.coerce_to_target(e, ty, typmod, how)
+    coerce::to_target(&mut analyzer, e, ty, typmod, how)
 }

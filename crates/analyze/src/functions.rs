@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use melba_catalog::Function;
+use melba_tree::Expr;
 use melba_types::{DbError, Oid, Result, err, oids};
 
 use super::candidates::Candidate;
 use super::coerce::{CoercionContext, Pathway};
 use super::context::Context;
-use melba_tree::Expr;
 
 /// A function as a call with a number of arguments sees it.
 #[derive(Clone)]

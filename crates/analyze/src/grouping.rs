@@ -3,133 +3,131 @@
 use melba_catalog::ConstraintKind;
 use melba_types::{Result, err};
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use melba_tree::*;
 
-impl Analyzer<'_, '_> {
-    /// 42803 for columns that are neither grouped nor aggregated; fills in the references of GROUPING().
-    pub fn check_grouping(&mut self, q: &mut Query) -> Result<()> {
-        let groups: Vec<Expr> = q
-            .group_by
-            .iter()
-            .filter_map(|g| q.targets.iter().find(|t| t.reference == g.reference))
-            .map(|t| self.flatten_join(&t.expr))
-            .collect();
-        // Only columns in every grouping set are surely grouped, for functional dependencies.
-        let common: Vec<usize> = match &q.grouping_sets {
-            None => (0..groups.len()).collect(),
-            Some(sets) => match sets.split_first() {
-                Some((first, rest)) => first.iter().copied().filter(|i| rest.iter().all(|s| s.contains(i))).collect(),
-                None => Vec::new(),
-            },
-        };
-        self.check_recursive_aggregates(q)?;
-        let mut check = Check { groups: &groups, common: &common, analyzer: self, dependent: Vec::new() };
-        for target in &q.targets {
-            check.expression(&target.expr)?;
-        }
-        if let Some(having) = &q.having {
-            check.expression(having)?;
-        }
-        self.fill_grouping(q, &groups)
+/// 42803 for columns that are neither grouped nor aggregated; fills in the references of GROUPING().
+pub fn check_grouping(analyzer: &mut Analyzer<'_, '_>, q: &mut Query) -> Result<()> {
+    let groups: Vec<Expr> = q
+        .group_by
+        .iter()
+        .filter_map(|g| q.targets.iter().find(|t| t.reference == g.reference))
+        .map(|t| flatten_join(analyzer, &t.expr))
+        .collect();
+    // Only columns in every grouping set are surely grouped, for functional dependencies.
+    let common: Vec<usize> = match &q.grouping_sets {
+        None => (0..groups.len()).collect(),
+        Some(sets) => match sets.split_first() {
+            Some((first, rest)) => first.iter().copied().filter(|i| rest.iter().all(|s| s.contains(i))).collect(),
+            None => Vec::new(),
+        },
+    };
+    check_recursive_aggregates(analyzer, q)?;
+    let mut check = Check { groups: &groups, common: &common, analyzer, dependent: Vec::new() };
+    for target in &q.targets {
+        check.expression(&target.expr)?;
     }
-
-    fn check_recursive_aggregates(&self, q: &Query) -> Result<()> {
-        let _ = q;
-        let recursive = self.level().range_table.iter().any(|e| matches!(e.kind, RangeKind::Cte { self_reference: true, .. }));
-        if recursive && self.level().has_aggregates {
-            let mut location = -1;
-            q.expressions(&mut |e| {
-                if location < 0 {
-                    e.any(&mut |e| match e {
-                        Expr::Aggregate(a) if a.levels_up == 0 => {
-                            location = a.location;
-                            true
-                        }
-                        _ => false,
-                    });
-                }
-            });
-            return Err(
-                err!(INVALID_RECURSION, "aggregate functions are not allowed in a recursive query's recursive term").at(location)
-            );
-        }
-        Ok(())
+    if let Some(having) = &q.having {
+        check.expression(having)?;
     }
+    fill_grouping(analyzer, q, &groups)
+}
 
-    /// Vars of join entries replaced by their expressions.
-    fn flatten_join(&self, e: &Expr) -> Expr {
-        let table = &self.level().range_table;
-        if !table.iter().any(|e| matches!(e.kind, RangeKind::Join { .. })) {
-            return e.clone();
-        }
-        let mut e = e.clone();
-        e.visit_mut(0, &mut |e, level| {
-            if let Expr::Var(v) = e
-                && v.levels_up == level
-                && let RangeKind::Join { merged, .. } = &table[v.entry].kind
-                && let Some(meaning) = v.column.checked_sub(1).and_then(|i| merged.get(i as usize))
-            {
-                let location = v.location;
-                let mut meaning = meaning.clone();
-                meaning.shift_levels(level, 0);
-                if let Expr::Var(m) = &mut meaning {
-                    m.location = location;
-                }
-                *e = meaning;
-            }
-            true
-        });
-        e
-    }
-
-    fn fill_grouping(&mut self, q: &mut Query, groups: &[Expr]) -> Result<()> {
-        let mut wrong = None;
-        let flatten: &dyn Fn(&Expr) -> Expr = &|e| self.flatten_join(e);
-        q.visit_mut(0, &mut |e, level| {
-            if let Expr::Grouping { args, references, levels_up, .. } = e
-                && *levels_up == level
-            {
-                references.clear();
-                for arg in args.iter() {
-                    let mut plain = arg.clone();
-                    if level > 0 {
-                        lower_levels(&mut plain, level);
+fn check_recursive_aggregates(analyzer: &Analyzer<'_, '_>, q: &Query) -> Result<()> {
+    let _ = q;
+    let recursive = analyzer.level().range_table.iter().any(|e| matches!(e.kind, RangeKind::Cte { self_reference: true, .. }));
+    if recursive && analyzer.level().has_aggregates {
+        let mut location = -1;
+        q.expressions(&mut |e| {
+            if location < 0 {
+                e.any(&mut |e| match e {
+                    Expr::Aggregate(a) if a.levels_up == 0 => {
+                        location = a.location;
+                        true
                     }
-                    match groups.iter().position(|g| equal(g, &flatten(&plain))) {
-                        Some(i) => references.push(i),
-                        None => {
-                            wrong.get_or_insert(arg.location());
-                        }
+                    _ => false,
+                });
+            }
+        });
+        return Err(
+            err!(INVALID_RECURSION, "aggregate functions are not allowed in a recursive query's recursive term").at(location)
+        );
+    }
+    Ok(())
+}
+
+/// Vars of join entries replaced by their expressions.
+fn flatten_join(analyzer: &Analyzer<'_, '_>, e: &Expr) -> Expr {
+    let table = &analyzer.level().range_table;
+    if !table.iter().any(|e| matches!(e.kind, RangeKind::Join { .. })) {
+        return e.clone();
+    }
+    let mut e = e.clone();
+    e.visit_mut(0, &mut |e, level| {
+        if let Expr::Var(v) = e
+            && v.levels_up == level
+            && let RangeKind::Join { merged, .. } = &table[v.entry].kind
+            && let Some(meaning) = v.column.checked_sub(1).and_then(|i| merged.get(i as usize))
+        {
+            let location = v.location;
+            let mut meaning = meaning.clone();
+            meaning.shift_levels(level, 0);
+            if let Expr::Var(m) = &mut meaning {
+                m.location = location;
+            }
+            *e = meaning;
+        }
+        true
+    });
+    e
+}
+
+fn fill_grouping(analyzer: &mut Analyzer<'_, '_>, q: &mut Query, groups: &[Expr]) -> Result<()> {
+    let mut wrong = None;
+    let flatten: &dyn Fn(&Expr) -> Expr = &|e| flatten_join(analyzer, e);
+    q.visit_mut(0, &mut |e, level| {
+        if let Expr::Grouping { args, references, levels_up, .. } = e
+            && *levels_up == level
+        {
+            references.clear();
+            for arg in args.iter() {
+                let mut plain = arg.clone();
+                if level > 0 {
+                    lower_levels(&mut plain, level);
+                }
+                match groups.iter().position(|g| equal(g, &flatten(&plain))) {
+                    Some(i) => references.push(i),
+                    None => {
+                        wrong.get_or_insert(arg.location());
                     }
                 }
             }
-            true
-        });
-        match wrong {
-            Some(location) => {
-                Err(err!(GROUPING_ERROR, "arguments to GROUPING must be grouping expressions of the associated query level")
-                    .at(location))
-            }
-            None => Ok(()),
         }
+        true
+    });
+    match wrong {
+        Some(location) => {
+            Err(err!(GROUPING_ERROR, "arguments to GROUPING must be grouping expressions of the associated query level")
+                .at(location))
+        }
+        None => Ok(()),
     }
+}
 
-    /// Whether grouping by a table's primary key determines all its columns.
-    fn determined_by_key(&self, entry: usize, groups: &[Expr], common: &[usize]) -> bool {
-        let RangeKind::Relation { oid, .. } = &self.level().range_table[entry].kind else { return false };
-        let Some(relation) = self.cx.catalog.relation(*oid) else { return false };
-        relation.constraints.iter().any(|c| {
-            let Some(c) = self.cx.catalog.constraint(*c) else { return false };
-            c.kind == ConstraintKind::PrimaryKey
-                && !c.deferrable
-                && c.columns.iter().all(|column| {
-                    common.iter().any(
-                        |g| matches!(&groups[*g], Expr::Var(v) if v.levels_up == 0 && v.entry == entry && v.column == *column),
-                    )
-                })
-        })
-    }
+/// Whether grouping by a table's primary key determines all its columns.
+fn determined_by_key(analyzer: &Analyzer<'_, '_>, entry: usize, groups: &[Expr], common: &[usize]) -> bool {
+    let RangeKind::Relation { oid, .. } = &analyzer.level().range_table[entry].kind else { return false };
+    let Some(relation) = analyzer.cx().catalog.relation(*oid) else { return false };
+    relation.constraints.iter().any(|c| {
+        let Some(c) = analyzer.cx().catalog.constraint(*c) else { return false };
+        c.kind == ConstraintKind::PrimaryKey
+            && !c.deferrable
+            && c.columns.iter().all(|column| {
+                common
+                    .iter()
+                    .any(|g| matches!(&groups[*g], Expr::Var(v) if v.levels_up == 0 && v.entry == entry && v.column == *column))
+            })
+    })
 }
 
 /// References `by` levels out become references of the own level.
@@ -154,7 +152,7 @@ struct Check<'c, 'a, 'p> {
 
 impl Check<'_, '_, '_> {
     fn expression(&mut self, e: &Expr) -> Result<()> {
-        let flat = self.analyzer.flatten_join(e);
+        let flat = flatten_join(self.analyzer, e);
         self.walk(&flat, 0, false)
     }
 
@@ -223,7 +221,7 @@ impl Check<'_, '_, '_> {
         if self.groups.iter().any(same) || self.dependent.contains(&v.entry) {
             return Ok(());
         }
-        if self.analyzer.determined_by_key(v.entry, self.groups, self.common) {
+        if determined_by_key(self.analyzer, v.entry, self.groups, self.common) {
             self.dependent.push(v.entry);
             return Ok(());
         }

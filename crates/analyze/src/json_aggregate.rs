@@ -5,11 +5,13 @@ use std::sync::Arc;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
+use super::context::Context;
 use super::json::Wanted;
 use super::scope::ExprKind;
 use super::sublink::scalar_sublink;
 use super::values::column_var;
+use super::{aggregate, json, select, sublink, window};
 use melba_tree::*;
 
 /// An aggregate's call before FILTER, ORDER BY and OVER are analyzed.
@@ -23,22 +25,23 @@ struct JsonAggregate<'p> {
     unique_keys: bool,
 }
 
-impl<'p> Analyzer<'_, 'p> {
-    pub fn json_object_aggregate(&mut self, n: &'p pb::JsonObjectAgg) -> Result<Expr> {
-        let lacks = || DbError::internal("JSON_OBJECTAGG without its parts");
-        let syntax = n.constructor.as_deref().ok_or_else(lacks)?;
-        let pair = n.arg.as_deref().ok_or_else(lacks)?;
-        let key = self.boxed(&pair.key)?;
-        let args = vec![key, self.json_value(pair.value.as_deref(), Wanted::ARGUMENT)?];
-        let returning = self.constructor_returning(syntax.output.as_ref(), &args)?;
-        let mut name = format!("{}_object_agg", prefix(returning));
-        if n.unique {
-            name += "_unique";
-        }
-        if n.absent_on_null {
-            name += "_strict";
-        }
-        self.json_aggregate(JsonAggregate {
+pub fn json_object_aggregate<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonObjectAgg) -> Result<Expr> {
+    let lacks = || DbError::internal("JSON_OBJECTAGG without its parts");
+    let syntax = n.constructor.as_deref().ok_or_else(lacks)?;
+    let pair = n.arg.as_deref().ok_or_else(lacks)?;
+    let key = analyzer.boxed(&pair.key)?;
+    let args = vec![key, json::value(analyzer, pair.value.as_deref(), Wanted::ARGUMENT)?];
+    let returning = json::constructor_returning(analyzer.cx(), syntax.output.as_ref(), &args)?;
+    let mut name = format!("{}_object_agg", prefix(returning));
+    if n.unique {
+        name += "_unique";
+    }
+    if n.absent_on_null {
+        name += "_strict";
+    }
+    json_aggregate(
+        analyzer,
+        JsonAggregate {
             kind: JsonConstructorKind::ObjectAggregate,
             name,
             args,
@@ -46,15 +49,18 @@ impl<'p> Analyzer<'_, 'p> {
             syntax,
             absent_on_null: n.absent_on_null,
             unique_keys: n.unique,
-        })
-    }
+        },
+    )
+}
 
-    pub fn json_array_aggregate(&mut self, n: &'p pb::JsonArrayAgg) -> Result<Expr> {
-        let lacks = || DbError::internal("JSON_ARRAYAGG without its parts");
-        let syntax = n.constructor.as_deref().ok_or_else(lacks)?;
-        let args = vec![self.json_value(n.arg.as_deref(), Wanted::ARGUMENT)?];
-        let returning = self.constructor_returning(syntax.output.as_ref(), &args)?;
-        self.json_aggregate(JsonAggregate {
+pub fn json_array_aggregate<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonArrayAgg) -> Result<Expr> {
+    let lacks = || DbError::internal("JSON_ARRAYAGG without its parts");
+    let syntax = n.constructor.as_deref().ok_or_else(lacks)?;
+    let args = vec![json::value(analyzer, n.arg.as_deref(), Wanted::ARGUMENT)?];
+    let returning = json::constructor_returning(analyzer.cx(), syntax.output.as_ref(), &args)?;
+    json_aggregate(
+        analyzer,
+        JsonAggregate {
             kind: JsonConstructorKind::ArrayAggregate,
             name: array_aggregate(returning, n.absent_on_null),
             args,
@@ -62,112 +68,112 @@ impl<'p> Analyzer<'_, 'p> {
             syntax,
             absent_on_null: n.absent_on_null,
             unique_keys: false,
-        })
-    }
+        },
+    )
+}
 
-    fn json_aggregate(&mut self, a: JsonAggregate<'p>) -> Result<Expr> {
-        let syntax = a.syntax;
-        let filter = self.condition(&syntax.agg_filter, ExprKind::Filter, "FILTER")?;
-        let function = self.json_aggregate_function(&a.name, a.args.len())?;
-        let ty = if a.returning.format.kind == JsonFormatKind::Jsonb { oids::JSONB } else { oids::JSON };
-        let call = match syntax.over.as_deref() {
-            Some(over) => {
-                if !syntax.agg_order.is_empty() {
-                    let error = err!(FEATURE_NOT_SUPPORTED, "aggregate ORDER BY is not implemented for window functions");
-                    return Err(error.at(syntax.location));
-                }
-                let call = WindowCall {
-                    function,
-                    args: a.args,
-                    star: false,
-                    filter,
-                    window: 0,
-                    aggregate: true,
-                    ignore_nulls: false,
-                    ty,
-                    collation: Oid::INVALID,
-                    input_collation: Oid::INVALID,
-                    location: syntax.location,
-                };
-                self.finish_window(call, over)?
+fn json_aggregate<'p>(analyzer: &mut Analyzer<'_, 'p>, a: JsonAggregate<'p>) -> Result<Expr> {
+    let syntax = a.syntax;
+    let filter = analyzer.condition(&syntax.agg_filter, ExprKind::Filter, "FILTER")?;
+    let function = json_aggregate_function(analyzer.cx(), &a.name, a.args.len())?;
+    let ty = if a.returning.format.kind == JsonFormatKind::Jsonb { oids::JSONB } else { oids::JSON };
+    let call = match syntax.over.as_deref() {
+        Some(over) => {
+            if !syntax.agg_order.is_empty() {
+                let error = err!(FEATURE_NOT_SUPPORTED, "aggregate ORDER BY is not implemented for window functions");
+                return Err(error.at(syntax.location));
             }
-            None => {
-                let mut call = plain_aggregate(function, a.args, ty, syntax.location);
-                call.filter = filter;
-                call.order_by = self.aggregate_order_by(&syntax.agg_order, &call.args, false)?;
-                self.finish_aggregate(call)?
-            }
-        };
-        let mut made = self.constructor(a.kind, Vec::new(), Some(call), a.returning, syntax.location)?;
-        made.absent_on_null = a.absent_on_null;
-        made.unique_keys = a.unique_keys;
+            let call = WindowCall {
+                function,
+                args: a.args,
+                star: false,
+                filter,
+                window: 0,
+                aggregate: true,
+                ignore_nulls: false,
+                ty,
+                collation: Oid::INVALID,
+                input_collation: Oid::INVALID,
+                location: syntax.location,
+            };
+            window::finish(analyzer, call, over)?
+        }
+        None => {
+            let mut call = plain_aggregate(function, a.args, ty, syntax.location);
+            call.filter = filter;
+            call.order_by = aggregate::aggregate_order_by(analyzer, &syntax.agg_order, &call.args, false)?;
+            aggregate::finish(analyzer, call)?
+        }
+    };
+    let mut made = json::constructor(analyzer, a.kind, Vec::new(), Some(call), a.returning, syntax.location)?;
+    made.absent_on_null = a.absent_on_null;
+    made.unique_keys = a.unique_keys;
+    Ok(Expr::JsonConstructor(Box::new(made)))
+}
+
+fn json_aggregate_function(cx: &Context<'_>, name: &str, args: usize) -> Result<Oid> {
+    let types: &[Oid] = match args {
+        1 => &[oids::ANYELEMENT],
+        _ => &[oids::ANY, oids::ANY],
+    };
+    let function = cx.function_with(name, types);
+    function.map(|f| f.oid).ok_or_else(|| DbError::internal(format!("no aggregate {name}")))
+}
+
+/// `(SELECT JSON_ARRAYAGG(q.a) FROM (query) q(a))`.
+pub fn json_array_of_query<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonArrayQueryConstructor) -> Result<Expr> {
+    sublink::check_place(analyzer, n.location)?;
+    analyzer.level_mut().has_sublinks = true;
+    let query = analyzer.with_level(|a| array_query(a, n))?;
+    scalar_sublink(query, n.location)
+}
+
+/// The query around the one that was written, at the level just opened.
+fn array_query<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonArrayQueryConstructor) -> Result<Query> {
+    let node = n.query.as_deref().and_then(|q| q.node.as_ref());
+    let node = node.ok_or_else(|| DbError::internal("JSON_ARRAY without a query"))?;
+    let query = analyzer.with_kind(ExprKind::FromSubselect, |a| a.statement(node))?;
+    let mut columns = query.output_columns();
+    let [column] = &mut columns[..] else {
+        return Err(err!(SYNTAX_ERROR, "subquery must return only one column").at(n.location));
+    };
+    column.name = "a".into();
+    let arg = column_var(0, 0, column);
+    let name: Arc<str> = "q".into();
+    let entry = analyzer.add_entry(RangeEntry {
+        kind: RangeKind::Subquery { query: Box::new(query), view: Oid::INVALID },
+        alias: Some(name.clone()),
+        name,
+        columns,
+        lateral: false,
+        in_from: true,
+        required: Privileges::default(),
+        security: Vec::new(),
+    });
+    let aggregate = analyzer.with_kind(ExprKind::SelectTarget, |a| {
+        let args = vec![json::formatted_value(a, arg, n.format.as_ref(), Wanted::ARGUMENT)?];
+        let returning = json::constructor_returning(a.cx(), n.output.as_ref(), &args)?;
+        let function = json_aggregate_function(a.cx(), &array_aggregate(returning, n.absent_on_null), 1)?;
+        let ty = if returning.format.kind == JsonFormatKind::Jsonb { oids::JSONB } else { oids::JSON };
+        let call = aggregate::finish(a, plain_aggregate(function, args, ty, n.location))?;
+        let kind = JsonConstructorKind::ArrayAggregate;
+        let mut made = json::constructor(a, kind, Vec::new(), Some(call), returning, n.location)?;
+        made.absent_on_null = n.absent_on_null;
         Ok(Expr::JsonConstructor(Box::new(made)))
-    }
-
-    fn json_aggregate_function(&self, name: &str, args: usize) -> Result<Oid> {
-        let types: &[Oid] = match args {
-            1 => &[oids::ANYELEMENT],
-            _ => &[oids::ANY, oids::ANY],
-        };
-        let function = self.cx.function_with(name, types);
-        function.map(|f| f.oid).ok_or_else(|| DbError::internal(format!("no aggregate {name}")))
-    }
-
-    /// `(SELECT JSON_ARRAYAGG(q.a) FROM (query) q(a))`.
-    pub fn json_array_of_query(&mut self, n: &'p pb::JsonArrayQueryConstructor) -> Result<Expr> {
-        self.check_sublink_place(n.location)?;
-        self.level_mut().has_sublinks = true;
-        let query = self.with_level(|a| a.array_query(n))?;
-        scalar_sublink(query, n.location)
-    }
-
-    /// The query around the one that was written, at the level just opened.
-    fn array_query(&mut self, n: &'p pb::JsonArrayQueryConstructor) -> Result<Query> {
-        let node = n.query.as_deref().and_then(|q| q.node.as_ref());
-        let node = node.ok_or_else(|| DbError::internal("JSON_ARRAY without a query"))?;
-        let query = self.with_kind(ExprKind::FromSubselect, |a| a.statement(node))?;
-        let mut columns = query.output_columns();
-        let [column] = &mut columns[..] else {
-            return Err(err!(SYNTAX_ERROR, "subquery must return only one column").at(n.location));
-        };
-        column.name = "a".into();
-        let arg = column_var(0, 0, column);
-        let name: Arc<str> = "q".into();
-        let entry = self.add_entry(RangeEntry {
-            kind: RangeKind::Subquery { query: Box::new(query), view: Oid::INVALID },
-            alias: Some(name.clone()),
-            name,
-            columns,
-            lateral: false,
-            in_from: true,
-            required: Privileges::default(),
-            security: Vec::new(),
-        });
-        let aggregate = self.with_kind(ExprKind::SelectTarget, |a| {
-            let args = vec![a.formatted_value(arg, n.format.as_ref(), Wanted::ARGUMENT)?];
-            let returning = a.constructor_returning(n.output.as_ref(), &args)?;
-            let function = a.json_aggregate_function(&array_aggregate(returning, n.absent_on_null), 1)?;
-            let ty = if returning.format.kind == JsonFormatKind::Jsonb { oids::JSONB } else { oids::JSON };
-            let call = a.finish_aggregate(plain_aggregate(function, args, ty, n.location))?;
-            let kind = JsonConstructorKind::ArrayAggregate;
-            let mut made = a.constructor(kind, Vec::new(), Some(call), returning, n.location)?;
-            made.absent_on_null = n.absent_on_null;
-            Ok(Expr::JsonConstructor(Box::new(made)))
-        })?;
-        let mut outer = Query::new(Command::Select);
-        outer.from = vec![FromItem::Range(entry)];
-        outer.targets = vec![Target {
-            expr: aggregate,
-            name: "json_arrayagg".into(),
-            junk: false,
-            reference: 0,
-            column: 0,
-            origin: (Oid::INVALID, 0),
-        }];
-        self.finish_select(&mut outer)?;
-        self.take_level(&mut outer);
-        Ok(outer)
-    }
+    })?;
+    let mut outer = Query::new(Command::Select);
+    outer.from = vec![FromItem::Range(entry)];
+    outer.targets = vec![Target {
+        expr: aggregate,
+        name: "json_arrayagg".into(),
+        junk: false,
+        reference: 0,
+        column: 0,
+        origin: (Oid::INVALID, 0),
+    }];
+    select::finish_select(analyzer, &mut outer)?;
+    analyzer.take_level(&mut outer);
+    Ok(outer)
 }
 
 fn prefix(returning: JsonReturning) -> &'static str {

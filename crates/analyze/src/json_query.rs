@@ -6,9 +6,11 @@ use melba_types::{Datum, DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How, is_domain, returns_set};
+use super::context::Context;
 use super::json::Wanted;
+use super::{coerce, json};
 use melba_tree::*;
 
 /// A query function as it was written, or a column of JSON_TABLE, which is one.
@@ -28,229 +30,235 @@ pub struct PathCall<'p> {
     pub location: i32,
 }
 
-impl<'p> Analyzer<'_, 'p> {
-    pub fn json_function(&mut self, n: &'p pb::JsonFuncExpr) -> Result<Expr> {
-        let operation = match pb::JsonExprOp::try_from(n.op) {
-            Ok(pb::JsonExprOp::JsonExistsOp) => JsonOperation::Exists,
-            Ok(pb::JsonExprOp::JsonQueryOp) => JsonOperation::Query,
-            Ok(pb::JsonExprOp::JsonValueOp) => JsonOperation::Value,
-            _ => return Err(DbError::internal("unrecognized JSON function")),
-        };
-        let written = n.output.as_ref().and_then(|o| o.returning.as_ref()).and_then(|r| r.format.as_ref());
-        let has_format = super::json::json_format(written) != JsonFormat::default();
-        if has_format && operation != JsonOperation::Query {
-            let name = function_name(operation);
-            let at = written.map_or(-1, |f| f.location);
-            return Err(err!(SYNTAX_ERROR, "cannot specify FORMAT JSON in RETURNING clause of {name}").at(at));
-        }
-        check_behaviors(operation, None, n.on_empty.as_deref(), n.on_error.as_deref())?;
-        check_quotes(operation, n.wrapper, n.quotes, n.location)?;
-        let format = if operation == JsonOperation::Query { JsonFormatKind::Jsonb } else { JsonFormatKind::Default };
-        let item = self.json_value(n.context_item.as_deref(), Wanted { format, ty: Some(oids::JSONB), passing: false })?;
-        let path = self.boxed(&n.pathspec)?;
-        let path = self.json_path(path)?;
-        let passing = self.json_passing(&n.passing)?;
-        let returning = self.json_returning(n.output.as_ref(), false)?;
-        let call = PathCall {
-            operation,
-            column: None,
-            item,
-            path,
-            passing: &[],
-            returning,
-            wrapper: n.wrapper,
-            quotes: n.quotes,
-            on_empty: n.on_empty.as_deref(),
-            on_error: n.on_error.as_deref(),
-            location: n.location,
-        };
-        self.path_call(call, passing)
+pub fn json_function<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonFuncExpr) -> Result<Expr> {
+    let operation = match pb::JsonExprOp::try_from(n.op) {
+        Ok(pb::JsonExprOp::JsonExistsOp) => JsonOperation::Exists,
+        Ok(pb::JsonExprOp::JsonQueryOp) => JsonOperation::Query,
+        Ok(pb::JsonExprOp::JsonValueOp) => JsonOperation::Value,
+        _ => return Err(DbError::internal("unrecognized JSON function")),
+    };
+    let written = n.output.as_ref().and_then(|o| o.returning.as_ref()).and_then(|r| r.format.as_ref());
+    let has_format = super::json::json_format(written) != JsonFormat::default();
+    if has_format && operation != JsonOperation::Query {
+        let name = function_name(operation);
+        let at = written.map_or(-1, |f| f.location);
+        return Err(err!(SYNTAX_ERROR, "cannot specify FORMAT JSON in RETURNING clause of {name}").at(at));
     }
+    check_behaviors(operation, None, n.on_empty.as_deref(), n.on_error.as_deref())?;
+    check_quotes(operation, n.wrapper, n.quotes, n.location)?;
+    let format = if operation == JsonOperation::Query { JsonFormatKind::Jsonb } else { JsonFormatKind::Default };
+    let item = json::value(analyzer, n.context_item.as_deref(), Wanted { format, ty: Some(oids::JSONB), passing: false })?;
+    let path = analyzer.boxed(&n.pathspec)?;
+    let path = json_path(analyzer, path)?;
+    let passing = json_passing(analyzer, &n.passing)?;
+    let returning = json::returning(analyzer.cx(), n.output.as_ref(), false)?;
+    let call = PathCall {
+        operation,
+        column: None,
+        item,
+        path,
+        passing: &[],
+        returning,
+        wrapper: n.wrapper,
+        quotes: n.quotes,
+        on_empty: n.on_empty.as_deref(),
+        on_error: n.on_error.as_deref(),
+        location: n.location,
+    };
+    path_call(analyzer, call, passing)
+}
 
-    pub fn json_path(&mut self, path: Expr) -> Result<Expr> {
-        let (from, location) = (path.ty(), path.location());
-        let how = How { context: CoercionContext::Explicit, form: CoercionForm::ImplicitCast, location };
-        let coerced = self.coerce_to_target(path, oids::JSONPATH, -1, how)?;
-        coerced.ok_or_else(|| {
-            let from = self.cx.type_name(from);
-            err!(DATATYPE_MISMATCH, "JSON path expression must be of type jsonpath, not of type {from}").at(location)
-        })
+pub fn json_path(analyzer: &mut Analyzer<'_, '_>, path: Expr) -> Result<Expr> {
+    let (from, location) = (path.ty(), path.location());
+    let how = How { context: CoercionContext::Explicit, form: CoercionForm::ImplicitCast, location };
+    let coerced = coerce::to_target(analyzer, path, oids::JSONPATH, -1, how)?;
+    coerced.ok_or_else(|| {
+        let from = analyzer.cx().type_name(from);
+        err!(DATATYPE_MISMATCH, "JSON path expression must be of type jsonpath, not of type {from}").at(location)
+    })
+}
+
+pub fn json_passing<'p>(analyzer: &mut Analyzer<'_, 'p>, list: &'p [pb::Node]) -> Result<Vec<(Arc<str>, Expr)>> {
+    let mut passing = Vec::with_capacity(list.len());
+    for arg in list {
+        let Some(NodeEnum::JsonArgument(arg)) = &arg.node else { continue };
+        let wanted = Wanted { format: JsonFormatKind::Jsonb, ty: None, passing: true };
+        passing.push((arg.name.as_str().into(), json::value(analyzer, arg.val.as_deref(), wanted)?));
     }
+    Ok(passing)
+}
 
-    pub fn json_passing(&mut self, list: &'p [pb::Node]) -> Result<Vec<(Arc<str>, Expr)>> {
-        let mut passing = Vec::with_capacity(list.len());
-        for arg in list {
-            let Some(NodeEnum::JsonArgument(arg)) = &arg.node else { continue };
-            let wanted = Wanted { format: JsonFormatKind::Jsonb, ty: None, passing: true };
-            passing.push((arg.name.as_str().into(), self.json_value(arg.val.as_deref(), wanted)?));
+/// A column of JSON_TABLE.
+pub fn column_call<'p>(analyzer: &mut Analyzer<'_, 'p>, call: PathCall<'p>) -> Result<Expr> {
+    check_behaviors(call.operation, call.column, call.on_empty, call.on_error)?;
+    check_quotes(call.operation, call.wrapper, call.quotes, call.location)?;
+    let passing = json_passing(analyzer, call.passing)?;
+    path_call(analyzer, call, passing)
+}
+
+fn path_call<'p>(analyzer: &mut Analyzer<'_, 'p>, call: PathCall<'p>, passing: Vec<(Arc<str>, Expr)>) -> Result<Expr> {
+    let default = match call.operation {
+        JsonOperation::Exists => oids::BOOL,
+        JsonOperation::Query => oids::JSONB,
+        JsonOperation::Value => oids::TEXT,
+    };
+    let mut returning = call.returning.unwrap_or(JsonReturning { ty: default, typmod: -1, format: JsonFormat::default() });
+    if call.operation == JsonOperation::Value {
+        returning.format = JsonFormat::default();
+    }
+    let is_other = returning.ty != default;
+    let omit_quotes = match call.operation {
+        JsonOperation::Exists => false,
+        JsonOperation::Query => call.quotes == pb::JsonQuotes::JsQuotesOmit as i32,
+        JsonOperation::Value => true,
+    };
+    let coercion = match call.operation {
+        JsonOperation::Query if is_other || omit_quotes => JsonCoercion::Populate,
+        _ if !is_other => JsonCoercion::None,
+        JsonOperation::Value if !is_checked_domain(analyzer.cx(), returning.ty) => JsonCoercion::ByText,
+        _ => JsonCoercion::Populate,
+    };
+    let collation = match call.operation {
+        JsonOperation::Exists => Oid::INVALID,
+        _ => analyzer.cx().collation_of_type(returning.ty),
+    };
+    let (on_empty, default_on_error) = match call.operation {
+        JsonOperation::Exists => (None, JsonBehaviorKind::False),
+        _ => {
+            (Some(json_behavior(analyzer, call.on_empty, JsonBehaviorKind::Null, returning, collation)?), JsonBehaviorKind::Null)
         }
-        Ok(passing)
-    }
+    };
+    let on_error = json_behavior(analyzer, call.on_error, default_on_error, returning, collation)?;
+    Ok(Expr::Json(Box::new(JsonExpr {
+        operation: call.operation,
+        column: call.column.map(Into::into),
+        item: call.item,
+        path: call.path,
+        passing,
+        returning,
+        collation,
+        coercion,
+        wrapper: match pb::JsonWrapper::try_from(call.wrapper) {
+            Ok(pb::JsonWrapper::JswConditional) => JsonWrapper::Conditional,
+            Ok(pb::JsonWrapper::JswUnconditional) => JsonWrapper::Unconditional,
+            _ => JsonWrapper::None,
+        },
+        omit_quotes,
+        on_empty,
+        on_error,
+        location: call.location,
+    })))
+}
 
-    /// A column of JSON_TABLE.
-    pub fn column_call(&mut self, call: PathCall<'p>) -> Result<Expr> {
-        check_behaviors(call.operation, call.column, call.on_empty, call.on_error)?;
-        check_quotes(call.operation, call.wrapper, call.quotes, call.location)?;
-        let passing = self.json_passing(call.passing)?;
-        self.path_call(call, passing)
+/// Whether values of the type are checked: a domain with constraints, or over one.
+fn is_checked_domain(cx: &Context<'_>, ty: Oid) -> bool {
+    let mut ty = ty;
+    while is_domain(cx, ty) {
+        let Some(domain) = cx.catalog.type_(ty).and_then(|t| t.domain.as_ref()) else { return false };
+        if domain.not_null || !domain.constraints.is_empty() {
+            return true;
+        }
+        ty = domain.base;
     }
+    false
+}
 
-    fn path_call(&mut self, call: PathCall<'p>, passing: Vec<(Arc<str>, Expr)>) -> Result<Expr> {
-        let default = match call.operation {
-            JsonOperation::Exists => oids::BOOL,
-            JsonOperation::Query => oids::JSONB,
-            JsonOperation::Value => oids::TEXT,
+fn json_behavior<'p>(
+    analyzer: &mut Analyzer<'_, 'p>,
+    written: Option<&'p pb::JsonBehavior>,
+    default: JsonBehaviorKind,
+    returning: JsonReturning,
+    collation: Oid,
+) -> Result<JsonBehavior> {
+    let kind = written.map_or(default, behavior_kind);
+    let location = written.map_or(-1, |b| b.location);
+    let value = match (kind, written) {
+        (JsonBehaviorKind::Error, _) => return Ok(JsonBehavior { kind, value: None, populate: false }),
+        (JsonBehaviorKind::Default, Some(b)) => behavior_default(analyzer, b, collation)?,
+        _ => behavior_constant(analyzer.cx(), kind, location)?,
+    };
+    let is_null = value.is_null_const();
+    let ty = value.ty();
+    if ty == returning.ty && (returning.typmod < 0 || is_null) {
+        return Ok(JsonBehavior { kind, value: Some(value), populate: false });
+    }
+    let is_bool = ty == oids::BOOL && analyzer.cx().base_type(returning.ty) != oids::INT4;
+    if is_null || ty == oids::JSONB || is_bool {
+        let value = if ty == oids::BOOL && !is_null {
+            let text = if kind == JsonBehaviorKind::True { "true" } else { "false" };
+            jsonb_constant(analyzer.cx(), text, location)?
+        } else {
+            value
         };
-        let mut returning = call.returning.unwrap_or(JsonReturning { ty: default, typmod: -1, format: JsonFormat::default() });
-        if call.operation == JsonOperation::Value {
-            returning.format = JsonFormat::default();
-        }
-        let is_other = returning.ty != default;
-        let omit_quotes = match call.operation {
-            JsonOperation::Exists => false,
-            JsonOperation::Query => call.quotes == pb::JsonQuotes::JsQuotesOmit as i32,
-            JsonOperation::Value => true,
-        };
-        let coercion = match call.operation {
-            JsonOperation::Query if is_other || omit_quotes => JsonCoercion::Populate,
-            _ if !is_other => JsonCoercion::None,
-            JsonOperation::Value if !self.is_checked_domain(returning.ty) => JsonCoercion::ByText,
-            _ => JsonCoercion::Populate,
-        };
-        let collation = match call.operation {
-            JsonOperation::Exists => Oid::INVALID,
-            _ => self.cx.collation_of_type(returning.ty),
-        };
-        let (on_empty, default_on_error) = match call.operation {
-            JsonOperation::Exists => (None, JsonBehaviorKind::False),
-            _ => (Some(self.json_behavior(call.on_empty, JsonBehaviorKind::Null, returning, collation)?), JsonBehaviorKind::Null),
-        };
-        let on_error = self.json_behavior(call.on_error, default_on_error, returning, collation)?;
-        Ok(Expr::Json(Box::new(JsonExpr {
-            operation: call.operation,
-            column: call.column.map(Into::into),
-            item: call.item,
-            path: call.path,
-            passing,
-            returning,
-            collation,
-            coercion,
-            wrapper: match pb::JsonWrapper::try_from(call.wrapper) {
-                Ok(pb::JsonWrapper::JswConditional) => JsonWrapper::Conditional,
-                Ok(pb::JsonWrapper::JswUnconditional) => JsonWrapper::Unconditional,
-                _ => JsonWrapper::None,
-            },
-            omit_quotes,
-            on_empty,
-            on_error,
-            location: call.location,
-        })))
+        return Ok(JsonBehavior { kind, value: Some(value), populate: true });
     }
+    let value = coerce_behavior(analyzer, value, kind, returning, location)?;
+    Ok(JsonBehavior { kind, value: Some(value), populate: false })
+}
 
-    /// Whether values of the type are checked: a domain with constraints, or over one.
-    fn is_checked_domain(&self, ty: Oid) -> bool {
-        let mut ty = ty;
-        while is_domain(self.cx, ty) {
-            let Some(domain) = self.cx.catalog.type_(ty).and_then(|t| t.domain.as_ref()) else { return false };
-            if domain.not_null || !domain.constraints.is_empty() {
-                return true;
-            }
-            ty = domain.base;
-        }
-        false
+fn behavior_default<'p>(analyzer: &mut Analyzer<'_, 'p>, b: &'p pb::JsonBehavior, collation: Oid) -> Result<Expr> {
+    let mut e = analyzer.boxed(&b.expr)?;
+    let location = e.location();
+    if !may_be_default(&e) {
+        let what = "can only specify a constant, non-aggregate function, or operator expression for DEFAULT";
+        return Err(err!(DATATYPE_MISMATCH, "{what}").at(location));
     }
-
-    fn json_behavior(
-        &mut self,
-        written: Option<&'p pb::JsonBehavior>,
-        default: JsonBehaviorKind,
-        returning: JsonReturning,
-        collation: Oid,
-    ) -> Result<JsonBehavior> {
-        let kind = written.map_or(default, behavior_kind);
-        let location = written.map_or(-1, |b| b.location);
-        let value = match (kind, written) {
-            (JsonBehaviorKind::Error, _) => return Ok(JsonBehavior { kind, value: None, populate: false }),
-            (JsonBehaviorKind::Default, Some(b)) => self.behavior_default(b, collation)?,
-            _ => self.behavior_constant(kind, location)?,
-        };
-        let is_null = value.is_null_const();
-        let ty = value.ty();
-        if ty == returning.ty && (returning.typmod < 0 || is_null) {
-            return Ok(JsonBehavior { kind, value: Some(value), populate: false });
-        }
-        let is_bool = ty == oids::BOOL && self.cx.base_type(returning.ty) != oids::INT4;
-        if is_null || ty == oids::JSONB || is_bool {
-            let value = if ty == oids::BOOL && !is_null {
-                let text = if kind == JsonBehaviorKind::True { "true" } else { "false" };
-                self.jsonb_constant(text, location)?
-            } else {
-                value
-            };
-            return Ok(JsonBehavior { kind, value: Some(value), populate: true });
-        }
-        let value = self.coerce_behavior(value, kind, returning, location)?;
-        Ok(JsonBehavior { kind, value: Some(value), populate: false })
+    if e.has_vars() {
+        return Err(err!(DATATYPE_MISMATCH, "DEFAULT expression must not contain column references").at(location));
     }
-
-    fn behavior_default(&mut self, b: &'p pb::JsonBehavior, collation: Oid) -> Result<Expr> {
-        let mut e = self.boxed(&b.expr)?;
-        let location = e.location();
-        if !may_be_default(&e) {
-            let what = "can only specify a constant, non-aggregate function, or operator expression for DEFAULT";
-            return Err(err!(DATATYPE_MISMATCH, "{what}").at(location));
-        }
-        if e.has_vars() {
-            return Err(err!(DATATYPE_MISMATCH, "DEFAULT expression must not contain column references").at(location));
-        }
-        if returns_set(&e) {
-            return Err(err!(DATATYPE_MISMATCH, "DEFAULT expression must not return a set").at(location));
-        }
-        super::collate::assign(self.cx, &mut e)?;
-        let own = e.collation();
-        if collation.is_valid() && own.is_valid() && own != collation {
-            let name = |oid: Oid| self.cx.catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
-            return Err(err!(COLLATION_MISMATCH, "collation of DEFAULT expression conflicts with RETURNING clause")
-                .detail(format!("\"{}\" versus \"{}\"", name(own), name(collation)))
-                .at(location));
-        }
-        Ok(e)
+    if returns_set(&e) {
+        return Err(err!(DATATYPE_MISMATCH, "DEFAULT expression must not return a set").at(location));
     }
+    super::collate::assign(analyzer.cx(), &mut e)?;
+    let own = e.collation();
+    if collation.is_valid() && own.is_valid() && own != collation {
+        let name = |oid: Oid| analyzer.cx().catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
+        return Err(err!(COLLATION_MISMATCH, "collation of DEFAULT expression conflicts with RETURNING clause")
+            .detail(format!("\"{}\" versus \"{}\"", name(own), name(collation)))
+            .at(location));
+    }
+    Ok(e)
+}
 
-    fn behavior_constant(&mut self, kind: JsonBehaviorKind, location: i32) -> Result<Expr> {
-        let constant = |value, ty| Ok(Expr::Const(Const { value, ty, typmod: -1, collation: Oid::INVALID, location }));
+fn behavior_constant(cx: &Context<'_>, kind: JsonBehaviorKind, location: i32) -> Result<Expr> {
+    let constant = |value, ty| Ok(Expr::Const(Const { value, ty, typmod: -1, collation: Oid::INVALID, location }));
+    match kind {
+        JsonBehaviorKind::EmptyArray => jsonb_constant(cx, "[]", location),
+        JsonBehaviorKind::EmptyObject => jsonb_constant(cx, "{}", location),
+        JsonBehaviorKind::True => constant(Datum::Bool(true), oids::BOOL),
+        JsonBehaviorKind::False => constant(Datum::Bool(false), oids::BOOL),
+        _ => constant(Datum::Null, oids::INT4),
+    }
+}
+
+fn jsonb_constant(cx: &Context<'_>, text: &str, location: i32) -> Result<Expr> {
+    let value = cx.input(oids::JSONB, -1, text)?;
+    Ok(Expr::Const(Const { value, ty: oids::JSONB, typmod: -1, collation: Oid::INVALID, location }))
+}
+
+fn coerce_behavior(
+    analyzer: &mut Analyzer<'_, '_>,
+    value: Expr,
+    kind: JsonBehaviorKind,
+    returning: JsonReturning,
+    at: i32,
+) -> Result<Expr> {
+    let (from, location) = (value.ty(), value.location());
+    // Strings that are too long are errors, as in an assignment.
+    let context = match analyzer.cx().category(returning.ty).0 {
+        b'S' | b'V' => CoercionContext::Assignment,
+        _ => CoercionContext::Explicit,
+    };
+    let how = How { context, form: CoercionForm::ExplicitCast, location: at };
+    let coerced = coerce::to_target(analyzer, value, returning.ty, returning.typmod, how)?;
+    coerced.ok_or_else(|| {
+        let (from, to) = (analyzer.cx().type_name(from), analyzer.cx().type_name(returning.ty));
+        let error = err!(CANNOT_COERCE, "cannot cast behavior expression of type {from} to {to}").at(location);
         match kind {
-            JsonBehaviorKind::EmptyArray => self.jsonb_constant("[]", location),
-            JsonBehaviorKind::EmptyObject => self.jsonb_constant("{}", location),
-            JsonBehaviorKind::True => constant(Datum::Bool(true), oids::BOOL),
-            JsonBehaviorKind::False => constant(Datum::Bool(false), oids::BOOL),
-            _ => constant(Datum::Null, oids::INT4),
+            JsonBehaviorKind::Default => error.hint(format!("You will need to explicitly cast the expression to type {to}.")),
+            _ => error,
         }
-    }
-
-    fn jsonb_constant(&mut self, text: &str, location: i32) -> Result<Expr> {
-        let value = self.cx.input(oids::JSONB, -1, text)?;
-        Ok(Expr::Const(Const { value, ty: oids::JSONB, typmod: -1, collation: Oid::INVALID, location }))
-    }
-
-    fn coerce_behavior(&mut self, value: Expr, kind: JsonBehaviorKind, returning: JsonReturning, at: i32) -> Result<Expr> {
-        let (from, location) = (value.ty(), value.location());
-        // Strings that are too long are errors, as in an assignment.
-        let context = match self.cx.category(returning.ty).0 {
-            b'S' | b'V' => CoercionContext::Assignment,
-            _ => CoercionContext::Explicit,
-        };
-        let how = How { context, form: CoercionForm::ExplicitCast, location: at };
-        let coerced = self.coerce_to_target(value, returning.ty, returning.typmod, how)?;
-        coerced.ok_or_else(|| {
-            let (from, to) = (self.cx.type_name(from), self.cx.type_name(returning.ty));
-            let error = err!(CANNOT_COERCE, "cannot cast behavior expression of type {from} to {to}").at(location);
-            match kind {
-                JsonBehaviorKind::Default => error.hint(format!("You will need to explicitly cast the expression to type {to}.")),
-                _ => error,
-            }
-        })
-    }
+    })
 }
 
 pub fn behavior_kind(b: &pb::JsonBehavior) -> JsonBehaviorKind {

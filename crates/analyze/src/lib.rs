@@ -4,13 +4,19 @@
 //! (checks, defaults, index expressions). Errors carry PostgreSQL's SQLSTATE, message, hint and position.
 //!
 //! ```text
-//! statements   select, set_operation, values, insert, update, merge, cte
-//! clauses      from, join, targets, clauses (ORDER BY, GROUP BY, ...), window, returning, locking
-//! expressions  expr, columns, call, sublink, subscript, json
+//! statements   select, set_operation, values, insert, update, merge, cte, assignment
+//! clauses      from, join, targets, clauses (ORDER BY, GROUP BY, ...), limit, window, returning, locking
+//! expressions  expr, columns, items, call, sublink, subscript, field, row, json
 //! rules        candidates (overloads), coerce, polymorphic, collate, grouping, aggregate
+//! state        analyzer: the query levels, and what surrounds the statement
 //! ```
+//!
+//! The modules are functions over the `Analyzer`, as PostgreSQL's are over its ParseState. Those that look at the catalog only take
+//! the `Context`.
 
 mod aggregate;
+mod analyzer;
+mod assignment;
 mod call;
 mod candidates;
 mod clauses;
@@ -21,16 +27,20 @@ mod context;
 mod cte;
 mod expr;
 mod expression;
+mod field;
 mod from;
 mod functions;
 mod grouping;
 mod inline;
 mod insert;
+mod items;
 mod join;
 mod json;
 mod json_aggregate;
+mod json_expression;
 mod json_query;
 mod json_table;
+mod limit;
 mod literal;
 mod locking;
 mod merge;
@@ -46,11 +56,13 @@ mod record;
 mod returning;
 mod routine;
 mod routine_scope;
+mod row;
 mod row_security;
 mod scope;
 mod search_cycle;
 mod select;
 mod set_operation;
+mod sort_key;
 mod sublink;
 mod subscript;
 mod support_function;
@@ -64,9 +76,9 @@ mod variables;
 mod view_target;
 mod volatility;
 mod window;
-
-use melba_types::{DbError, Oid, Result, limits};
+use melba_types::{DbError, Oid, Result, err, limits};
 use pg_query::NodeEnum;
+use pg_query::protobuf as pb;
 
 use melba_tree::*;
 
@@ -100,8 +112,10 @@ pub use updatable::{refused_check_option, updatable_events};
 pub use variables::{NameConflict, Variable, VariableField, Variables};
 pub use volatility::is_mutable;
 
+use analyzer::Analyzer;
+use from::FromResult;
 use literal::Literals;
-use scope::Level;
+use nodes::is_star;
 
 use melba_parse::literals::Literal;
 
@@ -121,7 +135,7 @@ pub fn analyze(cx: &Context<'_>, node: &NodeEnum, params: Option<&[Oid]>) -> Res
     };
     let mut analyzer = Analyzer::new(cx, params);
     let query = analyzer.statement(node)?;
-    let params = analyzer.params.finish(&query)?;
+    let params = analyzer.params().finish(&query)?;
     Ok(Analyzed { query, params })
 }
 
@@ -133,66 +147,17 @@ pub fn analyze(cx: &Context<'_>, node: &NodeEnum, params: Option<&[Oid]>) -> Res
 /// constant's value fails with parameters. A clause that searches its expression in the select list, and continues without it
 /// when there is none, refuses literals in it.
 pub fn analyze_with_literals(cx: &Context<'_>, node: &NodeEnum, literals: &[Literal]) -> Option<(Analyzed, Vec<LiteralUse>)> {
-    let mut analyzer = Analyzer::new(cx, Params::inferred(&literal::types(literals)));
-    analyzer.literals = Literals::new(literals);
+    let params = Params::inferred(&literal::types(literals));
+    let mut analyzer = Analyzer::new(cx, params).with_literals(Literals::new(literals));
     let query = analyzer.statement(node).ok()?;
-    let params = analyzer.params.finish(&query).ok()?;
-    let uses = analyzer.literals.uses()?;
+    let (params, literals) = analyzer.into_parts();
+    let (params, uses) = (params.finish(&query).ok()?, literals.uses()?);
     Some((Analyzed { query, params }, uses))
 }
 
-/// The state of one analysis: query levels from the outermost in.
-pub(crate) struct Analyzer<'a, 'p> {
-    cx: &'a Context<'a>,
-    params: Params,
-    levels: Vec<Level<'p>>,
-    literals: Literals<'a>,
-    /// The function whose body is being analyzed.
-    routine: Option<&'a RoutineScope>,
-    /// Of the procedural function that contains the statement.
-    variables: Option<&'a dyn Variables>,
-    /// A value assigned to a part of a variable is converted through its text, where there is no cast.
-    assigns_through_text: bool,
-}
-
-impl<'a, 'p> Analyzer<'a, 'p> {
-    fn new(cx: &'a Context<'a>, params: Params) -> Self {
-        Analyzer {
-            cx,
-            params,
-            levels: Vec::new(),
-            literals: Literals::default(),
-            routine: None,
-            variables: None,
-            assigns_through_text: false,
-        }
-    }
-
-    /// The innermost query level.
-    fn level(&self) -> &Level<'p> {
-        self.levels.last().expect("a statement is being analyzed")
-    }
-
-    fn level_mut(&mut self) -> &mut Level<'p> {
-        self.levels.last_mut().expect("a statement is being analyzed")
-    }
-
-    /// The level `up` queries outwards.
-    fn level_up(&mut self, up: usize) -> &mut Level<'p> {
-        let index = self.levels.len() - 1 - up;
-        &mut self.levels[index]
-    }
-
-    /// Runs `f` one query level further in.
-    fn with_level<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        limits::check_stack()?;
-        limits::check_interrupt()?;
-        self.levels.push(Level { last_srf: -1, ..Level::default() });
-        let result = f(self);
-        self.levels.pop();
-        result
-    }
-
+/// The recursion of the grammar: what a rule calls of the rules above it, as an expression calls a statement in a sub-query. All
+/// other calls between the modules lead downwards.
+impl<'p> Analyzer<'_, 'p> {
     /// A whole statement at a new level.
     fn statement(&mut self, node: &'p NodeEnum) -> Result<Query> {
         self.with_level(|a| a.statement_here(node))
@@ -202,40 +167,81 @@ impl<'a, 'p> Analyzer<'a, 'p> {
     fn statement_here(&mut self, node: &'p NodeEnum) -> Result<Query> {
         let mut query = match node {
             NodeEnum::SelectStmt(s) => self.select_statement(s)?,
-            NodeEnum::InsertStmt(s) => self.insert_statement(s)?,
-            NodeEnum::UpdateStmt(s) => self.update_statement(s)?,
-            NodeEnum::DeleteStmt(s) => self.delete_statement(s)?,
-            NodeEnum::MergeStmt(s) => self.merge_statement(s)?,
+            NodeEnum::InsertStmt(s) => insert::insert_statement(self, s)?,
+            NodeEnum::UpdateStmt(s) => update::update_statement(self, s)?,
+            NodeEnum::DeleteStmt(s) => update::delete_statement(self, s)?,
+            NodeEnum::MergeStmt(s) => merge::merge_statement(self, s)?,
             _ => return Err(DbError::internal("statement cannot be analyzed as a query")),
         };
-        self.add_view_checks(&mut query);
+        view_target::add_view_checks(self, &mut query);
         self.take_level(&mut query);
         Ok(query)
     }
 
-    /// Moves the level's collected data into the query.
-    fn take_level(&mut self, query: &mut Query) {
-        let level = self.level_mut();
-        query.range_table = std::mem::take(&mut level.range_table);
-        query.ctes = std::mem::take(&mut level.ctes);
-        query.has_aggregates = level.has_aggregates;
-        query.has_windows = level.has_windows;
-        query.has_set_returning = level.has_set_returning;
+    /// A SELECT, a set operation or VALUES at the level just opened.
+    fn select_statement(&mut self, s: &'p pb::SelectStmt) -> Result<Query> {
+        if s.into_clause.is_some() && self.depth() > 1 {
+            return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(s
+                .into_clause
+                .as_ref()
+                .and_then(|i| i.rel.as_ref())
+                .map_or(-1, |r| r.location)));
+        }
+        if s.op != pb::SetOperation::SetopNone as i32 && s.larg.is_some() {
+            return set_operation::set_operation_statement(self, s);
+        }
+        if !s.values_lists.is_empty() {
+            return values::values_statement(self, s);
+        }
+        select::plain_select(self, s)
     }
 
-    /// Returns a new handle for a target.
-    fn new_reference(&mut self) -> u32 {
-        let level = self.level_mut();
-        level.next_reference += 1;
-        level.next_reference
+    /// An item of FROM.
+    fn from_item(&mut self, node: &'p pb::Node) -> Result<FromResult> {
+        from::range_item(self, node)
     }
 
-    /// Runs `f` with the level's expression kind set.
-    fn with_kind<T>(&mut self, kind: ExprKind, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let saved = std::mem::replace(&mut self.level_mut().kind.0, kind);
-        let result = f(self);
-        self.level_mut().kind.0 = saved;
-        result
+    /// An expression standing in a certain place.
+    fn expression(&mut self, node: &'p pb::Node, kind: ExprKind) -> Result<Expr> {
+        self.with_kind(kind, |a| a.expr(node))
+    }
+
+    /// A subexpression of one being analyzed.
+    fn expr(&mut self, node: &'p pb::Node) -> Result<Expr> {
+        limits::check_stack()?;
+        limits::check_interrupt()?;
+        expr::expr_inner(self, node)
+    }
+
+    fn boxed(&mut self, node: &'p Option<Box<pb::Node>>) -> Result<Expr> {
+        match node {
+            Some(node) => self.expr(node),
+            None => Err(DbError::internal("parse tree lacks an expression")),
+        }
+    }
+
+    /// Expressions of ROW(...) and VALUES, with `x.*` expanded.
+    fn expression_list(&mut self, list: &'p [pb::Node]) -> Result<Vec<Expr>> {
+        let mut out = Vec::with_capacity(list.len());
+        for node in list {
+            match &node.node {
+                Some(NodeEnum::ColumnRef(c)) if is_star(c.fields.last()) => {
+                    out.extend(targets::expand_star(self, c)?.into_iter().map(|(e, _)| e));
+                }
+                Some(NodeEnum::AIndirection(i)) if is_star(i.indirection.last()) => {
+                    out.extend(subscript::expand_indirection_star(self, i)?.into_iter().map(|(e, _)| e));
+                }
+                _ => out.push(self.expr(node)?),
+            }
+        }
+        Ok(out)
+    }
+
+    /// `WHERE` and the like.
+    fn condition(&mut self, node: &'p Option<Box<pb::Node>>, kind: ExprKind, construct: &str) -> Result<Option<Expr>> {
+        let Some(node) = node else { return Ok(None) };
+        let e = self.expression(node, kind)?;
+        coerce::to_boolean(self, e, construct).map(Some)
     }
 }
 

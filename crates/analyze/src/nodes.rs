@@ -128,3 +128,7 @@ fn earlier(a: i32, b: i32) -> i32 {
 pub fn is_default(node: &pb::Node) -> bool {
     matches!(node.node, Some(NodeEnum::SetToDefault(_)))
 }
+
+pub fn is_star(node: Option<&pb::Node>) -> bool {
+    matches!(node.and_then(|n| n.node.as_ref()), Some(NodeEnum::AStar(_)))
+}

@@ -6,11 +6,12 @@ use melba_catalog::Operator;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
+use super::analyzer::Analyzer;
 use super::candidates::Candidate;
 use super::coerce::{How, returns_set};
 use super::context::Context;
 use super::scope::ExprKind;
-use super::{Analyzer, nodes};
+use super::{coerce, nodes};
 use melba_tree::*;
 
 #[derive(Clone)]
@@ -190,265 +191,268 @@ impl<'a> Context<'a> {
     }
 }
 
-impl<'p> Analyzer<'_, 'p> {
-    /// An operator applied to one or two operands.
-    pub fn make_operator(&mut self, name: OperatorName<'_>, left: Option<Expr>, right: Expr, location: i32) -> Result<Expr> {
-        let right_type = right.ty();
-        let (operator, actual, args) = match left {
-            Some(left) => {
-                let left_type = left.ty();
-                let operator = self.cx.binary_operator(name, left_type, right_type, location)?;
-                (operator, vec![left_type, right_type], vec![left, right])
-            }
-            None => (self.cx.prefix_operator(name, right_type, location)?, vec![right_type], vec![right]),
+/// An operator applied to one or two operands.
+pub fn make_operator(
+    analyzer: &mut Analyzer<'_, '_>,
+    name: OperatorName<'_>,
+    left: Option<Expr>,
+    right: Expr,
+    location: i32,
+) -> Result<Expr> {
+    let right_type = right.ty();
+    let (operator, actual, args) = match left {
+        Some(left) => {
+            let left_type = left.ty();
+            let operator = analyzer.cx().binary_operator(name, left_type, right_type, location)?;
+            (operator, vec![left_type, right_type], vec![left, right])
+        }
+        None => (analyzer.cx().prefix_operator(name, right_type, location)?, vec![right_type], vec![right]),
+    };
+    refuse_shell(analyzer.cx(), operator, location)?;
+    let mut declared = if actual.len() == 2 { vec![operator.left, operator.right] } else { vec![operator.right] };
+    let ty = analyzer.cx().enforce_generic_consistency(&actual, &mut declared, operator.result).map_err(|e| e.at(location))?;
+    let args = coerce_arguments(analyzer, args, &declared)?;
+    let set = analyzer.cx().function(operator.function)?.returns_set;
+    if set {
+        check_set_returning(analyzer, location)?;
+    }
+    Ok(Expr::Operator(Box::new(OperatorCall {
+        operator: operator.oid,
+        function: operator.function,
+        args,
+        ty,
+        collation: Oid::INVALID,
+        input_collation: Oid::INVALID,
+        returns_set: set,
+        location,
+    })))
+}
+
+fn refuse_shell(cx: &Context<'_>, operator: &Operator, location: i32) -> Result<()> {
+    if operator.function.is_valid() {
+        return Ok(());
+    }
+    let shown = operator_signature(cx, operator);
+    Err(err!(UNDEFINED_FUNCTION, "operator is only a shell: {shown}").at(location))
+}
+
+/// Converts arguments to declared types.
+pub fn coerce_arguments(analyzer: &mut Analyzer<'_, '_>, args: Vec<Expr>, declared: &[Oid]) -> Result<Vec<Expr>> {
+    let mut out = Vec::with_capacity(args.len());
+    for (arg, ty) in args.into_iter().zip(declared) {
+        out.push(if arg.ty() == *ty { arg } else { coerce::to_type(analyzer, arg, *ty, -1, How::implicit())? });
+    }
+    Ok(out)
+}
+
+/// `scalar op ANY/ALL (array)`.
+pub fn make_scalar_array(
+    analyzer: &mut Analyzer<'_, '_>,
+    name: OperatorName<'_>,
+    any: bool,
+    scalar: Expr,
+    array: Expr,
+    location: i32,
+) -> Result<Expr> {
+    let (scalar_type, array_type) = (scalar.ty(), array.ty());
+    let element = if array_type == oids::UNKNOWN {
+        oids::UNKNOWN
+    } else {
+        analyzer
+            .cx()
+            .catalog
+            .array_element(array_type)
+            .ok_or_else(|| err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side").at(location))?
+    };
+    let operator = analyzer.cx().binary_operator(name, scalar_type, element, location)?;
+    refuse_shell(analyzer.cx(), operator, location)?;
+    let mut declared = [operator.left, operator.right];
+    let result = analyzer
+        .cx()
+        .enforce_generic_consistency(&[scalar_type, element], &mut declared, operator.result)
+        .map_err(|e| e.at(location))?;
+    if result != oids::BOOL {
+        return Err(err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean").at(location));
+    }
+    if analyzer.cx().function(operator.function)?.returns_set {
+        return Err(err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator not to return a set").at(location));
+    }
+    let target = if super::polymorphic::is_polymorphic(declared[1]) {
+        array_type
+    } else {
+        analyzer.cx().catalog.array_of(declared[1]).ok_or_else(|| {
+            let name = analyzer.cx().type_name(declared[1]);
+            err!(UNDEFINED_OBJECT, "could not find array type for data type {name}").at(location)
+        })?
+    };
+    let scalar = coerce::to_type(analyzer, scalar, declared[0], -1, How::implicit())?;
+    let array = coerce::to_type(analyzer, array, target, -1, How::implicit())?;
+    Ok(Expr::ScalarArray(Box::new(ScalarArray {
+        operator: operator.oid,
+        function: operator.function,
+        any,
+        scalar,
+        array,
+        input_collation: Oid::INVALID,
+        location,
+    })))
+}
+
+/// IS DISTINCT FROM and NULLIF, which are called by =.
+pub fn make_distinct(analyzer: &mut Analyzer<'_, '_>, left: Expr, right: Expr, location: i32) -> Result<OperatorCall> {
+    match make_operator(analyzer, OperatorName::plain("="), Some(left), right, location)? {
+        Expr::Operator(call) => Ok(*call),
+        other => Err(DbError::internal(format!("= made {other:?}"))),
+    }
+}
+
+/// Row comparison, field by field.
+pub fn make_row_comparison(
+    analyzer: &mut Analyzer<'_, '_>,
+    name: OperatorName<'_>,
+    left: Vec<Expr>,
+    right: Vec<Expr>,
+    location: i32,
+) -> Result<Expr> {
+    if left.len() != right.len() {
+        return Err(err!(SYNTAX_ERROR, "unequal number of entries in row expressions").at(location));
+    }
+    if left.is_empty() {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length").at(location));
+    }
+    let mut calls = Vec::with_capacity(left.len());
+    for (l, r) in left.into_iter().zip(right) {
+        let call = match make_operator(analyzer, name, Some(l), r, location)? {
+            Expr::Operator(call) => *call,
+            other => return Err(DbError::internal(format!("row comparison made {other:?}"))),
         };
-        self.refuse_shell(operator, location)?;
-        let mut declared = if actual.len() == 2 { vec![operator.left, operator.right] } else { vec![operator.right] };
-        let ty = self.cx.enforce_generic_consistency(&actual, &mut declared, operator.result).map_err(|e| e.at(location))?;
-        let args = self.coerce_arguments(args, &declared)?;
-        let set = self.cx.function(operator.function)?.returns_set;
-        if set {
-            self.check_set_returning(location)?;
+        if call.ty != oids::BOOL {
+            let ty = analyzer.cx().type_name(call.ty);
+            return Err(err!(DATATYPE_MISMATCH, "row comparison operator must yield type boolean, not type {ty}").at(location));
         }
-        Ok(Expr::Operator(Box::new(OperatorCall {
-            operator: operator.oid,
-            function: operator.function,
-            args,
-            ty,
-            collation: Oid::INVALID,
-            input_collation: Oid::INVALID,
-            returns_set: set,
-            location,
-        })))
+        if returns_set(&Expr::Operator(Box::new(call.clone()))) {
+            return Err(err!(DATATYPE_MISMATCH, "row comparison operator must not return a set").at(location));
+        }
+        calls.push(call);
     }
-
-    fn refuse_shell(&self, operator: &Operator, location: i32) -> Result<()> {
-        if operator.function.is_valid() {
-            return Ok(());
-        }
-        let shown = operator_signature(self.cx, operator);
-        Err(err!(UNDEFINED_FUNCTION, "operator is only a shell: {shown}").at(location))
+    if calls.len() == 1
+        && let Some(call) = calls.pop()
+    {
+        return Ok(Expr::Operator(Box::new(call)));
     }
-
-    /// Converts arguments to declared types.
-    pub fn coerce_arguments(&mut self, args: Vec<Expr>, declared: &[Oid]) -> Result<Vec<Expr>> {
-        let mut out = Vec::with_capacity(args.len());
-        for (arg, ty) in args.into_iter().zip(declared) {
-            out.push(if arg.ty() == *ty { arg } else { self.coerce_type(arg, *ty, -1, How::implicit())? });
-        }
-        Ok(out)
-    }
-
-    /// `scalar op ANY/ALL (array)`.
-    pub fn make_scalar_array(
-        &mut self,
-        name: OperatorName<'_>,
-        any: bool,
-        scalar: Expr,
-        array: Expr,
-        location: i32,
-    ) -> Result<Expr> {
-        let (scalar_type, array_type) = (scalar.ty(), array.ty());
-        let element = if array_type == oids::UNKNOWN {
-            oids::UNKNOWN
-        } else {
-            self.cx
-                .catalog
-                .array_element(array_type)
-                .ok_or_else(|| err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side").at(location))?
-        };
-        let operator = self.cx.binary_operator(name, scalar_type, element, location)?;
-        self.refuse_shell(operator, location)?;
-        let mut declared = [operator.left, operator.right];
-        let result = self
-            .cx
-            .enforce_generic_consistency(&[scalar_type, element], &mut declared, operator.result)
-            .map_err(|e| e.at(location))?;
-        if result != oids::BOOL {
-            return Err(err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean").at(location));
-        }
-        if self.cx.function(operator.function)?.returns_set {
-            return Err(err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator not to return a set").at(location));
-        }
-        let target = if super::polymorphic::is_polymorphic(declared[1]) {
-            array_type
-        } else {
-            self.cx.catalog.array_of(declared[1]).ok_or_else(|| {
-                let name = self.cx.type_name(declared[1]);
-                err!(UNDEFINED_OBJECT, "could not find array type for data type {name}").at(location)
-            })?
-        };
-        let scalar = self.coerce_type(scalar, declared[0], -1, How::implicit())?;
-        let array = self.coerce_type(array, target, -1, How::implicit())?;
-        Ok(Expr::ScalarArray(Box::new(ScalarArray {
-            operator: operator.oid,
-            function: operator.function,
-            any,
-            scalar,
-            array,
-            input_collation: Oid::INVALID,
-            location,
-        })))
-    }
-
-    /// IS DISTINCT FROM and NULLIF, which are called by =.
-    pub fn make_distinct(&mut self, left: Expr, right: Expr, location: i32) -> Result<OperatorCall> {
-        match self.make_operator(OperatorName::plain("="), Some(left), right, location)? {
-            Expr::Operator(call) => Ok(*call),
-            other => Err(DbError::internal(format!("= made {other:?}"))),
-        }
-    }
-
-    /// Row comparison, field by field.
-    pub fn make_row_comparison(
-        &mut self,
-        name: OperatorName<'_>,
-        left: Vec<Expr>,
-        right: Vec<Expr>,
-        location: i32,
-    ) -> Result<Expr> {
-        if left.len() != right.len() {
-            return Err(err!(SYNTAX_ERROR, "unequal number of entries in row expressions").at(location));
-        }
-        if left.is_empty() {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length").at(location));
-        }
-        let mut calls = Vec::with_capacity(left.len());
-        for (l, r) in left.into_iter().zip(right) {
-            let call = match self.make_operator(name, Some(l), r, location)? {
-                Expr::Operator(call) => *call,
-                other => return Err(DbError::internal(format!("row comparison made {other:?}"))),
+    let comparison = row_comparison_kind(analyzer.cx(), name, &calls, location)?;
+    let wrap = |calls: Vec<OperatorCall>| calls.into_iter().map(|c| Expr::Operator(Box::new(c))).collect();
+    Ok(match comparison {
+        Comparison::Equal => Expr::And(wrap(calls)),
+        Comparison::NotEqual => Expr::Or(wrap(calls)),
+        _ => {
+            let mut row = RowCompare {
+                comparison,
+                operators: Vec::new(),
+                left: Vec::new(),
+                right: Vec::new(),
+                input_collations: Vec::new(),
             };
-            if call.ty != oids::BOOL {
-                let ty = self.cx.type_name(call.ty);
-                return Err(
-                    err!(DATATYPE_MISMATCH, "row comparison operator must yield type boolean, not type {ty}").at(location)
-                );
+            for call in calls {
+                let mut args = call.args.into_iter();
+                row.operators.push(call.operator);
+                row.left.extend(args.next());
+                row.right.extend(args.next());
+                row.input_collations.push(Oid::INVALID);
             }
-            if returns_set(&Expr::Operator(Box::new(call.clone()))) {
-                return Err(err!(DATATYPE_MISMATCH, "row comparison operator must not return a set").at(location));
-            }
-            calls.push(call);
+            Expr::RowCompare(Box::new(row))
         }
-        if calls.len() == 1
-            && let Some(call) = calls.pop()
-        {
-            return Ok(Expr::Operator(Box::new(call)));
-        }
-        let comparison = self.row_comparison_kind(name, &calls, location)?;
-        let wrap = |calls: Vec<OperatorCall>| calls.into_iter().map(|c| Expr::Operator(Box::new(c))).collect();
-        Ok(match comparison {
-            Comparison::Equal => Expr::And(wrap(calls)),
-            Comparison::NotEqual => Expr::Or(wrap(calls)),
-            _ => {
-                let mut row = RowCompare {
-                    comparison,
-                    operators: Vec::new(),
-                    left: Vec::new(),
-                    right: Vec::new(),
-                    input_collations: Vec::new(),
-                };
-                for call in calls {
-                    let mut args = call.args.into_iter();
-                    row.operators.push(call.operator);
-                    row.left.extend(args.next());
-                    row.right.extend(args.next());
-                    row.input_collations.push(Oid::INVALID);
-                }
-                Expr::RowCompare(Box::new(row))
-            }
-        })
-    }
+    })
+}
 
-    /// The meaning of the operators in some B-tree family that all of them share.
-    fn row_comparison_kind(&self, name: OperatorName<'_>, calls: &[OperatorCall], location: i32) -> Result<Comparison> {
-        let strategies = |operator: Oid| -> Vec<i16> {
-            let members = self.cx.catalog.access_methods().members(operator);
-            let btree = |m: &&melba_catalog::OperatorFamilyMember| m.method == melba_catalog::classes::BTREE && !m.ordering;
-            let mut found: Vec<i16> = members.iter().filter(btree).map(|m| m.strategy).collect();
-            if found.is_empty() {
-                // <> is in no family, but its negator is.
-                let negator = self.cx.catalog.operator(operator).map_or(Oid::INVALID, |o| o.negator);
-                let members = self.cx.catalog.access_methods().members(negator);
-                if members.iter().filter(btree).any(|m| m.strategy == 3) {
-                    found.push(6);
-                }
+/// The meaning of the operators in some B-tree family that all of them share.
+fn row_comparison_kind(cx: &Context<'_>, name: OperatorName<'_>, calls: &[OperatorCall], location: i32) -> Result<Comparison> {
+    let strategies = |operator: Oid| -> Vec<i16> {
+        let members = cx.catalog.access_methods().members(operator);
+        let btree = |m: &&melba_catalog::OperatorFamilyMember| m.method == melba_catalog::classes::BTREE && !m.ordering;
+        let mut found: Vec<i16> = members.iter().filter(btree).map(|m| m.strategy).collect();
+        if found.is_empty() {
+            // <> is in no family, but its negator is.
+            let negator = cx.catalog.operator(operator).map_or(Oid::INVALID, |o| o.negator);
+            let members = cx.catalog.access_methods().members(negator);
+            if members.iter().filter(btree).any(|m| m.strategy == 3) {
+                found.push(6);
             }
-            found
-        };
-        let mut common = strategies(calls[0].operator);
-        for call in &calls[1..] {
-            let own = strategies(call.operator);
-            common.retain(|s| own.contains(s));
         }
-        let undetermined = || {
-            err!(FEATURE_NOT_SUPPORTED, "could not determine interpretation of row comparison operator {}", name.name)
-                .hint("Row comparison operators must be associated with btree operator families.")
-                .at(location)
-        };
-        Ok(match common.first() {
-            Some(1) => Comparison::Less,
-            Some(2) => Comparison::LessEqual,
-            Some(3) => Comparison::Equal,
-            Some(4) => Comparison::GreaterEqual,
-            Some(5) => Comparison::Greater,
-            Some(6) => Comparison::NotEqual,
-            _ => return Err(undetermined()),
-        })
+        found
+    };
+    let mut common = strategies(calls[0].operator);
+    for call in &calls[1..] {
+        let own = strategies(call.operator);
+        common.retain(|s| own.contains(s));
     }
+    let undetermined = || {
+        err!(FEATURE_NOT_SUPPORTED, "could not determine interpretation of row comparison operator {}", name.name)
+            .hint("Row comparison operators must be associated with btree operator families.")
+            .at(location)
+    };
+    Ok(match common.first() {
+        Some(1) => Comparison::Less,
+        Some(2) => Comparison::LessEqual,
+        Some(3) => Comparison::Equal,
+        Some(4) => Comparison::GreaterEqual,
+        Some(5) => Comparison::Greater,
+        Some(6) => Comparison::NotEqual,
+        _ => return Err(undetermined()),
+    })
+}
 
-    /// 0A000 where the place of the expression does not allow a set-returning function.
-    pub fn check_set_returning(&mut self, location: i32) -> Result<()> {
-        let level = self.level();
-        let kind = level.kind.0;
-        let forbidden = |text: &str| Err(err!(FEATURE_NOT_SUPPORTED, "{text}").at(location));
-        match kind {
-            ExprKind::None | ExprKind::Other => {}
-            ExprKind::FromFunction => {}
-            ExprKind::JoinOn | ExprKind::JoinUsing => {
-                return forbidden("set-returning functions are not allowed in JOIN conditions");
-            }
-            ExprKind::SelectTarget | ExprKind::OrderBy | ExprKind::GroupBy | ExprKind::DistinctOn => {
-                self.level_mut().has_set_returning = true;
-            }
-            ExprKind::InsertTarget | ExprKind::ValuesSingle => self.level_mut().has_set_returning = true,
-            ExprKind::WindowPartition | ExprKind::WindowOrder => self.level_mut().has_set_returning = true,
-            ExprKind::WindowFrameRange | ExprKind::WindowFrameRows | ExprKind::WindowFrameGroups => {
-                return forbidden("set-returning functions are not allowed in window definitions");
-            }
-            ExprKind::CheckConstraint | ExprKind::DomainCheck => {
-                return forbidden("set-returning functions are not allowed in check constraints");
-            }
-            ExprKind::ColumnDefault | ExprKind::FunctionDefault => {
-                return forbidden("set-returning functions are not allowed in DEFAULT expressions");
-            }
-            ExprKind::IndexExpression => return forbidden("set-returning functions are not allowed in index expressions"),
-            ExprKind::IndexPredicate => return forbidden("set-returning functions are not allowed in index predicates"),
-            ExprKind::AlterColumnTransform => {
-                return forbidden("set-returning functions are not allowed in transform expressions");
-            }
-            ExprKind::ExecuteParameter => {
-                return forbidden("set-returning functions are not allowed in EXECUTE parameters");
-            }
-            ExprKind::TriggerWhen => return forbidden("set-returning functions are not allowed in trigger WHEN conditions"),
-            ExprKind::PartitionBound => return forbidden("set-returning functions are not allowed in partition bound"),
-            ExprKind::PartitionExpression => {
-                return forbidden("set-returning functions are not allowed in partition key expressions");
-            }
-            ExprKind::CallArgument => return forbidden("set-returning functions are not allowed in CALL arguments"),
-            ExprKind::CopyWhere => return forbidden("set-returning functions are not allowed in COPY FROM WHERE conditions"),
-            ExprKind::GeneratedColumn => {
-                return forbidden("set-returning functions are not allowed in column generation expressions");
-            }
-            ExprKind::MergeWhen => return forbidden("set-returning functions are not allowed in MERGE WHEN conditions"),
-            ExprKind::Policy => return forbidden("set-returning functions are not allowed in policy expressions"),
-            _ => {
-                let name = kind.name();
-                return forbidden(&format!("set-returning functions are not allowed in {name}"));
-            }
+/// 0A000 where the place of the expression does not allow a set-returning function.
+pub fn check_set_returning(analyzer: &mut Analyzer<'_, '_>, location: i32) -> Result<()> {
+    let level = analyzer.level();
+    let kind = level.kind.0;
+    let forbidden = |text: &str| Err(err!(FEATURE_NOT_SUPPORTED, "{text}").at(location));
+    match kind {
+        ExprKind::None | ExprKind::Other => {}
+        ExprKind::FromFunction => {}
+        ExprKind::JoinOn | ExprKind::JoinUsing => {
+            return forbidden("set-returning functions are not allowed in JOIN conditions");
         }
-        Ok(())
+        ExprKind::SelectTarget | ExprKind::OrderBy | ExprKind::GroupBy | ExprKind::DistinctOn => {
+            analyzer.level_mut().has_set_returning = true;
+        }
+        ExprKind::InsertTarget | ExprKind::ValuesSingle => analyzer.level_mut().has_set_returning = true,
+        ExprKind::WindowPartition | ExprKind::WindowOrder => analyzer.level_mut().has_set_returning = true,
+        ExprKind::WindowFrameRange | ExprKind::WindowFrameRows | ExprKind::WindowFrameGroups => {
+            return forbidden("set-returning functions are not allowed in window definitions");
+        }
+        ExprKind::CheckConstraint | ExprKind::DomainCheck => {
+            return forbidden("set-returning functions are not allowed in check constraints");
+        }
+        ExprKind::ColumnDefault | ExprKind::FunctionDefault => {
+            return forbidden("set-returning functions are not allowed in DEFAULT expressions");
+        }
+        ExprKind::IndexExpression => return forbidden("set-returning functions are not allowed in index expressions"),
+        ExprKind::IndexPredicate => return forbidden("set-returning functions are not allowed in index predicates"),
+        ExprKind::AlterColumnTransform => {
+            return forbidden("set-returning functions are not allowed in transform expressions");
+        }
+        ExprKind::ExecuteParameter => {
+            return forbidden("set-returning functions are not allowed in EXECUTE parameters");
+        }
+        ExprKind::TriggerWhen => return forbidden("set-returning functions are not allowed in trigger WHEN conditions"),
+        ExprKind::PartitionBound => return forbidden("set-returning functions are not allowed in partition bound"),
+        ExprKind::PartitionExpression => {
+            return forbidden("set-returning functions are not allowed in partition key expressions");
+        }
+        ExprKind::CallArgument => return forbidden("set-returning functions are not allowed in CALL arguments"),
+        ExprKind::CopyWhere => return forbidden("set-returning functions are not allowed in COPY FROM WHERE conditions"),
+        ExprKind::GeneratedColumn => {
+            return forbidden("set-returning functions are not allowed in column generation expressions");
+        }
+        ExprKind::MergeWhen => return forbidden("set-returning functions are not allowed in MERGE WHEN conditions"),
+        ExprKind::Policy => return forbidden("set-returning functions are not allowed in policy expressions"),
+        _ => {
+            let name = kind.name();
+            return forbidden(&format!("set-returning functions are not allowed in {name}"));
+        }
     }
+    Ok(())
 }
 
 /// `integer + integer`, as regoperator and messages show it.

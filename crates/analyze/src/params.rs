@@ -1,7 +1,6 @@
 //! `$n`: given types, and types inferred from the places of parameters.
 
 use melba_types::{Oid, Result, err, oids};
-use pg_query::protobuf as pb;
 
 use super::context::Context;
 use super::routine_scope::RoutineScope;
@@ -34,14 +33,14 @@ impl Params {
         Params { types: scope.arg_types.clone(), variable: false, collation: scope.collation }
     }
 
-    pub(super) fn reference(&mut self, cx: &Context<'_>, node: &pb::ParamRef) -> Result<Expr> {
-        let missing = || err!(UNDEFINED_PARAMETER, "there is no parameter ${}", node.number).at(node.location);
+    pub(super) fn reference(&mut self, cx: &Context<'_>, number: i32, location: i32) -> Result<Expr> {
+        let missing = || err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(location);
         // More than a Bind message can have: PostgreSQL lets them pass here.
         const NUMBER_MAX: i32 = 1 << 20;
-        if node.number <= 0 || self.variable && node.number > NUMBER_MAX {
+        if number <= 0 || self.variable && number > NUMBER_MAX {
             return Err(missing());
         }
-        let index = node.number as usize - 1;
+        let index = number as usize - 1;
         if index >= self.types.len() {
             if !self.variable {
                 return Err(missing());
@@ -57,14 +56,14 @@ impl Params {
         let ty = self.types[index];
         Ok(Expr::Param(Param {
             kind: ParamKind::External,
-            number: node.number as usize,
+            number: number as usize,
             ty,
             typmod: -1,
             collation: match cx.collation_of_type(ty) {
                 own if own.is_valid() && self.collation.is_valid() => self.collation,
                 own => own,
             },
-            location: node.location,
+            location,
         }))
     }
 

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use melba_catalog::{Function, FunctionKind};
 use melba_fmgr::Session;
+use melba_parse::{Statement, Strings, command};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
+use super::analyzer::Analyzer;
 use super::coerce::How;
 use super::context::Context;
 use super::polymorphic::is_polymorphic;
 use super::routine_scope::RoutineScope;
 use super::scope::ExprKind;
 use super::variables::{NameConflict, Variable, Variables};
-use super::{Analyzer, Params, collate};
-use melba_parse::{Statement, Strings, command};
+use super::{Params, assignment, call, coerce, collate, field};
 use melba_tree::*;
 
 /// The fields of a row value, each with its name.
@@ -60,8 +61,7 @@ impl<'a> Context<'a> {
 
 /// Analyzes a statement of a body.
 pub fn analyze_in_routine(cx: &Context<'_>, node: &NodeEnum, scope: &RoutineScope) -> Result<Query> {
-    let mut analyzer = Analyzer::new(cx, Params::of_routine(scope));
-    analyzer.routine = Some(scope);
+    let mut analyzer = Analyzer::new(cx, Params::of_routine(scope)).in_routine(scope);
     analyzer.statement(node)
 }
 
@@ -176,7 +176,7 @@ impl Context<'_> {
         let wrap = query.command == Command::Select && is_referred_to;
         let source = if wrap { column_of_subquery(target, column) } else { old.clone() };
         let mut analyzer = Analyzer::new(self, Params::none());
-        let Some(mut expr) = analyzer.coerce_to_target(source, ty, typmod, How::assignment())? else { return Ok(false) };
+        let Some(mut expr) = coerce::to_target(&mut analyzer, source, ty, typmod, How::assignment())? else { return Ok(false) };
         collate::assign(self, &mut expr)?;
         if wrap {
             wrap_query(query);
@@ -229,37 +229,35 @@ fn wrap_query(query: &mut Query) {
     }];
 }
 
-impl Analyzer<'_, '_> {
-    /// The meaning, in a function's body, of a name that no column has: `argument`, `argument.field`, `function.argument` or
-    /// `function.argument.field`.
-    pub fn routine_reference(&mut self, names: &[&str], location: i32) -> Result<Option<Expr>> {
-        let Some(scope) = self.routine else { return Ok(None) };
-        let argument = |name: &str| scope.arg_names.iter().position(|n| !n.is_empty() && **n == *name);
-        let (place, field) = match *names {
-            [name] => (argument(name), None),
-            [first, second] => match argument(second).filter(|_| *first == *scope.name) {
-                Some(place) => (Some(place), None),
-                None => (argument(first), Some(second)),
-            },
-            [first, second, third] if *first == *scope.name => (argument(second), Some(third)),
-            _ => (None, None),
-        };
-        let Some(place) = place else { return Ok(None) };
-        let number = place as i32 + 1;
-        let value = self.params.reference(self.cx, &pb::ParamRef { number, location })?;
-        match field {
-            None => Ok(Some(value)),
-            Some(field) => self.functional_notation(field, value, location),
-        }
+/// The meaning, in a function's body, of a name that no column has: `argument`, `argument.field`, `function.argument` or
+/// `function.argument.field`.
+pub fn routine_reference(analyzer: &mut Analyzer<'_, '_>, names: &[&str], location: i32) -> Result<Option<Expr>> {
+    let Some(scope) = analyzer.routine() else { return Ok(None) };
+    let argument = |name: &str| scope.arg_names.iter().position(|n| !n.is_empty() && **n == *name);
+    let (place, field) = match *names {
+        [name] => (argument(name), None),
+        [first, second] => match argument(second).filter(|_| *first == *scope.name) {
+            Some(place) => (Some(place), None),
+            None => (argument(first), Some(second)),
+        },
+        [first, second, third] if *first == *scope.name => (argument(second), Some(third)),
+        _ => (None, None),
+    };
+    let Some(place) = place else { return Ok(None) };
+    let number = place as i32 + 1;
+    let value = analyzer.parameter(number, location)?;
+    match field {
+        None => Ok(Some(value)),
+        Some(field) => call::functional_notation(analyzer, field, value, location),
     }
+}
 
-    /// `argument.*` in a select list.
-    pub fn routine_star(&mut self, names: &[&str], location: i32) -> Result<Option<NamedFields>> {
-        let Some(value) = self.routine_reference(names, location)? else { return Ok(None) };
-        let Some(columns) = self.record_columns(&value)? else { return Ok(None) };
-        let live = columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid());
-        Ok(Some(live.map(|(i, c)| (super::subscript::field_select(value.clone(), i, c), c.name.clone())).collect()))
-    }
+/// `argument.*` in a select list.
+pub fn routine_star(analyzer: &mut Analyzer<'_, '_>, names: &[&str], location: i32) -> Result<Option<NamedFields>> {
+    let Some(value) = routine_reference(analyzer, names, location)? else { return Ok(None) };
+    let Some(columns) = field::record_columns(analyzer, &value)? else { return Ok(None) };
+    let live = columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid());
+    Ok(Some(live.map(|(i, c)| (super::field::field_select(value.clone(), i, c), c.name.clone())).collect()))
 }
 
 /// The place of a CALL.
@@ -289,13 +287,13 @@ pub fn analyze_call(cx: &Context<'_>, node: &pb::FuncCall, place: CallPlace<'_>)
         CallPlace::Body(scope) => Params::of_routine(scope),
         CallPlace::Variables(_) => Params::none(),
     };
-    let mut analyzer = Analyzer::new(cx, params);
-    match place {
-        CallPlace::Client(_) => {}
-        CallPlace::Body(scope) => analyzer.routine = Some(scope),
-        CallPlace::Variables(variables) => analyzer.variables = Some(variables),
-    }
-    let mut e = analyzer.with_level(|a| a.with_kind(ExprKind::CallArgument, |a| a.routine_call(node, true)))?;
+    let analyzer = Analyzer::new(cx, params);
+    let mut analyzer = match place {
+        CallPlace::Client(_) => analyzer,
+        CallPlace::Body(scope) => analyzer.in_routine(scope),
+        CallPlace::Variables(variables) => analyzer.with_variables(variables),
+    };
+    let mut e = analyzer.with_level(|a| a.with_kind(ExprKind::CallArgument, |a| call::routine_call(a, node, true)))?;
     collate::assign(cx, &mut e)?;
     let Expr::Function(mut call) = e else { return Err(DbError::internal("CALL of something that is no procedure")) };
     let modes = &cx.function(call.function)?.arg_modes;
@@ -306,7 +304,7 @@ pub fn analyze_call(cx: &Context<'_>, node: &pb::FuncCall, place: CallPlace<'_>)
         let mut at = modes.iter();
         call.args.retain(|_| at.next().is_some_and(|m| *m != b'o'));
     }
-    Ok(AnalyzedCall { call: *call, parameter_types: analyzer.params.known(), outputs })
+    Ok(AnalyzedCall { call: *call, parameter_types: analyzer.params().known(), outputs })
 }
 
 /// The parameter of an argument, through any conversion.
@@ -351,8 +349,7 @@ fn parameter(v: Variable, location: i32) -> Expr {
 
 /// Analyzes a query over variables.
 pub fn analyze_with_variables(cx: &Context<'_>, node: &NodeEnum, variables: &dyn Variables) -> Result<Query> {
-    let mut analyzer = Analyzer::new(cx, Params::none());
-    analyzer.variables = Some(variables);
+    let mut analyzer = Analyzer::new(cx, Params::none()).with_variables(variables);
     analyzer.statement(node)
 }
 
@@ -364,15 +361,14 @@ pub fn analyze_part_assignment(
     path: &[pb::Node],
     variables: &dyn Variables,
 ) -> Result<Query> {
-    let mut analyzer = Analyzer::new(cx, Params::none());
-    analyzer.variables = Some(variables);
+    let mut analyzer = Analyzer::new(cx, Params::none()).with_variables(variables);
     let mut query = analyzer.statement(value)?;
     let Some(target) = query.targets.iter().position(|t| !t.junk) else { return Ok(query) };
     let value = query.targets[target].expr.clone();
-    analyzer.assigns_through_text = true;
+    analyzer.assign_through_text();
     let mut whole = analyzer.with_level(|a| {
         let container = parameter(variable, -1);
-        a.assign_into(container, variable.ty, variable.typmod, path, value, name, -1)
+        assignment::assign_into(a, container, variable.ty, variable.typmod, path, value, name, -1)
     })?;
     collate::assign(cx, &mut whole)?;
     query.targets[target].expr = whole;
@@ -384,67 +380,47 @@ pub fn coerce_for_variable(cx: &Context<'_>, e: Expr, ty: Oid, typmod: i32) -> R
     let mut analyzer = Analyzer::new(cx, Params::none());
     // Only the text gives the type of values without a type, and of rows without a named one.
     let has_type = !matches!(e, Expr::Param(_) | Expr::Var(_)) || !matches!(e.ty(), oids::UNKNOWN | oids::RECORD);
-    if has_type && let Some(coerced) = analyzer.coerce_to_target(e.clone(), ty, typmod, How::assignment())? {
+    if has_type && let Some(coerced) = coerce::to_target(&mut analyzer, e.clone(), ty, typmod, How::assignment())? {
         return Ok(coerced);
     }
-    analyzer.through_text(e, ty, typmod)
+    assignment::through_text(&mut analyzer, e, ty, typmod)
 }
 
-impl Analyzer<'_, '_> {
-    fn through_text(&mut self, e: Expr, ty: Oid, typmod: i32) -> Result<Expr> {
-        let collation = self.cx.collation_of_type(ty);
-        let through = Expr::CoerceViaIo { arg: Box::new(e), ty, collation, form: CoercionForm::ImplicitCast };
-        let coerced = self.coerce_to_target(through.clone(), ty, typmod, How::assignment())?;
-        Ok(coerced.unwrap_or(through))
-    }
-
-    /// A value assigned to a part of a column or variable.
-    pub fn coerce_assigned(&mut self, value: Expr, ty: Oid, typmod: i32) -> Result<Option<Expr>> {
-        let coerced = self.coerce_to_target(value.clone(), ty, typmod, How::assignment())?;
-        match coerced {
-            None if self.assigns_through_text => self.through_text(value, ty, typmod).map(Some),
-            coerced => Ok(coerced),
-        }
-    }
+/// A variable of these names.
+pub fn variable_reference(analyzer: &Analyzer<'_, '_>, names: &[&str], location: i32) -> Result<Option<Expr>> {
+    let Some(variables) = analyzer.variables() else { return Ok(None) };
+    let found = variables.find(names)?;
+    Ok(found.map(|v| parameter(v, location)))
 }
 
-impl Analyzer<'_, '_> {
-    /// A variable of these names.
-    pub fn variable_reference(&self, names: &[&str], location: i32) -> Result<Option<Expr>> {
-        let Some(variables) = self.variables else { return Ok(None) };
-        let found = variables.find(names)?;
-        Ok(found.map(|v| parameter(v, location)))
-    }
+/// `$n` of a function with variables.
+pub fn variable_argument(analyzer: &Analyzer<'_, '_>, node: &pb::ParamRef) -> Option<Result<Expr>> {
+    let found = analyzer.variables()?.argument(node.number);
+    let missing = || err!(UNDEFINED_PARAMETER, "there is no parameter ${}", node.number).at(node.location);
+    Some(found.map(|v| parameter(v, node.location)).ok_or_else(missing))
+}
 
-    /// `$n` of a function with variables.
-    pub fn variable_argument(&self, node: &pb::ParamRef) -> Option<Result<Expr>> {
-        let found = self.variables?.argument(node.number);
-        let missing = || err!(UNDEFINED_PARAMETER, "there is no parameter ${}", node.number).at(node.location);
-        Some(found.map(|v| parameter(v, node.location)).ok_or_else(missing))
-    }
+/// `variable.*` in a select list.
+pub fn variable_star(analyzer: &Analyzer<'_, '_>, names: &[&str], location: i32) -> Result<Option<NamedFields>> {
+    let Some(variables) = analyzer.variables() else { return Ok(None) };
+    let fields = variables.fields(names)?;
+    Ok(fields.map(|fields| fields.into_iter().map(|(v, name)| (parameter(v, location), name)).collect()))
+}
 
-    /// `variable.*` in a select list.
-    pub fn variable_star(&self, names: &[&str], location: i32) -> Result<Option<NamedFields>> {
-        let Some(variables) = self.variables else { return Ok(None) };
-        let fields = variables.fields(names)?;
-        Ok(fields.map(|fields| fields.into_iter().map(|(v, name)| (parameter(v, location), name)).collect()))
-    }
+/// Whether a variable is preferred to a column of the same name.
+pub fn prefers_variables(analyzer: &Analyzer<'_, '_>) -> bool {
+    analyzer.variables().is_some_and(|v| v.conflict() == NameConflict::Variable)
+}
 
-    /// Whether a variable is preferred to a column of the same name.
-    pub fn prefers_variables(&self) -> bool {
-        self.variables.is_some_and(|v| v.conflict() == NameConflict::Variable)
+/// # Errors
+/// 42702 when a name that a column has is a variable's too.
+pub fn check_not_variable(analyzer: &Analyzer<'_, '_>, names: &[&str], location: i32) -> Result<()> {
+    let Some(variables) = analyzer.variables().filter(|v| v.conflict() == NameConflict::Error) else { return Ok(()) };
+    // Whether a row without such a field is meant is not the question here.
+    if variables.find(names).is_ok_and(|found| found.is_some()) {
+        return Err(err!(AMBIGUOUS_COLUMN, "column reference \"{}\" is ambiguous", names.join("."))
+            .detail("It could refer to either a PL/pgSQL variable or a table column.")
+            .at(location));
     }
-
-    /// # Errors
-    /// 42702 when a name that a column has is a variable's too.
-    pub fn check_not_variable(&self, names: &[&str], location: i32) -> Result<()> {
-        let Some(variables) = self.variables.filter(|v| v.conflict() == NameConflict::Error) else { return Ok(()) };
-        // Whether a row without such a field is meant is not the question here.
-        if variables.find(names).is_ok_and(|found| found.is_some()) {
-            return Err(err!(AMBIGUOUS_COLUMN, "column reference \"{}\" is ambiguous", names.join("."))
-                .detail("It could refer to either a PL/pgSQL variable or a table column.")
-                .at(location));
-        }
-        Ok(())
-    }
+    Ok(())
 }

@@ -6,84 +6,83 @@ use std::sync::Arc;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
+use super::analyzer::Analyzer;
 use super::scope::ExprKind;
-use super::{Analyzer, nodes};
+use super::{coerce, nodes};
 use melba_tree::*;
 
-impl<'p> Analyzer<'_, 'p> {
-    /// The clauses of a WITH query whose own columns are known, and the columns that they add, in order.
-    pub fn search_and_cycle(
-        &mut self,
-        cte: &'p pb::CommonTableExpr,
-        recursive: bool,
-        query: &Query,
-        columns: &[OutputColumn],
-    ) -> Result<(Option<Search>, Option<Cycle>, Vec<OutputColumn>)> {
-        let mut added = Vec::new();
-        if cte.search_clause.is_none() && cte.cycle_clause.is_none() {
-            return Ok((None, None, added));
-        }
-        // The marks have their types before the query is analyzed.
-        let cycle = cte.cycle_clause.as_deref().map(|c| self.cycle(c)).transpose()?;
-        if !recursive {
-            return Err(err!(SYNTAX_ERROR, "WITH query is not recursive").at(cte.location));
-        }
-        if let Some(set) = &query.set_operation {
-            let what = "with a SEARCH or CYCLE clause, the";
-            if !matches!(set.left, SetInput::Leaf(_)) {
-                return Err(err!(FEATURE_NOT_SUPPORTED, "{what} left side of the UNION must be a SELECT"));
-            }
-            if !matches!(set.right, SetInput::Leaf(_)) {
-                return Err(err!(SYNTAX_ERROR, "{what} right side of the UNION must be a SELECT"));
-            }
-        }
-        let search = cte.search_clause.as_ref().map(search);
-        let at = |location: i32| move |e: DbError| e.at(location);
-        if let (Some(search), Some(written)) = (&search, &cte.search_clause) {
-            check_columns("search", &search.columns, columns).map_err(at(written.location))?;
-            check_new("search sequence", &search.set_column, columns).map_err(at(written.location))?;
-            let ty = if search.breadth_first { oids::RECORD } else { oids::RECORD_ARRAY };
-            added.push(column(&search.set_column, ty, -1, Oid::INVALID));
-        }
-        if let (Some(cycle), Some(written)) = (&cycle, &cte.cycle_clause) {
-            let location = written.location;
-            check_columns("cycle", &cycle.columns, columns).map_err(at(location))?;
-            check_new("cycle mark", &cycle.mark_column, columns).map_err(at(location))?;
-            check_new("cycle path", &cycle.path_column, columns).map_err(at(location))?;
-            check_differ("cycle mark", &cycle.mark_column, "cycle path", &cycle.path_column).map_err(at(location))?;
-            let mark = &cycle.mark_value;
-            let typmod = if mark.typmod() == cycle.mark_default.typmod() { mark.typmod() } else { -1 };
-            added.push(column(&cycle.mark_column, mark.ty(), typmod, mark.collation()));
-            added.push(column(&cycle.path_column, oids::RECORD_ARRAY, -1, Oid::INVALID));
-        }
-        if let (Some(search), Some(cycle), Some(written)) = (&search, &cycle, &cte.search_clause) {
-            let name = &search.set_column;
-            check_differ("search sequence", name, "cycle mark", &cycle.mark_column).map_err(at(written.location))?;
-            check_differ("search sequence", name, "cycle path", &cycle.path_column).map_err(at(written.location))?;
-        }
-        Ok((search, cycle, added))
+/// The clauses of a WITH query whose own columns are known, and the columns that they add, in order.
+pub fn search_and_cycle<'p>(
+    analyzer: &mut Analyzer<'_, 'p>,
+    cte: &'p pb::CommonTableExpr,
+    recursive: bool,
+    query: &Query,
+    columns: &[OutputColumn],
+) -> Result<(Option<Search>, Option<Cycle>, Vec<OutputColumn>)> {
+    let mut added = Vec::new();
+    if cte.search_clause.is_none() && cte.cycle_clause.is_none() {
+        return Ok((None, None, added));
     }
+    // The marks have their types before the query is analyzed.
+    let cycle = cte.cycle_clause.as_deref().map(|c| cycle(analyzer, c)).transpose()?;
+    if !recursive {
+        return Err(err!(SYNTAX_ERROR, "WITH query is not recursive").at(cte.location));
+    }
+    if let Some(set) = &query.set_operation {
+        let what = "with a SEARCH or CYCLE clause, the";
+        if !matches!(set.left, SetInput::Leaf(_)) {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "{what} left side of the UNION must be a SELECT"));
+        }
+        if !matches!(set.right, SetInput::Leaf(_)) {
+            return Err(err!(SYNTAX_ERROR, "{what} right side of the UNION must be a SELECT"));
+        }
+    }
+    let search = cte.search_clause.as_ref().map(search);
+    let at = |location: i32| move |e: DbError| e.at(location);
+    if let (Some(search), Some(written)) = (&search, &cte.search_clause) {
+        check_columns("search", &search.columns, columns).map_err(at(written.location))?;
+        check_new("search sequence", &search.set_column, columns).map_err(at(written.location))?;
+        let ty = if search.breadth_first { oids::RECORD } else { oids::RECORD_ARRAY };
+        added.push(column(&search.set_column, ty, -1, Oid::INVALID));
+    }
+    if let (Some(cycle), Some(written)) = (&cycle, &cte.cycle_clause) {
+        let location = written.location;
+        check_columns("cycle", &cycle.columns, columns).map_err(at(location))?;
+        check_new("cycle mark", &cycle.mark_column, columns).map_err(at(location))?;
+        check_new("cycle path", &cycle.path_column, columns).map_err(at(location))?;
+        check_differ("cycle mark", &cycle.mark_column, "cycle path", &cycle.path_column).map_err(at(location))?;
+        let mark = &cycle.mark_value;
+        let typmod = if mark.typmod() == cycle.mark_default.typmod() { mark.typmod() } else { -1 };
+        added.push(column(&cycle.mark_column, mark.ty(), typmod, mark.collation()));
+        added.push(column(&cycle.path_column, oids::RECORD_ARRAY, -1, Oid::INVALID));
+    }
+    if let (Some(search), Some(cycle), Some(written)) = (&search, &cycle, &cte.search_clause) {
+        let name = &search.set_column;
+        check_differ("search sequence", name, "cycle mark", &cycle.mark_column).map_err(at(written.location))?;
+        check_differ("search sequence", name, "cycle path", &cycle.path_column).map_err(at(written.location))?;
+    }
+    Ok((search, cycle, added))
+}
 
-    fn cycle(&mut self, c: &'p pb::CteCycleClause) -> Result<Cycle> {
-        let mut mark = |node: &'p Option<Box<pb::Node>>| self.with_kind(ExprKind::CycleMark, |a| a.boxed(node));
-        let (value, default) = (mark(&c.cycle_mark_value)?, mark(&c.cycle_mark_default)?);
-        let ty = self.select_common_type(&[&value, &default], "CYCLE")?;
-        let mut value = self.coerce_to_common(value, ty, "CYCLE/SET/TO")?;
-        let mut default = self.coerce_to_common(default, ty, "CYCLE/SET/DEFAULT")?;
-        super::collate::assign(self.cx, &mut value)?;
-        super::collate::assign(self.cx, &mut default)?;
-        if !self.cx.catalog.type_operators(ty).equal.is_valid() {
-            let name = self.cx.type_name(ty);
-            return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {name}"));
-        }
-        Ok(Cycle {
-            columns: names(&c.cycle_col_list),
-            mark_column: c.cycle_mark_column.as_str().into(),
-            mark_value: Box::new(value),
-            mark_default: Box::new(default),
-            path_column: c.cycle_path_column.as_str().into(),
-        })
+fn cycle<'p>(analyzer: &mut Analyzer<'_, 'p>, c: &'p pb::CteCycleClause) -> Result<Cycle> {
+    let mut mark = |node: &'p Option<Box<pb::Node>>| analyzer.with_kind(ExprKind::CycleMark, |a| a.boxed(node));
+    let (value, default) = (mark(&c.cycle_mark_value)?, mark(&c.cycle_mark_default)?);
+    let ty = coerce::select_common_type(analyzer.cx(), &[&value, &default], "CYCLE")?;
+    let mut value = coerce::to_common(analyzer, value, ty, "CYCLE/SET/TO")?;
+    let mut default = coerce::to_common(analyzer, default, ty, "CYCLE/SET/DEFAULT")?;
+    super::collate::assign(analyzer.cx(), &mut value)?;
+    super::collate::assign(analyzer.cx(), &mut default)?;
+    if !analyzer.cx().catalog.type_operators(ty).equal.is_valid() {
+        let name = analyzer.cx().type_name(ty);
+        return Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {name}"));
     }
+    Ok(Cycle {
+        columns: names(&c.cycle_col_list),
+        mark_column: c.cycle_mark_column.as_str().into(),
+        mark_value: Box::new(value),
+        mark_default: Box::new(default),
+        path_column: c.cycle_path_column.as_str().into(),
+    })
 }
 
 fn search(s: &pb::CteSearchClause) -> Search {

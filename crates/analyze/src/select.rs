@@ -1,104 +1,56 @@
 //! SELECT.
 
-use melba_types::{Result, err};
+use melba_types::Result;
 use pg_query::protobuf as pb;
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use super::scope::{ExprKind, WindowSource};
+use super::{clauses, collate, cte, from, grouping, limit, locking, targets, window};
 use melba_tree::*;
 
-impl<'p> Analyzer<'_, 'p> {
-    pub fn select_statement(&mut self, s: &'p pb::SelectStmt) -> Result<Query> {
-        if s.into_clause.is_some() && self.levels.len() > 1 {
-            return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(s
-                .into_clause
-                .as_ref()
-                .and_then(|i| i.rel.as_ref())
-                .map_or(-1, |r| r.location)));
+pub fn plain_select<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::SelectStmt) -> Result<Query> {
+    let mut q = Query::new(Command::Select);
+    q.recursive = cte::with_clause(analyzer, s.with_clause.as_ref())?;
+    for node in &s.window_clause {
+        if let Some(pg_query::NodeEnum::WindowDef(d)) = &node.node {
+            analyzer.level_mut().window_definitions.push(WindowSource { definition: d, anonymous: false });
         }
-        if s.op != pb::SetOperation::SetopNone as i32 && s.larg.is_some() {
-            return self.set_operation_statement(s);
-        }
-        if !s.values_lists.is_empty() {
-            return self.values_statement(s);
-        }
-        self.plain_select(s)
     }
+    q.from = from::from_clause(analyzer, &s.from_clause)?;
+    q.targets = targets::target_list(analyzer, &s.target_list, ExprKind::SelectTarget)?;
+    targets::mark_origins(analyzer, &mut q.targets);
+    q.filter = analyzer.condition(&s.where_clause, ExprKind::Where, "WHERE")?;
+    q.having = analyzer.condition(&s.having_clause, ExprKind::Having, "HAVING")?;
+    q.order_by = clauses::sort_list(analyzer, &s.sort_clause, &mut q.targets, ExprKind::OrderBy)?;
+    let group = clauses::group_clause(analyzer, &s.group_clause, &mut q.targets, &q.order_by)?;
+    q.group_by = group.groups;
+    q.grouping_sets = group.sets;
+    q.grouping_text = group.text;
+    q.group_distinct = s.group_distinct;
+    if s.group_distinct
+        && let Some(sets) = &mut q.grouping_sets
+    {
+        remove_duplicates(sets);
+    }
+    q.distinct = clauses::distinct_clause(analyzer, &s.distinct_clause, &mut q.targets, &q.order_by)?;
+    limit::limits(analyzer, s, &mut q)?;
+    q.windows = window::window_clause(analyzer, &mut q.targets)?;
+    if !analyzer.level().is_insert_select {
+        targets::resolve_unknown_targets(analyzer, &mut q.targets)?;
+    }
+    locking::locking_clauses(analyzer, &s.locking_clause, &mut q)?;
+    finish_select(analyzer, &mut q)?;
+    Ok(q)
+}
 
-    fn plain_select(&mut self, s: &'p pb::SelectStmt) -> Result<Query> {
-        let mut q = Query::new(Command::Select);
-        q.recursive = self.with_clause(s.with_clause.as_ref())?;
-        for node in &s.window_clause {
-            if let Some(pg_query::NodeEnum::WindowDef(d)) = &node.node {
-                self.level_mut().window_definitions.push(WindowSource { definition: d, anonymous: false });
-            }
-        }
-        q.from = self.from_clause(&s.from_clause)?;
-        q.targets = self.target_list(&s.target_list, ExprKind::SelectTarget)?;
-        self.mark_origins(&mut q.targets);
-        q.filter = self.condition(&s.where_clause, ExprKind::Where, "WHERE")?;
-        q.having = self.condition(&s.having_clause, ExprKind::Having, "HAVING")?;
-        q.order_by = self.sort_list(&s.sort_clause, &mut q.targets, ExprKind::OrderBy)?;
-        let group = self.group_clause(&s.group_clause, &mut q.targets, &q.order_by)?;
-        q.group_by = group.groups;
-        q.grouping_sets = group.sets;
-        q.grouping_text = group.text;
-        q.group_distinct = s.group_distinct;
-        if s.group_distinct
-            && let Some(sets) = &mut q.grouping_sets
-        {
-            remove_duplicates(sets);
-        }
-        q.distinct = self.distinct_clause(&s.distinct_clause, &mut q.targets, &q.order_by)?;
-        self.limits(s, &mut q)?;
-        q.windows = self.windows(&mut q.targets)?;
-        if !self.level().is_insert_select {
-            self.resolve_unknown_targets(&mut q.targets)?;
-        }
-        self.locking_clauses(&s.locking_clause, &mut q)?;
-        self.finish_select(&mut q)?;
-        Ok(q)
+/// Collations, then the rules of grouping, once everything else is known.
+pub fn finish_select(analyzer: &mut Analyzer<'_, '_>, q: &mut Query) -> Result<()> {
+    collate::assign_query(analyzer.cx(), q)?;
+    let level = analyzer.level();
+    if level.has_aggregates || !q.group_by.is_empty() || q.grouping_sets.is_some() || q.having.is_some() {
+        grouping::check_grouping(analyzer, q)?;
     }
-
-    /// Collations, then the rules of grouping, once everything else is known.
-    pub fn finish_select(&mut self, q: &mut Query) -> Result<()> {
-        self.assign_query_collations(q)?;
-        let level = self.level();
-        if level.has_aggregates || !q.group_by.is_empty() || q.grouping_sets.is_some() || q.having.is_some() {
-            self.check_grouping(q)?;
-        }
-        Ok(())
-    }
-
-    pub fn limits(&mut self, s: &'p pb::SelectStmt, q: &mut Query) -> Result<()> {
-        if let Some(node) = &s.limit_offset {
-            q.offset = Some(self.limit_expression(node, ExprKind::Offset)?);
-        }
-        if let Some(node) = &s.limit_count {
-            q.with_ties = s.limit_option == pb::LimitOption::WithTies as i32;
-            let e = self.limit_expression(node, ExprKind::Limit)?;
-            if q.with_ties && e.is_null_const() {
-                return Err(err!(
-                    INVALID_ROW_COUNT_IN_LIMIT_CLAUSE,
-                    "row count cannot be null in FETCH FIRST ... WITH TIES clause"
-                ));
-            }
-            // LIMIT ALL is a null constant.
-            q.limit = Some(e);
-        }
-        Ok(())
-    }
-
-    /// Literals without a type are text.
-    pub fn resolve_unknown_targets(&mut self, targets: &mut [Target]) -> Result<()> {
-        for target in targets {
-            if target.expr.ty() == melba_types::oids::UNKNOWN {
-                let e = std::mem::replace(&mut target.expr, Expr::MergeAction);
-                target.expr = self.resolve_unknown(e)?;
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 fn remove_duplicates(sets: &mut Vec<Vec<usize>>) {

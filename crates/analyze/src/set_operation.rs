@@ -4,10 +4,12 @@ use melba_types::{DbError, Oid, Result, err, limits, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::Analyzer;
+use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How};
+use super::context::Context;
 use super::scope::{ExprKind, NsItem};
 use super::values::column_var;
+use super::{clauses, coerce, collate, cte, limit, sort_key};
 use melba_tree::*;
 
 /// A side of a set operation with the columns it returns.
@@ -18,302 +20,305 @@ struct Side {
     locations: Vec<i32>,
 }
 
-impl<'p> Analyzer<'_, 'p> {
-    pub fn set_operation_statement(&mut self, s: &'p pb::SelectStmt) -> Result<Query> {
-        let mut q = Query::new(Command::Select);
-        let leftmost = leftmost(s);
-        if let Some(into) = &leftmost.into_clause
-            && self.levels.len() > 1
+pub fn set_operation_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::SelectStmt) -> Result<Query> {
+    let mut q = Query::new(Command::Select);
+    let leftmost = leftmost(s);
+    if let Some(into) = &leftmost.into_clause
+        && analyzer.depth() > 1
+    {
+        return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(into.rel.as_ref().map_or(-1, |r| r.location)));
+    }
+    if !s.locking_clause.is_empty() {
+        let strength = super::locking::strength_text_of(&s.locking_clause);
+        return Err(err!(FEATURE_NOT_SUPPORTED, "{strength} is not allowed with UNION/INTERSECT/EXCEPT"));
+    }
+    q.recursive = cte::with_clause(analyzer, s.with_clause.as_ref())?;
+    let tree = set_tree(analyzer, s, true)?;
+    let locations = tree.locations;
+    let SetInput::Tree(mut tree) = tree.input else {
+        return Err(DbError::internal("set operation without operands"));
+    };
+    let columns = tree.columns.clone();
+    coerce_arms(analyzer, &mut tree, &columns)?;
+    let mut first = &tree.left;
+    let first_entry = loop {
+        match first {
+            SetInput::Leaf(entry) => break *entry,
+            SetInput::Tree(inner) => first = &inner.left,
+        }
+    };
+    let mut namespace_columns = Vec::with_capacity(tree.columns.len());
+    for (i, column) in tree.columns.iter().enumerate() {
+        let column = OutputColumn { name: leaf_column_name(analyzer, first_entry, i), ..column.clone() };
+        let mut var = column_var(first_entry, i, &column);
+        if let Expr::Var(v) = &mut var {
+            v.location = locations[i];
+        }
+        q.targets.push(super::targets::target(var, column.name.clone()));
+        namespace_columns.push(column);
+    }
+    if !s.sort_clause.is_empty() {
+        q.order_by = set_order_by(analyzer, s, &mut q.targets, first_entry, namespace_columns)?;
+    }
+    limit::limits(analyzer, s, &mut q)?;
+    q.set_operation = Some(*tree);
+    collate::assign_query(analyzer.cx(), &mut q)?;
+    Ok(q)
+}
+
+fn leaf_column_name(analyzer: &Analyzer<'_, '_>, entry: usize, i: usize) -> std::sync::Arc<str> {
+    analyzer.level().range_table[entry].columns[i].name.clone()
+}
+
+/// ORDER BY sees the output columns only.
+fn set_order_by<'p>(
+    analyzer: &mut Analyzer<'_, 'p>,
+    s: &'p pb::SelectStmt,
+    targets: &mut Vec<Target>,
+    entry: usize,
+    columns: Vec<OutputColumn>,
+) -> Result<Vec<SortGroup>> {
+    // Names resolve to output columns through a namespace of just them.
+    let saved_columns = std::mem::replace(&mut analyzer.level_mut().range_table[entry].columns, columns);
+    let mut item = NsItem::new(entry, "*SELECT* 1".into());
+    item.relation_visible = false;
+    let saved = std::mem::replace(&mut analyzer.level_mut().namespace, vec![item]);
+    let count = targets.len();
+    let result = clauses::sort_list(analyzer, &s.sort_clause, targets, ExprKind::OrderBy);
+    let level = analyzer.level_mut();
+    level.namespace = saved;
+    level.range_table[entry].columns = saved_columns;
+    let keys = result?;
+    if targets.len() != count {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
+            .detail("Only result column names can be used, not expressions or functions.")
+            .hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.")
+            .at(targets[count].expr.location()));
+    }
+    Ok(keys)
+}
+
+fn set_tree<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::SelectStmt, top: bool) -> Result<Side> {
+    limits::check_stack()?;
+    limits::check_interrupt()?;
+    let has_own_clauses = !s.sort_clause.is_empty()
+        || s.limit_offset.is_some()
+        || s.limit_count.is_some()
+        || !s.locking_clause.is_empty()
+        || s.with_clause.is_some();
+    let (Some(left), Some(right)) = (&s.larg, &s.rarg) else { return set_leaf(analyzer, s) };
+    if !top && has_own_clauses {
+        return set_leaf(analyzer, s);
+    }
+    let (operation, name) = match pb::SetOperation::try_from(s.op) {
+        Ok(pb::SetOperation::SetopUnion) => (SetOperation::Union, "UNION"),
+        Ok(pb::SetOperation::SetopIntersect) => (SetOperation::Intersect, "INTERSECT"),
+        _ => (SetOperation::Except, "EXCEPT"),
+    };
+    let left = set_tree(analyzer, left, false)?;
+    if top {
+        cte::note_recursive_columns(analyzer, &left.columns);
+    }
+    let right = set_tree(analyzer, right, false)?;
+    if left.columns.len() != right.columns.len() {
+        return Err(err!(SYNTAX_ERROR, "each {name} query must have the same number of columns").at(right
+            .locations
+            .first()
+            .copied()
+            .unwrap_or(-1)));
+    }
+    combine(analyzer, operation, s.all, name, left, right)
+}
+
+fn combine(
+    analyzer: &mut Analyzer<'_, '_>,
+    operation: SetOperation,
+    all: bool,
+    name: &str,
+    left: Side,
+    right: Side,
+) -> Result<Side> {
+    let mut columns = Vec::with_capacity(left.columns.len());
+    let mut keys = Vec::new();
+    let pairs = left.columns.iter().zip(&right.columns).enumerate();
+    for (i, (l, r)) in pairs {
+        let location = if left.locations[i] >= 0 { left.locations[i] } else { right.locations[i] };
+        let ty = analyzer.cx().common_type(&[l.ty, r.ty]).map_err(|(a, b)| {
+            let (a, b) = (analyzer.cx().type_name(a), analyzer.cx().type_name(b));
+            err!(DATATYPE_MISMATCH, "{name} types {a} and {b} cannot be matched").at(right.locations[i])
+        })?;
+        for (side, own) in [(&left, l), (&right, r)] {
+            coerce_set_column(analyzer, side, i, own.ty, ty, name)?;
+        }
+        let typmod = if l.ty == ty && r.ty == ty && l.typmod == r.typmod { l.typmod } else { -1 };
+        let collation = set_collation(analyzer.cx(), l, r, ty, operation == SetOperation::Union && all, location)?;
+        columns.push(OutputColumn { name: l.name.clone(), ty, typmod, collation });
+        if !(operation == SetOperation::Union && all) {
+            let key = sort_key::group_key(analyzer.cx(), ty, location)?;
+            keys.push(SortGroup {
+                reference: i as u32 + 1,
+                equal: key.equal,
+                sort: key.sort,
+                descending: false,
+                nulls_first: false,
+                hashable: key.hashable,
+                using: false,
+            });
+        }
+    }
+    let locations = left.locations.clone();
+    let tree = SetTree { operation, all, left: left.input, right: right.input, columns: columns.clone(), keys };
+    Ok(Side { input: SetInput::Tree(Box::new(tree)), columns, locations })
+}
+
+fn set_collation(cx: &Context<'_>, l: &OutputColumn, r: &OutputColumn, ty: Oid, all: bool, location: i32) -> Result<Oid> {
+    let own = cx.collation_of_type(ty);
+    if !own.is_valid() {
+        return Ok(Oid::INVALID);
+    }
+    let pick = |c: &OutputColumn| if c.collation.is_valid() { c.collation } else { own };
+    let (a, b) = (pick(l), pick(r));
+    if a == b {
+        return Ok(a);
+    }
+    if a == DEFAULT_COLLATION {
+        return Ok(b);
+    }
+    if b == DEFAULT_COLLATION {
+        return Ok(a);
+    }
+    if all {
+        return Ok(Oid::INVALID);
+    }
+    let name = |oid: Oid| cx.catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
+    Err(err!(COLLATION_MISMATCH, "collation mismatch between implicit collations \"{}\" and \"{}\"", name(a), name(b))
+        .hint("You can choose the collation by applying the COLLATE clause to one or both expressions.")
+        .at(location))
+}
+
+/// 42846 for a column that cannot be converted; literals of a leaf take the common type at once, so that the other
+/// operands see it.
+fn coerce_set_column(analyzer: &mut Analyzer<'_, '_>, side: &Side, i: usize, from: Oid, to: Oid, name: &str) -> Result<()> {
+    if from == to {
+        return Ok(());
+    }
+    if !analyzer.cx().can_coerce_one(from, to, CoercionContext::Implicit) {
+        let (from, to) = (analyzer.cx().type_name(from), analyzer.cx().type_name(to));
+        return Err(err!(CANNOT_COERCE, "{name} could not convert type {from} to {to}").at(side.locations[i]));
+    }
+    if let SetInput::Leaf(entry) = side.input
+        && from == oids::UNKNOWN
+    {
+        coerce_leaf_column(analyzer, entry, i, to)?;
+    }
+    Ok(())
+}
+
+/// Makes every arm return the columns' final types.
+fn coerce_arms(analyzer: &mut Analyzer<'_, '_>, tree: &mut SetTree, wanted: &[OutputColumn]) -> Result<()> {
+    for (i, (wanted, column)) in wanted.iter().zip(&mut tree.columns).enumerate() {
+        if column.ty != wanted.ty
+            && let Some(key) = tree.keys.iter_mut().find(|k| k.reference as usize == i + 1)
         {
-            return Err(
-                err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here").at(into.rel.as_ref().map_or(-1, |r| r.location))
-            );
+            let new = sort_key::group_key(analyzer.cx(), wanted.ty, -1)?;
+            (key.equal, key.sort, key.hashable) = (new.equal, new.sort, new.hashable);
         }
-        if !s.locking_clause.is_empty() {
-            let strength = super::locking::strength_text_of(&s.locking_clause);
-            return Err(err!(FEATURE_NOT_SUPPORTED, "{strength} is not allowed with UNION/INTERSECT/EXCEPT"));
-        }
-        q.recursive = self.with_clause(s.with_clause.as_ref())?;
-        let tree = self.set_tree(s, true)?;
-        let locations = tree.locations;
-        let SetInput::Tree(mut tree) = tree.input else {
-            return Err(DbError::internal("set operation without operands"));
-        };
-        let columns = tree.columns.clone();
-        self.coerce_arms(&mut tree, &columns)?;
-        let mut first = &tree.left;
-        let first_entry = loop {
-            match first {
-                SetInput::Leaf(entry) => break *entry,
-                SetInput::Tree(inner) => first = &inner.left,
-            }
-        };
-        let mut namespace_columns = Vec::with_capacity(tree.columns.len());
-        for (i, column) in tree.columns.iter().enumerate() {
-            let column = OutputColumn { name: self.leaf_column_name(first_entry, i), ..column.clone() };
-            let mut var = column_var(first_entry, i, &column);
-            if let Expr::Var(v) = &mut var {
-                v.location = locations[i];
-            }
-            q.targets.push(super::targets::target(var, column.name.clone()));
-            namespace_columns.push(column);
-        }
-        if !s.sort_clause.is_empty() {
-            q.order_by = self.set_order_by(s, &mut q.targets, first_entry, namespace_columns)?;
-        }
-        self.limits(s, &mut q)?;
-        q.set_operation = Some(*tree);
-        self.assign_query_collations(&mut q)?;
-        Ok(q)
+        (column.ty, column.typmod, column.collation) = (wanted.ty, wanted.typmod, wanted.collation);
     }
-
-    fn leaf_column_name(&self, entry: usize, i: usize) -> std::sync::Arc<str> {
-        self.level().range_table[entry].columns[i].name.clone()
+    for input in [&mut tree.left, &mut tree.right] {
+        match input {
+            SetInput::Tree(inner) => coerce_arms(analyzer, inner, wanted)?,
+            SetInput::Leaf(entry) => coerce_leaf(analyzer, *entry, wanted)?,
+        }
     }
+    Ok(())
+}
 
-    /// ORDER BY sees the output columns only.
-    fn set_order_by(
-        &mut self,
-        s: &'p pb::SelectStmt,
-        targets: &mut Vec<Target>,
-        entry: usize,
-        columns: Vec<OutputColumn>,
-    ) -> Result<Vec<SortGroup>> {
-        // Names resolve to output columns through a namespace of just them.
-        let saved_columns = std::mem::replace(&mut self.level_mut().range_table[entry].columns, columns);
-        let mut item = NsItem::new(entry, "*SELECT* 1".into());
-        item.relation_visible = false;
-        let saved = std::mem::replace(&mut self.level_mut().namespace, vec![item]);
-        let count = targets.len();
-        let result = self.sort_list(&s.sort_clause, targets, ExprKind::OrderBy);
-        let level = self.level_mut();
-        level.namespace = saved;
-        level.range_table[entry].columns = saved_columns;
-        let keys = result?;
-        if targets.len() != count {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
-                .detail("Only result column names can be used, not expressions or functions.")
-                .hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.")
-                .at(targets[count].expr.location()));
-        }
-        Ok(keys)
+fn coerce_leaf(analyzer: &mut Analyzer<'_, '_>, entry: usize, wanted: &[OutputColumn]) -> Result<()> {
+    let differ: Vec<usize> = {
+        let columns = &analyzer.level().range_table[entry].columns;
+        (0..wanted.len()).filter(|i| columns[*i].ty != wanted[*i].ty).collect()
+    };
+    if differ.is_empty() {
+        return Ok(());
     }
-
-    fn set_tree(&mut self, s: &'p pb::SelectStmt, top: bool) -> Result<Side> {
-        limits::check_stack()?;
-        limits::check_interrupt()?;
-        let has_own_clauses = !s.sort_clause.is_empty()
-            || s.limit_offset.is_some()
-            || s.limit_count.is_some()
-            || !s.locking_clause.is_empty()
-            || s.with_clause.is_some();
-        let (Some(left), Some(right)) = (&s.larg, &s.rarg) else { return self.set_leaf(s) };
-        if !top && has_own_clauses {
-            return self.set_leaf(s);
-        }
-        let (operation, name) = match pb::SetOperation::try_from(s.op) {
-            Ok(pb::SetOperation::SetopUnion) => (SetOperation::Union, "UNION"),
-            Ok(pb::SetOperation::SetopIntersect) => (SetOperation::Intersect, "INTERSECT"),
-            _ => (SetOperation::Except, "EXCEPT"),
-        };
-        let left = self.set_tree(left, false)?;
-        if top {
-            self.note_recursive_columns(&left.columns);
-        }
-        let right = self.set_tree(right, false)?;
-        if left.columns.len() != right.columns.len() {
-            return Err(err!(SYNTAX_ERROR, "each {name} query must have the same number of columns").at(right
-                .locations
-                .first()
-                .copied()
-                .unwrap_or(-1)));
-        }
-        self.combine(operation, s.all, name, left, right)
+    let RangeKind::Subquery { query, .. } = &mut analyzer.level_mut().range_table[entry].kind else { return Ok(()) };
+    let visible: Vec<&Target> = query.targets.iter().filter(|t| !t.junk).collect();
+    // A sorted or grouped column must stay unchanged: the conversion is applied around the query.
+    if query.set_operation.is_some() || differ.iter().any(|i| visible[*i].reference != 0) {
+        let inner = std::mem::replace(&mut **query, Query::new(Command::Select));
+        **query = wrapped(inner);
     }
+    differ.into_iter().try_for_each(|i| coerce_leaf_column(analyzer, entry, i, wanted[i].ty))
+}
 
-    fn combine(&mut self, operation: SetOperation, all: bool, name: &str, left: Side, right: Side) -> Result<Side> {
-        let mut columns = Vec::with_capacity(left.columns.len());
-        let mut keys = Vec::new();
-        let pairs = left.columns.iter().zip(&right.columns).enumerate();
-        for (i, (l, r)) in pairs {
-            let location = if left.locations[i] >= 0 { left.locations[i] } else { right.locations[i] };
-            let ty = self.cx.common_type(&[l.ty, r.ty]).map_err(|(a, b)| {
-                let (a, b) = (self.cx.type_name(a), self.cx.type_name(b));
-                err!(DATATYPE_MISMATCH, "{name} types {a} and {b} cannot be matched").at(right.locations[i])
-            })?;
-            for (side, own) in [(&left, l), (&right, r)] {
-                self.coerce_set_column(side, i, own.ty, ty, name)?;
-            }
-            let typmod = if l.ty == ty && r.ty == ty && l.typmod == r.typmod { l.typmod } else { -1 };
-            let collation = self.set_collation(l, r, ty, operation == SetOperation::Union && all, location)?;
-            columns.push(OutputColumn { name: l.name.clone(), ty, typmod, collation });
-            if !(operation == SetOperation::Union && all) {
-                let key = self.group_key(ty, location)?;
-                keys.push(SortGroup {
-                    reference: i as u32 + 1,
-                    equal: key.equal,
-                    sort: key.sort,
-                    descending: false,
-                    nulls_first: false,
-                    hashable: key.hashable,
-                    using: false,
-                });
-            }
-        }
-        let locations = left.locations.clone();
-        let tree = SetTree { operation, all, left: left.input, right: right.input, columns: columns.clone(), keys };
-        Ok(Side { input: SetInput::Tree(Box::new(tree)), columns, locations })
+fn coerce_leaf_column(analyzer: &mut Analyzer<'_, '_>, entry: usize, i: usize, to: Oid) -> Result<()> {
+    let taken = {
+        let RangeKind::Subquery { query, .. } = &mut analyzer.level_mut().range_table[entry].kind else { return Ok(()) };
+        let Some(target) = query.targets.iter_mut().filter(|t| !t.junk).nth(i) else { return Ok(()) };
+        std::mem::replace(&mut target.expr, Expr::MergeAction)
+    };
+    let mut coerced = coerce::to_type(analyzer, taken, to, -1, How::implicit())?;
+    super::collate::assign(analyzer.cx(), &mut coerced)?;
+    let (ty, typmod, collation) = (coerced.ty(), coerced.typmod(), coerced.collation());
+    let entry = &mut analyzer.level_mut().range_table[entry];
+    if let RangeKind::Subquery { query, .. } = &mut entry.kind
+        && let Some(target) = query.targets.iter_mut().filter(|t| !t.junk).nth(i)
+    {
+        target.expr = coerced;
     }
+    let column = &mut entry.columns[i];
+    (column.ty, column.typmod, column.collation) = (ty, typmod, collation);
+    Ok(())
+}
 
-    fn set_collation(&self, l: &OutputColumn, r: &OutputColumn, ty: Oid, all: bool, location: i32) -> Result<Oid> {
-        let own = self.cx.collation_of_type(ty);
-        if !own.is_valid() {
-            return Ok(Oid::INVALID);
-        }
-        let pick = |c: &OutputColumn| if c.collation.is_valid() { c.collation } else { own };
-        let (a, b) = (pick(l), pick(r));
-        if a == b {
-            return Ok(a);
-        }
-        if a == DEFAULT_COLLATION {
-            return Ok(b);
-        }
-        if b == DEFAULT_COLLATION {
-            return Ok(a);
-        }
-        if all {
-            return Ok(Oid::INVALID);
-        }
-        let name = |oid: Oid| self.cx.catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
-        Err(err!(COLLATION_MISMATCH, "collation mismatch between implicit collations \"{}\" and \"{}\"", name(a), name(b))
-            .hint("You can choose the collation by applying the COLLATE clause to one or both expressions.")
-            .at(location))
+/// One arm, a separate query.
+fn set_leaf<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::SelectStmt) -> Result<Side> {
+    if s.into_clause.is_some() {
+        return Err(err!(SYNTAX_ERROR, "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT").at(s
+            .into_clause
+            .as_ref()
+            .and_then(|i| i.rel.as_ref())
+            .map_or(-1, |r| r.location)));
     }
-
-    /// 42846 for a column that cannot be converted; literals of a leaf take the common type at once, so that the other
-    /// operands see it.
-    fn coerce_set_column(&mut self, side: &Side, i: usize, from: Oid, to: Oid, name: &str) -> Result<()> {
-        if from == to {
-            return Ok(());
-        }
-        if !self.cx.can_coerce_one(from, to, CoercionContext::Implicit) {
-            let (from, to) = (self.cx.type_name(from), self.cx.type_name(to));
-            return Err(err!(CANNOT_COERCE, "{name} could not convert type {from} to {to}").at(side.locations[i]));
-        }
-        if let SetInput::Leaf(entry) = side.input
-            && from == oids::UNKNOWN
+    let namespace = std::mem::take(&mut analyzer.level_mut().namespace);
+    let result = analyzer.with_level(|a| {
+        // Literals stay unknown until the common type is chosen, except those of VALUES, which has chosen one.
+        a.level_mut().is_insert_select = s.values_lists.is_empty();
+        let mut query = a.select_statement(s)?;
+        a.take_level(&mut query);
+        Ok(query)
+    });
+    analyzer.level_mut().namespace = namespace;
+    let query = result?;
+    let mut outer = None;
+    query.visit(0, &mut |e, level| {
+        if let Expr::Var(v) = e
+            && v.levels_up == level + 1
         {
-            self.coerce_leaf_column(entry, i, to)?;
+            outer.get_or_insert(v.location);
         }
-        Ok(())
+        true
+    });
+    if let Some(location) = outer {
+        return Err(err!(
+            INVALID_COLUMN_REFERENCE,
+            "UNION/INTERSECT/EXCEPT member statement cannot refer to other relations of same query level"
+        )
+        .at(location));
     }
-
-    /// Makes every arm return the columns' final types.
-    fn coerce_arms(&mut self, tree: &mut SetTree, wanted: &[OutputColumn]) -> Result<()> {
-        for (i, (wanted, column)) in wanted.iter().zip(&mut tree.columns).enumerate() {
-            if column.ty != wanted.ty
-                && let Some(key) = tree.keys.iter_mut().find(|k| k.reference as usize == i + 1)
-            {
-                let new = self.group_key(wanted.ty, -1)?;
-                (key.equal, key.sort, key.hashable) = (new.equal, new.sort, new.hashable);
-            }
-            (column.ty, column.typmod, column.collation) = (wanted.ty, wanted.typmod, wanted.collation);
-        }
-        for input in [&mut tree.left, &mut tree.right] {
-            match input {
-                SetInput::Tree(inner) => self.coerce_arms(inner, wanted)?,
-                SetInput::Leaf(entry) => self.coerce_leaf(*entry, wanted)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn coerce_leaf(&mut self, entry: usize, wanted: &[OutputColumn]) -> Result<()> {
-        let differ: Vec<usize> = {
-            let columns = &self.level().range_table[entry].columns;
-            (0..wanted.len()).filter(|i| columns[*i].ty != wanted[*i].ty).collect()
-        };
-        if differ.is_empty() {
-            return Ok(());
-        }
-        let RangeKind::Subquery { query, .. } = &mut self.level_mut().range_table[entry].kind else { return Ok(()) };
-        let visible: Vec<&Target> = query.targets.iter().filter(|t| !t.junk).collect();
-        // A sorted or grouped column must stay unchanged: the conversion is applied around the query.
-        if query.set_operation.is_some() || differ.iter().any(|i| visible[*i].reference != 0) {
-            let inner = std::mem::replace(&mut **query, Query::new(Command::Select));
-            **query = wrapped(inner);
-        }
-        differ.into_iter().try_for_each(|i| self.coerce_leaf_column(entry, i, wanted[i].ty))
-    }
-
-    fn coerce_leaf_column(&mut self, entry: usize, i: usize, to: Oid) -> Result<()> {
-        let taken = {
-            let RangeKind::Subquery { query, .. } = &mut self.level_mut().range_table[entry].kind else { return Ok(()) };
-            let Some(target) = query.targets.iter_mut().filter(|t| !t.junk).nth(i) else { return Ok(()) };
-            std::mem::replace(&mut target.expr, Expr::MergeAction)
-        };
-        let mut coerced = self.coerce_type(taken, to, -1, How::implicit())?;
-        super::collate::assign(self.cx, &mut coerced)?;
-        let (ty, typmod, collation) = (coerced.ty(), coerced.typmod(), coerced.collation());
-        let entry = &mut self.level_mut().range_table[entry];
-        if let RangeKind::Subquery { query, .. } = &mut entry.kind
-            && let Some(target) = query.targets.iter_mut().filter(|t| !t.junk).nth(i)
-        {
-            target.expr = coerced;
-        }
-        let column = &mut entry.columns[i];
-        (column.ty, column.typmod, column.collation) = (ty, typmod, collation);
-        Ok(())
-    }
-
-    /// One arm, a separate query.
-    fn set_leaf(&mut self, s: &'p pb::SelectStmt) -> Result<Side> {
-        if s.into_clause.is_some() {
-            return Err(err!(SYNTAX_ERROR, "INTO is only allowed on first SELECT of UNION/INTERSECT/EXCEPT").at(s
-                .into_clause
-                .as_ref()
-                .and_then(|i| i.rel.as_ref())
-                .map_or(-1, |r| r.location)));
-        }
-        let namespace = std::mem::take(&mut self.level_mut().namespace);
-        let result = self.with_level(|a| {
-            // Literals stay unknown until the common type is chosen, except those of VALUES, which has chosen one.
-            a.level_mut().is_insert_select = s.values_lists.is_empty();
-            let mut query = a.select_statement(s)?;
-            a.take_level(&mut query);
-            Ok(query)
-        });
-        self.level_mut().namespace = namespace;
-        let query = result?;
-        let mut outer = None;
-        query.visit(0, &mut |e, level| {
-            if let Expr::Var(v) = e
-                && v.levels_up == level + 1
-            {
-                outer.get_or_insert(v.location);
-            }
-            true
-        });
-        if let Some(location) = outer {
-            return Err(err!(
-                INVALID_COLUMN_REFERENCE,
-                "UNION/INTERSECT/EXCEPT member statement cannot refer to other relations of same query level"
-            )
-            .at(location));
-        }
-        let columns = query.output_columns();
-        let locations = query.output().iter().filter(|t| !t.junk).map(|t| t.expr.location()).collect();
-        let number = self.level().range_table.len() + 1;
-        let entry = self.add_entry(RangeEntry {
-            kind: RangeKind::Subquery { query: Box::new(query), view: Oid::INVALID },
-            alias: None,
-            name: format!("*SELECT* {number}").into(),
-            columns: columns.clone(),
-            in_from: false,
-            ..RangeEntry::default()
-        });
-        Ok(Side { input: SetInput::Leaf(entry), columns, locations })
-    }
+    let columns = query.output_columns();
+    let locations = query.output().iter().filter(|t| !t.junk).map(|t| t.expr.location()).collect();
+    let number = analyzer.level().range_table.len() + 1;
+    let entry = analyzer.add_entry(RangeEntry {
+        kind: RangeKind::Subquery { query: Box::new(query), view: Oid::INVALID },
+        alias: None,
+        name: format!("*SELECT* {number}").into(),
+        columns: columns.clone(),
+        in_from: false,
+        ..RangeEntry::default()
+    });
+    Ok(Side { input: SetInput::Leaf(entry), columns, locations })
 }
 
 /// `SELECT * FROM (query)`.

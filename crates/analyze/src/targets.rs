@@ -2,141 +2,139 @@
 
 use std::sync::Arc;
 
-use melba_types::{Oid, Result, err};
+use melba_types::{Oid, Result, err, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf as pb;
 
-use super::expr::is_star;
+use super::analyzer::Analyzer;
+use super::nodes::is_star;
 use super::scope::ExprKind;
-use super::{Analyzer, nodes};
+use super::{coerce, columns, items, missing, nodes, routine, subscript};
 use melba_tree::*;
 
-impl<'p> Analyzer<'_, 'p> {
-    /// A select list or RETURNING list.
-    pub fn target_list(&mut self, list: &'p [pb::Node], kind: ExprKind) -> Result<Vec<Target>> {
-        self.with_kind(kind, |a| {
-            let mut targets = Vec::with_capacity(list.len());
-            for node in list {
-                let Some(NodeEnum::ResTarget(item)) = &node.node else { continue };
-                let Some(value) = item.val.as_deref() else { continue };
-                match &value.node {
-                    Some(NodeEnum::ColumnRef(c)) if is_star(c.fields.last()) => {
-                        let expanded = a.expand_star(c)?;
-                        targets.extend(expanded.into_iter().map(|(e, name)| target(e, name)));
-                    }
-                    Some(NodeEnum::AIndirection(i)) if is_star(i.indirection.last()) => {
-                        let expanded = a.expand_indirection_star(i)?;
-                        targets.extend(expanded.into_iter().map(|(e, name)| target(e, name)));
-                    }
-                    _ => {
-                        let e = a.expr(value)?;
-                        let name = if item.name.is_empty() { a.target_name(value, &e) } else { item.name.as_str().into() };
-                        targets.push(target(e, name));
-                    }
+/// A select list or RETURNING list.
+pub fn target_list<'p>(analyzer: &mut Analyzer<'_, 'p>, list: &'p [pb::Node], kind: ExprKind) -> Result<Vec<Target>> {
+    analyzer.with_kind(kind, |a| {
+        let mut targets = Vec::with_capacity(list.len());
+        for node in list {
+            let Some(NodeEnum::ResTarget(item)) = &node.node else { continue };
+            let Some(value) = item.val.as_deref() else { continue };
+            match &value.node {
+                Some(NodeEnum::ColumnRef(c)) if is_star(c.fields.last()) => {
+                    let expanded = expand_star(a, c)?;
+                    targets.extend(expanded.into_iter().map(|(e, name)| target(e, name)));
+                }
+                Some(NodeEnum::AIndirection(i)) if is_star(i.indirection.last()) => {
+                    let expanded = subscript::expand_indirection_star(a, i)?;
+                    targets.extend(expanded.into_iter().map(|(e, name)| target(e, name)));
+                }
+                _ => {
+                    let e = a.expr(value)?;
+                    let name = if item.name.is_empty() { target_name(value, &e) } else { item.name.as_str().into() };
+                    targets.push(target(e, name));
                 }
             }
-            const TARGETS_MAX: usize = 1664;
-            if targets.len() > TARGETS_MAX {
-                return Err(err!(TOO_MANY_COLUMNS, "target lists can have at most {TARGETS_MAX} entries"));
-            }
-            Ok(targets)
-        })
-    }
+        }
+        const TARGETS_MAX: usize = 1664;
+        if targets.len() > TARGETS_MAX {
+            return Err(err!(TOO_MANY_COLUMNS, "target lists can have at most {TARGETS_MAX} entries"));
+        }
+        Ok(targets)
+    })
+}
 
-    fn target_name(&self, node: &pb::Node, e: &Expr) -> Arc<str> {
-        // A scalar subquery's column lends its name.
-        if let (Some(NodeEnum::SubLink(_)), Expr::Sublink(s)) = (&node.node, e)
-            && s.kind == SublinkKind::Expr
-            && let Some(t) = s.query.targets.first()
+fn target_name(node: &pb::Node, e: &Expr) -> Arc<str> {
+    // A scalar subquery's column lends its name.
+    if let (Some(NodeEnum::SubLink(_)), Expr::Sublink(s)) = (&node.node, e)
+        && s.kind == SublinkKind::Expr
+        && let Some(t) = s.query.targets.first()
+    {
+        return t.name.clone();
+    }
+    figure_name(node)
+}
+
+/// `*`, `t.*` and `s.t.*`.
+pub fn expand_star<'p>(analyzer: &mut Analyzer<'_, 'p>, c: &'p pb::ColumnRef) -> Result<Vec<(Expr, Arc<str>)>> {
+    let names = nodes::strings(&c.fields);
+    if names.is_empty() {
+        return expand_all(analyzer, c.location);
+    }
+    let (schema, relation) = match names[..] {
+        [relation] => (None, relation),
+        [schema, relation] => (Some(schema), relation),
+        [database, schema, relation] => {
+            analyzer.cx().check_database(database, &names).map_err(|e| e.at(c.location))?;
+            (Some(schema), relation)
+        }
+        _ => {
+            let shown = names.join(".");
+            return Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {shown}").at(c.location));
+        }
+    };
+    let Some((up, item)) = items::find_item(analyzer, schema, relation, c.location)? else {
+        if let Some(fields) =
+            routine::routine_star(analyzer, &names, c.location)?.or(routine::variable_star(analyzer, &names, c.location)?)
         {
-            return t.name.clone();
+            return Ok(fields);
         }
-        self.figure_name(node)
-    }
+        return Err(missing::missing_range(analyzer, schema, relation, c.location));
+    };
+    note_table_read(analyzer, up, item.entry);
+    columns::item_vars(analyzer, up, &item, c.location)
+}
 
-    /// `*`, `t.*` and `s.t.*`.
-    pub fn expand_star(&mut self, c: &'p pb::ColumnRef) -> Result<Vec<(Expr, Arc<str>)>> {
-        let names = nodes::strings(&c.fields);
-        if names.is_empty() {
-            return self.expand_all(c.location);
-        }
-        let (schema, relation) = match names[..] {
-            [relation] => (None, relation),
-            [schema, relation] => (Some(schema), relation),
-            [database, schema, relation] => {
-                self.cx.check_database(database, &names).map_err(|e| e.at(c.location))?;
-                (Some(schema), relation)
-            }
-            _ => {
-                let shown = names.join(".");
-                return Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {shown}").at(c.location));
-            }
-        };
-        let Some((up, item)) = self.find_item(schema, relation, c.location)? else {
-            if let Some(fields) = self.routine_star(&names, c.location)?.or(self.variable_star(&names, c.location)?) {
-                return Ok(fields);
-            }
-            return Err(self.missing_range(schema, relation, c.location));
-        };
-        self.note_table_read(up, item.entry);
-        self.item_vars(up, &item, c.location)
-    }
+fn note_table_read(analyzer: &mut Analyzer<'_, '_>, up: usize, entry: usize) {
+    analyzer.level_up_mut(up).range_table[entry].required.select = true;
+}
 
-    fn note_table_read(&mut self, up: usize, entry: usize) {
-        self.level_up(up).range_table[entry].required.select = true;
+fn expand_all(analyzer: &mut Analyzer<'_, '_>, location: i32) -> Result<Vec<(Expr, Arc<str>)>> {
+    let items: Vec<_> = analyzer.level().namespace.iter().filter(|i| i.columns_visible && !i.lateral_only).cloned().collect();
+    if items.is_empty() {
+        return Err(err!(SYNTAX_ERROR, "SELECT * with no tables specified is not valid").at(location));
     }
-
-    fn expand_all(&mut self, location: i32) -> Result<Vec<(Expr, Arc<str>)>> {
-        let items: Vec<_> = self.level().namespace.iter().filter(|i| i.columns_visible && !i.lateral_only).cloned().collect();
-        if items.is_empty() {
-            return Err(err!(SYNTAX_ERROR, "SELECT * with no tables specified is not valid").at(location));
-        }
-        let mut all = Vec::new();
-        for item in items {
-            self.note_table_read(0, item.entry);
-            all.extend(self.item_vars(0, &item, location)?);
-        }
-        Ok(all)
+    let mut all = Vec::new();
+    for item in items {
+        note_table_read(analyzer, 0, item.entry);
+        all.extend(columns::item_vars(analyzer, 0, &item, location)?);
     }
+    Ok(all)
+}
 
-    /// Fills in where output columns come from.
-    pub fn mark_origins(&self, targets: &mut [Target]) {
-        let table = &self.level().range_table;
-        for target in targets {
-            if let Expr::Var(v) = &target.expr
-                && v.levels_up == 0
-            {
-                target.origin = self.origin(table, v.entry, v.column);
-            }
+/// Fills in where output columns come from.
+pub fn mark_origins(analyzer: &Analyzer<'_, '_>, targets: &mut [Target]) {
+    let table = &analyzer.level().range_table;
+    for target in targets {
+        if let Expr::Var(v) = &target.expr
+            && v.levels_up == 0
+        {
+            target.origin = origin(analyzer, table, v.entry, v.column);
         }
     }
+}
 
-    fn origin(&self, table: &[RangeEntry], entry: usize, column: i16) -> (Oid, i16) {
-        if column <= 0 {
-            return (Oid::INVALID, 0);
+fn origin(analyzer: &Analyzer<'_, '_>, table: &[RangeEntry], entry: usize, column: i16) -> (Oid, i16) {
+    if column <= 0 {
+        return (Oid::INVALID, 0);
+    }
+    let index = column as usize - 1;
+    match &table[entry].kind {
+        RangeKind::Relation { oid, .. } => (*oid, column),
+        RangeKind::Subquery { view, .. } if view.is_valid() => (*view, column),
+        RangeKind::Subquery { query, .. } => {
+            query.output().iter().filter(|t| !t.junk).nth(index).map_or((Oid::INVALID, 0), |t| t.origin)
         }
-        let index = column as usize - 1;
-        match &table[entry].kind {
-            RangeKind::Relation { oid, .. } => (*oid, column),
-            RangeKind::Subquery { view, .. } if view.is_valid() => (*view, column),
-            RangeKind::Subquery { query, .. } => {
-                query.output().iter().filter(|t| !t.junk).nth(index).map_or((Oid::INVALID, 0), |t| t.origin)
-            }
-            RangeKind::Join { merged, .. } => match merged.get(index) {
-                Some(Expr::Var(v)) => self.origin(table, v.entry, v.column),
-                _ => (Oid::INVALID, 0),
-            },
-            RangeKind::Cte { name, levels, self_reference: false } => {
-                let depth = self.levels.len() - 1;
-                let Some(level) = depth.checked_sub(*levels).map(|i| &self.levels[i]) else {
-                    return (Oid::INVALID, 0);
-                };
-                let cte = level.ctes.iter().find(|c| c.name == *name);
-                let target = cte.and_then(|c| c.query.output().iter().filter(|t| !t.junk).nth(index));
-                target.map_or((Oid::INVALID, 0), |t| t.origin)
-            }
+        RangeKind::Join { merged, .. } => match merged.get(index) {
+            Some(Expr::Var(v)) => origin(analyzer, table, v.entry, v.column),
             _ => (Oid::INVALID, 0),
+        },
+        RangeKind::Cte { name, levels, self_reference: false } => {
+            let Some(level) = analyzer.levels().nth(*levels) else { return (Oid::INVALID, 0) };
+            let cte = level.ctes.iter().find(|c| c.name == *name);
+            let target = cte.and_then(|c| c.query.output().iter().filter(|t| !t.junk).nth(index));
+            target.map_or((Oid::INVALID, 0), |t| t.origin)
         }
+        _ => (Oid::INVALID, 0),
     }
 }
 
@@ -273,4 +271,30 @@ fn sql_value_name(op: i32) -> &'static str {
         Op::SvfopCurrentSchema => "current_schema",
         Op::SqlvalueFunctionOpUndefined => "?column?",
     }
+}
+
+pub fn resolve_unknown_target(analyzer: &mut Analyzer<'_, '_>, target: &mut Target) -> Result<()> {
+    if target.expr.ty() == oids::UNKNOWN {
+        let e = std::mem::replace(&mut target.expr, Expr::MergeAction);
+        target.expr = coerce::resolve_unknown(analyzer, e)?;
+    }
+    Ok(())
+}
+
+/// The name that an expression without AS gets in a select list.
+pub fn figure_name(node: &pb::Node) -> Arc<str> {
+    let mut name = None;
+    super::targets::figure(node, &mut name);
+    name.map_or_else(|| "?column?".into(), Into::into)
+}
+
+/// Literals without a type are text.
+pub fn resolve_unknown_targets(analyzer: &mut Analyzer<'_, '_>, targets: &mut [Target]) -> Result<()> {
+    for target in targets {
+        if target.expr.ty() == melba_types::oids::UNKNOWN {
+            let e = std::mem::replace(&mut target.expr, Expr::MergeAction);
+            target.expr = coerce::resolve_unknown(analyzer, e)?;
+        }
+    }
+    Ok(())
 }

@@ -7,9 +7,10 @@ use melba_catalog::{Relation, Trigger};
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf as pb;
 
+use super::analyzer::Analyzer;
 use super::context::Context;
 use super::scope::{ExprKind, NsItem};
-use super::{Analyzer, Params};
+use super::{Params, coerce};
 use melba_tree::*;
 
 /// The entry of the row before its change, and of the row after it.
@@ -64,7 +65,7 @@ fn analyze(cx: &Context<'_>, node: &pb::Node, table: &Relation) -> Result<Expr> 
             a.level_mut().namespace.push(NsItem::new(number, name));
         }
         let e = a.expression(node, ExprKind::TriggerWhen)?;
-        let mut e = a.coerce_to_boolean(e, "WHEN")?;
+        let mut e = coerce::to_boolean(a, e, "WHEN")?;
         super::collate::assign(cx, &mut e)?;
         Ok(e)
     })

@@ -5,100 +5,96 @@ use std::sync::Arc;
 use melba_types::{Result, err, oids};
 use pg_query::protobuf as pb;
 
+use super::analyzer::Analyzer;
 use super::coerce::common_typmod;
 use super::scope::{ExprKind, NsItem};
-use super::{Analyzer, nodes};
+use super::{clauses, coerce, collate, cte, limit, nodes};
 use melba_tree::*;
 
-impl<'p> Analyzer<'_, 'p> {
-    /// VALUES as a query.
-    pub fn values_statement(&mut self, s: &'p pb::SelectStmt) -> Result<Query> {
-        let mut q = Query::new(Command::Select);
-        q.recursive = self.with_clause(s.with_clause.as_ref())?;
-        let mut rows = self.values_rows(&s.values_lists, ExprKind::Values)?;
-        let width = rows.first().map_or(0, Vec::len);
-        let keep_unknown = self.level().is_insert_select;
-        let mut columns = Vec::with_capacity(width);
-        for i in 0..width {
-            let types: Vec<&Expr> = rows.iter().map(|r| &r[i]).collect();
-            let all_unknown = types.iter().all(|e| e.ty() == oids::UNKNOWN);
-            let ty = if keep_unknown && all_unknown { oids::UNKNOWN } else { self.select_common_type(&types, "VALUES")? };
-            let mut column = Vec::with_capacity(rows.len());
-            for row in &mut rows {
-                let e = std::mem::replace(&mut row[i], Expr::MergeAction);
-                column.push(if ty == oids::UNKNOWN { e } else { self.coerce_to_common(e, ty, "VALUES")? });
-            }
-            super::collate::assign_list(self.cx, &mut column)?;
-            let typmod = common_typmod(&column, ty);
-            let collation = super::collate::common(self.cx, &column)?;
-            for (row, e) in rows.iter_mut().zip(column) {
-                row[i] = e;
-            }
-            let name: Arc<str> = format!("column{}", i + 1).into();
-            columns.push(OutputColumn { name, ty, typmod, collation });
+/// VALUES as a query.
+pub fn values_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::SelectStmt) -> Result<Query> {
+    let mut q = Query::new(Command::Select);
+    q.recursive = cte::with_clause(analyzer, s.with_clause.as_ref())?;
+    let mut rows = values_rows(analyzer, &s.values_lists, ExprKind::Values)?;
+    let width = rows.first().map_or(0, Vec::len);
+    let keep_unknown = analyzer.level().is_insert_select;
+    let mut columns = Vec::with_capacity(width);
+    for i in 0..width {
+        let types: Vec<&Expr> = rows.iter().map(|r| &r[i]).collect();
+        let all_unknown = types.iter().all(|e| e.ty() == oids::UNKNOWN);
+        let ty = if keep_unknown && all_unknown {
+            oids::UNKNOWN
+        } else {
+            coerce::select_common_type(analyzer.cx(), &types, "VALUES")?
+        };
+        let mut column = Vec::with_capacity(rows.len());
+        for row in &mut rows {
+            let e = std::mem::replace(&mut row[i], Expr::MergeAction);
+            column.push(if ty == oids::UNKNOWN { e } else { coerce::to_common(analyzer, e, ty, "VALUES")? });
         }
-        let entry = self.add_entry(RangeEntry {
-            kind: RangeKind::Values { rows },
-            alias: None,
-            name: "*VALUES*".into(),
-            columns: columns.clone(),
-            ..RangeEntry::default()
-        });
-        let item = NsItem::new(entry, "*VALUES*".into());
-        self.level_mut().namespace.push(item);
-        q.from.push(FromItem::Range(entry));
-        q.targets = columns
-            .iter()
-            .enumerate()
-            .map(|(i, c)| {
-                let var = Var {
-                    entry,
-                    column: i as i16 + 1,
-                    levels_up: 0,
-                    ty: c.ty,
-                    typmod: c.typmod,
-                    collation: c.collation,
-                    version: RowVersion::Default,
-                    location: -1,
-                };
-                super::targets::target(Expr::Var(var), c.name.clone())
-            })
-            .collect();
-        q.order_by = self.sort_list(&s.sort_clause, &mut q.targets, ExprKind::OrderBy)?;
-        self.limits(s, &mut q)?;
-        if !s.locking_clause.is_empty() {
-            let strength = super::locking::strength_text_of(&s.locking_clause);
-            return Err(err!(FEATURE_NOT_SUPPORTED, "{strength} cannot be applied to VALUES"));
+        super::collate::assign_list(analyzer.cx(), &mut column)?;
+        let typmod = common_typmod(&column, ty);
+        let collation = super::collate::common(analyzer.cx(), &column)?;
+        for (row, e) in rows.iter_mut().zip(column) {
+            row[i] = e;
         }
-        self.assign_query_collations(&mut q)?;
-        Ok(q)
+        let name: Arc<str> = format!("column{}", i + 1).into();
+        columns.push(OutputColumn { name, ty, typmod, collation });
     }
+    let entry = analyzer.add_entry(RangeEntry {
+        kind: RangeKind::Values { rows },
+        alias: None,
+        name: "*VALUES*".into(),
+        columns: columns.clone(),
+        ..RangeEntry::default()
+    });
+    let item = NsItem::new(entry, "*VALUES*".into());
+    analyzer.level_mut().namespace.push(item);
+    q.from.push(FromItem::Range(entry));
+    q.targets = columns
+        .iter()
+        .enumerate()
+        .map(|(i, c)| {
+            let var = Var {
+                entry,
+                column: i as i16 + 1,
+                levels_up: 0,
+                ty: c.ty,
+                typmod: c.typmod,
+                collation: c.collation,
+                version: RowVersion::Default,
+                location: -1,
+            };
+            super::targets::target(Expr::Var(var), c.name.clone())
+        })
+        .collect();
+    q.order_by = clauses::sort_list(analyzer, &s.sort_clause, &mut q.targets, ExprKind::OrderBy)?;
+    limit::limits(analyzer, s, &mut q)?;
+    if !s.locking_clause.is_empty() {
+        let strength = super::locking::strength_text_of(&s.locking_clause);
+        return Err(err!(FEATURE_NOT_SUPPORTED, "{strength} cannot be applied to VALUES"));
+    }
+    collate::assign_query(analyzer.cx(), &mut q)?;
+    Ok(q)
+}
 
-    /// All rows, of equal width.
-    pub fn values_rows(&mut self, lists: &'p [pb::Node], kind: ExprKind) -> Result<Vec<Vec<Expr>>> {
-        let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(lists.len());
-        for list in lists {
-            let row = self.with_kind(kind, |a| a.expression_list(nodes::list(list)))?;
-            if let Some(first) = rows.first()
-                && first.len() != row.len()
-            {
-                return Err(err!(SYNTAX_ERROR, "VALUES lists must all be the same length")
-                    .at(nodes::list(list).first().map_or(-1, nodes::location)));
-            }
-            if let Some(e) = row.iter().find(|e| super::coerce::returns_set(e)) {
-                return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in VALUES").at(e.location()));
-            }
-            rows.push(row);
+/// All rows, of equal width.
+pub fn values_rows<'p>(analyzer: &mut Analyzer<'_, 'p>, lists: &'p [pb::Node], kind: ExprKind) -> Result<Vec<Vec<Expr>>> {
+    let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(lists.len());
+    for list in lists {
+        let row = analyzer.with_kind(kind, |a| a.expression_list(nodes::list(list)))?;
+        if let Some(first) = rows.first()
+            && first.len() != row.len()
+        {
+            return Err(err!(SYNTAX_ERROR, "VALUES lists must all be the same length")
+                .at(nodes::list(list).first().map_or(-1, nodes::location)));
         }
-        Ok(rows)
+        if let Some(e) = row.iter().find(|e| super::coerce::returns_set(e)) {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in VALUES").at(e.location()));
+        }
+        rows.push(row);
     }
-
-    /// Adds to the level's range table; returns the index.
-    pub fn add_entry(&mut self, entry: RangeEntry) -> usize {
-        let table = &mut self.level_mut().range_table;
-        table.push(entry);
-        table.len() - 1
-    }
+    Ok(rows)
 }
 
 impl NsItem {
