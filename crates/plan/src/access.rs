@@ -533,7 +533,11 @@ impl Planner<'_> {
             projection = (0..relation.columns.len()).filter(|&c| !relation.columns[c].dropped).collect();
         }
         let (computed, virtuals) = self.virtual_columns(relation, &mut projection)?;
-        let place = |column: usize| projection.iter().chain(&computed).position(|p| *p == column);
+        // The projection is sorted; columns that are computed follow it.
+        let place = |column: usize| match projection.binary_search(&column) {
+            Ok(at) => Some(at),
+            Err(_) => computed.iter().position(|p| *p == column).map(|at| projection.len() + at),
+        };
         let mut outputs = Vec::with_capacity(needed.len());
         let mut kinds = Vec::with_capacity(needed.len());
         let mut layout = Layout::default();

@@ -56,10 +56,14 @@ impl Groups {
             Ok(if sorts(spec) { None } else { (spec.make)(&spec.call.context(ctx))?.grouped() })
         };
         let columns = node.aggregates.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let before = |at: usize| columns[..at].iter().filter(|column| column.is_none()).count();
-        let boxed = (0..columns.len()).map(before).collect();
+        let mut states_a_group = 0;
+        let mut boxed = Vec::with_capacity(columns.len());
+        for column in &columns {
+            boxed.push(states_a_group);
+            states_a_group += usize::from(column.is_none());
+        }
         let keys = node.groups.iter().map(|group| Column::with_capacity(group.kind, 0)).collect();
-        Ok(Groups { states_a_group: before(columns.len()), keys, columns, boxed, ..Groups::default() })
+        Ok(Groups { states_a_group, keys, columns, boxed, ..Groups::default() })
     }
 
     /// About the size of a new group beside its key and its values.
