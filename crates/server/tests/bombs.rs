@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
 
+#[path = "server/running/mod.rs"]
 mod running;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

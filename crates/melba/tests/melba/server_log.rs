@@ -1,15 +1,11 @@
 //! The server log, as those who run the server read it.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::serving::Serving;
 use postgres::Client;
-use serving::Serving;
 
 const COLLECTED: [&str; 6] =
     ["-c", "logging_collector=on", "-c", "log_destination=stderr,csvlog,jsonlog", "-c", "log_filename=melba.log"];

@@ -1,16 +1,11 @@
 //! Encrypted connections: agreement, certificates of clients, and answers that are in step with what was asked.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod encrypted;
-mod running;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use encrypted::{Authority, Credentials, Encrypted, SSL_REQUEST, write};
-use running::{Peer, Running, query, startup};
+use crate::encrypted::{Authority, Credentials, Encrypted, SSL_REQUEST, write};
+use crate::running::{Peer, Running, query, startup};
 
 struct Secured {
     server: Running,

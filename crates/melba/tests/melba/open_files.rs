@@ -1,11 +1,7 @@
 //! A server that may have few files open serves many tables.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
-
+use crate::serving::Serving;
 use postgres::Client;
-use serving::Serving;
 
 const TABLES: usize = 300;
 

@@ -1,11 +1,7 @@
 //! A server that gets no more memory from the system ends the statement that asks, not itself.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
-
+use crate::serving::Serving;
 use postgres::Client;
-use serving::Serving;
 
 /// Stacks of sessions, and what the allocator sets aside, are a part of it.
 const ADDRESS_SPACE: &str = "-v 3276800";

@@ -1,14 +1,10 @@
 //! Documents that are replaced or deleted give their space back by themselves: soon after the last change a table takes at most 1.3 times what a
 //! new one with the same documents does.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
-
 use std::time::{Duration, Instant};
 
+use crate::serving::Serving;
 use postgres::Client;
-use serving::Serving;
 
 /// Nobody calls VACUUM: the background has so long.
 const WITHIN: Duration = Duration::from_secs(60);

@@ -1,17 +1,13 @@
 //! Clients that come by a Unix-domain socket: the same as others, but that they have no address.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod running;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
+use crate::running::{Peer, Running, startup};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
-use running::{Peer, Running, startup};
 
 struct Local {
     server: Running,

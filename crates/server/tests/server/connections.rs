@@ -1,11 +1,9 @@
 //! A server and raw sockets: what holds whatever a client does.
 
-mod running;
-
 use std::io::Read;
 use std::net::TcpStream;
 
-use running::{Running, startup};
+use crate::running::{Peer, Running, startup};
 
 #[test]
 fn startup_is_answered() {
@@ -88,7 +86,7 @@ fn stopping_tells_idle_sessions() {
 }
 
 /// A Query message.
-fn ask(peer: &mut running::Peer, text: &str) {
+fn ask(peer: &mut Peer, text: &str) {
     let mut message = vec![b'Q'];
     message.extend_from_slice(&(text.len() as u32 + 5).to_be_bytes());
     message.extend_from_slice(text.as_bytes());

@@ -1,11 +1,7 @@
 //! `melba advise --verify`: a part of some collections is tried, all of them are loaded, and the prediction was true within a tenth. Any
 //! collection is checked in the same way: `melba advise FOLDER --sample 20MB --verify`.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
 // Another command, tested here because a test program more is linked for a long time.
-mod shell;
 
 use std::fmt::Write as _;
 use std::path::Path;

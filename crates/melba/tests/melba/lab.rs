@@ -1,8 +1,6 @@
 //! `melba lab olap` on few rows: it starts this binary, asks it everything, and writes its report. Databases that are not
 //! installed are said there; PostgreSQL, DuckDB and ClickHouse are compared with where they are.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
 use std::process::Command;
 
 #[test]

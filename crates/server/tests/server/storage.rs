@@ -1,13 +1,9 @@
 //! What clients see when the disk is damaged or full.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod running;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use running::{Peer, Running};
+use crate::running::{Peer, Running};
 
 /// Flips a bit in the middle of the largest segment.
 fn damage(data: &Path) {

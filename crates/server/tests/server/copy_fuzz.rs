@@ -2,13 +2,11 @@
 //!
 //! Whatever comes, the answer is a row count or an error that is the input's fault, and the connection stays in step.
 
-mod running;
-
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
-use running::{Peer, Running};
+use crate::running::{Peer, Running};
 
 const CASES: u64 = 4000;
 

@@ -1,14 +1,10 @@
 //! Who may look into a data directory.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
-
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serving::{Serving, refused};
+use crate::serving::{Serving, refused};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777

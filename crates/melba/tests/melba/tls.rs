@@ -1,17 +1,14 @@
 //! The server's certificate: made, named, checked, and changed while it serves.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-#[path = "../../server/tests/encrypted/mod.rs"]
+#[path = "../../../server/tests/server/encrypted/mod.rs"]
 mod encrypted;
-mod serving;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::serving::{Serving, refused};
 use encrypted::{Authority, Credentials, write};
-use serving::{Serving, refused};
 
 fn data() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().expect("a folder")

@@ -1,7 +1,5 @@
 //! `melba check` on a whole data directory, and on one with a flipped bit.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

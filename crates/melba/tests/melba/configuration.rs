@@ -1,15 +1,11 @@
 //! Configuration files, as those who run the server write them.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
-
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::serving::{Serving, refused};
 use postgres::Client;
-use serving::{Serving, refused};
 
 fn write(data: &Path, name: &str, text: &str) {
     std::fs::write(data.join(name), text).expect("the folder can be written");

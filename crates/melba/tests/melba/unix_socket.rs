@@ -1,7 +1,5 @@
 //! Two servers and one socket: the second is refused, and one that was killed leaves nothing that is in the way.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -1,14 +1,10 @@
 //! Clients that do not read, do not speak or have gone: their sessions can be ended, and take nothing with them.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod running;
-
 use std::io::Read;
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use running::{Peer, Running, startup};
+use crate::running::{Peer, Running, startup};
 
 /// More than the sockets of a connection take.
 const LARGE: &str = "select repeat('x', 1000) from generate_series(1, 100000)";

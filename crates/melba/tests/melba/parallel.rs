@@ -1,11 +1,7 @@
 //! Several threads collect an aggregate: they are started where there are processors for them, and end with the statement.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
-
+use crate::serving::Serving;
 use postgres::{Client, SimpleQueryMessage};
-use serving::Serving;
 
 fn connect(server: &Serving) -> Client {
     let mut client = server.connect("postgres", None).expect("connects");

@@ -1,14 +1,10 @@
 //! The methods of pg_hba.conf, one client after the other.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod running;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::running::{Running, startup};
 use postgres::{Client, Config, Error, NoTls};
-use running::{Running, startup};
 
 /// A server with these rules, quick to answer those who fail.
 struct Guarded {

@@ -1,14 +1,12 @@
 //! Clients that come while the server starts up.
 
-mod running;
-
 use std::io::Read;
 use std::net::TcpStream;
 use std::sync::mpsc::channel;
 
+use crate::running::{Peer, startup};
 use melba_server::Bound;
 use melba_sql::session::settings::Settings;
-use running::{Peer, startup};
 
 #[test]
 fn early_clients_are_refused_and_do_not_delay_startup() {

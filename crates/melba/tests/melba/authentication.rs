@@ -1,14 +1,10 @@
 //! Who is let in: pg_hba.conf, what holds without one, and passwords for everybody.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod serving;
-
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serving::{Serving, refusal, refused};
+use crate::serving::{Serving, refusal, refused};
 
 fn write(data: &Path, name: &str, text: &str) {
     std::fs::write(data.join(name), text).expect("the folder can be written");

@@ -5,20 +5,16 @@
 //! (user postgres, database postgres; it cleans up). `access/different.txt` has the answers that are known to be others here
 //! (FIXME: most are words in messages, and what is refused with 0A000); `UPDATE=1` writes it anew.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod running;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::running::Running;
 use postgres::{Client, Config, NoTls};
-use running::Running;
 
 const ROLES: [&str; 7] = ["root", "creator", "owner", "member", "setter", "grantee", "stranger"];
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/access")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/access")
 }
 
 fn read(name: &str) -> String {

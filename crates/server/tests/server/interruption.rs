@@ -1,13 +1,9 @@
 //! Statements that work long in one place: each ends soon after its time is over.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
-mod running;
-
 use std::time::{Duration, Instant};
 
+use crate::running::Running;
 use postgres::{Client, NoTls};
-use running::Running;
 
 const TIMEOUT: Duration = Duration::from_millis(50);
 /// A look each 100 ms, in a test build and on a machine that does other things too.

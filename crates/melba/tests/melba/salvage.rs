@@ -1,7 +1,5 @@
 //! `melba salvage` of a data directory with a damaged segment: the copy is sound and lacks what the damage hit, the rest is there.
 
-#![allow(clippy::disallowed_methods, reason = "a test by real time and files")]
-
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;

@@ -1,0 +1,20 @@
+//! The program `melba`, as its users call it. One program of tests, because linking each file's takes longer than its tests.
+
+#![allow(clippy::disallowed_methods, reason = "tests by real time and files")]
+
+mod address_space;
+mod advise;
+mod authentication;
+mod check;
+mod configuration;
+mod document_space;
+mod lab;
+mod open_files;
+mod parallel;
+mod permissions;
+mod salvage;
+mod server_log;
+mod serving;
+mod shell;
+mod tls;
+mod unix_socket;
