@@ -50,8 +50,8 @@ for part in "$@"; do
         command -v pgbench >/dev/null || compgen -G "/usr/lib/postgresql/*/bin/pgbench" >/dev/null || missing+=(postgresql-contrib)
         # A real PostgreSQL, to compare with.
         compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || missing+=(postgresql)
-        need /usr/share/doc/postgresql-doc-15/html postgresql-doc-15
         need python3 python3
+        need curl curl
         need pgbadger pgbadger
         python3 -c "import ensurepip" 2>/dev/null || missing+=(python3-venv)
         ;;

@@ -145,7 +145,7 @@ fn is_root() -> Result<bool, String> {
     Ok(output.stdout.trim_ascii() == b"0")
 }
 
-fn free_port() -> Result<u16, String> {
+pub fn free_port() -> Result<u16, String> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| format!("no free port: {e}"))?;
     Ok(listener.local_addr().map_err(|e| format!("no free port: {e}"))?.port())
 }

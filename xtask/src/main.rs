@@ -11,6 +11,7 @@ mod differential;
 mod documents;
 mod dumps;
 mod durability;
+mod handbook;
 mod history;
 mod isolation;
 mod longrun;
@@ -28,7 +29,6 @@ mod sqllogictest;
 mod suites;
 mod sweep;
 mod tidy;
-mod tour;
 mod tpch;
 mod wire;
 
@@ -45,7 +45,7 @@ tasks:
   sim              the engine on one thread, chosen by seeds; --help lists its options
   simsql           sessions of SQL on one thread over a simulated disk, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed
-  tour             the tour of README.md in real psql, then kill -9
+  handbook [NAME]  the commands of README.md and docs/handbook, in order, and the output that they show; UPDATE=1 writes it into the pages
   soak             every way of asking on busy processors, each answer counted; --seconds N (40), --connections N (64)
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
   backup           melba backup of a server under pgbench, followed, restored at positions of the log, verified, damaged
@@ -80,7 +80,7 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, tour, soak, differential, sqllogictest, suites, tpch, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
+clients, soak, differential, sqllogictest, suites, tpch, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
 runs already, instead of a fresh Melba; differential, sqllogictest, suites, tpch, shapes, compare, dumps, isolation and bulk take --reference for PostgreSQL.
 MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
@@ -126,7 +126,7 @@ fn ci() -> Result<(), String> {
     ci.step("simsql", simsql::ci);
     for task in [
         "clients",
-        "tour",
+        "handbook",
         "soak",
         "crash",
         "backup",
@@ -192,7 +192,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "isolation" => isolation::run(&options.name, &options.isolation, options.server, options.reference),
         "wire" => wire::run(&options.name, &options.wire, options.server),
         "clients" => clients::run(options.server),
-        "tour" => tour::tour(options.server),
+        "handbook" => handbook::handbook(&options.name),
         "soak" => soak::soak(&options.soak, options.server),
         "backup" => backup::backup(),
         "crash" => crash::crash(&options.crash),

@@ -9,12 +9,14 @@
 //! 7. The engine's threads share state, sleep, and start others only through the crate `threads`, where a model checker can
 //!    replace the primitives and no wait begins without the scheduler.
 //! 8. The glossary names what is in the code, and explains names of several types (`glossary`).
+//! 9. Links between documents lead somewhere (`links`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 mod glossary;
 mod graph;
+mod links;
 mod modules;
 mod types;
 
@@ -46,6 +48,7 @@ pub fn check(root: &Path) -> Result<(), String> {
     modules::check(root, &files, &mut problems)?;
     types::check(root, &files, &mut problems)?;
     glossary::check(root, &files, &mut problems)?;
+    links::check(root, &mut problems)?;
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 

@@ -9,6 +9,8 @@
 pub mod check;
 pub mod configuration;
 mod identifiers;
+#[cfg(test)]
+mod reference;
 pub mod socket_options;
 pub mod table;
 pub mod value;

@@ -77,9 +77,9 @@ pub struct Definition {
     pub description: &'static str,
     pub class: Class,
     /// Of a refused setting, beside its default.
-    accepted: &'static str,
+    pub(crate) accepted: &'static str,
     /// Why it is inert or refused; empty otherwise.
-    note: &'static str,
+    pub(crate) note: &'static str,
 }
 
 impl Definition {
