@@ -20,6 +20,7 @@ mod stage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Instant;
 
 use crate::compare::Postgres;
 use crate::root;
@@ -27,7 +28,7 @@ use fences::Kind;
 use stage::Stage;
 
 /// Blocks with `not run`; more of them need a reason that convinces.
-const NOT_RUN_MAX: usize = 16;
+const NOT_RUN_MAX: usize = 8;
 /// Pages that are played at the same time.
 const PLAYERS: usize = 2;
 
@@ -104,6 +105,7 @@ fn played(path: &Path, text: &str, postgres: Option<&str>) -> Vec<String> {
     }
     let fences = fences::fences(text);
     let mut update = Vec::new();
+    let began = Instant::now();
     let mut problems = Vec::new();
     let mut play = || -> Result<(), String> {
         let mut stage = Stage::new(&path.file_stem().unwrap_or_default().to_string_lossy(), postgres)?;
@@ -123,7 +125,7 @@ fn played(path: &Path, text: &str, postgres: Option<&str>) -> Vec<String> {
     let played = play();
     problems.extend(played.err());
     if problems.is_empty() {
-        println!("ok      handbook: {name}");
+        println!("ok      handbook: {name}, {:.1} s", began.elapsed().as_secs_f32());
     }
     if std::env::var_os("UPDATE").is_some() && !update.is_empty() {
         problems.extend(std::fs::write(path, fences::replaced(text, &update)).err().map(|e| format!("{name}: {e}")));

@@ -32,7 +32,7 @@ pub const DEFAULT: &str = "\
 #memory = 0                         # memory of the whole server, 256MB say; 0: a quarter of the machine's
                                     # (shared_buffers, for rows not flushed yet and cached blocks, is 3/8 of it unless set)
 #work_mem = 4MB                     # memory of one sort, twice as much of a hash table; beyond it they use temporary files
-                                    # (1/64 of memory, 4MB to 256MB, unless set)
+                                    # (1/16 of memory, 4MB to 256MB, unless set)
 #fsync = on                         # off: a crash of the machine may lose anything
 #synchronous_commit = on            # off: a crash may lose the last moments, never the order
 #wal_writer_delay = 200ms           # how long those moments are
