@@ -18,6 +18,7 @@ mod longrun;
 mod melba;
 mod memory;
 mod messages;
+mod pictures;
 mod powercut;
 mod recovery;
 mod shapes;
@@ -42,6 +43,7 @@ tasks:
   ci               fmt, clippy, tidy, all tests, and those of the tasks below that take a minute or less
   tidy             the repository's own rules
   tidy --record    lowers the lists of xtask/*.txt to what they are now
+  pictures         draws the handbook's diagrams from their texts
   sim              the engine on one thread, chosen by seeds; --help lists its options
   simsql           sessions of SQL on one thread over a simulated disk, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         ["ci"] => ci(),
         ["tidy"] => tidy::check(&root()),
         ["tidy", "--record"] => tidy::record(&root()),
+        ["pictures"] => pictures::write(&root()),
         ["threads"] => threads(),
         ["sim", ref rest @ ..] => sim::sim(rest),
         ["simsql", ref rest @ ..] => simsql::simsql(rest),

@@ -9,7 +9,7 @@
 //! 7. The engine's threads share state, sleep, and start others only through the crate `threads`, where a model checker can
 //!    replace the primitives and no wait begins without the scheduler.
 //! 8. The glossary names what is in the code, and explains names of several types (`glossary`).
-//! 9. Links between documents lead somewhere (`links`).
+//! 9. Links between documents lead somewhere (`links`), and the handbook's diagrams are what their texts draw (`pictures`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,6 +49,7 @@ pub fn check(root: &Path) -> Result<(), String> {
     types::check(root, &files, &mut problems)?;
     glossary::check(root, &files, &mut problems)?;
     links::check(root, &mut problems)?;
+    crate::pictures::check(root, &mut problems)?;
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
