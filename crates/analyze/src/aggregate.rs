@@ -7,7 +7,7 @@ use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
 use super::analyzer::Analyzer;
-use super::call::CallSyntax;
+use super::call_syntax::CallSyntax;
 use super::context::Context;
 use super::scope::ExprKind;
 use super::{coerce, sort_key};
@@ -146,7 +146,7 @@ fn order_argument<'p>(analyzer: &mut Analyzer<'_, 'p>, node: &'p pb::Node, args:
     if distinct && e.ty() == oids::UNKNOWN && args.iter().all(|a| a.ty() != oids::UNKNOWN) {
         return Err(not_in_arguments(e.location()));
     }
-    let own = |a: &&Expr| equal(&e, a) || equal(&e, super::clauses::strip_implicit(a));
+    let own = |a: &&Expr| equal(&e, a) || equal(&e, super::coerce::strip_implicit(a));
     let e = args.iter().find(own).cloned().unwrap_or(e);
     coerce::resolve_unknown(analyzer, e)
 }

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use melba_catalog::{Relation, RelationKind, trigger_events};
 use melba_types::{DbError, Oid, Result, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How};
 use super::scope::{ExprKind, Layer, NsItem};
 use super::values::column_var;
-use super::{coerce, from, insert, nodes, subscript, view_target};
+use super::{coerce, expression, from, nodes, subscript, view_target};
 use melba_tree::*;
 
 /// Opens the target relation of a command and adds its range entry. `first`: MERGE's first command, else the command.
@@ -101,7 +100,7 @@ pub fn assigned_column(analyzer: &Analyzer<'_, '_>, relation: &Relation, name: &
     if let Some(i) = relation.columns.iter().position(|c| !c.dropped && &*c.name == name) {
         return Ok(i);
     }
-    if super::columns::SYSTEM_COLUMNS.iter().any(|c| c.0 == name) {
+    if super::scope::SYSTEM_COLUMNS.iter().any(|c| c.0 == name) {
         return Err(err!(FEATURE_NOT_SUPPORTED, "cannot assign to system column \"{name}\"").at(location));
     }
     let table = &relation.name;
@@ -157,7 +156,7 @@ pub fn assigned_expression<'p>(
 pub fn target_column(analyzer: &mut Analyzer<'_, '_>, index: usize) -> Result<Expr> {
     let entry = analyzer.target_entry().ok_or_else(|| DbError::internal("assignment without a target"))?;
     let range = &mut analyzer.level_mut().range_table[entry];
-    super::columns::note_selected(range, index as i16 + 1);
+    super::scope::note_selected(range, index as i16 + 1);
     Ok(column_var(entry, index, &range.columns[index]))
 }
 
@@ -365,7 +364,7 @@ pub fn set_clause<'p>(analyzer: &mut Analyzer<'_, 'p>, list: &'p [pb::Node], rel
 pub fn view_default(analyzer: &mut Analyzer<'_, '_>, table: &Relation, index: usize, name: &str) -> Result<Expr> {
     let view = analyzer.level().view_target.as_ref().map(|target| target.view.clone());
     let default = match view.and_then(|v| Some((v.columns.iter().position(|c| &*c.name == name)?, v))) {
-        Some((at, view)) => insert::column_default_expression(analyzer.cx(), &view, at)?,
+        Some((at, view)) => expression::column_default(analyzer.cx(), &view, at)?,
         None => None,
     };
     let c = &table.columns[index];
@@ -400,7 +399,7 @@ pub fn check_updatable(relation: &Relation, index: usize, is_default: bool) -> R
 pub fn inserted_default(analyzer: &mut Analyzer<'_, '_>, relation: &Arc<Relation>, index: usize) -> Result<Option<Expr>> {
     match default_by_view(analyzer, relation, index)? {
         Some(default) => Ok(Some(default)),
-        None => insert::column_default_expression(analyzer.cx(), relation, index),
+        None => expression::column_default(analyzer.cx(), relation, index),
     }
 }
 
@@ -413,7 +412,7 @@ pub fn default_by_view(analyzer: &mut Analyzer<'_, '_>, table: &Relation, index:
     };
     let Some((view, at)) = target.layers.iter().find_map(of_layer) else { return Ok(None) };
     let fits = view.columns[at].ty == table.columns[index].ty;
-    if fits { insert::column_default_expression(analyzer.cx(), &view, at) } else { Ok(None) }
+    if fits { expression::column_default(analyzer.cx(), &view, at) } else { Ok(None) }
 }
 
 /// A column being assigned: its place and the text after its name.

@@ -5,29 +5,16 @@ use std::sync::Arc;
 use melba_catalog::{Catalog, FunctionKind};
 use melba_fmgr::Session;
 use melba_types::{DbError, Oid, Result, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
+use super::call_syntax::CallSyntax;
 use super::coerce::{CoercionContext, How};
 use super::context::Context;
 use super::functions::{FunctionCandidate, Resolved, Wanted, call_error};
 use super::scope::ExprKind;
 use super::{aggregate, coerce, field, nodes, operators, window};
 use melba_tree::*;
-
-/// The syntax around a function's arguments.
-pub struct CallSyntax<'p> {
-    pub node: &'p pb::FuncCall,
-    pub filter: Option<Expr>,
-}
-
-impl CallSyntax<'_> {
-    fn decorated(&self) -> bool {
-        let n = self.node;
-        self.filter.is_some() || n.over.is_some() || n.agg_star || n.agg_distinct || n.agg_within_group || !n.agg_order.is_empty()
-    }
-}
 
 const ARGUMENTS_MAX: usize = 100;
 

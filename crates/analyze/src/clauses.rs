@@ -1,10 +1,10 @@
 //! ORDER BY, GROUP BY with its grouping sets, DISTINCT.
 
 use melba_types::{DbError, Oid, Result, err};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
+use super::coerce::strip_implicit;
 use super::scope::ExprKind;
 use super::{columns, nodes, sort_key, targets};
 use melba_tree::*;
@@ -337,23 +337,6 @@ fn distinct_on<'p>(
         keys.push(key.into_group(reference));
     }
     Ok(Distinct::On(keys))
-}
-
-/// The expression under implicit casts at its top.
-pub fn strip_implicit(e: &Expr) -> &Expr {
-    match e {
-        Expr::Function(f) if f.form == CoercionForm::ImplicitCast => f.args.first().map_or(e, strip_implicit),
-        Expr::Relabel { arg, form, .. }
-        | Expr::CoerceViaIo { arg, form, .. }
-        | Expr::ArrayCoerce { arg, form, .. }
-        | Expr::ConvertRowtype { arg, form, .. }
-        | Expr::CoerceToDomain { arg, form, .. }
-            if *form == CoercionForm::ImplicitCast =>
-        {
-            strip_implicit(arg)
-        }
-        _ => e,
-    }
 }
 
 /// The grouping sets that a node stands for.

@@ -526,3 +526,20 @@ pub fn resolve_unknown(analyzer: &mut Analyzer<'_, '_>, e: Expr) -> Result<Expr>
     let how = super::coerce::How { location, ..super::coerce::How::implicit() };
     to_type(analyzer, e, oids::TEXT, -1, how)
 }
+
+/// The expression under implicit casts at its top.
+pub fn strip_implicit(e: &Expr) -> &Expr {
+    match e {
+        Expr::Function(f) if f.form == CoercionForm::ImplicitCast => f.args.first().map_or(e, strip_implicit),
+        Expr::Relabel { arg, form, .. }
+        | Expr::CoerceViaIo { arg, form, .. }
+        | Expr::ArrayCoerce { arg, form, .. }
+        | Expr::ConvertRowtype { arg, form, .. }
+        | Expr::CoerceToDomain { arg, form, .. }
+            if *form == CoercionForm::ImplicitCast =>
+        {
+            strip_implicit(arg)
+        }
+        _ => e,
+    }
+}

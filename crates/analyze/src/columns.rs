@@ -3,38 +3,15 @@
 use std::sync::Arc;
 
 use melba_types::{DbError, Oid, Result, SqlState, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::items::check_lateral;
+use super::scope::SYSTEM_COLUMNS;
+use super::scope::note_selected;
 use super::scope::{ExprKind, NsItem};
-use super::{call, items, missing, nodes, routine};
+use super::{items, missing, nodes, routine_names};
 use melba_tree::*;
-
-/// The system columns: name, number, type.
-pub const SYSTEM_COLUMNS: [(&str, i16, Oid); 6] = [
-    ("tableoid", -6, oids::OID),
-    ("cmax", -5, oids::CID),
-    ("xmax", -4, oids::XID),
-    ("cmin", -3, oids::CID),
-    ("xmin", -2, oids::XID),
-    ("ctid", -1, oids::TID),
-];
-
-/// A system column of a range entry.
-pub fn system_var(entry: usize, column: i16, ty: Oid) -> Expr {
-    Expr::Var(Var {
-        entry,
-        column,
-        levels_up: 0,
-        ty,
-        typmod: -1,
-        collation: Oid::INVALID,
-        version: RowVersion::Default,
-        location: -1,
-    })
-}
 
 pub fn column_reference<'p>(analyzer: &mut Analyzer<'_, 'p>, node: &'p pb::ColumnRef) -> Result<Expr> {
     check_column_place(analyzer, node)?;
@@ -44,20 +21,20 @@ pub fn column_reference<'p>(analyzer: &mut Analyzer<'_, 'p>, node: &'p pb::Colum
         // `tbl.*` as an argument is the whole row.
         return whole_row_reference(analyzer, &names, node.location);
     }
-    if routine::prefers_variables(analyzer)
-        && let Some(variable) = routine::variable_reference(analyzer, &names, node.location)?
+    if routine_names::prefers_variables(analyzer)
+        && let Some(variable) = routine_names::variable_reference(analyzer, &names, node.location)?
     {
         return Ok(variable);
     }
     match named_column(analyzer, &names, node.location) {
         // A function's arguments never hide columns.
         Err(e) if analyzer.routine().is_some() && is_missing(&e) => {
-            routine::routine_reference(analyzer, &names, node.location)?.ok_or(e)
+            routine_names::routine_reference(analyzer, &names, node.location)?.ok_or(e)
         }
         Err(e) if analyzer.variables().is_some() && is_missing(&e) => {
-            routine::variable_reference(analyzer, &names, node.location)?.ok_or(e)
+            routine_names::variable_reference(analyzer, &names, node.location)?.ok_or(e)
         }
-        Ok(column) => routine::check_not_variable(analyzer, &names, node.location).map(|()| column),
+        Ok(column) => routine_names::check_not_variable(analyzer, &names, node.location).map(|()| column),
         Err(e) => Err(e),
     }
 }
@@ -165,7 +142,7 @@ fn qualified_column(
     }
     // Perhaps a function of the whole row.
     let row = whole_row(analyzer, up, &item, location)?;
-    if let Some(e) = call::functional_notation(analyzer, name, row, location)? {
+    if let Some(e) = analyzer.functional_notation(name, row, location)? {
         return Ok(e);
     }
     Err(missing::missing_column(analyzer, Some(relation), name, location))
@@ -193,8 +170,8 @@ fn whole_row_reference(analyzer: &mut Analyzer<'_, '_>, names: &[&str], location
     };
     match items::find_item(analyzer, schema, relation, location)? {
         Some((up, item)) => whole_row(analyzer, up, &item, location),
-        None => match routine::routine_reference(analyzer, names, location)?
-            .or(routine::variable_reference(analyzer, names, location)?)
+        None => match routine_names::routine_reference(analyzer, names, location)?
+            .or(routine_names::variable_reference(analyzer, names, location)?)
         {
             Some(argument) => Ok(argument),
             None => Err(missing::missing_range(analyzer, schema, relation, location)),
@@ -356,15 +333,6 @@ fn self_check_generated(kind: ExprKind, column: i16, location: i32) -> Result<()
             Err(err!(INVALID_COLUMN_REFERENCE, "cannot use system column \"{name}\" in MERGE WHEN condition").at(location))
         }
         _ => Ok(()),
-    }
-}
-
-/// Records that the statement reads a column.
-pub fn note_selected(entry: &mut RangeEntry, column: i16) {
-    let required = &mut entry.required;
-    required.select = true;
-    if !required.selected.contains(&column) {
-        required.selected.push(column);
     }
 }
 

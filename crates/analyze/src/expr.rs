@@ -1,23 +1,23 @@
 //! Expressions: one function per kind of parse node.
 
 use melba_types::{Datum, DbError, Oid, Result, bail, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How, common_typmod};
-use super::columns::system_var;
 use super::context::Context;
 use super::operators::OperatorName;
-use super::scope::ExprKind;
-use super::{aggregate, call, coerce, columns, json_expression, nodes, operators, routine, row, sublink, subscript};
+use super::scope::{ExprKind, system_var};
+use super::{aggregate, call, coerce, columns, json_expression, nodes, operators, routine_names, row, sublink, subscript};
 use melba_tree::*;
 
 pub fn expr_inner<'p>(analyzer: &mut Analyzer<'_, 'p>, node: &'p pb::Node) -> Result<Expr> {
     let Some(node) = &node.node else { return Err(DbError::internal("empty parse node")) };
     match node {
         NodeEnum::ColumnRef(n) => columns::column_reference(analyzer, n),
-        NodeEnum::ParamRef(n) => routine::variable_argument(analyzer, n).unwrap_or_else(|| parameter_reference(analyzer, n)),
+        NodeEnum::ParamRef(n) => {
+            routine_names::variable_argument(analyzer, n).unwrap_or_else(|| parameter_reference(analyzer, n))
+        }
         NodeEnum::AConst(n) => constant(analyzer, n),
         NodeEnum::AIndirection(n) => subscript::indirection(analyzer, n),
         NodeEnum::AArrayExpr(n) => array_expression(analyzer, n, None),
@@ -44,7 +44,8 @@ pub fn expr_inner<'p>(analyzer: &mut Analyzer<'_, 'p>, node: &'p pb::Node) -> Re
                 bail!(FEATURE_NOT_SUPPORTED, "WHERE CURRENT OF on a view is not implemented");
             }
             let entry = analyzer.target_entry().unwrap_or(0);
-            let variable = routine::variable_reference(analyzer, &[&n.cursor_name], -1)?.filter(|v| v.ty() == oids::REFCURSOR);
+            let variable =
+                routine_names::variable_reference(analyzer, &[&n.cursor_name], -1)?.filter(|v| v.ty() == oids::REFCURSOR);
             let name = || Expr::text(&n.cursor_name);
             let cursor = variable.unwrap_or_else(name);
             Ok(Expr::CurrentOf { args: vec![cursor, system_var(entry, -1, oids::TID), system_var(entry, -6, oids::OID)] })
@@ -559,20 +560,10 @@ pub fn array_expression<'p>(
     };
     let mut coerced = Vec::with_capacity(elements.len());
     for e in elements {
-        if hard {
-            let (from, location) = (e.ty(), e.location());
-            let typmod = target.map_or(-1, |t| t.2);
-            let how = How { context: CoercionContext::Explicit, form: CoercionForm::ExplicitCast, location: -1 };
-            match coerce::to_target(analyzer, e, coerce_to, typmod, how)? {
-                Some(e) => coerced.push(e),
-                None => {
-                    let (from, to) = (analyzer.cx().type_name(from), analyzer.cx().type_name(coerce_to));
-                    return Err(err!(CANNOT_COERCE, "cannot cast type {from} to {to}").at(location));
-                }
-            }
-        } else {
-            coerced.push(coerce::to_common(analyzer, e, coerce_to, "ARRAY")?);
-        }
+        coerced.push(match hard {
+            true => cast_element(analyzer, e, coerce_to, target.map_or(-1, |t| t.2))?,
+            false => coerce::to_common(analyzer, e, coerce_to, "ARRAY")?,
+        });
     }
     Ok(Expr::Array(Box::new(ArrayExpr {
         elements: coerced,
@@ -582,6 +573,16 @@ pub fn array_expression<'p>(
         multidimensional,
         location: n.location,
     })))
+}
+
+/// An element of an array under a cast.
+fn cast_element(analyzer: &mut Analyzer<'_, '_>, e: Expr, ty: Oid, typmod: i32) -> Result<Expr> {
+    let (from, location) = (e.ty(), e.location());
+    let how = How { context: CoercionContext::Explicit, form: CoercionForm::ExplicitCast, location: -1 };
+    coerce::to_target(analyzer, e, ty, typmod, how)?.ok_or_else(|| {
+        let (from, to) = (analyzer.cx().type_name(from), analyzer.cx().type_name(ty));
+        err!(CANNOT_COERCE, "cannot cast type {from} to {to}").at(location)
+    })
 }
 
 fn no_element(cx: &Context<'_>, ty: Oid, location: i32) -> DbError {

@@ -232,7 +232,7 @@ fn check_kind(cx: &Context<'_>, e: &Expr, relation: Option<&Arc<Relation>>, kind
     // Functions LANGUAGE sql count by their content, where that is visible.
     let immutable = |message: &str| {
         let mut inlined = e.clone();
-        super::inline::inline_in_expression(cx, &mut inlined)?;
+        Analyzer::inline_routines(cx, &mut inlined)?;
         if is_mutable(cx, &inlined) { Err(err!(INVALID_OBJECT_DEFINITION, "{message}")) } else { Ok(()) }
     };
     match kind {

@@ -4,8 +4,9 @@ use melba_types::{Oid, Result, oids};
 
 use super::analyzer::Analyzer;
 use super::record::{Names, Origin, is_record_reference, origin};
-use super::subscript::unregistered;
 use melba_tree::*;
+use melba_types::DbError;
+use melba_types::err;
 
 /// The fields of a whole-row Var of record type.
 pub fn expand_whole_row(analyzer: &mut Analyzer<'_, '_>, v: &Var) -> Result<Box<RowExpr>> {
@@ -29,7 +30,7 @@ pub fn project_field(analyzer: &mut Analyzer<'_, '_>, value: &Expr, name: &str) 
         let entry = &mut level.range_table[v.entry];
         let found = entry.columns.iter().position(|c| c.ty.is_valid() && &*c.name == name);
         let Some(i) = found else { return Ok(None) };
-        super::columns::note_selected(entry, i as i16 + 1);
+        super::scope::note_selected(entry, i as i16 + 1);
         let c = &entry.columns[i];
         return Ok(Some(Expr::Var(Var {
             column: i as i16 + 1,
@@ -85,4 +86,9 @@ pub fn field_select(value: Expr, i: usize, column: &OutputColumn) -> Expr {
         typmod: column.typmod,
         collation: column.collation,
     }
+}
+
+/// The fields of a record are needed, but their types are unknown.
+pub fn unregistered() -> DbError {
+    err!(WRONG_OBJECT_TYPE, "record type has not been registered")
 }

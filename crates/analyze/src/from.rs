@@ -4,24 +4,17 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, Relation, RelationKind, classes};
 use melba_types::{DbError, Oid, Result, err, limits, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
-use super::columns::system_var;
 use super::context::Context;
 use super::range_columns::{apply_aliases, relation_columns};
-use super::scope::{ExprKind, NsItem};
+use super::scope::FromResult;
+use super::scope::set_lateral;
+use super::scope::{ExprKind, NsItem, system_var};
 use super::sublink::scalar_sublink;
 use super::{coerce, cte, items, join, json, json_table, nodes, range_function};
 use melba_tree::*;
-
-/// The result of a FROM item: its place in the join tree, its range item, and the columns it makes visible.
-pub struct FromResult {
-    pub item: FromItem,
-    pub own: NsItem,
-    pub namespace: Vec<NsItem>,
-}
 
 pub fn from_clause<'p>(analyzer: &mut Analyzer<'_, 'p>, list: &'p [pb::Node]) -> Result<Vec<FromItem>> {
     let mut items = Vec::with_capacity(list.len());
@@ -243,13 +236,6 @@ fn random_seed(cx: &Context<'_>) -> Result<Expr> {
     let (name, origin) = ("seed".into(), (Oid::INVALID, 0));
     query.targets.push(Target { expr, name, junk: false, reference: 0, column: 0, origin });
     scalar_sublink(query, -1)
-}
-
-pub fn set_lateral(namespace: &mut [NsItem], only: bool, ok: bool) {
-    for item in namespace {
-        item.lateral_only = only;
-        item.lateral_ok = ok;
-    }
 }
 
 /// Whether a view's query uses the view, directly or through other views: CREATE OR REPLACE VIEW can cause that.

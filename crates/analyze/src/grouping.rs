@@ -229,7 +229,7 @@ impl Check<'_, '_, '_> {
         let name = if v.column == 0 {
             format!("{}.*", entry.name)
         } else if v.column < 0 {
-            let system = super::columns::SYSTEM_COLUMNS.iter().find(|c| c.1 == v.column);
+            let system = super::scope::SYSTEM_COLUMNS.iter().find(|c| c.1 == v.column);
             format!("{}.{}", entry.name, system.map_or("?", |c| c.0))
         } else {
             format!("{}.{}", entry.name, entry.columns[v.column as usize - 1].name)

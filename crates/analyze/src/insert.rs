@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use melba_catalog::Relation;
 use melba_types::{DbError, Oid, Result, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::assignment::{Assigned, assigned_part, assigned_target};
-use super::context::Context;
 use super::scope::ExprKind;
 use super::values::column_var;
 use super::{assignment, collate, cte, nodes, on_conflict, returning, view_target};
@@ -339,11 +337,6 @@ pub fn complete_insert(
         out.extend(target);
     }
     Ok(out)
-}
-
-/// The default of a column as an expression of its type; none when there is none.
-pub fn column_default_expression(cx: &Context<'_>, relation: &Arc<Relation>, index: usize) -> Result<Option<Expr>> {
-    super::expression::column_default(cx, relation, index)
 }
 
 /// A source that is more than VALUES of one or several rows.

@@ -6,10 +6,9 @@ use melba_types::{DbError, Oid, Result, err};
 use pg_query::protobuf as pb;
 
 use super::analyzer::Analyzer;
-use super::from::{FromResult, set_lateral};
 use super::operators::OperatorName;
 use super::range_columns::apply_aliases;
-use super::scope::{ExprKind, NsColumn, NsItem};
+use super::scope::{ExprKind, FromResult, NsColumn, NsItem, set_lateral};
 use super::{coerce, items, nodes, operators};
 use melba_tree::*;
 
@@ -125,7 +124,7 @@ fn using_columns(
 }
 
 fn side_var(analyzer: &mut Analyzer<'_, '_>, c: &NsColumn) -> Result<Expr> {
-    super::columns::note_selected(&mut analyzer.level_mut().range_table[c.entry], c.column);
+    super::scope::note_selected(&mut analyzer.level_mut().range_table[c.entry], c.column);
     Ok(plain_var(c))
 }
 

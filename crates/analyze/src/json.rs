@@ -2,8 +2,7 @@
 
 use melba_catalog::TypeKind;
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::coerce::How;

@@ -18,6 +18,7 @@ mod aggregate;
 mod analyzer;
 mod assignment;
 mod call;
+mod call_syntax;
 mod candidates;
 mod clauses;
 mod coerce;
@@ -55,6 +56,7 @@ mod range_function;
 mod record;
 mod returning;
 mod routine;
+mod routine_names;
 mod routine_scope;
 mod row;
 mod row_security;
@@ -85,7 +87,6 @@ use melba_tree::*;
 pub use call::function_columns;
 pub use coerce::CoercionContext;
 pub use collate::assign as assign_collations;
-pub use columns::system_var;
 pub use context::Context;
 pub use expression::{
     Expected, analyze_domain_check, analyze_expression, analyze_stored_domain_check, analyze_stored_expression, analyze_view,
@@ -104,6 +105,7 @@ pub use routine::{
 pub use routine_scope::{RoutineScope, input_names};
 pub use row_security::{Secured, apply_row_security, is_restricted};
 pub use scope::ExprKind;
+pub use scope::system_var;
 pub use support_function::{actual_type, support_function};
 pub use targets::suggested_name;
 pub use trigger::{NEW_ENTRY, OLD_ENTRY, TABLE_OID, analyze_trigger_condition, stored_trigger_condition, trigger_entries};
@@ -113,9 +115,9 @@ pub use variables::{NameConflict, Variable, VariableField, Variables};
 pub use volatility::is_mutable;
 
 use analyzer::Analyzer;
-use from::FromResult;
 use literal::Literals;
 use nodes::is_star;
+use scope::FromResult;
 
 use melba_parse::literals::Literal;
 
@@ -235,6 +237,16 @@ impl<'p> Analyzer<'_, 'p> {
             }
         }
         Ok(out)
+    }
+
+    /// `row.name` as a call of a function, or a field of the row; none when there is neither.
+    fn functional_notation(&mut self, name: &str, row: Expr, location: i32) -> Result<Option<Expr>> {
+        call::functional_notation(self, name, row, location)
+    }
+
+    /// Puts the bodies of functions LANGUAGE sql into an expression of a finished analysis.
+    fn inline_routines(cx: &Context<'_>, e: &mut Expr) -> Result<()> {
+        inline::inline_in_expression(cx, e)
     }
 
     /// `WHERE` and the like.

@@ -1,8 +1,10 @@
 //! MERGE.
 
+use std::sync::Arc;
+
+use melba_catalog::Relation;
 use melba_types::{DbError, Result, err};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::scope::ExprKind;
@@ -59,23 +61,7 @@ pub fn merge_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::MergeStmt
         command.into_iter().for_each(|command| assignment::require(analyzer, command));
         let (command, targets) = match command {
             Some(Command::Insert) => {
-                let columns = insert::insert_columns(analyzer, &relation, &clause.target_list, clause.values.len())?;
-                let row = analyzer.with_kind(ExprKind::ValuesSingle, |a| insert::values_row(a, &clause.values))?;
-                if row.len() > columns.len() {
-                    return Err(
-                        err!(SYNTAX_ERROR, "INSERT has more expressions than target columns").at(row[columns.len()].location())
-                    );
-                }
-                if !clause.target_list.is_empty() && row.len() < columns.len() {
-                    return Err(
-                        err!(SYNTAX_ERROR, "INSERT has more target columns than expressions").at(columns[row.len()].location)
-                    );
-                }
-                let mut targets = Vec::with_capacity(row.len());
-                for (e, column) in row.into_iter().zip(&columns) {
-                    let e = assignment::assigned_expression(analyzer, e, &relation, column, None, true)?;
-                    targets.push(super::assignment::assigned_target(&relation, column.index, e));
-                }
+                let targets = inserted_row(analyzer, &relation, clause)?;
                 (MergeCommand::Insert, insert::complete_insert(analyzer, targets, &relation, overriding)?)
             }
             Some(Command::Update) => (MergeCommand::Update, assignment::set_clause(analyzer, &clause.target_list, &relation)?),
@@ -91,6 +77,28 @@ pub fn merge_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::MergeStmt
     collate::assign_query(analyzer.cx(), &mut q)?;
     view_target::add_view_filter(analyzer, &mut q)?;
     Ok(q)
+}
+
+/// The columns and values of INSERT.
+fn inserted_row<'p>(
+    analyzer: &mut Analyzer<'_, 'p>,
+    relation: &Arc<Relation>,
+    clause: &'p pb::MergeWhenClause,
+) -> Result<Vec<Target>> {
+    let columns = insert::insert_columns(analyzer, relation, &clause.target_list, clause.values.len())?;
+    let row = analyzer.with_kind(ExprKind::ValuesSingle, |a| insert::values_row(a, &clause.values))?;
+    if row.len() > columns.len() {
+        return Err(err!(SYNTAX_ERROR, "INSERT has more expressions than target columns").at(row[columns.len()].location()));
+    }
+    if !clause.target_list.is_empty() && row.len() < columns.len() {
+        return Err(err!(SYNTAX_ERROR, "INSERT has more target columns than expressions").at(columns[row.len()].location));
+    }
+    let mut targets = Vec::with_capacity(row.len());
+    for (e, column) in row.into_iter().zip(&columns) {
+        let e = assignment::assigned_expression(analyzer, e, relation, column, None, true)?;
+        targets.push(assignment::assigned_target(relation, column.index, e));
+    }
+    Ok(targets)
 }
 
 /// MERGE's command by its first WHEN with an action.

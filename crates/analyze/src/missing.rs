@@ -92,7 +92,7 @@ fn similar_columns(analyzer: &Analyzer<'_, '_>, relation: Option<&str>, name: &s
             }
             let penalty = relation.map_or(0, |r| levenshtein(r, &entry.name));
             let system =
-                matches!(entry.kind, RangeKind::Relation { .. }) && super::columns::SYSTEM_COLUMNS.iter().any(|c| c.0 == name);
+                matches!(entry.kind, RangeKind::Relation { .. }) && super::scope::SYSTEM_COLUMNS.iter().any(|c| c.0 == name);
             if system && penalty == 0 {
                 similar.exact.push((entry.name.to_string(), index));
             }

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use melba_catalog::Relation;
 use melba_types::{DbError, Oid, Result, err};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
-use super::columns::note_selected;
-use super::scope::{ExprKind, NsItem};
+use super::scope::{ExprKind, NsItem, note_selected};
 use super::{assignment, columns, missing, view_target};
 use melba_tree::*;
 

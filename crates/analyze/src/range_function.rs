@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use melba_types::{DbError, Oid, Result, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::context::Context;
 use super::range_columns::apply_aliases;
 use super::scope::{ExprKind, NsItem};
-use super::{call, nodes, targets};
+use super::{nodes, targets};
 use melba_tree::*;
 
 pub fn function_item<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::RangeFunction) -> Result<NsItem> {
@@ -133,7 +132,7 @@ fn misplaced_definitions(n: &pb::RangeFunction, call: &pb::Node) -> DbError {
 
 fn unnest_one<'p>(analyzer: &mut Analyzer<'_, 'p>, f: &'p pb::FuncCall, arg: &'p pb::Node) -> Result<Expr> {
     let e = analyzer.expression(arg, ExprKind::FromFunction)?;
-    let found = call::functional_notation(analyzer, "unnest", e.clone(), f.location)?;
+    let found = analyzer.functional_notation("unnest", e.clone(), f.location)?;
     found.ok_or_else(|| {
         let signature = analyzer.cx().function_signature("unnest", &[e.ty()], &[]);
         super::functions::call_error(&signature, false, false, f.location)

@@ -7,6 +7,7 @@ use melba_types::{DbError, Oid, Result, err};
 use pg_query::protobuf as pb;
 
 use melba_tree::*;
+use melba_types::oids;
 
 /// Where an expression stands: decides whether aggregates, window functions, sublinks and the like may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,4 +229,51 @@ pub struct WindowSource<'p> {
     pub definition: &'p pb::WindowDef,
     /// OVER (...): not referable by name.
     pub anonymous: bool,
+}
+
+/// The system columns: name, number, type.
+pub const SYSTEM_COLUMNS: [(&str, i16, Oid); 6] = [
+    ("tableoid", -6, oids::OID),
+    ("cmax", -5, oids::CID),
+    ("xmax", -4, oids::XID),
+    ("cmin", -3, oids::CID),
+    ("xmin", -2, oids::XID),
+    ("ctid", -1, oids::TID),
+];
+
+/// A system column of a range entry.
+pub fn system_var(entry: usize, column: i16, ty: Oid) -> Expr {
+    Expr::Var(Var {
+        entry,
+        column,
+        levels_up: 0,
+        ty,
+        typmod: -1,
+        collation: Oid::INVALID,
+        version: RowVersion::Default,
+        location: -1,
+    })
+}
+
+/// Records that the statement reads a column.
+pub fn note_selected(entry: &mut RangeEntry, column: i16) {
+    let required = &mut entry.required;
+    required.select = true;
+    if !required.selected.contains(&column) {
+        required.selected.push(column);
+    }
+}
+
+/// The result of a FROM item: its place in the join tree, its range item, and the columns it makes visible.
+pub struct FromResult {
+    pub item: FromItem,
+    pub own: NsItem,
+    pub namespace: Vec<NsItem>,
+}
+
+pub fn set_lateral(namespace: &mut [NsItem], only: bool, ok: bool) {
+    for item in namespace {
+        item.lateral_only = only;
+        item.lateral_ok = ok;
+    }
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use melba_types::array::DIMENSIONS_MAX;
 use melba_types::{DbError, Oid, Result, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How, int4};
 use super::context::Context;
 use super::field::field_select;
-use super::{call, coerce, field, nodes};
+use super::field::unregistered;
+use super::{coerce, field, nodes};
 use melba_tree::*;
 
 pub fn indirection<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::AIndirection) -> Result<Expr> {
@@ -42,7 +42,7 @@ pub fn indirection<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::AIndirection)
 /// `value.name`: a field, or a function of the value.
 fn field(analyzer: &mut Analyzer<'_, '_>, value: Expr, name: &str, location: i32) -> Result<Expr> {
     let ty = value.ty();
-    if let Some(e) = call::functional_notation(analyzer, name, value, location)? {
+    if let Some(e) = analyzer.functional_notation(name, value, location)? {
         return Ok(e);
     }
     if ty == oids::RECORD {
@@ -251,9 +251,4 @@ pub fn expand_row(analyzer: &mut Analyzer<'_, '_>, value: Expr) -> Result<Vec<(E
     };
     let fields = columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid());
     Ok(fields.map(|(i, c)| (field_select(value.clone(), i, c), c.name.clone())).collect())
-}
-
-/// The fields of a record are needed, but their types are unknown.
-pub fn unregistered() -> DbError {
-    err!(WRONG_OBJECT_TYPE, "record type has not been registered")
 }

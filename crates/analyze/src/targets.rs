@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use melba_types::{Oid, Result, err, oids};
-use pg_query::NodeEnum;
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::nodes::is_star;
 use super::scope::ExprKind;
-use super::{coerce, columns, items, missing, nodes, routine, subscript};
+use super::{coerce, columns, items, missing, nodes, routine_names, subscript};
 use melba_tree::*;
 
 /// A select list or RETURNING list.
@@ -73,8 +72,8 @@ pub fn expand_star<'p>(analyzer: &mut Analyzer<'_, 'p>, c: &'p pb::ColumnRef) ->
         }
     };
     let Some((up, item)) = items::find_item(analyzer, schema, relation, c.location)? else {
-        if let Some(fields) =
-            routine::routine_star(analyzer, &names, c.location)?.or(routine::variable_star(analyzer, &names, c.location)?)
+        if let Some(fields) = routine_names::routine_star(analyzer, &names, c.location)?
+            .or(routine_names::variable_star(analyzer, &names, c.location)?)
         {
             return Ok(fields);
         }

@@ -7,7 +7,7 @@ use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
 use super::analyzer::Analyzer;
-use super::call::CallSyntax;
+use super::call_syntax::CallSyntax;
 use super::context::Context;
 use super::scope::{ExprKind, WindowSource};
 use super::{clauses, coerce};
