@@ -87,3 +87,21 @@ select attname, information_schema._pg_truetypid(a, t)::regtype, information_sch
 select information_schema._pg_char_max_length(1043, null), information_schema._pg_numeric_scale(23, -1), information_schema._pg_interval_type(1186, -1);
 drop table modified;
 drop domain short;
+-- Superusers may change comments by the rows of their catalog.
+create table described (a int);
+comment on table described is 'a table';
+comment on column described.a is 'a column';
+update pg_description set description = description || '!' where objoid = 'described'::regclass returning objsubid, description;
+insert into pg_description values ('described'::regclass, 'pg_proc'::regclass, 0, 'no function');
+\set VERBOSITY terse
+insert into pg_description values ('described'::regclass, 'pg_class'::regclass, 2, null);
+insert into pg_description values ('described'::regclass, 'pg_class'::regclass, 1, 'again');
+\set VERBOSITY default
+select classoid::regclass, objsubid, description from pg_description where objoid = 'described'::regclass order by 1, 2;
+delete from pg_description where objoid = 'described'::regclass and objsubid = 1;
+begin;
+delete from pg_description where objoid = 'described'::regclass;
+rollback;
+select col_description('described'::regclass, 1), obj_description('described'::regclass, 'pg_class'), obj_description('described'::regclass, 'pg_proc');
+delete from pg_description where objoid = 'described'::regclass and classoid = 'pg_proc'::regclass;
+drop table described;

@@ -94,7 +94,7 @@ pub use expression::{
 };
 pub use inline::inline_routines;
 pub use literal::LiteralUse;
-pub use operators::{exact_operator, operator_signature};
+pub use operators::{OperatorName, exact_operator, operator_signature};
 pub use params::Params;
 pub use polymorphic::{is_polymorphic, undetermined_result};
 pub use range_columns::relation_columns;

@@ -278,6 +278,7 @@ fn index_dependencies(o: &Relation, index: &IndexInfo, list: &mut List) {
         }
     }
     index.keys.iter().for_each(|k| list.normal(classes::PG_COLLATION, k.collation));
+    index.keys.iter().for_each(|k| list.normal(classes::PG_OPCLASS, k.opclass));
     for of in &o.depends_on {
         // Columns of its table that an expression or the predicate reads.
         let own = of.class == classes::PG_CLASS && of.object == index.table;

@@ -3,7 +3,7 @@
 use melba_types::{Oid, oids};
 
 use crate::builtin::OperatorClass;
-use crate::classes::{BTREE, HASH};
+use crate::classes::{BTREE, FIRST_EXTENSION_OID, HASH, PG_OPCLASS};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
@@ -85,7 +85,8 @@ impl Catalog {
     pub fn default_operator_class(&self, method: Oid, ty: Oid) -> Option<&'static OperatorClass> {
         let access = self.access_methods();
         let ty = self.base_type(ty);
-        if let Some(own) = access.default_class(method, ty) {
+        let default_class = |ty: Oid| access.default_class(method, ty).filter(|c| self.has_class(c));
+        if let Some(own) = default_class(ty) {
             return Some(own);
         }
         let entry = self.type_(ty)?;
@@ -100,7 +101,7 @@ impl Catalog {
         let targets = self.casts_from(ty).filter(|c| c.method == b'b' && c.context == b'i').map(|c| c.target);
         let mut compatible = None;
         let mut ambiguous = false;
-        for class in targets.chain([polymorphic]).filter_map(|target| access.default_class(method, target)) {
+        for class in targets.chain([polymorphic]).filter_map(default_class) {
             let input = self.type_(class.input_type)?;
             if input.preferred && input.category == entry.category {
                 return Some(class);
@@ -109,6 +110,17 @@ impl Catalog {
             compatible = Some(class);
         }
         compatible.filter(|_| !ambiguous)
+    }
+
+    /// The operator class of a method with a name.
+    pub fn operator_class(&self, method: Oid, name: &str) -> Option<&'static OperatorClass> {
+        self.access_methods().class_by_name(method, name).filter(|c| self.has_class(c))
+    }
+
+    /// Classes of extensions are there as long as these are.
+    fn has_class(&self, class: &OperatorClass) -> bool {
+        class.oid.0 < FIRST_EXTENSION_OID
+            || self.extension_of(ObjectAddress { class: PG_OPCLASS, object: class.oid, sub: 0 }).is_some()
     }
 
     /// The operators by which a type is sorted, grouped and hashed.

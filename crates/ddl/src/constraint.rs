@@ -12,6 +12,7 @@ use pg_query::protobuf::{ConstrType, Constraint};
 
 use super::Ddl;
 use super::alter_table::is_system_column;
+use super::exclusion::add_exclusion;
 use super::expression::Use;
 use super::index::{IndexRequest, KeyRequest};
 use super::naming::{column_part, unused_constraint_name, unused_relation_name};
@@ -52,11 +53,11 @@ impl Ddl<'_> {
                 err!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{name}\" are not allowed").at(second.location)
             );
         }
-        for (column, c) in of(&[ConstrPrimary]).chain(of(&[ConstrUnique])) {
-            self.add_key(table, *column, c, Modifiers::of(c), recurse)?;
-        }
-        if of(&[ConstrExclusion]).next().is_some() {
-            return Err(DbError::unsupported("EXCLUDE"));
+        for (column, c) in of(&[ConstrPrimary]).chain(of(&[ConstrUnique, ConstrExclusion])) {
+            match c.contype() {
+                ConstrExclusion => add_exclusion(self, table, c, (c.deferrable || c.initdeferred, c.initdeferred), recurse)?,
+                _ => self.add_key(table, *column, c, Modifiers::of(c), recurse)?,
+            }
         }
         for (column, c) in of(&[ConstrForeign]) {
             let columns = match column {

@@ -294,8 +294,21 @@ impl Ddl<'_> {
                 Some(acl) => self.describe_default_acl(acl),
                 None => format!("default ACL {}", address.object),
             },
+            classes::PG_OPCLASS => self.describe_operator_class(address),
             _ => format!("object {}", address.object),
         }
+    }
+
+    /// An operator class of an extension.
+    fn describe_operator_class(&self, address: ObjectAddress) -> String {
+        let catalog = self.catalog();
+        let Some(class) = catalog.access_methods().class(address.object) else {
+            return format!("operator class {}", address.object);
+        };
+        let namespace = catalog.extension_of(address).map_or(classes::PG_CATALOG, |e| e.namespace);
+        let name = catalog.qualified(self.path.contains(&namespace), namespace, class.name);
+        let method = catalog.access_methods().method_name(class.method).unwrap_or("?");
+        format!("operator class {name} for access method {method}")
     }
 
     /// The name of an object within its table.

@@ -5,6 +5,7 @@ use melba_engine::{IndexBuilder, ReadView};
 use melba_types::{Datum, DbError, Oid, Result, RowId};
 
 use super::Ddl;
+use super::exclusion::check_excluded_rows;
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
 use melba_table::{IndexTarget, TableTarget, error, plain_parts};
@@ -54,7 +55,7 @@ impl Ddl<'_> {
     /// Puts an entry for every row into a new index.
     ///
     /// # Errors
-    /// 23505 when the index is unique and the rows are not.
+    /// 23505 when the index is unique and the rows are not; 23P01 when its constraint excludes one of them.
     pub fn fill_index(&self, oid: Oid) -> Result<()> {
         let index = self.relation(oid)?;
         let table = index.index.as_ref().map_or(Oid::INVALID, |i| i.table);
@@ -75,7 +76,7 @@ impl Ddl<'_> {
             Some(builder) => builder.finish()?.map(|duplicate| duplicate.rows.1),
             None => self.insert_entries(index, entries.few)?,
         };
-        let Some(row) = duplicate else { return Ok(()) };
+        let Some(row) = duplicate else { return check_excluded_rows(self, oid) };
         let values = self.index_values(&ctx, &target, index, view, row)?;
         Err(error::not_unique(&*ctx.session, &target, index, &values))
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{IndexInfo, IndexKey, ObjectAddress, Relation, RelationKind, Storage, classes};
+use melba_catalog::{Catalog, IndexInfo, IndexKey, ObjectAddress, Relation, RelationKind, Storage, classes};
 use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::Node;
 use pg_query::protobuf::{IndexElem, IndexStmt, SortByDir, SortByNulls, node::Node as N};
 
 use super::Ddl;
@@ -16,6 +17,31 @@ use melba_parse::nodes::{inner, qualified, strings};
 /// Most key and INCLUDE columns of an index (PostgreSQL's INDEX_MAX_KEYS).
 const KEYS_MAX: usize = 32;
 
+/// An access method of indexes.
+#[derive(Clone, Copy)]
+pub struct AccessMethod {
+    pub oid: Oid,
+    pub name: &'static str,
+}
+
+impl AccessMethod {
+    pub const BTREE: AccessMethod = AccessMethod { oid: classes::BTREE, name: "btree" };
+
+    /// By name; without one, btree.
+    pub fn of(catalog: &Catalog, name: &str) -> Result<AccessMethod> {
+        let oid = if name.is_empty() { Some(classes::BTREE) } else { catalog.access_methods().method_by_name(name) };
+        let oid = oid.ok_or_else(|| err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"))?;
+        match AccessMethod::of_oid(catalog, oid) {
+            method if matches!(method.name, "btree" | "hash" | "gist" | "gin" | "spgist" | "brin") => Ok(method),
+            _ => bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "access method \"{name}\" is not of type INDEX"),
+        }
+    }
+
+    pub fn of_oid(catalog: &Catalog, oid: Oid) -> AccessMethod {
+        AccessMethod { oid, name: catalog.access_methods().method_name(oid).unwrap_or("btree") }
+    }
+}
+
 /// An index to build.
 pub struct IndexRequest {
     pub name: String,
@@ -25,6 +51,7 @@ pub struct IndexRequest {
     pub primary: bool,
     pub nulls_not_distinct: bool,
     pub predicate: Option<Arc<str>>,
+    pub method: AccessMethod,
     pub constraint: Oid,
     pub deferrable: bool,
     pub options: Vec<Arc<str>>,
@@ -41,6 +68,7 @@ impl IndexRequest {
             primary: false,
             nulls_not_distinct: false,
             predicate: None,
+            method: AccessMethod::BTREE,
             constraint: Oid::INVALID,
             deferrable: false,
             options: vec![],
@@ -103,16 +131,11 @@ impl Ddl<'_> {
             }
         }
         let predicate = match s.where_clause.as_deref() {
-            Some(node) => {
-                let stored = self.stored_expression(node, &relation, Use::IndexPredicate, None)?;
-                depends_on.extend(column_addresses(&relation, &stored.columns));
-                depends_on.extend(stored.depends_on);
-                Some(stored.text)
-            }
+            Some(node) => Some(self.index_predicate(node, &relation, &mut depends_on)?),
             None => None,
         };
         let index_name = if s.idxname.is_empty() {
-            self.index_name(&relation, &keys, &include)
+            self.index_name(&relation, &keys, &include, "idx")
         } else {
             if self.relation_exists(relation.namespace, &s.idxname, s.if_not_exists)? {
                 return Ok(());
@@ -168,7 +191,7 @@ impl Ddl<'_> {
         let mut keys = Vec::new();
         for element in &s.index_params {
             if let N::IndexElem(element) = inner(element)? {
-                let key = self.key_request(relation, element, depends_on)?;
+                let key = self.key_request(relation, element, AccessMethod::BTREE, depends_on)?;
                 if is_hash {
                     self.check_hash_key(relation, &key, element)?;
                 }
@@ -196,13 +219,19 @@ impl Ddl<'_> {
         Ok(())
     }
 
-    fn no_default_class(&self, ty: Oid, method: &str) -> DbError {
+    pub(super) fn no_default_class(&self, ty: Oid, method: &str) -> DbError {
         let name = self.catalog().type_name(ty, self.path);
         err!(UNDEFINED_OBJECT, "data type {name} has no default operator class for access method \"{method}\"")
             .hint("You must specify an operator class for the index or define a default operator class for the data type.")
     }
 
-    fn key_request(&self, relation: &Relation, element: &IndexElem, depends_on: &mut Vec<ObjectAddress>) -> Result<KeyRequest> {
+    pub(super) fn key_request(
+        &self,
+        relation: &Relation,
+        element: &IndexElem,
+        method: AccessMethod,
+        depends_on: &mut Vec<ObjectAddress>,
+    ) -> Result<KeyRequest> {
         let mut key = KeyRequest::column(0);
         match element.expr.as_deref() {
             None => {
@@ -230,7 +259,7 @@ impl Ddl<'_> {
             key.collation = Some(self.collation(&strings(&element.collation), ty, -1)?);
         }
         if !element.opclass.is_empty() {
-            key.opclass = Some(self.operator_class(&strings(&element.opclass))?);
+            key.opclass = Some(self.operator_class(&strings(&element.opclass), method)?);
         }
         key.descending = element.ordering() == SortByDir::SortbyDesc;
         key.nulls_first = match element.nulls_ordering() {
@@ -241,17 +270,31 @@ impl Ddl<'_> {
         Ok(key)
     }
 
-    fn operator_class(&self, names: &[&str]) -> Result<Oid> {
+    fn operator_class(&self, names: &[&str], method: AccessMethod) -> Result<Oid> {
         let (_, name) = qualified(names)?;
         let catalog = self.catalog();
-        let found = catalog.access_methods().class_by_name(classes::BTREE, name).map(|c| c.oid);
-        found.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"btree\""))
+        let found = catalog.operator_class(method.oid, name).map(|c| c.oid);
+        let method = method.name;
+        found.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"{method}\""))
     }
 
-    fn index_name(&self, relation: &Relation, keys: &[KeyRequest], include: &[i16]) -> String {
+    /// The predicate of a partial index as the catalog keeps it.
+    pub(super) fn index_predicate(
+        &self,
+        node: &Node,
+        relation: &Relation,
+        depends_on: &mut Vec<ObjectAddress>,
+    ) -> Result<Arc<str>> {
+        let stored = self.stored_expression(node, relation, Use::IndexPredicate, None)?;
+        depends_on.extend(column_addresses(relation, &stored.columns));
+        depends_on.extend(stored.depends_on);
+        Ok(stored.text)
+    }
+
+    pub(super) fn index_name(&self, relation: &Relation, keys: &[KeyRequest], include: &[i16], label: &str) -> String {
         let names: Vec<String> = index_column_names(relation, keys, include);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        unused_relation_name(&self.catalog(), relation.namespace, &relation.name, Some(&column_part(&names)), "idx")
+        unused_relation_name(&self.catalog(), relation.namespace, &relation.name, Some(&column_part(&names)), label)
     }
 
     /// Creates the index and fills it from the table's rows. Returns its OID.
@@ -272,7 +315,7 @@ impl Ddl<'_> {
         let mut columns = Vec::new();
         let mut keys = Vec::new();
         for (key, name) in request.keys.iter().zip(&names) {
-            let key = self.resolve_key(relation, key)?;
+            let key = self.resolve_key(relation, key, request.method)?;
             columns.push(self.new_column(name, key.ty, -1)?);
             keys.push(key);
         }
@@ -309,7 +352,7 @@ impl Ddl<'_> {
             storage,
             index: Some(Arc::new(info)),
             owner: relation.owner,
-            access_method: classes::BTREE,
+            access_method: request.method.oid,
             options: request.options,
             depends_on: request.depends_on,
             ..self.bare_relation(relation.namespace, &request.name, kind, relation.persistence, columns)
@@ -322,7 +365,7 @@ impl Ddl<'_> {
         Ok(oid)
     }
 
-    fn resolve_key(&self, relation: &Relation, key: &KeyRequest) -> Result<IndexKey> {
+    pub(super) fn resolve_key(&self, relation: &Relation, key: &KeyRequest, method: AccessMethod) -> Result<IndexKey> {
         let catalog = self.catalog();
         let (ty, collation) = match &key.expression {
             Some((_, ty, collation)) => (*ty, *collation),
@@ -337,8 +380,8 @@ impl Ddl<'_> {
         let opclass = match key.opclass {
             Some(opclass) => opclass,
             None => {
-                let class = catalog.default_operator_class(classes::BTREE, ty).map(|c| c.oid);
-                class.ok_or_else(|| self.no_default_class(ty, "btree"))?
+                let class = catalog.default_operator_class(method.oid, ty).map(|c| c.oid);
+                class.ok_or_else(|| self.no_default_class(ty, method.name))?
             }
         };
         Ok(IndexKey {

@@ -24,6 +24,7 @@ mod dependents;
 mod domain;
 mod domain_columns;
 mod drop;
+mod exclusion;
 mod expression;
 mod extension;
 mod fill_index;

@@ -9,7 +9,8 @@ use melba_types::{DbError, Oid, Result, bail};
 
 use super::Ddl;
 use super::create_table::like;
-use super::index::{IndexRequest, KeyRequest};
+use super::exclusion::check_excluded_rows;
+use super::index::{AccessMethod, IndexRequest, KeyRequest};
 use super::naming::{column_part, unused_relation_name};
 
 impl Ddl<'_> {
@@ -113,11 +114,8 @@ impl Ddl<'_> {
             })
             .collect();
         let name = self.copied_index_name(&target, index, info, &keys, number);
-        let kind = if info.primary { ConstraintKind::PrimaryKey } else { ConstraintKind::Unique };
-        let constraint = match info.constraint.is_valid() {
-            true => Some(self.bare_constraint(&target, &name, kind)?),
-            false => None,
-        };
+        let old = catalog.constraint(info.constraint);
+        let constraint = old.map(|old| self.bare_constraint(&target, &name, old.kind)).transpose()?;
         let renumbered = |of: &ObjectAddress| match of.class == classes::PG_CLASS && of.object == info.table {
             true => ObjectAddress { object: table, sub: number(of.sub as i16).into(), ..*of },
             false => *of,
@@ -130,6 +128,7 @@ impl Ddl<'_> {
             primary: info.primary,
             nulls_not_distinct: info.nulls_not_distinct,
             predicate: info.predicate.clone(),
+            method: AccessMethod::of_oid(&catalog, index.access_method),
             constraint: constraint.as_ref().map_or(Oid::INVALID, |c| c.oid),
             deferrable: info.deferrable,
             options: index.options.clone(),
@@ -139,16 +138,17 @@ impl Ddl<'_> {
         let columns: Vec<i16> = request.keys.iter().map(|k| k.column).collect();
         let oid = self.build_index(&target, request)?;
         if let Some(bare) = constraint {
-            let old = catalog.constraint(info.constraint);
             let row = Row {
                 columns,
                 index: oid,
                 deferrable: old.is_some_and(|c| c.deferrable),
                 initially_deferred: old.is_some_and(|c| c.initially_deferred),
+                operators: old.map_or_else(Vec::new, |c| c.operators.clone()),
                 no_inherit: true,
                 ..bare
             };
             self.put_constraint((*self.relation(table)?).clone(), row);
+            check_excluded_rows(self, oid)?;
         }
         self.index_partitions(oid)?;
         Ok(oid)
@@ -171,10 +171,12 @@ impl Ddl<'_> {
         names.extend(info.include.iter().map(|c| target.columns[number(*c) as usize - 1].name.clone()));
         let names: Vec<&str> = names.iter().map(|n| &**n).collect();
         let part = column_part(&names);
-        let (middle, label) = match (info.primary, info.constraint.is_valid()) {
+        let catalog = self.catalog();
+        let (middle, label) = match (info.primary, catalog.constraint(info.constraint).map(|c| c.kind)) {
             (true, _) => (None, "pkey"),
-            (false, true) => (Some(part.as_str()), "key"),
-            (false, false) => (Some(part.as_str()), "idx"),
+            (false, Some(ConstraintKind::Exclusion)) => (Some(part.as_str()), "excl"),
+            (false, Some(_)) => (Some(part.as_str()), "key"),
+            (false, None) => (Some(part.as_str()), "idx"),
         };
         unused_relation_name(&self.catalog(), target.namespace, &target.name, middle, label)
     }

@@ -68,7 +68,7 @@ impl Ddl<'_> {
         };
         let own = table.indexes.iter().filter_map(|i| catalog.relation(*i));
         let fits = |i: &&Arc<Relation>| {
-            let alike = |own: &Arc<IndexInfo>| is_alike(info, own, &number) && has_such_constraint(info, own);
+            let alike = |own: &Arc<IndexInfo>| is_alike(&catalog, info, own, &number) && has_such_constraint(info, own);
             i.parents.is_empty() && i.index.as_ref().is_some_and(alike)
         };
         let index = match own.into_iter().find(fits) {
@@ -154,7 +154,7 @@ impl Ddl<'_> {
             let name = &over.columns[n as usize - 1].name;
             table.columns.iter().position(|c| !c.dropped && c.name == *name).map_or(0, |at| at as i16 + 1)
         };
-        if !is_alike(info, own, &number) {
+        if !is_alike(&catalog, info, own, &number) {
             return Err(err!(
                 INVALID_OBJECT_DEFINITION,
                 "cannot attach index \"{}\" as a partition of index \"{}\"",
@@ -188,7 +188,7 @@ impl Ddl<'_> {
 }
 
 /// Whether an index of a partition is equivalent to its parent's. `number`: the partition's column for one of the parent.
-fn is_alike(parent: &IndexInfo, own: &IndexInfo, number: &dyn Fn(i16) -> i16) -> bool {
+fn is_alike(catalog: &Catalog, parent: &IndexInfo, own: &IndexInfo, number: &dyn Fn(i16) -> i16) -> bool {
     let same_key = |(a, b): (&IndexKey, &IndexKey)| {
         let column = if a.column == 0 { 0 } else { number(a.column) };
         column == b.column
@@ -198,7 +198,9 @@ fn is_alike(parent: &IndexInfo, own: &IndexInfo, number: &dyn Fn(i16) -> i16) ->
             && a.descending == b.descending
             && a.nulls_first == b.nulls_first
     };
-    parent.unique == own.unique
+    let operators = |of: &IndexInfo| catalog.constraint(of.constraint).map_or(&[][..], |c| &c.operators[..]);
+    operators(parent) == operators(own)
+        && parent.unique == own.unique
         && parent.nulls_not_distinct == own.nulls_not_distinct
         && parent.predicate == own.predicate
         && parent.keys.len() == own.keys.len()

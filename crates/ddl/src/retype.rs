@@ -4,13 +4,15 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Constraint, ConstraintKind, ForeignKeyInfo, IndexInfo, IndexKey, Object, Relation, classes};
+use melba_catalog::{Constraint, ConstraintKind, ForeignKeyInfo, IndexInfo, IndexKey, Object, Relation};
 use melba_types::{Oid, Result, bail};
 use pg_query::protobuf::AlterTableCmd;
 
 use super::Ddl;
 use super::alter_kind::check_form;
+use super::exclusion::retyped_operators;
 use super::expression::{Stored, Use};
+use super::index::AccessMethod;
 use super::rewrite::TypeChange;
 
 /// Columns whose types a statement changes, by table.
@@ -57,7 +59,7 @@ impl Ddl<'_> {
     }
 
     fn retype_constraints(&self, relation: &Relation, changed: &[usize]) -> Result<()> {
-        let uses = |columns: &[i16]| columns.iter().any(|number| changed.contains(&(*number as usize - 1)));
+        let uses = |columns: &[i16]| columns.iter().any(|number| *number > 0 && changed.contains(&(*number as usize - 1)));
         let catalog = self.catalog();
         for check in relation.constraints.iter().filter_map(|c| catalog.constraint(*c)) {
             if check.kind == ConstraintKind::Check && uses(&check.columns) {
@@ -106,14 +108,20 @@ impl Ddl<'_> {
                     (stored.ty, stored.collation, stored.collation)
                 }
             };
-            let Some(opclass) = catalog.default_operator_class(classes::BTREE, ty) else {
+            let method = AccessMethod::of_oid(&catalog, index.access_method);
+            let Some(opclass) = catalog.default_operator_class(method.oid, ty) else {
                 bail!(
                     UNDEFINED_OBJECT,
-                    "data type {} has no default operator class for access method \"btree\"",
-                    catalog.type_name(ty, self.path)
+                    "data type {} has no default operator class for access method \"{}\"",
+                    catalog.type_name(ty, self.path),
+                    method.name
                 );
             };
             *key = IndexKey { ty, collation, natural_collation: natural, opclass: opclass.oid, ..key.clone() };
+        }
+        if let Some(constraint) = catalog.constraint(info.constraint).filter(|c| !c.operators.is_empty()) {
+            let operators = retyped_operators(self, constraint, &keys)?;
+            self.tx.put(Object::Constraint(Arc::new(Constraint { operators, ..(**constraint).clone() })));
         }
         let mut columns = index.columns.to_vec();
         for (key, c) in keys.iter().zip(&mut columns) {

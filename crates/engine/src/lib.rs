@@ -51,6 +51,7 @@ pub use engine::Engine;
 pub use events::{BackgroundEvent, EventWatch};
 pub use index_build::{Duplicate, IndexBuilder};
 pub use index_load::IndexLoad;
+pub use melba_locks::{Claim, ClaimNumber};
 pub use melba_locks::{LockTag, LockedObject, LongWait, RelationLockMode, RowLockMode, Wait, WaitPhase, WaitWatch};
 pub use melba_segment::Coded;
 pub use melba_segment::{ColumnEstimate, Point};

@@ -4,9 +4,11 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use melba_catalog::Relation;
 use melba_expression::Evaluation;
-use melba_types::{DbError, Result};
+use melba_types::{Datum, DbError, Result};
 
+use super::catalog_rows;
 use super::operator::Operator;
 use super::runtime::Runtime;
 use super::team::{Part, Team};
@@ -194,6 +196,12 @@ impl<'a> ExecContext<'a> {
             return Ok(());
         }
         events.finish(self, self.transaction(), &self.state.tx.deferred, self.changes())
+    }
+
+    /// Replaces a row of a system catalog.
+    pub(crate) fn change_catalog(&self, relation: &Relation, old: Option<&[Datum]>, new: Option<&[Datum]>) -> Result<()> {
+        let new = new.map(|new| self.expand_row(new, relation.columns.iter().map(|c| c.kind))).transpose()?;
+        catalog_rows::change((&self.state.tx, &*self.session), relation, old, new.as_deref())
     }
 
     pub(crate) fn add_rows_affected(&self, rows: u64) {

@@ -6,6 +6,7 @@
 //!    with row limits show the same side effects as in PostgreSQL.
 //! 3. Operators are `Send`. The context moves with them from thread to thread; two threads never share it.
 
+mod catalog_rows;
 mod conflict;
 pub mod context;
 mod instrument;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Relation;
 use melba_catalog::trigger_events::{DELETE, INSERT, UPDATE};
+use melba_catalog::{Relation, Storage};
 use melba_engine::RowLockMode;
 use melba_types::{Batch, Column, Datum, DbError, Oid, Record, Result, RowId};
 
@@ -188,7 +188,7 @@ fn events(action: &Action) -> i16 {
 /// row's; a single one (a sequence's next value) shows the difference only when the statement fails, which matters for few rows.
 fn batch_rows_min(node: &ModifyNode) -> Option<usize> {
     match &node.action {
-        Action::Insert { values, on_conflict: None } if node.returning.is_none() => {
+        Action::Insert { values, on_conflict: None } if node.returning.is_none() && !is_catalog(node) => {
             match values.iter().flatten().filter(|e| e.is_volatile()).count() {
                 0 => Some(2),
                 1 => Some(BATCH_ROWS / 2),
@@ -197,6 +197,10 @@ fn batch_rows_min(node: &ModifyNode) -> Option<usize> {
         }
         _ => None,
     }
+}
+
+fn is_catalog(node: &ModifyNode) -> bool {
+    matches!(node.target.relation.storage, Storage::System(_))
 }
 
 fn row_id(row: &[Datum], existing: &Existing) -> Option<RowId> {
@@ -313,15 +317,15 @@ impl ModifyOp {
                     Some(conflict) => self.insert_or(ctx, conflict, new),
                 }
             }
-            (Action::Update(assignments), Some(existing)) if self.writer.is_view() => {
+            (Action::Update(assignments), Some(existing)) if self.is_computed() => {
                 let old = self.view_row(existing, row);
                 let mut new = assign(assignments, ctx, &old, row)?;
-                let changed = self.writer.instead(ctx, UPDATE, Some(&old), Some(&mut new))?;
+                let changed = self.instead(ctx, UPDATE, Some(&old), Some(&mut new))?;
                 Ok(changed.then(|| Changed { old: self.of_view(old), new: self.of_view(new) }))
             }
-            (Action::Delete, Some(existing)) if self.writer.is_view() => {
+            (Action::Delete, Some(existing)) if self.is_computed() => {
                 let old = self.view_row(existing, row);
-                let changed = self.writer.instead(ctx, DELETE, Some(&old), None)?;
+                let changed = self.instead(ctx, DELETE, Some(&old), None)?;
                 Ok(changed.then(|| Changed { old: self.of_view(old), new: None }))
             }
             (Action::Update(assignments), Some(existing)) => {
@@ -347,7 +351,24 @@ impl ModifyOp {
         }
     }
 
+    /// The target's rows are those of a view, or of a system catalog.
+    fn is_computed(&self) -> bool {
+        self.writer.is_view() || is_catalog(&self.node)
+    }
+
+    /// Changes a row that is computed. False: a trigger has prevented that.
+    fn instead(&mut self, ctx: &ExecContext, event: i16, old: Option<&[Datum]>, new: Option<&mut [Datum]>) -> Result<bool> {
+        if is_catalog(&self.node) {
+            return ctx.change_catalog(&self.node.target.relation, old, new.as_deref()).map(|()| true);
+        }
+        self.writer.instead(ctx, event, old, new)
+    }
+
     fn insert(&mut self, ctx: &ExecContext, mut new: Vec<Datum>) -> Result<Option<Changed>> {
+        if is_catalog(&self.node) {
+            self.instead(ctx, INSERT, None, Some(&mut new))?;
+            return Ok(Some(Changed { old: None, new: self.of_view(new) }));
+        }
         if self.node.target.routing.is_some() {
             let Some(Routed { row: values, id, table }) = self.writer.insert_routed(ctx, new)? else { return Ok(None) };
             return Ok(Some(Changed { old: None, new: Some(Version { values, id, table }) }));

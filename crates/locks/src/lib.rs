@@ -12,7 +12,9 @@
 //!    have to wait until it is visible; the next holder then sees the applied versions.
 //! 5. A session with very many row and key locks holds further ones in sets (`wide`); the segments of a bulk load stand for the
 //!    locks on its keys (`loaded`). The semantics are the same.
+//! 6. Values of exclusion constraints are claimed rather than locked (`claims`).
 
+mod claims;
 mod deadlock;
 mod loaded;
 mod modes;
@@ -22,6 +24,7 @@ mod tag;
 mod tests;
 mod wide;
 
+pub use claims::{Claim, ClaimNumber, Claims};
 pub use loaded::{ForeignKeys, LoadedKeys};
 pub use modes::Mode;
 pub use modes::{RelationLockMode, RowLockMode};

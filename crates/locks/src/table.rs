@@ -10,6 +10,7 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use melba_types::TxnId;
 
 use crate::SLOTS;
+use crate::claims::Claims;
 use crate::modes::{Mode, ModeSet};
 use crate::tag::{LockKey, LockedObject};
 use crate::wide::{TABLE_LOCKS_MAX, WideLocks};
@@ -263,6 +264,7 @@ pub struct LockManager {
     /// Sessions at or above this never took a lock.
     sessions_used: AtomicU32,
     pub(crate) wide: WideLocks,
+    pub claims: Claims,
 }
 
 impl LockManager {
@@ -277,6 +279,7 @@ impl LockManager {
             sessions: (0..SLOTS).map(|_| CachePadded::default()).collect(),
             sessions_used: AtomicU32::new(0),
             wide: WideLocks::default(),
+            claims: Claims::default(),
         }
     }
 
@@ -646,6 +649,7 @@ impl LockManager {
 
     /// Row and key locks of a transaction that will take no more of them. Locks on relations and other objects stay.
     fn release_rows(&self, owner: u32) {
+        self.claims.forget(owner, 0);
         self.release_wide_since(owner, 0);
         let session = &self.sessions[owner as usize];
         let mut keys = {
@@ -666,6 +670,7 @@ impl LockManager {
     pub fn release_transaction(&self, owner: u32) {
         // Others may be at it.
         drop(self.sessions[owner as usize].releasing.lock());
+        self.claims.forget(owner, 0);
         self.release_wide_since(owner, 0);
         let session = &self.sessions[owner as usize];
         session.wide.store(false, Ordering::Relaxed);

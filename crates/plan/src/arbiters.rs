@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use melba_analyze::{Context, analyze_stored_expression};
-use melba_catalog::{IndexInfo, Relation};
+use melba_catalog::{ConstraintKind, IndexInfo, Relation};
 use melba_tree::{CoercionForm, Expr, OnConflict, equal};
-use melba_types::{Oid, Result, err};
+use melba_types::{Oid, Result, bail, err};
 
 use super::planner::Planner;
 
@@ -16,6 +16,9 @@ impl Planner<'_> {
     /// 42P10 when no index has such keys, 55000 when only deferrable ones have.
     pub(super) fn arbiters(&self, conflict: &OnConflict, relation: &Arc<Relation>, entry: usize) -> Result<Vec<Oid>> {
         if let Some(constraint) = self.catalog().constraint(conflict.constraint) {
+            if conflict.update.is_some() && constraint.kind == ConstraintKind::Exclusion {
+                bail!(WRONG_OBJECT_TYPE, "ON CONFLICT DO UPDATE not supported with exclusion constraints");
+            }
             return Ok(vec![constraint.index]);
         }
         if conflict.inference.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::classes::PG_DESCRIPTION;
 use melba_catalog::{Relation, RelationKind, Storage};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Kind, Oid, Result};
@@ -20,6 +21,11 @@ use melba_tree::{
     Command, Expr, FromItem, JoinKind, MergeCommand, MergeMatch, Query, RangeKind, RowExpr, RowVersion, Target, Var,
 };
 
+/// Neither MERGE nor ON CONFLICT.
+fn changes_plainly(query: &Query) -> bool {
+    query.command != Command::Merge && query.insert.as_ref().is_none_or(|insert| insert.on_conflict.is_none())
+}
+
 impl Planner<'_> {
     pub fn modify(&mut self, query: &mut Query) -> Result<Stage> {
         let Some(entry) = query.result else {
@@ -37,7 +43,9 @@ impl Planner<'_> {
         match relation.storage {
             Storage::Tree(_) => {}
             Storage::None if relation.is_partitioned() || relation.kind == RelationKind::View => {}
-            // PostgreSQL lets superusers do it; here the rows are computed.
+            // Comments are objects of their own. PostgreSQL lets superusers change the other catalogs, too; here their rows are
+            // computed.
+            Storage::System(_) if oid == PG_DESCRIPTION && changes_plainly(query) => {}
             Storage::System(_) => {
                 return Err(DbError::unsupported(format!("changing system catalog \"{}\" by its rows", relation.name)));
             }
@@ -147,7 +155,7 @@ impl Planner<'_> {
         let mut tree = self.prepare(query)?;
         tree.keep_partners();
         self.level_mut().entries = std::mem::take(&mut query.range_table);
-        let is_view = relation.kind == RelationKind::View;
+        let is_view = relation.kind == RelationKind::View || matches!(relation.storage, Storage::System(_));
         let mut needed: Vec<(usize, i16)> = if is_view { vec![] } else { vec![(entry, -1)] };
         // Virtual columns are computed only where they are read.
         let is_stored = |c: &usize| !relation.columns[*c].dropped && relation.columns[*c].generated != b'v';

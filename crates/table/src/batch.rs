@@ -97,6 +97,8 @@ impl TableWriter {
             |triggers: &Arc<Triggers>| triggers.has(Moment::BeforeRow, INSERT) || triggers.has(Moment::InsteadOf, INSERT);
         self.target.triggers.as_ref().is_some_and(has_triggers)
             || self.target.routing.as_ref().is_some_and(|routing| routing.has_triggers)
+            // The rows of a load cannot be read before it ends, and a row may exclude a later one.
+            || self.target.indexes.iter().any(|index| index.exclusion.is_some())
             || !self.row_checks.of(RowCheckKind::View).is_empty()
             || self.target.routing.is_some() && !self.row_checks.of(RowCheckKind::Insert).is_empty()
     }

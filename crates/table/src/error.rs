@@ -5,7 +5,7 @@ use melba_fmgr::{Session, io};
 use melba_types::{Datum, DbError, Oid, err};
 
 use super::part_source::PartSource;
-use super::target::{IndexTarget, TableTarget};
+use super::target::{IndexPart, IndexTarget, TableTarget};
 
 /// Longest value shown in a detail, in bytes.
 const SHOWN_BYTES_MAX: usize = 64;
@@ -131,11 +131,63 @@ pub fn unique(session: &dyn Session, target: &TableTarget, index: &IndexTarget, 
     at_table(with_detail(error, detail), session, &target.relation).constraint(&*index.name)
 }
 
+/// 55000: ON CONFLICT without a target cannot decide by keys that are checked later.
+pub fn deferrable_arbiter(session: &dyn Session, target: &TableTarget, index: &IndexTarget) -> DbError {
+    let error = err!(
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
+    );
+    at_table(error, session, &target.relation).constraint(&*index.name)
+}
+
 /// CREATE UNIQUE INDEX over rows that are not unique.
 pub fn not_unique(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> DbError {
     let error = err!(UNIQUE_VIOLATION, "could not create unique index \"{}\"", index.name);
     let detail = index_key(session, target, index, values).map(|key| format!("{key} is duplicated."));
     at_table(with_detail(error, detail), session, &target.relation).constraint(&*index.name)
+}
+
+/// 23P01. `existing`: of the row that is in the way.
+pub fn exclusion(
+    session: &dyn Session,
+    target: &TableTarget,
+    index: &IndexTarget,
+    values: &[Datum],
+    existing: Option<&[Datum]>,
+) -> DbError {
+    let error = err!(EXCLUSION_VIOLATION, "conflicting key value violates exclusion constraint \"{}\"", index.name);
+    let error = error.detail(conflict(session, target, index, (values, existing), "existing key"));
+    at_table(error, session, &target.relation).constraint(&*index.name)
+}
+
+/// An exclusion constraint over rows that exclude each other.
+pub fn not_exclusive(
+    session: &dyn Session,
+    target: &TableTarget,
+    index: &IndexTarget,
+    values: &[Datum],
+    existing: Option<&[Datum]>,
+) -> DbError {
+    let error = err!(EXCLUSION_VIOLATION, "could not create exclusion constraint \"{}\"", index.name);
+    let error = error.detail(conflict(session, target, index, (values, existing), "key"));
+    at_table(error, session, &target.relation).constraint(&*index.name)
+}
+
+fn conflict(
+    session: &dyn Session,
+    target: &TableTarget,
+    index: &IndexTarget,
+    (new, existing): (&[Datum], Option<&[Datum]>),
+    what: &str,
+) -> String {
+    let key = |values: &[Datum]| index_key(session, target, index, values);
+    match (key(new), existing.and_then(key)) {
+        (Some(new), Some(existing)) => {
+            format!("{new} conflicts with {what} {}.", existing.strip_prefix("Key ").unwrap_or(&existing))
+        }
+        _ if what == "key" => "Key conflicts exist.".into(),
+        _ => format!("Key conflicts with {what}."),
+    }
 }
 
 /// `None`: the user may not read all of the columns.
@@ -152,20 +204,23 @@ fn index_key(session: &dyn Session, target: &TableTarget, index: &IndexTarget, v
     let info = catalog.relation(index.oid).and_then(|r| r.index.clone());
     let mut names = Vec::new();
     let mut types = Vec::new();
-    for (at, part) in index.parts.iter().enumerate() {
+    let mut places: Vec<(&IndexPart, &Datum)> = index.parts.iter().zip(values).collect();
+    places.sort_by_key(|(part, _)| part.place);
+    for (part, _) in &places {
         match &part.source {
             PartSource::Column(column) => {
                 names.push(melba_catalog::quote_ident(&target.relation.columns[*column].name).into_owned());
                 types.push(target.relation.columns[*column].ty);
             }
             PartSource::Expression(expression) => {
-                let text = info.as_ref().and_then(|i| i.keys.get(at)?.expression.clone());
+                let text = info.as_ref().and_then(|i| i.keys.get(part.place)?.expression.clone());
                 names.push(text.as_deref().unwrap_or("expr").to_owned());
                 types.push(expression.ty);
             }
         }
     }
-    Some(key_text(session, &names, &types, values))
+    let values: Vec<Datum> = places.into_iter().map(|(_, value)| value.clone()).collect();
+    Some(key_text(session, &names, &types, &values))
 }
 
 /// The key of a foreign key's row: of the referencing or of the referenced table. Just `Key` for a user who may not read it.

@@ -7,6 +7,7 @@
 //! 1. A row is in the table's tree exactly when it has one entry in every index tree whose predicate it satisfies.
 //! 2. A unique key is locked (`Transaction::claim_key`; many at once: `IndexLoad`) before it is searched for, and stays locked to
 //!    the end of the transaction, so two transactions can never both find it free.
+//!    What an exclusion constraint excludes is claimed likewise (`excluding`).
 //! 3. Foreign keys are checked against the newest committed state, under row locks, after the statement's own changes.
 //! 4. Pending checks take memory that is counted, or little memory: rows are recorded as ranges of ids.
 
@@ -14,6 +15,8 @@ mod batch;
 mod changes;
 pub mod error;
 mod events;
+mod excluding;
+mod exclusion;
 mod foreign_key;
 pub mod matching;
 mod part_source;
@@ -36,6 +39,7 @@ mod writer;
 pub use batch::RowError;
 pub use changes::StatementChanges;
 pub use events::{DeferredEvents, DeferredPosition, Events, check_existing};
+pub use excluding::check as check_exclusion;
 pub use part_source::PartSource;
 pub use partition::{HashPartition, PartitionMap, RangePartition};
 pub use removal::check_removal;

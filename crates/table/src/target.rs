@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, RelationKind, Storage};
+use melba_engine::Transaction;
 use melba_fmgr::Session;
 use melba_types::row::RowLayout;
-use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
+use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId};
 
+use super::exclusion::Exclusion;
 use super::part_source::PartSource;
 use super::partition::PartitionCheck;
 use super::referencing::keys_of_leaves;
@@ -20,7 +22,7 @@ use melba_expression::key::KeyPart;
 use melba_expression::{Expression, compile_for_table};
 use melba_tree::Expr;
 
-/// The tree of a table whose rows are in its partitions, and of a view, whose triggers know where they are.
+/// The tree of a table whose rows are in its partitions, of a view, whose triggers know where they are, and of a system catalog.
 const NO_TREE: TreeId = TreeId(0);
 
 /// A table to write to.
@@ -83,14 +85,18 @@ pub struct IndexTarget {
     pub nulls_not_distinct: bool,
     /// The constraint's name, when one owns the index.
     pub constraint: Option<Arc<str>>,
-    /// Uniqueness is checked after the statement, or at the end of the transaction.
+    /// Keys are checked after the statement, or at the end of the transaction.
     pub deferrable: bool,
     pub constraint_oid: Oid,
+    /// Of an exclusion constraint's index.
+    pub exclusion: Option<Exclusion>,
 }
 
 /// One column of an index key.
 #[derive(Debug)]
 pub struct IndexPart {
+    /// Its column's place in the index. The parts of an exclusion constraint's key have another order (`Exclusion::order`).
+    pub place: usize,
     pub source: PartSource,
     pub key: KeyPart,
 }
@@ -179,6 +185,19 @@ impl IndexTarget {
         self.predicate.is_none() && self.parts.iter().all(same)
     }
 
+    /// The values of the key of a row, in its newest state; `None`: it was deleted.
+    pub fn values_of_row(
+        &self,
+        ctx: &Evaluation,
+        txn: &Arc<Transaction>,
+        target: &TableTarget,
+        row: RowId,
+    ) -> Result<Option<Vec<Datum>>> {
+        let Some(bytes) = txn.get_latest(target.tree, row)?.row else { return Ok(None) };
+        let row = target.decode(&bytes);
+        self.values(ctx, &target.with_plain_keys(ctx, &row)?).map(Some)
+    }
+
     /// The values of the row's key.
     pub fn values(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Vec<Datum>> {
         let value = |part: &IndexPart| match &part.source {
@@ -253,6 +272,7 @@ impl TargetBuilder<'_> {
         let tree = match relation.storage {
             Storage::Tree(tree) => tree,
             Storage::None if relation.is_partitioned() || relation.kind == RelationKind::View => NO_TREE,
+            Storage::System(_) => NO_TREE,
             _ => return Err(DbError::internal(format!("relation \"{}\" has no storage", relation.name))),
         };
         let kinds: Vec<Kind> = relation.columns.iter().map(|c| c.kind).collect();
@@ -356,14 +376,18 @@ impl TargetBuilder<'_> {
         let index = self.catalog.relation(oid).ok_or_else(missing)?;
         let info = index.index.as_ref().ok_or_else(missing)?;
         let Storage::Tree(tree) = index.storage else { return Err(missing()) };
+        let constraint = self.catalog.constraint(info.constraint);
+        let excludes = constraint.filter(|c| !c.operators.is_empty());
+        let order = excludes.map_or_else(|| (0..info.keys.len()).collect(), |c| Exclusion::order(self.catalog, c).0);
         let mut parts = Vec::with_capacity(info.keys.len());
-        for key in &info.keys {
+        for place in order {
+            let key = &info.keys[place];
             let source = match &key.expression {
                 Some(text) => PartSource::Expression(self.compile(text, table, None)?),
                 None => PartSource::Column(key.column as usize - 1),
             };
             let key = KeyPart::new(self.catalog, key.ty, key.descending, key.nulls_first);
-            parts.push(IndexPart { source, key });
+            parts.push(IndexPart { place, source, key });
         }
         let predicate = match &info.predicate {
             Some(text) => Some(self.compile(text, table, None)?),
@@ -377,7 +401,8 @@ impl TargetBuilder<'_> {
             predicate,
             unique: info.unique,
             nulls_not_distinct: info.nulls_not_distinct,
-            constraint: self.catalog.constraint(info.constraint).map(|c| c.name.clone()),
+            constraint: constraint.map(|c| c.name.clone()),
+            exclusion: excludes.map(|c| Exclusion::new(self.catalog, c, info)).transpose()?,
             deferrable: info.deferrable,
             constraint_oid: info.constraint,
         })

@@ -11,6 +11,7 @@ use super::batch::BatchedRows;
 use super::changes::StatementChanges;
 use super::error;
 use super::events::Events;
+use super::excluding;
 use super::part_source::PartSource;
 use super::router::{Routed, Router};
 use super::routing::ColumnMap;
@@ -222,6 +223,9 @@ impl TableWriter {
 
     /// The first row that conflicts with `row` in the indexes `arbiters` accepts (by position). The keys stay locked, so a row
     /// without a conflict can be inserted.
+    ///
+    /// # Errors
+    /// 55000 when one of them is deferrable.
     pub fn find_conflict(
         &mut self,
         ctx: &Evaluation,
@@ -230,8 +234,22 @@ impl TableWriter {
     ) -> Result<Option<Conflict>> {
         let target = self.target.clone();
         let row = &*target.with_plain_keys(ctx, row)?;
-        for (at, index) in target.indexes.iter().enumerate().filter(|(_, i)| i.unique && arbiters(i)) {
-            if !self.index_key(ctx, index, row)? || !index.must_be_unique(ctx, row)? {
+        let arbitrates = |i: &IndexTarget| (i.unique || i.exclusion.is_some()) && arbiters(i);
+        for (at, index) in target.indexes.iter().enumerate().filter(|(_, i)| arbitrates(i)) {
+            if index.deferrable {
+                return Err(error::deferrable_arbiter(&*ctx.session, &target, index));
+            }
+            if !self.index_key(ctx, index, row)? {
+                continue;
+            }
+            if index.exclusion.is_some() {
+                let values = index.values(ctx, row)?;
+                match excluding::claim(ctx, &self.txn, (&target, index), (&self.key, values), None)? {
+                    Some(found) => return Ok(Some(Conflict { index: at, row: found })),
+                    None => continue,
+                }
+            }
+            if !index.must_be_unique(ctx, row)? {
                 continue;
             }
             if let Some(found) = self.txn.claim_key(index.tree, &self.key, None)? {
@@ -290,6 +308,23 @@ impl TableWriter {
         index.key(ctx, row, &mut self.key)
     }
 
+    /// Claims the values of a row, whose key is in `self.key`, checking the index's exclusion constraint likewise.
+    fn claim_values(&mut self, ctx: &Evaluation, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
+        let values = index.values(ctx, row)?;
+        let target = self.target.clone();
+        if index.deferrable {
+            if excluding::claim_unchecked(&self.txn, index, (&self.key, values), id)? {
+                self.events.unique_later(ctx, &target, index, id)?;
+            }
+            return Ok(());
+        }
+        let found = excluding::claim(ctx, &self.txn, (&target, index), (&self.key, values.clone()), Some(id))?;
+        let Some(found) = found else { return Ok(()) };
+        self.txn.check_serializable_insert(index.tree, &self.key)?;
+        let existing = index.values_of_row(ctx, &self.txn, &target, found)?;
+        Err(error::exclusion(&*ctx.session, &target, index, &values, existing.as_deref()))
+    }
+
     /// Adds the entry with `self.key` of a row, checking uniqueness (deferrable indexes: once the statement is over).
     fn add_entry<'a>(
         &mut self,
@@ -299,7 +334,9 @@ impl TableWriter {
         row: impl FnOnce() -> Cow<'a, [Datum]>,
         id: RowId,
     ) -> Result<()> {
-        if must_be_unique {
+        if index.exclusion.is_some() {
+            self.claim_values(ctx, index, &row(), id)?;
+        } else if must_be_unique {
             let found = self.txn.claim_key(index.tree, &self.key, Some(id))?;
             if found.is_some() && index.deferrable {
                 self.events.unique_later(ctx, &self.target, index, id)?;

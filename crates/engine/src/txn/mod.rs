@@ -41,6 +41,8 @@ pub struct Savepoint {
     /// Locks held when it was set, in the table and in sets.
     locks: usize,
     wide_locks: usize,
+    /// Claims made when it was set.
+    claims: usize,
 }
 
 /// Whether a row lock was granted.
@@ -345,7 +347,8 @@ impl Transaction {
         let command = state.command;
         state.savepoints.push(command);
         let locks = &self.shared().locks;
-        Savepoint { command, locks: locks.held(self.session.slot), wide_locks: locks.wide_mark(self.session.slot) }
+        let slot = self.session.slot;
+        Savepoint { command, locks: locks.held(slot), wide_locks: locks.wide_mark(slot), claims: locks.claims.held(slot) }
     }
 
     /// Undoes every change since the savepoint, which stays usable, and releases the row, key and advisory locks taken since
@@ -360,6 +363,7 @@ impl Transaction {
         // A later rollback to an older savepoint with an equal number must not cut the changes that come next.
         state.next_command();
         drop(state);
+        shared.locks.claims.forget(self.session.slot, savepoint.claims);
         shared.locks.release_wide_since(self.session.slot, savepoint.wide_locks);
         shared.locks.release_since(self.session.slot, savepoint.locks);
     }

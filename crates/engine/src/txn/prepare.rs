@@ -60,10 +60,13 @@ impl Transaction {
     /// The transaction as bytes: its changes and its locks.
     ///
     /// # Errors
-    /// `Unsupported` for a SERIALIZABLE transaction, `Limit` for one whose changes are partly in files, or with too many locks.
+    /// `Unsupported` for a SERIALIZABLE transaction and one with claims, `Limit` for one whose changes are partly in files, or with too many locks.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         if self.isolation == Isolation::Serializable {
             return Err(EngineError::Unsupported("PREPARE TRANSACTION of a SERIALIZABLE transaction"));
+        }
+        if self.shared().locks.claims.has_any(self.session.slot) {
+            return Err(EngineError::Unsupported("PREPARE TRANSACTION after writing to a table with an exclusion constraint"));
         }
         let locks = self.shared().locks.transaction_locks(self.session.slot);
         let locks = locks.ok_or(EngineError::Limit("a transaction with so many locks cannot be prepared"))?;

@@ -158,3 +158,23 @@ fn a_transaction_that_cannot_be_prepared_is_rolled_back() {
         ],
     );
 }
+
+/// Others must see the values that it has claimed, and these are not among its bytes.
+#[test]
+fn a_transaction_that_has_claimed_values_is_not_prepared() {
+    check(
+        &mut harness(),
+        &[
+            ("create table t (r int4range, exclude using gist (r with &&))", "C:CREATE TABLE Z:I"),
+            ("begin", "C:BEGIN Z:T"),
+            ("insert into t values ('[1,2)')", "C:INSERT 0 1 Z:T"),
+            ("prepare transaction 'claims'", "E0A000 Z:I"),
+            ("begin", "C:BEGIN Z:T"),
+            ("savepoint s", "C:SAVEPOINT Z:T"),
+            ("insert into t values ('[1,2)')", "C:INSERT 0 1 Z:T"),
+            ("rollback to s", "C:ROLLBACK Z:T"),
+            ("prepare transaction 'none'", "C:PREPARE TRANSACTION Z:I"),
+            ("rollback prepared 'none'", "C:ROLLBACK PREPARED Z:I"),
+        ],
+    );
+}

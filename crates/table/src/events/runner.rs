@@ -9,6 +9,7 @@ use melba_types::{Datum, Oid, Result, RowId};
 
 use super::super::changes::{StatementChanges, Turn};
 use super::super::error;
+use super::super::excluding;
 use super::super::foreign_key::{self, Action};
 use super::super::reference::{self, CheckedKeys};
 use super::super::target::{TableTarget, TargetBuilder};
@@ -261,6 +262,12 @@ impl<'a> Runner<'a> {
         let Some(bytes) = self.txn.get_latest(target.tree, row)?.row else { return Ok(()) };
         let values = target.decode(&bytes);
         let values = target.with_plain_keys(self.ctx, &values)?;
+        if index.exclusion.is_some() {
+            return match excluding::check(self.ctx, self.txn, (target, index), &values, row)? {
+                Some((new, existing)) => Err(error::exclusion(&*self.ctx.session, target, index, &new, existing.as_deref())),
+                None => Ok(()),
+            };
+        }
         let mut key = Vec::new();
         if !index.key(self.ctx, &values, &mut key)? || !index.must_be_unique(self.ctx, &values)? {
             return Ok(());

@@ -1,0 +1,153 @@
+-- EXCLUDE constraints: which rows they keep out, what they say of it, and how the catalog shows them.
+create table r (id int primary key, during int4range, constraint r_during exclude using gist (during with &&));
+insert into r values (1, '[1,5)'), (2, '[5,9)'), (3, 'empty'), (4, 'empty'), (5, null), (6, null);
+insert into r values (7, '[4,6)');
+insert into r values (7, '[8,20)');
+insert into r values (7, '(,2)');
+insert into r values (7, '[100,)');
+insert into r values (8, '[1000,1001)');
+insert into r values (8, '(,0]'), (9, '[9,10]');
+insert into r values (10, '[50,60)'), (11, '[59,70)');
+update r set during = '[2,6)' where id = 1;
+update r set during = '[1,4)' where id = 1;
+update r set during = '[4,9)' where id = 2;
+update r set id = id + 100;
+select * from r order by id;
+begin;
+delete from r where id = 101;
+insert into r values (12, '[1,3)');
+savepoint s;
+insert into r values (13, '[2,3)');
+rollback to s;
+insert into r values (13, '[3,4)');
+commit;
+insert into r values (14, '[3,4)') on conflict do nothing;
+insert into r values (14, '[3,4)') on conflict on constraint r_during do nothing returning *;
+insert into r values (14, '[20,30)'), (15, '[25,40)'), (16, '[30,50)') on conflict on constraint r_during do nothing returning *;
+insert into r values (14, '[3,4)') on conflict on constraint r_during do update set id = 0;
+insert into r values (14, '[3,4)') on conflict (during) do nothing;
+insert into r values (12, '[500,501)') on conflict (id) do nothing;
+insert into r values (17, '[3,4)') on conflict (id) do nothing;
+select conname, contype, conkey, conexclop::regoper[], condeferrable, pg_get_constraintdef(oid) from pg_constraint where conrelid = 'r'::regclass and contype = 'x';
+select indexrelid::regclass, indisunique, indisexclusion, indimmediate, pg_get_indexdef(indexrelid) from pg_index where indrelid = 'r'::regclass and not indisprimary;
+select c.relname, a.amname from pg_class c join pg_am a on a.oid = c.relam where c.relname = 'r_during';
+select constraint_name, constraint_type from information_schema.table_constraints where table_name = 'r' and constraint_type <> 'CHECK' order by 1;
+\d r
+drop index r_during;
+alter table r rename constraint r_during to r_new;
+\d r_new
+alter table r drop constraint r_new;
+insert into r values (18, '[3,4)');
+alter table r add exclude using gist (during with &&);
+delete from r where id = 18;
+alter table r add exclude using gist (during with &&) where (id > 20);
+insert into r values (19, '[3,4)'), (20, '[3,4)'), (21, '[60,70)');
+insert into r values (22, '[65,66)');
+update r set id = 23 where id = 19;
+update r set id = 24 where id = 20;
+\d r
+drop table r;
+-- By equality: any access method that has it.
+create table e (a int, b text, exclude (a with =, b with =), exclude using hash (b with =) where (a > 10));
+insert into e values (1, 'x'), (1, 'y'), (1, null), (1, null);
+insert into e values (1, 'x');
+insert into e values (11, 'x'), (12, 'y');
+insert into e values (13, 'x');
+\d e
+drop table e;
+-- Mistakes.
+create table bad (a int, exclude using gist (a with =));
+create table bad (a int4range, exclude using gist (a with <<));
+create table bad (a int4range, exclude using gist (a with =, b with =));
+create table bad (a int, exclude using btree (a with <>));
+create table bad (a int, exclude using btree (a with <));
+create table bad (a int, exclude using none (a with =));
+create table bad (a int, exclude using gin (a with =));
+create table bad (a int, exclude using brin (a with =));
+create table bad (a int, b int, exclude using hash (a with =, b with =));
+create table bad (a int, exclude using btree (a with ===));
+create table bad (a int, b int) partition by range (a);
+create table bad_child partition of bad (exclude (b with =)) for values from (1) to (10);
+insert into bad values (1, 1), (2, 1);
+drop table bad;
+-- Groups by equality, with an extension's operator classes; expressions; the equal column last.
+create extension btree_gist;
+create table booking (id int, room text, f date, t date, off bool default false, constraint free exclude using gist (daterange(f, t, '[]') with &&, room with =) where (not off));
+insert into booking values (1, 'a', '2024-01-01', '2024-01-05'), (2, 'b', '2024-01-01', '2024-01-05'), (3, 'a', '2024-01-06', '2024-01-09');
+insert into booking values (4, 'a', '2024-01-05', '2024-01-06');
+insert into booking values (4, 'a', '2024-01-05', '2024-01-06', true), (5, 'c', null, null, false), (6, 'c', '2024-01-05', '2024-01-06', false);
+update booking set off = false where id = 4;
+update booking set room = 'd' where id = 3;
+update booking set off = false, room = 'd' where id = 4;
+select * from booking order by id;
+create table likeness (like booking including all);
+\d likeness
+insert into likeness select * from booking;
+insert into likeness select 10, room, f, t from booking where room = 'a';
+alter table booking drop column f;
+alter table booking drop column f cascade;
+\d booking
+drop table booking, likeness;
+drop extension btree_gist;
+create extension btree_gist;
+create table zoo (cage int, animal text, exclude using gist (cage with =, animal with <>));
+insert into zoo values (1, 'zebra'), (1, 'zebra'), (2, 'lion'), (1, null);
+insert into zoo values (1, 'lion');
+insert into zoo values (1, 'zzz');
+insert into zoo values (2, 'lion'), (3, 'lion');
+update zoo set animal = 'lion';
+select * from zoo order by cage, animal;
+drop extension btree_gist;
+drop table zoo;
+drop extension btree_gist;
+-- Deferred.
+create table d (id int primary key, v int4range, exclude using gist (v with &&) deferrable initially deferred);
+insert into d values (1, '[1,10)'), (2, '[10,20)'), (3, '[20,30)');
+begin;
+update d set v = int4range(lower(v) + 5, upper(v) + 5);
+select * from d order by id;
+commit;
+begin;
+insert into d values (4, '[1,100)'), (5, '[50,60)');
+delete from d where id = 4;
+commit;
+begin;
+insert into d values (6, '[12,13)');
+commit;
+begin;
+insert into d values (6, '[12,13)');
+set constraints all immediate;
+rollback;
+begin;
+set constraints d_v_excl immediate;
+insert into d values (6, '[12,13)');
+rollback;
+insert into d values (6, '[12,13)') on conflict do nothing;
+insert into d values (6, '[12,13)') on conflict on constraint d_v_excl do nothing;
+select * from d order by id;
+\d d
+drop table d;
+-- Many rows, other operators, other types.
+create table many (g int, v int8range, exclude using gist (int4range(g, g, '[]') with =, v with &&));
+insert into many select i % 50, int8range(i * 10, i * 10 + 10) from generate_series(1, 5000) i;
+select count(*) from many;
+insert into many select i % 50, int8range(i * 10 + 9, i * 10 + 11) from generate_series(5000, 5001) i;
+insert into many select i % 50, int8range(i * 10 + 9, i * 10 + 11) from generate_series(4000, 4001) i;
+alter table many alter v type numrange using numrange(lower(v), upper(v));
+insert into many values (1, '[10,10.5)');
+insert into many values (1, '[5,9.75]'), (1, '(9.75,10)');
+create table net (a inet, exclude using gist (a inet_ops with &&));
+insert into net values ('10.0.0.0/8'), ('192.168.1.1');
+insert into net values ('10.1.1.1');
+insert into net values ('192.168.0.0/16');
+drop table many, net;
+-- Rights: the values of columns that a user may not read are not told.
+create role ex_user;
+create table secret (id int, v int4range, exclude using gist (v with &&));
+insert into secret values (1, '[1,5)');
+grant insert, select (id) on secret to ex_user;
+set role ex_user;
+insert into secret values (2, '[2,3)');
+reset role;
+drop table secret;
+drop role ex_user;
