@@ -18,6 +18,8 @@ use melba_types::key_words::{KeyWords, word_of};
 pub(super) struct GroupTable {
     /// The key is an integer, and its values lie close together so far: `words` is empty.
     near: Option<Near>,
+    /// It is an integer, and its values did not lie close together.
+    far: Option<Far>,
     words: HashMap<u128, u32>,
     /// Encoded keys that do not fit a word.
     long: LongKeys,
@@ -128,10 +130,21 @@ impl GroupTable {
                 return bytes;
             }
             self.words = near.words().collect();
+            let far = Far { bits: near.bits, least: i64::MAX, greatest: i64::MIN };
+            self.far = Some(self.words.keys().fold(far, |far, word| far.with(*word)));
             self.near = None;
         }
         self.words.insert(word, group);
-        2 * (size_of::<u128>() + size_of::<u128>())
+        let hashed_bytes = 2 * (size_of::<u128>() + size_of::<u128>());
+        let count = self.words.len();
+        let Some(far) = self.far.take().map(|far| far.with(word)) else { return hashed_bytes };
+        // Values of any order lie close once there are many.
+        if count >= FAR_GROUPS_MIN && count.is_power_of_two() && far.places() <= count * PLACES_A_GROUP / 2 {
+            let near = self.near.insert(Near::of(&far, std::mem::take(&mut self.words)));
+            return hashed_bytes + near.places.capacity() * size_of::<u32>();
+        }
+        self.far = Some(far);
+        hashed_bytes
     }
 
     /// Adds the group of row `i`; about how many bytes that takes.
@@ -267,6 +280,33 @@ fn encode(node: &AggregateNode, columns: &[usize], keys: &[Vector<'_>], i: usize
     columns.iter().for_each(|&c| keys[c].encode_key(&node.parts[c], i, out));
 }
 
+/// Groups of one integer that are hashed: between which values they lie.
+struct Far {
+    /// Of a value, in the word of a key.
+    bits: u32,
+    least: i64,
+    greatest: i64,
+}
+
+/// With fewer groups it is not looked whether they lie close.
+const FAR_GROUPS_MIN: usize = 1 << 10;
+
+impl Far {
+    /// With one more key.
+    fn with(self, word: u128) -> Far {
+        if word == 0 {
+            return self;
+        }
+        let value = word_value(word, self.bits);
+        Far { least: self.least.min(value), greatest: self.greatest.max(value), ..self }
+    }
+
+    /// How many values there may be.
+    fn places(&self) -> usize {
+        usize::try_from(self.greatest.abs_diff(self.least)).map_or(usize::MAX, |span| span.saturating_add(1))
+    }
+}
+
 /// Groups of one integer, by its distance from the first.
 pub(super) struct Near {
     /// Of a value, in the word of a key.
@@ -286,6 +326,19 @@ const PLACES_LEAST: usize = 1 << 14;
 impl Near {
     fn new(bits: u32) -> Near {
         Near { bits, first: 0, places: Vec::new(), null: 0, groups: 0 }
+    }
+
+    /// The groups of some keys that lie as `far` says.
+    fn of(far: &Far, words: HashMap<u128, u32>) -> Near {
+        let places = vec![0; far.places()];
+        let mut near = Near { first: far.least, places, groups: words.len(), ..Near::new(far.bits) };
+        for (word, group) in words {
+            match word {
+                0 => near.null = group + 1,
+                _ => near.places[word_value(word, far.bits).wrapping_sub(far.least) as usize] = group + 1,
+            }
+        }
+        near
     }
 
     /// The value in a key that is not NULL.
@@ -424,6 +477,33 @@ mod tests {
             ends.insert_word(1 << 64 | value as u128 & u128::from(u64::MAX), group as u32);
         }
         assert_eq!(ends.get_word(1 << 64 | i64::MIN as u128 & u128::from(u64::MAX)), Some(2));
+    }
+
+    #[test]
+    fn keys_in_any_order_are_found_by_their_distance_once_there_are_many() {
+        let word = |value: i64| 1 << 64 | value as u128 & u128::from(u64::MAX);
+        // Each of the values once, and the first ones far from each other.
+        let values: Vec<i64> = (0..65_537).map(|i| i * 40_503 % 65_537 - 30_000).collect();
+        let mut table = GroupTable { near: Some(Near::new(64)), ..GroupTable::default() };
+        let mut was_far = false;
+        for (group, value) in (0..).zip(&values) {
+            assert_eq!(table.get_word(word(*value)), None);
+            table.insert_word(word(*value), group);
+            was_far |= table.near.is_none();
+            if group == 100 {
+                table.insert_word(0, 1_000_000);
+            }
+        }
+        assert!(was_far && table.near.is_some() && table.words.is_empty());
+        assert!((0..).zip(&values).all(|(group, value)| table.get_word(word(*value)) == Some(group)));
+        assert_eq!((table.get_word(0), table.get_word(word(50_000))), (Some(1_000_000), None));
+        // One that lies far away, and then no more.
+        for value in [i64::MIN, i64::MAX] {
+            table.insert_word(word(value), 7);
+            assert!(table.near.is_none());
+            assert_eq!((table.get_word(word(value)), table.get_word(0)), (Some(7), Some(1_000_000)));
+        }
+        assert!((0..).zip(&values).all(|(group, value)| table.get_word(word(*value)) == Some(group)));
     }
 
     #[test]
