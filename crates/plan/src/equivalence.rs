@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use melba_catalog::classes::BTREE;
 use melba_types::Oid;
 
 use super::layout::same;
@@ -119,6 +120,21 @@ impl Planner<'_> {
                 self.imply_below(right, &of_right);
             }
         }
+    }
+
+    /// Columns, of entries, that are equal in each row of a tree, as groups and keys of tables compare them.
+    pub(super) fn columns_equal_in(&self, tree: &Tree) -> Vec<[(usize, i16); 2]> {
+        let mut conditions = Vec::new();
+        add_certain(tree, &mut conditions);
+        let place = |e: &Equality<'_>, (side, _): Side<'_>| match side {
+            Expr::Var(v) if is_column(side) => {
+                let class = self.catalog().default_operator_class(BTREE, v.ty)?;
+                (class.family == e.family && v.collation == e.collation).then_some((v.entry, v.column))
+            }
+            _ => None,
+        };
+        let equalities = self.equalities(&conditions);
+        equalities.iter().filter_map(|e| Some([place(e, e.sides[0])?, place(e, e.sides[1])?])).collect()
     }
 
     /// The equalities that follow from others, without those. Two values for one class are left to contradict each other.

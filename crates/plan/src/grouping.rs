@@ -8,6 +8,8 @@ use melba_fmgr::{MakeAggregate, registry};
 use melba_types::{DbError, Kind, Oid, Result, oids};
 
 use super::coded::ask_for_codes;
+use super::common::compute_common;
+use super::dependency::Dependencies;
 use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signature};
 use super::node::*;
 use super::planner::{Planner, Stage};
@@ -86,7 +88,7 @@ impl Planner<'_> {
     }
 
     /// Aggregates the rows of `stage`, and restores the query's targets.
-    pub fn group(&mut self, query: &mut Query, grouped: Grouped, stage: Stage) -> Result<Stage> {
+    pub fn group(&mut self, query: &mut Query, grouped: Grouped, stage: Stage, dependencies: &Dependencies) -> Result<Stage> {
         let Grouped { mut all, written, targets, having } = grouped;
         // The expressions after preparation.
         let mut read = std::mem::replace(&mut query.targets, targets).into_iter().map(|t| t.expr);
@@ -96,10 +98,18 @@ impl Planner<'_> {
         let dependent = written..all.groups.len();
         let mut sets = query.grouping_sets.clone().unwrap_or_else(|| vec![(0..written).collect()]);
         sets.iter_mut().for_each(|set| set.extend(dependent.clone()));
-        self.aggregate(all, sets, having, stage)
+        self.aggregate(all, sets, having, stage, dependencies)
     }
 
-    fn aggregate(&mut self, all: Computed, sets: Vec<Vec<usize>>, having: Vec<Expr>, mut stage: Stage) -> Result<Stage> {
+    fn aggregate(
+        &mut self,
+        mut all: Computed,
+        sets: Vec<Vec<usize>>,
+        having: Vec<Expr>,
+        mut stage: Stage,
+        dependencies: &Dependencies,
+    ) -> Result<Stage> {
+        stage = compute_common(self, &mut all.aggregates, stage)?;
         let input = stage.layout;
         let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
         let mut groups = self.compile_all(&exprs, &input)?;
@@ -112,8 +122,12 @@ impl Planner<'_> {
         }
         let sorted = aggregates.iter().any(|a: &AggregateSpec| a.distinct.is_some() || !a.order.is_empty());
         if let (1, Some(args)) = (sets.len(), self.common_distinct(&all.aggregates, &aggregates)) {
-            stage.node = self.distinct_rows(stage.node, &exprs, args, &mut groups, &mut aggregates);
+            stage.node = self.distinct_rows(stage.node, &exprs, args, &mut groups, &mut aggregates, dependencies);
         }
+        let held: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
+        let keys: Vec<Vec<usize>> = sets.iter().map(|set| dependencies.determining(&exprs, &held, set)).collect();
+        let is_key = |at: &usize| keys.iter().any(|keys| keys.contains(at));
+        let key_exprs: Vec<Expr> = keys_of(&exprs, is_key).into_iter().cloned().collect();
         let mut kinds: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
         kinds.extend(aggregates.iter().map(|a: &AggregateSpec| a.kind));
         kinds.extend(all.groupings.iter().map(|_| Kind::Int4));
@@ -124,8 +138,8 @@ impl Planner<'_> {
         self.note_computed(GROUP, &exprs);
         self.note_computed(AGGREGATE, &all.aggregates);
         let below = stage.node.estimate;
-        let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&exprs, below.rows) };
-        let scatters = self.scatters(&exprs, &groups, of_input, below.rows);
+        let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&key_exprs, below.rows) };
+        let scatters = self.scatters(&key_exprs, &keys_of(&groups, is_key), of_input, below.rows);
         let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
         // For each row, finding its group costs as much as each aggregate; a returned group costs as much as a row.
         let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
@@ -140,6 +154,7 @@ impl Planner<'_> {
             groups,
             parts,
             sets,
+            keys,
             aggregates,
             groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
             having: compiled,
@@ -149,7 +164,7 @@ impl Planner<'_> {
         };
         let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
         if !exprs.is_empty() {
-            self.detail(&mut node, "Group Key", || super::explain::list(self, &exprs));
+            self.detail(&mut node, "Group Key", || super::explain::list(self, &key_exprs));
         }
         if !having.is_empty() {
             self.detail(&mut node, "Filter", || self.show_all(&having));
@@ -179,23 +194,28 @@ impl Planner<'_> {
         args: &[Expr],
         groups: &mut [Expression],
         aggregates: &mut [AggregateSpec],
+        dependencies: &Dependencies,
     ) -> PlanNode {
         let all: Vec<Expr> = exprs.iter().chain(args).cloned().collect();
         let own: Vec<Expression> = groups.iter().chain(&aggregates[0].call.args).cloned().collect();
         ask_for_codes(&mut input, &own, &[]);
-        let kinds = own.iter().map(|group| group.kind).collect();
+        let kinds: Vec<Kind> = own.iter().map(|group| group.kind).collect();
+        let set: Vec<usize> = (0..own.len()).collect();
+        let keys = dependencies.determining(&all, &kinds, &set);
+        let key_exprs: Vec<Expr> = keys.iter().map(|at| all[*at].clone()).collect();
         let below = input.estimate;
-        let rows = self.groups_of(&all, below.rows).max(1.0);
+        let rows = self.groups_of(&key_exprs, below.rows).max(1.0);
         let total = below.total + below.rows * 0.01;
         let node = AggregateNode {
             parts: all.iter().map(|e| KeyPart::equality(self.catalog(), e.ty())).collect(),
-            sets: vec![(0..own.len()).collect()],
+            scatters: self.scatters(&key_exprs, &keys.iter().map(|at| &own[*at]).collect::<Vec<_>>(), rows, below.rows),
+            sets: vec![set],
+            keys: vec![keys],
             aggregates: vec![],
             groupings: vec![],
             having: vec![],
             sorted: false,
             workers: self.workers_for_aggregate(&input, 1, &own, &[]),
-            scatters: self.scatters(&all, &own, rows, below.rows),
             groups: own,
             input,
         };
@@ -206,8 +226,8 @@ impl Planner<'_> {
             aggregate.call.args.iter_mut().enumerate().for_each(|(at, arg)| column(exprs.len() + at, arg));
         }
         let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
-        let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds, estimate);
-        self.detail(&mut node, "Group Key", || super::explain::list(self, &all));
+        let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
+        self.detail(&mut node, "Group Key", || super::explain::list(self, &key_exprs));
         node
     }
 
@@ -230,7 +250,7 @@ impl Planner<'_> {
 
     /// Into how many parts a team is to split the rows by their keys first; 0: not at all. With many groups of few rows each, members
     /// would collect most groups more than once, in tables that fit no cache.
-    fn scatters(&self, exprs: &[Expr], groups: &[Expression], count: f64, rows: f64) -> usize {
+    fn scatters(&self, exprs: &[Expr], groups: &[&Expression], count: f64, rows: f64) -> usize {
         if count < SCATTERED_GROUPS_MIN || rows > count * SCATTERED_ROWS_A_GROUP_MAX || !self.may_scatter(exprs, groups) {
             return 0;
         }
@@ -239,9 +259,9 @@ impl Planner<'_> {
 
     /// Keys that are computed may be long, or differ when they are computed again; the beginning of a column's value does neither. A single
     /// integer is often in the table's order, where the members' groups hardly meet, or close to others, which makes it an array's index.
-    fn may_scatter(&self, exprs: &[Expr], groups: &[Expression]) -> bool {
-        let is_short = |(expr, group): (&Expr, &Expression)| !group.makes_values() || self.beginning_of(expr).is_some();
-        let suits = !groups.iter().any(Expression::is_volatile) && exprs.iter().zip(groups).all(is_short);
+    fn may_scatter(&self, exprs: &[Expr], groups: &[&Expression]) -> bool {
+        let is_short = |(expr, group): (&Expr, &&Expression)| !group.makes_values() || self.beginning_of(expr).is_some();
+        let suits = !groups.iter().any(|group| group.is_volatile()) && exprs.iter().zip(groups).all(is_short);
         match (exprs, groups) {
             ([expr], [group]) if matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8) => suits && self.is_sparse(expr),
             _ => suits,
@@ -329,6 +349,11 @@ fn is_builtin(function: &Function) -> bool {
     !(classes::FIRST_USER_OID..classes::FIRST_EXTENSION_OID).contains(&function.oid.0)
 }
 
+/// Those that are part of a group's key.
+fn keys_of<T>(all: &[T], is_key: impl Fn(&usize) -> bool) -> Vec<&T> {
+    (0..all.len()).filter(is_key).map(|at| &all[at]).collect()
+}
+
 /// With fewer groups each member's fit a processor's cache.
 const SCATTERED_GROUPS_MIN: f64 = 100_000.0;
 /// Groups of a part that fit it: some 100 bytes each.
@@ -367,6 +392,13 @@ fn replace(e: &mut Expr, level: usize, all: &mut Computed, written: usize) {
         *e = at_level(by, level);
         false
     });
+}
+
+impl Grouped {
+    /// Whether some of the grouping expressions may determine others.
+    pub fn has_several_groups(&self) -> bool {
+        self.all.groups.len() + self.all.aggregates.len() > 1 && !self.all.groups.is_empty()
+    }
 }
 
 impl Computed {

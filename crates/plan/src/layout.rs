@@ -17,6 +17,8 @@ pub(super) const OLD: usize = usize::MAX - 6;
 pub(super) const NEW: usize = usize::MAX - 7;
 /// In MERGE: the row that the action left or, of DELETE, had found.
 pub(super) const LATEST: usize = usize::MAX - 9;
+/// Parts of arguments of aggregates.
+pub(super) const COMMON: usize = usize::MAX - 10;
 
 /// For each column, the entry and attribute number it is.
 #[derive(Clone, Debug, Default)]

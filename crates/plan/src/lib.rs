@@ -12,8 +12,10 @@
 mod access;
 mod arbiters;
 mod coded;
+mod common;
 pub mod constant;
 mod default_selectivity;
+mod dependency;
 mod disjunction;
 mod equivalence;
 pub mod explain;

@@ -517,6 +517,8 @@ pub struct AggregateNode {
     pub parts: Vec<KeyPart>,
     /// Sets of groups (indices); one set of all groups without GROUPING SETS.
     pub sets: Vec<Vec<usize>>,
+    /// Of each set, those that tell its groups apart: the others have one value for all rows of a group.
+    pub keys: Vec<Vec<usize>>,
     pub aggregates: Vec<AggregateSpec>,
     /// GROUPING(...): the groups each is about.
     pub groupings: Vec<Vec<usize>>,

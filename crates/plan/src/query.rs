@@ -6,6 +6,7 @@ use std::sync::Arc;
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Result, bail, limits};
 
+use super::dependency::{Dependencies, dependencies};
 use super::layout::{Layout, TARGET, same};
 use super::node::*;
 use super::path::{Goal, OrderKey};
@@ -201,7 +202,8 @@ impl<'a> Planner<'a> {
             }
         }
         if let Some(upper) = upper {
-            stage = self.group(query, upper, stage)?;
+            let dependencies = if upper.has_several_groups() { dependencies(self, &tree) } else { Dependencies::default() };
+            stage = self.group(query, upper, stage, &dependencies)?;
         }
         if query.has_windows {
             stage = self.windows(query, stage)?;

@@ -224,11 +224,10 @@ impl<'a> Pass<'a> {
     /// The group of each row of a batch in one grouping set.
     fn place(&mut self, set: usize, keys: &[Vector<'_>], batch: &Batch) -> Result<Vec<u32>> {
         let node = self.node;
-        let columns = &node.sets[set];
-        if columns.is_empty() {
+        if node.sets[set].is_empty() {
             return Ok(vec![self.tables[set].only(); batch.rows]);
         }
-        let of_set: Vec<&Vector<'_>> = columns.iter().map(|c| &keys[*c]).collect();
+        let of_set: Vec<&Vector<'_>> = node.keys[set].iter().map(|c| &keys[*c]).collect();
         let coded = self.tables[set].by_codes.places(&of_set, batch.rows);
         if let Some(places) = coded.as_ref().and_then(|coded| self.tables[set].by_codes.known(coded)) {
             return Ok(places);

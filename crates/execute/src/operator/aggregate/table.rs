@@ -63,12 +63,12 @@ fn bits(kind: Kind) -> Option<u32> {
 /// The bits of a key of integers, if it is one that fits a word. Each has a bit more, which says that it is not null.
 fn integer_bits(node: &AggregateNode, set: usize) -> Option<u32> {
     let width = |c: &usize| bits(node.groups[*c].kind).filter(|_| node.parts[*c].is_plain()).map(|bits| bits + 1);
-    node.sets[set].iter().map(width).sum::<Option<u32>>().filter(|width| *width <= u128::BITS)
+    node.keys[set].iter().map(width).sum::<Option<u32>>().filter(|width| *width <= u128::BITS)
 }
 
 impl GroupTable {
     pub fn new(node: &AggregateNode, set: usize) -> GroupTable {
-        let near = integer_bits(node, set).filter(|_| node.sets[set].len() == 1).map(|width| Near::new(width - 1));
+        let near = integer_bits(node, set).filter(|_| node.keys[set].len() == 1).map(|width| Near::new(width - 1));
         GroupTable { near, ..GroupTable::default() }
     }
 
@@ -88,7 +88,7 @@ impl GroupTable {
         rows: usize,
         are_few: bool,
     ) -> BatchKeys<'a> {
-        let columns = &node.sets[set][..];
+        let columns = &node.keys[set][..];
         let words = match integer_bits(node, set) {
             _ if are_few => Words::Few,
             Some(_) => {
