@@ -65,7 +65,8 @@ fn links(text: &str) -> Vec<(usize, &str)> {
 fn anchors(text: &str) -> HashSet<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut anchors = HashSet::new();
-    for heading in prose(text).filter_map(|(_, line)| line.starts_with('#').then(|| line.trim_start_matches('#').trim())) {
+    for (_, line) in prose(text).filter(|(_, line)| line.starts_with('#')) {
+        let heading = line.trim_start_matches('#').trim();
         let lower = heading.to_lowercase();
         let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();

@@ -10,6 +10,7 @@ const COLOURS: [&str; 6] = ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756
 const BAR_HEIGHT: usize = 14;
 const LABEL_WIDTH: usize = 320;
 const BARS_WIDTH: usize = 420;
+pub(super) const WIDTH: usize = LABEL_WIDTH + BARS_WIDTH + 120;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}\
 table{border-collapse:collapse;margin:1em 0}td,th{border:1px solid #ccc;padding:.2em .6em;text-align:right}\
@@ -50,14 +51,27 @@ pub fn page(report: &Report) -> String {
 
 /// A group of bars a line; where columns are compared each group has its own scale, as lines may have different units.
 fn chart(report: &Report, section: &Section, out: &mut String) {
-    let group_height = |line: &Line| line.values.len() * BAR_HEIGHT + 10;
-    let height: usize = section.lines.iter().map(group_height).sum();
-    let width = LABEL_WIDTH + BARS_WIDTH + 120;
-    let _ = writeln!(out, "<svg width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">", escape(&section.title));
+    let height = bars_height(&section.lines);
+    let _ = writeln!(out, "<svg width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">", escape(&section.title));
+    let is_one_scale = report.layout == Layout::Forms;
+    bars(&section.lines, |line| if is_one_scale { &section.lines } else { std::slice::from_ref(line) }, out);
+    out.push_str("</svg>\n");
+}
+
+/// Pixels that the groups of bars take.
+pub(super) fn bars_height(lines: &[Line]) -> usize {
+    lines.iter().map(group_height).sum()
+}
+
+fn group_height(line: &Line) -> usize {
+    line.values.len() * BAR_HEIGHT + 10
+}
+
+/// Draws a group of bars for each line, with its name at the left; `scale` gives the lines whose largest value fills the width.
+pub(super) fn bars<'a>(lines: &'a [Line], scale: impl Fn(&'a Line) -> &'a [Line], out: &mut String) {
     let mut y = 0;
-    for line in &section.lines {
-        let scale: &[Line] = if report.layout == Layout::Forms { &section.lines } else { std::slice::from_ref(line) };
-        let largest = scale.iter().flat_map(|line| line.values.iter().flatten()).copied().fold(0.0, f64::max);
+    for line in lines {
+        let largest = scale(line).iter().flat_map(|line| line.values.iter().flatten()).copied().fold(0.0, f64::max);
         let label_y = y + line.values.len() * BAR_HEIGHT / 2 + 4;
         let label = escape(&format!("{} ({})", line.name, line.unit));
         let _ = writeln!(out, "<text x=\"{}\" y=\"{label_y}\" text-anchor=\"end\">{label}</text>", LABEL_WIDTH - 8);
@@ -77,7 +91,6 @@ fn chart(report: &Report, section: &Section, out: &mut String) {
         }
         y += group_height(line);
     }
-    out.push_str("</svg>\n");
 }
 
 fn table(report: &Report, section: &Section, out: &mut String) {
@@ -113,10 +126,10 @@ fn row(element: &str, class: &str, cells: &[String], out: &mut String) {
     out.push_str("</tr>\n");
 }
 
-fn colour(target: usize) -> &'static str {
+pub(super) fn colour(target: usize) -> &'static str {
     COLOURS[target % COLOURS.len()]
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

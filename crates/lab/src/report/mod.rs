@@ -1,6 +1,8 @@
 //! The results of an experiment: lines with a value per target, and the comparison with published claims. One structure, three forms.
 
 mod collector;
+#[cfg(test)]
+mod figure;
 mod html;
 mod markdown;
 
