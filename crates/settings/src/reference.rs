@@ -47,7 +47,7 @@ fn page() -> String {
 
 fn of(class: Class) -> impl Iterator<Item = (&'static Definition, String)> {
     let all = table().definitions.iter().zip(&table().defaults);
-    all.filter(move |(d, _)| d.class == class).map(|(d, value)| (d, code(&value::show(d, value))))
+    all.filter(move |(d, _)| d.class == class).map(|(d, value)| (d, code(value::show(d, value))))
 }
 
 /// A section for each category, with a table.
@@ -116,6 +116,7 @@ fn when(context: Context) -> &'static str {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a page of the repository, read and written by a test")]
 fn the_configuration_reference_is_current() {
     let page = page();
     if std::env::var_os("UPDATE").is_some() {
