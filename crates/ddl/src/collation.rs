@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use melba_catalog::{Collation, Object, ObjectAddress, classes};
+use melba_parse::nodes::{inner, option_bool, option_text, options, qualified, strings};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
-use pg_query::protobuf::{AlterCollationStmt, DefElem, DefineStmt, Node, node::Node as N};
+use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{AlterCollationStmt, DefElem, DefineStmt, Node};
 
-use super::Ddl;
-use super::aggregate::qualified;
-use melba_parse::nodes::{inner, option_bool, option_text, options, strings};
+use crate::context::Ddl;
+use crate::routine::aggregate::option_name;
+use crate::stored_text::rewriting_users_of;
 
 /// The options of a definition, each given once.
 #[derive(Default)]
@@ -35,124 +37,122 @@ fn wrong(message: &str) -> DbError {
     err!(INVALID_OBJECT_DEFINITION, "{message}")
 }
 
-impl Ddl<'_> {
-    pub fn create_collation(&self, s: &DefineStmt) -> Result<()> {
-        let (schema, name) = self.split(&strings(&s.defnames))?;
-        let namespace = self.namespace_for_creation(schema)?;
-        let given = CollationOptions::read(s)?;
-        let definition = match given.from {
-            Some(from) => self.copied_collation(from)?,
-            None => given.definition()?,
-        };
-        if self.catalog().collation_by_name(namespace, name).is_some() {
-            let encoding = if definition.utf8 { " for encoding \"UTF8\"" } else { "" };
-            let message = format!("collation \"{name}\"{encoding} already exists");
-            if s.if_not_exists {
-                self.notice(format!("{message}, skipping"));
-                return Ok(());
-            }
-            bail!(DUPLICATE_OBJECT, "{message}");
-        }
-        let collation = Collation {
-            oid: self.tx.new_oid(),
-            name: name.into(),
-            namespace,
-            owner: self.user,
-            provider: definition.provider,
-            deterministic: true,
-            locale: definition.locale,
-        };
-        self.tx.put(Object::Collation(Arc::new(collation)));
-        Ok(())
-    }
-
-    fn copied_collation(&self, from: &DefElem) -> Result<Definition> {
-        let names = qualified(from)?.unwrap_or_default();
-        let old = self.with_context(|c| c.find_collation(&names, -1).cloned())?;
-        if old.oid == classes::DEFAULT_COLLATION {
-            return Err(wrong("collation \"default\" cannot be copied"));
-        }
-        if old.provider == b'i' {
-            return Err(unsupported_icu());
-        }
-        let utf8 = old.provider == b'b' || !matches!(old.locale.as_deref(), Some("C" | "POSIX"));
-        Ok(Definition { provider: old.provider, locale: old.locale.clone(), utf8 })
-    }
-
-    /// ALTER COLLATION ... REFRESH VERSION: the order of bytes has none that changes.
-    pub fn refresh_collation(&self, s: &AlterCollationStmt) -> Result<()> {
-        let collation = self.owned_collation(&strings(&s.collname))?;
-        if collation.oid == classes::DEFAULT_COLLATION {
-            return Err(err!(WRONG_OBJECT_TYPE, "cannot refresh version of default collation")
-                .hint("Use ALTER DATABASE ... REFRESH COLLATION VERSION instead."));
-        }
-        self.notice("version has not changed".to_owned());
-        Ok(())
-    }
-
-    fn owned_collation(&self, names: &[&str]) -> Result<Arc<Collation>> {
-        let collation = self.with_context(|c| c.find_collation(names, -1).cloned())?;
-        self.require_owner(collation.owner, "collation", &collation.name)?;
-        Ok(collation)
-    }
-
-    pub(super) fn named_collation(&self, object: Option<&Node>) -> Result<Arc<Collation>> {
-        let object = object.ok_or_else(|| DbError::internal("a collation without a name"))?;
-        self.owned_collation(&collation_name(object)?)
-    }
-
-    /// The collation that DROP or COMMENT names.
-    pub(super) fn find_collation(&self, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
-        match self.named_collation(Some(object)) {
-            Ok(c) => Ok(Some(ObjectAddress { class: classes::PG_COLLATION, object: c.oid, sub: 0 })),
-            Err(error) if missing_ok && error.sqlstate() == SqlState::UNDEFINED_OBJECT => {
-                self.notice(format!("collation \"{}\" does not exist, skipping", collation_name(object)?.join(".")));
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    pub(super) fn rename_collation(&self, object: Option<&Node>, name: &str) -> Result<()> {
-        let old = self.named_collation(object)?;
-        self.refuse_same_collation(old.namespace, name, &old)?;
-        self.change_collation(Collation { name: name.into(), ..(*old).clone() })
-    }
-
-    pub(super) fn move_collation(&self, object: Option<&Node>, schema: &str) -> Result<()> {
-        let old = self.named_collation(object)?;
-        let namespace = self.namespace_for_creation(Some(schema))?;
-        if namespace == old.namespace {
+pub fn create_collation(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
+    let (schema, name) = qualified(&strings(&s.defnames))?;
+    let namespace = ddl.namespace_for_creation(schema)?;
+    let given = CollationOptions::read(s)?;
+    let definition = match given.from {
+        Some(from) => copied_collation(ddl, from)?,
+        None => given.definition()?,
+    };
+    if ddl.catalog().collation_by_name(namespace, name).is_some() {
+        let encoding = if definition.utf8 { " for encoding \"UTF8\"" } else { "" };
+        let message = format!("collation \"{name}\"{encoding} already exists");
+        if s.if_not_exists {
+            ddl.notice(format!("{message}, skipping"));
             return Ok(());
         }
-        self.refuse_same_collation(namespace, &old.name, &old)?;
-        self.change_collation(Collation { namespace, ..(*old).clone() })
+        bail!(DUPLICATE_OBJECT, "{message}");
     }
+    let collation = Collation {
+        oid: ddl.tx().new_oid(),
+        name: name.into(),
+        namespace,
+        owner: ddl.user(),
+        provider: definition.provider,
+        deterministic: true,
+        locale: definition.locale,
+    };
+    ddl.tx().put(Object::Collation(Arc::new(collation)));
+    Ok(())
+}
 
-    pub(super) fn give_collation(&self, old: &Collation, owner: Oid) -> Result<()> {
-        self.check_new_owner(old.owner, owner, Some(old.namespace))?;
-        self.tx.put(Object::Collation(Arc::new(Collation { owner, ..old.clone() })));
-        Ok(())
+fn copied_collation(ddl: &Ddl<'_>, from: &DefElem) -> Result<Definition> {
+    let names = option_name(from)?.unwrap_or_default();
+    let old = ddl.with_context(|c| c.find_collation(&names, -1).cloned())?;
+    if old.oid == classes::DEFAULT_COLLATION {
+        return Err(wrong("collation \"default\" cannot be copied"));
     }
+    if old.provider == b'i' {
+        return Err(unsupported_icu());
+    }
+    let utf8 = old.provider == b'b' || !matches!(old.locale.as_deref(), Some("C" | "POSIX"));
+    Ok(Definition { provider: old.provider, locale: old.locale.clone(), utf8 })
+}
 
-    fn refuse_same_collation(&self, namespace: Oid, name: &str, old: &Collation) -> Result<()> {
-        let catalog = self.catalog();
-        if catalog.collation_by_name(namespace, name).is_none() {
-            return Ok(());
+/// ALTER COLLATION ... REFRESH VERSION: the order of bytes has none that changes.
+pub fn refresh_collation(ddl: &Ddl<'_>, s: &AlterCollationStmt) -> Result<()> {
+    let collation = owned_collation(ddl, &strings(&s.collname))?;
+    if collation.oid == classes::DEFAULT_COLLATION {
+        return Err(err!(WRONG_OBJECT_TYPE, "cannot refresh version of default collation")
+            .hint("Use ALTER DATABASE ... REFRESH COLLATION VERSION instead."));
+    }
+    ddl.notice("version has not changed".to_owned());
+    Ok(())
+}
+
+fn owned_collation(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<Collation>> {
+    let collation = ddl.with_context(|c| c.find_collation(names, -1).cloned())?;
+    ddl.require_owner(collation.owner, "collation", &collation.name)?;
+    Ok(collation)
+}
+
+pub fn named_collation(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<Arc<Collation>> {
+    let object = object.ok_or_else(|| DbError::internal("a collation without a name"))?;
+    owned_collation(ddl, &collation_name(object)?)
+}
+
+/// The collation that DROP or COMMENT names.
+pub fn find_collation(ddl: &Ddl<'_>, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+    match named_collation(ddl, Some(object)) {
+        Ok(c) => Ok(Some(ObjectAddress { class: classes::PG_COLLATION, object: c.oid, sub: 0 })),
+        Err(error) if missing_ok && error.sqlstate() == SqlState::UNDEFINED_OBJECT => {
+            ddl.notice(format!("collation \"{}\" does not exist, skipping", collation_name(object)?.join(".")));
+            Ok(None)
         }
-        let any_encoding = matches!(old.locale.as_deref(), Some("C" | "POSIX"));
-        let encoding = if any_encoding { "" } else { " for encoding \"UTF8\"" };
-        let schema = catalog.namespace(namespace).map_or("?", |n| &n.name);
-        bail!(DUPLICATE_OBJECT, "collation \"{name}\"{encoding} already exists in schema \"{schema}\"")
+        Err(error) => Err(error),
     }
+}
 
-    fn change_collation(&self, collation: Collation) -> Result<()> {
-        let address = ObjectAddress { class: classes::PG_COLLATION, object: collation.oid, sub: 0 };
-        self.rewriting_users_of(address, || {
-            self.tx.put(Object::Collation(Arc::new(collation)));
-            Ok(())
-        })
+pub fn rename_collation(ddl: &Ddl<'_>, object: Option<&Node>, name: &str) -> Result<()> {
+    let old = named_collation(ddl, object)?;
+    refuse_same_collation(ddl, old.namespace, name, &old)?;
+    change_collation(ddl, Collation { name: name.into(), ..(*old).clone() })
+}
+
+pub fn move_collation(ddl: &Ddl<'_>, object: Option<&Node>, schema: &str) -> Result<()> {
+    let old = named_collation(ddl, object)?;
+    let namespace = ddl.namespace_for_creation(Some(schema))?;
+    if namespace == old.namespace {
+        return Ok(());
     }
+    refuse_same_collation(ddl, namespace, &old.name, &old)?;
+    change_collation(ddl, Collation { namespace, ..(*old).clone() })
+}
+
+pub fn give_collation(ddl: &Ddl<'_>, old: &Collation, owner: Oid) -> Result<()> {
+    ddl.check_new_owner(old.owner, owner, Some(old.namespace))?;
+    ddl.tx().put(Object::Collation(Arc::new(Collation { owner, ..old.clone() })));
+    Ok(())
+}
+
+fn refuse_same_collation(ddl: &Ddl<'_>, namespace: Oid, name: &str, old: &Collation) -> Result<()> {
+    let catalog = ddl.catalog();
+    if catalog.collation_by_name(namespace, name).is_none() {
+        return Ok(());
+    }
+    let any_encoding = matches!(old.locale.as_deref(), Some("C" | "POSIX"));
+    let encoding = if any_encoding { "" } else { " for encoding \"UTF8\"" };
+    let schema = catalog.namespace(namespace).map_or("?", |n| &n.name);
+    bail!(DUPLICATE_OBJECT, "collation \"{name}\"{encoding} already exists in schema \"{schema}\"")
+}
+
+fn change_collation(ddl: &Ddl<'_>, collation: Collation) -> Result<()> {
+    let address = ObjectAddress { class: classes::PG_COLLATION, object: collation.oid, sub: 0 };
+    rewriting_users_of(ddl, address, || {
+        ddl.tx().put(Object::Collation(Arc::new(collation)));
+        Ok(())
+    })
 }
 
 fn collation_name(object: &Node) -> Result<Vec<&str>> {

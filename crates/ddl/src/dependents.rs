@@ -10,13 +10,16 @@ use melba_catalog::{
 };
 use melba_types::{DbError, Oid, Result, SqlState, err};
 
-use super::Ddl;
+use crate::context::Ddl;
+use crate::describe::describe;
+use crate::remove::remove_object;
+use crate::table::column_uses::generated_from;
 
 /// Most dependents that a message lists.
 const LISTED_MAX: usize = 100;
 
 /// Objects below are permanently built in.
-pub(super) const FIRST_UNPINNED_OID: u32 = 12000;
+pub const FIRST_UNPINNED_OID: u32 = 12000;
 
 /// How an object was found; all ways are noted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,7 +48,7 @@ impl FoundDependents {
 }
 
 /// Objects to be dropped.
-pub(super) struct Going<'c> {
+pub struct Going<'c> {
     catalog: &'c Catalog,
     roots: &'c [ObjectAddress],
     found: Vec<FoundDependents>,
@@ -81,7 +84,7 @@ impl<'c> Going<'c> {
                 if self.roots.contains(&owner) || self.roots.contains(&ObjectAddress { sub: 0, ..owner }) {
                     return Ok(());
                 }
-                let (part, owner) = (ddl.describe(address), ddl.describe(owner));
+                let (part, owner) = (describe(ddl, address), describe(ddl, owner));
                 return Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {part} because {owner} requires it")
                     .hint(format!("You can drop {owner} instead.")));
             }
@@ -97,7 +100,7 @@ impl<'c> Going<'c> {
         let of_it = |d: &&melba_catalog::Dependency| address.sub == 0 || d.referenced.sub == address.sub;
         let mut dependents: Vec<_> = self.catalog.dependents(address).filter(of_it).copied().collect();
         dependents.sort_by_key(|d| (std::cmp::Reverse(d.dependent.object), d.dependent.class, d.dependent.sub));
-        for column in ddl.computed_from(address)? {
+        for column in computed_from(ddl, address)? {
             self.find(ddl, column, Way::Normal, Some(address))?;
         }
         for dependency in dependents {
@@ -179,80 +182,75 @@ fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddr
     }
 }
 
-impl Ddl<'_> {
-    /// Drops objects and, with `cascade`, all that depends on them.
-    ///
-    /// # Errors
-    /// 2BP01 when other objects depend on them, when they are parts of others, or built in.
-    pub fn drop_addresses(&self, roots: &[ObjectAddress], cascade: bool) -> Result<()> {
-        let catalog = self.catalog();
-        for root in roots {
-            let is_public = root.class == classes::PG_NAMESPACE && root.object == classes::PUBLIC;
-            if root.object < Oid(FIRST_UNPINNED_OID) && !is_public {
-                let what = self.describe(*root);
-                return Err(err!(
-                    DEPENDENT_OBJECTS_STILL_EXIST,
-                    "cannot drop {what} because it is required by the database system"
-                ));
+/// Drops objects and, with `cascade`, all that depends on them.
+///
+/// # Errors
+/// 2BP01 when other objects depend on them, when they are parts of others, or built in.
+pub fn drop_addresses(ddl: &Ddl<'_>, roots: &[ObjectAddress], cascade: bool) -> Result<()> {
+    let catalog = ddl.catalog();
+    for root in roots {
+        let is_public = root.class == classes::PG_NAMESPACE && root.object == classes::PUBLIC;
+        if root.object < Oid(FIRST_UNPINNED_OID) && !is_public {
+            let what = describe(ddl, *root);
+            return Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because it is required by the database system"));
+        }
+    }
+    if roots.iter().any(|r| r.object.0 < classes::FIRST_USER_OID && r.object != classes::PUBLIC) {
+        return Err(DbError::unsupported("dropping a built-in object"));
+    }
+    let mut going = Going::new(&catalog, roots);
+    roots.iter().try_for_each(|root| going.find(ddl, *root, Way::Original, None))?;
+    tell(ddl, &going.told(), roots, cascade)?;
+    going.in_order().try_for_each(|address| remove_object(ddl, address))
+}
+
+/// Drops objects and everything that depends on them without a word.
+pub fn drop_quietly(ddl: &Ddl<'_>, roots: &[ObjectAddress]) -> Result<()> {
+    let catalog = ddl.catalog();
+    let mut going = Going::new(&catalog, roots);
+    roots.iter().try_for_each(|root| going.find(ddl, *root, Way::Original, None))?;
+    going.in_order().try_for_each(|address| remove_object(ddl, address))
+}
+
+/// The generated columns that are computed from a column.
+fn computed_from(ddl: &Ddl<'_>, column: ObjectAddress) -> Result<Vec<ObjectAddress>> {
+    let catalog = ddl.catalog();
+    match catalog.relation(column.object) {
+        Some(relation) if column.class == classes::PG_CLASS && column.sub > 0 => {
+            let places = generated_from(ddl, relation, column.sub as usize - 1)?;
+            Ok(places.into_iter().map(|place| ObjectAddress { sub: place as i32 + 1, ..column }).collect())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Refuses to drop objects on which others depend, or with CASCADE reports the others that are dropped.
+fn tell(ddl: &Ddl<'_>, told: &[(ObjectAddress, ObjectAddress)], roots: &[ObjectAddress], cascade: bool) -> Result<()> {
+    if told.is_empty() {
+        return Ok(());
+    }
+    let listed = told.iter().take(LISTED_MAX);
+    if !cascade {
+        let lines = listed.map(|(d, on)| format!("{} depends on {}", describe(ddl, *d), describe(ddl, *on)));
+        let error = match roots {
+            [one] => {
+                let what = describe(ddl, *one);
+                err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because other objects depend on it")
             }
-        }
-        if roots.iter().any(|r| r.object.0 < classes::FIRST_USER_OID && r.object != classes::PUBLIC) {
-            return Err(DbError::unsupported("dropping a built-in object"));
-        }
-        let mut going = Going::new(&catalog, roots);
-        roots.iter().try_for_each(|root| going.find(self, *root, Way::Original, None))?;
-        self.tell(&going.told(), roots, cascade)?;
-        going.in_order().try_for_each(|address| self.remove_object(address))
-    }
-
-    /// Drops objects and everything that depends on them without a word.
-    pub fn drop_quietly(&self, roots: &[ObjectAddress]) -> Result<()> {
-        let catalog = self.catalog();
-        let mut going = Going::new(&catalog, roots);
-        roots.iter().try_for_each(|root| going.find(self, *root, Way::Original, None))?;
-        going.in_order().try_for_each(|address| self.remove_object(address))
-    }
-
-    /// The generated columns that are computed from a column.
-    fn computed_from(&self, column: ObjectAddress) -> Result<Vec<ObjectAddress>> {
-        let catalog = self.catalog();
-        match catalog.relation(column.object) {
-            Some(relation) if column.class == classes::PG_CLASS && column.sub > 0 => {
-                let places = self.generated_from(relation, column.sub as usize - 1)?;
-                Ok(places.into_iter().map(|place| ObjectAddress { sub: place as i32 + 1, ..column }).collect())
-            }
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    /// Refuses to drop objects on which others depend, or with CASCADE reports the others that are dropped.
-    fn tell(&self, told: &[(ObjectAddress, ObjectAddress)], roots: &[ObjectAddress], cascade: bool) -> Result<()> {
-        if told.is_empty() {
-            return Ok(());
-        }
-        let listed = told.iter().take(LISTED_MAX);
-        if !cascade {
-            let lines = listed.map(|(d, on)| format!("{} depends on {}", self.describe(*d), self.describe(*on)));
-            let error = match roots {
-                [one] => {
-                    let what = self.describe(*one);
-                    err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because other objects depend on it")
-                }
-                _ => err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop desired object(s) because other objects depend on them"),
-            };
-            return Err(error
-                .detail(with_rest(lines.collect(), told.len()))
-                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        let lines: Vec<String> = listed.map(|(d, _)| format!("drop cascades to {}", self.describe(*d))).collect();
-        let notice = match &lines[..] {
-            [one] => DbError::new(SqlState::SUCCESSFUL_COMPLETION, one.clone()),
-            _ => DbError::new(SqlState::SUCCESSFUL_COMPLETION, format!("drop cascades to {} other objects", told.len()))
-                .detail(with_rest(lines, told.len())),
+            _ => err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop desired object(s) because other objects depend on them"),
         };
-        self.session.notice(notice.severity(melba_types::Severity::Notice));
-        Ok(())
+        return Err(error
+            .detail(with_rest(lines.collect(), told.len()))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
     }
+    let lines: Vec<String> = listed.map(|(d, _)| format!("drop cascades to {}", describe(ddl, *d))).collect();
+    let notice = match &lines[..] {
+        [one] => DbError::new(SqlState::SUCCESSFUL_COMPLETION, one.clone()),
+        _ => DbError::new(SqlState::SUCCESSFUL_COMPLETION, format!("drop cascades to {} other objects", told.len()))
+            .detail(with_rest(lines, told.len())),
+    };
+    ddl.session().notice(notice.severity(melba_types::Severity::Notice));
+    Ok(())
 }
 
 fn with_rest(lines: Vec<String>, all: usize) -> String {

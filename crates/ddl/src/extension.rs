@@ -6,12 +6,15 @@ use melba_catalog::{
     Cast, Description, Extension, ExtensionDefinition, Function, Object, ObjectAddress, Operator, Relation, Type, acl,
     available_extensions, classes,
 };
+use melba_parse::nodes::{option_text, options};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{AlterExtensionStmt, CreateExtensionStmt};
 
-use super::Ddl;
-use melba_parse::nodes::{option_text, options};
+use crate::context::Ddl;
+use crate::privileges::grant::grant;
+use crate::stored_text::rewriting_users_of;
+use crate::view::create_view;
 
 /// An object in another schema and with another owner.
 fn placed(object: &Object, namespace: Oid, owner: Oid) -> Object {
@@ -33,223 +36,216 @@ fn address_of(extension: Oid) -> ObjectAddress {
     ObjectAddress { class: classes::PG_EXTENSION, object: extension, sub: 0 }
 }
 
-impl Ddl<'_> {
-    pub fn create_extension(&self, s: &CreateExtensionStmt) -> Result<()> {
-        let name = &s.extname;
-        if self.catalog().extension_by_name(name).is_some() {
-            let error = err!(DUPLICATE_OBJECT, "extension \"{name}\" already exists");
-            if !s.if_not_exists {
-                return Err(error);
+pub fn create_extension(ddl: &Ddl<'_>, s: &CreateExtensionStmt) -> Result<()> {
+    let name = &s.extname;
+    if ddl.catalog().extension_by_name(name).is_some() {
+        let error = err!(DUPLICATE_OBJECT, "extension \"{name}\" already exists");
+        if !s.if_not_exists {
+            return Err(error);
+        }
+        let message = format!("{}, skipping", error.message());
+        let notice = DbError::new(SqlState::DUPLICATE_OBJECT, message).severity(melba_types::Severity::Notice);
+        ddl.session().notice(notice);
+        return Ok(());
+    }
+    let (mut schema, mut version) = (None, None);
+    for option in options(&s.options) {
+        match option.defname.as_str() {
+            "schema" => schema = option_text(option),
+            "new_version" => version = option_text(option),
+            // None of ours requires another one.
+            _ => {}
+        }
+    }
+    let Some(definition) = available_extensions().iter().find(|d| d.name == name) else {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
+            .hint("The extension must first be installed on the system where PostgreSQL is running."));
+    };
+    if let Some(version) = version.filter(|v| v != definition.version) {
+        bail!(
+            INVALID_PARAMETER_VALUE,
+            "extension \"{name}\" has no installation script nor update path for version \"{version}\""
+        );
+    }
+    let namespace = match &schema {
+        Some(schema) => ddl.namespace(schema)?.oid,
+        None => ddl.creation_namespace().ok_or_else(|| err!(UNDEFINED_OBJECT, "no schema has been selected to create in"))?,
+    };
+    require_extension_privilege(ddl, definition)?;
+    make_extension(ddl, definition, namespace)
+}
+
+fn require_extension_privilege(ddl: &Ddl<'_>, definition: &ExtensionDefinition) -> Result<()> {
+    if ddl.is_superuser() || definition.trusted && ddl.require_database(acl::CREATE).is_ok() {
+        return Ok(());
+    }
+    let hint = match definition.trusted {
+        true => "Must have CREATE privilege on current database to create this extension.",
+        false => "Must be superuser to create this extension.",
+    };
+    Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create extension \"{}\"", definition.name).hint(hint))
+}
+
+fn make_extension(ddl: &Ddl<'_>, definition: &ExtensionDefinition, namespace: Oid) -> Result<()> {
+    refuse_taken_names(ddl, &definition.objects, namespace)?;
+    // The objects of a trusted extension are the first superuser's.
+    let owner = if ddl.is_superuser() { ddl.user() } else { classes::POSTGRES_ROLE };
+    for object in &definition.objects {
+        ddl.tx().put(placed(object, namespace, owner));
+    }
+    let views = definition.views.iter().map(|(name, query)| make_extension_view(ddl, namespace, name, query));
+    let views = views.collect::<Result<Vec<_>>>()?;
+    let extension = Extension {
+        oid: ddl.catalog().allocate_oid(),
+        name: definition.name.into(),
+        owner: ddl.user(),
+        namespace,
+        version: definition.version.into(),
+        members: (definition.objects.iter().map(Object::address))
+            .filter(|a| !is_array_type(definition, *a))
+            .chain(definition.access.iter().copied())
+            .chain(views)
+            .collect(),
+    };
+    let comment = Description { address: address_of(extension.oid), text: definition.comment.into() };
+    ddl.tx().put(Object::Extension(Arc::new(extension)));
+    ddl.tx().put(Object::Description(Arc::new(comment)));
+    Ok(())
+}
+
+/// A view over the extension's functions, which everybody may read.
+fn make_extension_view(ddl: &Ddl<'_>, namespace: Oid, name: &str, query: &str) -> Result<ObjectAddress> {
+    let schema = ddl.catalog().namespace(namespace).map(|n| n.name.clone()).unwrap_or_default();
+    let schema = melba_catalog::quote_ident(&schema);
+    let query = query.replace("FROM ", &format!("FROM {schema}."));
+    let text = format!("CREATE VIEW {schema}.{name} AS {query}; GRANT SELECT ON {schema}.{name} TO PUBLIC");
+    for statement in melba_parse::parse(&text)?.statements {
+        match &statement.node {
+            NodeEnum::ViewStmt(view) => create_view(ddl, view)?,
+            NodeEnum::GrantStmt(s) => grant(ddl, s)?,
+            _ => {}
+        }
+    }
+    let view = ddl.catalog().relation_by_name(namespace, name).map(|view| view.oid);
+    let object = view.ok_or_else(|| DbError::internal("an extension without its view"))?;
+    Ok(ObjectAddress { class: classes::PG_CLASS, object, sub: 0 })
+}
+
+fn refuse_taken_names(ddl: &Ddl<'_>, objects: &[Object], namespace: Oid) -> Result<()> {
+    let catalog = ddl.catalog();
+    for object in objects {
+        match object {
+            Object::Type(t) if catalog.type_by_name(namespace, &t.name).is_some() => {
+                bail!(DUPLICATE_OBJECT, "type \"{}\" already exists", t.name);
             }
-            let message = format!("{}, skipping", error.message());
-            let notice = DbError::new(SqlState::DUPLICATE_OBJECT, message).severity(melba_types::Severity::Notice);
-            self.session.notice(notice);
-            return Ok(());
-        }
-        let (mut schema, mut version) = (None, None);
-        for option in options(&s.options) {
-            match option.defname.as_str() {
-                "schema" => schema = option_text(option),
-                "new_version" => version = option_text(option),
-                // None of ours requires another one.
-                _ => {}
+            Object::Function(f) if catalog.functions_by_name(namespace, &f.name).any(|o| o.arg_types == f.arg_types) => {
+                bail!(DUPLICATE_FUNCTION, "function \"{}\" already exists with same argument types", f.name);
             }
-        }
-        let Some(definition) = available_extensions().iter().find(|d| d.name == name) else {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
-                .hint("The extension must first be installed on the system where PostgreSQL is running."));
-        };
-        if let Some(version) = version.filter(|v| v != definition.version) {
-            bail!(
-                INVALID_PARAMETER_VALUE,
-                "extension \"{name}\" has no installation script nor update path for version \"{version}\""
-            );
-        }
-        let namespace = match &schema {
-            Some(schema) => self.namespace(schema)?.oid,
-            None => self.creation_namespace.ok_or_else(|| err!(UNDEFINED_OBJECT, "no schema has been selected to create in"))?,
-        };
-        self.require_extension_privilege(definition)?;
-        self.make_extension(definition, namespace)
-    }
-
-    fn require_extension_privilege(&self, definition: &ExtensionDefinition) -> Result<()> {
-        if self.is_superuser() || definition.trusted && self.require_database(acl::CREATE).is_ok() {
-            return Ok(());
-        }
-        let hint = match definition.trusted {
-            true => "Must have CREATE privilege on current database to create this extension.",
-            false => "Must be superuser to create this extension.",
-        };
-        Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to create extension \"{}\"", definition.name).hint(hint))
-    }
-
-    fn make_extension(&self, definition: &ExtensionDefinition, namespace: Oid) -> Result<()> {
-        self.refuse_taken_names(&definition.objects, namespace)?;
-        // The objects of a trusted extension are the first superuser's.
-        let owner = if self.is_superuser() { self.user } else { classes::POSTGRES_ROLE };
-        for object in &definition.objects {
-            self.tx.put(placed(object, namespace, owner));
-        }
-        let views = definition.views.iter().map(|(name, query)| self.make_extension_view(namespace, name, query));
-        let views = views.collect::<Result<Vec<_>>>()?;
-        let extension = Extension {
-            oid: self.catalog().allocate_oid(),
-            name: definition.name.into(),
-            owner: self.user,
-            namespace,
-            version: definition.version.into(),
-            members: (definition.objects.iter().map(Object::address))
-                .filter(|a| !is_array_type(definition, *a))
-                .chain(definition.access.iter().copied())
-                .chain(views)
-                .collect(),
-        };
-        let comment = Description { address: address_of(extension.oid), text: definition.comment.into() };
-        self.tx.put(Object::Extension(Arc::new(extension)));
-        self.tx.put(Object::Description(Arc::new(comment)));
-        Ok(())
-    }
-
-    /// A view over the extension's functions, which everybody may read.
-    fn make_extension_view(&self, namespace: Oid, name: &str, query: &str) -> Result<ObjectAddress> {
-        let schema = self.catalog().namespace(namespace).map(|n| n.name.clone()).unwrap_or_default();
-        let schema = melba_catalog::quote_ident(&schema);
-        let query = query.replace("FROM ", &format!("FROM {schema}."));
-        let text = format!("CREATE VIEW {schema}.{name} AS {query}; GRANT SELECT ON {schema}.{name} TO PUBLIC");
-        for statement in melba_parse::parse(&text)?.statements {
-            match &statement.node {
-                NodeEnum::ViewStmt(view) => self.create_view(view)?,
-                NodeEnum::GrantStmt(grant) => self.grant(grant)?,
-                _ => {}
+            Object::Operator(o) => {
+                let same = |other: &Arc<Operator>| (other.left, other.right) == (o.left, o.right);
+                if catalog.operators_by_name(namespace, &o.name).any(same) {
+                    bail!(DUPLICATE_FUNCTION, "operator {} already exists", o.name);
+                }
             }
-        }
-        let view = self.catalog().relation_by_name(namespace, name).map(|view| view.oid);
-        let object = view.ok_or_else(|| DbError::internal("an extension without its view"))?;
-        Ok(ObjectAddress { class: classes::PG_CLASS, object, sub: 0 })
-    }
-
-    fn refuse_taken_names(&self, objects: &[Object], namespace: Oid) -> Result<()> {
-        let catalog = self.catalog();
-        for object in objects {
-            match object {
-                Object::Type(t) if catalog.type_by_name(namespace, &t.name).is_some() => {
-                    bail!(DUPLICATE_OBJECT, "type \"{}\" already exists", t.name);
-                }
-                Object::Function(f) if catalog.functions_by_name(namespace, &f.name).any(|o| o.arg_types == f.arg_types) => {
-                    bail!(DUPLICATE_FUNCTION, "function \"{}\" already exists with same argument types", f.name);
-                }
-                Object::Operator(o) => {
-                    let same = |other: &Arc<Operator>| (other.left, other.right) == (o.left, o.right);
-                    if catalog.operators_by_name(namespace, &o.name).any(same) {
-                        bail!(DUPLICATE_FUNCTION, "operator {} already exists", o.name);
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn find_extension(&self, name: &str) -> Result<Arc<Extension>> {
-        let found = self.catalog().extension_by_name(name).cloned();
-        found.ok_or_else(|| err!(UNDEFINED_OBJECT, "extension \"{name}\" does not exist"))
-    }
-
-    /// An extension that the statement names and the user owns.
-    pub(super) fn owned_extension(&self, name: &str) -> Result<ObjectAddress> {
-        let extension = self.find_extension(name)?;
-        self.require_owner(extension.owner, "extension", name)?;
-        Ok(address_of(extension.oid))
-    }
-
-    pub(super) fn dropped_extension(&self, name: &str, missing_ok: bool) -> Result<Option<ObjectAddress>> {
-        if missing_ok && self.catalog().extension_by_name(name).is_none() {
-            self.notice(format!("extension \"{name}\" does not exist, skipping"));
-            return Ok(None);
-        }
-        self.owned_extension(name).map(Some)
-    }
-
-    /// ALTER EXTENSION UPDATE: there is one version of each.
-    pub fn update_extension(&self, s: &AlterExtensionStmt) -> Result<()> {
-        let extension = self.find_extension(&s.extname)?;
-        self.require_owner(extension.owner, "extension", &s.extname)?;
-        let wanted = options(&s.options).find(|o| o.defname == "new_version").and_then(option_text);
-        match wanted {
-            Some(version) if *version != *extension.version => Err(err!(
-                INVALID_PARAMETER_VALUE,
-                "extension \"{}\" has no update path from version \"{}\" to version \"{version}\"",
-                s.extname,
-                extension.version
-            )),
-            _ => {
-                self.notice(format!("version \"{}\" of extension \"{}\" is already installed", extension.version, s.extname));
-                Ok(())
-            }
+            _ => {}
         }
     }
+    Ok(())
+}
 
-    /// ALTER EXTENSION SET SCHEMA.
-    pub(super) fn move_extension(&self, name: &str, schema: &str) -> Result<()> {
-        let extension = self.find_extension(name)?;
-        self.require_owner(extension.owner, "extension", name)?;
-        let target = self.namespace_for_creation(Some(schema))?;
-        let definition = available_extensions().iter().find(|d| *d.name == *extension.name && d.relocatable);
-        let Some(definition) = definition else {
-            bail!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" does not support SET SCHEMA");
+pub fn find_extension(ddl: &Ddl<'_>, name: &str) -> Result<Arc<Extension>> {
+    let found = ddl.catalog().extension_by_name(name).cloned();
+    found.ok_or_else(|| err!(UNDEFINED_OBJECT, "extension \"{name}\" does not exist"))
+}
+
+/// An extension that the statement names and the user owns.
+pub fn owned_extension(ddl: &Ddl<'_>, name: &str) -> Result<ObjectAddress> {
+    let extension = find_extension(ddl, name)?;
+    ddl.require_owner(extension.owner, "extension", name)?;
+    Ok(address_of(extension.oid))
+}
+
+pub fn dropped_extension(ddl: &Ddl<'_>, name: &str, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+    if missing_ok && ddl.catalog().extension_by_name(name).is_none() {
+        ddl.notice(format!("extension \"{name}\" does not exist, skipping"));
+        return Ok(None);
+    }
+    owned_extension(ddl, name).map(Some)
+}
+
+/// ALTER EXTENSION UPDATE: there is one version of each.
+pub fn update_extension(ddl: &Ddl<'_>, s: &AlterExtensionStmt) -> Result<()> {
+    let extension = find_extension(ddl, &s.extname)?;
+    ddl.require_owner(extension.owner, "extension", &s.extname)?;
+    let wanted = options(&s.options).find(|o| o.defname == "new_version").and_then(option_text);
+    match wanted {
+        Some(version) if *version != *extension.version => Err(err!(
+            INVALID_PARAMETER_VALUE,
+            "extension \"{}\" has no update path from version \"{}\" to version \"{version}\"",
+            s.extname,
+            extension.version
+        )),
+        _ => {
+            ddl.notice(format!("version \"{}\" of extension \"{}\" is already installed", extension.version, s.extname));
+            Ok(())
+        }
+    }
+}
+
+/// ALTER EXTENSION SET SCHEMA.
+pub fn move_extension(ddl: &Ddl<'_>, name: &str, schema: &str) -> Result<()> {
+    let extension = find_extension(ddl, name)?;
+    ddl.require_owner(extension.owner, "extension", name)?;
+    let target = ddl.namespace_for_creation(Some(schema))?;
+    let definition = available_extensions().iter().find(|d| *d.name == *extension.name && d.relocatable);
+    let Some(definition) = definition else {
+        bail!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" does not support SET SCHEMA");
+    };
+    if target == extension.namespace {
+        return Ok(());
+    }
+    refuse_taken_names(ddl, &definition.objects, target)?;
+    move_members(ddl, &extension, &extension.members, target)
+}
+
+/// Moves the members, and prints again the expressions of other objects that use them: `users` lists those left to check.
+fn move_members(ddl: &Ddl<'_>, extension: &Extension, users: &[ObjectAddress], target: Oid) -> Result<()> {
+    let catalog = ddl.catalog();
+    let is_other = |d: &melba_catalog::Dependency| {
+        // Its views name its functions by their schema.
+        let is_view = d.dependent.class == classes::PG_CLASS;
+        d.dependent.object != extension.oid && (is_view || !extension.members.contains(&d.dependent))
+    };
+    let used = users.iter().position(|member| catalog.dependents(*member).any(is_other));
+    if let Some(at) = used {
+        return rewriting_users_of(ddl, users[at], || move_members(ddl, extension, &users[at + 1..], target));
+    }
+    let with_arrays = extension.members.iter().flat_map(|member| {
+        let array = catalog.type_(member.object).map(|t| t.array).filter(|a| member.class == classes::PG_TYPE && a.is_valid());
+        [Some(*member), array.map(|object| ObjectAddress { object, ..*member })].into_iter().flatten()
+    });
+    for member in with_arrays {
+        let object = match member.class {
+            classes::PG_TYPE => catalog.type_(member.object).cloned().map(Object::Type),
+            classes::PG_PROC => catalog.function(member.object).cloned().map(Object::Function),
+            classes::PG_OPERATOR => catalog.operator(member.object).cloned().map(Object::Operator),
+            classes::PG_CLASS => catalog.relation(member.object).cloned().map(Object::Relation),
+            _ => None,
         };
-        if target == extension.namespace {
-            return Ok(());
-        }
-        self.refuse_taken_names(&definition.objects, target)?;
-        self.move_members(&extension, &extension.members, target)
-    }
-
-    /// Moves the members, and prints again the expressions of other objects that use them: `users` lists those left to check.
-    fn move_members(&self, extension: &Extension, users: &[ObjectAddress], target: Oid) -> Result<()> {
-        let catalog = self.catalog();
-        let is_other = |d: &melba_catalog::Dependency| {
-            // Its views name its functions by their schema.
-            let is_view = d.dependent.class == classes::PG_CLASS;
-            d.dependent.object != extension.oid && (is_view || !extension.members.contains(&d.dependent))
-        };
-        let used = users.iter().position(|member| catalog.dependents(*member).any(is_other));
-        if let Some(at) = used {
-            return self.rewriting_users_of(users[at], || self.move_members(extension, &users[at + 1..], target));
-        }
-        let with_arrays = extension.members.iter().flat_map(|member| {
-            let array =
-                catalog.type_(member.object).map(|t| t.array).filter(|a| member.class == classes::PG_TYPE && a.is_valid());
-            [Some(*member), array.map(|object| ObjectAddress { object, ..*member })].into_iter().flatten()
-        });
-        for member in with_arrays {
-            let object = match member.class {
-                classes::PG_TYPE => catalog.type_(member.object).cloned().map(Object::Type),
-                classes::PG_PROC => catalog.function(member.object).cloned().map(Object::Function),
-                classes::PG_OPERATOR => catalog.operator(member.object).cloned().map(Object::Operator),
-                classes::PG_CLASS => catalog.relation(member.object).cloned().map(Object::Relation),
-                _ => None,
-            };
-            match object {
-                Some(Object::Type(o)) => self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..(*o).clone() }))),
-                Some(Object::Function(o)) => {
-                    self.tx.put(Object::Function(Arc::new(Function { namespace: target, ..(*o).clone() })))
+        match object {
+            Some(Object::Type(o)) => ddl.tx().put(Object::Type(Arc::new(Type { namespace: target, ..(*o).clone() }))),
+            Some(Object::Function(o)) => ddl.tx().put(Object::Function(Arc::new(Function { namespace: target, ..(*o).clone() }))),
+            Some(Object::Operator(o)) => ddl.tx().put(Object::Operator(Arc::new(Operator { namespace: target, ..(*o).clone() }))),
+            Some(Object::Relation(o)) => {
+                let row_type = catalog.type_(o.row_type).cloned();
+                for ty in row_type.iter().chain(row_type.as_ref().and_then(|t| catalog.type_(t.array))) {
+                    ddl.tx().put(Object::Type(Arc::new(Type { namespace: target, ..Type::clone(ty) })));
                 }
-                Some(Object::Operator(o)) => {
-                    self.tx.put(Object::Operator(Arc::new(Operator { namespace: target, ..(*o).clone() })))
-                }
-                Some(Object::Relation(o)) => {
-                    let row_type = catalog.type_(o.row_type).cloned();
-                    for ty in row_type.iter().chain(row_type.as_ref().and_then(|t| catalog.type_(t.array))) {
-                        self.tx.put(Object::Type(Arc::new(Type { namespace: target, ..Type::clone(ty) })));
-                    }
-                    self.tx.put(Object::Relation(Arc::new(Relation { namespace: target, ..(*o).clone() })));
-                }
-                _ => {}
+                ddl.tx().put(Object::Relation(Arc::new(Relation { namespace: target, ..(*o).clone() })));
             }
+            _ => {}
         }
-        self.tx.put(Object::Extension(Arc::new(Extension { namespace: target, ..extension.clone() })));
-        Ok(())
     }
+    ddl.tx().put(Object::Extension(Arc::new(Extension { namespace: target, ..extension.clone() })));
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! Names that PostgreSQL generates: constraints, indexes, sequences.
 
 use melba_catalog::Catalog;
-use melba_types::Oid;
+use melba_types::{Oid, Result, err};
+use pg_query::protobuf::RangeVar;
 
 /// Longest identifier, in bytes (NAMEDATALEN - 1).
 pub const NAME_BYTES_MAX: usize = 63;
@@ -74,6 +75,27 @@ fn numbered(label: &str, mut attempt: impl FnMut(&str) -> Option<String>) -> Str
             return name;
         }
         n += 1;
+    }
+}
+
+/// Names that users' schemas cannot have.
+pub fn refuse_reserved_schema(name: &str) -> Result<()> {
+    match name.starts_with("pg_") {
+        true => Err(err!(RESERVED_NAME, "unacceptable schema name \"{name}\"")
+            .detail("The prefix \"pg_\" is reserved for system schemas.")),
+        false => Ok(()),
+    }
+}
+
+/// A RangeVar for a name given as a list of strings.
+pub fn range_var(names: &[&str]) -> RangeVar {
+    RangeVar {
+        relname: names.last().map_or_else(String::new, |s| s.to_string()),
+        schemaname: if names.len() > 1 { names[names.len() - 2].to_owned() } else { String::new() },
+        inh: true,
+        relpersistence: "p".into(),
+        location: -1,
+        ..RangeVar::default()
     }
 }
 

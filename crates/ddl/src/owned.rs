@@ -9,140 +9,148 @@ use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{DropBehavior, DropOwnedStmt, ObjectType, ReassignOwnedStmt};
 
-use super::Ddl;
-use super::dependents::FIRST_UNPINNED_OID;
-use super::grant::Grant;
+use crate::collation::give_collation;
+use crate::context::Ddl;
+use crate::dependents::{FIRST_UNPINNED_OID, drop_addresses};
+use crate::large_object::{drop_large_object, give_large_object, grant_on_large_object};
+use crate::operator::give_operator;
+use crate::owner::{give_database, give_schema, give_type};
+use crate::privileges::acl::Grant;
+use crate::privileges::defaults::set_default_acl;
+use crate::privileges::grant::{grant_on_database, grant_on_relation, grant_on_schema, grant_on_type};
+use crate::privileges::policy::take_role_from_policy;
+use crate::role::{locked_role, named_role, named_roles, objects_of_role};
+use crate::routine::alter::{give_routine, grant_on_routine};
+use crate::table::alter::give_relation;
 
-impl Ddl<'_> {
-    pub fn drop_owned(&self, s: &DropOwnedStmt) -> Result<()> {
-        let roles = self.named_roles(&s.roles)?;
-        roles.iter().try_for_each(|role| self.require_privileges_of(*role, "drop", "drop objects owned by it"))?;
-        let mut owned = Vec::new();
-        for role in roles {
-            self.refuse_pinned_role(role, "drop objects owned by")?;
-            for used in self.objects_of_role(role)? {
-                self.lock_used(used.object)?;
-                match used.how {
-                    RoleUseKind::Owner => owned.push(used.object),
-                    RoleUseKind::Acl => self.revoke_from(role, used.object)?,
-                    RoleUseKind::Policy => {
-                        if let Some(policy) = self.catalog().policy(used.object.object).cloned() {
-                            self.take_role_from_policy(role, &policy)?;
-                        }
+pub fn drop_owned(ddl: &Ddl<'_>, s: &DropOwnedStmt) -> Result<()> {
+    let roles = named_roles(ddl, &s.roles)?;
+    roles.iter().try_for_each(|role| require_privileges_of(ddl, *role, "drop", "drop objects owned by it"))?;
+    let mut owned = Vec::new();
+    for role in roles {
+        refuse_pinned_role(ddl, role, "drop objects owned by")?;
+        for used in objects_of_role(ddl, role)? {
+            lock_used(ddl, used.object)?;
+            match used.how {
+                RoleUseKind::Owner => owned.push(used.object),
+                RoleUseKind::Acl => revoke_from(ddl, role, used.object)?,
+                RoleUseKind::Policy => {
+                    if let Some(policy) = ddl.catalog().policy(used.object.object).cloned() {
+                        take_role_from_policy(ddl, role, &policy)?;
                     }
                 }
             }
-            self.end_memberships_granted_by(role)?;
         }
-        // Databases are never dropped here.
-        owned.retain(|o| o.class != classes::PG_DATABASE && self.is_there(*o));
-        let (large, mut others): (Vec<_>, Vec<_>) = owned.into_iter().partition(|o| o.class == classes::PG_LARGEOBJECT);
-        large.into_iter().try_for_each(|o| self.drop_large_object(o.object))?;
-        // Newest first, which is how messages list them.
-        others.sort_by_key(|o| (std::cmp::Reverse(o.object), o.class, o.sub));
-        self.drop_addresses(&others, s.behavior() == DropBehavior::DropCascade)
+        end_memberships_granted_by(ddl, role)?;
     }
+    // Databases are never dropped here.
+    owned.retain(|o| o.class != classes::PG_DATABASE && is_there(ddl, *o));
+    let (large, mut others): (Vec<_>, Vec<_>) = owned.into_iter().partition(|o| o.class == classes::PG_LARGEOBJECT);
+    large.into_iter().try_for_each(|o| drop_large_object(ddl, o.object))?;
+    // Newest first, which is how messages list them.
+    others.sort_by_key(|o| (std::cmp::Reverse(o.object), o.class, o.sub));
+    drop_addresses(ddl, &others, s.behavior() == DropBehavior::DropCascade)
+}
 
-    pub fn reassign_owned(&self, s: &ReassignOwnedStmt) -> Result<()> {
-        let roles = self.named_roles(&s.roles)?;
-        roles.iter().try_for_each(|role| self.require_privileges_of(*role, "reassign", "reassign objects owned by it"))?;
-        let spec = s.newrole.as_ref().ok_or_else(|| DbError::internal("REASSIGN OWNED without a new owner"))?;
-        let new = self.named_role(spec)?;
-        self.require_privileges_of(new, "reassign", "reassign objects to it")?;
-        for role in roles {
-            self.refuse_pinned_role(role, "reassign ownership of objects owned by")?;
-            for RoleUse { object, .. } in self.objects_of_role(role)?.into_iter().filter(RoleUse::is_owner) {
-                self.lock_used(object)?;
-                self.give_object(object, new)?;
-            }
+pub fn reassign_owned(ddl: &Ddl<'_>, s: &ReassignOwnedStmt) -> Result<()> {
+    let roles = named_roles(ddl, &s.roles)?;
+    roles.iter().try_for_each(|role| require_privileges_of(ddl, *role, "reassign", "reassign objects owned by it"))?;
+    let spec = s.newrole.as_ref().ok_or_else(|| DbError::internal("REASSIGN OWNED without a new owner"))?;
+    let new = named_role(ddl, spec)?;
+    require_privileges_of(ddl, new, "reassign", "reassign objects to it")?;
+    for role in roles {
+        refuse_pinned_role(ddl, role, "reassign ownership of objects owned by")?;
+        for RoleUse { object, .. } in objects_of_role(ddl, role)?.into_iter().filter(RoleUse::is_owner) {
+            lock_used(ddl, object)?;
+            give_object(ddl, object, new)?;
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn require_privileges_of(&self, role: Oid, verb: &str, may: &str) -> Result<()> {
-        if self.has_privileges_of(role) {
-            return Ok(());
-        }
-        let name = self.catalog().role(role).map_or_else(String::new, |r| r.name.to_string());
-        Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} objects")
-            .detail(format!("Only roles with privileges of role \"{name}\" may {may}.")))
+fn require_privileges_of(ddl: &Ddl<'_>, role: Oid, verb: &str, may: &str) -> Result<()> {
+    if ddl.has_privileges_of(role) {
+        return Ok(());
     }
+    let name = ddl.catalog().role(role).map_or_else(String::new, |r| r.name.to_string());
+    Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} objects")
+        .detail(format!("Only roles with privileges of role \"{name}\" may {may}.")))
+}
 
-    fn refuse_pinned_role(&self, role: Oid, verb: &str) -> Result<()> {
-        if role.0 >= FIRST_UNPINNED_OID {
-            return Ok(());
-        }
-        let name = self.catalog().role(role).map_or_else(String::new, |r| r.name.to_string());
-        bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot {verb} role {name} because they are required by the database system")
+fn refuse_pinned_role(ddl: &Ddl<'_>, role: Oid, verb: &str) -> Result<()> {
+    if role.0 >= FIRST_UNPINNED_OID {
+        return Ok(());
     }
+    let name = ddl.catalog().role(role).map_or_else(String::new, |r| r.name.to_string());
+    bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot {verb} role {name} because they are required by the database system")
+}
 
-    /// Keeps others from changing or dropping an object until the transaction ends.
-    fn lock_used(&self, object: ObjectAddress) -> Result<()> {
-        match object.class {
-            classes::PG_CLASS => self.lock_relation(object.object, RelationLockMode::AccessExclusive),
-            classes::PG_LARGEOBJECT => Ok(()),
-            classes::PG_DATABASE => self.lock_definition(Oid::INVALID, object.class, object.object),
-            _ => self.lock_definition(self.tx.database, object.class, object.object),
-        }
+/// Keeps others from changing or dropping an object until the transaction ends.
+fn lock_used(ddl: &Ddl<'_>, object: ObjectAddress) -> Result<()> {
+    match object.class {
+        classes::PG_CLASS => ddl.lock_relation(object.object, RelationLockMode::AccessExclusive),
+        classes::PG_LARGEOBJECT => Ok(()),
+        classes::PG_DATABASE => ddl.lock_database_object(Oid::INVALID, object.class, object.object),
+        _ => ddl.lock_database_object(ddl.tx().database, object.class, object.object),
     }
+}
 
-    /// Whether an object has outlived the wait for its lock.
-    fn is_there(&self, object: ObjectAddress) -> bool {
-        object.class == classes::PG_LARGEOBJECT || self.catalog().object(object).is_some()
-    }
+/// Whether an object has outlived the wait for its lock.
+fn is_there(ddl: &Ddl<'_>, object: ObjectAddress) -> bool {
+    object.class == classes::PG_LARGEOBJECT || ddl.catalog().object(object).is_some()
+}
 
-    /// Revokes the privileges that the role was granted on an object, and those it has granted with them.
-    fn revoke_from(&self, role: Oid, object: ObjectAddress) -> Result<()> {
-        let (grant, oid) = (Grant::revoke_all(role), object.object);
-        match (object.class, self.catalog().object(object)) {
-            (classes::PG_LARGEOBJECT, _) => self.grant_on_large_object(oid, &grant),
-            (_, Some(Object::Relation(relation))) => self.grant_on_relation(ObjectType::ObjectTable, &grant, &relation),
-            (_, Some(Object::Namespace(_))) => self.grant_on_schema(&grant, oid),
-            (_, Some(Object::Database(_))) => self.grant_on_database(&grant, oid),
-            (_, Some(Object::Type(_))) => self.grant_on_type(&grant, oid, false),
-            (_, Some(Object::Function(f))) => self.grant_on_routine(&grant, &f),
-            (_, Some(Object::DefaultAcl(acl))) => {
-                let kind = AclKind::of_default_acl_letter(acl.letter);
-                let kind = kind.ok_or_else(|| DbError::internal("default privileges of an unknown kind"))?;
-                self.set_default_acl(&grant, kind, kind.all(), acl.role, acl.namespace)
-            }
-            _ => Ok(()),
+/// Revokes the privileges that the role was granted on an object, and those it has granted with them.
+fn revoke_from(ddl: &Ddl<'_>, role: Oid, object: ObjectAddress) -> Result<()> {
+    let (grant, oid) = (Grant::revoke_all(role), object.object);
+    match (object.class, ddl.catalog().object(object)) {
+        (classes::PG_LARGEOBJECT, _) => grant_on_large_object(ddl, oid, &grant),
+        (_, Some(Object::Relation(relation))) => grant_on_relation(ddl, ObjectType::ObjectTable, &grant, &relation),
+        (_, Some(Object::Namespace(_))) => grant_on_schema(ddl, &grant, oid),
+        (_, Some(Object::Database(_))) => grant_on_database(ddl, &grant, oid),
+        (_, Some(Object::Type(_))) => grant_on_type(ddl, &grant, oid, false),
+        (_, Some(Object::Function(f))) => grant_on_routine(ddl, &grant, &f),
+        (_, Some(Object::DefaultAcl(acl))) => {
+            let kind = AclKind::of_default_acl_letter(acl.letter);
+            let kind = kind.ok_or_else(|| DbError::internal("default privileges of an unknown kind"))?;
+            set_default_acl(ddl, &grant, kind, kind.all(), acl.role, acl.namespace)
         }
+        _ => Ok(()),
     }
+}
 
-    /// Memberships that a role has granted end.
-    fn end_memberships_granted_by(&self, grantor: Oid) -> Result<()> {
-        let catalog = self.catalog();
-        for member in catalog.roles().filter(|r| r.member_of.iter().any(|m| m.grantor == grantor)) {
-            let mut role = self.locked_role(member.oid)?;
-            role.member_of.retain(|m| m.grantor != grantor);
-            self.tx.put(Object::Role(Arc::new(role)));
-        }
-        Ok(())
+/// Memberships that a role has granted end.
+fn end_memberships_granted_by(ddl: &Ddl<'_>, grantor: Oid) -> Result<()> {
+    let catalog = ddl.catalog();
+    for member in catalog.roles().filter(|r| r.member_of.iter().any(|m| m.grantor == grantor)) {
+        let mut role = locked_role(ddl, member.oid)?;
+        role.member_of.retain(|m| m.grantor != grantor);
+        ddl.tx().put(Object::Role(Arc::new(role)));
     }
+    Ok(())
+}
 
-    /// Changes an object's owner, as ALTER ... OWNER TO does. Default privileges keep their owner.
-    fn give_object(&self, object: ObjectAddress, owner: Oid) -> Result<()> {
-        if object.class == classes::PG_LARGEOBJECT {
-            return self.give_large_object(object.object, owner);
-        }
-        match self.catalog().object(object) {
-            Some(Object::Relation(o)) => self.give_relation(&o, owner),
-            Some(Object::Type(o)) => self.give_type(&o, owner),
-            Some(Object::Namespace(o)) => self.give_schema(&o, owner)?,
-            Some(Object::Function(o)) => self.give_routine(&o, owner)?,
-            Some(Object::Database(o)) => {
-                self.check_new_owner(o.owner, owner, None)?;
-                self.give_database(&o, owner);
-            }
-            Some(Object::Operator(o)) => self.give_operator(&o, owner)?,
-            Some(Object::Collation(o)) => self.give_collation(&o, owner)?,
-            Some(Object::Extension(o)) => {
-                self.check_new_owner(o.owner, owner, Some(o.namespace))?;
-                self.tx.put(Object::Extension(Arc::new(Extension { owner, ..(*o).clone() })));
-            }
-            _ => {}
-        }
-        Ok(())
+/// Changes an object's owner, as ALTER ... OWNER TO does. Default privileges keep their owner.
+fn give_object(ddl: &Ddl<'_>, object: ObjectAddress, owner: Oid) -> Result<()> {
+    if object.class == classes::PG_LARGEOBJECT {
+        return give_large_object(ddl, object.object, owner);
     }
+    match ddl.catalog().object(object) {
+        Some(Object::Relation(o)) => give_relation(ddl, &o, owner),
+        Some(Object::Type(o)) => give_type(ddl, &o, owner),
+        Some(Object::Namespace(o)) => give_schema(ddl, &o, owner)?,
+        Some(Object::Function(o)) => give_routine(ddl, &o, owner)?,
+        Some(Object::Database(o)) => {
+            ddl.check_new_owner(o.owner, owner, None)?;
+            give_database(ddl, &o, owner);
+        }
+        Some(Object::Operator(o)) => give_operator(ddl, &o, owner)?,
+        Some(Object::Collation(o)) => give_collation(ddl, &o, owner)?,
+        Some(Object::Extension(o)) => {
+            ddl.check_new_owner(o.owner, owner, Some(o.namespace))?;
+            ddl.tx().put(Object::Extension(Arc::new(Extension { owner, ..(*o).clone() })));
+        }
+        _ => {}
+    }
+    Ok(())
 }

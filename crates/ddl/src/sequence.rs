@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, SequenceInfo, Storage, classes};
 use melba_engine::{RelationLockMode, SequenceDefinition, SequenceId, SequenceState};
-use melba_types::{DbError, Oid, Result, TreeId, bail, err, oids};
-use pg_query::protobuf::{AlterSeqStmt, CreateSeqStmt, Node, node::Node as N};
-
-use super::Ddl;
-use super::naming::unused_relation_name;
-use super::persistence::engine_persistence;
 use melba_parse::nodes::{option_bool, option_int, option_text, options, strings};
+use melba_types::{DbError, Oid, Result, TreeId, bail, err, oids};
+use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{AlterSeqStmt, CreateSeqStmt, Node};
+
+use crate::context::Ddl;
+use crate::naming::unused_relation_name;
+use crate::table::persistence::{engine_persistence, persistence};
+use crate::table::relation::{bare_relation, new_column, put_relation, relation_exists};
+use crate::words::plural;
 
 /// The options of a sequence as written; missing ones have a default by type and direction.
 #[derive(Clone, Debug, Default)]
@@ -120,253 +123,242 @@ fn definition(info: &SequenceInfo) -> SequenceDefinition {
     SequenceDefinition { increment: info.increment, min: info.min, max: info.max, cycle: info.cycle }
 }
 
-impl Ddl<'_> {
-    /// Reads a sequence option list. `ty`: the column's type, for identity columns.
-    pub fn sequence_options(&self, nodes: &[Node], ty: Option<Oid>) -> Result<SequenceOptions> {
-        let mut out = SequenceOptions { ty, ..SequenceOptions::default() };
-        let mut seen: Vec<&str> = Vec::new();
-        for def in options(nodes) {
-            let key = if def.defname == "minvalue" || def.defname == "maxvalue" { def.defname.as_str() } else { &def.defname };
-            if seen.contains(&key) {
-                return Err(err!(SYNTAX_ERROR, "conflicting or redundant options").at(def.location));
+/// Reads a sequence option list. `ty`: the column's type, for identity columns.
+pub fn sequence_options(ddl: &Ddl<'_>, nodes: &[Node], ty: Option<Oid>) -> Result<SequenceOptions> {
+    let mut out = SequenceOptions { ty, ..SequenceOptions::default() };
+    let mut seen: Vec<&str> = Vec::new();
+    for def in options(nodes) {
+        let key = if def.defname == "minvalue" || def.defname == "maxvalue" { def.defname.as_str() } else { &def.defname };
+        if seen.contains(&key) {
+            return Err(err!(SYNTAX_ERROR, "conflicting or redundant options").at(def.location));
+        }
+        seen.push(key);
+        let optional = |def| -> Result<Option<i64>> { option_text(def).map(|_| option_int(def)).transpose() };
+        match def.defname.as_str() {
+            "as" => match def.arg.as_ref().and_then(|a| a.node.as_ref()) {
+                Some(N::TypeName(t)) => out.ty = Some(ddl.type_from_name(t)?.0),
+                _ => bail!(SYNTAX_ERROR, "AS requires a type name"),
+            },
+            "start" => out.start = Some(option_int(def)?),
+            "increment" => out.increment = Some(option_int(def)?),
+            "minvalue" => out.min = Some(optional(def)?),
+            "maxvalue" => out.max = Some(optional(def)?),
+            "cache" => out.cache = Some(option_int(def)?),
+            "cycle" => out.cycle = Some(option_bool(def)?),
+            "restart" => out.restart = Some(optional(def)?),
+            "owned_by" => out.owned_by = Some(name_list(def)),
+            "sequence_name" => out.name = Some(name_list(def)),
+            other => return Err(DbError::unsupported(format!("sequence option \"{other}\""))),
+        }
+    }
+    Ok(out)
+}
+
+pub fn create_sequence_statement(ddl: &Ddl<'_>, s: &CreateSeqStmt) -> Result<()> {
+    let name = s.sequence.as_ref().ok_or_else(|| DbError::internal("CREATE SEQUENCE without a name"))?;
+    let (namespace, temporary) = ddl.relation_namespace(name)?;
+    if relation_exists(ddl, namespace, &name.relname, s.if_not_exists)? {
+        return Ok(());
+    }
+    let options = sequence_options(ddl, &s.options, None)?;
+    let persistence = persistence(ddl, &name.relpersistence, temporary, "")?;
+    let oid = put_sequence(ddl, namespace, &name.relname, persistence, options.resolve(None)?)?;
+    if let Some(owner) = &options.owned_by {
+        set_sequence_owner(ddl, oid, owner)?;
+    }
+    Ok(())
+}
+
+fn put_sequence(ddl: &Ddl<'_>, namespace: Oid, name: &str, persistence: Persistence, info: SequenceInfo) -> Result<Oid> {
+    let state = SequenceState { last_value: info.start, is_called: false };
+    let storage = new_sequence_storage(ddl, &info, state, persistence)?;
+    let relation = Relation {
+        storage: Storage::Sequence(TreeId(storage.0)),
+        sequence: Some(Arc::new(info)),
+        ..bare_relation(ddl, namespace, name, RelationKind::Sequence, persistence, sequence_columns(ddl)?)
+    };
+    let oid = relation.oid;
+    ddl.tx().put(Object::Relation(Arc::new(relation)));
+    Ok(oid)
+}
+
+/// A counter of the engine's.
+pub fn new_sequence_storage(
+    ddl: &Ddl<'_>,
+    info: &SequenceInfo,
+    state: SequenceState,
+    persistence: Persistence,
+) -> Result<SequenceId> {
+    Ok(ddl.tx().engine.create_sequence(definition(info), state, engine_persistence(persistence))?)
+}
+
+/// The columns that SELECT FROM a sequence shows.
+fn sequence_columns(ddl: &Ddl<'_>) -> Result<Vec<melba_catalog::Column>> {
+    [("last_value", oids::INT8), ("log_cnt", oids::INT8), ("is_called", oids::BOOL)]
+        .into_iter()
+        .map(|(name, ty)| Ok(melba_catalog::Column { not_null: true, ..new_column(ddl, name, ty, -1)? }))
+        .collect()
+}
+
+/// The sequence of a serial or identity column, and the column's default. `statement` is CREATE TABLE or ALTER TABLE.
+pub fn create_owned_sequence(
+    ddl: &Ddl<'_>,
+    statement: &str,
+    table: Oid,
+    column: usize,
+    options: SequenceOptions,
+    identity: bool,
+) -> Result<()> {
+    let relation = ddl.relation(table)?;
+    let catalog = ddl.catalog();
+    let (namespace, name) = match &options.name {
+        Some(names) => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let (schema, name) = melba_parse::nodes::qualified(&names)?;
+            (schema.map_or(Ok(relation.namespace), |s| Ok::<_, DbError>(ddl.namespace(s)?.oid))?, name.to_owned())
+        }
+        None => {
+            let name =
+                unused_relation_name(&catalog, relation.namespace, &relation.name, Some(&relation.columns[column].name), "seq");
+            (relation.namespace, name)
+        }
+    };
+    let place = format!("{}.{}", relation.name, relation.columns[column].name);
+    ddl.debug(format!("{statement} will create implicit sequence \"{name}\" for serial column \"{place}\""));
+    if identity && type_range(relation.columns[column].ty).is_none() {
+        bail!(INVALID_PARAMETER_VALUE, "identity column type must be smallint, integer, or bigint");
+    }
+    let info = SequenceInfo { owned_by: Some((table, column as i16 + 1)), identity, ..options.resolve(None)? };
+    let sequence = put_sequence(ddl, namespace, &name, relation.persistence, info)?;
+    if !identity {
+        let text = format!("nextval('{sequence}'::regclass)");
+        let mut columns = relation.columns.to_vec();
+        columns[column].default = Some(text.into());
+        columns[column].default_oid = ddl.tx().new_oid();
+        columns[column].default_depends_on = vec![ObjectAddress { class: classes::PG_CLASS, object: sequence, sub: 0 }];
+        put_relation(ddl, Relation { columns: columns.into(), ..(*relation).clone() });
+    }
+    Ok(())
+}
+
+/// The definition of the sequence that a column owns, for LIKE INCLUDING IDENTITY.
+pub fn owned_sequence_options(ddl: &Ddl<'_>, table: &Relation, column: &str) -> Result<SequenceOptions> {
+    let sequence = owned_sequence(ddl, table, column).ok_or_else(|| DbError::internal("identity column without sequence"))?;
+    let info = sequence.sequence.as_ref().ok_or_else(|| DbError::internal("sequence without definition"))?;
+    Ok(SequenceOptions {
+        ty: Some(info.ty),
+        start: Some(info.start),
+        increment: Some(info.increment),
+        min: Some(Some(info.min)),
+        max: Some(Some(info.max)),
+        cache: Some(info.cache),
+        cycle: Some(info.cycle),
+        ..SequenceOptions::default()
+    })
+}
+
+/// The sequence owned by a column.
+pub fn owned_sequence(ddl: &Ddl<'_>, table: &Relation, column: &str) -> Option<Arc<Relation>> {
+    let number = table.columns.iter().position(|c| *c.name == *column)? as i16 + 1;
+    let catalog = ddl.catalog();
+    let address = ObjectAddress { class: classes::PG_CLASS, object: table.oid, sub: 0 };
+    catalog
+        .dependents(address)
+        .filter_map(|d| catalog.relation(d.dependent.object))
+        .find(|r| r.sequence.as_ref().is_some_and(|s| s.owned_by == Some((table.oid, number))))
+        .cloned()
+}
+
+fn set_sequence_owner(ddl: &Ddl<'_>, sequence: Oid, owner: &[String]) -> Result<()> {
+    let relation = ddl.relation(sequence)?;
+    let info = relation.sequence.as_ref().ok_or_else(|| DbError::internal("sequence without definition"))?;
+    if info.identity {
+        let catalog = ddl.catalog();
+        let table = info.owned_by.and_then(|(table, _)| catalog.relation(table)).map_or("", |t| &t.name);
+        return Err(err!(FEATURE_NOT_SUPPORTED, "cannot change ownership of identity sequence")
+            .detail(format!("Sequence \"{}\" is linked to table \"{table}\".", relation.name)));
+    }
+    let owned_by = match owner {
+        [none] if none == "none" => None,
+        [] | [_] => {
+            return Err(err!(SYNTAX_ERROR, "invalid OWNED BY option").hint("Specify OWNED BY table.column or OWNED BY NONE."));
+        }
+        [table @ .., column] => {
+            let range = pg_query::protobuf::RangeVar {
+                relname: table.last().cloned().unwrap_or_default(),
+                schemaname: if table.len() > 1 { table[table.len() - 2].clone() } else { String::new() },
+                location: -1,
+                ..Default::default()
+            };
+            let table = ddl.open_relation(&range, RelationLockMode::AccessShare)?;
+            if matches!(table.kind, RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Sequence) {
+                return Err(err!(WRONG_OBJECT_TYPE, "sequence cannot be owned by relation \"{}\"", table.name)
+                    .detail(format!("This operation is not supported for {}.", plural(table.kind))));
             }
-            seen.push(key);
-            let optional = |def| -> Result<Option<i64>> { option_text(def).map(|_| option_int(def)).transpose() };
-            match def.defname.as_str() {
-                "as" => match def.arg.as_ref().and_then(|a| a.node.as_ref()) {
-                    Some(N::TypeName(t)) => out.ty = Some(self.type_from_name(t)?.0),
-                    _ => bail!(SYNTAX_ERROR, "AS requires a type name"),
-                },
-                "start" => out.start = Some(option_int(def)?),
-                "increment" => out.increment = Some(option_int(def)?),
-                "minvalue" => out.min = Some(optional(def)?),
-                "maxvalue" => out.max = Some(optional(def)?),
-                "cache" => out.cache = Some(option_int(def)?),
-                "cycle" => out.cycle = Some(option_bool(def)?),
-                "restart" => out.restart = Some(optional(def)?),
-                "owned_by" => out.owned_by = Some(name_list(def)),
-                "sequence_name" => out.name = Some(name_list(def)),
-                other => return Err(DbError::unsupported(format!("sequence option \"{other}\""))),
+            if table.owner != relation.owner {
+                bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "sequence must have same owner as table it is linked to");
             }
-        }
-        Ok(out)
-    }
-
-    pub fn create_sequence_statement(&self, s: &CreateSeqStmt) -> Result<()> {
-        let name = s.sequence.as_ref().ok_or_else(|| DbError::internal("CREATE SEQUENCE without a name"))?;
-        let (namespace, temporary) = self.relation_namespace(name)?;
-        if self.relation_exists(namespace, &name.relname, s.if_not_exists)? {
-            return Ok(());
-        }
-        let options = self.sequence_options(&s.options, None)?;
-        let persistence = self.persistence(&name.relpersistence, temporary, "")?;
-        let oid = self.put_sequence(namespace, &name.relname, persistence, options.resolve(None)?)?;
-        if let Some(owner) = &options.owned_by {
-            self.set_sequence_owner(oid, owner)?;
-        }
-        Ok(())
-    }
-
-    fn put_sequence(&self, namespace: Oid, name: &str, persistence: Persistence, info: SequenceInfo) -> Result<Oid> {
-        let state = SequenceState { last_value: info.start, is_called: false };
-        let storage = self.new_sequence_storage(&info, state, persistence)?;
-        let relation = Relation {
-            storage: Storage::Sequence(TreeId(storage.0)),
-            sequence: Some(Arc::new(info)),
-            ..self.bare_relation(namespace, name, RelationKind::Sequence, persistence, self.sequence_columns()?)
-        };
-        let oid = relation.oid;
-        self.tx.put(Object::Relation(Arc::new(relation)));
-        Ok(oid)
-    }
-
-    /// A counter of the engine's.
-    pub fn new_sequence_storage(
-        &self,
-        info: &SequenceInfo,
-        state: SequenceState,
-        persistence: Persistence,
-    ) -> Result<SequenceId> {
-        Ok(self.tx.engine.create_sequence(definition(info), state, engine_persistence(persistence))?)
-    }
-
-    /// The columns that SELECT FROM a sequence shows.
-    fn sequence_columns(&self) -> Result<Vec<melba_catalog::Column>> {
-        [("last_value", oids::INT8), ("log_cnt", oids::INT8), ("is_called", oids::BOOL)]
-            .into_iter()
-            .map(|(name, ty)| Ok(melba_catalog::Column { not_null: true, ..self.new_column(name, ty, -1)? }))
-            .collect()
-    }
-
-    /// The sequence of a serial or identity column, and the column's default. `statement` is CREATE TABLE or ALTER TABLE.
-    pub fn create_owned_sequence(
-        &self,
-        statement: &str,
-        table: Oid,
-        column: usize,
-        options: SequenceOptions,
-        identity: bool,
-    ) -> Result<()> {
-        let relation = self.relation(table)?;
-        let catalog = self.catalog();
-        let (namespace, name) = match &options.name {
-            Some(names) => {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let (schema, name) = melba_parse::nodes::qualified(&names)?;
-                (schema.map_or(Ok(relation.namespace), |s| Ok::<_, DbError>(self.namespace(s)?.oid))?, name.to_owned())
+            if table.namespace != relation.namespace {
+                bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "sequence must be in same schema as table it is linked to");
             }
-            None => {
-                let name = unused_relation_name(
-                    &catalog,
-                    relation.namespace,
-                    &relation.name,
-                    Some(&relation.columns[column].name),
-                    "seq",
-                );
-                (relation.namespace, name)
-            }
-        };
-        let place = format!("{}.{}", relation.name, relation.columns[column].name);
-        self.debug(format!("{statement} will create implicit sequence \"{name}\" for serial column \"{place}\""));
-        if identity && type_range(relation.columns[column].ty).is_none() {
-            bail!(INVALID_PARAMETER_VALUE, "identity column type must be smallint, integer, or bigint");
+            let number = table
+                .columns
+                .iter()
+                .position(|c| *c.name == **column && !c.dropped)
+                .ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name))?;
+            Some((table.oid, number as i16 + 1))
         }
-        let info = SequenceInfo { owned_by: Some((table, column as i16 + 1)), identity, ..options.resolve(None)? };
-        let sequence = self.put_sequence(namespace, &name, relation.persistence, info)?;
-        if !identity {
-            let text = format!("nextval('{sequence}'::regclass)");
-            let mut columns = relation.columns.to_vec();
-            columns[column].default = Some(text.into());
-            columns[column].default_oid = self.tx.new_oid();
-            columns[column].default_depends_on = vec![ObjectAddress { class: classes::PG_CLASS, object: sequence, sub: 0 }];
-            self.put_relation(Relation { columns: columns.into(), ..(*relation).clone() });
-        }
-        Ok(())
-    }
+    };
+    let info = SequenceInfo { owned_by, ..(**info).clone() };
+    put_relation(ddl, Relation { sequence: Some(Arc::new(info)), ..(*relation).clone() });
+    Ok(())
+}
 
-    pub fn put_relation(&self, relation: Relation) {
-        self.tx.put(Object::Relation(Arc::new(relation)));
+pub fn alter_sequence(ddl: &Ddl<'_>, s: &AlterSeqStmt) -> Result<()> {
+    let name = s.sequence.as_ref().ok_or_else(|| DbError::internal("ALTER SEQUENCE without a name"))?;
+    if s.missing_ok && ddl.find_relation(name)?.is_none() {
+        ddl.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
+        return Ok(());
     }
+    let relation = ddl.open_target(name)?;
+    if relation.kind != RelationKind::Sequence {
+        bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", relation.name);
+    }
+    ddl.require_owner(relation.owner, "sequence", &relation.name)?;
+    change_sequence(ddl, &relation, &sequence_options(ddl, &s.options, None)?)
+}
 
-    /// The definition of the sequence that a column owns, for LIKE INCLUDING IDENTITY.
-    pub fn owned_sequence_options(&self, table: &Relation, column: &str) -> Result<SequenceOptions> {
-        let sequence = self.owned_sequence(table, column).ok_or_else(|| DbError::internal("identity column without sequence"))?;
-        let info = sequence.sequence.as_ref().ok_or_else(|| DbError::internal("sequence without definition"))?;
-        Ok(SequenceOptions {
-            ty: Some(info.ty),
-            start: Some(info.start),
-            increment: Some(info.increment),
-            min: Some(Some(info.min)),
-            max: Some(Some(info.max)),
-            cache: Some(info.cache),
-            cycle: Some(info.cycle),
-            ..SequenceOptions::default()
-        })
-    }
-
-    /// The sequence owned by a column.
-    pub fn owned_sequence(&self, table: &Relation, column: &str) -> Option<Arc<Relation>> {
-        let number = table.columns.iter().position(|c| *c.name == *column)? as i16 + 1;
-        let catalog = self.catalog();
-        let address = ObjectAddress { class: classes::PG_CLASS, object: table.oid, sub: 0 };
-        catalog
-            .dependents(address)
-            .filter_map(|d| catalog.relation(d.dependent.object))
-            .find(|r| r.sequence.as_ref().is_some_and(|s| s.owned_by == Some((table.oid, number))))
-            .cloned()
-    }
-
-    fn set_sequence_owner(&self, sequence: Oid, owner: &[String]) -> Result<()> {
-        let relation = self.relation(sequence)?;
-        let info = relation.sequence.as_ref().ok_or_else(|| DbError::internal("sequence without definition"))?;
-        if info.identity {
-            let catalog = self.catalog();
-            let table = info.owned_by.and_then(|(table, _)| catalog.relation(table)).map_or("", |t| &t.name);
-            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot change ownership of identity sequence")
-                .detail(format!("Sequence \"{}\" is linked to table \"{table}\".", relation.name)));
+/// Applies new options to a sequence.
+pub fn change_sequence(ddl: &Ddl<'_>, relation: &Relation, options: &SequenceOptions) -> Result<()> {
+    let (Some(old), Storage::Sequence(tree)) = (&relation.sequence, &relation.storage) else {
+        return Err(DbError::internal("sequence without definition"));
+    };
+    let info = options.resolve(Some(old))?;
+    let restart = options.restart.map(|r| r.unwrap_or(info.start));
+    if let Some(value) = restart {
+        if value < info.min {
+            bail!(INVALID_PARAMETER_VALUE, "RESTART value ({value}) cannot be less than MINVALUE ({})", info.min);
         }
-        let owned_by = match owner {
-            [none] if none == "none" => None,
-            [] | [_] => {
-                return Err(err!(SYNTAX_ERROR, "invalid OWNED BY option").hint("Specify OWNED BY table.column or OWNED BY NONE."));
-            }
-            [table @ .., column] => {
-                let range = pg_query::protobuf::RangeVar {
-                    relname: table.last().cloned().unwrap_or_default(),
-                    schemaname: if table.len() > 1 { table[table.len() - 2].clone() } else { String::new() },
-                    location: -1,
-                    ..Default::default()
-                };
-                let table = self.open_relation(&range, RelationLockMode::AccessShare)?;
-                if matches!(table.kind, RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Sequence) {
-                    return Err(err!(WRONG_OBJECT_TYPE, "sequence cannot be owned by relation \"{}\"", table.name)
-                        .detail(format!("This operation is not supported for {}.", super::index::plural(table.kind))));
-                }
-                if table.owner != relation.owner {
-                    bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "sequence must have same owner as table it is linked to");
-                }
-                if table.namespace != relation.namespace {
-                    bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "sequence must be in same schema as table it is linked to");
-                }
-                let number =
-                    table.columns.iter().position(|c| *c.name == **column && !c.dropped).ok_or_else(|| {
-                        err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name)
-                    })?;
-                Some((table.oid, number as i16 + 1))
-            }
-        };
-        let info = SequenceInfo { owned_by, ..(**info).clone() };
-        self.put_relation(Relation { sequence: Some(Arc::new(info)), ..(*relation).clone() });
-        Ok(())
+        if value > info.max {
+            bail!(INVALID_PARAMETER_VALUE, "RESTART value ({value}) cannot be greater than MAXVALUE ({})", info.max);
+        }
     }
-
-    pub fn alter_sequence(&self, s: &AlterSeqStmt) -> Result<()> {
-        let name = s.sequence.as_ref().ok_or_else(|| DbError::internal("ALTER SEQUENCE without a name"))?;
-        if s.missing_ok && self.find_relation(name)?.is_none() {
-            self.notice(format!("relation \"{}\" does not exist, skipping", name.relname));
-            return Ok(());
-        }
-        let relation = self.open_target(name)?;
-        if relation.kind != RelationKind::Sequence {
-            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", relation.name);
-        }
-        self.require_owner(relation.owner, "sequence", &relation.name)?;
-        self.change_sequence(&relation, &self.sequence_options(&s.options, None)?)
+    // As in PostgreSQL: the counter gets new storage, so that a rollback restores the old one.
+    let old_id = SequenceId(tree.0);
+    let state = match restart {
+        Some(last_value) => SequenceState { last_value, is_called: false },
+        None => ddl.tx().engine.sequence_state(old_id)?,
+    };
+    let storage = new_sequence_storage(ddl, &info, state, relation.persistence)?;
+    ddl.tx().engine.drop_sequence(old_id)?;
+    put_relation(
+        ddl,
+        Relation { sequence: Some(Arc::new(info)), storage: Storage::Sequence(TreeId(storage.0)), ..relation.clone() },
+    );
+    if let Some(owner) = &options.owned_by {
+        set_sequence_owner(ddl, relation.oid, owner)?;
     }
-
-    /// Applies new options to a sequence.
-    pub fn change_sequence(&self, relation: &Relation, options: &SequenceOptions) -> Result<()> {
-        let (Some(old), Storage::Sequence(tree)) = (&relation.sequence, &relation.storage) else {
-            return Err(DbError::internal("sequence without definition"));
-        };
-        let info = options.resolve(Some(old))?;
-        let restart = options.restart.map(|r| r.unwrap_or(info.start));
-        if let Some(value) = restart {
-            if value < info.min {
-                bail!(INVALID_PARAMETER_VALUE, "RESTART value ({value}) cannot be less than MINVALUE ({})", info.min);
-            }
-            if value > info.max {
-                bail!(INVALID_PARAMETER_VALUE, "RESTART value ({value}) cannot be greater than MAXVALUE ({})", info.max);
-            }
-        }
-        // As in PostgreSQL: the counter gets new storage, so that a rollback restores the old one.
-        let old_id = SequenceId(tree.0);
-        let state = match restart {
-            Some(last_value) => SequenceState { last_value, is_called: false },
-            None => self.tx.engine.sequence_state(old_id)?,
-        };
-        let storage = self.new_sequence_storage(&info, state, relation.persistence)?;
-        self.tx.engine.drop_sequence(old_id)?;
-        self.put_relation(Relation {
-            sequence: Some(Arc::new(info)),
-            storage: Storage::Sequence(TreeId(storage.0)),
-            ..relation.clone()
-        });
-        if let Some(owner) = &options.owned_by {
-            self.set_sequence_owner(relation.oid, owner)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 fn name_list(def: &pg_query::protobuf::DefElem) -> Vec<String> {

@@ -4,155 +4,142 @@ use std::sync::Arc;
 
 use melba_catalog::{Column, ObjectAddress, Persistence, Relation, RelationKind, classes};
 use melba_engine::RelationLockMode;
+use melba_parse::nodes::{inner, strings};
+use melba_tree::Query;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{Node, ViewCheckOption, ViewStmt};
 
-use super::Ddl;
-use super::storage_parameters::ParametersOf;
-use melba_parse::nodes::{inner, strings};
-use melba_tree::Query;
+use crate::context::Ddl;
+use crate::table::relation::{bare_relation, new_column, put_relation, put_relation_with_row_type};
+use crate::table::storage_parameters::ParametersOf;
 
-impl Ddl<'_> {
-    pub fn create_view(&self, s: &ViewStmt) -> Result<()> {
-        let name = s.view.as_ref().ok_or_else(|| DbError::internal("CREATE VIEW without a name"))?;
-        let node = s.query.as_deref().ok_or_else(|| DbError::internal("CREATE VIEW without a query"))?;
-        let (query, text, depends_on) = self.stored_query(node, &[])?;
-        if name.relpersistence == "u" {
-            bail!(SYNTAX_ERROR, "views cannot be unlogged because they do not have storage");
-        }
-        let (namespace, mut temporary) = self.relation_namespace(name)?;
-        let mentions_temporary = depends_on.iter().any(|d| {
-            d.class == classes::PG_CLASS
-                && self.catalog().relation(d.object).is_some_and(|r| r.persistence == Persistence::Temporary)
-        });
-        let namespace = if mentions_temporary && !temporary {
-            self.notice(format!("view \"{}\" will be a temporary view", name.relname));
-            temporary = true;
-            (self.temporary_namespace)()?
-        } else {
-            namespace
-        };
-        let columns = self.query_columns(&query, &strings(&s.aliases))?;
-        let text = deparse_with_names(&text, &columns, &query, self)?;
-        let mut options = ParametersOf::View.new_list(&s.options)?;
-        match s.with_check_option() {
-            ViewCheckOption::LocalCheckOption => options.push("check_option=local".into()),
-            ViewCheckOption::CascadedCheckOption => options.push("check_option=cascaded".into()),
-            _ => {}
-        }
-        self.check_checkable(&name.relname, &options, &query)?;
-        if let Some(old) = self.catalog().relation_by_name(namespace, &name.relname).cloned() {
-            if !s.replace {
-                bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", name.relname);
-            }
-            return self.replace_view(&old, columns, text, depends_on, options);
-        }
-        let persistence = if temporary { Persistence::Temporary } else { Persistence::Permanent };
-        let relation = Relation {
-            view_query: Some(text.into()),
-            rule: self.tx.new_oid(),
-            depends_on,
-            options,
-            ..self.bare_relation(namespace, &name.relname, RelationKind::View, persistence, columns)
-        };
-        self.put_relation_with_row_type(relation)
+pub fn create_view(ddl: &Ddl<'_>, s: &ViewStmt) -> Result<()> {
+    let name = s.view.as_ref().ok_or_else(|| DbError::internal("CREATE VIEW without a name"))?;
+    let node = s.query.as_deref().ok_or_else(|| DbError::internal("CREATE VIEW without a query"))?;
+    let (query, text, depends_on) = stored_query(ddl, node, &[])?;
+    if name.relpersistence == "u" {
+        bail!(SYNTAX_ERROR, "views cannot be unlogged because they do not have storage");
     }
-
-    /// # Errors
-    /// 0A000 for WITH CHECK OPTION of a view that cannot be changed.
-    pub(super) fn check_checkable(&self, name: &str, options: &[Arc<str>], query: &Query) -> Result<()> {
-        if !options.iter().any(|o| o.starts_with("check_option=")) {
-            return Ok(());
+    let (namespace, mut temporary) = ddl.relation_namespace(name)?;
+    let mentions_temporary = depends_on.iter().any(|d| {
+        d.class == classes::PG_CLASS && ddl.catalog().relation(d.object).is_some_and(|r| r.persistence == Persistence::Temporary)
+    });
+    let namespace = if mentions_temporary && !temporary {
+        ddl.notice(format!("view \"{}\" will be a temporary view", name.relname));
+        temporary = true;
+        ddl.temporary_namespace()?
+    } else {
+        namespace
+    };
+    let columns = query_columns(ddl, &query, &strings(&s.aliases))?;
+    let text = deparse_with_names(&text, &columns, &query, ddl)?;
+    let mut options = ParametersOf::View.new_list(&s.options)?;
+    match s.with_check_option() {
+        ViewCheckOption::LocalCheckOption => options.push("check_option=local".into()),
+        ViewCheckOption::CascadedCheckOption => options.push("check_option=cascaded".into()),
+        _ => {}
+    }
+    check_checkable(ddl, &name.relname, &options, &query)?;
+    if let Some(old) = ddl.catalog().relation_by_name(namespace, &name.relname).cloned() {
+        if !s.replace {
+            bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", name.relname);
         }
-        let view = Arc::new(Relation::new(Oid::INVALID, name, Oid::INVALID, self.user));
-        match self.with_context(|c| melba_analyze::refused_check_option(c, &view, query))? {
-            None => Ok(()),
-            Some(reason) => {
-                let message = "WITH CHECK OPTION is supported only on automatically updatable views";
-                Err(err!(FEATURE_NOT_SUPPORTED, "{message}").hint(reason))
-            }
+        return replace_view(ddl, &old, columns, text, depends_on, options);
+    }
+    let persistence = if temporary { Persistence::Temporary } else { Persistence::Permanent };
+    let relation = Relation {
+        view_query: Some(text.into()),
+        rule: ddl.tx().new_oid(),
+        depends_on,
+        options,
+        ..bare_relation(ddl, namespace, &name.relname, RelationKind::View, persistence, columns)
+    };
+    put_relation_with_row_type(ddl, relation)
+}
+
+/// # Errors
+/// 0A000 for WITH CHECK OPTION of a view that cannot be changed.
+pub fn check_checkable(ddl: &Ddl<'_>, name: &str, options: &[Arc<str>], query: &Query) -> Result<()> {
+    if !options.iter().any(|o| o.starts_with("check_option=")) {
+        return Ok(());
+    }
+    let view = Arc::new(Relation::new(Oid::INVALID, name, Oid::INVALID, ddl.user()));
+    match ddl.with_context(|c| melba_analyze::refused_check_option(c, &view, query))? {
+        None => Ok(()),
+        Some(reason) => {
+            let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+            Err(err!(FEATURE_NOT_SUPPORTED, "{message}").hint(reason))
         }
     }
+}
 
-    fn replace_view(
-        &self,
-        old: &Relation,
-        columns: Vec<Column>,
-        text: String,
-        depends_on: Vec<ObjectAddress>,
-        options: Vec<Arc<str>>,
-    ) -> Result<()> {
-        if old.kind != RelationKind::View {
-            bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a view", old.name);
-        }
-        self.require_owner(old.owner, "view", &old.name)?;
-        self.lock_relation(old.oid, RelationLockMode::AccessExclusive)?;
-        if columns.len() < old.columns.len() {
-            bail!(INVALID_TABLE_DEFINITION, "cannot drop columns from view");
-        }
-        let catalog = self.catalog();
-        for (was, now) in old.columns.iter().zip(&columns) {
-            if was.name != now.name {
-                return Err(err!(
-                    INVALID_TABLE_DEFINITION,
-                    "cannot change name of view column \"{}\" to \"{}\"",
-                    was.name,
-                    now.name
-                )
+fn replace_view(
+    ddl: &Ddl<'_>,
+    old: &Relation,
+    columns: Vec<Column>,
+    text: String,
+    depends_on: Vec<ObjectAddress>,
+    options: Vec<Arc<str>>,
+) -> Result<()> {
+    if old.kind != RelationKind::View {
+        bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a view", old.name);
+    }
+    ddl.require_owner(old.owner, "view", &old.name)?;
+    ddl.lock_relation(old.oid, RelationLockMode::AccessExclusive)?;
+    if columns.len() < old.columns.len() {
+        bail!(INVALID_TABLE_DEFINITION, "cannot drop columns from view");
+    }
+    let catalog = ddl.catalog();
+    for (was, now) in old.columns.iter().zip(&columns) {
+        if was.name != now.name {
+            return Err(err!(INVALID_TABLE_DEFINITION, "cannot change name of view column \"{}\" to \"{}\"", was.name, now.name)
                 .hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
-            }
-            if was.ty != now.ty || was.typmod != now.typmod {
-                bail!(
-                    INVALID_TABLE_DEFINITION,
-                    "cannot change data type of view column \"{}\" from {} to {}",
-                    was.name,
-                    catalog.format_type(was.ty, Some(was.typmod), self.path),
-                    catalog.format_type(now.ty, Some(now.typmod), self.path)
-                );
-            }
         }
-        self.put_relation(Relation {
-            columns: columns.into(),
-            view_query: Some(text.into()),
-            depends_on,
-            options,
-            ..old.clone()
-        });
-        Ok(())
+        if was.ty != now.ty || was.typmod != now.typmod {
+            bail!(
+                INVALID_TABLE_DEFINITION,
+                "cannot change data type of view column \"{}\" from {} to {}",
+                was.name,
+                catalog.format_type(was.ty, Some(was.typmod), ddl.path()),
+                catalog.format_type(now.ty, Some(now.typmod), ddl.path())
+            );
+        }
     }
+    put_relation(ddl, Relation { columns: columns.into(), view_query: Some(text.into()), depends_on, options, ..old.clone() });
+    Ok(())
+}
 
-    /// Analyzes a query for storing: returns the tree, its text, and its dependencies. `parameters`: the types of `$1`, ...
-    pub fn stored_query(&self, node: &Node, parameters: &[Oid]) -> Result<(Query, String, Vec<ObjectAddress>)> {
-        let inner = inner(node)?;
-        self.with_context(|c| {
-            let query = melba_analyze::analyze(c, inner, (!parameters.is_empty()).then_some(parameters))?.query;
-            let text = melba_deparse::stored_query(c, &query);
-            let depends_on = self.usable_of_query(&query)?;
-            Ok((query, text, depends_on))
-        })
-    }
+/// Analyzes a query for storing: returns the tree, its text, and its dependencies. `parameters`: the types of `$1`, ...
+pub fn stored_query(ddl: &Ddl<'_>, node: &Node, parameters: &[Oid]) -> Result<(Query, String, Vec<ObjectAddress>)> {
+    let inner = inner(node)?;
+    ddl.with_context(|c| {
+        let query = melba_analyze::analyze(c, inner, (!parameters.is_empty()).then_some(parameters))?.query;
+        let text = melba_deparse::stored_query(c, &query);
+        let depends_on = ddl.usable_of_query(&query)?;
+        Ok((query, text, depends_on))
+    })
+}
 
-    /// Columns for the output of a query, renamed by `aliases`.
-    pub fn query_columns(&self, query: &Query, aliases: &[&str]) -> Result<Vec<Column>> {
-        let mut columns: Vec<Column> = Vec::new();
-        for (at, target) in query.targets.iter().filter(|t| !t.junk).enumerate() {
-            let name = aliases.get(at).copied().unwrap_or(&target.name);
-            if columns.iter().any(|c| *c.name == *name) {
-                bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
-            }
-            let ty = match target.expr.ty() {
-                melba_types::oids::UNKNOWN => melba_types::oids::TEXT,
-                ty => ty,
-            };
-            let mut column = self.new_column(name, ty, target.expr.typmod())?;
-            column.collation = target.expr.collation();
-            columns.push(column);
+/// Columns for the output of a query, renamed by `aliases`.
+pub fn query_columns(ddl: &Ddl<'_>, query: &Query, aliases: &[&str]) -> Result<Vec<Column>> {
+    let mut columns: Vec<Column> = Vec::new();
+    for (at, target) in query.targets.iter().filter(|t| !t.junk).enumerate() {
+        let name = aliases.get(at).copied().unwrap_or(&target.name);
+        if columns.iter().any(|c| *c.name == *name) {
+            bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
         }
-        if aliases.len() > columns.len() {
-            bail!(SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns");
-        }
-        Ok(columns)
+        let ty = match target.expr.ty() {
+            melba_types::oids::UNKNOWN => melba_types::oids::TEXT,
+            ty => ty,
+        };
+        let mut column = new_column(ddl, name, ty, target.expr.typmod())?;
+        column.collation = target.expr.collation();
+        columns.push(column);
     }
+    if aliases.len() > columns.len() {
+        bail!(SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns");
+    }
+    Ok(columns)
 }
 
 /// The view's text with its column names as output names.

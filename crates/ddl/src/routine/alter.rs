@@ -4,180 +4,181 @@ use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Function, FunctionKind, Object, ObjectAddress, classes};
-use melba_types::{DbError, Oid, Result, bail, err};
-use pg_query::protobuf::{AlterFunctionStmt, GrantStmt, GrantTargetType, Node, ObjectType, node::Node as N};
-
-use super::RoutineName;
-use super::attributes::Attributes;
-use crate::Ddl;
-use crate::grant::Grant;
-use crate::schema::given;
 use melba_parse::nodes::string;
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{AlterFunctionStmt, GrantStmt, GrantTargetType, Node, ObjectType};
 
-impl Ddl<'_> {
-    fn put_function(&self, f: Function) {
-        self.tx.put(Object::Function(Arc::new(f)));
-    }
+use crate::context::Ddl;
+use crate::describe::describe;
+use crate::privileges::acl::{Grant, acl_after, given};
+use crate::routine::attributes::Attributes;
+use crate::routine::create::lock_routine_name;
+use crate::routine::find::{RoutineName, find_routine, require_routine_owner};
+use crate::stored_text::rewriting_users_of;
 
-    fn named_routine(&self, kind: ObjectType, node: Option<&Node>) -> Result<Arc<Function>> {
-        self.open_routine(&routine_name(kind, node)?)
-    }
+fn put_function(ddl: &Ddl<'_>, f: Function) {
+    ddl.tx().put(Object::Function(Arc::new(f)));
+}
 
-    /// Finds a function and keeps others from changing it; the row is the one current once the lock is held.
-    fn open_routine(&self, name: &RoutineName<'_>) -> Result<Arc<Function>> {
-        loop {
-            let found = self.find_routine(name)?;
-            self.lock_routine_name(found.namespace, &found.name)?;
-            self.lock_definition(self.tx.database, classes::PG_PROC, found.oid)?;
-            let now = self.find_routine(name)?;
-            if now.oid == found.oid && (now.namespace, &now.name) == (found.namespace, &found.name) {
-                return Ok(now);
-            }
+fn named_routine(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>) -> Result<Arc<Function>> {
+    open_routine(ddl, &routine_name(kind, node)?)
+}
+
+/// Finds a function and keeps others from changing it; the row is the one current once the lock is held.
+fn open_routine(ddl: &Ddl<'_>, name: &RoutineName<'_>) -> Result<Arc<Function>> {
+    loop {
+        let found = find_routine(ddl, name)?;
+        lock_routine_name(ddl, found.namespace, &found.name)?;
+        ddl.lock_database_object(ddl.tx().database, classes::PG_PROC, found.oid)?;
+        let now = find_routine(ddl, name)?;
+        if now.oid == found.oid && (now.namespace, &now.name) == (found.namespace, &found.name) {
+            return Ok(now);
         }
     }
+}
 
-    pub fn alter_function(&self, s: &AlterFunctionStmt) -> Result<()> {
-        let object = s.func.as_ref().ok_or_else(|| DbError::internal("ALTER FUNCTION without a name"))?;
-        let node = Node { node: Some(N::ObjectWithArgs(object.clone())) };
-        let name = routine_name(s.objtype(), Some(&node))?;
-        let old = self.open_routine(&name)?;
-        self.require_routine_owner(&old, &name.dotted())?;
-        if old.kind == FunctionKind::Aggregate {
-            bail!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", old.name);
-        }
-        let attributes = Attributes::read(&s.actions, old.kind == FunctionKind::Procedure)?;
-        let mut f = (*old).clone();
-        attributes.apply(self, &mut f)?;
-        self.put_function(f);
+pub fn alter_function(ddl: &Ddl<'_>, s: &AlterFunctionStmt) -> Result<()> {
+    let object = s.func.as_ref().ok_or_else(|| DbError::internal("ALTER FUNCTION without a name"))?;
+    let node = Node { node: Some(N::ObjectWithArgs(object.clone())) };
+    let name = routine_name(s.objtype(), Some(&node))?;
+    let old = open_routine(ddl, &name)?;
+    require_routine_owner(ddl, &old, &name.dotted())?;
+    if old.kind == FunctionKind::Aggregate {
+        bail!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", old.name);
+    }
+    let attributes = Attributes::read(&s.actions, old.kind == FunctionKind::Procedure)?;
+    let mut f = (*old).clone();
+    attributes.apply(ddl, &mut f)?;
+    put_function(ddl, f);
+    Ok(())
+}
+
+pub fn rename_routine(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>, name: &str) -> Result<()> {
+    let f = named_routine(ddl, kind, node)?;
+    require_routine_owner(ddl, &f, &f.name)?;
+    check_free(ddl, &f, f.namespace, name)?;
+    rewriting_users_of(ddl, address(&f), || {
+        put_function(ddl, Function { name: name.into(), ..(*f).clone() });
         Ok(())
-    }
+    })
+}
 
-    pub fn rename_routine(&self, kind: ObjectType, node: Option<&Node>, name: &str) -> Result<()> {
-        let f = self.named_routine(kind, node)?;
-        self.require_routine_owner(&f, &f.name)?;
-        self.check_free(&f, f.namespace, name)?;
-        self.rewriting_users_of(address(&f), || {
-            self.put_function(Function { name: name.into(), ..(*f).clone() });
-            Ok(())
-        })
+fn check_free(ddl: &Ddl<'_>, f: &Function, namespace: Oid, name: &str) -> Result<()> {
+    lock_routine_name(ddl, namespace, name)?;
+    let catalog = ddl.catalog();
+    if catalog.functions_by_name(namespace, name).all(|other| other.arg_types != f.arg_types) {
+        return Ok(());
     }
+    let types: Vec<String> = f.arg_types.iter().map(|t| catalog.type_name(*t, ddl.path())).collect();
+    let schema = catalog.namespace(namespace).map_or("", |n| &n.name);
+    Err(err!(DUPLICATE_FUNCTION, "function {name}({}) already exists in schema \"{schema}\"", types.join(", ")))
+}
 
-    fn check_free(&self, f: &Function, namespace: Oid, name: &str) -> Result<()> {
-        self.lock_routine_name(namespace, name)?;
-        let catalog = self.catalog();
-        if catalog.functions_by_name(namespace, name).all(|other| other.arg_types != f.arg_types) {
-            return Ok(());
-        }
-        let types: Vec<String> = f.arg_types.iter().map(|t| catalog.type_name(*t, self.path)).collect();
-        let schema = catalog.namespace(namespace).map_or("", |n| &n.name);
-        Err(err!(DUPLICATE_FUNCTION, "function {name}({}) already exists in schema \"{schema}\"", types.join(", ")))
+pub fn move_routine(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>, schema: &str) -> Result<()> {
+    let f = named_routine(ddl, kind, node)?;
+    let target = ddl.namespace_for_creation(Some(schema))?;
+    require_routine_owner(ddl, &f, &f.name)?;
+    if f.namespace == target {
+        return Ok(());
     }
-
-    pub fn move_routine(&self, kind: ObjectType, node: Option<&Node>, schema: &str) -> Result<()> {
-        let f = self.named_routine(kind, node)?;
-        let target = self.namespace_for_creation(Some(schema))?;
-        self.require_routine_owner(&f, &f.name)?;
-        if f.namespace == target {
-            return Ok(());
-        }
-        self.check_free(&f, target, &f.name)?;
-        self.rewriting_users_of(address(&f), || {
-            self.put_function(Function { namespace: target, ..(*f).clone() });
-            Ok(())
-        })
-    }
-
-    pub fn alter_routine_owner(&self, kind: ObjectType, node: Option<&Node>, owner: Oid) -> Result<()> {
-        let f = self.named_routine(kind, node)?;
-        self.require_routine_owner(&f, &f.name)?;
-        self.give_routine(&f, owner)
-    }
-
-    /// # Errors
-    /// 42501 when the user may not give it to that role.
-    pub fn give_routine(&self, f: &Function, owner: Oid) -> Result<()> {
-        self.check_new_owner(f.owner, owner, Some(f.namespace))?;
-        let acl = given(&f.acl, f.owner, owner);
-        self.put_function(Function { owner, acl, ..f.clone() });
+    check_free(ddl, &f, target, &f.name)?;
+    rewriting_users_of(ddl, address(&f), || {
+        put_function(ddl, Function { namespace: target, ..(*f).clone() });
         Ok(())
-    }
+    })
+}
 
-    pub fn commented_routine(&self, kind: ObjectType, node: Option<&Node>) -> Result<ObjectAddress> {
-        let name = routine_name(kind, node)?;
-        let f = self.open_routine(&name)?;
-        self.require_routine_owner(&f, &name.dotted())?;
-        Ok(address(&f))
-    }
+pub fn alter_routine_owner(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>, owner: Oid) -> Result<()> {
+    let f = named_routine(ddl, kind, node)?;
+    require_routine_owner(ddl, &f, &f.name)?;
+    give_routine(ddl, &f, owner)
+}
 
-    /// The function that DROP removes; `None`: there is no such function, and a notice says so.
-    pub fn dropped_routine(&self, kind: ObjectType, node: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
-        let name = routine_name(kind, Some(node))?;
-        let f = match self.open_routine(&name) {
-            Ok(f) => f,
-            Err(e) if missing_ok && is_missing(&e) => {
-                let what = match e.sqlstate() {
-                    melba_types::SqlState::UNDEFINED_FUNCTION => format!("{} does not exist", name.as_written()),
-                    _ => e.message().to_owned(),
-                };
-                self.notice(format!("{what}, skipping"));
-                return Ok(None);
-            }
-            Err(e) => return Err(e),
-        };
-        if f.kind == FunctionKind::Aggregate && kind == ObjectType::ObjectFunction {
-            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", f.name)
-                .hint("Use DROP AGGREGATE to drop aggregate functions."));
-        }
-        self.require_routine_owner(&f, &name.dotted())?;
-        if f.oid.0 < classes::FIRST_USER_OID {
-            let shown = self.describe(address(&f));
-            bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {shown} because it is required by the database system");
-        }
-        Ok(Some(address(&f)))
-    }
+/// # Errors
+/// 42501 when the user may not give it to that role.
+pub fn give_routine(ddl: &Ddl<'_>, f: &Function, owner: Oid) -> Result<()> {
+    ddl.check_new_owner(f.owner, owner, Some(f.namespace))?;
+    let acl = given(&f.acl, f.owner, owner);
+    put_function(ddl, Function { owner, acl, ..f.clone() });
+    Ok(())
+}
 
-    /// GRANT and REVOKE ON FUNCTION, PROCEDURE, ROUTINE, by name or all of some schemas.
-    pub fn grant_on_routines(&self, s: &GrantStmt, grant: &Grant<'_>) -> Result<()> {
-        let what = match s.objtype() {
-            ObjectType::ObjectProcedure => "procedure",
-            ObjectType::ObjectRoutine => "routine",
-            _ => "function",
-        };
-        // The error for another kind of privilege uses the statement's word for the object.
-        if let Err(mut e) = grant.whole(AclKind::Function.all(), AclKind::Function) {
-            let message = e.message().replace(" for function", &format!(" for {what}"));
-            e.fields_mut().message = message;
-            return Err(e);
-        }
-        let mut all = Vec::new();
-        for node in &s.objects {
-            if s.targtype() != GrantTargetType::AclTargetAllInSchema {
-                all.push(self.named_routine(s.objtype(), Some(node))?);
-                continue;
-            }
-            let schema = string(node).unwrap_or_default();
-            let namespace = self.namespace(schema)?.oid;
-            let catalog = self.catalog();
-            let wanted = |f: &&Arc<Function>| match s.objtype() {
-                ObjectType::ObjectProcedure => f.kind == FunctionKind::Procedure,
-                ObjectType::ObjectFunction => f.kind != FunctionKind::Procedure,
-                _ => true,
+pub fn commented_routine(ddl: &Ddl<'_>, kind: ObjectType, node: Option<&Node>) -> Result<ObjectAddress> {
+    let name = routine_name(kind, node)?;
+    let f = open_routine(ddl, &name)?;
+    require_routine_owner(ddl, &f, &name.dotted())?;
+    Ok(address(&f))
+}
+
+/// The function that DROP removes; `None`: there is no such function, and a notice says so.
+pub fn dropped_routine(ddl: &Ddl<'_>, kind: ObjectType, node: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+    let name = routine_name(kind, Some(node))?;
+    let f = match open_routine(ddl, &name) {
+        Ok(f) => f,
+        Err(e) if missing_ok && is_missing(&e) => {
+            let what = match e.sqlstate() {
+                melba_types::SqlState::UNDEFINED_FUNCTION => format!("{} does not exist", name.as_written()),
+                _ => e.message().to_owned(),
             };
-            all.extend(catalog.functions().filter(|f| f.namespace == namespace).filter(wanted).cloned());
+            ddl.notice(format!("{what}, skipping"));
+            return Ok(None);
         }
-        all.iter().try_for_each(|f| self.grant_on_routine(grant, f))
+        Err(e) => return Err(e),
+    };
+    if f.kind == FunctionKind::Aggregate && kind == ObjectType::ObjectFunction {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", f.name)
+            .hint("Use DROP AGGREGATE to drop aggregate functions."));
     }
+    require_routine_owner(ddl, &f, &name.dotted())?;
+    if f.oid.0 < classes::FIRST_USER_OID {
+        let shown = describe(ddl, address(&f));
+        bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {shown} because it is required by the database system");
+    }
+    Ok(Some(address(&f)))
+}
 
-    pub fn grant_on_routine(&self, grant: &Grant<'_>, f: &Function) -> Result<()> {
-        self.lock_routine_name(f.namespace, &f.name)?;
-        self.lock_definition(self.tx.database, classes::PG_PROC, f.oid)?;
-        let catalog = self.catalog();
-        let Some(f) = catalog.function(f.oid) else { return Ok(()) };
-        let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
-        let acl = self.acl_after(grant, AclKind::Function, f.owner, f.acl.as_deref(), what, &f.name)?;
-        self.put_function(Function { acl: Some(acl), ..(**f).clone() });
-        Ok(())
+/// GRANT and REVOKE ON FUNCTION, PROCEDURE, ROUTINE, by name or all of some schemas.
+pub fn grant_on_routines(ddl: &Ddl<'_>, s: &GrantStmt, grant: &Grant<'_>) -> Result<()> {
+    let what = match s.objtype() {
+        ObjectType::ObjectProcedure => "procedure",
+        ObjectType::ObjectRoutine => "routine",
+        _ => "function",
+    };
+    // The error for another kind of privilege uses the statement's word for the object.
+    if let Err(mut e) = grant.whole(AclKind::Function.all(), AclKind::Function) {
+        let message = e.message().replace(" for function", &format!(" for {what}"));
+        e.fields_mut().message = message;
+        return Err(e);
     }
+    let mut all = Vec::new();
+    for node in &s.objects {
+        if s.targtype() != GrantTargetType::AclTargetAllInSchema {
+            all.push(named_routine(ddl, s.objtype(), Some(node))?);
+            continue;
+        }
+        let schema = string(node).unwrap_or_default();
+        let namespace = ddl.namespace(schema)?.oid;
+        let catalog = ddl.catalog();
+        let wanted = |f: &&Arc<Function>| match s.objtype() {
+            ObjectType::ObjectProcedure => f.kind == FunctionKind::Procedure,
+            ObjectType::ObjectFunction => f.kind != FunctionKind::Procedure,
+            _ => true,
+        };
+        all.extend(catalog.functions().filter(|f| f.namespace == namespace).filter(wanted).cloned());
+    }
+    all.iter().try_for_each(|f| grant_on_routine(ddl, grant, f))
+}
+
+pub fn grant_on_routine(ddl: &Ddl<'_>, grant: &Grant<'_>, f: &Function) -> Result<()> {
+    lock_routine_name(ddl, f.namespace, &f.name)?;
+    ddl.lock_database_object(ddl.tx().database, classes::PG_PROC, f.oid)?;
+    let catalog = ddl.catalog();
+    let Some(f) = catalog.function(f.oid) else { return Ok(()) };
+    let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
+    let acl = acl_after(ddl, grant, AclKind::Function, f.owner, f.acl.as_deref(), what, &f.name)?;
+    put_function(ddl, Function { acl: Some(acl), ..(**f).clone() });
+    Ok(())
 }
 
 fn routine_name(kind: ObjectType, node: Option<&Node>) -> Result<RoutineName<'_>> {

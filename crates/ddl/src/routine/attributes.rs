@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use melba_catalog::Function;
-use melba_types::{DbError, Result, bail, err};
-use pg_query::protobuf::{DefElem, Node, VariableSetKind, VariableSetStmt, node::Node as N};
-
-use crate::Ddl;
 use melba_parse::nodes::{option_bool, option_text, options, strings};
 use melba_settings::table;
+use melba_types::{DbError, Result, bail, err};
+use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{DefElem, Node, VariableSetKind, VariableSetStmt};
+
+use crate::context::Ddl;
+use crate::database::setting_text;
 
 /// The options of a statement, each at most once.
 #[derive(Default)]
@@ -121,32 +123,30 @@ impl<'s> Attributes<'s> {
             f.rows = rows;
         }
         for set in &self.sets {
-            ddl.change_setting(set, &mut f.config)?;
+            change_setting(ddl, set, &mut f.config)?;
         }
         Ok(())
     }
 }
 
-impl Ddl<'_> {
-    /// SET and RESET clauses of a function.
-    fn change_setting(&self, set: &VariableSetStmt, config: &mut Vec<Arc<str>>) -> Result<()> {
-        if set.kind() == VariableSetKind::VarResetAll {
-            config.clear();
-            return Ok(());
-        }
-        let name = set.name.as_str();
-        if !name.contains('.') && self.session.setting(name).is_none() {
-            bail!(UNDEFINED_OBJECT, "unrecognized configuration parameter \"{name}\"");
-        }
-        if matches!(name.to_ascii_lowercase().as_str(), "role" | "session_authorization") {
-            return Err(DbError::unsupported(format!("SET {name} of a function")));
-        }
-        config.retain(|item| item.split_once('=').is_none_or(|(n, _)| !n.eq_ignore_ascii_case(name)));
-        if let Some(text) = self.setting_text(set)? {
-            let known = table::table().find(name).map(|id| table::table().definitions[id].name);
-            let value = text.split_once('=').map_or("", |(_, value)| value);
-            config.push(format!("{}={value}", known.unwrap_or(name)).into());
-        }
-        Ok(())
+/// SET and RESET clauses of a function.
+fn change_setting(ddl: &Ddl<'_>, set: &VariableSetStmt, config: &mut Vec<Arc<str>>) -> Result<()> {
+    if set.kind() == VariableSetKind::VarResetAll {
+        config.clear();
+        return Ok(());
     }
+    let name = set.name.as_str();
+    if !name.contains('.') && ddl.session().setting(name).is_none() {
+        bail!(UNDEFINED_OBJECT, "unrecognized configuration parameter \"{name}\"");
+    }
+    if matches!(name.to_ascii_lowercase().as_str(), "role" | "session_authorization") {
+        return Err(DbError::unsupported(format!("SET {name} of a function")));
+    }
+    config.retain(|item| item.split_once('=').is_none_or(|(n, _)| !n.eq_ignore_ascii_case(name)));
+    if let Some(text) = setting_text(ddl, set)? {
+        let known = table::table().find(name).map(|id| table::table().definitions[id].name);
+        let value = text.split_once('=').map_or("", |(_, value)| value);
+        config.push(format!("{}={value}", known.unwrap_or(name)).into());
+    }
+    Ok(())
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use melba_catalog::{Function, FunctionKind};
+use melba_parse::nodes::{inner, qualified, strings};
 use melba_types::{DbError, Oid, Result, err};
-use pg_query::protobuf::{FunctionParameterMode as Mode, Node, ObjectType, ObjectWithArgs, TypeName, node::Node as N};
+use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{FunctionParameterMode as Mode, Node, ObjectType, ObjectWithArgs, TypeName};
 
-use crate::Ddl;
-use melba_parse::nodes::{inner, strings};
+use crate::context::Ddl;
 
 /// A function or procedure as a statement names it.
 pub struct RoutineName<'s> {
@@ -69,96 +70,92 @@ impl<'s> RoutineName<'s> {
     }
 }
 
-impl Ddl<'_> {
-    /// The function or procedure that a statement names.
-    ///
-    /// # Errors
-    /// 42883 when there is none, 42725 when there are several, 42809 when it is of another kind.
-    pub fn find_routine(&self, wanted: &RoutineName<'_>) -> Result<Arc<Function>> {
-        let names = strings(&wanted.object.objname);
-        let (schema, name) = self.split(&names)?;
-        let catalog = self.catalog();
-        let schemas = self.searched_schemas(schema)?;
-        let candidates: Vec<&Arc<Function>> = catalog.find_functions(&schemas, name).collect();
-        let (shown, word) = (wanted.dotted(), kind_word(wanted.kind));
-        let article = if word.starts_with('a') { "an" } else { "a" };
-        if wanted.object.args_unspecified {
-            let fitting: Vec<_> = candidates.iter().filter(|f| wanted.fits_kind(f)).collect();
-            return match fitting[..] {
-                [one] => Ok((*one).clone()),
-                [] if !candidates.is_empty() => {
-                    Err(err!(WRONG_OBJECT_TYPE, "{} is not {article} {word}", format_args!("{shown}()")))
-                }
-                [] if word == "routine" => Err(err!(UNDEFINED_FUNCTION, "could not find a function named \"{shown}\"")),
-                [] => Err(err!(UNDEFINED_FUNCTION, "could not find {article} {word} named \"{shown}\"")),
-                _ => Err(err!(AMBIGUOUS_FUNCTION, "{word} name \"{shown}\" is not unique")
-                    .hint(format!("Specify the argument list to select the {word} unambiguously."))),
-            };
-        }
-        let types = self.types_named(&wanted.object.objargs)?;
-        let mut found = candidates.iter().find(|f| f.arg_types == types);
-        if matches!(wanted.kind, ObjectType::ObjectProcedure | ObjectType::ObjectRoutine) {
-            // A procedure may be named with its output arguments.
-            let all = self.all_types_named(wanted.object)?;
-            let with_output = |f: &&&Arc<Function>| f.kind == FunctionKind::Procedure && f.all_arg_types == all;
-            let other = candidates.iter().find(with_output);
-            match (found, other) {
-                (Some(one), Some(other)) if one.oid != other.oid => {
-                    return Err(err!(AMBIGUOUS_FUNCTION, "{word} name \"{shown}\" is not unique"));
-                }
-                _ => found = found.or(other),
-            }
-        }
-        let signature = || {
-            let types: Vec<String> = types.iter().map(|t| catalog.type_name(*t, self.path)).collect();
-            format!("{shown}({})", types.join(", "))
+/// The function or procedure that a statement names.
+///
+/// # Errors
+/// 42883 when there is none, 42725 when there are several, 42809 when it is of another kind.
+pub fn find_routine(ddl: &Ddl<'_>, wanted: &RoutineName<'_>) -> Result<Arc<Function>> {
+    let names = strings(&wanted.object.objname);
+    let (schema, name) = qualified(&names)?;
+    let catalog = ddl.catalog();
+    let schemas = ddl.searched_schemas(schema)?;
+    let candidates: Vec<&Arc<Function>> = catalog.find_functions(&schemas, name).collect();
+    let (shown, word) = (wanted.dotted(), kind_word(wanted.kind));
+    let article = if word.starts_with('a') { "an" } else { "a" };
+    if wanted.object.args_unspecified {
+        let fitting: Vec<_> = candidates.iter().filter(|f| wanted.fits_kind(f)).collect();
+        return match fitting[..] {
+            [one] => Ok((*one).clone()),
+            [] if !candidates.is_empty() => Err(err!(WRONG_OBJECT_TYPE, "{} is not {article} {word}", format_args!("{shown}()"))),
+            [] if word == "routine" => Err(err!(UNDEFINED_FUNCTION, "could not find a function named \"{shown}\"")),
+            [] => Err(err!(UNDEFINED_FUNCTION, "could not find {article} {word} named \"{shown}\"")),
+            _ => Err(err!(AMBIGUOUS_FUNCTION, "{word} name \"{shown}\" is not unique")
+                .hint(format!("Specify the argument list to select the {word} unambiguously."))),
         };
-        match found {
-            Some(f) if wanted.fits_kind(f) => Ok((*f).clone()),
-            Some(_) => {
-                let what = if word == "aggregate" { "function " } else { "" };
-                Err(err!(WRONG_OBJECT_TYPE, "{what}{} is not {article} {word}", signature()))
+    }
+    let types = types_named(ddl, &wanted.object.objargs)?;
+    let mut found = candidates.iter().find(|f| f.arg_types == types);
+    if matches!(wanted.kind, ObjectType::ObjectProcedure | ObjectType::ObjectRoutine) {
+        // A procedure may be named with its output arguments.
+        let all = all_types_named(ddl, wanted.object)?;
+        let with_output = |f: &&&Arc<Function>| f.kind == FunctionKind::Procedure && f.all_arg_types == all;
+        let other = candidates.iter().find(with_output);
+        match (found, other) {
+            (Some(one), Some(other)) if one.oid != other.oid => {
+                return Err(err!(AMBIGUOUS_FUNCTION, "{word} name \"{shown}\" is not unique"));
             }
-            None if word == "routine" => Err(err!(UNDEFINED_FUNCTION, "function {} does not exist", signature())),
-            None => Err(err!(UNDEFINED_FUNCTION, "{word} {} does not exist", signature())),
+            _ => found = found.or(other),
         }
     }
-
-    fn types_named(&self, nodes: &[Node]) -> Result<Vec<Oid>> {
-        let one = |node: &Node| match inner(node)? {
-            N::TypeName(name) => self.argument_type(name),
-            _ => Err(DbError::internal("argument without a type")),
-        };
-        nodes.iter().map(one).collect()
-    }
-
-    fn all_types_named(&self, object: &ObjectWithArgs) -> Result<Vec<Oid>> {
-        let mut out = Vec::new();
-        for node in &object.objfuncargs {
-            if let N::FunctionParameter(p) = inner(node)?
-                && p.mode() != Mode::FuncParamTable
-                && let Some(name) = &p.arg_type
-            {
-                out.push(self.argument_type(name)?);
-            }
+    let signature = || {
+        let types: Vec<String> = types.iter().map(|t| catalog.type_name(*t, ddl.path())).collect();
+        format!("{shown}({})", types.join(", "))
+    };
+    match found {
+        Some(f) if wanted.fits_kind(f) => Ok((*f).clone()),
+        Some(_) => {
+            let what = if word == "aggregate" { "function " } else { "" };
+            Err(err!(WRONG_OBJECT_TYPE, "{what}{} is not {article} {word}", signature()))
         }
-        Ok(out)
+        None if word == "routine" => Err(err!(UNDEFINED_FUNCTION, "function {} does not exist", signature())),
+        None => Err(err!(UNDEFINED_FUNCTION, "{word} {} does not exist", signature())),
     }
+}
 
-    /// The type of a name; errors have no position.
-    pub(super) fn argument_type(&self, name: &TypeName) -> Result<Oid> {
-        let mut e = match self.type_from_name(name) {
-            Ok((ty, _)) => return Ok(ty),
-            Err(e) => e,
-        };
-        e.fields_mut().position = None;
-        Err(e)
-    }
+fn types_named(ddl: &Ddl<'_>, nodes: &[Node]) -> Result<Vec<Oid>> {
+    let one = |node: &Node| match inner(node)? {
+        N::TypeName(name) => argument_type(ddl, name),
+        _ => Err(DbError::internal("argument without a type")),
+    };
+    nodes.iter().map(one).collect()
+}
 
-    /// # Errors
-    /// 42501 unless the user owns the function, which the message calls `name`.
-    pub fn require_routine_owner(&self, f: &Function, name: &str) -> Result<()> {
-        let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
-        self.require_owner(f.owner, what, name)
+fn all_types_named(ddl: &Ddl<'_>, object: &ObjectWithArgs) -> Result<Vec<Oid>> {
+    let mut out = Vec::new();
+    for node in &object.objfuncargs {
+        if let N::FunctionParameter(p) = inner(node)?
+            && p.mode() != Mode::FuncParamTable
+            && let Some(name) = &p.arg_type
+        {
+            out.push(argument_type(ddl, name)?);
+        }
     }
+    Ok(out)
+}
+
+/// The type of a name; errors have no position.
+pub fn argument_type(ddl: &Ddl<'_>, name: &TypeName) -> Result<Oid> {
+    let mut e = match ddl.type_from_name(name) {
+        Ok((ty, _)) => return Ok(ty),
+        Err(e) => e,
+    };
+    e.fields_mut().position = None;
+    Err(e)
+}
+
+/// # Errors
+/// 42501 unless the user owns the function, which the message calls `name`.
+pub fn require_routine_owner(ddl: &Ddl<'_>, f: &Function, name: &str) -> Result<()> {
+    let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
+    ddl.require_owner(f.owner, what, name)
 }

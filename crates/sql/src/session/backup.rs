@@ -17,52 +17,50 @@ pub(super) fn is_backup_function(source: &str) -> bool {
 /// The most that one call returns.
 const BYTES_MAX: usize = 16 << 20;
 
-impl StatementContext {
-    /// melba_backup_start: the database's number, where replay of the log begins, up to where the backup needs it, and the manifest.
-    pub(super) fn start_backup(&self) -> Result<Vec<Vec<Datum>>> {
-        let backup = self.session.instance.cluster.engine.begin_backup()?;
-        let state = &backup.state;
-        let row = vec![
-            Datum::Int8(state.database as i64),
-            Datum::Int8(state.replay.0 as i64),
-            Datum::Int8(backup.end.0 as i64),
-            Datum::bytes(state.to_bytes()),
-        ];
-        // One that was begun before ends.
-        *self.session.backup.lock() = Some(backup);
-        Ok(vec![row])
-    }
+/// melba_backup_start: the database's number, where replay of the log begins, up to where the backup needs it, and the manifest.
+pub(super) fn start_backup(context: &StatementContext) -> Result<Vec<Vec<Datum>>> {
+    let backup = context.session.instance.cluster.engine.begin_backup()?;
+    let state = &backup.state;
+    let row = vec![
+        Datum::Int8(state.database as i64),
+        Datum::Int8(state.replay.0 as i64),
+        Datum::Int8(backup.end.0 as i64),
+        Datum::bytes(state.to_bytes()),
+    ];
+    // One that was begun before ends.
+    *context.session.backup.lock() = Some(backup);
+    Ok(vec![row])
+}
 
-    /// melba_backup_files: number, checksum of the footer, and bytes of each segment.
-    pub(super) fn backup_files(&self) -> Result<Vec<Vec<Datum>>> {
-        let backup = self.session.backup.lock();
-        let segments = &backup.as_ref().ok_or_else(not_begun)?.segments;
-        Ok(segments.iter().map(|s| [s.file, u64::from(s.footer_crc), s.bytes].map(|n| Datum::Int8(n as i64)).into()).collect())
-    }
+/// melba_backup_files: number, checksum of the footer, and bytes of each segment.
+pub(super) fn backup_files(context: &StatementContext) -> Result<Vec<Vec<Datum>>> {
+    let backup = context.session.backup.lock();
+    let segments = &backup.as_ref().ok_or_else(not_begun)?.segments;
+    Ok(segments.iter().map(|s| [s.file, u64::from(s.footer_crc), s.bytes].map(|n| Datum::Int8(n as i64)).into()).collect())
+}
 
-    /// melba_backup_file, melba_backup_log, melba_backup_advance and melba_backup_stop; those of PostgreSQL are refused.
-    pub(super) fn call_backup(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        if !source.starts_with("melba_") {
-            return Err(DbError::unsupported(format!("function {source}")).hint(BACKUP_HINT));
+/// melba_backup_file, melba_backup_log, melba_backup_advance and melba_backup_stop; those of PostgreSQL are refused.
+pub(super) fn call_backup(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    if !source.starts_with("melba_") {
+        return Err(DbError::unsupported(format!("function {source}")).hint(BACKUP_HINT));
+    }
+    let of = |at: usize| args[at].as_i64().max(0) as u64;
+    let bytes = |at: usize| (args[at].as_i32().max(0) as usize).min(BYTES_MAX);
+    let mut held = context.session.backup.lock();
+    let backup = held.as_mut().ok_or_else(not_begun)?;
+    Ok(match source {
+        "melba_backup_file" => Datum::bytes(backup.read_segment(of(0), of(1), bytes(2))?),
+        "melba_backup_log" => Datum::bytes(backup.read_log(Lsn(of(0)), bytes(1))?),
+        "melba_backup_advance" => {
+            backup.advance()?;
+            Datum::Int8(backup.end.0 as i64)
         }
-        let of = |at: usize| args[at].as_i64().max(0) as u64;
-        let bytes = |at: usize| (args[at].as_i32().max(0) as usize).min(BYTES_MAX);
-        let mut held = self.session.backup.lock();
-        let backup = held.as_mut().ok_or_else(not_begun)?;
-        Ok(match source {
-            "melba_backup_file" => Datum::bytes(backup.read_segment(of(0), of(1), bytes(2))?),
-            "melba_backup_log" => Datum::bytes(backup.read_log(Lsn(of(0)), bytes(1))?),
-            "melba_backup_advance" => {
-                backup.advance()?;
-                Datum::Int8(backup.end.0 as i64)
-            }
-            "melba_backup_stop" => {
-                *held = None;
-                Datum::text("")
-            }
-            _ => return Err(DbError::unsupported(format!("function {source}"))),
-        })
-    }
+        "melba_backup_stop" => {
+            *held = None;
+            Datum::text("")
+        }
+        _ => return Err(DbError::unsupported(format!("function {source}"))),
+    })
 }
 
 fn not_begun() -> DbError {

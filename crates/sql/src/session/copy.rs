@@ -17,7 +17,7 @@ use super::outcome::{CopyIn, CopyOut, Outcome};
 use super::progress::{Command, Running};
 use melba_analyze::ExprKind;
 use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
-use melba_ddl::Ddl;
+use melba_ddl::Lookup;
 use melba_expression::{Evaluation, NoSubPlans};
 use melba_expression::{Expression, compile_for_table};
 use melba_parse::nodes::strings;
@@ -90,9 +90,9 @@ impl CopyOut for Watched<CopyTo> {
     }
 }
 
-/// The context of COPY besides DDL's.
+/// The context of COPY.
 pub struct CopyContext<'a> {
-    pub ddl: &'a Ddl<'a>,
+    pub lookup: &'a Lookup<'a>,
     pub tx: &'a Arc<Tx>,
     /// A context to evaluate and write with.
     pub exec: &'a dyn Fn() -> Evaluation<NoSubPlans>,
@@ -125,8 +125,8 @@ fn wire_format(options: &CopyOptions) -> Format {
 
 fn require_file_access(cx: &CopyContext<'_>, reading: bool) -> Result<()> {
     let role = if reading { "pg_read_server_files" } else { "pg_write_server_files" };
-    let catalog = cx.ddl.catalog();
-    if catalog.role_by_name(role).is_some_and(|r| cx.ddl.has_privileges_of(r.oid)) {
+    let catalog = cx.lookup.catalog();
+    if catalog.role_by_name(role).is_some_and(|r| cx.lookup.has_privileges_of(r.oid)) {
         return Ok(());
     }
     let verb = if reading { "COPY from" } else { "COPY to" };
@@ -177,8 +177,8 @@ fn check_freezable(cx: &CopyContext<'_>, relation: &Relation) -> Result<()> {
 
 fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("COPY FROM without a table"))?;
-    let relation = cx.ddl.open_target(name)?;
-    let by_trigger = cx.ddl.catalog().has_instead_trigger(&relation, trigger_events::INSERT);
+    let relation = cx.lookup.open_target(name)?;
+    let by_trigger = cx.lookup.catalog().has_instead_trigger(&relation, trigger_events::INSERT);
     if !by_trigger && !matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable) {
         let what = match relation.kind {
             RelationKind::View => "view",
@@ -204,8 +204,8 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     options.check_columns(Some(&*relation), &copied)?;
     let inserted: Vec<i16> = columns.iter().map(|at| *at as i16 + 1).collect();
     let required = Privileges { insert: true, inserted: inserted.clone(), ..Privileges::default() };
-    permissions::require(&cx.ddl.catalog(), cx.ddl.user, &relation, &required)?;
-    if cx.ddl.with_context(|c| melba_analyze::is_restricted(c, &relation, cx.ddl.user))? {
+    permissions::require(&cx.lookup.catalog(), cx.lookup.user(), &relation, &required)?;
+    if cx.lookup.with_context(|c| melba_analyze::is_restricted(c, &relation, cx.lookup.user()))? {
         return Err(
             err!(FEATURE_NOT_SUPPORTED, "COPY FROM not supported with row-level security").hint("Use INSERT statements instead.")
         );
@@ -216,9 +216,9 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
     let target = Arc::new(TableTarget { written: inserted, ..builder.table(relation.oid)? });
     let defaults = column_defaults(cx, &relation)?;
     let filter = match s.where_clause.as_deref() {
-        Some(node) => Some(cx.ddl.with_context(|c| {
+        Some(node) => Some(cx.lookup.with_context(|c| {
             let expr = melba_analyze::analyze_expression(c, node, Some(&relation), ExprKind::CopyWhere, None)?;
-            compile_for_table(&catalog, Some(cx.ddl.session), &expr)
+            compile_for_table(&catalog, Some(cx.lookup.session()), &expr)
         })?),
         None => None,
     };
@@ -246,11 +246,11 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
 
 /// For every column, the value it gets when the input lacks it.
 fn column_defaults(cx: &CopyContext<'_>, relation: &Arc<Relation>) -> Result<Vec<Option<Expression>>> {
-    let catalog = cx.ddl.catalog();
+    let catalog = cx.lookup.catalog();
     (0..relation.columns.len())
         .map(|at| {
-            let default = cx.ddl.with_context(|c| melba_analyze::column_default(c, relation, at))?;
-            default.map(|e| compile_for_table(&catalog, Some(cx.ddl.session), &e)).transpose()
+            let default = cx.lookup.with_context(|c| melba_analyze::column_default(c, relation, at))?;
+            default.map(|e| compile_for_table(&catalog, Some(cx.lookup.session()), &e)).transpose()
         })
         .collect()
 }
@@ -259,7 +259,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
     let mut relation_oid = Oid::INVALID;
     let outcome = match (&s.relation, s.query.as_deref()) {
         (Some(name), _) => {
-            let relation = cx.ddl.open_target(name)?;
+            let relation = cx.lookup.open_target(name)?;
             let what = match relation.kind {
                 RelationKind::Table => None,
                 RelationKind::MaterializedView if relation.populated => None,
@@ -280,7 +280,7 @@ fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<O
             relation_oid = relation.oid;
             let columns = copied_columns(&relation, &strings(&s.attlist))?;
             let list: Vec<String> = columns.iter().map(|at| quote_ident(&relation.columns[*at].name).into_owned()).collect();
-            let text = format!("SELECT {} FROM ONLY {}", list.join(", "), cx.ddl.qualified_name(&relation));
+            let text = format!("SELECT {} FROM ONLY {}", list.join(", "), cx.lookup.qualified_name(&relation));
             let parsed = melba_parse::parse(&text)?;
             let statement = parsed.statements.first().ok_or_else(|| DbError::internal("COPY's query is empty"))?;
             (cx.query)(&statement.node)?

@@ -21,58 +21,56 @@ const SCROLL: i32 = 2;
 const NO_SCROLL: i32 = 4;
 pub(super) const HOLD: i32 = 32;
 
-impl StatementContext {
-    /// DECLARE.
-    pub(super) fn declare_cursor(
-        self: &Arc<Self>,
-        declare: &DeclareCursorStmt,
-        statement: &Statement,
-        types: &[Oid],
-        parameters: &Arc<[Datum]>,
-    ) -> Result<Outcome> {
-        let option = |bit: i32| declare.options & bit != 0;
-        let name = &declare.portalname;
-        if name.is_empty() {
-            bail!(INVALID_CURSOR_NAME, "invalid cursor name: must not be empty");
-        }
-        if self.session.portals.contains(name) {
-            bail!(DUPLICATE_CURSOR, "cursor \"{name}\" already exists");
-        }
-        let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
-        let (columns, source, positions) = execution::open_cursor(self, &inner, types, parameters.clone())?;
-        let rewind = if option(SCROLL) {
-            Rewind::Always
-        } else if option(NO_SCROLL) {
-            Rewind::Never
-        } else {
-            Rewind::WhileSmall
-        };
-        let mut rows = PortalRows::new(source, rewind);
-        if option(HOLD) || rewind == Rewind::Always {
-            rows = rows.keeping(&Arc::new(Resources::new(&**self, &self.session.engine())));
-        }
-        let format = if option(BINARY) { Format::Binary } else { Format::Text };
-        let portal = Portal {
-            bound: None,
-            formats: vec![format; columns.len()],
-            columns: Some(columns),
-            state: PortalState::Open(rows, Tag::Counted("SELECT")),
-            hold: option(HOLD),
-            declared: Some(Declared {
-                statement: statement.source.to_string(),
-                scroll: rewind != Rewind::Never,
-                binary: option(BINARY),
-                created: self.statement_start,
-            }),
-            held: false,
-            positions,
-            pinned: false,
-            counted: None,
-            number: 0,
-        };
-        self.session.portals.insert(name.clone(), portal);
-        Ok(Outcome::Done { tag: "DECLARE CURSOR".to_owned() })
+/// DECLARE.
+pub(super) fn declare_cursor(
+    context: &Arc<StatementContext>,
+    declare: &DeclareCursorStmt,
+    statement: &Statement,
+    types: &[Oid],
+    parameters: &Arc<[Datum]>,
+) -> Result<Outcome> {
+    let option = |bit: i32| declare.options & bit != 0;
+    let name = &declare.portalname;
+    if name.is_empty() {
+        bail!(INVALID_CURSOR_NAME, "invalid cursor name: must not be empty");
     }
+    if context.session.portals.contains(name) {
+        bail!(DUPLICATE_CURSOR, "cursor \"{name}\" already exists");
+    }
+    let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
+    let (columns, source, positions) = execution::open_cursor(context, &inner, types, parameters.clone())?;
+    let rewind = if option(SCROLL) {
+        Rewind::Always
+    } else if option(NO_SCROLL) {
+        Rewind::Never
+    } else {
+        Rewind::WhileSmall
+    };
+    let mut rows = PortalRows::new(source, rewind);
+    if option(HOLD) || rewind == Rewind::Always {
+        rows = rows.keeping(&Arc::new(Resources::new(&**context, &context.session.engine())));
+    }
+    let format = if option(BINARY) { Format::Binary } else { Format::Text };
+    let portal = Portal {
+        bound: None,
+        formats: vec![format; columns.len()],
+        columns: Some(columns),
+        state: PortalState::Open(rows, Tag::Counted("SELECT")),
+        hold: option(HOLD),
+        declared: Some(Declared {
+            statement: statement.source.to_string(),
+            scroll: rewind != Rewind::Never,
+            binary: option(BINARY),
+            created: context.statement_start,
+        }),
+        held: false,
+        positions,
+        pinned: false,
+        counted: None,
+        number: 0,
+    };
+    context.session.portals.insert(name.clone(), portal);
+    Ok(Outcome::Done { tag: "DECLARE CURSOR".to_owned() })
 }
 
 /// The rows that a FETCH has passed, if they are wanted, and their number.

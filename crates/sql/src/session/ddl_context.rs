@@ -1,9 +1,8 @@
-//! The context of utility statements: the session as `melba_ddl` uses it, and the rest of it for statements that need more.
+//! The context of utility statements, and the session as `melba_ddl` sees it.
 
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
-use melba_engine::RelationLockMode;
 use melba_fmgr::Session as FunctionSession;
 use melba_protocol::password::{self, Encryption};
 use melba_types::{Oid, Result, Severity, bail, err};
@@ -11,76 +10,84 @@ use melba_types::{Oid, Result, Severity, bail, err};
 use super::context::StatementContext;
 use super::execution::Parameters;
 use super::language::{Within, language_of};
-use melba_ddl::Ddl;
+use super::names::SearchPath;
+use melba_ddl::{Ddl, DdlSession, Lookup, LookupSession, OnCommit, Schemas, StatementText};
 use melba_transaction::Tx;
 
 /// The context of a utility statement.
 pub(super) struct Utility<'a> {
     pub context: &'a StatementContext,
     pub tx: &'a Arc<Tx>,
-    pub ddl: &'a Ddl<'a>,
+    pub lookup: Lookup<'a>,
+    pub text: StatementText<'a>,
     pub parameters: Parameters<'a>,
 }
 
-pub(super) fn with_ddl<T>(
-    context: &StatementContext,
-    tx: &Arc<Tx>,
-    (source, start): (&str, usize),
-    f: impl FnOnce(&Ddl<'_>) -> T,
-) -> T {
-    let session_for =
-        |catalog: Arc<Catalog>| -> Arc<dyn FunctionSession> { Arc::new(StatementContext { catalog, ..context.clone() }) };
-    let maintainer = |catalog: Arc<Catalog>, owner: Oid| -> Arc<dyn FunctionSession> {
-        Arc::new(StatementContext { catalog, ..context.clone() }.maintaining(owner))
-    };
-    let temporary_namespace = || temporary_namespace(context, tx);
-    let check_function = |function: &Arc<Function>| {
+impl<'a> Utility<'a> {
+    /// The context of a statement that also defines objects.
+    pub(super) fn ddl(&self) -> Ddl<'a> {
+        Ddl::new(self.lookup, self.context, self.text)
+    }
+}
+
+pub(super) fn lookup<'a>(context: &'a StatementContext, tx: &'a Arc<Tx>) -> Lookup<'a> {
+    let SearchPath { path, creation, temporary, .. } = &*context.path;
+    Lookup::new(tx, context, Schemas { path, creation: *creation, temporary: *temporary })
+}
+
+pub(super) fn ddl<'a>(context: &'a StatementContext, tx: &'a Arc<Tx>, text: StatementText<'a>) -> Ddl<'a> {
+    Ddl::new(lookup(context, tx), context, text)
+}
+
+impl LookupSession for StatementContext {
+    fn over(&self, catalog: Arc<Catalog>) -> Arc<dyn FunctionSession> {
+        Arc::new(StatementContext { catalog, ..self.clone() })
+    }
+
+    fn create_temporary_namespace(&self, tx: &Tx) -> Result<Oid> {
+        if self.user.restricted {
+            bail!(INSUFFICIENT_PRIVILEGE, "cannot create temporary table within security-restricted operation");
+        }
+        let mut held = self.session.temporary_namespace.lock();
+        // A rollback may have taken it away again.
+        if held.is_valid() && tx.catalog().namespace(*held).is_some() {
+            return Ok(*held);
+        }
+        let name = format!("pg_temp_{}", self.session.pid);
+        let catalog = tx.catalog();
+        let oid = match catalog.namespace_by_name(&name) {
+            Some(namespace) => namespace.oid,
+            None => melba_ddl::create_temporary_schema(tx, &name, classes::POSTGRES_ROLE),
+        };
+        *held = oid;
+        Ok(oid)
+    }
+
+    fn session_user(&self) -> Oid {
+        self.user.session_oid
+    }
+}
+
+impl DdlSession for StatementContext {
+    fn over_as_owner(&self, catalog: Arc<Catalog>, owner: Oid) -> Arc<dyn FunctionSession> {
+        Arc::new(StatementContext { catalog, ..self.clone() }.maintaining(owner))
+    }
+
+    fn stored_password(&self, role: &str, password: &str) -> Result<Option<String>> {
+        stored_password(self, role, password)
+    }
+
+    fn check_function(&self, catalog: Arc<Catalog>, function: &Arc<Function>, text: StatementText<'_>) -> Result<()> {
         if !classes::is_written_language(function.language) {
             return Ok(());
         }
-        let now = StatementContext { catalog: tx.catalog(), ..context.clone() };
-        language_of(function)?.check(&now, function, Within { statement: source, start })
-    };
-    let stored_password = |role: &str, password: &str| stored_password(context, role, password);
-    let on_commit = |table: Oid, action| context.session.on_commit.lock().push((table, action));
-    f(&Ddl {
-        tx,
-        session: context,
-        session_for: &session_for,
-        maintainer: &maintainer,
-        path: &context.path.path,
-        creation_namespace: context.path.creation,
-        temporary: context.path.temporary,
-        temporary_namespace: &temporary_namespace,
-        user: context.user.oid,
-        session_user: context.user.session_oid,
-        stored_password: &stored_password,
-        check_function: &check_function,
-        on_commit: &on_commit,
-        source,
-        start,
-        lock: RelationLockMode::AccessExclusive,
-    })
-}
+        let now = StatementContext { catalog, ..self.clone() };
+        language_of(function)?.check(&now, function, Within { statement: text.text, start: text.start })
+    }
 
-/// The session's temporary schema, made when it is first needed.
-pub(super) fn temporary_namespace(context: &StatementContext, tx: &Tx) -> Result<Oid> {
-    if context.user.restricted {
-        bail!(INSUFFICIENT_PRIVILEGE, "cannot create temporary table within security-restricted operation");
+    fn on_commit(&self, table: Oid, action: OnCommit) {
+        self.session.on_commit.lock().push((table, action));
     }
-    let mut held = context.session.temporary_namespace.lock();
-    // A rollback may have taken it away again.
-    if held.is_valid() && tx.catalog().namespace(*held).is_some() {
-        return Ok(*held);
-    }
-    let name = format!("pg_temp_{}", context.session.pid);
-    let catalog = tx.catalog();
-    let oid = match catalog.namespace_by_name(&name) {
-        Some(namespace) => namespace.oid,
-        None => Ddl::create_temporary_schema(tx, &name, melba_catalog::classes::POSTGRES_ROLE),
-    };
-    *held = oid;
-    Ok(oid)
 }
 
 /// The form in which a role stores a password, by the session's settings.

@@ -15,14 +15,14 @@ pub fn run_deferred(context: &StatementContext, all: bool) -> Result<()> {
 }
 
 pub(super) fn set_constraints(utility: &Utility<'_>, s: &ConstraintsSetStmt) -> Result<()> {
-    let Utility { context, ddl, .. } = *utility;
-    let catalog = ddl.catalog();
+    let Utility { context, lookup, .. } = utility;
+    let catalog = lookup.catalog();
     let mut constraints = Vec::new();
     for node in &s.constraints {
         let N::RangeVar(name) = melba_parse::nodes::inner(node)? else { continue };
         let schemas: Vec<Oid> = match name.schemaname.as_str() {
-            "" => ddl.path.to_vec(),
-            schema => vec![ddl.namespace(schema)?.oid],
+            "" => lookup.path().to_vec(),
+            schema => vec![lookup.namespace(schema)?.oid],
         };
         let all = schemas.iter().map(|ns| catalog.constraints_named(*ns, &name.relname)).find(|all| !all.is_empty());
         let all = all.ok_or_else(|| err!(UNDEFINED_OBJECT, "constraint \"{}\" does not exist", name.relname))?;
@@ -34,7 +34,7 @@ pub(super) fn set_constraints(utility: &Utility<'_>, s: &ConstraintsSetStmt) -> 
             add_parts(&catalog, constraint, &mut constraints);
         }
     }
-    ddl.tx.deferred.set(&constraints, s.deferred);
+    lookup.tx().deferred.set(&constraints, s.deferred);
     if !s.deferred {
         run_deferred(context, false)?;
     }

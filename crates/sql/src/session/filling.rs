@@ -13,12 +13,16 @@ use super::ddl_context::Utility;
 use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::prepared_query::run_prepared;
-use melba_ddl::Ddl;
+use melba_ddl::{
+    Ddl, ParametersOf, check_on_commit, deparse_with_names, empty_table, new_column, note_on_commit, put_relation, put_table,
+    query_columns, relation_exists, stored_query, table_persistence,
+};
 use melba_table::{TableWriter, TargetBuilder};
 use melba_transaction::Tx;
 
 pub(super) fn create_table_as(utility: &Utility<'_>, s: &CreateTableAsStmt) -> Result<Outcome> {
-    let Utility { context, tx, ddl, parameters } = *utility;
+    let Utility { context, tx, parameters, .. } = *utility;
+    let ddl = &utility.ddl();
     let into = s.into.as_deref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
     let node = s.query.as_deref().and_then(|n| n.node.as_ref());
     let node = node.ok_or_else(|| DbError::internal("CREATE TABLE AS without a query"))?;
@@ -35,7 +39,8 @@ pub(super) fn create_table_as(utility: &Utility<'_>, s: &CreateTableAsStmt) -> R
 
 /// SELECT ... INTO.
 pub(super) fn select_into(utility: &Utility<'_>, s: &SelectStmt) -> Result<Outcome> {
-    let Utility { context, tx, ddl, .. } = *utility;
+    let Utility { context, tx, .. } = *utility;
+    let ddl = &utility.ddl();
     let mut bare = s.clone();
     let into = bare.into_clause.take().ok_or_else(|| DbError::internal("SELECT INTO without a name"))?;
     let node = N::SelectStmt(Box::new(bare));
@@ -61,11 +66,11 @@ fn fill_by_execute(
 ) -> Result<Outcome> {
     let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
     let (namespace, temporary) = ddl.relation_namespace(name)?;
-    if ddl.relation_exists(namespace, &name.relname, if_not_exists)? {
+    if relation_exists(ddl, namespace, &name.relname, if_not_exists)? {
         return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
     }
-    let persistence = ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?;
-    ddl.check_on_commit(into.on_commit(), persistence)?;
+    let persistence = table_persistence(ddl, &name.relpersistence, temporary, &into.access_method)?;
+    check_on_commit(into.on_commit(), persistence)?;
     let result = run_prepared(context, tx, execute)?;
     let Outcome::Rows { columns: found, .. } = &result else {
         bail!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT");
@@ -80,11 +85,11 @@ fn fill_by_execute(
         if columns.iter().any(|c| *c.name == *name) {
             bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
         }
-        columns.push(ddl.new_column(name, column.ty, column.typmod)?);
+        columns.push(new_column(ddl, name, column.ty, column.typmod)?);
     }
-    let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
-    let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
-    ddl.note_on_commit(oid, into.on_commit());
+    let options = ParametersOf::Table.new_list(&into.options)?;
+    let oid = put_table(ddl, namespace, &name.relname, persistence, columns, options)?;
+    note_on_commit(ddl, oid, into.on_commit());
     if into.skip_data {
         return Ok(Outcome::Done { tag: "CREATE TABLE AS".into() });
     }
@@ -105,39 +110,35 @@ fn fill_new_table(
     let name = into.rel.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE AS without a name"))?;
     let word = if kind == RelationKind::Table { "SELECT" } else { "CREATE MATERIALIZED VIEW" };
     let (namespace, temporary) = ddl.relation_namespace(name)?;
-    if ddl.relation_exists(namespace, &name.relname, if_not_exists)? {
+    if relation_exists(ddl, namespace, &name.relname, if_not_exists)? {
         let tag = if kind == RelationKind::Table { "CREATE TABLE AS" } else { word };
         return Ok(Outcome::Done { tag: tag.into() });
     }
     let persistence = match kind {
-        RelationKind::Table => ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?,
+        RelationKind::Table => table_persistence(ddl, &name.relpersistence, temporary, &into.access_method)?,
         _ if name.relpersistence == "u" => bail!(FEATURE_NOT_SUPPORTED, "materialized views cannot be unlogged"),
-        _ => ddl.table_persistence(&name.relpersistence, temporary, &into.access_method)?,
+        _ => table_persistence(ddl, &name.relpersistence, temporary, &into.access_method)?,
     };
-    ddl.check_on_commit(into.on_commit(), persistence)?;
+    check_on_commit(into.on_commit(), persistence)?;
     let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
-    let (analyzed, text, depends_on) = ddl.stored_query(&wrapped, parameters.0)?;
-    let columns = ddl.query_columns(&analyzed, &melba_parse::nodes::strings(&into.col_names))?;
-    let options = melba_ddl::ParametersOf::Table.new_list(&into.options)?;
+    let (analyzed, text, depends_on) = stored_query(ddl, &wrapped, parameters.0)?;
+    let columns = query_columns(ddl, &analyzed, &melba_parse::nodes::strings(&into.col_names))?;
+    let options = ParametersOf::Table.new_list(&into.options)?;
     // The query of a table does not see the table; a materialized view already exists when it is filled.
     let source = match kind {
         RelationKind::Table if !into.skip_data => Some(run_query(context, tx, node, parameters)?),
         _ => None,
     };
-    let oid = ddl.put_table(namespace, &name.relname, persistence, columns, options)?;
-    ddl.note_on_commit(oid, into.on_commit());
+    let oid = put_table(ddl, namespace, &name.relname, persistence, columns, options)?;
+    note_on_commit(ddl, oid, into.on_commit());
     if kind == RelationKind::MaterializedView {
         let relation = ddl.relation(oid)?;
-        let text = melba_ddl::deparse_with_names(&text, &relation.columns, &analyzed, ddl)?;
+        let text = deparse_with_names(&text, &relation.columns, &analyzed, ddl)?;
         let rule = tx.new_oid();
-        ddl.put_relation(Relation {
-            kind,
-            view_query: Some(text.into()),
-            rule,
-            depends_on,
-            populated: !into.skip_data,
-            ..(*relation).clone()
-        });
+        put_relation(
+            ddl,
+            Relation { kind, view_query: Some(text.into()), rule, depends_on, populated: !into.skip_data, ..(*relation).clone() },
+        );
     }
     let rows = match source {
         Some(source) => insert_rows(context, tx, oid, source)?,
@@ -180,24 +181,25 @@ fn insert_rows(context: &StatementContext, tx: &Arc<Tx>, table: Oid, rows: Outco
 
 /// REFRESH MATERIALIZED VIEW. The view's functions run as its owner, whichever role refreshes it.
 pub(super) fn refresh(utility: &Utility<'_>, s: &RefreshMatViewStmt) -> Result<()> {
-    let Utility { context, tx, ddl, .. } = *utility;
+    let Utility { context, tx, .. } = *utility;
+    let ddl = &utility.ddl();
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("REFRESH without a name"))?;
     let relation = ddl.open_target(name)?;
     if relation.kind != RelationKind::MaterializedView {
         bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", relation.name);
     }
-    if !ddl.catalog().has_relation_privileges(ddl.user, &relation, acl::MAINTAIN) {
+    if !ddl.catalog().has_relation_privileges(ddl.user(), &relation, acl::MAINTAIN) {
         return Err(melba_tree::permissions::denied(&relation));
     }
     let text = relation.view_query.as_deref().ok_or_else(|| DbError::internal("materialized view without a query"))?;
     let parsed = melba_parse::parse(text)?;
     let statement = parsed.statements.first().ok_or_else(|| DbError::internal("materialized view with an empty query"))?;
-    ddl.empty_table(relation.oid)?;
+    empty_table(ddl, relation.oid)?;
     if !s.skip_data {
         let owners = context.maintaining(relation.owner);
         insert_all(&owners, tx, relation.oid, &statement.node)?;
     }
     let now = ddl.relation(relation.oid)?;
-    ddl.put_relation(Relation { populated: !s.skip_data, ..(*now).clone() });
+    put_relation(ddl, Relation { populated: !s.skip_data, ..(*now).clone() });
     Ok(())
 }

@@ -10,57 +10,55 @@ use super::Session;
 use super::client::Client;
 use super::context::StatementContext;
 use super::extended::{too_long, unknown_format};
-use super::large_objects::is_large_object_function;
+use super::large_objects::{call_large_object, is_large_object_function};
 use super::transaction::{Block, aborted};
 use super::value_io::ValueIo;
 use super::values;
 
-impl Session {
-    /// Calls the function and sends its result.
-    pub(super) fn function_call(&mut self, message: &Message<'_>, client: &mut dyn Client) -> Result<()> {
-        self.set_source(&"".into());
-        if self.block == Block::Failed {
-            return Err(aborted());
-        }
-        self.start_command()?;
-        if let Some(transaction) = &mut self.transaction {
-            transaction.used = true;
-        }
-        if message.argument_formats.len() > 1 && message.argument_formats.len() != message.arguments.len() {
-            bail!(
-                PROTOCOL_VIOLATION,
-                "function call message contains {} argument formats but {} arguments",
-                message.argument_formats.len(),
-                message.arguments.len()
-            );
-        }
-        let context = self.context().clone();
-        let function = callable(&context, message)?;
-        let io = ValueIo::new(&context);
-        let mut arguments = Vec::with_capacity(function.arg_types.len());
-        for (i, (value, ty)) in message.arguments.iter().zip(&function.arg_types).enumerate() {
-            arguments.push(match (value, message.argument_formats.get(i)) {
-                (_, Format::Unknown(code)) => return Err(unknown_format(code)),
-                (None, _) => Datum::Null,
-                (Some(bytes), Format::Text) => io.input(*ty, melba_protocol::body::utf8(bytes)?)?,
-                (Some(bytes), Format::Binary) => {
-                    io.receive(*ty, bytes).map_err(|e| too_long(e, &format!("function argument {}", i + 1)))?
-                }
-            });
-        }
-        let value = self.lend_for(client, || call(&context, &function, arguments))?;
-        let mut bytes = Vec::new();
-        match (&value, message.result_format) {
-            (_, Format::Unknown(code)) => return Err(unknown_format(code)),
-            (Datum::Null, _) => {}
-            (value, Format::Text) => io.output(function.return_type, value, &mut bytes)?,
-            (value, Format::Binary) => io.send(function.return_type, value, &mut bytes)?,
-        }
-        self.lend(client, Session::finish_command)?;
-        self.send_notices(client);
-        client.output().function_call_response((!value.is_null()).then_some(&bytes));
-        Ok(())
+/// Calls the function and sends its result.
+pub(super) fn function_call(session: &mut Session, message: &Message<'_>, client: &mut dyn Client) -> Result<()> {
+    session.set_source(&"".into());
+    if session.block == Block::Failed {
+        return Err(aborted());
     }
+    session.start_command()?;
+    if let Some(transaction) = &mut session.transaction {
+        transaction.used = true;
+    }
+    if message.argument_formats.len() > 1 && message.argument_formats.len() != message.arguments.len() {
+        bail!(
+            PROTOCOL_VIOLATION,
+            "function call message contains {} argument formats but {} arguments",
+            message.argument_formats.len(),
+            message.arguments.len()
+        );
+    }
+    let context = session.context().clone();
+    let function = callable(&context, message)?;
+    let io = ValueIo::new(&context);
+    let mut arguments = Vec::with_capacity(function.arg_types.len());
+    for (i, (value, ty)) in message.arguments.iter().zip(&function.arg_types).enumerate() {
+        arguments.push(match (value, message.argument_formats.get(i)) {
+            (_, Format::Unknown(code)) => return Err(unknown_format(code)),
+            (None, _) => Datum::Null,
+            (Some(bytes), Format::Text) => io.input(*ty, melba_protocol::body::utf8(bytes)?)?,
+            (Some(bytes), Format::Binary) => {
+                io.receive(*ty, bytes).map_err(|e| too_long(e, &format!("function argument {}", i + 1)))?
+            }
+        });
+    }
+    let value = session.lend_for(client, || call(&context, &function, arguments))?;
+    let mut bytes = Vec::new();
+    match (&value, message.result_format) {
+        (_, Format::Unknown(code)) => return Err(unknown_format(code)),
+        (Datum::Null, _) => {}
+        (value, Format::Text) => io.output(function.return_type, value, &mut bytes)?,
+        (value, Format::Binary) => io.send(function.return_type, value, &mut bytes)?,
+    }
+    session.lend(client, Session::finish_command)?;
+    session.send_notices(client);
+    client.output().function_call_response((!value.is_null()).then_some(&bytes));
+    Ok(())
 }
 
 /// Functions that work on an open descriptor, a piece at a time.
@@ -80,7 +78,7 @@ fn call(context: &StatementContext, function: &Function, arguments: Vec<Datum>) 
         tx.flush_large_objects()?;
     }
     tx.engine.statement_view();
-    context.call_large_object(&function.source, &arguments)
+    call_large_object(context, &function.source, &arguments)
 }
 
 /// The function that the message names, if it may be called this way.

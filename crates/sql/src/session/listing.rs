@@ -8,44 +8,42 @@ use super::context::StatementContext;
 use super::portal::Listed;
 use super::prepared::Prepared;
 
-impl StatementContext {
-    /// name, statement, is_holdable, is_binary, is_scrollable, creation_time
-    pub(super) fn cursor_rows(&self) -> Vec<Vec<Datum>> {
-        let cursors = self.session.portals.listed();
-        let row = |c: &Listed| {
-            vec![
-                Datum::text(c.name.as_str()),
-                Datum::text(c.statement.as_str()),
-                Datum::Bool(c.hold),
-                Datum::Bool(c.binary),
-                Datum::Bool(c.scroll),
-                Datum::Int8(c.created),
-            ]
-        };
-        cursors.iter().map(row).collect()
-    }
+/// name, statement, is_holdable, is_binary, is_scrollable, creation_time
+pub(super) fn cursor_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
+    let cursors = context.session.portals.listed();
+    let row = |c: &Listed| {
+        vec![
+            Datum::text(c.name.as_str()),
+            Datum::text(c.statement.as_str()),
+            Datum::Bool(c.hold),
+            Datum::Bool(c.binary),
+            Datum::Bool(c.scroll),
+            Datum::Int8(c.created),
+        ]
+    };
+    cursors.iter().map(row).collect()
+}
 
-    /// name, statement, prepare_time, parameter_types, result_types, from_sql, generic_plans, custom_plans
-    pub(super) fn prepared_rows(&self) -> Vec<Vec<Datum>> {
-        let statements = self.session.prepared.lock();
-        let mut named: Vec<_> = statements.iter().collect();
-        named.sort_by(|a, b| a.0.cmp(b.0));
-        let row = |(name, p): (&String, &Arc<Prepared>)| {
-            let results = p.columns.as_ref().map_or(Datum::Null, |c| types(c.iter().map(|c| c.ty)));
-            vec![
-                Datum::text(name.as_str()),
-                Datum::text(p.source()),
-                Datum::Int8(p.prepared_at),
-                types(p.parameter_types.iter().copied()),
-                results,
-                Datum::Bool(p.from_sql),
-                // Plans are made once and hold no values of parameters.
-                Datum::Int8(p.executions.load(std::sync::atomic::Ordering::Relaxed)),
-                Datum::Int8(0),
-            ]
-        };
-        named.into_iter().map(row).collect()
-    }
+/// name, statement, prepare_time, parameter_types, result_types, from_sql, generic_plans, custom_plans
+pub(super) fn prepared_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
+    let statements = context.session.prepared.lock();
+    let mut named: Vec<_> = statements.iter().collect();
+    named.sort_by(|a, b| a.0.cmp(b.0));
+    let row = |(name, p): (&String, &Arc<Prepared>)| {
+        let results = p.columns.as_ref().map_or(Datum::Null, |c| types(c.iter().map(|c| c.ty)));
+        vec![
+            Datum::text(name.as_str()),
+            Datum::text(p.source()),
+            Datum::Int8(p.prepared_at),
+            types(p.parameter_types.iter().copied()),
+            results,
+            Datum::Bool(p.from_sql),
+            // Plans are made once and hold no values of parameters.
+            Datum::Int8(p.executions.load(std::sync::atomic::Ordering::Relaxed)),
+            Datum::Int8(0),
+        ]
+    };
+    named.into_iter().map(row).collect()
 }
 
 fn types(of: impl Iterator<Item = Oid>) -> Datum {

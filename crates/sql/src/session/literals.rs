@@ -12,88 +12,90 @@ use pg_query::NodeEnum;
 use super::Session;
 use super::cache::Cached;
 use super::prepared::{Bound, Prepared};
+use super::run::{check_block, prepare_statement};
 use super::value_io::ValueIo;
 use melba_parse::command::is_query;
 
-impl Session {
-    /// The plan shared by texts of this form, bound to this text's literals; `None` when the text stands for itself.
-    ///
-    /// # Errors
-    /// Those of parsing the text. Errors that have a literal in the text as their position are left to the other way.
-    pub(super) fn bind_literals(&mut self, text: &str) -> Result<Option<Bound>> {
-        let mut normalized = std::mem::take(&mut self.normalized);
-        let bound = if normalized.scan(text, self.derived.strings) {
-            // Two zeros where a row stands for others.
-            normalized.key.resize(normalized.key.len() + 1 + usize::from(normalized.rows.is_some()), 0);
-            self.bind_normalized(text, &normalized)
-        } else {
-            Ok(None)
-        };
-        normalized.clear();
-        self.normalized = normalized;
-        bound
-    }
+/// The plan shared by texts of this form, bound to this text's literals; `None` when the text stands for itself.
+///
+/// # Errors
+/// Those of parsing the text. Errors that have a literal in the text as their position are left to the other way.
+pub(super) fn bind_literals(session: &mut Session, text: &str) -> Result<Option<Bound>> {
+    let mut normalized = std::mem::take(&mut session.normalized);
+    let bound = if normalized.scan(text, session.derived.strings) {
+        // Two zeros where a row stands for others.
+        normalized.key.resize(normalized.key.len() + 1 + usize::from(normalized.rows.is_some()), 0);
+        bind_normalized(session, text, &normalized)
+    } else {
+        Ok(None)
+    };
+    normalized.clear();
+    session.normalized = normalized;
+    bound
+}
 
-    fn bind_normalized(&mut self, text: &str, normalized: &Normalized) -> Result<Option<Bound>> {
-        self.renew_context();
-        let prepared = match self.cache.get(&normalized.key) {
-            Some(Cached::ByText) => return Ok(None),
-            Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_for(&self.context) => prepared.clone(),
-            _ => match self.prepare_form(text, normalized)? {
-                Some(prepared) => prepared,
-                None => return Ok(None),
-            },
-        };
-        let parameters = self.literal_values(text, normalized, &prepared);
-        Ok(parameters.map(|parameters| Bound { prepared, parameters: parameters.into() }))
-    }
+fn bind_normalized(session: &mut Session, text: &str, normalized: &Normalized) -> Result<Option<Bound>> {
+    session.renew_context();
+    let prepared = match session.cache.get(&normalized.key) {
+        Some(Cached::ByText) => return Ok(None),
+        Some(Cached::Query { prepared: Some(prepared), .. }) if prepared.compiled.is_for(&session.context) => prepared.clone(),
+        _ => match prepare_form(session, text, normalized)? {
+            Some(prepared) => prepared,
+            None => return Ok(None),
+        },
+    };
+    let parameters = literal_values(session, text, normalized, &prepared);
+    Ok(parameters.map(|parameters| Bound { prepared, parameters: parameters.into() }))
+}
 
-    /// Analyzes a text with its literals as parameters, and caches the result.
-    fn prepare_form(&mut self, text: &str, normalized: &Normalized) -> Result<Option<Arc<Prepared>>> {
-        let text = &text[..normalized.rows.map_or(text.len(), |rows| rows.end)];
-        let row_literals = normalized.rows.map_or(0, |rows| rows.width);
-        let count = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
-        let literals = &normalized.literals[..count];
-        let parsed = self.parse_text(text)?;
-        let prepared = match &parsed.statements[..] {
-            [statement] if is_query(&statement.node) => {
-                self.check_block(statement)?;
-                let form = Statement { literals: literals.to_vec(), row_literals, ..Statement::clone(statement) };
-                let inserts = inserts_values(&form.node);
-                self.prepare(Some(Arc::new(form)), &[]).ok().filter(|p| p.compiled.may_share_literals(inserts)).map(Arc::new)
-            }
-            _ => None,
-        };
-        let entry = match &prepared {
-            Some(_) => {
-                Cached::Query { parsed: Arc::new(Parsed { text: parsed.text, statements: vec![] }), prepared: prepared.clone() }
-            }
-            None => {
-                self.cache.put(text.as_bytes(), Cached::Query { parsed: Arc::new(parsed), prepared: None });
-                Cached::ByText
-            }
-        };
-        self.cache.put(&normalized.key, entry);
-        Ok(prepared)
-    }
-
-    /// The literals' values as the parameters' types; `None` when one is invalid for its type, which the other path reports.
-    fn literal_values(&self, text: &str, normalized: &Normalized, prepared: &Prepared) -> Option<Vec<Datum>> {
-        let io = ValueIo::new(&self.context);
-        let (uses, types) = (prepared.compiled.literals(), &prepared.parameter_types);
-        let expected = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
-        if uses.len() != expected || types.len() != expected {
-            return None;
+/// Analyzes a text with its literals as parameters, and caches the result.
+fn prepare_form(session: &mut Session, text: &str, normalized: &Normalized) -> Result<Option<Arc<Prepared>>> {
+    let text = &text[..normalized.rows.map_or(text.len(), |rows| rows.end)];
+    let row_literals = normalized.rows.map_or(0, |rows| rows.width);
+    let count = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
+    let literals = &normalized.literals[..count];
+    let parsed = session.parse_text(text)?;
+    let prepared = match &parsed.statements[..] {
+        [statement] if is_query(&statement.node) => {
+            check_block(session, statement)?;
+            let form = Statement { literals: literals.to_vec(), row_literals, ..Statement::clone(statement) };
+            let inserts = inserts_values(&form.node);
+            prepare_statement(session, Some(Arc::new(form)), &[])
+                .ok()
+                .filter(|p| p.compiled.may_share_literals(inserts))
+                .map(Arc::new)
         }
-        let values = normalized.literals.iter().enumerate().map(|(i, literal)| {
-            let at = match normalized.rows {
-                Some(rows) if i >= 2 * rows.width => rows.width + i % rows.width,
-                _ => i,
-            };
-            value(text, literal, uses[at], types[at], &io).ok()
-        });
-        values.collect()
+        _ => None,
+    };
+    let entry = match &prepared {
+        Some(_) => {
+            Cached::Query { parsed: Arc::new(Parsed { text: parsed.text, statements: vec![] }), prepared: prepared.clone() }
+        }
+        None => {
+            session.cache.put(text.as_bytes(), Cached::Query { parsed: Arc::new(parsed), prepared: None });
+            Cached::ByText
+        }
+    };
+    session.cache.put(&normalized.key, entry);
+    Ok(prepared)
+}
+
+/// The literals' values as the parameters' types; `None` when one is invalid for its type, which the other path reports.
+fn literal_values(session: &Session, text: &str, normalized: &Normalized, prepared: &Prepared) -> Option<Vec<Datum>> {
+    let io = ValueIo::new(&session.context);
+    let (uses, types) = (prepared.compiled.literals(), &prepared.parameter_types);
+    let expected = normalized.rows.map_or(normalized.literals.len(), |rows| 2 * rows.width);
+    if uses.len() != expected || types.len() != expected {
+        return None;
     }
+    let values = normalized.literals.iter().enumerate().map(|(i, literal)| {
+        let at = match normalized.rows {
+            Some(rows) if i >= 2 * rows.width => rows.width + i % rows.width,
+            _ => i,
+        };
+        value(text, literal, uses[at], types[at], &io).ok()
+    });
+    values.collect()
 }
 
 /// INSERT ... VALUES, which computes all that it has.

@@ -401,32 +401,30 @@ fn quoted(text: &str, max: Option<usize>) -> String {
     format!("'{}{dots}'", shown.replace('\'', "''"))
 }
 
-impl StatementContext {
-    /// pg_rotate_logfile().
-    pub(super) fn rotate_log(&self) -> Datum {
-        let rotates = self.session.instance.log().rotate();
-        if !rotates {
-            let warning =
-                melba_types::err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "rotation not possible because log collection not active");
-            self.session.warning(warning);
-        }
-        Datum::Bool(rotates)
+/// pg_rotate_logfile().
+pub(super) fn rotate_log(context: &StatementContext) -> Datum {
+    let rotates = context.session.instance.log().rotate();
+    if !rotates {
+        let warning =
+            melba_types::err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "rotation not possible because log collection not active");
+        context.session.warning(warning);
     }
+    Datum::Bool(rotates)
+}
 
-    /// pg_current_logfile(), of any format or the one that is named.
-    pub(super) fn current_log_file(&self, format: Option<&str>) -> melba_types::Result<Datum> {
-        if let Some(format) = format
-            && !matches!(format, "stderr" | "csvlog" | "jsonlog")
-        {
-            let error = melba_types::err!(INVALID_PARAMETER_VALUE, "log format \"{format}\" is not supported");
-            return Err(error.hint("The supported log formats are \"stderr\", \"csvlog\", and \"jsonlog\"."));
-        }
-        let directory = self.session.settings.lock().get("data_directory").as_text().to_owned();
-        if directory.is_empty() {
-            return Ok(Datum::Null);
-        }
-        let found = melba_serverlog::current_file(std::path::Path::new(&directory), format);
-        let found = found.map_err(|e| melba_types::err!(IO_ERROR, "could not read file \"current_logfiles\": {e}"))?;
-        Ok(found.map_or(Datum::Null, Datum::text))
+/// pg_current_logfile(), of any format or the one that is named.
+pub(super) fn current_log_file(context: &StatementContext, format: Option<&str>) -> melba_types::Result<Datum> {
+    if let Some(format) = format
+        && !matches!(format, "stderr" | "csvlog" | "jsonlog")
+    {
+        let error = melba_types::err!(INVALID_PARAMETER_VALUE, "log format \"{format}\" is not supported");
+        return Err(error.hint("The supported log formats are \"stderr\", \"csvlog\", and \"jsonlog\"."));
     }
+    let directory = context.session.settings.lock().get("data_directory").as_text().to_owned();
+    if directory.is_empty() {
+        return Ok(Datum::Null);
+    }
+    let found = melba_serverlog::current_file(std::path::Path::new(&directory), format);
+    let found = found.map_err(|e| melba_types::err!(IO_ERROR, "could not read file \"current_logfiles\": {e}"))?;
+    Ok(found.map_or(Datum::Null, Datum::text))
 }

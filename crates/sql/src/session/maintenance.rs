@@ -8,18 +8,18 @@ use pg_query::protobuf::{CheckPointStmt, ClusterStmt, RangeVar, ReindexObjectTyp
 
 use super::ddl_context::Utility;
 use super::vacuum::everything;
-use melba_ddl::{Ddl, undefined_relation};
+use melba_ddl::{Lookup, cluster_on, undefined_relation};
 use melba_parse::nodes::{option_bool, option_text, options};
 use melba_tree::permissions::denied;
 
 /// CHECKPOINT: when it returns, recovery would find everything committed before it in segments.
 pub(super) fn checkpoint(utility: &Utility<'_>, _: &CheckPointStmt) -> Result<()> {
-    let ddl = utility.ddl;
-    if !ddl.has_privileges_of(classes::PG_CHECKPOINT) {
+    let lookup = &utility.lookup;
+    if !lookup.has_privileges_of(classes::PG_CHECKPOINT) {
         return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to execute CHECKPOINT command")
             .detail("Only roles with privileges of the \"pg_checkpoint\" role may execute this command."));
     }
-    ddl.tx.cluster().engine.checkpoint()?;
+    lookup.tx().cluster().engine.checkpoint()?;
     Ok(())
 }
 
@@ -41,29 +41,29 @@ fn is_concurrent(s: &ReindexStmt) -> Result<bool> {
 }
 
 pub(super) fn reindex(utility: &Utility<'_>, s: &ReindexStmt) -> Result<()> {
-    let ddl = utility.ddl;
+    let lookup = &utility.lookup;
     use ReindexObjectType::*;
     let concurrently = is_concurrent(s)?;
     match s.kind() {
-        ReindexObjectIndex => reindex_index(ddl, name_of(s.relation.as_ref())?, concurrently)?,
-        ReindexObjectTable => reindex_table(ddl, name_of(s.relation.as_ref())?, concurrently)?,
+        ReindexObjectIndex => reindex_index(lookup, name_of(s.relation.as_ref())?, concurrently)?,
+        ReindexObjectTable => reindex_table(lookup, name_of(s.relation.as_ref())?, concurrently)?,
         ReindexObjectSchema => {
-            let namespace = ddl.namespace(&s.name)?;
-            ddl.require_owner(namespace.owner, "schema", &s.name)?;
-            reindex_all(ddl, concurrently, |r| r.namespace == namespace.oid)?;
+            let namespace = lookup.namespace(&s.name)?;
+            lookup.require_owner(namespace.owner, "schema", &s.name)?;
+            reindex_all(lookup, concurrently, |r| r.namespace == namespace.oid)?;
         }
         kind => {
-            let catalog = ddl.catalog();
-            let Some(database) = catalog.database(ddl.tx.database) else { return Ok(()) };
+            let catalog = lookup.catalog();
+            let Some(database) = catalog.database(lookup.tx().database) else { return Ok(()) };
             if !s.name.is_empty() && s.name != *database.name {
                 bail!(FEATURE_NOT_SUPPORTED, "can only reindex the currently open database");
             }
-            ddl.require_owner(database.owner, "database", &database.name)?;
+            lookup.require_owner(database.owner, "database", &database.name)?;
             if kind == ReindexObjectSystem && concurrently {
                 bail!(FEATURE_NOT_SUPPORTED, "cannot reindex system catalogs concurrently");
             }
             if kind != ReindexObjectSystem {
-                reindex_all(ddl, concurrently, |_| true)?;
+                reindex_all(lookup, concurrently, |_| true)?;
             }
         }
     }
@@ -82,8 +82,8 @@ fn modes(concurrently: bool) -> (RelationLockMode, RelationLockMode) {
     }
 }
 
-fn may_maintain(ddl: &Ddl<'_>, table: &Relation) -> bool {
-    ddl.catalog().has_relation_privileges(ddl.user, table, acl::MAINTAIN)
+fn may_maintain(lookup: &Lookup<'_>, table: &Relation) -> bool {
+    lookup.catalog().has_relation_privileges(lookup.user(), table, acl::MAINTAIN)
 }
 
 fn refuse_system(relation: &Relation, concurrently: bool) -> Result<()> {
@@ -93,24 +93,24 @@ fn refuse_system(relation: &Relation, concurrently: bool) -> Result<()> {
     Ok(())
 }
 
-fn reindex_index(ddl: &Ddl<'_>, name: &RangeVar, concurrently: bool) -> Result<()> {
-    let index = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+fn reindex_index(lookup: &Lookup<'_>, name: &RangeVar, concurrently: bool) -> Result<()> {
+    let index = lookup.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
     let Some(info) = &index.index else { bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", index.name) };
-    let table = ddl.relation(info.table)?;
-    if !may_maintain(ddl, &table) {
+    let table = lookup.relation(info.table)?;
+    if !may_maintain(lookup, &table) {
         bail!(INSUFFICIENT_PRIVILEGE, "permission denied for index {}", index.name);
     }
     refuse_system(&index, concurrently)?;
     let (of_table, of_index) = modes(concurrently);
-    ddl.lock_relation(table.oid, of_table)?;
-    ddl.open_relation(name, of_index).map(drop)
+    lookup.lock_relation(table.oid, of_table)?;
+    lookup.open_relation(name, of_index).map(drop)
 }
 
-fn reindex_table(ddl: &Ddl<'_>, name: &RangeVar, concurrently: bool) -> Result<()> {
-    let table = maintained(ddl, name)?;
+fn reindex_table(lookup: &Lookup<'_>, name: &RangeVar, concurrently: bool) -> Result<()> {
+    let table = maintained(lookup, name)?;
     refuse_system(&table, concurrently)?;
-    ddl.open_relation(name, modes(concurrently).0)?;
-    let catalog = ddl.catalog();
+    lookup.open_relation(name, modes(concurrently).0)?;
+    let catalog = lookup.catalog();
     let members = catalog.descendants(table.oid);
     let members: Vec<&Relation> = match table.is_partitioned() {
         true => members.iter().filter_map(|oid| Some(&**catalog.relation(*oid)?)).collect(),
@@ -121,39 +121,39 @@ fn reindex_table(ddl: &Ddl<'_>, name: &RangeVar, concurrently: bool) -> Result<(
             true => "has no indexes that can be reindexed concurrently",
             false => "has no indexes to reindex",
         };
-        ddl.notice(format!("table \"{}\" {message}", table.name));
+        lookup.notice(format!("table \"{}\" {message}", table.name));
     }
-    members.into_iter().try_for_each(|member| lock_indexes(ddl, member, concurrently))
+    members.into_iter().try_for_each(|member| lock_indexes(lookup, member, concurrently))
 }
 
 /// A table that the user may rebuild.
-fn maintained(ddl: &Ddl<'_>, name: &RangeVar) -> Result<std::sync::Arc<Relation>> {
-    let table = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+fn maintained(lookup: &Lookup<'_>, name: &RangeVar) -> Result<std::sync::Arc<Relation>> {
+    let table = lookup.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
     let tables = [RelationKind::Table, RelationKind::MaterializedView, RelationKind::PartitionedTable, RelationKind::Toast];
     if !tables.contains(&table.kind) {
         bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table or materialized view", table.name);
     }
-    if may_maintain(ddl, &table) { Ok(table) } else { Err(denied(&table)) }
+    if may_maintain(lookup, &table) { Ok(table) } else { Err(denied(&table)) }
 }
 
-fn lock_indexes(ddl: &Ddl<'_>, table: &Relation, concurrently: bool) -> Result<()> {
+fn lock_indexes(lookup: &Lookup<'_>, table: &Relation, concurrently: bool) -> Result<()> {
     // System relations are views of the catalog, which has separate locks.
     if matches!(table.storage, Storage::System(_)) {
         return Ok(());
     }
     let (of_table, of_index) = modes(concurrently);
-    ddl.lock_relation(table.oid, of_table)?;
-    table.indexes.iter().try_for_each(|index| ddl.lock_relation(*index, of_index))
+    lookup.lock_relation(table.oid, of_table)?;
+    table.indexes.iter().try_for_each(|index| lookup.lock_relation(*index, of_index))
 }
 
-fn reindex_all(ddl: &Ddl<'_>, concurrently: bool, wanted: impl Fn(&Relation) -> bool) -> Result<()> {
-    let mut tables = everything(ddl).into_iter().filter(|table| wanted(table) && may_maintain(ddl, table));
-    tables.try_for_each(|table| lock_indexes(ddl, &table, concurrently))
+fn reindex_all(lookup: &Lookup<'_>, concurrently: bool, wanted: impl Fn(&Relation) -> bool) -> Result<()> {
+    let mut tables = everything(lookup).into_iter().filter(|table| wanted(table) && may_maintain(lookup, table));
+    tables.try_for_each(|table| lock_indexes(lookup, &table, concurrently))
 }
 
 /// CLUSTER: rows are kept in the order of insertion; there is no other order.
 pub(super) fn cluster(utility: &Utility<'_>, s: &ClusterStmt) -> Result<()> {
-    let ddl = utility.ddl;
+    let lookup = &utility.lookup;
     for def in options(&s.params) {
         match def.defname.as_str() {
             "verbose" => drop(option_bool(def)?),
@@ -161,41 +161,41 @@ pub(super) fn cluster(utility: &Utility<'_>, s: &ClusterStmt) -> Result<()> {
         }
     }
     let Some(name) = &s.relation else {
-        cluster_all(ddl)?;
+        cluster_all(lookup)?;
         return Ok(());
     };
-    maintained(ddl, name)?;
-    let table = ddl.open_target(name)?;
+    maintained(lookup, name)?;
+    let table = lookup.open_target(name)?;
     match s.indexname.as_str() {
-        "" if !is_clustered(ddl, &table) => {
+        "" if !is_clustered(lookup, &table) => {
             bail!(UNDEFINED_OBJECT, "there is no previously clustered index for table \"{}\"", table.name)
         }
         "" => {}
-        index => ddl.cluster_on(&table, Some(index))?,
+        index => cluster_on(&utility.ddl(), &table, Some(index))?,
     }
     for index in &table.indexes {
-        ddl.lock_relation(*index, RelationLockMode::AccessExclusive)?;
+        lookup.lock_relation(*index, RelationLockMode::AccessExclusive)?;
     }
     Ok(())
 }
 
-fn is_clustered(ddl: &Ddl<'_>, table: &Relation) -> bool {
-    let catalog = ddl.catalog();
+fn is_clustered(lookup: &Lookup<'_>, table: &Relation) -> bool {
+    let catalog = lookup.catalog();
     let mut indexes = table.indexes.iter().filter_map(|oid| catalog.relation(*oid));
     indexes.any(|index| index.index.as_ref().is_some_and(|i| i.clustered))
 }
 
 /// Every table with a marked index, of those that are the user's to rebuild.
-fn cluster_all(ddl: &Ddl<'_>) -> Result<()> {
-    let catalog = ddl.catalog();
-    let mut tables: Vec<_> = catalog.user_relations().filter(|r| is_clustered(ddl, r)).collect();
+fn cluster_all(lookup: &Lookup<'_>) -> Result<()> {
+    let catalog = lookup.catalog();
+    let mut tables: Vec<_> = catalog.user_relations().filter(|r| is_clustered(lookup, r)).collect();
     tables.sort_by_key(|r| r.oid);
     for table in tables {
-        if may_maintain(ddl, table) {
-            ddl.lock_relation(table.oid, RelationLockMode::AccessExclusive)?;
+        if may_maintain(lookup, table) {
+            lookup.lock_relation(table.oid, RelationLockMode::AccessExclusive)?;
         } else {
             let message = format!("permission denied to cluster \"{}\", skipping it", table.name);
-            ddl.warning(SqlState::WARNING, message);
+            lookup.warning(SqlState::WARNING, message);
         }
     }
     Ok(())

@@ -13,6 +13,8 @@ use melba_types::{Datum, Oid, Record, Result, bail, err, oids};
 
 use super::backends::Backend;
 use super::context::StatementContext;
+use super::statement_counts::rows::{reset_statements, statements_info};
+use super::user::sees_activity_of;
 
 /// Of the Unix epoch's beginning to that of PostgreSQL's, in microseconds.
 const MICROS_TO_2000: i64 = 946_684_800_000_000;
@@ -31,210 +33,208 @@ const WAIT_EVENTS: [(&str, &str, &str); 8] = [
     ("Timeout", "PgSleep", "Waiting due to a call to pg_sleep"),
 ];
 
-impl StatementContext {
-    /// Sets of rows; `None`: no such function.
-    pub(super) fn monitoring_rows(&self, source: &str, args: &[Datum]) -> Option<Result<Vec<Vec<Datum>>>> {
-        Some(match source {
-            "pg_get_keywords" => Ok(keyword_rows()),
-            "pg_config" => Ok(self.config_rows()),
-            "pg_get_wait_events" => Ok(WAIT_EVENTS.map(|(kind, name, text)| [kind, name, text].map(Datum::text).into()).into()),
-            "pg_stat_get_backend_idset" => {
-                Ok(self.session.instance.backends.all().iter().map(|b| vec![Datum::Int4(b.pid)]).collect())
-            }
-            // I/O is not counted by session.
-            "pg_stat_get_backend_io" | "pg_get_loaded_modules" | "pg_get_shmem_allocations_numa" => Ok(Vec::new()),
-            "pg_get_backend_memory_contexts" => Ok(self.memory_rows()),
-            "pg_tablespace_databases" => Ok(self.databases_of_tablespace(Oid(args[0].as_oid()))),
-            "pg_ls_logdir" => self.files_of("log_directory", true),
-            "pg_ls_waldir" => self.files_of("wal", false),
-            "pg_ls_tmpdir_noargs" | "pg_ls_tmpdir_1arg" => self.files_of("temp", false),
-            _ => return None,
-        })
-    }
-
-    /// Single values; `None`: no such function.
-    pub(super) fn monitoring_value(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-        if let Some(what) = source.strip_prefix("pg_stat_get_backend_").filter(|what| *what != "wal") {
-            return Some(Ok(self.of_backend(what, args[0].as_i32())));
+/// Sets of rows; `None`: no such function.
+pub(super) fn monitoring_rows(context: &StatementContext, source: &str, args: &[Datum]) -> Option<Result<Vec<Vec<Datum>>>> {
+    Some(match source {
+        "pg_get_keywords" => Ok(keyword_rows()),
+        "pg_config" => Ok(config_rows()),
+        "pg_get_wait_events" => Ok(WAIT_EVENTS.map(|(kind, name, text)| [kind, name, text].map(Datum::text).into()).into()),
+        "pg_stat_get_backend_idset" => {
+            Ok(context.session.instance.backends.all().iter().map(|b| vec![Datum::Int4(b.pid)]).collect())
         }
-        let engine = &self.session.instance.cluster.engine;
-        let is_in_recovery = || {
-            Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is not in progress")
-                .hint("Recovery control functions can only be executed during recovery."))
-        };
-        Some(match source {
-            "pg_conf_load_time" => Ok(Datum::Int8(self.session.instance.loaded_at())),
-            "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => Ok(Datum::Int8(engine.log_end().0 as i64)),
-            // Nothing is replayed or received from another server.
-            "pg_last_wal_replay_lsn" | "pg_last_wal_receive_lsn" | "pg_last_xact_replay_timestamp" => Ok(Datum::Null),
-            "pg_is_wal_replay_paused"
-            | "pg_get_wal_replay_pause_state"
-            | "pg_wal_replay_pause"
-            | "pg_wal_replay_resume"
-            | "pg_promote" => is_in_recovery(),
-            "pg_stat_statements_info" => Ok(self.statements_info()),
-            "pg_stat_statements_reset_1_11" => Ok(self.reset_statements(args)),
-            "pg_jit_available" => Ok(Datum::Bool(false)),
-            // The log is not counted by session.
-            "pg_stat_get_backend_wal" => Ok(Datum::Null),
-            "pg_wal_lsn_diff" => Ok(Datum::Numeric(Numeric::from(args[0].as_i64().wrapping_sub(args[1].as_i64())))),
-            "pg_tablespace_size_oid" => self.tablespace_size(Oid(args[0].as_oid())),
-            "pg_tablespace_size_name" => self.tablespace_named(args[0].as_str()).and_then(|oid| self.tablespace_size(oid)),
-            "pg_stat_have_stats" => Ok(Datum::Bool(self.has_statistics(args))),
-            _ => return None,
-        })
-    }
+        // I/O is not counted by session.
+        "pg_stat_get_backend_io" | "pg_get_loaded_modules" | "pg_get_shmem_allocations_numa" => Ok(Vec::new()),
+        "pg_get_backend_memory_contexts" => Ok(memory_rows(context)),
+        "pg_tablespace_databases" => Ok(databases_of_tablespace(context, Oid(args[0].as_oid()))),
+        "pg_ls_logdir" => files_of(context, "log_directory", true),
+        "pg_ls_waldir" => files_of(context, "wal", false),
+        "pg_ls_tmpdir_noargs" | "pg_ls_tmpdir_1arg" => files_of(context, "temp", false),
+        _ => return None,
+    })
+}
 
-    /// A column of pg_stat_activity, of the session of that number.
-    fn of_backend(&self, what: &str, pid: i32) -> Datum {
-        let Some(backend) = self.session.instance.backends.get(pid) else {
-            return match what {
-                "activity" => Datum::text("<backend information not available>"),
-                "subxact" => subtransactions(false),
-                _ => Datum::Null,
-            };
-        };
-        let is_public = matches!(what, "pid" | "dbid" | "userid" | "subxact");
-        if !is_public && !self.sees_activity_of(backend.role) {
-            return if what == "activity" { Datum::text("<insufficient privilege>") } else { Datum::Null };
-        }
-        self.column_of(&backend, what)
+/// Single values; `None`: no such function.
+pub(super) fn monitoring_value(context: &StatementContext, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    if let Some(what) = source.strip_prefix("pg_stat_get_backend_").filter(|what| *what != "wal") {
+        return Some(Ok(of_backend(context, what, args[0].as_i32())));
     }
+    let engine = &context.session.instance.cluster.engine;
+    let is_in_recovery = || {
+        Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "recovery is not in progress")
+            .hint("Recovery control functions can only be executed during recovery."))
+    };
+    Some(match source {
+        "pg_conf_load_time" => Ok(Datum::Int8(context.session.instance.loaded_at())),
+        "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => Ok(Datum::Int8(engine.log_end().0 as i64)),
+        // Nothing is replayed or received from another server.
+        "pg_last_wal_replay_lsn" | "pg_last_wal_receive_lsn" | "pg_last_xact_replay_timestamp" => Ok(Datum::Null),
+        "pg_is_wal_replay_paused"
+        | "pg_get_wal_replay_pause_state"
+        | "pg_wal_replay_pause"
+        | "pg_wal_replay_resume"
+        | "pg_promote" => is_in_recovery(),
+        "pg_stat_statements_info" => Ok(statements_info(context)),
+        "pg_stat_statements_reset_1_11" => Ok(reset_statements(context, args)),
+        "pg_jit_available" => Ok(Datum::Bool(false)),
+        // The log is not counted by session.
+        "pg_stat_get_backend_wal" => Ok(Datum::Null),
+        "pg_wal_lsn_diff" => Ok(Datum::Numeric(Numeric::from(args[0].as_i64().wrapping_sub(args[1].as_i64())))),
+        "pg_tablespace_size_oid" => tablespace_size(context, Oid(args[0].as_oid())),
+        "pg_tablespace_size_name" => tablespace_named(args[0].as_str()).and_then(|oid| tablespace_size(context, oid)),
+        "pg_stat_have_stats" => Ok(Datum::Bool(has_statistics(context, args))),
+        _ => return None,
+    })
+}
 
-    fn column_of(&self, backend: &Arc<Backend>, what: &str) -> Datum {
-        let activity = &backend.activity;
-        let time = |time: i64| if time == 0 { Datum::Null } else { Datum::Int8(time) };
-        let client = || activity.peer.lock().addresses.map(|addresses| addresses.client);
-        match what {
-            "pid" => Datum::Int4(backend.pid),
-            "dbid" => Datum::Oid(backend.database.0),
-            "userid" => Datum::Oid(backend.role.0),
-            "activity" => Datum::text(activity.query()),
-            "activity_start" => time(activity.query_start()),
-            "xact_start" => time(activity.transaction_start()),
-            "start" => time(activity.peer.lock().started),
-            "client_addr" => client().map_or(Datum::Null, |client| Datum::bytes(Inet::from(client.ip()).store())),
-            "client_port" => Datum::Int4(client().map_or(-1, |client| i32::from(client.port()))),
-            "wait_event_type" => self.wait_event(backend).map_or(Datum::Null, |(kind, _)| Datum::text(kind)),
-            "wait_event" => self.wait_event(backend).map_or(Datum::Null, |(_, event)| Datum::text(event)),
-            "subxact" => subtransactions(true),
+/// A column of pg_stat_activity, of the session of that number.
+fn of_backend(context: &StatementContext, what: &str, pid: i32) -> Datum {
+    let Some(backend) = context.session.instance.backends.get(pid) else {
+        return match what {
+            "activity" => Datum::text("<backend information not available>"),
+            "subxact" => subtransactions(false),
             _ => Datum::Null,
-        }
-    }
-
-    fn wait_event(&self, backend: &Backend) -> Option<(&'static str, &'static str)> {
-        let locks = self.session.instance.cluster.engine.locks();
-        let lock = locks.iter().find(|lock| lock.pid == backend.pid && !lock.granted);
-        lock.map(|lock| ("Lock", super::system_rows::lock_type(lock))).or_else(|| backend.activity.wait_event())
-    }
-
-    fn has_statistics(&self, args: &[Datum]) -> bool {
-        let (kind, database, object) = (args[0].as_str(), Oid(args[1].as_oid()), args[2].as_i64());
-        match kind {
-            "database" => self.session.instance.cluster.catalogs().database(database).is_some(),
-            "relation" => u32::try_from(object).is_ok_and(|oid| self.catalog.relation(Oid(oid)).is_some()),
-            "bgwriter" | "checkpointer" | "archiver" | "wal" | "io" | "slru" => true,
-            _ => false,
-        }
-    }
-
-    /// name, setting. Nothing is installed beside the binary.
-    fn config_rows(&self) -> Vec<Vec<Datum>> {
-        let binary = std::env::current_exe().ok();
-        let folder = binary.as_deref().and_then(Path::parent).map_or(String::new(), |folder| folder.display().to_string());
-        let rows = [("BINDIR", folder), ("VERSION", super::system::version().to_owned())];
-        rows.into_iter().map(|(name, setting)| vec![Datum::text(name), Datum::text(setting)]).collect()
-    }
-
-    /// name, ident, type, level, path, total_bytes, total_nblocks, free_bytes, free_chunks, used_bytes: the memory of all queries
-    /// together, because memory is not kept by context.
-    fn memory_rows(&self) -> Vec<Vec<Datum>> {
-        let budget = self.session.instance.cluster.engine.query_memory();
-        let (limit, used) = (budget.limit() as i64, budget.reserved() as i64);
-        let path = melba_types::Array {
-            element_type: oids::INT4,
-            dims: vec![melba_types::ArrayDim { length: 1, lower_bound: 1 }],
-            elements: vec![Datum::Int4(1)],
         };
-        vec![vec![
-            Datum::text("query memory"),
-            Datum::Null,
-            Datum::text("budget"),
-            Datum::Int4(1),
-            Datum::Array(Arc::new(path)),
-            Datum::Int8(limit),
-            Datum::Int8(1),
-            Datum::Int8(limit - used),
-            Datum::Int8(1),
-            Datum::Int8(used),
-        ]]
+    };
+    let is_public = matches!(what, "pid" | "dbid" | "userid" | "subxact");
+    if !is_public && !sees_activity_of(&context.catalog, context.user.oid, backend.role) {
+        return if what == "activity" { Datum::text("<insufficient privilege>") } else { Datum::Null };
     }
+    column_of(context, &backend, what)
+}
 
-    /// All databases are in one tablespace; shared objects are in the other.
-    fn databases_of_tablespace(&self, tablespace: Oid) -> Vec<Vec<Datum>> {
-        if tablespace != DEFAULT_TABLESPACE {
-            return Vec::new();
-        }
-        let cluster = &self.session.instance.cluster;
-        cluster.catalogs().databases().map(|database| vec![Datum::Oid(database.database_oid().0)]).collect()
+fn column_of(context: &StatementContext, backend: &Arc<Backend>, what: &str) -> Datum {
+    let activity = &backend.activity;
+    let time = |time: i64| if time == 0 { Datum::Null } else { Datum::Int8(time) };
+    let client = || activity.peer.lock().addresses.map(|addresses| addresses.client);
+    match what {
+        "pid" => Datum::Int4(backend.pid),
+        "dbid" => Datum::Oid(backend.database.0),
+        "userid" => Datum::Oid(backend.role.0),
+        "activity" => Datum::text(activity.query()),
+        "activity_start" => time(activity.query_start()),
+        "xact_start" => time(activity.transaction_start()),
+        "start" => time(activity.peer.lock().started),
+        "client_addr" => client().map_or(Datum::Null, |client| Datum::bytes(Inet::from(client.ip()).store())),
+        "client_port" => Datum::Int4(client().map_or(-1, |client| i32::from(client.port()))),
+        "wait_event_type" => wait_event(context, backend).map_or(Datum::Null, |(kind, _)| Datum::text(kind)),
+        "wait_event" => wait_event(context, backend).map_or(Datum::Null, |(_, event)| Datum::text(event)),
+        "subxact" => subtransactions(true),
+        _ => Datum::Null,
     }
+}
 
-    fn tablespace_named(&self, name: &str) -> Result<Oid> {
-        match name {
-            "pg_default" => Ok(DEFAULT_TABLESPACE),
-            "pg_global" => Ok(GLOBAL_TABLESPACE),
-            _ => Err(err!(UNDEFINED_OBJECT, "tablespace \"{name}\" does not exist")),
-        }
+fn wait_event(context: &StatementContext, backend: &Backend) -> Option<(&'static str, &'static str)> {
+    let locks = context.session.instance.cluster.engine.locks();
+    let lock = locks.iter().find(|lock| lock.pid == backend.pid && !lock.granted);
+    lock.map(|lock| ("Lock", super::system_rows::lock_type(lock))).or_else(|| backend.activity.wait_event())
+}
+
+fn has_statistics(context: &StatementContext, args: &[Datum]) -> bool {
+    let (kind, database, object) = (args[0].as_str(), Oid(args[1].as_oid()), args[2].as_i64());
+    match kind {
+        "database" => context.session.instance.cluster.catalogs().database(database).is_some(),
+        "relation" => u32::try_from(object).is_ok_and(|oid| context.catalog.relation(Oid(oid)).is_some()),
+        "bgwriter" | "checkpointer" | "archiver" | "wal" | "io" | "slru" => true,
+        _ => false,
     }
+}
 
-    /// Bytes of all databases; those of shared objects are not separated.
-    fn tablespace_size(&self, tablespace: Oid) -> Result<Datum> {
-        let instance = &self.session.instance;
-        if tablespace != DEFAULT_TABLESPACE {
-            return Ok(if tablespace == GLOBAL_TABLESPACE { Datum::Int8(0) } else { Datum::Null });
-        }
-        let catalogs = instance.cluster.catalogs();
-        let bytes: u64 = catalogs
-            .databases()
-            .flat_map(|catalog| catalog.user_relations())
-            .map(|relation| match relation.storage {
-                melba_catalog::Storage::Tree(tree) => {
-                    instance.cluster.engine.tree_bytes(tree) + instance.cluster.engine.tree_bytes(tree.toast())
-                }
-                _ => 0,
-            })
-            .sum();
-        Ok(Datum::Int8(bytes as i64))
+/// name, setting. Nothing is installed beside the binary.
+fn config_rows() -> Vec<Vec<Datum>> {
+    let binary = std::env::current_exe().ok();
+    let folder = binary.as_deref().and_then(Path::parent).map_or(String::new(), |folder| folder.display().to_string());
+    let rows = [("BINDIR", folder), ("VERSION", super::system::version().to_owned())];
+    rows.into_iter().map(|(name, setting)| vec![Datum::text(name), Datum::text(setting)]).collect()
+}
+
+/// name, ident, type, level, path, total_bytes, total_nblocks, free_bytes, free_chunks, used_bytes: the memory of all queries
+/// together, because memory is not kept by context.
+fn memory_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
+    let budget = context.session.instance.cluster.engine.query_memory();
+    let (limit, used) = (budget.limit() as i64, budget.reserved() as i64);
+    let path = melba_types::Array {
+        element_type: oids::INT4,
+        dims: vec![melba_types::ArrayDim { length: 1, lower_bound: 1 }],
+        elements: vec![Datum::Int4(1)],
+    };
+    vec![vec![
+        Datum::text("query memory"),
+        Datum::Null,
+        Datum::text("budget"),
+        Datum::Int4(1),
+        Datum::Array(Arc::new(path)),
+        Datum::Int8(limit),
+        Datum::Int8(1),
+        Datum::Int8(limit - used),
+        Datum::Int8(1),
+        Datum::Int8(used),
+    ]]
+}
+
+/// All databases are in one tablespace; shared objects are in the other.
+fn databases_of_tablespace(context: &StatementContext, tablespace: Oid) -> Vec<Vec<Datum>> {
+    if tablespace != DEFAULT_TABLESPACE {
+        return Vec::new();
     }
+    let cluster = &context.session.instance.cluster;
+    cluster.catalogs().databases().map(|database| vec![Datum::Oid(database.database_oid().0)]).collect()
+}
 
-    /// name, size, modification of the files in a folder of the data directory, which a setting names or which has this name.
-    fn files_of(&self, folder: &str, is_setting: bool) -> Result<Vec<Vec<Datum>>> {
-        let (data, folder) = {
-            let settings = self.session.settings.lock();
-            let folder = if is_setting { settings.get(folder).as_text().to_owned() } else { folder.to_owned() };
-            (settings.get("data_directory").as_text().to_owned(), folder)
-        };
-        if data.is_empty() {
-            bail!(FEATURE_NOT_SUPPORTED, "there are no files without a data directory");
-        }
-        let path = Path::new(&data).join(&folder);
-        let failed = |e: std::io::Error| err!(UNDEFINED_FILE, "could not open directory \"{folder}\": {e}");
-        let mut rows = Vec::new();
-        for entry in std::fs::read_dir(path).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            // It may have been removed meanwhile.
-            let Ok(metadata) = entry.metadata() else { continue };
-            if metadata.is_file() {
-                let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
-                rows.push(vec![
-                    Datum::text(entry.file_name().to_string_lossy()),
-                    Datum::Int8(metadata.len() as i64),
-                    Datum::Int8(since_2000(modified)),
-                ]);
+fn tablespace_named(name: &str) -> Result<Oid> {
+    match name {
+        "pg_default" => Ok(DEFAULT_TABLESPACE),
+        "pg_global" => Ok(GLOBAL_TABLESPACE),
+        _ => Err(err!(UNDEFINED_OBJECT, "tablespace \"{name}\" does not exist")),
+    }
+}
+
+/// Bytes of all databases; those of shared objects are not separated.
+fn tablespace_size(context: &StatementContext, tablespace: Oid) -> Result<Datum> {
+    let instance = &context.session.instance;
+    if tablespace != DEFAULT_TABLESPACE {
+        return Ok(if tablespace == GLOBAL_TABLESPACE { Datum::Int8(0) } else { Datum::Null });
+    }
+    let catalogs = instance.cluster.catalogs();
+    let bytes: u64 = catalogs
+        .databases()
+        .flat_map(|catalog| catalog.user_relations())
+        .map(|relation| match relation.storage {
+            melba_catalog::Storage::Tree(tree) => {
+                instance.cluster.engine.tree_bytes(tree) + instance.cluster.engine.tree_bytes(tree.toast())
             }
-        }
-        Ok(rows)
+            _ => 0,
+        })
+        .sum();
+    Ok(Datum::Int8(bytes as i64))
+}
+
+/// name, size, modification of the files in a folder of the data directory, which a setting names or which has this name.
+fn files_of(context: &StatementContext, folder: &str, is_setting: bool) -> Result<Vec<Vec<Datum>>> {
+    let (data, folder) = {
+        let settings = context.session.settings.lock();
+        let folder = if is_setting { settings.get(folder).as_text().to_owned() } else { folder.to_owned() };
+        (settings.get("data_directory").as_text().to_owned(), folder)
+    };
+    if data.is_empty() {
+        bail!(FEATURE_NOT_SUPPORTED, "there are no files without a data directory");
     }
+    let path = Path::new(&data).join(&folder);
+    let failed = |e: std::io::Error| err!(UNDEFINED_FILE, "could not open directory \"{folder}\": {e}");
+    let mut rows = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // It may have been removed meanwhile.
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_file() {
+            let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+            rows.push(vec![
+                Datum::text(entry.file_name().to_string_lossy()),
+                Datum::Int8(metadata.len() as i64),
+                Datum::Int8(since_2000(modified)),
+            ]);
+        }
+    }
+    Ok(rows)
 }
 
 fn since_2000(time: SystemTime) -> i64 {

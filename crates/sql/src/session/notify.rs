@@ -30,11 +30,9 @@ fn check_unrestricted(context: &StatementContext, command: &str) -> Result<()> {
     Ok(())
 }
 
-impl StatementContext {
-    /// pg_notify.
-    pub(super) fn call_notify(&self, tx: &Tx, args: &[Datum]) -> Result<Datum> {
-        let text = |argument: &Datum| if argument.is_null() { String::new() } else { argument.as_str().to_owned() };
-        tx.notify(&self.session.listener, &text(&args[0]), &text(&args[1]))?;
-        Ok(Datum::text(""))
-    }
+/// pg_notify.
+pub(super) fn call_notify(context: &StatementContext, tx: &Tx, args: &[Datum]) -> Result<Datum> {
+    let text = |argument: &Datum| if argument.is_null() { String::new() } else { argument.as_str().to_owned() };
+    tx.notify(&context.session.listener, &text(&args[0]), &text(&args[1]))?;
+    Ok(Datum::text(""))
 }

@@ -8,6 +8,7 @@ use pg_query::protobuf::VariableSetStmt;
 use super::Session;
 use super::context::StatementContext;
 use super::control::{Control, TransactionControl};
+use super::set::apply_set;
 use super::transaction::{Block, Modes};
 
 impl TransactionControl for Session {
@@ -20,7 +21,7 @@ impl TransactionControl for Session {
                 self.roll_back_transaction();
             }
         }
-        self.go_on(modes)
+        go_on(self, modes)
     }
 
     fn surroundings(&mut self) -> Arc<StatementContext> {
@@ -28,7 +29,7 @@ impl TransactionControl for Session {
     }
 
     fn set(&mut self, set: &VariableSetStmt) -> Result<()> {
-        self.apply_set(set)
+        apply_set(self, set)
     }
 
     fn note_use(&mut self) {
@@ -38,18 +39,16 @@ impl TransactionControl for Session {
     }
 }
 
-impl Session {
-    /// The control over the transaction of a procedure that is called now.
-    pub(super) fn transaction_control(&mut self) -> Control<'_> {
-        if self.block == Block::None { Control::of(self) } else { Control::NONE }
-    }
+/// The control over the transaction of a procedure that is called now.
+pub(super) fn transaction_control(session: &mut Session) -> Control<'_> {
+    if session.block == Block::None { Control::of(session) } else { Control::NONE }
+}
 
-    fn go_on(&mut self, modes: Option<Modes>) -> Result<()> {
-        self.refresh();
-        self.begin_transaction(modes.unwrap_or(self.derived.default_modes))?;
-        if let Some(transaction) = &mut self.transaction {
-            transaction.start = self.state.instance.cluster.clock.now_micros();
-        }
-        Ok(())
+fn go_on(session: &mut Session, modes: Option<Modes>) -> Result<()> {
+    session.refresh();
+    session.begin_transaction(modes.unwrap_or(session.derived.default_modes))?;
+    if let Some(transaction) = &mut session.transaction {
+        transaction.start = session.state.instance.cluster.clock.now_micros();
     }
+    Ok(())
 }

@@ -7,71 +7,69 @@ use melba_types::{Datum, Oid, Result, TreeId, err};
 use super::context::StatementContext;
 use super::resets::SHARED;
 
-impl StatementContext {
-    /// The functions that reset; `None`: no such one.
-    pub(super) fn reset_statistics(&self, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
-        let instance = &self.session.instance;
-        let now = instance.cluster.clock.now_micros();
-        let done = Some(Ok(Datum::text("")));
-        match source {
-            "pg_stat_reset" => {
-                let database = self.session.database_oid;
-                let (_, counts) = instance.backends.of_database(database, now);
-                let trees =
-                    self.catalog.relations().filter_map(|r| if let Storage::Tree(tree) = r.storage { Some(tree) } else { None });
-                let trees: Vec<TreeId> = trees.collect();
-                let mut kept = instance.resets.0.lock();
-                kept.databases.insert(database, (now, counts));
-                trees.into_iter().for_each(|tree| _ = kept.trees.insert(tree, self.counts_of(tree)));
-                done
-            }
-            "pg_stat_reset_single_table_counters" => {
-                if let Some(Storage::Tree(tree)) = self.catalog.relation(Oid(args[0].as_oid())).map(|r| r.storage.clone()) {
-                    let counts = self.counts_of(tree);
-                    instance.resets.0.lock().trees.insert(tree, counts);
-                }
-                done
-            }
-            "pg_stat_reset_shared" => {
-                let target = args.first().filter(|target| !target.is_null()).map(Datum::as_str);
-                let wanted: Vec<&'static str> = SHARED.into_iter().filter(|known| target.is_none_or(|t| t == *known)).collect();
-                if wanted.is_empty() {
-                    let error = err!(INVALID_PARAMETER_VALUE, "unrecognized reset target: \"{}\"", target.unwrap_or_default());
-                    let hint = "Target must be \"archiver\", \"bgwriter\", \"checkpointer\", \"io\", \"recovery_prefetch\", \"slru\", or \"wal\".";
-                    return Some(Err(error.hint(hint)));
-                }
-                let mut kept = instance.resets.0.lock();
-                wanted.into_iter().for_each(|target| _ = kept.shared.insert(target, now));
-                done
-            }
-            "pg_stat_reset_slru" => {
-                instance.resets.0.lock().shared.insert("slru", now);
-                done
-            }
-            // Nothing of the kind is counted.
-            "pg_stat_reset_single_function_counters"
-            | "pg_stat_reset_replication_slot"
-            | "pg_stat_reset_subscription_stats"
-            | "pg_stat_reset_backend_stats" => done,
-            _ => None,
+/// The functions that reset; `None`: no such one.
+pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    let instance = &context.session.instance;
+    let now = instance.cluster.clock.now_micros();
+    let done = Some(Ok(Datum::text("")));
+    match source {
+        "pg_stat_reset" => {
+            let database = context.session.database_oid;
+            let (_, counts) = instance.backends.of_database(database, now);
+            let trees =
+                context.catalog.relations().filter_map(|r| if let Storage::Tree(tree) = r.storage { Some(tree) } else { None });
+            let trees: Vec<TreeId> = trees.collect();
+            let mut kept = instance.resets.0.lock();
+            kept.databases.insert(database, (now, counts));
+            trees.into_iter().for_each(|tree| _ = kept.trees.insert(tree, counts_of(context, tree)));
+            done
         }
+        "pg_stat_reset_single_table_counters" => {
+            if let Some(Storage::Tree(tree)) = context.catalog.relation(Oid(args[0].as_oid())).map(|r| r.storage.clone()) {
+                let counts = counts_of(context, tree);
+                instance.resets.0.lock().trees.insert(tree, counts);
+            }
+            done
+        }
+        "pg_stat_reset_shared" => {
+            let target = args.first().filter(|target| !target.is_null()).map(Datum::as_str);
+            let wanted: Vec<&'static str> = SHARED.into_iter().filter(|known| target.is_none_or(|t| t == *known)).collect();
+            if wanted.is_empty() {
+                let error = err!(INVALID_PARAMETER_VALUE, "unrecognized reset target: \"{}\"", target.unwrap_or_default());
+                let hint = "Target must be \"archiver\", \"bgwriter\", \"checkpointer\", \"io\", \"recovery_prefetch\", \"slru\", or \"wal\".";
+                return Some(Err(error.hint(hint)));
+            }
+            let mut kept = instance.resets.0.lock();
+            wanted.into_iter().for_each(|target| _ = kept.shared.insert(target, now));
+            done
+        }
+        "pg_stat_reset_slru" => {
+            instance.resets.0.lock().shared.insert("slru", now);
+            done
+        }
+        // Nothing of the kind is counted.
+        "pg_stat_reset_single_function_counters"
+        | "pg_stat_reset_replication_slot"
+        | "pg_stat_reset_subscription_stats"
+        | "pg_stat_reset_backend_stats" => done,
+        _ => None,
     }
+}
 
-    /// The counts of a tree since the server's start.
-    fn counts_of(&self, tree: TreeId) -> (RowCounts, ScanCounts) {
-        let engine = &self.session.instance.cluster.engine;
-        (engine.tree_row_counts(tree), engine.tree_scan_counts(tree))
-    }
+/// The counts of a tree since the server's start.
+fn counts_of(context: &StatementContext, tree: TreeId) -> (RowCounts, ScanCounts) {
+    let engine = &context.session.instance.cluster.engine;
+    (engine.tree_row_counts(tree), engine.tree_scan_counts(tree))
+}
 
-    /// The same, since they were reset.
-    pub(super) fn counts_since_reset(&self, tree: TreeId) -> (RowCounts, ScanCounts) {
-        let ((rows, scans), (rows_before, scans_before)) = (self.counts_of(tree), self.session.instance.resets.of_tree(tree));
-        let since = |count: u64, before: u64| count.saturating_sub(before);
-        let rows = RowCounts {
-            inserted: since(rows.inserted, rows_before.inserted),
-            updated: since(rows.updated, rows_before.updated),
-            deleted: since(rows.deleted, rows_before.deleted),
-        };
-        (rows, scans.since(scans_before))
-    }
+/// The same, since they were reset.
+pub(super) fn counts_since_reset(context: &StatementContext, tree: TreeId) -> (RowCounts, ScanCounts) {
+    let ((rows, scans), (rows_before, scans_before)) = (counts_of(context, tree), context.session.instance.resets.of_tree(tree));
+    let since = |count: u64, before: u64| count.saturating_sub(before);
+    let rows = RowCounts {
+        inserted: since(rows.inserted, rows_before.inserted),
+        updated: since(rows.updated, rows_before.updated),
+        deleted: since(rows.deleted, rows_before.deleted),
+    };
+    (rows, scans.since(scans_before))
 }

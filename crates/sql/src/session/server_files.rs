@@ -47,96 +47,94 @@ pub(super) fn resolve(context: &StatementContext, name: &str) -> PathBuf {
     Path::new(context.session.settings.lock().get("data_directory").as_text()).join(name)
 }
 
-impl StatementContext {
-    pub(super) fn call_server_file(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let name = args[0].as_str();
-        if source.starts_with("pg_stat_file") {
-            return self.stat_file(name, matches!(args.get(1), Some(Datum::Bool(true))));
-        }
-        let (range, missing_ok) = match args {
-            [_] => (None, false),
-            [_, Datum::Bool(missing_ok)] => (None, *missing_ok),
-            [_, offset, length] => (Some((offset.as_i64(), length.as_i64())), false),
-            [_, offset, length, missing_ok, ..] => (Some((offset.as_i64(), length.as_i64())), missing_ok.as_bool()),
-            _ => return Err(DbError::unsupported(format!("function {source}"))),
-        };
-        if range.is_some_and(|(_, length)| length < 0) {
-            bail!(INVALID_PARAMETER_VALUE, "requested length cannot be negative");
-        }
-        let (path, shown) = self.checked_path(name)?;
-        let Some(bytes) = read(&path, &shown, range, missing_ok)? else { return Ok(Datum::Null) };
-        if source.starts_with("pg_read_binary_file") {
-            return Ok(Datum::bytes(bytes));
-        }
-        Ok(Datum::text(melba_protocol::body::utf8(&bytes)?))
+pub(super) fn call_server_file(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    let name = args[0].as_str();
+    if source.starts_with("pg_stat_file") {
+        return stat_file(context, name, matches!(args.get(1), Some(Datum::Bool(true))));
     }
-
-    /// pg_ls_dir.
-    pub(super) fn list_directory(&self, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
-        let set = |at: usize| matches!(args.get(at), Some(Datum::Bool(true)));
-        let (path, shown) = self.checked_path(args[0].as_str())?;
-        let failed = |e| error(&format!("could not open directory \"{shown}\""), &e);
-        let entries = match fs::read_dir(path) {
-            Err(e) if e.kind() == ErrorKind::NotFound && set(1) => return Ok(Vec::new()),
-            entries => entries.map_err(failed)?,
-        };
-        let dots = if set(2) { &[".", ".."][..] } else { &[] };
-        let mut rows: Vec<Vec<Datum>> = dots.iter().map(|name| vec![Datum::text(*name)]).collect();
-        for entry in entries {
-            let entry = entry.map_err(failed)?;
-            rows.push(vec![Datum::text(melba_protocol::body::utf8(entry.file_name().as_encoded_bytes())?)]);
-        }
-        Ok(rows)
+    let (range, missing_ok) = match args {
+        [_] => (None, false),
+        [_, Datum::Bool(missing_ok)] => (None, *missing_ok),
+        [_, offset, length] => (Some((offset.as_i64(), length.as_i64())), false),
+        [_, offset, length, missing_ok, ..] => (Some((offset.as_i64(), length.as_i64())), missing_ok.as_bool()),
+        _ => return Err(DbError::unsupported(format!("function {source}"))),
+    };
+    if range.is_some_and(|(_, length)| length < 0) {
+        bail!(INVALID_PARAMETER_VALUE, "requested length cannot be negative");
     }
+    let (path, shown) = checked_path(context, name)?;
+    let Some(bytes) = read(&path, &shown, range, missing_ok)? else { return Ok(Datum::Null) };
+    if source.starts_with("pg_read_binary_file") {
+        return Ok(Datum::bytes(bytes));
+    }
+    Ok(Datum::text(melba_protocol::body::utf8(&bytes)?))
+}
 
-    /// Where a file is, and how messages name it: roles without pg_read_server_files stay below the data directory.
-    fn checked_path(&self, name: &str) -> Result<(PathBuf, String)> {
-        let canonical = canonical(name);
-        let shown = canonical.to_string_lossy().into_owned();
-        let path = resolve(self, &shown);
-        if !self.catalog.has_role(self.user.oid, READ_SERVER_FILES, RoleUse::Inherit) {
-            if canonical.is_absolute() {
-                let directory = canonical_directory(self);
-                if !canonical.starts_with(directory) {
-                    bail!(INSUFFICIENT_PRIVILEGE, "absolute path not allowed");
-                }
-            } else if canonical.components().any(|c| c == Component::ParentDir) {
-                bail!(INSUFFICIENT_PRIVILEGE, "path must be in or below the data directory");
+/// pg_ls_dir.
+pub(super) fn list_directory(context: &StatementContext, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+    let set = |at: usize| matches!(args.get(at), Some(Datum::Bool(true)));
+    let (path, shown) = checked_path(context, args[0].as_str())?;
+    let failed = |e| error(&format!("could not open directory \"{shown}\""), &e);
+    let entries = match fs::read_dir(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound && set(1) => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let dots = if set(2) { &[".", ".."][..] } else { &[] };
+    let mut rows: Vec<Vec<Datum>> = dots.iter().map(|name| vec![Datum::text(*name)]).collect();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        rows.push(vec![Datum::text(melba_protocol::body::utf8(entry.file_name().as_encoded_bytes())?)]);
+    }
+    Ok(rows)
+}
+
+/// Where a file is, and how messages name it: roles without pg_read_server_files stay below the data directory.
+fn checked_path(context: &StatementContext, name: &str) -> Result<(PathBuf, String)> {
+    let canonical = canonical(name);
+    let shown = canonical.to_string_lossy().into_owned();
+    let path = resolve(context, &shown);
+    if !context.catalog.has_role(context.user.oid, READ_SERVER_FILES, RoleUse::Inherit) {
+        if canonical.is_absolute() {
+            let directory = canonical_directory(context);
+            if !canonical.starts_with(directory) {
+                bail!(INSUFFICIENT_PRIVILEGE, "absolute path not allowed");
             }
-            self.check_links(&path)?;
+        } else if canonical.components().any(|c| c == Component::ParentDir) {
+            bail!(INSUFFICIENT_PRIVILEGE, "path must be in or below the data directory");
         }
-        Ok((path, shown))
+        check_links(context, &path)?;
     }
+    Ok((path, shown))
+}
 
-    /// Symbolic links below the data directory must not lead out of it. A missing file leads nowhere.
-    fn check_links(&self, path: &Path) -> Result<()> {
-        let real = |path: &Path| fs::canonicalize(path).ok();
-        let Some(found) = real(path) else { return Ok(()) };
-        match real(&resolve(self, ".")).is_some_and(|directory| found.starts_with(directory)) {
-            true => Ok(()),
-            false => bail!(INSUFFICIENT_PRIVILEGE, "path must be in or below the data directory"),
-        }
+/// Symbolic links below the data directory must not lead out of it. A missing file leads nowhere.
+fn check_links(context: &StatementContext, path: &Path) -> Result<()> {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    let Some(found) = real(path) else { return Ok(()) };
+    match real(&resolve(context, ".")).is_some_and(|directory| found.starts_with(directory)) {
+        true => Ok(()),
+        false => bail!(INSUFFICIENT_PRIVILEGE, "path must be in or below the data directory"),
     }
+}
 
-    fn stat_file(&self, name: &str, missing_ok: bool) -> Result<Datum> {
-        let (path, shown) = self.checked_path(name)?;
-        let found = match fs::metadata(path) {
-            Err(e) if e.kind() == ErrorKind::NotFound && missing_ok => return Ok(Datum::Null),
-            found => found.map_err(|e| error(&format!("could not stat file \"{shown}\""), &e))?,
-        };
-        let time = |seconds: i64| Datum::Int8((seconds - EPOCH_SECONDS) * 1_000_000);
-        let fields = vec![
-            Datum::Int8(found.len() as i64),
-            time(found.atime()),
-            time(found.mtime()),
-            time(found.ctime()),
-            Datum::Null,
-            Datum::Bool(found.is_dir()),
-        ];
-        let zone = oids::TIMESTAMPTZ;
-        let field_types = [oids::INT8, zone, zone, zone, zone, oids::BOOL].into();
-        Ok(Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types, field_names: None, fields })))
-    }
+fn stat_file(context: &StatementContext, name: &str, missing_ok: bool) -> Result<Datum> {
+    let (path, shown) = checked_path(context, name)?;
+    let found = match fs::metadata(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound && missing_ok => return Ok(Datum::Null),
+        found => found.map_err(|e| error(&format!("could not stat file \"{shown}\""), &e))?,
+    };
+    let time = |seconds: i64| Datum::Int8((seconds - EPOCH_SECONDS) * 1_000_000);
+    let fields = vec![
+        Datum::Int8(found.len() as i64),
+        time(found.atime()),
+        time(found.mtime()),
+        time(found.ctime()),
+        Datum::Null,
+        Datum::Bool(found.is_dir()),
+    ];
+    let zone = oids::TIMESTAMPTZ;
+    let field_types = [oids::INT8, zone, zone, zone, zone, oids::BOOL].into();
+    Ok(Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types, field_names: None, fields })))
 }
 
 fn canonical_directory(context: &StatementContext) -> PathBuf {

@@ -8,49 +8,47 @@ use super::outcome::Outcome;
 use super::set::argument_text;
 use melba_settings::table::{Class, Context};
 
-impl Session {
-    pub(super) fn run_alter_system(&mut self, s: &AlterSystemStmt) -> Result<Outcome> {
-        let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER SYSTEM without a setting"))?;
-        let all = set.kind() == VariableSetKind::VarResetAll;
-        self.refresh();
-        if !self.derived.user.superuser {
-            match all {
-                true => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to perform ALTER SYSTEM RESET ALL"),
-                false => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{}\"", set.name),
-            }
+pub(super) fn run_alter_system(session: &mut Session, s: &AlterSystemStmt) -> Result<Outcome> {
+    let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER SYSTEM without a setting"))?;
+    let all = set.kind() == VariableSetKind::VarResetAll;
+    session.refresh();
+    if !session.derived.user.superuser {
+        match all {
+            true => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to perform ALTER SYSTEM RESET ALL"),
+            false => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{}\"", set.name),
         }
-        if !self.state.instance.settings().get("allow_alter_system").as_bool() {
-            bail!(FEATURE_NOT_SUPPORTED, "ALTER SYSTEM is not allowed in this environment");
-        }
-        let value = self.new_value(set)?;
-        let configuration = self.state.instance.configuration()?;
-        let mut assignments = configuration.read_auto()?;
-        assignments.retain(|(name, _)| !all && !name.eq_ignore_ascii_case(&set.name));
-        assignments.extend(value);
-        configuration.write_auto(&assignments)?;
-        Ok(Outcome::Done { tag: "ALTER SYSTEM".into() })
     }
+    if !session.state.instance.settings().get("allow_alter_system").as_bool() {
+        bail!(FEATURE_NOT_SUPPORTED, "ALTER SYSTEM is not allowed in this environment");
+    }
+    let value = new_value(session, set)?;
+    let configuration = session.state.instance.configuration()?;
+    let mut assignments = configuration.read_auto()?;
+    assignments.retain(|(name, _)| !all && !name.eq_ignore_ascii_case(&set.name));
+    assignments.extend(value);
+    configuration.write_auto(&assignments)?;
+    Ok(Outcome::Done { tag: "ALTER SYSTEM".into() })
+}
 
-    /// The assignment to write; `None` when one is taken back.
-    fn new_value(&self, set: &pg_query::protobuf::VariableSetStmt) -> Result<Option<(String, String)>> {
-        if set.kind() == VariableSetKind::VarResetAll {
-            return Ok(None);
-        }
-        let definition = {
-            let settings = self.state.settings.lock();
-            settings.definition(settings.get_id(&set.name)?)
-        };
-        let is_of_command_line = matches!(set.name.to_ascii_lowercase().as_str(), "data_directory" | "config_file");
-        let is_fixed = definition.is_some_and(|d| d.context == Context::Internal || d.class == Class::Fixed);
-        if is_fixed || is_of_command_line {
-            bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{}\" cannot be changed", set.name);
-        }
-        if set.kind() != VariableSetKind::VarSetValue {
-            return Ok(None);
-        }
-        let text = argument_text(&self.state, &set.name, &set.args)?;
-        let settings = self.state.settings.lock();
-        settings.check(settings.get_id(&set.name)?, &text)?;
-        Ok(Some((set.name.clone(), text)))
+/// The assignment to write; `None` when one is taken back.
+fn new_value(session: &Session, set: &pg_query::protobuf::VariableSetStmt) -> Result<Option<(String, String)>> {
+    if set.kind() == VariableSetKind::VarResetAll {
+        return Ok(None);
     }
+    let definition = {
+        let settings = session.state.settings.lock();
+        settings.definition(settings.get_id(&set.name)?)
+    };
+    let is_of_command_line = matches!(set.name.to_ascii_lowercase().as_str(), "data_directory" | "config_file");
+    let is_fixed = definition.is_some_and(|d| d.context == Context::Internal || d.class == Class::Fixed);
+    if is_fixed || is_of_command_line {
+        bail!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{}\" cannot be changed", set.name);
+    }
+    if set.kind() != VariableSetKind::VarSetValue {
+        return Ok(None);
+    }
+    let text = argument_text(&session.state, &set.name, &set.args)?;
+    let settings = session.state.settings.lock();
+    settings.check(settings.get_id(&set.name)?, &text)?;
+    Ok(Some((set.name.clone(), text)))
 }

@@ -14,193 +14,201 @@ use melba_parse::command::is_session_statement;
 
 use super::Session;
 use super::context::{SessionState, StatementContext};
+use super::cursor::declare_cursor;
+use super::extended::{find_prepared, revalidate};
 use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
 use super::portal::{Portal, PortalRows, PortalState, Rewind};
 use super::portals::no_cursor;
 use super::prepared::{Bound, Prepared, nested};
-use super::set::modes_of;
+use super::run::{prepare_statement, start_bound};
+use super::server_settings::run_alter_system;
+use super::set::{modes_of, run_set, show_lines, switch_user_to_default};
 use super::transaction::{Block, require_block};
+use super::two_phase::{run_commit_prepared, run_prepare_transaction, run_rollback_prepared};
 use super::{command, outcome, pipeline, planning, values};
 
 fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })
 }
 
-impl Session {
-    /// Columns of a session statement's result.
-    pub(super) fn utility_columns(&self, statement: &Statement) -> Result<Option<Arc<[ResultColumn]>>> {
-        match &statement.node {
-            NodeEnum::VariableShowStmt(show) => self.context.show_columns(show).map(Some),
-            // A missing object is reported when the statement runs.
-            NodeEnum::ExecuteStmt(execute) => Ok(self.prepared.get(&execute.name).and_then(|p| p.columns.clone())),
-            NodeEnum::FetchStmt(fetch) if !fetch.ismove => {
-                Ok(self.state.portals.shape(&fetch.portalname).and_then(|(columns, _)| columns))
-            }
-            _ => Ok(None),
+/// Columns of a session statement's result.
+pub(super) fn utility_columns(session: &Session, statement: &Statement) -> Result<Option<Arc<[ResultColumn]>>> {
+    match &statement.node {
+        NodeEnum::VariableShowStmt(show) => show_columns(&session.context, show).map(Some),
+        // A missing object is reported when the statement runs.
+        NodeEnum::ExecuteStmt(execute) => Ok(session.prepared.get(&execute.name).and_then(|p| p.columns.clone())),
+        NodeEnum::FetchStmt(fetch) if !fetch.ismove => {
+            Ok(session.state.portals.shape(&fetch.portalname).and_then(|(columns, _)| columns))
         }
+        _ => Ok(None),
     }
+}
 
-    pub(super) fn run_utility(&mut self, statement: &Statement, types: &[Oid], parameters: &Arc<[Datum]>) -> Result<Outcome> {
-        match &statement.node {
-            NodeEnum::TransactionStmt(t) => self.run_transaction_statement(t),
-            NodeEnum::VariableSetStmt(set) => {
-                self.run_set(set)?;
-                done(if set.kind >= pg_query::protobuf::VariableSetKind::VarReset as i32 { "RESET" } else { "SET" })
-            }
-            NodeEnum::VariableShowStmt(show) => self.context().run_show(show),
-            NodeEnum::AlterSystemStmt(s) => self.run_alter_system(s),
-            NodeEnum::PrepareStmt(prepare) => self.run_prepare(prepare, statement),
-            NodeEnum::ExecuteStmt(execute) => self.run_execute(execute),
-            NodeEnum::DeallocateStmt(deallocate) => self.state.run_deallocate(deallocate),
-            NodeEnum::DiscardStmt(discard) => self.run_discard(DiscardMode::try_from(discard.target).unwrap_or_default()),
-            NodeEnum::DeclareCursorStmt(declare) => self.run_declare(declare, statement, types, parameters),
-            NodeEnum::FetchStmt(fetch) => self.run_fetch(fetch),
-            NodeEnum::ClosePortalStmt(close) => self.state.run_close(&close.portalname),
-            _ => Err(DbError::internal("not a session statement")),
+pub(super) fn run_utility(
+    session: &mut Session,
+    statement: &Statement,
+    types: &[Oid],
+    parameters: &Arc<[Datum]>,
+) -> Result<Outcome> {
+    match &statement.node {
+        NodeEnum::TransactionStmt(t) => run_transaction_statement(session, t),
+        NodeEnum::VariableSetStmt(set) => {
+            run_set(session, set)?;
+            done(if set.kind >= pg_query::protobuf::VariableSetKind::VarReset as i32 { "RESET" } else { "SET" })
         }
+        NodeEnum::VariableShowStmt(show) => run_show(session.context(), show),
+        NodeEnum::AlterSystemStmt(s) => run_alter_system(session, s),
+        NodeEnum::PrepareStmt(prepare) => run_prepare(session, prepare, statement),
+        NodeEnum::ExecuteStmt(execute) => run_execute(session, execute),
+        NodeEnum::DeallocateStmt(deallocate) => session.state.run_deallocate(deallocate),
+        NodeEnum::DiscardStmt(discard) => run_discard(session, DiscardMode::try_from(discard.target).unwrap_or_default()),
+        NodeEnum::DeclareCursorStmt(declare) => run_declare(session, declare, statement, types, parameters),
+        NodeEnum::FetchStmt(fetch) => run_fetch(session, fetch),
+        NodeEnum::ClosePortalStmt(close) => session.state.run_close(&close.portalname),
+        _ => Err(DbError::internal("not a session statement")),
     }
+}
 
-    fn run_transaction_statement(&mut self, t: &TransactionStmt) -> Result<Outcome> {
-        use TransactionStmtKind as Kind;
-        match Kind::try_from(t.kind).unwrap_or(Kind::Undefined) {
-            kind @ (Kind::TransStmtBegin | Kind::TransStmtStart) => {
-                let change = modes_of(&t.options)?;
-                self.set_modes(change)?;
-                match self.block {
-                    Block::None | Block::Implicit => self.block = Block::Explicit,
-                    _ => self.state.warning(err!(ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")),
-                }
-                done(if kind == Kind::TransStmtBegin { "BEGIN" } else { "START TRANSACTION" })
+fn run_transaction_statement(session: &mut Session, t: &TransactionStmt) -> Result<Outcome> {
+    use TransactionStmtKind as Kind;
+    match Kind::try_from(t.kind).unwrap_or(Kind::Undefined) {
+        kind @ (Kind::TransStmtBegin | Kind::TransStmtStart) => {
+            let change = modes_of(&t.options)?;
+            session.set_modes(change)?;
+            match session.block {
+                Block::None | Block::Implicit => session.block = Block::Explicit,
+                _ => session.state.warning(err!(ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")),
             }
-            Kind::TransStmtCommit => self.run_commit(t.chain),
-            Kind::TransStmtRollback => self.run_rollback(t.chain),
-            Kind::TransStmtSavepoint => {
-                require_block(self.block, "SAVEPOINT")?;
-                self.define_savepoint(&t.savepoint_name)?;
-                done("SAVEPOINT")
-            }
-            Kind::TransStmtRelease => {
-                require_block(self.block, "RELEASE SAVEPOINT")?;
-                self.release_savepoint(&t.savepoint_name)?;
-                done("RELEASE")
-            }
-            Kind::TransStmtRollbackTo => {
-                if self.block != Block::Failed {
-                    require_block(self.block, "ROLLBACK TO SAVEPOINT")?;
-                }
-                let depth = self.find_savepoint(&t.savepoint_name)?;
-                self.undo_to_savepoint(depth)?;
-                self.block = Block::Explicit;
-                done("ROLLBACK")
-            }
-            Kind::TransStmtPrepare => self.run_prepare_transaction(&t.gid),
-            Kind::TransStmtCommitPrepared => self.run_commit_prepared(&t.gid),
-            Kind::TransStmtRollbackPrepared => self.run_rollback_prepared(&t.gid),
-            _ => Err(DbError::internal("not a transaction statement")),
+            done(if kind == Kind::TransStmtBegin { "BEGIN" } else { "START TRANSACTION" })
         }
-    }
-
-    fn run_commit(&mut self, chain: bool) -> Result<Outcome> {
-        let modes = self.transaction.as_ref().map(|t| t.modes);
-        match self.block {
-            Block::None | Block::Implicit => {
-                if chain {
-                    require_block(Block::None, "COMMIT AND CHAIN")?;
-                }
-                self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
-                self.block = Block::None;
-                self.commit_transaction()?;
-                done("COMMIT")
-            }
-            Block::Explicit => {
-                // The block ends, whatever the result.
-                self.block = Block::None;
-                self.commit_transaction()?;
-                self.chain(chain, modes)?;
-                done("COMMIT")
-            }
-            Block::Failed => {
-                self.block = Block::None;
-                let modes = modes.or(self.failed_modes);
-                self.roll_back_transaction();
-                self.chain(chain, modes)?;
-                done("ROLLBACK")
-            }
+        Kind::TransStmtCommit => run_commit(session, t.chain),
+        Kind::TransStmtRollback => run_rollback(session, t.chain),
+        Kind::TransStmtSavepoint => {
+            require_block(session.block, "SAVEPOINT")?;
+            session.define_savepoint(&t.savepoint_name)?;
+            done("SAVEPOINT")
         }
+        Kind::TransStmtRelease => {
+            require_block(session.block, "RELEASE SAVEPOINT")?;
+            session.release_savepoint(&t.savepoint_name)?;
+            done("RELEASE")
+        }
+        Kind::TransStmtRollbackTo => {
+            if session.block != Block::Failed {
+                require_block(session.block, "ROLLBACK TO SAVEPOINT")?;
+            }
+            let depth = session.find_savepoint(&t.savepoint_name)?;
+            session.undo_to_savepoint(depth)?;
+            session.block = Block::Explicit;
+            done("ROLLBACK")
+        }
+        Kind::TransStmtPrepare => run_prepare_transaction(session, &t.gid),
+        Kind::TransStmtCommitPrepared => run_commit_prepared(session, &t.gid),
+        Kind::TransStmtRollbackPrepared => run_rollback_prepared(session, &t.gid),
+        _ => Err(DbError::internal("not a transaction statement")),
     }
+}
 
-    fn run_rollback(&mut self, chain: bool) -> Result<Outcome> {
-        if matches!(self.block, Block::None | Block::Implicit) {
+fn run_commit(session: &mut Session, chain: bool) -> Result<Outcome> {
+    let modes = session.transaction.as_ref().map(|t| t.modes);
+    match session.block {
+        Block::None | Block::Implicit => {
             if chain {
-                require_block(Block::None, "ROLLBACK AND CHAIN")?;
+                require_block(Block::None, "COMMIT AND CHAIN")?;
             }
-            self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
+            session.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
+            session.block = Block::None;
+            session.commit_transaction()?;
+            done("COMMIT")
         }
-        let modes = self.transaction.as_ref().map(|t| t.modes).or(self.failed_modes);
-        self.block = Block::None;
-        self.roll_back_transaction();
-        self.chain(chain, modes)?;
-        done("ROLLBACK")
+        Block::Explicit => {
+            // The block ends, whatever the result.
+            session.block = Block::None;
+            session.commit_transaction()?;
+            begin_chained(session, chain, modes)?;
+            done("COMMIT")
+        }
+        Block::Failed => {
+            session.block = Block::None;
+            let modes = modes.or(session.failed_modes);
+            session.roll_back_transaction();
+            begin_chained(session, chain, modes)?;
+            done("ROLLBACK")
+        }
     }
+}
 
-    fn chain(&mut self, chain: bool, modes: Option<super::transaction::Modes>) -> Result<()> {
+fn run_rollback(session: &mut Session, chain: bool) -> Result<Outcome> {
+    if matches!(session.block, Block::None | Block::Implicit) {
         if chain {
-            self.begin_transaction(modes.unwrap_or(self.derived.default_modes))?;
-            self.block = Block::Explicit;
+            require_block(Block::None, "ROLLBACK AND CHAIN")?;
         }
-        Ok(())
+        session.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
     }
+    let modes = session.transaction.as_ref().map(|t| t.modes).or(session.failed_modes);
+    session.block = Block::None;
+    session.roll_back_transaction();
+    begin_chained(session, chain, modes)?;
+    done("ROLLBACK")
+}
 
-    fn run_prepare(&mut self, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
-        let inner = self.context().check_prepare(prepare, statement)?;
-        let context = self.context();
-        let types = prepare.argtypes.iter().map(|t| planning::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
-        let mut prepared = self.prepare(Some(inner), &types)?;
-        prepared.from_sql = true;
-        self.prepared.insert(&prepare.name, Arc::new(prepared));
-        done("PREPARE")
+fn begin_chained(session: &mut Session, chain: bool, modes: Option<super::transaction::Modes>) -> Result<()> {
+    if chain {
+        session.begin_transaction(modes.unwrap_or(session.derived.default_modes))?;
+        session.block = Block::Explicit;
     }
+    Ok(())
+}
 
-    fn run_execute(&mut self, execute: &ExecuteStmt) -> Result<Outcome> {
-        let prepared = self.find_prepared(&execute.name)?;
-        let prepared = self.revalidate(&execute.name, prepared)?;
-        let (expected, given) = (prepared.parameter_types.len(), execute.params.len());
-        if expected != given {
-            return Err(err!(SYNTAX_ERROR, "wrong number of parameters for prepared statement \"{}\"", execute.name)
-                .detail(format!("Expected {expected} parameters but got {given}.")));
+fn run_prepare(session: &mut Session, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
+    let inner = check_prepare(session.context(), prepare, statement)?;
+    let context = session.context();
+    let types = prepare.argtypes.iter().map(|t| planning::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
+    let mut prepared = prepare_statement(session, Some(inner), &types)?;
+    prepared.from_sql = true;
+    session.prepared.insert(&prepare.name, Arc::new(prepared));
+    done("PREPARE")
+}
+
+fn run_execute(session: &mut Session, execute: &ExecuteStmt) -> Result<Outcome> {
+    let prepared = find_prepared(session, &execute.name)?;
+    let prepared = revalidate(session, &execute.name, prepared)?;
+    let (expected, given) = (prepared.parameter_types.len(), execute.params.len());
+    if expected != given {
+        return Err(err!(SYNTAX_ERROR, "wrong number of parameters for prepared statement \"{}\"", execute.name)
+            .detail(format!("Expected {expected} parameters but got {given}.")));
+    }
+    let parameters = values::evaluate(session.context(), &execute.params, &prepared.parameter_types)?;
+    // Positions of errors refer to the prepared text, which the client did not just send.
+    session.set_source_of(&prepared);
+    start_bound(session, Bound { prepared, parameters: parameters.into() })
+}
+
+fn run_discard(session: &mut Session, mode: DiscardMode) -> Result<Outcome> {
+    match mode {
+        DiscardMode::DiscardAll => {
+            session.state.portals.clear();
+            switch_user_to_default(session)?;
+            session.state.settings.lock().reset_all();
+            session.prepared.clear();
+            if let Some(transaction) = &session.transaction {
+                transaction.tx.unlisten(&session.state.listener, None);
+            }
+            session.refresh();
+            pipeline::discard(session.context(), mode)?;
+            done("DISCARD ALL")
         }
-        let parameters = values::evaluate(self.context(), &execute.params, &prepared.parameter_types)?;
-        // Positions of errors refer to the prepared text, which the client did not just send.
-        self.set_source_of(&prepared);
-        self.start(Bound { prepared, parameters: parameters.into() })
-    }
-
-    fn run_discard(&mut self, mode: DiscardMode) -> Result<Outcome> {
-        match mode {
-            DiscardMode::DiscardAll => {
-                self.state.portals.clear();
-                self.set_user_setting_to_default()?;
-                self.state.settings.lock().reset_all();
-                self.prepared.clear();
-                if let Some(transaction) = &self.transaction {
-                    transaction.tx.unlisten(&self.state.listener, None);
-                }
-                self.refresh();
-                pipeline::discard(self.context(), mode)?;
-                done("DISCARD ALL")
-            }
-            DiscardMode::DiscardPlans => {
-                self.cache.clear();
-                done("DISCARD PLANS")
-            }
-            DiscardMode::DiscardSequences => {
-                pipeline::discard(self.context(), mode)?;
-                done("DISCARD SEQUENCES")
-            }
-            _ => {
-                pipeline::discard(self.context(), mode)?;
-                done("DISCARD TEMP")
-            }
+        DiscardMode::DiscardPlans => {
+            session.cache.clear();
+            done("DISCARD PLANS")
+        }
+        DiscardMode::DiscardSequences => {
+            pipeline::discard(session.context(), mode)?;
+            done("DISCARD SEQUENCES")
+        }
+        _ => {
+            pipeline::discard(session.context(), mode)?;
+            done("DISCARD TEMP")
         }
     }
 }
@@ -218,64 +226,62 @@ impl SessionState {
     }
 }
 
-impl StatementContext {
-    /// The statement that PREPARE names.
-    fn check_prepare(&self, prepare: &PrepareStmt, statement: &Statement) -> Result<Arc<Statement>> {
-        if prepare.name.is_empty() {
-            bail!(INVALID_PSTATEMENT_DEFINITION, "invalid statement name: must not be empty");
-        }
-        if self.session.prepared.lock().contains_key(&prepare.name) {
-            bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{}\" already exists", prepare.name);
-        }
-        nested(prepare.query.as_deref().and_then(|q| q.node.as_ref()), statement)
+/// The statement that PREPARE names.
+fn check_prepare(context: &StatementContext, prepare: &PrepareStmt, statement: &Statement) -> Result<Arc<Statement>> {
+    if prepare.name.is_empty() {
+        bail!(INVALID_PSTATEMENT_DEFINITION, "invalid statement name: must not be empty");
     }
+    if context.session.prepared.lock().contains_key(&prepare.name) {
+        bail!(DUPLICATE_PSTATEMENT, "prepared statement \"{}\" already exists", prepare.name);
+    }
+    nested(prepare.query.as_deref().and_then(|q| q.node.as_ref()), statement)
+}
 
-    /// PREPARE in a function.
-    pub(super) fn prepare_in_routine(&self, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
-        let inner = self.check_prepare(prepare, statement)?;
-        if is_session_statement(&inner.node) {
-            return Err(DbError::unsupported("PREPARE of a statement about the session in a function"));
+/// PREPARE in a function.
+pub(super) fn prepare_in_routine(context: &StatementContext, prepare: &PrepareStmt, statement: &Statement) -> Result<Outcome> {
+    let inner = check_prepare(context, prepare, statement)?;
+    if is_session_statement(&inner.node) {
+        return Err(DbError::unsupported("PREPARE of a statement about the session in a function"));
+    }
+    let types = prepare.argtypes.iter().map(|t| planning::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
+    let analyzed = pipeline::analyze(context, &inner, &types)?;
+    let prepared = Prepared::new(inner, analyzed, context.statement_start);
+    context.session.prepared.lock().insert(prepare.name.clone(), Arc::new(Prepared { from_sql: true, ..prepared }));
+    done("PREPARE")
+}
+
+/// DISCARD in a function.
+pub(super) fn discard_in_routine(context: &StatementContext, mode: DiscardMode) -> Result<Outcome> {
+    pipeline::discard(context, mode)?;
+    done("DISCARD")
+}
+
+fn show_columns(context: &StatementContext, show: &VariableShowStmt) -> Result<Arc<[ResultColumn]>> {
+    let text = |name: &str| ResultColumn::new(name, oids::TEXT, &context.catalog);
+    if show.name.eq_ignore_ascii_case("all") {
+        return Ok(Arc::new([text("name"), text("setting"), text("description")]));
+    }
+    let settings = context.session.settings.lock();
+    let id = settings.get_id(&show.name)?;
+    Ok(Arc::new([text(settings.name(id))]))
+}
+
+pub(super) fn run_show(context: &StatementContext, show: &VariableShowStmt) -> Result<Outcome> {
+    let columns = show_columns(context, show)?;
+    let lines = show_lines(context, &show.name)?;
+    let batch = if columns.len() == 1 {
+        outcome::text_rows(vec![lines.into_iter().map(|(_, value, _)| value).collect()])
+    } else {
+        let mut table = vec![Vec::new(), Vec::new(), Vec::new()];
+        for (name, value, description) in lines {
+            table[0].push(name);
+            table[1].push(value);
+            table[2].push(description.to_owned());
         }
-        let types = prepare.argtypes.iter().map(|t| planning::resolve_type(self, t)).collect::<Result<Vec<Oid>>>()?;
-        let analyzed = pipeline::analyze(self, &inner, &types)?;
-        let prepared = Prepared::new(inner, analyzed, self.statement_start);
-        self.session.prepared.lock().insert(prepare.name.clone(), Arc::new(Prepared { from_sql: true, ..prepared }));
-        done("PREPARE")
-    }
-
-    /// DISCARD in a function.
-    pub(super) fn discard_in_routine(&self, mode: DiscardMode) -> Result<Outcome> {
-        pipeline::discard(self, mode)?;
-        done("DISCARD")
-    }
-
-    fn show_columns(&self, show: &VariableShowStmt) -> Result<Arc<[ResultColumn]>> {
-        let text = |name: &str| ResultColumn::new(name, oids::TEXT, &self.catalog);
-        if show.name.eq_ignore_ascii_case("all") {
-            return Ok(Arc::new([text("name"), text("setting"), text("description")]));
-        }
-        let settings = self.session.settings.lock();
-        let id = settings.get_id(&show.name)?;
-        Ok(Arc::new([text(settings.name(id))]))
-    }
-
-    pub(super) fn run_show(&self, show: &VariableShowStmt) -> Result<Outcome> {
-        let columns = self.show_columns(show)?;
-        let lines = self.show_lines(&show.name)?;
-        let batch = if columns.len() == 1 {
-            outcome::text_rows(vec![lines.into_iter().map(|(_, value, _)| value).collect()])
-        } else {
-            let mut table = vec![Vec::new(), Vec::new(), Vec::new()];
-            for (name, value, description) in lines {
-                table[0].push(name);
-                table[1].push(value);
-                table[2].push(description.to_owned());
-            }
-            outcome::text_rows(table)
-        };
-        let source = Box::new(StoredRows(vec![batch].into_iter()));
-        Ok(Outcome::Rows { columns, source, tag: Tag::Fixed("SHOW".to_owned()), formats: Vec::new() })
-    }
+        outcome::text_rows(table)
+    };
+    let source = Box::new(StoredRows(vec![batch].into_iter()));
+    Ok(Outcome::Rows { columns, source, tag: Tag::Fixed("SHOW".to_owned()), formats: Vec::new() })
 }
 
 /// The grammar takes a parameter where PostgreSQL's does not.
@@ -287,48 +293,46 @@ pub(super) fn refuse_parameters(statement: &Statement) -> Result<()> {
     }
 }
 
-impl Session {
-    /// The types and values of the parameters of its query, which keeps them as long as it is open.
-    pub(super) fn run_declare(
-        &mut self,
-        declare: &DeclareCursorStmt,
-        statement: &Statement,
-        types: &[Oid],
-        parameters: &Arc<[Datum]>,
-    ) -> Result<Outcome> {
-        let read_only = match &mut self.transaction {
-            Some(transaction) => {
-                transaction.used = true;
-                transaction.modes.read_only
-            }
-            None => false,
+/// The types and values of the parameters of its query, which keeps them as long as it is open.
+pub(super) fn run_declare(
+    session: &mut Session,
+    declare: &DeclareCursorStmt,
+    statement: &Statement,
+    types: &[Oid],
+    parameters: &Arc<[Datum]>,
+) -> Result<Outcome> {
+    let read_only = match &mut session.transaction {
+        Some(transaction) => {
+            transaction.used = true;
+            transaction.modes.read_only
+        }
+        None => false,
+    };
+    if let Some(query) = declare.query.as_deref().and_then(|q| q.node.as_ref()) {
+        command::check(query, session.block, read_only)?;
+    }
+    declare_cursor(&session.context().clone(), declare, statement, types, parameters)
+}
+
+/// FETCH and MOVE, from a portal that was only bound too.
+pub(super) fn run_fetch(session: &mut Session, fetch: &FetchStmt) -> Result<Outcome> {
+    let name = &fetch.portalname;
+    let mut portal = session.state.portals.take(name).ok_or_else(|| no_cursor(name))?;
+    let begun = begin_bound(session, &mut portal, name);
+    if begun.is_err() {
+        portal.state = PortalState::Failed;
+    }
+    session.state.portals.put_back(name.clone(), portal);
+    begun?;
+    session.state.run_fetch(fetch)
+}
+
+fn begin_bound(session: &mut Session, portal: &mut Portal, name: &str) -> Result<()> {
+    if let PortalState::Ready(bound) = &portal.state {
+        let Outcome::Rows { source, tag, .. } = start_bound(session, bound.clone())? else {
+            bail!(INVALID_CURSOR_STATE, "portal \"{name}\" does not return rows");
         };
-        if let Some(query) = declare.query.as_deref().and_then(|q| q.node.as_ref()) {
-            command::check(query, self.block, read_only)?;
-        }
-        self.context().clone().declare_cursor(declare, statement, types, parameters)
+        portal.state = PortalState::Open(PortalRows::new(source, Rewind::Never), tag);
     }
-
-    /// FETCH and MOVE, from a portal that was only bound too.
-    pub(super) fn run_fetch(&mut self, fetch: &FetchStmt) -> Result<Outcome> {
-        let name = &fetch.portalname;
-        let mut portal = self.state.portals.take(name).ok_or_else(|| no_cursor(name))?;
-        let begun = self.begin_bound(&mut portal, name);
-        if begun.is_err() {
-            portal.state = PortalState::Failed;
-        }
-        self.state.portals.put_back(name.clone(), portal);
-        begun?;
-        self.state.run_fetch(fetch)
-    }
-
-    fn begin_bound(&mut self, portal: &mut Portal, name: &str) -> Result<()> {
-        if let PortalState::Ready(bound) = &portal.state {
-            let Outcome::Rows { source, tag, .. } = self.start(bound.clone())? else {
-                bail!(INVALID_CURSOR_STATE, "portal \"{name}\" does not return rows");
-            };
-            portal.state = PortalState::Open(PortalRows::new(source, Rewind::Never), tag);
-        }
-        Ok(())
-    }
+    Ok(())
 }

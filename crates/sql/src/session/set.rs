@@ -15,172 +15,172 @@ use melba_settings::Scope;
 use melba_settings::check::zone_of_seconds;
 use melba_settings::value::Value;
 
-impl Session {
-    pub(super) fn run_set(&mut self, set: &VariableSetStmt) -> Result<()> {
-        let what = match (set.is_local, set.kind == VariableSetKind::VarSetMulti as i32, set.name.as_str()) {
-            (true, ..) => Some("SET LOCAL"),
-            (false, true, "SESSION CHARACTERISTICS") | (false, false, _) => None,
-            (false, true, _) => Some("SET TRANSACTION"),
-        };
-        if let Some(what) = what.filter(|_| self.block == Block::None) {
-            self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "{what} can only be used in transaction blocks"));
-        }
-        self.apply_set(set)
+pub(super) fn run_set(session: &mut Session, set: &VariableSetStmt) -> Result<()> {
+    let what = match (set.is_local, set.kind == VariableSetKind::VarSetMulti as i32, set.name.as_str()) {
+        (true, ..) => Some("SET LOCAL"),
+        (false, true, "SESSION CHARACTERISTICS") | (false, false, _) => None,
+        (false, true, _) => Some("SET TRANSACTION"),
+    };
+    if let Some(what) = what.filter(|_| session.block == Block::None) {
+        session.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "{what} can only be used in transaction blocks"));
     }
+    apply_set(session, set)
+}
 
-    /// The same, in any block.
-    pub(super) fn apply_set(&mut self, set: &VariableSetStmt) -> Result<()> {
-        let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
-        let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
-        match (kind, set.name.as_str()) {
-            (VariableSetKind::VarSetMulti, "TRANSACTION") => {
-                let change = modes_of(&set.args)?;
-                self.set_modes(change)?;
-            }
-            (VariableSetKind::VarSetMulti, "SESSION CHARACTERISTICS") => self.set_characteristics(&set.args)?,
-            (VariableSetKind::VarSetMulti, _) => {
-                let name = set.args.first().and_then(|a| constant_text(a.node.as_ref()?)).unwrap_or_default();
-                self.adopt_snapshot(&name)?;
-            }
-            (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, "role" | "session_authorization") => {
-                self.set_user_setting(&set.name, None, scope)?;
-            }
-            (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, "transaction_isolation") => {
-                if kind == VariableSetKind::VarSetDefault {
-                    bail!(FEATURE_NOT_SUPPORTED, "parameter \"{}\" cannot be set", set.name);
-                }
-                self.state.settings.lock().reset(&set.name, scope)?;
-            }
-            (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, name) => {
-                self.state.settings.lock().reset(name, scope)?;
-            }
-            (VariableSetKind::VarResetAll, _) => self.state.settings.lock().reset_all(),
-            // SET x FROM CURRENT exists only in CREATE FUNCTION.
-            (VariableSetKind::VarSetValue, name) => {
-                let text = argument_text(&self.state, name, &set.args)?;
-                self.set_text(name, &text, scope)?;
-            }
-            _ => bail!(SYNTAX_ERROR, "SET has no such form"),
+/// The same, in any block.
+pub(super) fn apply_set(session: &mut Session, set: &VariableSetStmt) -> Result<()> {
+    let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
+    let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
+    match (kind, set.name.as_str()) {
+        (VariableSetKind::VarSetMulti, "TRANSACTION") => {
+            let change = modes_of(&set.args)?;
+            session.set_modes(change)?;
         }
-        self.refresh();
-        Ok(())
-    }
-
-    fn set_text(&mut self, name: &str, text: &str, scope: Scope) -> Result<()> {
-        let lower = name.to_ascii_lowercase();
-        if !MODES.contains(&&*lower) {
-            self.refresh();
-            return self.context().set_text(name, text, scope);
+        (VariableSetKind::VarSetMulti, "SESSION CHARACTERISTICS") => set_characteristics(session, &set.args)?,
+        (VariableSetKind::VarSetMulti, _) => {
+            let name = set.args.first().and_then(|a| constant_text(a.node.as_ref()?)).unwrap_or_default();
+            session.adopt_snapshot(&name)?;
         }
-        let settings = self.state.settings.lock();
-        let value = settings.check(settings.get_id(&lower)?, text)?;
-        drop(settings);
-        let change = mode_change(&lower, &value);
-        self.set_modes(change)
-    }
-
-    pub(super) fn set_user_setting(&mut self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
-        self.refresh();
-        self.context().set_user_setting(name, role, scope)
-    }
-
-    fn set_characteristics(&mut self, args: &[Node]) -> Result<()> {
-        let mut settings = self.state.settings.lock();
-        for (name, text) in mode_arguments(args) {
-            settings.set(&format!("default_{name}"), &text, Scope::Session)?;
+        (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, "role" | "session_authorization") => {
+            switch_user(session, &set.name, None, scope)?;
         }
-        Ok(())
+        (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, "transaction_isolation") => {
+            if kind == VariableSetKind::VarSetDefault {
+                bail!(FEATURE_NOT_SUPPORTED, "parameter \"{}\" cannot be set", set.name);
+            }
+            session.state.settings.lock().reset(&set.name, scope)?;
+        }
+        (VariableSetKind::VarSetDefault | VariableSetKind::VarReset, name) => {
+            session.state.settings.lock().reset(name, scope)?;
+        }
+        (VariableSetKind::VarResetAll, _) => session.state.settings.lock().reset_all(),
+        // SET x FROM CURRENT exists only in CREATE FUNCTION.
+        (VariableSetKind::VarSetValue, name) => {
+            let text = argument_text(&session.state, name, &set.args)?;
+            set_text_or_mode(session, name, &text, scope)?;
+        }
+        _ => bail!(SYNTAX_ERROR, "SET has no such form"),
+    }
+    session.refresh();
+    Ok(())
+}
+
+fn set_text_or_mode(session: &mut Session, name: &str, text: &str, scope: Scope) -> Result<()> {
+    let lower = name.to_ascii_lowercase();
+    if !MODES.contains(&&*lower) {
+        session.refresh();
+        return set_text(session.context(), name, text, scope);
+    }
+    let settings = session.state.settings.lock();
+    let value = settings.check(settings.get_id(&lower)?, text)?;
+    drop(settings);
+    let change = mode_change(&lower, &value);
+    session.set_modes(change)
+}
+
+pub(super) fn switch_user(session: &mut Session, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+    session.refresh();
+    set_user_setting(session.context(), name, role, scope)
+}
+
+pub(super) fn switch_user_to_default(session: &mut Session) -> Result<()> {
+    switch_user(session, "session_authorization", None, Scope::Session)
+}
+
+fn set_characteristics(session: &mut Session, args: &[Node]) -> Result<()> {
+    let mut settings = session.state.settings.lock();
+    for (name, text) in mode_arguments(args) {
+        settings.set(&format!("default_{name}"), &text, Scope::Session)?;
+    }
+    Ok(())
+}
+
+/// The lines of SHOW: name, value, description; one of them except for SHOW ALL.
+pub(super) fn show_lines(context: &StatementContext, name: &str) -> Result<Vec<(String, String, &'static str)>> {
+    let settings = context.session.settings.lock();
+    if !name.eq_ignore_ascii_case("all") {
+        let id = settings.get_id(name)?;
+        user::check_sees_setting(&context.catalog, context.user.oid, settings.name(id))?;
+        return Ok(vec![(settings.name(id).to_owned(), settings.show(id), "")]);
+    }
+    let hidden = ["is_superuser", "role", "seed", "session_authorization"];
+    let is_shown = |name| !hidden.contains(&name) && user::sees_setting(&context.catalog, context.user.oid, name);
+    let lines = settings.ids().filter(|id| is_shown(settings.name(*id))).map(|id| {
+        let description = settings.definition(id).map_or("", |d| d.description);
+        (settings.name(id).to_owned(), settings.show(id), description)
+    });
+    Ok(lines.collect())
+}
+
+fn set_text(context: &StatementContext, name: &str, text: &str, scope: Scope) -> Result<()> {
+    match name.to_ascii_lowercase().as_str() {
+        lower @ ("role" | "session_authorization") => set_user_setting(context, lower, Some(text), scope),
+        "seed" => {
+            let mut settings = context.session.settings.lock();
+            settings.set(name, text, scope)?;
+            *context.session.random.lock() = Some(settings.get("seed").as_real().to_bits());
+            Ok(())
+        }
+        _ => context.session.settings.lock().set(name, text, scope),
     }
 }
 
-impl StatementContext {
-    /// The lines of SHOW: name, value, description; one of them except for SHOW ALL.
-    pub(super) fn show_lines(&self, name: &str) -> Result<Vec<(String, String, &'static str)>> {
-        let settings = self.session.settings.lock();
-        if !name.eq_ignore_ascii_case("all") {
-            let id = settings.get_id(name)?;
-            user::check_sees_setting(&self.catalog, self.user.oid, settings.name(id))?;
-            return Ok(vec![(settings.name(id).to_owned(), settings.show(id), "")]);
-        }
-        let hidden = ["is_superuser", "role", "seed", "session_authorization"];
-        let is_shown = |name| !hidden.contains(&name) && user::sees_setting(&self.catalog, self.user.oid, name);
-        let lines = settings.ids().filter(|id| is_shown(settings.name(*id))).map(|id| {
-            let description = settings.definition(id).map_or("", |d| d.description);
-            (settings.name(id).to_owned(), settings.show(id), description)
-        });
-        Ok(lines.collect())
+/// SET ROLE, SET SESSION AUTHORIZATION; without a role, back to the session's or to the one that logged in.
+fn set_user_setting(context: &StatementContext, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
+    if context.user.restricted || context.user.acting {
+        let place = if context.user.restricted { "security-restricted operation" } else { "security-definer function" };
+        bail!(INSUFFICIENT_PRIVILEGE, "cannot set parameter \"{name}\" within {place}");
     }
+    let role = role.filter(|r| !(name == "role" && *r == "none"));
+    if let Some(role) = role {
+        user::check_switch(context.session.user_oid, &context.catalog, context.user.session_oid, name, role)?;
+    }
+    context.session.settings.lock().set_user(name, role, scope)
+}
 
-    fn set_text(&self, name: &str, text: &str, scope: Scope) -> Result<()> {
-        match name.to_ascii_lowercase().as_str() {
-            lower @ ("role" | "session_authorization") => self.set_user_setting(lower, Some(text), scope),
-            "seed" => {
-                let mut settings = self.session.settings.lock();
-                settings.set(name, text, scope)?;
-                *self.session.random.lock() = Some(settings.get("seed").as_real().to_bits());
-                Ok(())
-            }
-            _ => self.session.settings.lock().set(name, text, scope),
+/// SET and RESET in the body of a function.
+pub(super) fn set_in_routine(context: &StatementContext, set: &VariableSetStmt) -> Result<()> {
+    let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
+    let name = set.name.to_ascii_lowercase();
+    let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
+    let resets = matches!(kind, VariableSetKind::VarSetDefault | VariableSetKind::VarReset);
+    match name.as_str() {
+        "transaction" if kind == VariableSetKind::VarSetMulti => {
+            mode_arguments(&set.args).iter().try_for_each(|(name, text)| set_mode_in_routine(context, name, text))
         }
+        mode if MODES.contains(&mode) && kind == VariableSetKind::VarSetValue => {
+            set_mode_in_routine(context, mode, &argument_text(&context.session, mode, &set.args)?)
+        }
+        "role" | "session_authorization" if resets => set_user_setting(context, &name, None, scope),
+        _ if kind == VariableSetKind::VarSetValue => {
+            let text = argument_text(&context.session, &set.name, &set.args)?;
+            set_text(context, &set.name, &text, scope)
+        }
+        _ if resets => context.session.settings.lock().reset(&set.name, scope),
+        _ if kind == VariableSetKind::VarResetAll => {
+            context.session.settings.lock().reset_all();
+            Ok(())
+        }
+        _ => Err(DbError::unsupported("this form of SET in a function")),
     }
+}
 
-    /// SET ROLE, SET SESSION AUTHORIZATION; without a role, back to the session's or to the one that logged in.
-    fn set_user_setting(&self, name: &str, role: Option<&str>, scope: Scope) -> Result<()> {
-        if self.user.restricted || self.user.acting {
-            let place = if self.user.restricted { "security-restricted operation" } else { "security-definer function" };
-            bail!(INSUFFICIENT_PRIVILEGE, "cannot set parameter \"{name}\" within {place}");
-        }
-        let role = role.filter(|r| !(name == "role" && *r == "none"));
-        if let Some(role) = role {
-            user::check_switch(self.session.user_oid, &self.catalog, self.user.session_oid, name, role)?;
-        }
-        self.session.settings.lock().set_user(name, role, scope)
+/// A function runs in a query, after which no mode changes any more, but that the transaction may become read-only.
+fn set_mode_in_routine(context: &StatementContext, name: &str, text: &str) -> Result<()> {
+    let settings = context.session.settings.lock();
+    let value = settings.check(settings.get_id(name)?, text)?;
+    if *settings.get(name) == value {
+        return Ok(());
     }
-
-    /// SET and RESET in the body of a function.
-    pub(super) fn set_in_routine(&self, set: &VariableSetStmt) -> Result<()> {
-        let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
-        let name = set.name.to_ascii_lowercase();
-        let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
-        let resets = matches!(kind, VariableSetKind::VarSetDefault | VariableSetKind::VarReset);
-        match name.as_str() {
-            "transaction" if kind == VariableSetKind::VarSetMulti => {
-                mode_arguments(&set.args).iter().try_for_each(|(name, text)| self.set_mode_in_routine(name, text))
-            }
-            mode if MODES.contains(&mode) && kind == VariableSetKind::VarSetValue => {
-                self.set_mode_in_routine(mode, &argument_text(&self.session, mode, &set.args)?)
-            }
-            "role" | "session_authorization" if resets => self.set_user_setting(&name, None, scope),
-            _ if kind == VariableSetKind::VarSetValue => {
-                let text = argument_text(&self.session, &set.name, &set.args)?;
-                self.set_text(&set.name, &text, scope)
-            }
-            _ if resets => self.session.settings.lock().reset(&set.name, scope),
-            _ if kind == VariableSetKind::VarResetAll => {
-                self.session.settings.lock().reset_all();
-                Ok(())
-            }
-            _ => Err(DbError::unsupported("this form of SET in a function")),
+    let message = match name {
+        "transaction_isolation" => "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+        "transaction_read_only" if value.as_bool() => {
+            return Err(DbError::unsupported("SET TRANSACTION READ ONLY in a function"));
         }
-    }
-
-    /// A function runs in a query, after which no mode changes any more, but that the transaction may become read-only.
-    fn set_mode_in_routine(&self, name: &str, text: &str) -> Result<()> {
-        let settings = self.session.settings.lock();
-        let value = settings.check(settings.get_id(name)?, text)?;
-        if *settings.get(name) == value {
-            return Ok(());
-        }
-        let message = match name {
-            "transaction_isolation" => "SET TRANSACTION ISOLATION LEVEL must be called before any query",
-            "transaction_read_only" if value.as_bool() => {
-                return Err(DbError::unsupported("SET TRANSACTION READ ONLY in a function"));
-            }
-            "transaction_read_only" => "transaction read-write mode must be set before any query",
-            _ => "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
-        };
-        Err(err!(ACTIVE_SQL_TRANSACTION, "{message}"))
-    }
+        "transaction_read_only" => "transaction read-write mode must be set before any query",
+        _ => "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
+    };
+    Err(err!(ACTIVE_SQL_TRANSACTION, "{message}"))
 }
 
 /// Settings that are the transaction's modes.

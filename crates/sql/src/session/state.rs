@@ -22,7 +22,6 @@ use super::statement_counts::tracking::Tracking;
 use super::transaction::{Block, IsolationLevel, Modes};
 use super::user::User;
 use melba_serverlog::Policy;
-use melba_settings::Scope;
 use melba_settings::value::Value;
 
 /// Values computed from settings, again whenever one changes.
@@ -684,9 +683,5 @@ impl Session {
         transaction.savepoints.truncate(depth);
         self.go_back_to(modes);
         Ok(())
-    }
-
-    pub(super) fn set_user_setting_to_default(&mut self) -> Result<()> {
-        self.set_user_setting("session_authorization", None, Scope::Session)
     }
 }

@@ -13,39 +13,39 @@ use melba_types::{Datum, Oid, Record, Result, TreeId, oids};
 
 use super::backends::{Counter, SessionCounts};
 use super::context::StatementContext;
+use super::monitoring::monitoring_value;
+use super::reset::{counts_since_reset, reset_statistics};
 
-impl StatementContext {
-    /// pg_stat_get_wal: wal_records, wal_fpi, wal_bytes, wal_buffers_full, stats_reset. There are no full-page images, and
-    /// the log's buffer grows instead of being full.
-    pub(super) fn wal_statistics(&self) -> Datum {
-        let statistics = self.session.instance.cluster.engine.log_statistics();
-        let fields = vec![
-            Datum::Int8(statistics.records as i64),
-            Datum::Int8(0),
-            Datum::Numeric(Numeric::from(statistics.bytes as i64)),
-            Datum::Int8(0),
-            self.reset_time("wal"),
-        ];
-        let types: [Oid; 5] = [oids::INT8, oids::INT8, oids::NUMERIC, oids::INT8, oids::TIMESTAMPTZ];
-        Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
-    }
+/// pg_stat_get_wal: wal_records, wal_fpi, wal_bytes, wal_buffers_full, stats_reset. There are no full-page images, and
+/// the log's buffer grows instead of being full.
+pub(super) fn wal_statistics(context: &StatementContext) -> Datum {
+    let statistics = context.session.instance.cluster.engine.log_statistics();
+    let fields = vec![
+        Datum::Int8(statistics.records as i64),
+        Datum::Int8(0),
+        Datum::Numeric(Numeric::from(statistics.bytes as i64)),
+        Datum::Int8(0),
+        reset_time(context, "wal"),
+    ];
+    let types: [Oid; 5] = [oids::INT8, oids::INT8, oids::NUMERIC, oids::INT8, oids::TIMESTAMPTZ];
+    Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
+}
 
-    /// pg_stat_get_io: backend_type, object, context, reads, read_bytes, read_time, writes, write_bytes, write_time,
-    /// writebacks, writeback_time, extends, extend_bytes, extend_time, hits, evictions, reuses, fsyncs, fsync_time,
-    /// stats_reset. Only the log is counted.
-    pub(super) fn io_rows(&self) -> Vec<Vec<Datum>> {
-        let statistics = self.session.instance.cluster.engine.log_statistics();
-        let row = |backend: &'static str, written: Written| {
-            let mut row = vec![Datum::Null; 20];
-            (row[0], row[1], row[2]) = (Datum::text(backend), Datum::text("wal"), Datum::text("normal"));
-            row[6] = Datum::Int8(written.writes as i64);
-            row[7] = Datum::Numeric(Numeric::from(written.bytes as i64));
-            row[17] = Datum::Int8(written.syncs as i64);
-            row[19] = self.reset_time("io");
-            row
-        };
-        vec![row("client backend", statistics.by_clients), row("walwriter", statistics.in_background)]
-    }
+/// pg_stat_get_io: backend_type, object, context, reads, read_bytes, read_time, writes, write_bytes, write_time,
+/// writebacks, writeback_time, extends, extend_bytes, extend_time, hits, evictions, reuses, fsyncs, fsync_time,
+/// stats_reset. Only the log is counted.
+pub(super) fn io_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
+    let statistics = context.session.instance.cluster.engine.log_statistics();
+    let row = |backend: &'static str, written: Written| {
+        let mut row = vec![Datum::Null; 20];
+        (row[0], row[1], row[2]) = (Datum::text(backend), Datum::text("wal"), Datum::text("normal"));
+        row[6] = Datum::Int8(written.writes as i64);
+        row[7] = Datum::Numeric(Numeric::from(written.bytes as i64));
+        row[17] = Datum::Int8(written.syncs as i64);
+        row[19] = reset_time(context, "io");
+        row
+    };
+    vec![row("client backend", statistics.by_clients), row("walwriter", statistics.in_background)]
 }
 
 /// The small caches of PostgreSQL.
@@ -60,147 +60,145 @@ const SLRUS: [&str; 8] = [
     "other",
 ];
 
-impl StatementContext {
-    /// Statistics of the server, resets, or counts; `None`: no such function.
-    pub(super) fn statistics_value(&self, source: &str, result: Oid, args: &[Datum]) -> Option<Result<Datum>> {
-        let value = self.monitoring_value(source, args).or_else(|| self.reset_statistics(source, args));
-        value.or_else(|| self.counter(source, result, args).map(Ok))
-    }
+/// Statistics of the server, resets, or counts; `None`: no such function.
+pub(super) fn statistics_value(context: &StatementContext, source: &str, result: Oid, args: &[Datum]) -> Option<Result<Datum>> {
+    let value = monitoring_value(context, source, args).or_else(|| reset_statistics(context, source, args));
+    value.or_else(|| counter(context, source, result, args).map(Ok))
+}
 
-    /// The counters behind the pg_stat views, by pg_proc.prosrc; `None`: no such one. Counters that are not kept are as after a
-    /// reset: 0, and no time.
-    pub(super) fn counter(&self, source: &str, result: Oid, args: &[Datum]) -> Option<Datum> {
-        let name = source.strip_prefix("pg_stat_get_").filter(|name| !name.starts_with("backend_"))?;
-        match name {
-            "db_stat_reset_time" => {
-                let reset = self.session.instance.resets.of_database(Oid(args[0].as_oid()));
-                return Some(reset.map_or(Datum::Null, |(time, _)| Datum::Int8(time)));
-            }
-            "db_session_time" | "db_active_time" | "db_idle_in_transaction_time" => {
-                return Some(Datum::Float8(self.time_of_database(name, Oid(args[0].as_oid()))));
-            }
-            _ => {}
+/// The counters behind the pg_stat views, by pg_proc.prosrc; `None`: no such one. Counters that are not kept are as after a
+/// reset: 0, and no time.
+pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, args: &[Datum]) -> Option<Datum> {
+    let name = source.strip_prefix("pg_stat_get_").filter(|name| !name.starts_with("backend_"))?;
+    match name {
+        "db_stat_reset_time" => {
+            let reset = context.session.instance.resets.of_database(Oid(args[0].as_oid()));
+            return Some(reset.map_or(Datum::Null, |(time, _)| Datum::Int8(time)));
         }
-        let kept = match args.first() {
-            Some(of) if name.starts_with("db_") => self.counter_of_database(name, Oid(of.as_oid())),
-            Some(of) => self.counter_of_table(name, Oid(of.as_oid())),
-            None => None,
-        };
-        match (kept, result) {
-            (Some(count), oids::INT4) => Some(Datum::Int4(count as i32)),
-            (Some(count), _) => Some(Datum::Int8(count)),
-            // No function is tracked.
-            _ if name.contains("function_") => Some(Datum::Null),
-            _ if matches!(name, "bgwriter_stat_reset_time" | "checkpointer_stat_reset_time") => {
-                Some(self.reset_time(name.trim_end_matches("_stat_reset_time")))
-            }
-            (None, oids::INT4) => Some(Datum::Int4(0)),
-            (None, oids::INT8) => Some(Datum::Int8(0)),
-            (None, oids::FLOAT8) => Some(Datum::Float8(0.0)),
-            (None, oids::TIMESTAMPTZ) => Some(Datum::Null),
-            _ => None,
+        "db_session_time" | "db_active_time" | "db_idle_in_transaction_time" => {
+            return Some(Datum::Float8(time_of_database(context, name, Oid(args[0].as_oid()))));
         }
+        _ => {}
     }
+    let kept = match args.first() {
+        Some(of) if name.starts_with("db_") => counter_of_database(context, name, Oid(of.as_oid())),
+        Some(of) => counter_of_table(context, name, Oid(of.as_oid())),
+        None => None,
+    };
+    match (kept, result) {
+        (Some(count), oids::INT4) => Some(Datum::Int4(count as i32)),
+        (Some(count), _) => Some(Datum::Int8(count)),
+        // No function is tracked.
+        _ if name.contains("function_") => Some(Datum::Null),
+        _ if matches!(name, "bgwriter_stat_reset_time" | "checkpointer_stat_reset_time") => {
+            Some(reset_time(context, name.trim_end_matches("_stat_reset_time")))
+        }
+        (None, oids::INT4) => Some(Datum::Int4(0)),
+        (None, oids::INT8) => Some(Datum::Int8(0)),
+        (None, oids::FLOAT8) => Some(Datum::Float8(0.0)),
+        (None, oids::TIMESTAMPTZ) => Some(Datum::Null),
+        _ => None,
+    }
+}
 
-    fn counter_of_table(&self, name: &str, table: Oid) -> Option<i64> {
-        let Storage::Tree(tree) = self.catalog.relation(table)?.storage else { return None };
-        let engine = &self.session.instance.cluster.engine;
-        let (counts, scans) = self.counts_since_reset(tree);
-        // Nothing is ever analyzed or vacuumed.
-        Some(match name {
-            "numscans" => scans.scans,
-            "tuples_returned" => scans.rows,
-            // A row for each entry of an index; those of a table's indexes are added by the views.
-            "tuples_fetched" if self.catalog.relation(table)?.kind == RelationKind::Index => scans.rows,
-            "live_tuples" => engine.tree_rows_estimate(tree),
-            "tuples_inserted" | "ins_since_vacuum" => counts.inserted,
-            "tuples_updated" => counts.updated,
-            "tuples_deleted" => counts.deleted,
-            "mod_since_analyze" => counts.inserted + counts.updated + counts.deleted,
-            _ => return None,
-        } as i64)
-    }
+fn counter_of_table(context: &StatementContext, name: &str, table: Oid) -> Option<i64> {
+    let Storage::Tree(tree) = context.catalog.relation(table)?.storage else { return None };
+    let engine = &context.session.instance.cluster.engine;
+    let (counts, scans) = counts_since_reset(context, tree);
+    // Nothing is ever analyzed or vacuumed.
+    Some(match name {
+        "numscans" => scans.scans,
+        "tuples_returned" => scans.rows,
+        // A row for each entry of an index; those of a table's indexes are added by the views.
+        "tuples_fetched" if context.catalog.relation(table)?.kind == RelationKind::Index => scans.rows,
+        "live_tuples" => engine.tree_rows_estimate(tree),
+        "tuples_inserted" | "ins_since_vacuum" => counts.inserted,
+        "tuples_updated" => counts.updated,
+        "tuples_deleted" => counts.deleted,
+        "mod_since_analyze" => counts.inserted + counts.updated + counts.deleted,
+        _ => return None,
+    } as i64)
+}
 
-    /// When statistics of the server were reset; at its start, if not since.
-    fn reset_time(&self, target: &str) -> Datum {
-        let instance = &self.session.instance;
-        Datum::Int8(instance.resets.of_shared(target).unwrap_or(instance.started))
-    }
+/// When statistics of the server were reset; at its start, if not since.
+fn reset_time(context: &StatementContext, target: &str) -> Datum {
+    let instance = &context.session.instance;
+    Datum::Int8(instance.resets.of_shared(target).unwrap_or(instance.started))
+}
 
-    /// The number of sessions of a database, and its sessions' counts since a reset.
-    fn sessions_of(&self, database: Oid) -> (usize, SessionCounts) {
-        let instance = &self.session.instance;
-        let (now, counts) = instance.backends.of_database(database, instance.cluster.clock.now_micros());
-        let before = instance.resets.of_database(database).map(|(_, counts)| counts);
-        (now, counts.since(&before.unwrap_or_default()))
-    }
+/// The number of sessions of a database, and its sessions' counts since a reset.
+fn sessions_of(context: &StatementContext, database: Oid) -> (usize, SessionCounts) {
+    let instance = &context.session.instance;
+    let (now, counts) = instance.backends.of_database(database, instance.cluster.clock.now_micros());
+    let before = instance.resets.of_database(database).map(|(_, counts)| counts);
+    (now, counts.since(&before.unwrap_or_default()))
+}
 
-    /// Milliseconds that sessions of a database were connected, worked, or waited within a transaction.
-    fn time_of_database(&self, name: &str, database: Oid) -> f64 {
-        let (_, counts) = self.sessions_of(database);
-        let micros = match name {
-            "db_session_time" => counts.session_time,
-            "db_active_time" => counts.get(Counter::ActiveTime),
-            _ => counts.get(Counter::IdleInTransactionTime),
-        };
-        micros as f64 / 1000.0
-    }
+/// Milliseconds that sessions of a database were connected, worked, or waited within a transaction.
+fn time_of_database(context: &StatementContext, name: &str, database: Oid) -> f64 {
+    let (_, counts) = sessions_of(context, database);
+    let micros = match name {
+        "db_session_time" => counts.session_time,
+        "db_active_time" => counts.get(Counter::ActiveTime),
+        _ => counts.get(Counter::IdleInTransactionTime),
+    };
+    micros as f64 / 1000.0
+}
 
-    fn counter_of_database(&self, name: &str, database: Oid) -> Option<i64> {
-        let instance = &self.session.instance;
-        let (now, counts) = self.sessions_of(database);
-        let scans = |of_indexes: bool| {
-            let catalogs = instance.cluster.catalogs();
-            let relations = catalogs.database(database).into_iter().flat_map(|c| c.user_relations());
-            let relations = relations.filter(|r| (r.kind == RelationKind::Index) == of_indexes);
-            let trees: HashSet<TreeId> =
-                relations.filter_map(|r| if let Storage::Tree(tree) = r.storage { Some(tree) } else { None }).collect();
-            instance.cluster.engine.scan_counts(|tree| trees.contains(&tree)).rows
-        };
-        let rows = |count: fn(RowCounts) -> u64| {
-            let catalogs = instance.cluster.catalogs();
-            let tables = catalogs.database(database).into_iter().flat_map(|c| c.user_relations());
-            let trees = tables.filter_map(|r| if let Storage::Tree(tree) = r.storage { Some(tree) } else { None });
-            trees.map(|tree| count(instance.cluster.engine.tree_row_counts(tree))).sum()
-        };
-        Some(match name {
-            "db_numbackends" => now as u64,
-            "db_sessions" => counts.sessions,
-            "db_xact_commit" => counts.get(Counter::Commits),
-            "db_xact_rollback" => counts.get(Counter::Rollbacks),
-            "db_deadlocks" => counts.get(Counter::Deadlocks),
-            "db_temp_files" => counts.get(Counter::TempFiles),
-            "db_temp_bytes" => counts.get(Counter::TempBytes),
-            "db_tuples_returned" => scans(false),
-            "db_tuples_fetched" => scans(true),
-            "db_tuples_inserted" => rows(|c| c.inserted),
-            "db_tuples_updated" => rows(|c| c.updated),
-            "db_tuples_deleted" => rows(|c| c.deleted),
-            _ => return None,
-        } as i64)
-    }
+fn counter_of_database(context: &StatementContext, name: &str, database: Oid) -> Option<i64> {
+    let instance = &context.session.instance;
+    let (now, counts) = sessions_of(context, database);
+    let scans = |of_indexes: bool| {
+        let catalogs = instance.cluster.catalogs();
+        let relations = catalogs.database(database).into_iter().flat_map(|c| c.user_relations());
+        let relations = relations.filter(|r| (r.kind == RelationKind::Index) == of_indexes);
+        let trees: HashSet<TreeId> =
+            relations.filter_map(|r| if let Storage::Tree(tree) = r.storage { Some(tree) } else { None }).collect();
+        instance.cluster.engine.scan_counts(|tree| trees.contains(&tree)).rows
+    };
+    let rows = |count: fn(RowCounts) -> u64| {
+        let catalogs = instance.cluster.catalogs();
+        let tables = catalogs.database(database).into_iter().flat_map(|c| c.user_relations());
+        let trees = tables.filter_map(|r| if let Storage::Tree(tree) = r.storage { Some(tree) } else { None });
+        trees.map(|tree| count(instance.cluster.engine.tree_row_counts(tree))).sum()
+    };
+    Some(match name {
+        "db_numbackends" => now as u64,
+        "db_sessions" => counts.sessions,
+        "db_xact_commit" => counts.get(Counter::Commits),
+        "db_xact_rollback" => counts.get(Counter::Rollbacks),
+        "db_deadlocks" => counts.get(Counter::Deadlocks),
+        "db_temp_files" => counts.get(Counter::TempFiles),
+        "db_temp_bytes" => counts.get(Counter::TempBytes),
+        "db_tuples_returned" => scans(false),
+        "db_tuples_fetched" => scans(true),
+        "db_tuples_inserted" => rows(|c| c.inserted),
+        "db_tuples_updated" => rows(|c| c.updated),
+        "db_tuples_deleted" => rows(|c| c.deleted),
+        _ => return None,
+    } as i64)
+}
 
-    /// pg_stat_get_slru: name, blks_zeroed, blks_hit, blks_read, blks_written, blks_exists, flushes, truncates, stats_reset.
-    /// There are no such caches.
-    pub(super) fn slru_rows(&self) -> Vec<Vec<Datum>> {
-        let row = |name: &'static str| {
-            let mut row = vec![Datum::Int8(0); 9];
-            (row[0], row[8]) = (Datum::text(name), self.reset_time("slru"));
-            row
-        };
-        SLRUS.map(row).into()
-    }
+/// pg_stat_get_slru: name, blks_zeroed, blks_hit, blks_read, blks_written, blks_exists, flushes, truncates, stats_reset.
+/// There are no such caches.
+pub(super) fn slru_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
+    let row = |name: &'static str| {
+        let mut row = vec![Datum::Int8(0); 9];
+        (row[0], row[8]) = (Datum::text(name), reset_time(context, "slru"));
+        row
+    };
+    SLRUS.map(row).into()
+}
 
-    /// pg_stat_get_archiver: archived_count, last_archived_wal, last_archived_time, failed_count, last_failed_wal,
-    /// last_failed_time, stats_reset. Nothing is archived.
-    pub(super) fn archiver_statistics(&self) -> Datum {
-        let (none, zero) = (Datum::Null, Datum::Int8(0));
-        let started = self.reset_time("archiver");
-        let fields = vec![zero.clone(), none.clone(), none.clone(), zero, none.clone(), none, started];
-        let (count, text, time) = (oids::INT8, oids::TEXT, oids::TIMESTAMPTZ);
-        let types = [count, text, time, count, text, time, time];
-        Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
-    }
+/// pg_stat_get_archiver: archived_count, last_archived_wal, last_archived_time, failed_count, last_failed_wal,
+/// last_failed_time, stats_reset. Nothing is archived.
+pub(super) fn archiver_statistics(context: &StatementContext) -> Datum {
+    let (none, zero) = (Datum::Null, Datum::Int8(0));
+    let started = reset_time(context, "archiver");
+    let fields = vec![zero.clone(), none.clone(), none.clone(), zero, none.clone(), none, started];
+    let (count, text, time) = (oids::INT8, oids::TEXT, oids::TIMESTAMPTZ);
+    let types = [count, text, time, count, text, time, time];
+    Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
 }
 
 /// pg_stat_get_replication_slot: slot_name, eight counts, stats_reset. Nothing was counted of a slot that there is not.
@@ -215,54 +213,52 @@ pub(super) fn replication_slot_statistics(name: &str) -> Datum {
 /// The columns of `melba_compression_stats` for the methods of storing values.
 const METHODS: [&str; 3] = ["dense", "lz4,dense", "lz4"];
 
-impl StatementContext {
-    /// melba_get_compression_stats: relid, schemaname, relname, attname, place, values, raw_bytes, stored_bytes, reference_bytes,
-    /// waiting_bytes, blocks, methods, read_mean, read_p99 (microseconds), cpu_time (seconds), governor. A row for each dense
-    /// column of a table, and one for its values out of line, whose column is named when there is only one dense column.
-    pub(super) fn compression_rows(&self) -> Result<Vec<Vec<Datum>>> {
-        let mut rows = Vec::new();
-        for relation in self.catalog.user_relations() {
-            let Storage::Tree(tree) = relation.storage else { continue };
-            for (place, tree) in [("row", tree), ("toast", tree.toast())] {
-                // Without values that may be long there is no toast tree; another session may drop the table.
-                let Ok(all) = self.session.instance.cluster.engine.dense_statistics(tree) else { continue };
-                rows.extend(all.iter().map(|statistics| self.compression_row(relation, place, statistics)));
-            }
+/// melba_get_compression_stats: relid, schemaname, relname, attname, place, values, raw_bytes, stored_bytes, reference_bytes,
+/// waiting_bytes, blocks, methods, read_mean, read_p99 (microseconds), cpu_time (seconds), governor. A row for each dense
+/// column of a table, and one for its values out of line, whose column is named when there is only one dense column.
+pub(super) fn compression_rows(context: &StatementContext) -> Result<Vec<Vec<Datum>>> {
+    let mut rows = Vec::new();
+    for relation in context.catalog.user_relations() {
+        let Storage::Tree(tree) = relation.storage else { continue };
+        for (place, tree) in [("row", tree), ("toast", tree.toast())] {
+            // Without values that may be long there is no toast tree; another session may drop the table.
+            let Ok(all) = context.session.instance.cluster.engine.dense_statistics(tree) else { continue };
+            rows.extend(all.iter().map(|statistics| compression_row(context, relation, place, statistics)));
         }
-        Ok(rows)
     }
+    Ok(rows)
+}
 
-    fn compression_row(&self, relation: &Relation, place: &'static str, s: &DenseStatistics) -> Vec<Datum> {
-        let mut dense = relation.columns.iter().filter(|c| !c.dropped && c.compression == Method::Dense.letter());
-        let column = match (place, s.column) {
-            ("row", Some(at)) => relation.columns.get(at),
-            _ => dense.next().filter(|_| dense.next().is_none()),
-        };
-        let schema = self.catalog.namespace(relation.namespace).map_or(Datum::Null, |n| Datum::text(&*n.name));
-        let number = |n: u64| Datum::Int8(n as i64);
-        let micros = |time: Duration| if s.blocks == 0 { Datum::Null } else { Datum::Float8(time.as_nanos() as f64 / 1000.0) };
-        vec![
-            Datum::Oid(relation.oid.0),
-            schema,
-            Datum::text(&*relation.name),
-            column.map_or(Datum::Null, |c| Datum::text(&*c.name)),
-            Datum::text(place),
-            number(s.values),
-            number(s.raw_bytes),
-            number(s.stored_bytes),
-            number(s.reference_bytes),
-            number(s.waiting_bytes),
-            number(s.blocks),
-            Datum::text(METHODS[usize::from(s.waiting_bytes > 0) + usize::from(s.blocks == 0)]),
-            micros(s.read_mean),
-            micros(s.read_p99),
-            Datum::Float8(s.merge_time.as_secs_f64()),
-            Datum::text(match (s.is_stopped, s.waiting_bytes, s.hasty_bytes) {
-                (true, _, _) => "stopped",
-                (false, 0, 0) => "done",
-                (false, 0, _) => "hasty",
-                (false, _, _) => "waiting",
-            }),
-        ]
-    }
+fn compression_row(context: &StatementContext, relation: &Relation, place: &'static str, s: &DenseStatistics) -> Vec<Datum> {
+    let mut dense = relation.columns.iter().filter(|c| !c.dropped && c.compression == Method::Dense.letter());
+    let column = match (place, s.column) {
+        ("row", Some(at)) => relation.columns.get(at),
+        _ => dense.next().filter(|_| dense.next().is_none()),
+    };
+    let schema = context.catalog.namespace(relation.namespace).map_or(Datum::Null, |n| Datum::text(&*n.name));
+    let number = |n: u64| Datum::Int8(n as i64);
+    let micros = |time: Duration| if s.blocks == 0 { Datum::Null } else { Datum::Float8(time.as_nanos() as f64 / 1000.0) };
+    vec![
+        Datum::Oid(relation.oid.0),
+        schema,
+        Datum::text(&*relation.name),
+        column.map_or(Datum::Null, |c| Datum::text(&*c.name)),
+        Datum::text(place),
+        number(s.values),
+        number(s.raw_bytes),
+        number(s.stored_bytes),
+        number(s.reference_bytes),
+        number(s.waiting_bytes),
+        number(s.blocks),
+        Datum::text(METHODS[usize::from(s.waiting_bytes > 0) + usize::from(s.blocks == 0)]),
+        micros(s.read_mean),
+        micros(s.read_p99),
+        Datum::Float8(s.merge_time.as_secs_f64()),
+        Datum::text(match (s.is_stopped, s.waiting_bytes, s.hasty_bytes) {
+            (true, _, _) => "stopped",
+            (false, 0, 0) => "done",
+            (false, 0, _) => "hasty",
+            (false, _, _) => "waiting",
+        }),
+    ]
 }

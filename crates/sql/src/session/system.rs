@@ -14,464 +14,459 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, er
 use melba_largeobject::{RowsOf, Trees};
 
 use super::backends::{Addresses, Backend};
-use super::backup::is_backup_function;
+use super::backup::{call_backup, is_backup_function};
+use super::blocking::call_blocking;
 use super::context::StatementContext;
-use super::large_objects::is_large_object_function;
-use super::statistics::replication_slot_statistics;
+use super::domain::domain_check;
+use super::large_objects::{call_large_object, has_large_object_privilege, is_large_object_function};
+use super::logging::{current_log_file, rotate_log};
+use super::notify::call_notify;
+use super::server_files::call_server_file;
+use super::statistics::{archiver_statistics, replication_slot_statistics, statistics_value, wal_statistics};
 use super::user;
 use melba_settings::Scope;
 use melba_transaction::xids::XidStatus;
 use melba_tree::permissions;
 
-impl StatementContext {
-    /// Calls the function, or refuses it with 0A000.
-    pub(super) fn call_system(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
-        match source {
-            "pg_stat_get_wal" => Ok(self.wal_statistics()),
-            "current_user" | "user" => Ok(Datum::text(&*self.user.name)),
-            "session_user" => Ok(Datum::text(&*self.user.session_name)),
-            "pg_rotate_logfile" => Ok(self.rotate_log()),
-            "pg_current_logfile" => self.current_log_file(None),
-            "pg_current_logfile_1arg" => {
-                self.current_log_file(args.first().filter(|format| !format.is_null()).map(Datum::as_str))
-            }
-            "pg_reload_conf" => self.session.instance.reload().map(|()| Datum::Bool(true)),
-            "current_database" => Ok(Datum::text(&*self.session.database)),
-            "current_schema" => Ok(self.current_schema()),
-            "current_schemas" => Ok(self.current_schemas(args[0].as_bool())),
-            "pgsql_version" => Ok(Datum::text(version())),
-            "getdatabaseencoding" => Ok(Datum::text("UTF8")),
-            "pg_client_encoding" => Ok(Datum::text(self.setting("client_encoding").unwrap_or_default())),
-            "pg_is_in_recovery" => Ok(Datum::Bool(false)),
-            "pg_my_temp_schema" => Ok(Datum::Oid(self.path.temporary.0)),
-            "show_config_by_name" => self.current_setting(args, false),
-            "show_config_by_name_missing_ok" => self.current_setting(args, args[1].as_bool()),
-            "set_config_by_name" => self.set_config(args),
-            "setseed" => self.set_seed(args[0].as_f64()),
-            "pg_export_snapshot" => match &self.tx {
-                Some(tx) => tx.export_snapshot().map(Datum::text),
-                None => Err(DbError::internal("a statement without a transaction")),
-            },
-            "pg_notify" => match &self.tx {
-                Some(tx) => self.call_notify(tx, args),
-                None => Err(DbError::internal("a statement without a transaction")),
-            },
-            "pg_notification_queue_usage" => Ok(Datum::Float8(self.session.instance.cluster.notifications.usage())),
-            "pg_trigger_depth" => Ok(Datum::Int4(self.session.running_triggers.lock().len() as i32)),
-            "pg_relation_is_updatable" | "pg_column_is_updatable" => self.is_updatable(source, args),
-            "pg_sleep" => self.sleep(args[0].as_f64()),
-            "current_query" => Ok(Datum::text(self.session.activity.query())),
-            "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
-                self.call_backend(source, args)
-            }
-            "inet_client_addr" | "inet_client_port" | "inet_server_addr" | "inet_server_port" => Ok(self.connection_end(source)),
-            "pg_sequence_parameters" | "pg_sequence_last_value" | "pg_get_sequence_data" => self.describe_sequence(source, args),
-            "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
-                self.call_sequence(source, args)
-            }
-            "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" | "pg_isolation_test_session_is_blocked" => {
-                self.call_blocking(source, args)
-            }
-            "pg_current_xact_id" | "pg_current_xact_id_if_assigned" | "pg_current_snapshot" | "pg_xact_status" => {
-                self.call_xact(source, args)
-            }
-            "pg_stat_get_archiver" => Ok(self.archiver_statistics()),
-            "pg_stat_get_replication_slot" => Ok(replication_slot_statistics(args[0].as_str())),
-            // The statistics shown are always the newest.
-            "pg_stat_force_next_flush" | "pg_stat_clear_snapshot" => Ok(Datum::text("")),
-            "domain_check" => self.domain_check(call.return_type, &args[0]),
-            _ if is_large_object_function(source) => self.call_large_object(source, args),
-            _ if source.starts_with("has_largeobject_privilege") => self.has_large_object_privilege(args),
-            _ if source.starts_with("pg_read_file") || source.starts_with("pg_read_binary_file") => {
-                self.call_server_file(source, args)
-            }
-            "pg_stat_file" | "pg_stat_file_1arg" => self.call_server_file(source, args),
-            _ if is_backup_function(source) => self.call_backup(source, args),
-            _ if source.contains("_advisory_") => self.call_advisory(source, args),
-            _ if source.contains("_size") && !source.starts_with("pg_tablespace") => self.call_size(source, args),
-            _ => match self.statistics_value(source, call.return_type, args) {
-                Some(value) => value,
-                None => Err(DbError::unsupported(format!("function {source}"))),
-            },
+/// Calls the function, or refuses it with 0A000.
+pub(super) fn call_system(context: &StatementContext, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    match source {
+        "pg_stat_get_wal" => Ok(wal_statistics(context)),
+        "current_user" | "user" => Ok(Datum::text(&*context.user.name)),
+        "session_user" => Ok(Datum::text(&*context.user.session_name)),
+        "pg_rotate_logfile" => Ok(rotate_log(context)),
+        "pg_current_logfile" => current_log_file(context, None),
+        "pg_current_logfile_1arg" => {
+            current_log_file(context, args.first().filter(|format| !format.is_null()).map(Datum::as_str))
         }
-    }
-
-    /// Whether rows of a relation, or a column of it, can be changed.
-    fn is_updatable(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let cx = super::planning::analysis(self);
-        let relation = Oid(args[0].as_oid());
-        if source == "pg_relation_is_updatable" {
-            return melba_analyze::updatable_events(&cx, relation, args[1].as_bool(), None).map(Datum::Int4);
+        "pg_reload_conf" => context.session.instance.reload().map(|()| Datum::Bool(true)),
+        "current_database" => Ok(Datum::text(&*context.session.database)),
+        "current_schema" => Ok(current_schema(context)),
+        "current_schemas" => Ok(current_schemas(context, args[0].as_bool())),
+        "pgsql_version" => Ok(Datum::text(version())),
+        "getdatabaseencoding" => Ok(Datum::text("UTF8")),
+        "pg_client_encoding" => Ok(Datum::text(context.setting("client_encoding").unwrap_or_default())),
+        "pg_is_in_recovery" => Ok(Datum::Bool(false)),
+        "pg_my_temp_schema" => Ok(Datum::Oid(context.path.temporary.0)),
+        "show_config_by_name" => current_setting(context, args, false),
+        "show_config_by_name_missing_ok" => current_setting(context, args, args[1].as_bool()),
+        "set_config_by_name" => set_config(context, args),
+        "setseed" => set_seed(context, args[0].as_f64()),
+        "pg_export_snapshot" => match &context.tx {
+            Some(tx) => tx.export_snapshot().map(Datum::text),
+            None => Err(DbError::internal("a statement without a transaction")),
+        },
+        "pg_notify" => match &context.tx {
+            Some(tx) => call_notify(context, tx, args),
+            None => Err(DbError::internal("a statement without a transaction")),
+        },
+        "pg_notification_queue_usage" => Ok(Datum::Float8(context.session.instance.cluster.notifications.usage())),
+        "pg_trigger_depth" => Ok(Datum::Int4(context.session.running_triggers.lock().len() as i32)),
+        "pg_relation_is_updatable" | "pg_column_is_updatable" => is_updatable(context, source, args),
+        "pg_sleep" => sleep(context, args[0].as_f64()),
+        "current_query" => Ok(Datum::text(context.session.activity.query())),
+        "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
+            call_backend(context, source, args)
         }
-        let Ok(column) = usize::try_from(args[1].as_i16() - 1) else { return Ok(Datum::Bool(false)) };
-        let events = melba_analyze::updatable_events(&cx, relation, args[2].as_bool(), Some(column))?;
-        // UPDATE and DELETE.
-        Ok(Datum::Bool(events & 0b10100 == 0b10100))
-    }
-
-    fn call_xact(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        Ok(match source {
-            "pg_current_xact_id" => Datum::Int8(tx.xid() as i64),
-            "pg_current_xact_id_if_assigned" => tx.xid_if_assigned().map_or(Datum::Null, |xid| Datum::Int8(xid as i64)),
-            "pg_current_snapshot" => {
-                let snapshot = tx.xid_snapshot();
-                melba_functions::snapshot::datum(snapshot.xmin, snapshot.xmax, &snapshot.running)
-            }
-            _ => match tx.cluster().xids.status(args[0].as_i64() as u64)? {
-                Some(XidStatus::Running) => Datum::text("in progress"),
-                Some(XidStatus::Committed) => Datum::text("committed"),
-                Some(XidStatus::Aborted) => Datum::text("aborted"),
-                None => Datum::Null,
-            },
-        })
-    }
-
-    fn current_schema(&self) -> Datum {
-        let name = self.path.explicit.first().and_then(|oid| self.catalog.namespace(*oid));
-        name.map_or(Datum::Null, |n| Datum::text(n.name.clone()))
-    }
-
-    fn current_schemas(&self, implicit: bool) -> Datum {
-        let oids = if implicit { &self.path.path } else { &self.path.explicit };
-        let names = oids.iter().filter_map(|oid| self.catalog.namespace(*oid));
-        let elements: Vec<Datum> = names.map(|n| Datum::text(n.name.clone())).collect();
-        let dims = match elements.len() {
-            0 => Vec::new(),
-            n => vec![ArrayDim { length: n as i32, lower_bound: 1 }],
-        };
-        Datum::Array(std::sync::Arc::new(Array { element_type: oids::NAME, dims, elements }))
-    }
-
-    fn current_setting(&self, args: &[Datum], missing_ok: bool) -> Result<Datum> {
-        let settings = self.session.settings.lock();
-        match settings.get_id(args[0].as_str()) {
-            Ok(id) => {
-                user::check_sees_setting(&self.catalog, self.user.oid, settings.name(id))?;
-                Ok(Datum::text(settings.show(id)))
-            }
-            Err(_) if missing_ok => Ok(Datum::Null),
-            Err(e) => Err(e),
+        "inet_client_addr" | "inet_client_port" | "inet_server_addr" | "inet_server_port" => Ok(connection_end(context, source)),
+        "pg_sequence_parameters" | "pg_sequence_last_value" | "pg_get_sequence_data" => describe_sequence(context, source, args),
+        "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
+            call_sequence(context, source, args)
         }
-    }
-
-    fn set_config(&self, args: &[Datum]) -> Result<Datum> {
-        if args[0].is_null() {
-            bail!(NULL_VALUE_NOT_ALLOWED, "SET requires parameter name");
+        "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" | "pg_isolation_test_session_is_blocked" => {
+            call_blocking(context, source, args)
         }
-        let name = args[0].as_str();
-        let local = matches!(args.get(2), Some(Datum::Bool(true)));
-        let scope = if local { Scope::Transaction } else { Scope::Session };
-        let mut settings = self.session.settings.lock();
-        match name.to_ascii_lowercase().as_str() {
-            user_setting @ ("role" | "session_authorization") => {
-                if self.user.restricted {
-                    bail!(INSUFFICIENT_PRIVILEGE, "cannot set parameter \"{user_setting}\" within security-restricted operation");
-                }
-                let role = Some(&args[1]).filter(|v| !v.is_null()).map(Datum::as_str);
-                let role = role.filter(|r| !(user_setting == "role" && *r == "none"));
-                if let Some(role) = role {
-                    user::check_switch(self.session.user_oid, &self.catalog, self.user.session_oid, user_setting, role)?;
-                }
-                settings.set_user(user_setting, role, scope)?;
-            }
-            "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
-                return Err(DbError::unsupported(format!("set_config of \"{name}\"")));
-            }
-            _ => match &args[1] {
-                Datum::Null => settings.reset(name, scope)?,
-                value => settings.set(name, value.as_str(), scope)?,
-            },
+        "pg_current_xact_id" | "pg_current_xact_id_if_assigned" | "pg_current_snapshot" | "pg_xact_status" => {
+            call_xact(context, source, args)
         }
-        let id = settings.get_id(name)?;
-        Ok(Datum::text(settings.show(id)))
-    }
-
-    fn set_seed(&self, seed: f64) -> Result<Datum> {
-        if !(-1.0..=1.0).contains(&seed) {
-            bail!(INVALID_PARAMETER_VALUE, "setseed parameter {seed} is out of allowed range [-1,1]");
+        "pg_stat_get_archiver" => Ok(archiver_statistics(context)),
+        "pg_stat_get_replication_slot" => Ok(replication_slot_statistics(args[0].as_str())),
+        // The statistics shown are always the newest.
+        "pg_stat_force_next_flush" | "pg_stat_clear_snapshot" => Ok(Datum::text("")),
+        "domain_check" => domain_check(context, call.return_type, &args[0]),
+        _ if is_large_object_function(source) => call_large_object(context, source, args),
+        _ if source.starts_with("has_largeobject_privilege") => has_large_object_privilege(context, args),
+        _ if source.starts_with("pg_read_file") || source.starts_with("pg_read_binary_file") => {
+            call_server_file(context, source, args)
         }
-        *self.session.random.lock() = Some(seed.to_bits());
-        Ok(Datum::text(""))
+        "pg_stat_file" | "pg_stat_file_1arg" => call_server_file(context, source, args),
+        _ if is_backup_function(source) => call_backup(context, source, args),
+        _ if source.contains("_advisory_") => call_advisory(context, source, args),
+        _ if source.contains("_size") && !source.starts_with("pg_tablespace") => call_size(context, source, args),
+        _ => match statistics_value(context, source, call.return_type, args) {
+            Some(value) => value,
+            None => Err(DbError::unsupported(format!("function {source}"))),
+        },
     }
+}
 
-    fn sleep(&self, seconds: f64) -> Result<Datum> {
-        self.session.activity.set_sleeping(true);
-        let slept = self.wait_until(seconds, &|| false);
-        self.session.activity.set_sleeping(false);
-        slept.map(|_| Datum::text(""))
+/// Whether rows of a relation, or a column of it, can be changed.
+fn is_updatable(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    let cx = super::planning::analysis(context);
+    let relation = Oid(args[0].as_oid());
+    if source == "pg_relation_is_updatable" {
+        return melba_analyze::updatable_events(&cx, relation, args[1].as_bool(), None).map(Datum::Int4);
     }
+    let Ok(column) = usize::try_from(args[1].as_i16() - 1) else { return Ok(Datum::Bool(false)) };
+    let events = melba_analyze::updatable_events(&cx, relation, args[2].as_bool(), Some(column))?;
+    // UPDATE and DELETE.
+    Ok(Datum::Bool(events & 0b10100 == 0b10100))
+}
 
-    /// Waits for a condition, in short pieces, so that a cancel request is not kept waiting. False: the time is over.
-    fn wait_until(&self, seconds: f64, condition: &dyn Fn() -> bool) -> Result<bool> {
-        const PIECE: Duration = Duration::from_millis(10);
-        let clock = &self.session.instance.cluster.clock;
-        // Not-a-number is no time at all.
-        let end = clock.monotonic() + Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, 1e9) });
-        self.session.instance.cluster.engine.scheduler().before_wait();
-        loop {
-            self.check_interrupt()?;
-            if condition() {
-                return Ok(true);
-            }
-            let left = end.saturating_sub(clock.monotonic());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            std::thread::sleep(left.min(PIECE));
+fn call_xact(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    Ok(match source {
+        "pg_current_xact_id" => Datum::Int8(tx.xid() as i64),
+        "pg_current_xact_id_if_assigned" => tx.xid_if_assigned().map_or(Datum::Null, |xid| Datum::Int8(xid as i64)),
+        "pg_current_snapshot" => {
+            let snapshot = tx.xid_snapshot();
+            melba_functions::snapshot::datum(snapshot.xmin, snapshot.xmax, &snapshot.running)
         }
-    }
+        _ => match tx.cluster().xids.status(args[0].as_i64() as u64)? {
+            Some(XidStatus::Running) => Datum::text("in progress"),
+            Some(XidStatus::Committed) => Datum::text("committed"),
+            Some(XidStatus::Aborted) => Datum::text("aborted"),
+            None => Datum::Null,
+        },
+    })
+}
 
-    fn call_backend(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        match source {
-            "pg_backend_pid" => Ok(Datum::Int4(self.session.pid)),
-            "pg_postmaster_start_time" => Ok(Datum::Int8(self.session.instance.started)),
-            "pg_cancel_backend" => Ok(Datum::Bool(match self.signalled_backend(args[0].as_i32(), "cancel")? {
-                Some(backend) => {
-                    backend.interrupt.cancel();
-                    true
-                }
-                None => false,
-            })),
-            _ => self.terminate_backend(args[0].as_i32(), args[1].as_i64()),
+fn current_schema(context: &StatementContext) -> Datum {
+    let name = context.path.explicit.first().and_then(|oid| context.catalog.namespace(*oid));
+    name.map_or(Datum::Null, |n| Datum::text(n.name.clone()))
+}
+
+fn current_schemas(context: &StatementContext, implicit: bool) -> Datum {
+    let oids = if implicit { &context.path.path } else { &context.path.explicit };
+    let names = oids.iter().filter_map(|oid| context.catalog.namespace(*oid));
+    let elements: Vec<Datum> = names.map(|n| Datum::text(n.name.clone())).collect();
+    let dims = match elements.len() {
+        0 => Vec::new(),
+        n => vec![ArrayDim { length: n as i32, lower_bound: 1 }],
+    };
+    Datum::Array(std::sync::Arc::new(Array { element_type: oids::NAME, dims, elements }))
+}
+
+fn current_setting(context: &StatementContext, args: &[Datum], missing_ok: bool) -> Result<Datum> {
+    let settings = context.session.settings.lock();
+    match settings.get_id(args[0].as_str()) {
+        Ok(id) => {
+            user::check_sees_setting(&context.catalog, context.user.oid, settings.name(id))?;
+            Ok(Datum::text(settings.show(id)))
         }
+        Err(_) if missing_ok => Ok(Datum::Null),
+        Err(e) => Err(e),
     }
+}
 
-    /// The session that gets a signal; `None`, with a warning, when there is none.
-    ///
-    /// # Errors
-    /// 42501 when the user has neither the privileges of the session's role nor those of pg_signal_backend.
-    fn signalled_backend(&self, pid: i32, verb: &str) -> Result<Option<Arc<Backend>>> {
-        const SIGNAL_BACKEND: Oid = Oid(4200);
-        let Some(backend) = self.session.instance.backends.get(pid) else {
-            self.session.warning(err!(WARNING, "PID {pid} is not a PostgreSQL backend process"));
-            return Ok(None);
-        };
-        let (what, things, doing) = match verb {
-            "cancel" => ("query", "queries", "query is being canceled"),
-            _ => ("process", "processes", "process is being terminated"),
-        };
-        let denied = |detail: String| Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} {what}").detail(detail));
-        let catalog = &self.catalog;
-        if catalog.is_superuser(backend.role) {
-            if !catalog.is_superuser(self.user.oid) {
-                return denied(format!(
-                    "Only roles with the SUPERUSER attribute may {verb} {things} of roles with the SUPERUSER attribute."
-                ));
+fn set_config(context: &StatementContext, args: &[Datum]) -> Result<Datum> {
+    if args[0].is_null() {
+        bail!(NULL_VALUE_NOT_ALLOWED, "SET requires parameter name");
+    }
+    let name = args[0].as_str();
+    let local = matches!(args.get(2), Some(Datum::Bool(true)));
+    let scope = if local { Scope::Transaction } else { Scope::Session };
+    let mut settings = context.session.settings.lock();
+    match name.to_ascii_lowercase().as_str() {
+        user_setting @ ("role" | "session_authorization") => {
+            if context.user.restricted {
+                bail!(INSUFFICIENT_PRIVILEGE, "cannot set parameter \"{user_setting}\" within security-restricted operation");
             }
-        } else if ![backend.role, SIGNAL_BACKEND].iter().any(|r| catalog.has_role(self.user.oid, *r, RoleUse::Inherit)) {
+            let role = Some(&args[1]).filter(|v| !v.is_null()).map(Datum::as_str);
+            let role = role.filter(|r| !(user_setting == "role" && *r == "none"));
+            if let Some(role) = role {
+                user::check_switch(context.session.user_oid, &context.catalog, context.user.session_oid, user_setting, role)?;
+            }
+            settings.set_user(user_setting, role, scope)?;
+        }
+        "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" => {
+            return Err(DbError::unsupported(format!("set_config of \"{name}\"")));
+        }
+        _ => match &args[1] {
+            Datum::Null => settings.reset(name, scope)?,
+            value => settings.set(name, value.as_str(), scope)?,
+        },
+    }
+    let id = settings.get_id(name)?;
+    Ok(Datum::text(settings.show(id)))
+}
+
+fn set_seed(context: &StatementContext, seed: f64) -> Result<Datum> {
+    if !(-1.0..=1.0).contains(&seed) {
+        bail!(INVALID_PARAMETER_VALUE, "setseed parameter {seed} is out of allowed range [-1,1]");
+    }
+    *context.session.random.lock() = Some(seed.to_bits());
+    Ok(Datum::text(""))
+}
+
+fn sleep(context: &StatementContext, seconds: f64) -> Result<Datum> {
+    context.session.activity.set_sleeping(true);
+    let slept = wait_until(context, seconds, &|| false);
+    context.session.activity.set_sleeping(false);
+    slept.map(|_| Datum::text(""))
+}
+
+/// Waits for a condition, in short pieces, so that a cancel request is not kept waiting. False: the time is over.
+fn wait_until(context: &StatementContext, seconds: f64, condition: &dyn Fn() -> bool) -> Result<bool> {
+    const PIECE: Duration = Duration::from_millis(10);
+    let clock = &context.session.instance.cluster.clock;
+    // Not-a-number is no time at all.
+    let end = clock.monotonic() + Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, 1e9) });
+    context.session.instance.cluster.engine.scheduler().before_wait();
+    loop {
+        context.check_interrupt()?;
+        if condition() {
+            return Ok(true);
+        }
+        let left = end.saturating_sub(clock.monotonic());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        std::thread::sleep(left.min(PIECE));
+    }
+}
+
+fn call_backend(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    match source {
+        "pg_backend_pid" => Ok(Datum::Int4(context.session.pid)),
+        "pg_postmaster_start_time" => Ok(Datum::Int8(context.session.instance.started)),
+        "pg_cancel_backend" => Ok(Datum::Bool(match signalled_backend(context, args[0].as_i32(), "cancel")? {
+            Some(backend) => {
+                backend.interrupt.cancel();
+                true
+            }
+            None => false,
+        })),
+        _ => terminate_backend(context, args[0].as_i32(), args[1].as_i64()),
+    }
+}
+
+/// The session that gets a signal; `None`, with a warning, when there is none.
+///
+/// # Errors
+/// 42501 when the user has neither the privileges of the session's role nor those of pg_signal_backend.
+fn signalled_backend(context: &StatementContext, pid: i32, verb: &str) -> Result<Option<Arc<Backend>>> {
+    const SIGNAL_BACKEND: Oid = Oid(4200);
+    let Some(backend) = context.session.instance.backends.get(pid) else {
+        context.session.warning(err!(WARNING, "PID {pid} is not a PostgreSQL backend process"));
+        return Ok(None);
+    };
+    let (what, things, doing) = match verb {
+        "cancel" => ("query", "queries", "query is being canceled"),
+        _ => ("process", "processes", "process is being terminated"),
+    };
+    let denied = |detail: String| Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} {what}").detail(detail));
+    let catalog = &context.catalog;
+    if catalog.is_superuser(backend.role) {
+        if !catalog.is_superuser(context.user.oid) {
             return denied(format!(
-                "Only roles with privileges of the role whose {doing} or with privileges of the \"pg_signal_backend\" role may \
-                 {verb} this {what}."
+                "Only roles with the SUPERUSER attribute may {verb} {things} of roles with the SUPERUSER attribute."
             ));
         }
-        Ok(Some(backend))
+    } else if ![backend.role, SIGNAL_BACKEND].iter().any(|r| catalog.has_role(context.user.oid, *r, RoleUse::Inherit)) {
+        return denied(format!(
+            "Only roles with privileges of the role whose {doing} or with privileges of the \"pg_signal_backend\" role may \
+             {verb} this {what}."
+        ));
     }
+    Ok(Some(backend))
+}
 
-    /// `timeout`: milliseconds to wait until the session has ended; 0 does not wait.
-    fn terminate_backend(&self, pid: i32, timeout: i64) -> Result<Datum> {
-        if timeout < 0 {
-            bail!(NUMERIC_VALUE_OUT_OF_RANGE, "\"timeout\" must not be negative");
-        }
-        if self.signalled_backend(pid, "terminate")?.is_none() {
-            return Ok(Datum::Bool(false));
-        }
-        let backends = &self.session.instance.backends;
-        let sent = backends.terminate(pid);
-        if timeout == 0 || pid == self.session.pid {
-            return Ok(Datum::Bool(sent));
-        }
-        if self.wait_until(timeout as f64 / 1000.0, &|| backends.get(pid).is_none())? {
-            return Ok(Datum::Bool(true));
-        }
-        let unit = if timeout == 1 { "millisecond" } else { "milliseconds" };
-        self.session.warning(err!(WARNING, "backend with PID {pid} did not terminate within {timeout} {unit}"));
-        Ok(Datum::Bool(false))
+/// `timeout`: milliseconds to wait until the session has ended; 0 does not wait.
+fn terminate_backend(context: &StatementContext, pid: i32, timeout: i64) -> Result<Datum> {
+    if timeout < 0 {
+        bail!(NUMERIC_VALUE_OUT_OF_RANGE, "\"timeout\" must not be negative");
     }
-
-    /// An address or a port; NULL when the client has come by a Unix-domain socket.
-    fn connection_end(&self, source: &str) -> Datum {
-        let Some(Addresses { client, server }) = self.session.activity.peer.lock().addresses else { return Datum::Null };
-        let end = if source.starts_with("inet_client") { client } else { server };
-        match source.ends_with("_port") {
-            true => Datum::Int4(i32::from(end.port())),
-            false => Datum::bytes(Inet::from(end.ip()).store()),
-        }
+    if signalled_backend(context, pid, "terminate")?.is_none() {
+        return Ok(Datum::Bool(false));
     }
-
-    fn sequence(&self, catalog: &Catalog, oid: u32) -> Result<(SequenceId, Arc<Relation>)> {
-        let relation = catalog.relation(Oid(oid)).cloned();
-        let relation = relation.ok_or_else(|| err!(UNDEFINED_TABLE, "could not open relation with OID {oid}"))?;
-        match relation.storage {
-            melba_catalog::Storage::Sequence(id) => Ok((SequenceId(id.0), relation)),
-            _ => bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", relation.name),
-        }
+    let backends = &context.session.instance.backends;
+    let sent = backends.terminate(pid);
+    if timeout == 0 || pid == context.session.pid {
+        return Ok(Datum::Bool(sent));
     }
-
-    /// The questions of pg_sequences and pg_dump.
-    fn describe_sequence(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let record = |fields: Vec<Datum>, types: &[Oid]| {
-            Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
-        };
-        let may = |relation: &Relation, masks: &[u64]| {
-            masks.iter().any(|mask| self.catalog.has_relation_privileges(self.user.oid, relation, *mask))
-        };
-        let (id, relation) = self.sequence(&self.catalog, args[0].as_oid())?;
-        if source == "pg_sequence_parameters" {
-            if !may(&relation, &[acl::SELECT, acl::USAGE, acl::UPDATE]) {
-                return Err(permissions::denied(&relation));
-            }
-            let info = relation.sequence.as_ref().ok_or_else(|| DbError::internal("a sequence without parameters"))?;
-            let numbers = [info.start, info.min, info.max, info.increment].map(Datum::Int8);
-            let mut fields = numbers.to_vec();
-            fields.extend([Datum::Bool(info.cycle), Datum::Int8(info.cache), Datum::Oid(info.ty.0)]);
-            let int8 = oids::INT8;
-            return Ok(record(fields, &[int8, int8, int8, int8, oids::BOOL, int8, oids::OID]));
-        }
-        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let state = tx.engine.sequence_state(id)?;
-        if source == "pg_sequence_last_value" {
-            let known = state.is_called && may(&relation, &[acl::SELECT, acl::USAGE]);
-            return Ok(if known { Datum::Int8(state.last_value) } else { Datum::Null });
-        }
-        let fields = match may(&relation, &[acl::SELECT]) {
-            true => vec![Datum::Int8(state.last_value), Datum::Bool(state.is_called)],
-            false => vec![Datum::Null, Datum::Null],
-        };
-        Ok(record(fields, &[oids::INT8, oids::BOOL]))
+    if wait_until(context, timeout as f64 / 1000.0, &|| backends.get(pid).is_none())? {
+        return Ok(Datum::Bool(true));
     }
+    let unit = if timeout == 1 { "millisecond" } else { "milliseconds" };
+    context.session.warning(err!(WARNING, "backend with PID {pid} did not terminate within {timeout} {unit}"));
+    Ok(Datum::Bool(false))
+}
 
-    fn call_sequence(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        if source == "lastval" {
-            let last = self.session.sequences.lock().last;
-            let known = last.and_then(|(oid, value)| Some((tx.catalog().relation(oid)?.clone(), value)));
-            let Some((relation, value)) = known else {
-                bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session");
-            };
-            let may = |mask| self.catalog.has_relation_privileges(self.user.oid, &relation, mask);
-            return if may(acl::USAGE) || may(acl::SELECT) {
-                Ok(Datum::Int8(value))
-            } else {
-                Err(permissions::denied(&relation))
-            };
-        }
-        // Against ALTER SEQUENCE and DROP, to the end of the transaction; while we waited it may have got other storage.
-        let tag = LockTag::Relation { database: self.session.database_oid.0, relation: args[0].as_oid() };
-        tx.engine.lock_relation(tag, RelationLockMode::RowExclusive, Wait::Block)?;
-        let (id, relation) = self.sequence(&tx.catalog(), args[0].as_oid())?;
-        let allowed: &[u64] = match source {
-            "nextval_oid" => &[acl::USAGE, acl::UPDATE],
-            "currval_oid" => &[acl::USAGE, acl::SELECT],
-            // Its table's privileges count, and they were checked.
-            "nextval_identity" => &[0],
-            _ => &[acl::UPDATE],
-        };
-        if !allowed.iter().any(|mask| self.catalog.has_relation_privileges(self.user.oid, &relation, *mask)) {
+/// An address or a port; NULL when the client has come by a Unix-domain socket.
+fn connection_end(context: &StatementContext, source: &str) -> Datum {
+    let Some(Addresses { client, server }) = context.session.activity.peer.lock().addresses else { return Datum::Null };
+    let end = if source.starts_with("inet_client") { client } else { server };
+    match source.ends_with("_port") {
+        true => Datum::Int4(i32::from(end.port())),
+        false => Datum::bytes(Inet::from(end.ip()).store()),
+    }
+}
+
+fn sequence(catalog: &Catalog, oid: u32) -> Result<(SequenceId, Arc<Relation>)> {
+    let relation = catalog.relation(Oid(oid)).cloned();
+    let relation = relation.ok_or_else(|| err!(UNDEFINED_TABLE, "could not open relation with OID {oid}"))?;
+    match relation.storage {
+        melba_catalog::Storage::Sequence(id) => Ok((SequenceId(id.0), relation)),
+        _ => bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", relation.name),
+    }
+}
+
+/// The questions of pg_sequences and pg_dump.
+fn describe_sequence(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    let record = |fields: Vec<Datum>, types: &[Oid]| {
+        Datum::Record(Arc::new(Record { type_oid: oids::RECORD, field_types: types.into(), field_names: None, fields }))
+    };
+    let may = |relation: &Relation, masks: &[u64]| {
+        masks.iter().any(|mask| context.catalog.has_relation_privileges(context.user.oid, relation, *mask))
+    };
+    let (id, relation) = sequence(&context.catalog, args[0].as_oid())?;
+    if source == "pg_sequence_parameters" {
+        if !may(&relation, &[acl::SELECT, acl::USAGE, acl::UPDATE]) {
             return Err(permissions::denied(&relation));
         }
-        let is_read_only = || self.session.settings.lock().get("transaction_read_only").as_bool();
-        if source != "currval_oid" && relation.persistence != Persistence::Temporary && is_read_only() {
-            let function = if source.starts_with("nextval") { "nextval" } else { "setval" };
-            bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {function}() in a read-only transaction");
+        let info = relation.sequence.as_ref().ok_or_else(|| DbError::internal("a sequence without parameters"))?;
+        let numbers = [info.start, info.min, info.max, info.increment].map(Datum::Int8);
+        let mut fields = numbers.to_vec();
+        fields.extend([Datum::Bool(info.cycle), Datum::Int8(info.cache), Datum::Oid(info.ty.0)]);
+        let int8 = oids::INT8;
+        return Ok(record(fields, &[int8, int8, int8, int8, oids::BOOL, int8, oids::OID]));
+    }
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    let state = tx.engine.sequence_state(id)?;
+    if source == "pg_sequence_last_value" {
+        let known = state.is_called && may(&relation, &[acl::SELECT, acl::USAGE]);
+        return Ok(if known { Datum::Int8(state.last_value) } else { Datum::Null });
+    }
+    let fields = match may(&relation, &[acl::SELECT]) {
+        true => vec![Datum::Int8(state.last_value), Datum::Bool(state.is_called)],
+        false => vec![Datum::Null, Datum::Null],
+    };
+    Ok(record(fields, &[oids::INT8, oids::BOOL]))
+}
+
+fn call_sequence(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    if source == "lastval" {
+        let last = context.session.sequences.lock().last;
+        let known = last.and_then(|(oid, value)| Some((tx.catalog().relation(oid)?.clone(), value)));
+        let Some((relation, value)) = known else {
+            bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session");
+        };
+        let may = |mask| context.catalog.has_relation_privileges(context.user.oid, &relation, mask);
+        return if may(acl::USAGE) || may(acl::SELECT) { Ok(Datum::Int8(value)) } else { Err(permissions::denied(&relation)) };
+    }
+    // Against ALTER SEQUENCE and DROP, to the end of the transaction; while we waited it may have got other storage.
+    let tag = LockTag::Relation { database: context.session.database_oid.0, relation: args[0].as_oid() };
+    tx.engine.lock_relation(tag, RelationLockMode::RowExclusive, Wait::Block)?;
+    let (id, relation) = sequence(&tx.catalog(), args[0].as_oid())?;
+    let allowed: &[u64] = match source {
+        "nextval_oid" => &[acl::USAGE, acl::UPDATE],
+        "currval_oid" => &[acl::USAGE, acl::SELECT],
+        // Its table's privileges count, and they were checked.
+        "nextval_identity" => &[0],
+        _ => &[acl::UPDATE],
+    };
+    if !allowed.iter().any(|mask| context.catalog.has_relation_privileges(context.user.oid, &relation, *mask)) {
+        return Err(permissions::denied(&relation));
+    }
+    let is_read_only = || context.session.settings.lock().get("transaction_read_only").as_bool();
+    if source != "currval_oid" && relation.persistence != Persistence::Temporary && is_read_only() {
+        let function = if source.starts_with("nextval") { "nextval" } else { "setval" };
+        bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {function}() in a read-only transaction");
+    }
+    match source {
+        "nextval_oid" | "nextval_identity" => {
+            let value = tx.engine.nextval(id).map_err(|e| name_sequence(e.into(), &relation.name))?;
+            let mut sequences = context.session.sequences.lock();
+            sequences.current.insert(relation.oid, value);
+            sequences.last = Some((relation.oid, value));
+            Ok(Datum::Int8(value))
         }
-        match source {
-            "nextval_oid" | "nextval_identity" => {
-                let value = tx.engine.nextval(id).map_err(|e| name_sequence(e.into(), &relation.name))?;
-                let mut sequences = self.session.sequences.lock();
+        "currval_oid" => context.session.sequences.lock().current.get(&relation.oid).map(|v| Datum::Int8(*v)).ok_or_else(|| {
+            err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "currval of sequence \"{}\" is not yet defined in this session", relation.name)
+        }),
+        _ => {
+            let value = args[1].as_i64();
+            let called = args.get(2).is_none_or(Datum::as_bool);
+            tx.engine.setval(id, value, called).map_err(|e| name_sequence(e.into(), &relation.name))?;
+            if called {
+                let mut sequences = context.session.sequences.lock();
                 sequences.current.insert(relation.oid, value);
-                sequences.last = Some((relation.oid, value));
-                Ok(Datum::Int8(value))
-            }
-            "currval_oid" => self.session.sequences.lock().current.get(&relation.oid).map(|v| Datum::Int8(*v)).ok_or_else(|| {
-                err!(
-                    OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    "currval of sequence \"{}\" is not yet defined in this session",
-                    relation.name
-                )
-            }),
-            _ => {
-                let value = args[1].as_i64();
-                let called = args.get(2).is_none_or(Datum::as_bool);
-                tx.engine.setval(id, value, called).map_err(|e| name_sequence(e.into(), &relation.name))?;
-                if called {
-                    let mut sequences = self.session.sequences.lock();
-                    sequences.current.insert(relation.oid, value);
-                    if let Some(last) = sequences.last.as_mut().filter(|last| last.0 == relation.oid) {
-                        last.1 = value;
-                    }
+                if let Some(last) = sequences.last.as_mut().filter(|last| last.0 == relation.oid) {
+                    last.1 = value;
                 }
-                Ok(Datum::Int8(value))
             }
+            Ok(Datum::Int8(value))
         }
     }
+}
 
-    /// pg_[try_]advisory_[xact_]lock[_shared], pg_advisory_unlock[_shared|_all].
-    fn call_advisory(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        if source == "pg_advisory_unlock_all" {
-            self.session.engine().unlock_all();
-            return Ok(Datum::text(""));
-        }
-        let database = self.session.database_oid.0;
-        let tag = match args {
-            [Datum::Int8(key)] => LockTag::Advisory { database, key: *key as u64, two_keys: false },
-            [Datum::Int4(a), Datum::Int4(b)] => {
-                LockTag::Advisory { database, key: u64::from(*a as u32) << 32 | u64::from(*b as u32), two_keys: true }
-            }
-            _ => return Err(DbError::unsupported(format!("function {source}"))),
-        };
-        let mode = if source.contains("_shared") { RelationLockMode::Share } else { RelationLockMode::Exclusive };
-        if source.starts_with("pg_advisory_unlock") {
-            let held = self.session.engine().unlock(tag, mode);
-            if !held {
-                let mode = if mode == RelationLockMode::Share { "ShareLock" } else { "ExclusiveLock" };
-                self.session.warning(err!(WARNING, "you don't own a lock of type {mode}"));
-            }
-            return Ok(Datum::Bool(held));
-        }
-        let attempt = source.starts_with("pg_try_");
-        let wait = if attempt { Wait::NoWait } else { Wait::Block };
-        let granted = if source.contains("_xact_") {
-            tx.engine.lock_object(tag, mode, wait)?
-        } else {
-            self.session.engine().lock(tag, mode, wait)?
-        };
-        Ok(if attempt { Datum::Bool(granted) } else { Datum::text("") })
+/// pg_[try_]advisory_[xact_]lock[_shared], pg_advisory_unlock[_shared|_all].
+fn call_advisory(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    if source == "pg_advisory_unlock_all" {
+        context.session.engine().unlock_all();
+        return Ok(Datum::text(""));
     }
+    let database = context.session.database_oid.0;
+    let tag = match args {
+        [Datum::Int8(key)] => LockTag::Advisory { database, key: *key as u64, two_keys: false },
+        [Datum::Int4(a), Datum::Int4(b)] => {
+            LockTag::Advisory { database, key: u64::from(*a as u32) << 32 | u64::from(*b as u32), two_keys: true }
+        }
+        _ => return Err(DbError::unsupported(format!("function {source}"))),
+    };
+    let mode = if source.contains("_shared") { RelationLockMode::Share } else { RelationLockMode::Exclusive };
+    if source.starts_with("pg_advisory_unlock") {
+        let held = context.session.engine().unlock(tag, mode);
+        if !held {
+            let mode = if mode == RelationLockMode::Share { "ShareLock" } else { "ExclusiveLock" };
+            context.session.warning(err!(WARNING, "you don't own a lock of type {mode}"));
+        }
+        return Ok(Datum::Bool(held));
+    }
+    let attempt = source.starts_with("pg_try_");
+    let wait = if attempt { Wait::NoWait } else { Wait::Block };
+    let granted = if source.contains("_xact_") {
+        tx.engine.lock_object(tag, mode, wait)?
+    } else {
+        context.session.engine().lock(tag, mode, wait)?
+    };
+    Ok(if attempt { Datum::Bool(granted) } else { Datum::text("") })
+}
 
-    fn call_size(&self, source: &str, args: &[Datum]) -> Result<Datum> {
-        let engine = &self.session.instance.cluster.engine;
-        let objects = Trees::of(&self.catalog);
-        let own = |relation: &melba_catalog::Relation| match relation.storage {
-            melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree),
-            melba_catalog::Storage::Toast(tree) => engine.tree_bytes(tree.toast()),
-            _ => match RowsOf::relation(relation.oid) {
-                Some(RowsOf::Metadata) => engine.tree_bytes(objects.metadata),
-                Some(RowsOf::Pages) => engine.tree_bytes(objects.data),
-                None => 0,
-            },
-        };
-        let toast = |relation: &melba_catalog::Relation| self.catalog.relation(relation.oid.toast()).map_or(0, |r| own(r));
-        if source.starts_with("pg_database_size") {
-            let total: u64 = self.catalog.relations().map(|r| own(r)).sum();
-            return Ok(Datum::Int8(total as i64));
-        }
-        let (Some(Datum::Oid(oid)), true) = (args.first(), is_relation_size(source)) else {
-            return Err(DbError::unsupported(format!("function {source}")));
-        };
-        let Some(relation) = self.catalog.relation(Oid(*oid)) else { return Ok(Datum::Null) };
-        let indexes = || relation.indexes.iter().filter_map(|i| self.catalog.relation(*i)).map(|r| own(r)).sum::<u64>();
-        let bytes = match source {
-            "pg_indexes_size" => indexes(),
-            "pg_total_relation_size" => own(relation) + toast(relation) + indexes(),
-            "pg_table_size" => own(relation) + toast(relation),
-            // There are no maps of free space and visibility.
-            _ if args.get(1).is_some_and(|fork| fork.as_str() != "main") => 0,
-            _ => own(relation),
-        };
-        Ok(Datum::Int8(bytes as i64))
+fn call_size(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
+    let engine = &context.session.instance.cluster.engine;
+    let objects = Trees::of(&context.catalog);
+    let own = |relation: &melba_catalog::Relation| match relation.storage {
+        melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree),
+        melba_catalog::Storage::Toast(tree) => engine.tree_bytes(tree.toast()),
+        _ => match RowsOf::relation(relation.oid) {
+            Some(RowsOf::Metadata) => engine.tree_bytes(objects.metadata),
+            Some(RowsOf::Pages) => engine.tree_bytes(objects.data),
+            None => 0,
+        },
+    };
+    let toast = |relation: &melba_catalog::Relation| context.catalog.relation(relation.oid.toast()).map_or(0, |r| own(r));
+    if source.starts_with("pg_database_size") {
+        let total: u64 = context.catalog.relations().map(|r| own(r)).sum();
+        return Ok(Datum::Int8(total as i64));
     }
+    let (Some(Datum::Oid(oid)), true) = (args.first(), is_relation_size(source)) else {
+        return Err(DbError::unsupported(format!("function {source}")));
+    };
+    let Some(relation) = context.catalog.relation(Oid(*oid)) else { return Ok(Datum::Null) };
+    let indexes = || relation.indexes.iter().filter_map(|i| context.catalog.relation(*i)).map(|r| own(r)).sum::<u64>();
+    let bytes = match source {
+        "pg_indexes_size" => indexes(),
+        "pg_total_relation_size" => own(relation) + toast(relation) + indexes(),
+        "pg_table_size" => own(relation) + toast(relation),
+        // There are no maps of free space and visibility.
+        _ if args.get(1).is_some_and(|fork| fork.as_str() != "main") => 0,
+        _ => own(relation),
+    };
+    Ok(Datum::Int8(bytes as i64))
 }
 
 fn is_relation_size(source: &str) -> bool {

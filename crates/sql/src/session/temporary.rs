@@ -7,8 +7,9 @@ use melba_types::Result;
 use pg_query::protobuf::{RangeVar, node::Node as N};
 
 use super::context::StatementContext;
-use super::ddl_context::{temporary_namespace, with_ddl};
+use super::ddl_context::ddl;
 use super::names::SearchPath;
+use melba_ddl::{LookupSession, StatementText};
 use melba_transaction::Tx;
 
 /// Whether a statement, by its text alone, creates an object in the temporary schema.
@@ -37,7 +38,7 @@ pub(super) fn makes_temporary(statement: &N, path: &SearchPath) -> bool {
 
 /// The statement's context with an existing temporary schema.
 pub(super) fn with_temporary_schema(context: &StatementContext, tx: &Arc<Tx>) -> Result<StatementContext> {
-    let temporary = temporary_namespace(context, tx)?;
+    let temporary = context.create_temporary_namespace(tx)?;
     let catalog = tx.catalog();
     let setting = context.session.settings.lock().get("search_path").as_text().to_owned();
     let path = SearchPath::new(&setting, &catalog, &context.user, temporary);
@@ -53,7 +54,7 @@ pub fn run_on_commit(context: &StatementContext) -> Result<()> {
         held.retain(|(table, _)| catalog.relation(*table).is_some());
         held.clone()
     };
-    with_ddl(context, tx, ("", 0), |ddl| ddl.run_on_commit(&actions))
+    melba_ddl::run_on_commit(&ddl(context, tx, StatementText::default()), &actions)
 }
 
 /// Drops the session's temporary objects: at its end, and for DISCARD TEMP.
@@ -80,7 +81,7 @@ pub fn drop_temporary(context: &StatementContext) -> Result<()> {
     let is_part =
         |t: &Type| t.category == b'A' || t.relation.is_valid() && !catalog.relation(t.relation).is_some_and(is_composite);
     roots.extend(catalog.types_in(namespace).filter(|t| !is_part(t)).map(|t| Object::Type(t.clone()).address()));
-    with_ddl(context, tx, ("", 0), |ddl| ddl.drop_quietly(&roots))
+    melba_ddl::drop_quietly(&ddl(context, tx, StatementText::default()), &roots)
 }
 
 /// The end of a session: drops its temporary schema with everything in it.

@@ -15,88 +15,84 @@ fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })
 }
 
-impl Session {
-    pub(super) fn run_prepare_transaction(&mut self, identifier: &str) -> Result<Outcome> {
-        let block = std::mem::replace(&mut self.block, Block::None);
-        match block {
-            Block::None | Block::Implicit => {
-                self.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
-                self.roll_back_transaction();
-                done("ROLLBACK")
-            }
-            Block::Failed => {
-                self.roll_back_transaction();
-                done("ROLLBACK")
-            }
-            // The block ends, whatever the result.
-            Block::Explicit => {
-                self.run_deferred_checks()?;
-                if identifier.len() >= IDENTIFIER_BYTES {
-                    bail!(INVALID_PARAMETER_VALUE, "transaction identifier \"{identifier}\" is too long");
-                }
-                self.prepare_transaction(identifier)?;
-                done("PREPARE TRANSACTION")
-            }
+pub(super) fn run_prepare_transaction(session: &mut Session, identifier: &str) -> Result<Outcome> {
+    let block = std::mem::replace(&mut session.block, Block::None);
+    match block {
+        Block::None | Block::Implicit => {
+            session.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress"));
+            session.roll_back_transaction();
+            done("ROLLBACK")
         }
-    }
-
-    fn prepare_transaction(&mut self, identifier: &str) -> Result<()> {
-        let cluster = self.state.instance.cluster.clone();
-        cluster.prepared.check_enabled()?;
-        let mut has_held_cursor = false;
-        self.state.portals.each(
-            |p| p.hold && !p.is_stored(),
-            |_| {
-                has_held_cursor = true;
-                Ok(())
-            },
-        )?;
-        if has_held_cursor {
-            bail!(FEATURE_NOT_SUPPORTED, "cannot PREPARE a transaction that has created a cursor WITH HOLD");
+        Block::Failed => {
+            session.roll_back_transaction();
+            done("ROLLBACK")
         }
-        self.state.portals.retain(|p| p.hold || p.pinned);
-        self.run_on_commit()?;
-        let Some(tx) = self.transaction.as_ref().map(|t| t.tx.clone()) else { return Ok(()) };
-        let Some(engine) = self.state.engine().successor()? else {
-            return Err(DbError::unsupported("PREPARE TRANSACTION in a session that holds advisory locks of its own"));
-        };
-        tx.prepare(identifier, self.context().user.oid)?;
-        self.state.set_engine(engine);
-        self.detach_transaction();
-        Ok(())
-    }
-
-    fn finisher(&mut self) -> Finisher {
-        let user = self.context().user.clone();
-        Finisher { user: user.oid, superuser: user.superuser, database: self.state.database_oid }
-    }
-
-    pub(super) fn run_commit_prepared(&mut self, identifier: &str) -> Result<Outcome> {
-        let who = self.finisher();
-        self.state.instance.cluster.commit_prepared(identifier, &who)?;
-        done("COMMIT PREPARED")
-    }
-
-    pub(super) fn run_rollback_prepared(&mut self, identifier: &str) -> Result<Outcome> {
-        let who = self.finisher();
-        self.state.instance.cluster.rollback_prepared(identifier, &who)?;
-        done("ROLLBACK PREPARED")
+        // The block ends, whatever the result.
+        Block::Explicit => {
+            session.run_deferred_checks()?;
+            if identifier.len() >= IDENTIFIER_BYTES {
+                bail!(INVALID_PARAMETER_VALUE, "transaction identifier \"{identifier}\" is too long");
+            }
+            prepare_transaction(session, identifier)?;
+            done("PREPARE TRANSACTION")
+        }
     }
 }
 
-impl StatementContext {
-    /// transaction, gid, prepared, ownerid, dbid
-    pub(super) fn prepared_transaction_rows(&self) -> Vec<Vec<Datum>> {
-        let all = self.session.instance.cluster.prepared.list();
-        let row = |p: melba_transaction::prepared::PreparedTransaction| {
-            vec![
-                Datum::Oid(p.xid as u32),
-                Datum::text(p.identifier),
-                Datum::Int8(p.at),
-                Datum::Oid(p.owner.0),
-                Datum::Oid(p.database.0),
-            ]
-        };
-        all.into_iter().map(row).collect()
+fn prepare_transaction(session: &mut Session, identifier: &str) -> Result<()> {
+    let cluster = session.state.instance.cluster.clone();
+    cluster.prepared.check_enabled()?;
+    let mut has_held_cursor = false;
+    session.state.portals.each(
+        |p| p.hold && !p.is_stored(),
+        |_| {
+            has_held_cursor = true;
+            Ok(())
+        },
+    )?;
+    if has_held_cursor {
+        bail!(FEATURE_NOT_SUPPORTED, "cannot PREPARE a transaction that has created a cursor WITH HOLD");
     }
+    session.state.portals.retain(|p| p.hold || p.pinned);
+    session.run_on_commit()?;
+    let Some(tx) = session.transaction.as_ref().map(|t| t.tx.clone()) else { return Ok(()) };
+    let Some(engine) = session.state.engine().successor()? else {
+        return Err(DbError::unsupported("PREPARE TRANSACTION in a session that holds advisory locks of its own"));
+    };
+    tx.prepare(identifier, session.context().user.oid)?;
+    session.state.set_engine(engine);
+    session.detach_transaction();
+    Ok(())
+}
+
+fn finisher(session: &mut Session) -> Finisher {
+    let user = session.context().user.clone();
+    Finisher { user: user.oid, superuser: user.superuser, database: session.state.database_oid }
+}
+
+pub(super) fn run_commit_prepared(session: &mut Session, identifier: &str) -> Result<Outcome> {
+    let who = finisher(session);
+    session.state.instance.cluster.commit_prepared(identifier, &who)?;
+    done("COMMIT PREPARED")
+}
+
+pub(super) fn run_rollback_prepared(session: &mut Session, identifier: &str) -> Result<Outcome> {
+    let who = finisher(session);
+    session.state.instance.cluster.rollback_prepared(identifier, &who)?;
+    done("ROLLBACK PREPARED")
+}
+
+/// transaction, gid, prepared, ownerid, dbid
+pub(super) fn prepared_transaction_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
+    let all = context.session.instance.cluster.prepared.list();
+    let row = |p: melba_transaction::prepared::PreparedTransaction| {
+        vec![
+            Datum::Oid(p.xid as u32),
+            Datum::text(p.identifier),
+            Datum::Int8(p.at),
+            Datum::Oid(p.owner.0),
+            Datum::Oid(p.database.0),
+        ]
+    };
+    all.into_iter().map(row).collect()
 }

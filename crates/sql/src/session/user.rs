@@ -94,6 +94,12 @@ pub(super) fn sees_setting(catalog: &Catalog, role: Oid, name: &str) -> bool {
     !CONFIDENTIAL.contains(&name) || catalog.has_role(role, READ_ALL_SETTINGS, RoleUse::Inherit)
 }
 
+/// Whether a role may see what the sessions of another one do.
+pub(super) fn sees_activity_of(catalog: &Catalog, role: Oid, other: Oid) -> bool {
+    const READ_ALL_STATS: Oid = Oid(3375);
+    [other, READ_ALL_STATS].iter().any(|wanted| catalog.has_role(role, *wanted, RoleUse::Inherit))
+}
+
 /// # Errors
 /// 42501 when the role may not see the setting's value.
 pub(super) fn check_sees_setting(catalog: &Catalog, role: Oid, name: &str) -> Result<()> {

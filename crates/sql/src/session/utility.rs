@@ -10,13 +10,13 @@ use pg_query::protobuf::{CopyStmt, LockStmt, node::Node as N};
 
 use super::context::StatementContext;
 use super::copy::{self as copying, CopyContext};
-use super::ddl_context::{Utility, with_ddl};
+use super::ddl_context::{Utility, lookup};
 use super::deferred;
 use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::temporary::{makes_temporary, with_temporary_schema};
 use super::{filling, maintenance, notify, vacuum};
-use melba_ddl::Ddl;
+use melba_ddl::StatementText;
 use melba_parse::Statement;
 use melba_parse::command::tag;
 use melba_transaction::Tx;
@@ -33,7 +33,7 @@ macro_rules! statements {
                 $(N::$node($s) => $lock,)*
                 _ => return None,
             };
-            let utility = Utility { ddl: &Ddl { lock, ..*utility.ddl }, ..*utility };
+            let utility = Utility { lookup: utility.lookup.with_target_lock(lock), ..*utility };
             match statement {
                 $(N::$node(s) => Some($handler(&utility, s).map(|outcome| outcome.tagged(tag(statement)))),)*
                 _ => None,
@@ -98,12 +98,11 @@ pub(super) fn execute(
         }
         false => context,
     };
-    let result = with_ddl(context, tx, (source, start), |ddl| {
-        let utility = Utility { context, tx, ddl, parameters };
-        run_row(&utility, &statement.node).or_else(|| {
-            let defined = melba_ddl::execute(ddl, &statement.node)?;
-            Some(defined.map(|()| ().tagged(tag(&statement.node))))
-        })
+    let text = StatementText { text: source, start };
+    let utility = Utility { context, tx, lookup: lookup(context, tx), text, parameters };
+    let result = run_row(&utility, &statement.node).or_else(|| {
+        let defined = melba_ddl::execute(&utility.ddl(), &statement.node)?;
+        Some(defined.map(|()| ().tagged(tag(&statement.node))))
     });
     let outcome = result.ok_or_else(|| unsupported(source))??;
     tx.claim_names()?;
@@ -111,13 +110,13 @@ pub(super) fn execute(
 }
 
 fn copy(utility: &Utility<'_>, s: &CopyStmt) -> Result<Outcome> {
-    let Utility { context, tx, ddl, .. } = *utility;
+    let Utility { context, tx, lookup, .. } = utility;
     let exec = || plain_evaluation(context, tx);
     let query = |node: &N| run_query(context, tx, node, (&[], &Arc::from([])));
     // The statement's own portal may be among them, without a name.
     let has_portals = context.session.portals.has_named();
     let activity = &context.session.activity;
-    copying::run(&CopyContext { ddl, tx, exec: &exec, query: &query, has_portals, activity }, s)
+    copying::run(&CopyContext { lookup, tx, exec: &exec, query: &query, has_portals, activity }, s)
 }
 
 fn lock_mode(s: &LockStmt) -> RelationLockMode {
@@ -130,34 +129,34 @@ fn lock_mode(s: &LockStmt) -> RelationLockMode {
 /// LOCK TABLE.
 fn lock_tables(utility: &Utility<'_>, s: &LockStmt) -> Result<()> {
     use RelationLockMode::*;
-    let ddl = utility.ddl;
+    let lookup = &utility.lookup;
     for node in &s.relations {
         let N::RangeVar(name) = melba_parse::nodes::inner(node)? else { continue };
-        let relation = ddl.find_relation(name)?.ok_or_else(|| melba_ddl::undefined_relation(name))?;
+        let relation = lookup.find_relation(name)?.ok_or_else(|| melba_ddl::undefined_relation(name))?;
         if !matches!(relation.kind, RelationKind::Table | RelationKind::View | RelationKind::PartitionedTable) {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot lock relation \"{}\"", relation.name)
                 .detail(format!("This operation is not supported for {}.", melba_ddl::plural(relation.kind))));
         }
         // Reading locks come with any privilege, writing ones with that to write.
         let writing = [acl::UPDATE, acl::DELETE, acl::TRUNCATE, acl::MAINTAIN];
-        let more: &[u64] = match ddl.lock {
+        let more: &[u64] = match lookup.target_lock() {
             AccessShare => &[acl::SELECT, acl::INSERT],
             RowShare | RowExclusive => &[acl::INSERT],
             _ => &[],
         };
-        let catalog = ddl.catalog();
-        if !writing.iter().chain(more).any(|mask| catalog.has_relation_privileges(ddl.user, &relation, *mask)) {
+        let catalog = lookup.catalog();
+        if !writing.iter().chain(more).any(|mask| catalog.has_relation_privileges(lookup.user(), &relation, *mask)) {
             return Err(melba_tree::permissions::denied(&relation));
         }
         let members = if name.inh { catalog.descendants(relation.oid) } else { vec![relation.oid] };
         for member in members {
-            if catalog.relation(member).is_some_and(|m| m.is_temporary_elsewhere(ddl.temporary)) {
+            if catalog.relation(member).is_some_and(|m| m.is_temporary_elsewhere(lookup.temporary())) {
                 continue;
             }
             if s.nowait {
-                ddl.try_lock_relation(&*ddl.relation(member)?, ddl.lock)?;
+                lookup.try_lock_relation(&*lookup.relation(member)?, lookup.target_lock())?;
             } else {
-                ddl.lock_relation(member, ddl.lock)?;
+                lookup.lock_relation(member, lookup.target_lock())?;
             }
         }
     }
@@ -196,7 +195,7 @@ mod tests {
         let section = section.expect("the section");
         for (file, table) in [
             ("crates/parse/src/command/rows.rs", "statements! {"),
-            ("crates/ddl/src/lib.rs", "statements! {"),
+            ("crates/ddl/src/statements.rs", "statements! {"),
             ("crates/sql/src/session/utility.rs", "statements! {"),
         ] {
             assert!(section.contains(file), "{file} is not named");

@@ -10,7 +10,7 @@ use melba_types::{Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::ddl_context::Utility;
-use melba_ddl::{Ddl, undefined_relation};
+use melba_ddl::{Lookup, undefined_relation};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
 const PARALLEL_MAX: i64 = 1024;
@@ -27,7 +27,7 @@ struct VacuumOptions {
 }
 
 pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
-    let ddl = utility.ddl;
+    let lookup = &utility.lookup;
     let chosen = VacuumOptions::of(s)?;
     let named: Vec<&VacuumRelation> =
         s.rels.iter().filter_map(|n| if let Ok(N::VacuumRelation(r)) = inner(n) { Some(r) } else { None }).collect();
@@ -38,20 +38,20 @@ pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
         bail!(FEATURE_NOT_SUPPORTED, "ANALYZE option must be specified when a column list is provided");
     }
     if named.is_empty() && !chosen.only_database {
-        for relation in everything(ddl) {
-            chosen.process(ddl, &relation, &[], false)?;
+        for relation in everything(lookup) {
+            chosen.process(lookup, &relation, &[], false)?;
         }
     }
     for each in named {
         let name = each.relation.as_ref().ok_or_else(|| err!(INTERNAL_ERROR, "VACUUM of a table without a name"))?;
-        chosen.process_named(ddl, name, &strings(&each.va_cols))?;
+        chosen.process_named(lookup, name, &strings(&each.va_cols))?;
     }
     Ok(())
 }
 
 /// All tables, in the order of their OIDs.
-pub(super) fn everything(ddl: &Ddl<'_>) -> Vec<Arc<Relation>> {
-    let catalog = ddl.catalog();
+pub(super) fn everything(lookup: &Lookup<'_>) -> Vec<Arc<Relation>> {
+    let catalog = lookup.catalog();
     let is_table = |r: &&Arc<Relation>| matches!(r.kind, RelationKind::Table | RelationKind::MaterializedView);
     let mut all: Vec<Arc<Relation>> = catalog.user_relations().filter(is_table).cloned().collect();
     all.sort_by_key(|r| r.oid);
@@ -104,27 +104,27 @@ impl VacuumOptions {
     }
 
     /// A table with its partitions and children, unless ONLY was given.
-    fn process_named(&self, ddl: &Ddl<'_>, name: &RangeVar, columns: &[&str]) -> Result<()> {
-        let relation = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+    fn process_named(&self, lookup: &Lookup<'_>, name: &RangeVar, columns: &[&str]) -> Result<()> {
+        let relation = lookup.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
         if !name.inh && self.vacuum && relation.kind == RelationKind::PartitionedTable {
-            ddl.warning(SqlState::WARNING, format!("VACUUM ONLY of partitioned table \"{}\" has no effect", relation.name));
+            lookup.warning(SqlState::WARNING, format!("VACUUM ONLY of partitioned table \"{}\" has no effect", relation.name));
         }
-        self.process(ddl, &relation, columns, true)?;
-        let catalog = ddl.catalog();
+        self.process(lookup, &relation, columns, true)?;
+        let catalog = lookup.catalog();
         let below = if name.inh { catalog.descendants(relation.oid) } else { Vec::new() };
         for child in below.into_iter().filter(|oid| *oid != relation.oid).filter_map(|oid| catalog.relation(oid)) {
-            self.process(ddl, child, columns, false)?;
+            self.process(lookup, child, columns, false)?;
         }
         Ok(())
     }
 
     /// `keep`: ANALYZE holds the lock until the transaction ends.
-    fn process(&self, ddl: &Ddl<'_>, relation: &Relation, columns: &[&str], keep: bool) -> Result<()> {
+    fn process(&self, lookup: &Lookup<'_>, relation: &Relation, columns: &[&str], keep: bool) -> Result<()> {
         let (verb, name) = (self.verb(), &relation.name);
-        let catalog = ddl.catalog();
-        let owns_database = catalog.database(ddl.tx.database).is_some_and(|d| ddl.is_owner(d.owner));
-        if !owns_database && !catalog.has_relation_privileges(ddl.user, relation, acl::MAINTAIN) {
-            ddl.warning(SqlState::WARNING, format!("permission denied to {verb} \"{name}\", skipping it"));
+        let catalog = lookup.catalog();
+        let owns_database = catalog.database(lookup.tx().database).is_some_and(|d| lookup.is_owner(d.owner));
+        if !owns_database && !catalog.has_relation_privileges(lookup.user(), relation, acl::MAINTAIN) {
+            lookup.warning(SqlState::WARNING, format!("permission denied to {verb} \"{name}\", skipping it"));
             return Ok(());
         }
         let fits = match relation.kind {
@@ -134,13 +134,13 @@ impl VacuumOptions {
         };
         if !fits {
             let message = format!("skipping \"{name}\" --- cannot {verb} non-tables or special system tables");
-            ddl.warning(SqlState::WARNING, message);
+            lookup.warning(SqlState::WARNING, message);
             return Ok(());
         }
         // System relations are views of the catalog, which has separate locks.
-        if !matches!(relation.storage, Storage::System(_)) && !self.lock(ddl, relation, keep)? {
+        if !matches!(relation.storage, Storage::System(_)) && !self.lock(lookup, relation, keep)? {
             let message = format!("skipping {verb} of \"{name}\" --- lock not available");
-            ddl.warning(SqlState::LOCK_NOT_AVAILABLE, message);
+            lookup.warning(SqlState::LOCK_NOT_AVAILABLE, message);
             return Ok(());
         }
         for (at, column) in columns.iter().enumerate() {
@@ -151,28 +151,30 @@ impl VacuumOptions {
                 bail!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{name}\" appears more than once");
             }
         }
-        self.condense(ddl, relation)
+        self.condense(lookup, relation)
     }
 
     /// Makes the values of dense columns dense at once, which merges do when there is time.
-    fn condense(&self, ddl: &Ddl<'_>, relation: &Relation) -> Result<()> {
+    fn condense(&self, lookup: &Lookup<'_>, relation: &Relation) -> Result<()> {
         let is_dense = relation.columns.iter().any(|c| !c.dropped && c.compression == Method::Dense.letter());
-        let by_default = || ddl.session.setting("default_toast_compression").as_deref() == Some(Method::Dense.name());
+        let by_default = || lookup.session().setting("default_toast_compression").as_deref() == Some(Method::Dense.name());
         match relation.storage {
-            Storage::Tree(tree) if self.vacuum && (is_dense || by_default()) => Ok(ddl.tx.cluster().engine.condense(tree)?),
+            Storage::Tree(tree) if self.vacuum && (is_dense || by_default()) => {
+                Ok(lookup.tx().cluster().engine.condense(tree)?)
+            }
             _ => Ok(()),
         }
     }
 
     /// Waits for the relation's lock; false: others hold it, and SKIP LOCKED was given.
-    fn lock(&self, ddl: &Ddl<'_>, relation: &Relation, keep: bool) -> Result<bool> {
-        let tag = LockTag::Relation { database: ddl.tx.database.0, relation: relation.oid.0 };
+    fn lock(&self, lookup: &Lookup<'_>, relation: &Relation, keep: bool) -> Result<bool> {
+        let tag = LockTag::Relation { database: lookup.tx().database.0, relation: relation.oid.0 };
         let wait = if self.skip_locked { Wait::NoWait } else { Wait::Block };
         if keep && !self.vacuum {
-            return Ok(ddl.tx.engine.lock_relation(tag, self.mode(), wait)?);
+            return Ok(lookup.tx().engine.lock_relation(tag, self.mode(), wait)?);
         }
         // One table at a time, so that no session waits for tables that are finished.
-        let session = ddl.tx.engine.session();
+        let session = lookup.tx().engine.session();
         let granted = session.lock(tag, self.mode(), wait)?;
         if granted {
             session.unlock(tag, self.mode());

@@ -9,7 +9,10 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::DiscardMode;
 
 use super::super::control::Control;
+use super::super::cursor::declare_cursor;
 use super::super::outcome::Outcome;
+use super::super::session_statement::{discard_in_routine, prepare_in_routine, run_show};
+use super::super::set::set_in_routine;
 use super::super::{command, explain, prepared_query, routine, utility};
 use super::frame::Frame;
 use super::sql::misuse;
@@ -50,18 +53,18 @@ impl Frame<'_> {
                         session.set(set)?;
                         self.follow_transaction()?;
                     }
-                    None => context.set_in_routine(set)?,
+                    None => set_in_routine(&context, set)?,
                 }
                 Ok(Outcome::Done { tag: "SET".into() })
             }
-            NodeEnum::VariableShowStmt(show) => context.run_show(show),
-            NodeEnum::DeclareCursorStmt(s) => context.declare_cursor(s, statement, &[], &Arc::from([])),
+            NodeEnum::VariableShowStmt(show) => run_show(&context, show),
+            NodeEnum::DeclareCursorStmt(s) => declare_cursor(&context, s, statement, &[], &Arc::from([])),
             NodeEnum::FetchStmt(s) => context.session.run_fetch(s),
             NodeEnum::ClosePortalStmt(s) => context.session.run_close(&s.portalname),
-            NodeEnum::PrepareStmt(s) => context.prepare_in_routine(s, statement),
+            NodeEnum::PrepareStmt(s) => prepare_in_routine(&context, s, statement),
             NodeEnum::ExecuteStmt(s) => prepared_query::execute_prepared(&context, &self.tx, s),
             NodeEnum::DeallocateStmt(s) => context.session.run_deallocate(s),
-            NodeEnum::DiscardStmt(s) => context.discard_in_routine(DiscardMode::try_from(s.target).unwrap_or_default()),
+            NodeEnum::DiscardStmt(s) => discard_in_routine(&context, DiscardMode::try_from(s.target).unwrap_or_default()),
             _ => Err(DbError::unsupported("a statement about the session in a function")),
         }
     }

@@ -49,49 +49,6 @@ impl Language for Sql {
 }
 
 impl StatementContext {
-    /// The value of a function.
-    pub(super) fn routine_value(&self, call: &RoutineCall<'_>) -> Result<Datum> {
-        match languages().find_map(|language| language.value_again(self, call)) {
-            Some(value) => value,
-            None => self.procedure_value(call, Control::NONE),
-        }
-    }
-
-    /// The output arguments of a procedure, which may end the transaction where `control` lets it.
-    fn procedure_value(&self, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {
-        let called = self.called(call)?;
-        // Settings and privileges of the procedure's own would have to outlast the transaction.
-        let is_plain = called.settings.is_none() && !called.function.security_definer;
-        let control = if is_plain { control } else { Control::NONE };
-        language_of(&called.function)?.value(called, call, control)
-    }
-
-    /// The rows of a set-returning function.
-    pub(super) fn rows_of_routine(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
-        let called = self.called(call)?;
-        language_of(&called.function)?.rows(called, call)
-    }
-
-    /// Runs a trigger's function: returns its row, or NULL.
-    pub(super) fn run_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
-        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let catalog = tx.catalog();
-        let function = catalog.function(call.trigger.function);
-        let function = function.ok_or_else(|| DbError::internal(format!("function {} is missing", call.trigger.function)))?;
-        let _running = RunningTrigger::begin(&self.session.running_triggers, call.table.oid);
-        if function.language == classes::INTERNAL_LANGUAGE {
-            return trigger::run_builtin(&function.source, call);
-        }
-        let mut called = match call.role == self.user.oid {
-            true => self.within_routine(function)?,
-            false => self.acting_as(call.role).within_routine(function)?,
-        };
-        if let Some(transitions) = trigger::transitions(call) {
-            Arc::make_mut(&mut called.context).transitions = Some(transitions);
-        }
-        language_of(function)?.trigger(called, call)
-    }
-
     fn called(&self, call: &RoutineCall<'_>) -> Result<Called> {
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog = tx.catalog();
@@ -148,6 +105,49 @@ impl StatementContext {
         self.path = Arc::new(SearchPath::new(settings.get("search_path").as_text(), &self.catalog, &self.user, temporary));
         self.format = Arc::new(format_settings(&settings));
     }
+}
+
+/// The value of a function.
+pub(super) fn routine_value(context: &StatementContext, call: &RoutineCall<'_>) -> Result<Datum> {
+    match languages().find_map(|language| language.value_again(context, call)) {
+        Some(value) => value,
+        None => procedure_value(context, call, Control::NONE),
+    }
+}
+
+/// The output arguments of a procedure, which may end the transaction where `control` lets it.
+pub(super) fn procedure_value(context: &StatementContext, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {
+    let called = context.called(call)?;
+    // Settings and privileges of the procedure's own would have to outlast the transaction.
+    let is_plain = called.settings.is_none() && !called.function.security_definer;
+    let control = if is_plain { control } else { Control::NONE };
+    language_of(&called.function)?.value(called, call, control)
+}
+
+/// The rows of a set-returning function.
+pub(super) fn rows_of_routine(context: &StatementContext, call: &RoutineCall<'_>) -> Result<RoutineRows> {
+    let called = context.called(call)?;
+    language_of(&called.function)?.rows(called, call)
+}
+
+/// Runs a trigger's function: returns its row, or NULL.
+pub(super) fn run_trigger(context: &StatementContext, call: &TriggerCall<'_>) -> Result<Datum> {
+    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+    let catalog = tx.catalog();
+    let function = catalog.function(call.trigger.function);
+    let function = function.ok_or_else(|| DbError::internal(format!("function {} is missing", call.trigger.function)))?;
+    let _running = RunningTrigger::begin(&context.session.running_triggers, call.table.oid);
+    if function.language == classes::INTERNAL_LANGUAGE {
+        return trigger::run_builtin(&function.source, call);
+    }
+    let mut called = match call.role == context.user.oid {
+        true => context.within_routine(function)?,
+        false => context.acting_as(call.role).within_routine(function)?,
+    };
+    if let Some(transitions) = trigger::transitions(call) {
+        Arc::make_mut(&mut called.context).transitions = Some(transitions);
+    }
+    language_of(function)?.trigger(called, call)
 }
 
 /// Runs a DO block. Errors of its syntax point into the statement.

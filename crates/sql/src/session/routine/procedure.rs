@@ -13,6 +13,7 @@ use super::super::control::Control;
 use super::super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
 use super::super::planning::analysis;
 use super::super::values::value_of;
+use super::procedure_value;
 use melba_analyze::{AnalyzedCall, CallPlace, RoutineScope, analyze_call};
 use melba_tree::FunctionCall;
 
@@ -102,6 +103,6 @@ pub fn run_called(
         columns: None,
         view: (view.csn, view.command),
     };
-    let value = context.procedure_value(&call, control)?;
+    let value = procedure_value(context, &call, control)?;
     Ok(columns.map(|columns| (value, columns)))
 }

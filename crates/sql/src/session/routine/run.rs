@@ -15,6 +15,7 @@ use super::super::language::Called;
 use super::super::local_settings::LocalSettings;
 use super::super::outcome::Outcome;
 use super::super::planning::analysis;
+use super::super::set::set_in_routine;
 use super::super::utility;
 use super::body::Body;
 use super::{run_call, shares_view};
@@ -130,7 +131,7 @@ impl FunctionRun {
                 run_call(&self.context, call, Some(&self.body.scope), (&[], &self.parameters), Control::NONE)?
             }
             NodeEnum::VariableSetStmt(set) => {
-                self.context.set_in_routine(set)?;
+                set_in_routine(&self.context, set)?;
                 return Ok(None);
             }
             _ => utility::execute(&self.context, &self.tx, statement, (&[], &Arc::from([])))?,

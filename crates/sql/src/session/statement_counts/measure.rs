@@ -29,50 +29,52 @@ impl Measured {
     }
 }
 
-impl Session {
-    /// A statement begins.
-    #[inline]
-    pub(in super::super) fn begin_measure(&mut self, prepared: &Arc<Prepared>) -> Option<Measured> {
-        let tracking = self.derived.tracking;
-        let statement = prepared.statement.as_ref().filter(|_| tracking.is_identified);
-        self.state.activity.set_query_id(statement.map_or(0, |_| prepared.identifier()));
-        let node = &statement.filter(|_| tracking.is_on)?.node;
-        let prepared = match node {
-            _ if prepared.compiled.identity().is_some() => prepared.clone(),
-            // EXECUTE is counted as the prepared statement.
-            NodeEnum::ExecuteStmt(s) => self.prepared.get(&s.name)?,
-            NodeEnum::PrepareStmt(_) => return None,
-            node if !is_query(node) && !tracking.utility => return None,
-            _ => prepared.clone(),
-        };
-        let temporary_bytes = self.state.activity.count(Counter::TempBytes);
-        Some(Measured { prepared, began: self.context.monotonic(), temporary_bytes: Some(temporary_bytes) })
-    }
+/// A statement begins.
+#[inline]
+pub(in super::super) fn begin_measure(session: &mut Session, prepared: &Arc<Prepared>) -> Option<Measured> {
+    let tracking = session.derived.tracking;
+    let statement = prepared.statement.as_ref().filter(|_| tracking.is_identified);
+    session.state.activity.set_query_id(statement.map_or(0, |_| prepared.identifier()));
+    let node = &statement.filter(|_| tracking.is_on)?.node;
+    let prepared = match node {
+        _ if prepared.compiled.identity().is_some() => prepared.clone(),
+        // EXECUTE is counted as the prepared statement.
+        NodeEnum::ExecuteStmt(s) => session.prepared.get(&s.name)?,
+        NodeEnum::PrepareStmt(_) => return None,
+        node if !is_query(node) && !tracking.utility => return None,
+        _ => prepared.clone(),
+    };
+    let temporary_bytes = session.state.activity.count(Counter::TempBytes);
+    Some(Measured { prepared, began: session.context.monotonic(), temporary_bytes: Some(temporary_bytes) })
+}
 
-    /// It has returned rows, and may continue.
-    #[inline]
-    pub(in super::super) fn end_measure(&self, measured: Option<Measured>, rows: u64) {
-        let Some(Measured { prepared, began, temporary_bytes }) = measured else { return };
-        let spent = self.context.monotonic().saturating_sub(began).as_nanos() as u64;
-        let tracking = self.derived.tracking;
-        let planning = if tracking.planning { prepared.compiled.take_planning_time() } else { None };
-        let counts = match temporary_bytes {
-            Some(before) => {
-                let temporary_bytes = self.state.activity.count(Counter::TempBytes).saturating_sub(before);
-                Counts::one(spent, rows, planning, temporary_bytes)
-            }
-            None => Counts::more(spent, rows),
-        };
-        let key =
-            Key { user: self.context.user.oid, database: self.state.database_oid, query: prepared.identifier(), top_level: true };
-        let text = || match (&prepared.statement, prepared.compiled.identity()) {
-            (Some(statement), Some(identity)) => identity.text(statement, prepared.compiled.literals()),
-            (Some(statement), None) => identity::text_of_utility(statement),
-            (None, _) => String::new(),
-        };
-        let all = &self.state.instance.statements;
-        all.count(&self.state.statements, key, &counts, tracking.max, self.statement_start, text);
-    }
+/// It has returned rows, and may continue.
+#[inline]
+pub(in super::super) fn end_measure(session: &Session, measured: Option<Measured>, rows: u64) {
+    let Some(Measured { prepared, began, temporary_bytes }) = measured else { return };
+    let spent = session.context.monotonic().saturating_sub(began).as_nanos() as u64;
+    let tracking = session.derived.tracking;
+    let planning = if tracking.planning { prepared.compiled.take_planning_time() } else { None };
+    let counts = match temporary_bytes {
+        Some(before) => {
+            let temporary_bytes = session.state.activity.count(Counter::TempBytes).saturating_sub(before);
+            Counts::one(spent, rows, planning, temporary_bytes)
+        }
+        None => Counts::more(spent, rows),
+    };
+    let key = Key {
+        user: session.context.user.oid,
+        database: session.state.database_oid,
+        query: prepared.identifier(),
+        top_level: true,
+    };
+    let text = || match (&prepared.statement, prepared.compiled.identity()) {
+        (Some(statement), Some(identity)) => identity.text(statement, prepared.compiled.literals()),
+        (Some(statement), None) => identity::text_of_utility(statement),
+        (None, _) => String::new(),
+    };
+    let all = &session.state.instance.statements;
+    all.count(&session.state.statements, key, &counts, tracking.max, session.statement_start, text);
 }
 
 /// The number at a command tag's end.

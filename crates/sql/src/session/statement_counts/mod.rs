@@ -9,7 +9,7 @@
 mod counts;
 pub(super) mod identity;
 pub(super) mod measure;
-mod rows;
+pub(super) mod rows;
 pub(super) mod tracking;
 
 use std::sync::{Arc, Weak};

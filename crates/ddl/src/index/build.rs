@@ -1,0 +1,113 @@
+//! Creates an index and fills it.
+
+use std::sync::Arc;
+
+use melba_catalog::{IndexInfo, IndexKey, Relation, RelationKind, Storage};
+use melba_types::{DbError, Oid, Result, bail};
+
+use crate::context::Ddl;
+use crate::index::fill::fill_index;
+use crate::index::request::{AccessMethod, IndexRequest, KEYS_MAX, KeyRequest, index_column_names, no_default_class};
+use crate::partition::index::check_partitioned_key;
+use crate::table::persistence::engine_persistence;
+use crate::table::relation::{bare_relation, new_column, put_relation};
+use crate::table::rows::check_no_nulls;
+
+/// Creates the index and fills it from the table's rows. Returns its OID.
+pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) -> Result<Oid> {
+    let table_tree = match relation.storage {
+        Storage::Tree(tree) => Some(tree),
+        _ if relation.is_partitioned() => None,
+        _ => return Err(DbError::internal("index on a relation without storage")),
+    };
+    check_partitioned_key(relation, &request)?;
+    if request.keys.len() + request.include.len() > KEYS_MAX {
+        bail!(TOO_MANY_COLUMNS, "cannot use more than {KEYS_MAX} columns in an index");
+    }
+    if ddl.catalog().relation_by_name(relation.namespace, &request.name).is_some() {
+        bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", request.name);
+    }
+    let names = index_column_names(relation, &request.keys, &request.include);
+    let mut columns = Vec::new();
+    let mut keys = Vec::new();
+    for (key, name) in request.keys.iter().zip(&names) {
+        let key = resolve_key(ddl, relation, key, request.method)?;
+        columns.push(new_column(ddl, name, key.ty, -1)?);
+        keys.push(key);
+    }
+    for (number, name) in request.include.iter().zip(names.iter().skip(keys.len())) {
+        columns.push(new_column(ddl, name, relation.columns[*number as usize - 1].ty, -1)?);
+    }
+    if request.primary {
+        for key in &keys {
+            check_no_nulls(ddl, relation.oid, key.column as usize - 1)?;
+        }
+    }
+    let info = IndexInfo {
+        table: relation.oid,
+        keys,
+        include: request.include,
+        unique: request.unique,
+        primary: request.primary,
+        nulls_not_distinct: request.nulls_not_distinct,
+        valid: true,
+        clustered: false,
+        replica_identity: false,
+        predicate: request.predicate,
+        constraint: request.constraint,
+        deferrable: request.deferrable,
+    };
+    let (kind, storage) = match table_tree {
+        Some(tree) => {
+            let tree = ddl.tx().engine.create_index_tree(tree, engine_persistence(relation.persistence))?;
+            (RelationKind::Index, Storage::Tree(tree))
+        }
+        None => (RelationKind::PartitionedIndex, Storage::None),
+    };
+    let index = Relation {
+        storage,
+        index: Some(Arc::new(info)),
+        owner: relation.owner,
+        access_method: request.method.oid,
+        options: request.options,
+        depends_on: request.depends_on,
+        ..bare_relation(ddl, relation.namespace, &request.name, kind, relation.persistence, columns)
+    };
+    let oid = index.oid;
+    put_relation(ddl, index);
+    if table_tree.is_some() {
+        fill_index(ddl, oid)?;
+    }
+    Ok(oid)
+}
+
+pub fn resolve_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, method: AccessMethod) -> Result<IndexKey> {
+    let catalog = ddl.catalog();
+    let (ty, collation) = match &key.expression {
+        Some((_, ty, collation)) => (*ty, *collation),
+        None => {
+            let column = &relation.columns[key.column as usize - 1];
+            if column.generated == b'v' {
+                bail!(FEATURE_NOT_SUPPORTED, "indexes on virtual generated columns are not supported");
+            }
+            (column.ty, column.collation)
+        }
+    };
+    let opclass = match key.opclass {
+        Some(opclass) => opclass,
+        None => {
+            let class = catalog.default_operator_class(method.oid, ty).map(|c| c.oid);
+            class.ok_or_else(|| no_default_class(ddl, ty, method.name))?
+        }
+    };
+    Ok(IndexKey {
+        column: key.column,
+        expression: key.expression.as_ref().map(|e| e.0.clone()),
+        ty,
+        collation: key.collation.unwrap_or(collation),
+        natural_collation: collation,
+        opclass,
+        descending: key.descending,
+        nulls_first: key.nulls_first,
+    })
+}

@@ -1,0 +1,225 @@
+//! CREATE INDEX and the indexes behind PRIMARY KEY and UNIQUE.
+
+use std::sync::Arc;
+
+use melba_catalog::{IndexInfo, ObjectAddress, Relation, RelationKind, classes};
+use melba_parse::nodes::{inner, qualified, strings};
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::Node;
+use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{IndexElem, IndexStmt, SortByDir, SortByNulls};
+
+use crate::constraint::row::column_numbers;
+use crate::context::Ddl;
+use crate::expression::{Use, stored_expression};
+use crate::index::build::build_index;
+use crate::index::request::{AccessMethod, IndexRequest, KeyRequest, index_column_names, no_default_class};
+use crate::naming::{column_part, unused_relation_name};
+use crate::partition::index::index_partitions;
+use crate::table::relation::{put_relation, relation_exists};
+use crate::table::storage_parameters::ParametersOf;
+use crate::table::truncate::refuse_pending_events;
+use crate::words::plural;
+
+pub fn create_index(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<()> {
+    let name = s.relation.as_ref().ok_or_else(|| DbError::internal("CREATE INDEX without a table"))?;
+    let relation = ddl.open_target(name)?;
+    let kinds = [RelationKind::Table, RelationKind::MaterializedView, RelationKind::PartitionedTable];
+    if !kinds.contains(&relation.kind) {
+        return Err(err!(WRONG_OBJECT_TYPE, "cannot create index on relation \"{}\"", relation.name)
+            .detail(format!("This operation is not supported for {}.", plural(relation.kind))));
+    }
+    ddl.require_own_relation(&relation)?;
+    refuse_pending_events(ddl, &relation, "CREATE INDEX")?;
+    check_access_method(&s.access_method)?;
+    if !s.table_space.is_empty() && s.table_space != "pg_default" {
+        bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.table_space);
+    }
+    let mut depends_on = Vec::new();
+    let keys = key_requests(ddl, &relation, s, &mut depends_on)?;
+    let mut include = Vec::new();
+    for element in &s.index_including_params {
+        if let N::IndexElem(element) = inner(element)? {
+            if element.expr.is_some() {
+                bail!(FEATURE_NOT_SUPPORTED, "expressions are not supported in included columns");
+            }
+            include.extend(column_numbers(&relation, &[&element.name], false)?);
+        }
+    }
+    let predicate = match s.where_clause.as_deref() {
+        Some(node) => Some(index_predicate(ddl, node, &relation, &mut depends_on)?),
+        None => None,
+    };
+    let index_name = if s.idxname.is_empty() {
+        index_name(ddl, &relation, &keys, &include, "idx")
+    } else {
+        if relation_exists(ddl, relation.namespace, &s.idxname, s.if_not_exists)? {
+            return Ok(());
+        }
+        s.idxname.clone()
+    };
+    let request = IndexRequest {
+        keys,
+        include,
+        unique: s.unique,
+        nulls_not_distinct: s.nulls_not_distinct,
+        predicate,
+        options: ParametersOf::Index.new_list(&s.options)?,
+        depends_on,
+        ..IndexRequest::named(index_name)
+    };
+    if relation.is_partitioned() && s.concurrent {
+        bail!(FEATURE_NOT_SUPPORTED, "cannot create index on partitioned table \"{}\" concurrently", relation.name);
+    }
+    let index = build_index(ddl, &relation, request)?;
+    if name.inh {
+        return index_partitions(ddl, index);
+    }
+    invalidate_partitioned_index(ddl, index)
+}
+
+/// ON ONLY: partitions must have their own.
+pub fn invalidate_partitioned_index(ddl: &Ddl<'_>, index: Oid) -> Result<()> {
+    let relation = ddl.relation(index)?;
+    let Some(info) = &relation.index else { return Ok(()) };
+    if ddl.relation(info.table)?.is_partitioned() && ddl.catalog().has_children(info.table) {
+        let info = Arc::new(IndexInfo { valid: false, ..(**info).clone() });
+        put_relation(ddl, Relation { index: Some(info), ..(*relation).clone() });
+    }
+    Ok(())
+}
+
+fn check_access_method(name: &str) -> Result<()> {
+    match name {
+        "" | "btree" => Ok(()),
+        // A hash index supports only equality; a tree supports that too, in the same time.
+        "hash" => Ok(()),
+        "gin" | "gist" | "brin" | "spgist" => Err(DbError::unsupported(format!("access method \"{name}\""))),
+        other => bail!(UNDEFINED_OBJECT, "access method \"{other}\" does not exist"),
+    }
+}
+
+fn key_requests(
+    ddl: &Ddl<'_>,
+    relation: &Relation,
+    s: &IndexStmt,
+    depends_on: &mut Vec<ObjectAddress>,
+) -> Result<Vec<KeyRequest>> {
+    let is_hash = s.access_method == "hash";
+    if is_hash {
+        check_hash_index(s)?;
+    }
+    let mut keys = Vec::new();
+    for element in &s.index_params {
+        if let N::IndexElem(element) = inner(element)? {
+            let key = key_request(ddl, relation, element, AccessMethod::BTREE, depends_on)?;
+            if is_hash {
+                check_hash_key(ddl, relation, &key, element)?;
+            }
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
+
+/// Refuses keys that a hash index cannot have, though the tree that implements it could.
+fn check_hash_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, element: &IndexElem) -> Result<()> {
+    let ty = match &key.expression {
+        Some((_, ty, _)) => *ty,
+        None => relation.columns[key.column as usize - 1].ty,
+    };
+    if key.opclass.is_none() && ddl.catalog().default_operator_class(classes::HASH, ty).is_none() {
+        return Err(no_default_class(ddl, ty, "hash"));
+    }
+    if element.ordering() != SortByDir::SortbyDefault {
+        bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support ASC/DESC options");
+    }
+    if element.nulls_ordering() != SortByNulls::SortbyNullsDefault {
+        bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support NULLS FIRST/LAST options");
+    }
+    Ok(())
+}
+
+pub fn key_request(
+    ddl: &Ddl<'_>,
+    relation: &Relation,
+    element: &IndexElem,
+    method: AccessMethod,
+    depends_on: &mut Vec<ObjectAddress>,
+) -> Result<KeyRequest> {
+    let mut key = KeyRequest::column(0);
+    match element.expr.as_deref() {
+        None => {
+            key.column = column_numbers(relation, &[&element.name], false)
+                .map_err(|e| DbError::new(e.sqlstate(), format!("column \"{}\" does not exist", element.name)))?[0]
+        }
+        Some(node) => {
+            let stored = stored_expression(ddl, node, relation, Use::IndexExpression, None)?;
+            depends_on.extend(column_addresses(relation, &stored.columns));
+            depends_on.extend(stored.depends_on);
+            key.name = melba_analyze::suggested_name(node);
+            match stored.column_only {
+                // (a) is the column itself.
+                Some(column) => key.column = column,
+                None => key.expression = Some((stored.text, stored.ty, stored.collation)),
+            }
+        }
+    }
+    if !element.collation.is_empty() {
+        let ty = match &key.expression {
+            Some((_, ty, _)) => *ty,
+            None => relation.columns[key.column as usize - 1].ty,
+        };
+        key.collation = Some(ddl.collation(&strings(&element.collation), ty, -1)?);
+    }
+    if !element.opclass.is_empty() {
+        key.opclass = Some(operator_class(ddl, &strings(&element.opclass), method)?);
+    }
+    key.descending = element.ordering() == SortByDir::SortbyDesc;
+    key.nulls_first = match element.nulls_ordering() {
+        SortByNulls::SortbyNullsFirst => true,
+        SortByNulls::SortbyNullsLast => false,
+        _ => key.descending,
+    };
+    Ok(key)
+}
+
+fn operator_class(ddl: &Ddl<'_>, names: &[&str], method: AccessMethod) -> Result<Oid> {
+    let (_, name) = qualified(names)?;
+    let catalog = ddl.catalog();
+    let found = catalog.operator_class(method.oid, name).map(|c| c.oid);
+    let method = method.name;
+    found.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"{method}\""))
+}
+
+/// The predicate of a partial index as the catalog keeps it.
+pub fn index_predicate(ddl: &Ddl<'_>, node: &Node, relation: &Relation, depends_on: &mut Vec<ObjectAddress>) -> Result<Arc<str>> {
+    let stored = stored_expression(ddl, node, relation, Use::IndexPredicate, None)?;
+    depends_on.extend(column_addresses(relation, &stored.columns));
+    depends_on.extend(stored.depends_on);
+    Ok(stored.text)
+}
+
+pub fn index_name(ddl: &Ddl<'_>, relation: &Relation, keys: &[KeyRequest], include: &[i16], label: &str) -> String {
+    let names: Vec<String> = index_column_names(relation, keys, include);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    unused_relation_name(&ddl.catalog(), relation.namespace, &relation.name, Some(&column_part(&names)), label)
+}
+
+/// Columns that an expression or predicate reads: the index is dropped with them.
+fn column_addresses(relation: &Relation, columns: &[i16]) -> impl Iterator<Item = ObjectAddress> {
+    columns.iter().map(|number| ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: i32::from(*number) })
+}
+
+/// Refuses features that PostgreSQL's hash indexes lack.
+fn check_hash_index(s: &IndexStmt) -> Result<()> {
+    let lacks = [
+        (s.unique, "unique indexes"),
+        (!s.index_including_params.is_empty(), "included columns"),
+        (s.index_params.len() > 1, "multicolumn indexes"),
+    ];
+    match lacks.into_iter().find(|(wanted, _)| *wanted) {
+        Some((_, what)) => bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support {what}"),
+        None => Ok(()),
+    }
+}

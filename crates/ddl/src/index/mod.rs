@@ -1,0 +1,7 @@
+//! Indexes.
+
+pub mod build;
+pub mod create;
+pub mod fill;
+pub mod marks;
+pub mod request;

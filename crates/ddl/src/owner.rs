@@ -1,0 +1,111 @@
+//! ALTER ... OWNER TO of any kind of object.
+
+use std::sync::Arc;
+
+use melba_catalog::{Database, Namespace, Object, Relation, RelationKind, Type, TypeKind, acl};
+use melba_parse::nodes::string;
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::{AlterOwnerStmt, ObjectType};
+
+use crate::collation::{give_collation, named_collation};
+use crate::context::Ddl;
+use crate::database::{database_by_name, may_create_databases};
+use crate::large_object::alter_large_object_owner;
+use crate::operator::{give_operator, named_operator};
+use crate::privileges::acl::given;
+use crate::rename::refuse_type_of_other;
+use crate::routine::alter::alter_routine_owner;
+use crate::routine::find::RoutineName;
+use crate::table::relation::put_relation;
+use crate::types::named::named_type;
+
+pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
+    let spec = s.newowner.as_ref().ok_or_else(|| DbError::internal("OWNER TO without a role"))?;
+    let owner = ddl.role_spec(spec)?;
+    let object = s.object.as_deref();
+    match s.object_type() {
+        ObjectType::ObjectSchema => {
+            let name = object.and_then(string).unwrap_or_default();
+            let namespace = ddl.namespace(name)?;
+            ddl.require_owner(namespace.owner, "schema", name)?;
+            give_schema(ddl, &namespace, owner)
+        }
+        ObjectType::ObjectLargeobject => alter_large_object_owner(ddl, object, owner),
+        ObjectType::ObjectDatabase => {
+            let name = object.and_then(string).unwrap_or_default();
+            let database = database_by_name(ddl, name)?;
+            ddl.require_owner(database.owner, "database", name)?;
+            ddl.check_new_owner(database.owner, owner, None)?;
+            if database.owner != owner && !may_create_databases(ddl) {
+                bail!(INSUFFICIENT_PRIVILEGE, "permission denied to change owner of database");
+            }
+            give_database(ddl, &database, owner);
+            Ok(())
+        }
+        ObjectType::ObjectType | ObjectType::ObjectDomain => {
+            let ty = named_type(ddl, object)?;
+            ddl.require_type_owner(&ty)?;
+            refuse_type_of_other(ddl, &ty, "type")?;
+            refuse_multirange(ddl, &ty)?;
+            ddl.check_new_owner(ty.owner, owner, Some(ty.namespace))?;
+            give_type(ddl, &ty, owner);
+            Ok(())
+        }
+        ObjectType::ObjectCollation => give_collation(ddl, &*named_collation(ddl, object)?, owner),
+        ObjectType::ObjectOperator => {
+            let operator = named_operator(ddl, object)?;
+            ddl.require_owner(operator.owner, "operator", &operator.name)?;
+            give_operator(ddl, &operator, owner)
+        }
+        kind if RoutineName::is_routine(kind) => alter_routine_owner(ddl, kind, object, owner),
+        _ => Err(DbError::unsupported("ALTER ... OWNER TO of this kind of object")),
+    }
+}
+
+/// # Errors
+/// 42501 when the user may not give it to that role.
+pub fn give_schema(ddl: &Ddl<'_>, namespace: &Namespace, owner: Oid) -> Result<()> {
+    ddl.check_new_owner(namespace.owner, owner, None)?;
+    if namespace.owner != owner {
+        ddl.require_database(acl::CREATE)?;
+    }
+    let acl = given(&namespace.acl, namespace.owner, owner);
+    ddl.tx().put(Object::Namespace(Arc::new(Namespace { owner, acl, ..namespace.clone() })));
+    Ok(())
+}
+
+/// It belongs to whom its range type belongs.
+fn refuse_multirange(ddl: &Ddl<'_>, ty: &Type) -> Result<()> {
+    let catalog = ddl.catalog();
+    match ty.range.as_ref().filter(|_| ty.type_kind == TypeKind::Multirange) {
+        Some(info) => {
+            let [own, range] = [ty.oid, info.range].map(|oid| catalog.type_name(oid, ddl.path()));
+            Err(err!(WRONG_OBJECT_TYPE, "cannot alter multirange type {own}")
+                .hint(format!("You can alter type {range}, which will alter the multirange type as well.")))
+        }
+        None => Ok(()),
+    }
+}
+
+pub fn give_database(ddl: &Ddl<'_>, database: &Database, owner: Oid) {
+    let acl = given(&database.acl, database.owner, owner);
+    ddl.tx().put(Object::Database(Arc::new(Database { owner, acl, ..database.clone() })));
+}
+
+/// A type and its array type get another owner; of a range type, its multirange type, of a composite type, the relation with its
+/// columns, too.
+pub fn give_type(ddl: &Ddl<'_>, ty: &Type, owner: Oid) {
+    let catalog = ddl.catalog();
+    let acl = given(&ty.acl, ty.owner, owner);
+    ddl.tx().put(Object::Type(Arc::new(Type { owner, acl, ..ty.clone() })));
+    if let Some(array) = catalog.type_(ty.array) {
+        ddl.tx().put(Object::Type(Arc::new(Type { owner, ..(**array).clone() })));
+    }
+    let multirange = ty.range.as_ref().filter(|_| ty.type_kind == TypeKind::Range).map(|r| r.multirange);
+    if let Some(multirange) = multirange.and_then(|oid| catalog.type_(oid)) {
+        give_type(ddl, multirange, owner);
+    }
+    if let Some(columns) = catalog.relation(ty.relation).filter(|r| r.kind == RelationKind::Composite) {
+        put_relation(ddl, Relation { owner, ..(**columns).clone() });
+    }
+}

@@ -1,0 +1,6 @@
+//! Privileges: GRANT and REVOKE, default privileges, policies for rows.
+
+pub mod acl;
+pub mod defaults;
+pub mod grant;
+pub mod policy;

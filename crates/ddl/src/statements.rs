@@ -1,0 +1,97 @@
+//! The statements of this crate, with their locks and functions.
+
+use melba_engine::RelationLockMode;
+use melba_types::Result;
+use pg_query::protobuf::node::Node as N;
+
+use crate::context::Ddl;
+use crate::{
+    collation, comment, database, define, drop, extension, index, move_schema, operator, owned, owner, privileges, rename, role,
+    routine, schema, sequence, table, trigger, types, view,
+};
+
+/// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
+macro_rules! statements {
+    ($($node:ident($s:pat): $lock:expr => $method:path;)*) => {
+        /// Runs a defining statement; `None` when the statement belongs to another crate.
+        ///
+        /// # Errors
+        /// As PostgreSQL's, with 0A000 for unsupported clauses.
+        pub fn execute(ddl: &Ddl<'_>, statement: &N) -> Option<Result<()>> {
+            use RelationLockMode::*;
+            #[allow(unused_variables)]
+            let lock = match statement {
+                $(N::$node($s) => $lock,)*
+                _ => return None,
+            };
+            let ddl = ddl.with_target_lock(lock);
+            match statement {
+                $(N::$node(s) => Some($method(&ddl, s)),)*
+                _ => None,
+            }
+        }
+
+        /// The statements that have a row, by the names of their nodes.
+        pub const STATEMENTS: &[&str] = &[$(stringify!($node)),*];
+    };
+}
+
+/// The lock of statements that name no relation, or that lock it where they look it up.
+const UNNAMED: RelationLockMode = RelationLockMode::AccessExclusive;
+
+statements! {
+    // Tables and their parts
+    CreateStmt(_): UNNAMED => table::create::create_table;
+    AlterTableStmt(s): table::alter::lock_of(s) => table::alter::alter_table;
+    IndexStmt(_): Share => index::create::create_index;
+    ViewStmt(_): AccessExclusive => view::create_view;
+    CreateSeqStmt(_): UNNAMED => sequence::create_sequence_statement;
+    AlterSeqStmt(_): ShareRowExclusive => sequence::alter_sequence;
+    CreateTrigStmt(_): ShareRowExclusive => trigger::create_trigger;
+    CreatePolicyStmt(_): AccessExclusive => privileges::policy::create_policy;
+    AlterPolicyStmt(_): AccessExclusive => privileges::policy::alter_policy;
+    TruncateStmt(_): AccessExclusive => table::truncate::truncate;
+
+    // Objects of any kind
+    DropStmt(_): AccessExclusive => drop::drop_objects;
+    RenameStmt(_): AccessExclusive => rename::rename;
+    AlterOwnerStmt(_): UNNAMED => owner::alter_owner;
+    AlterObjectSchemaStmt(_): AccessExclusive => move_schema::alter_schema;
+    CommentStmt(_): ShareUpdateExclusive => comment::comment;
+    SecLabelStmt(_): UNNAMED => define::label;
+    DefineStmt(_): UNNAMED => define::define;
+
+    // Functions, types, operators
+    CreateFunctionStmt(_): UNNAMED => routine::create::create_function;
+    AlterFunctionStmt(_): UNNAMED => routine::alter::alter_function;
+    CreateEnumStmt(_): UNNAMED => types::create::create_enum;
+    AlterEnumStmt(_): UNNAMED => types::create::alter_enum;
+    CreateRangeStmt(_): UNNAMED => types::range::create_range;
+    CompositeTypeStmt(_): UNNAMED => types::create::create_composite;
+    CreateDomainStmt(_): UNNAMED => types::domain::create_domain;
+    AlterDomainStmt(_): UNNAMED => types::domain::alter_domain;
+    CreateCastStmt(_): UNNAMED => types::cast::create_cast;
+    AlterOperatorStmt(_): UNNAMED => operator::alter_operator;
+    AlterCollationStmt(_): UNNAMED => collation::refresh_collation;
+
+    // Schemas, extensions, databases
+    CreateSchemaStmt(_): UNNAMED => schema::create_schema;
+    CreateExtensionStmt(_): UNNAMED => extension::create_extension;
+    AlterExtensionStmt(_): UNNAMED => extension::update_extension;
+    AlterExtensionContentsStmt(_): UNNAMED => define::change_extension_members;
+    CreatedbStmt(_): UNNAMED => database::create_database;
+    AlterDatabaseStmt(_): UNNAMED => database::alter_database;
+    AlterDatabaseSetStmt(_): UNNAMED => database::alter_database_set;
+    DropdbStmt(_): UNNAMED => database::drop_database;
+
+    // Roles and privileges
+    CreateRoleStmt(_): UNNAMED => role::create_role;
+    AlterRoleStmt(_): UNNAMED => role::alter_role;
+    AlterRoleSetStmt(_): UNNAMED => role::alter_role_set;
+    DropRoleStmt(_): UNNAMED => role::drop_role;
+    DropOwnedStmt(_): UNNAMED => owned::drop_owned;
+    ReassignOwnedStmt(_): UNNAMED => owned::reassign_owned;
+    GrantStmt(_): ShareUpdateExclusive => privileges::grant::grant;
+    GrantRoleStmt(_): UNNAMED => role::grant_role;
+    AlterDefaultPrivilegesStmt(_): UNNAMED => privileges::defaults::alter_default_privileges;
+}

@@ -1,0 +1,9 @@
+//! Types: enums, composites, domains, ranges, and casts between types.
+
+pub mod array;
+pub mod cast;
+pub mod create;
+pub mod domain;
+pub mod domain_columns;
+pub mod named;
+pub mod range;

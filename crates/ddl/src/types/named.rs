@@ -1,0 +1,36 @@
+//! Types that a statement names to change them.
+
+use std::sync::Arc;
+
+use melba_catalog::Type;
+use melba_parse::nodes::{qualified, strings};
+use melba_types::{Result, err};
+use pg_query::protobuf::Node;
+use pg_query::protobuf::node::Node as N;
+
+use crate::context::Ddl;
+
+/// The type that a statement names.
+pub fn named_type(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<Arc<Type>> {
+    let names = match object.and_then(|n| n.node.as_ref()) {
+        Some(N::List(list)) => strings(&list.items),
+        Some(N::TypeName(name)) => strings(&name.names),
+        _ => vec![],
+    };
+    let found = type_named(ddl, &names)?;
+    match object.and_then(|n| n.node.as_ref()) {
+        Some(N::TypeName(name)) if !name.array_bounds.is_empty() => {
+            let array = ddl.catalog().type_(found.array).cloned();
+            array.ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}[]\" does not exist", names.join(".")))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// The type of a name, which may have a schema before it.
+pub fn type_named(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<Type>> {
+    let (schema, name) = qualified(names)?;
+    let catalog = ddl.catalog();
+    let found = ddl.searched_schemas(schema)?.iter().find_map(|ns| catalog.type_by_name(*ns, name));
+    found.cloned().ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))
+}
