@@ -6,7 +6,7 @@ use melba_types::Oid;
 
 use super::constant::ShowType;
 use super::operator::is_simple;
-use super::{INDENT_VAR, Masked, Printer};
+use super::{INDENT_VAR, Masked, Printer, constant, json};
 use melba_tree::*;
 
 impl<'a> Printer<'a> {
@@ -15,7 +15,7 @@ impl<'a> Printer<'a> {
     pub(super) fn expr(&mut self, e: &'a Expr, show_implicit: bool) {
         match e {
             Expr::Var(v) => drop(self.var(v)),
-            Expr::Const(c) => self.constant(c, ShowType::AsNeeded),
+            Expr::Const(c) => constant::constant(self, c, ShowType::AsNeeded),
             Expr::Param(p) if self.masked == Masked::Parameters => self.mask(p.ty),
             Expr::Param(p) if p.kind == ParamKind::External => self.parameter(p.number),
             Expr::Param(p) => self.put(&format!("${}", p.number)),
@@ -72,10 +72,10 @@ impl<'a> Printer<'a> {
             }
             Expr::Sampled { system, args } => self.call(if *system { "system(" } else { "bernoulli(" }, &args[1..2]),
             Expr::MergeAction => self.put("MERGE_ACTION()"),
-            Expr::JsonValue(v) => self.json_value(v),
-            Expr::JsonConstructor(c) => self.json_constructor(c),
-            Expr::IsJson(p) => self.is_json(e, p),
-            Expr::Json(j) => self.json_query(j, show_implicit),
+            Expr::JsonValue(v) => json::json_value(self, v),
+            Expr::JsonConstructor(c) => json::json_constructor(self, c),
+            Expr::IsJson(p) => json::is_json(self, e, p),
+            Expr::Json(j) => json::json_query(self, j, show_implicit),
             Expr::NextValue { sequence, .. } => {
                 let name = self.catalog.relation(*sequence).map_or_else(|| "?".into(), |r| self.relation_name(r));
                 self.put(&format!("nextval('{}'::regclass)", name.replace('\'', "''")));
@@ -187,7 +187,7 @@ impl<'a> Printer<'a> {
             && c.ty == ty
             && c.typmod == -1
         {
-            self.constant(c, ShowType::Never);
+            constant::constant(self, c, ShowType::Never);
         } else {
             self.in_parens(|p| p.operand(arg, e, false));
         }

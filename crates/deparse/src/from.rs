@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::Oid;
 
-use super::{INDENT_JOIN, INDENT_STANDARD, Printer};
+use super::{INDENT_JOIN, INDENT_STANDARD, Printer, json};
 use melba_tree::*;
 
 impl<'a> Printer<'a> {
@@ -165,7 +165,7 @@ impl<'a> Printer<'a> {
                 show_columns = false;
             }
             RangeKind::JsonTable(table) => {
-                self.json_table(table);
+                json::json_table(self, table);
                 show_alias = entry.alias.is_some();
                 show_columns = table.columns.iter().zip(&entry.columns).any(|(own, c)| own.column.name != c.name);
             }

@@ -37,147 +37,145 @@ pub fn unprintable(query: &Query) -> Option<&'static str> {
     found
 }
 
-impl<'a> Printer<'a> {
-    pub(super) fn modify(&mut self, query: &'a Query) {
-        self.indent += INDENT_STANDARD;
-        self.put(" ");
-        match query.command {
-            Command::Insert => self.insert(query),
-            Command::Update => {
-                self.put("UPDATE ");
-                self.target_table(query, " ");
-                self.put(" SET ");
-                self.assignments(query, &query.targets);
-                self.from_clause(query, " FROM ");
-                self.changed_rows(query);
-            }
-            _ => {
-                self.put("DELETE FROM ");
-                self.target_table(query, " ");
-                self.from_clause(query, " USING ");
-                self.changed_rows(query);
-            }
+pub(super) fn modify<'a>(printer: &mut Printer<'a>, query: &'a Query) {
+    printer.indent += INDENT_STANDARD;
+    printer.put(" ");
+    match query.command {
+        Command::Insert => insert(printer, query),
+        Command::Update => {
+            printer.put("UPDATE ");
+            target_table(printer, query, " ");
+            printer.put(" SET ");
+            assignments(printer, query, &query.targets);
+            printer.from_clause(query, " FROM ");
+            changed_rows(printer, query);
         }
-        if !query.returning.is_empty() {
-            self.keyword(" RETURNING", -INDENT_STANDARD, INDENT_STANDARD, 1);
-            self.target_items(&query.returning);
+        _ => {
+            printer.put("DELETE FROM ");
+            target_table(printer, query, " ");
+            printer.from_clause(query, " USING ");
+            changed_rows(printer, query);
         }
     }
-
-    fn changed_rows(&mut self, query: &'a Query) {
-        if let Some(filter) = &query.filter {
-            self.keyword(" WHERE ", -INDENT_STANDARD, INDENT_STANDARD, 1);
-            self.expr(filter, false);
-        }
+    if !query.returning.is_empty() {
+        printer.keyword(" RETURNING", -INDENT_STANDARD, INDENT_STANDARD, 1);
+        printer.target_items(&query.returning);
     }
+}
 
-    fn target_relation(&self, query: &Query) -> Option<&'a Relation> {
-        match &query.range_table.get(query.result?)?.kind {
-            RangeKind::Relation { oid, .. } => self.catalog.relation(*oid).map(|r| &**r),
-            _ => None,
-        }
+fn changed_rows<'a>(printer: &mut Printer<'a>, query: &'a Query) {
+    if let Some(filter) = &query.filter {
+        printer.keyword(" WHERE ", -INDENT_STANDARD, INDENT_STANDARD, 1);
+        printer.expr(filter, false);
     }
+}
 
-    /// The table with its alias, after `before`.
-    fn target_table(&mut self, query: &'a Query, before: &str) {
-        let (Some(relation), Some(at)) = (self.target_relation(query), query.result) else { return };
-        if matches!(query.range_table[at].kind, RangeKind::Relation { inherit: false, .. }) && query.command != Command::Insert {
-            self.put("ONLY ");
-        }
-        let name = self.relation_name(relation);
-        self.put(&name);
-        let alias = self.entry_name(0, at);
-        if query.range_table[at].alias.is_some() || *alias != *relation.name {
-            self.put(before);
-            self.ident(&alias);
-        }
+fn target_relation<'a>(printer: &Printer<'a>, query: &Query) -> Option<&'a Relation> {
+    match &query.range_table.get(query.result?)?.kind {
+        RangeKind::Relation { oid, .. } => printer.catalog.relation(*oid).map(|r| &**r),
+        _ => None,
     }
+}
 
-    fn column(&mut self, query: &Query, number: i16) {
-        let found = self.target_relation(query).and_then(|r| r.columns.get(number as usize - 1));
-        if let Some(column) = found {
-            self.ident(&column.name);
-        }
+/// The table with its alias, after `before`.
+fn target_table<'a>(printer: &mut Printer<'a>, query: &'a Query, before: &str) {
+    let (Some(relation), Some(at)) = (target_relation(printer, query), query.result) else { return };
+    if matches!(query.range_table[at].kind, RangeKind::Relation { inherit: false, .. }) && query.command != Command::Insert {
+        printer.put("ONLY ");
     }
+    let name = printer.relation_name(relation);
+    printer.put(&name);
+    let alias = printer.entry_name(0, at);
+    if query.range_table[at].alias.is_some() || *alias != *relation.name {
+        printer.put(before);
+        printer.ident(&alias);
+    }
+}
 
-    fn assignments(&mut self, query: &'a Query, targets: &'a [Target]) {
-        for (i, target) in targets.iter().enumerate() {
+fn column(printer: &mut Printer<'_>, query: &Query, number: i16) {
+    let found = target_relation(printer, query).and_then(|r| r.columns.get(number as usize - 1));
+    if let Some(column) = found {
+        printer.ident(&column.name);
+    }
+}
+
+fn assignments<'a>(printer: &mut Printer<'a>, query: &'a Query, targets: &'a [Target]) {
+    for (i, target) in targets.iter().enumerate() {
+        if i > 0 {
+            printer.put(", ");
+        }
+        column(printer, query, target.column);
+        printer.put(" = ");
+        printer.expr(&target.expr, false);
+    }
+}
+
+fn insert<'a>(printer: &mut Printer<'a>, query: &'a Query) {
+    let Some(info) = &query.insert else { return };
+    printer.put("INSERT INTO ");
+    target_table(printer, query, " AS ");
+    printer.put(" ");
+    if !info.written.is_empty() {
+        printer.put("(");
+        for (i, number) in info.written.iter().enumerate() {
             if i > 0 {
-                self.put(", ");
+                printer.put(", ");
             }
-            self.column(query, target.column);
-            self.put(" = ");
-            self.expr(&target.expr, false);
+            column(printer, query, *number);
         }
+        printer.put(") ");
     }
-
-    fn insert(&mut self, query: &'a Query) {
-        let Some(info) = &query.insert else { return };
-        self.put("INSERT INTO ");
-        self.target_table(query, " AS ");
-        self.put(" ");
-        if !info.written.is_empty() {
-            self.put("(");
+    match info.overriding {
+        Overriding::None => {}
+        Overriding::User => printer.put("OVERRIDING USER VALUE "),
+        Overriding::System => printer.put("OVERRIDING SYSTEM VALUE "),
+    }
+    match info.source.map(|s| &query.range_table[s].kind) {
+        Some(RangeKind::Subquery { query, .. }) => {
+            printer.hide_names = true;
+            printer.query(query);
+        }
+        Some(RangeKind::Values { rows }) => printer.values(rows),
+        _ if info.written.is_empty() => printer.put("DEFAULT VALUES"),
+        _ => {
+            printer.keyword("VALUES (", -INDENT_STANDARD, INDENT_STANDARD, 2);
             for (i, number) in info.written.iter().enumerate() {
                 if i > 0 {
-                    self.put(", ");
+                    printer.put(", ");
                 }
-                self.column(query, *number);
-            }
-            self.put(") ");
-        }
-        match info.overriding {
-            Overriding::None => {}
-            Overriding::User => self.put("OVERRIDING USER VALUE "),
-            Overriding::System => self.put("OVERRIDING SYSTEM VALUE "),
-        }
-        match info.source.map(|s| &query.range_table[s].kind) {
-            Some(RangeKind::Subquery { query, .. }) => {
-                self.hide_names = true;
-                self.query(query);
-            }
-            Some(RangeKind::Values { rows }) => self.values(rows),
-            _ if info.written.is_empty() => self.put("DEFAULT VALUES"),
-            _ => {
-                self.keyword("VALUES (", -INDENT_STANDARD, INDENT_STANDARD, 2);
-                for (i, number) in info.written.iter().enumerate() {
-                    if i > 0 {
-                        self.put(", ");
-                    }
-                    if let Some(target) = query.targets.iter().find(|t| t.column == *number) {
-                        self.expr(&target.expr, false);
-                    }
+                if let Some(target) = query.targets.iter().find(|t| t.column == *number) {
+                    printer.expr(&target.expr, false);
                 }
-                self.put(")");
             }
-        }
-        if let Some(conflict) = &info.on_conflict {
-            self.on_conflict(query, conflict);
+            printer.put(")");
         }
     }
+    if let Some(conflict) = &info.on_conflict {
+        on_conflict(printer, query, conflict);
+    }
+}
 
-    fn on_conflict(&mut self, query: &'a Query, conflict: &'a OnConflict) {
-        self.put(" ON CONFLICT");
-        if let Some(constraint) = self.catalog.constraint(conflict.constraint) {
-            self.put(" ON CONSTRAINT ");
-            self.ident(&constraint.name);
-        } else if !conflict.inference.is_empty() {
-            let qualify = std::mem::replace(&mut self.qualify, false);
-            self.put("(");
-            self.list(&conflict.inference);
-            self.put(")");
-            if let Some(filter) = &conflict.inference_filter {
-                self.keyword(" WHERE ", -INDENT_STANDARD, INDENT_STANDARD, 1);
-                self.expr(filter, false);
-            }
-            self.qualify = qualify;
+fn on_conflict<'a>(printer: &mut Printer<'a>, query: &'a Query, conflict: &'a OnConflict) {
+    printer.put(" ON CONFLICT");
+    if let Some(constraint) = printer.catalog.constraint(conflict.constraint) {
+        printer.put(" ON CONSTRAINT ");
+        printer.ident(&constraint.name);
+    } else if !conflict.inference.is_empty() {
+        let qualify = std::mem::replace(&mut printer.qualify, false);
+        printer.put("(");
+        printer.list(&conflict.inference);
+        printer.put(")");
+        if let Some(filter) = &conflict.inference_filter {
+            printer.keyword(" WHERE ", -INDENT_STANDARD, INDENT_STANDARD, 1);
+            printer.expr(filter, false);
         }
-        let Some(update) = &conflict.update else { return self.put(" DO NOTHING") };
-        self.put(" DO UPDATE SET ");
-        self.assignments(query, &update.targets);
-        if let Some(filter) = &update.filter {
-            self.keyword(" WHERE ", -INDENT_STANDARD, INDENT_STANDARD, 1);
-            self.expr(filter, false);
-        }
+        printer.qualify = qualify;
+    }
+    let Some(update) = &conflict.update else { return printer.put(" DO NOTHING") };
+    printer.put(" DO UPDATE SET ");
+    assignments(printer, query, &update.targets);
+    if let Some(filter) = &update.filter {
+        printer.keyword(" WHERE ", -INDENT_STANDARD, INDENT_STANDARD, 1);
+        printer.expr(filter, false);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::constant::ShowType;
-use super::{INDENT_STANDARD, PrintLevel, Printer};
+use super::{INDENT_STANDARD, PrintLevel, Printer, constant, modify};
 use melba_tree::*;
 
 impl<'a> Printer<'a> {
@@ -19,7 +19,7 @@ impl<'a> Printer<'a> {
         self.ctes(query);
         match query.command {
             Command::Select => self.select(query),
-            _ => self.modify(query),
+            _ => modify::modify(self, query),
         }
         self.levels.pop();
         self.qualify = saved_qualify;
@@ -116,7 +116,7 @@ impl<'a> Printer<'a> {
                 let ty = self.type_name(c.ty, c.typmod);
                 self.put(&ty);
                 self.put(" ");
-                self.constant(c, ShowType::Never);
+                constant::constant(self, c, ShowType::Never);
             }
             mark => self.expr(mark, false),
         }
@@ -411,7 +411,7 @@ impl<'a> Printer<'a> {
         }
         match &target.expr {
             // A literal would be taken for a position.
-            Expr::Const(c) => self.constant(c, super::constant::ShowType::Always),
+            Expr::Const(c) => constant::constant(self, c, super::constant::ShowType::Always),
             Expr::Var(v) => {
                 // ORDER BY and DISTINCT ON take a bare name for an output column first.
                 let qualify = self.qualify;

@@ -2,6 +2,7 @@
 
 use melba_fmgr::{CallContext, ScalarFn, TypeIo, comparison_table};
 use melba_types::numeric::convert::typmod;
+use melba_types::numeric::functions;
 use melba_types::{Datum, Numeric, Oid, Result, err, oids};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[(
@@ -60,7 +61,7 @@ const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("numeric_sqrt", |_, a| unary(a, Numeric::sqrt)),
     ("numeric_gcd", |_, a| binary(a, Numeric::gcd)),
     ("numeric_lcm", |_, a| binary(a, Numeric::lcm)),
-    ("numeric_fac", |c, a| Numeric::factorial(a[0].as_i64(), || c.session.check_interrupt()).map(Datum::Numeric)),
+    ("numeric_fac", |c, a| functions::factorial(a[0].as_i64(), || c.session.check_interrupt()).map(Datum::Numeric)),
     ("numeric_abs", |_, a| unary(a, |v| Ok(v.abs()))),
     ("numeric_uminus", |_, a| unary(a, |v| Ok(v.neg()))),
     ("numeric_uplus", |_, a| Ok(a[0].clone())),
@@ -196,7 +197,7 @@ fn width_bucket(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     if let Some(bucket) = crate::math::outer_bucket([operand, low, high], count, |v| v.is_nan(), |v| v.is_infinite())? {
         return Ok(Datum::Int4(bucket));
     }
-    let bucket = operand.bucket(low, high, count).and_then(|b| i32::try_from(b).ok());
+    let bucket = functions::bucket(operand, low, high, count).and_then(|b| i32::try_from(b).ok());
     bucket.map(Datum::Int4).ok_or_else(|| crate::int::out_of_range("integer"))
 }
 

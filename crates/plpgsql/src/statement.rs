@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use melba_types::{Result, bail, err, limits, oids};
 
-use super::Returns;
-use super::conditions;
 use super::parser::Parser;
 use super::scan::TokenKind;
 use super::tree::*;
+use super::{Returns, conditions, declare, loops, raise};
 
 impl Parser<'_> {
     /// The function's block, and nothing behind it but a semicolon.
@@ -36,7 +35,7 @@ impl Parser<'_> {
     fn block(&mut self, label: Option<Arc<str>>) -> Result<Statement> {
         let outer = self.scope;
         self.push_label(label.as_deref().unwrap_or(""), LabelKind::Block);
-        let declares = if self.take_word("declare") { self.declarations()? } else { Vec::new() };
+        let declares = if self.take_word("declare") { declare::declarations(self)? } else { Vec::new() };
         let line = self.line_of(self.token());
         self.expect_word("begin")?;
         let body = self.statements(&["end", "exception"])?;
@@ -146,16 +145,16 @@ impl Parser<'_> {
                 self.expect_symbol(";")?;
                 return Ok(Some(block));
             }
-            "loop" => StatementKind::Loop(self.loop_body(label)?),
-            "while" => self.while_loop(label)?,
-            "for" => self.for_loop(label)?,
-            "foreach" => self.foreach_loop(label)?,
+            "loop" => StatementKind::Loop(loops::loop_body(self, label)?),
+            "while" => loops::while_loop(self, label)?,
+            "for" => loops::for_loop(self, label)?,
+            "foreach" => loops::foreach_loop(self, label)?,
             _ if label.is_some() => return Err(self.syntax_error()),
             "if" => self.if_statement()?,
             "case" => self.case_statement()?,
             "exit" | "continue" => self.exit(word == "continue")?,
             "return" => self.return_statement()?,
-            "raise" => self.raise()?,
+            "raise" => raise::raise_statement(self)?,
             "assert" => self.assert()?,
             "execute" => self.execute()?,
             "perform" => {
@@ -179,7 +178,7 @@ impl Parser<'_> {
             "fetch" | "move" => self.fetch(word == "fetch")?,
             "close" => {
                 self.advance();
-                let cursor = self.cursor_variable()?;
+                let cursor = declare::cursor_variable(self)?;
                 self.expect_symbol(";")?;
                 StatementKind::Close(cursor)
             }
@@ -527,12 +526,12 @@ impl Parser<'_> {
 
     fn open(&mut self) -> Result<StatementKind> {
         self.advance();
-        let cursor = self.cursor_variable()?;
+        let cursor = declare::cursor_variable(self)?;
         let mut scroll = Scroll::Default;
         let opened = match &self.variables[cursor].cursor {
             Some(bound) => {
                 scroll = bound.scroll;
-                Opened::Bound(self.cursor_arguments(cursor)?)
+                Opened::Bound(declare::cursor_arguments(self, cursor)?)
             }
             None => {
                 if self.take_word("no") {
@@ -571,7 +570,7 @@ impl Parser<'_> {
             let message = "FETCH statement cannot return multiple rows";
             return Err(err!(FEATURE_NOT_SUPPORTED, "{message}").at(at.start as i32));
         }
-        let cursor = self.cursor_variable()?;
+        let cursor = declare::cursor_variable(self)?;
         let target = match is_fetch {
             true => {
                 self.expect_word("into")?;

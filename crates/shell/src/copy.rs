@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::process::Stdio;
 
+use super::shell::Shell;
 use crate::Result;
 use crate::input::Input;
-use crate::output::shell;
 use crate::query::CopyEnds;
-use crate::shell::Shell;
 
 /// `\copy TABLE [(COLUMN, ...)] FROM | TO PLACE [OPTIONS]`, or `\copy (QUERY) TO PLACE [OPTIONS]`.
 #[derive(Debug, PartialEq, Eq)]
@@ -105,55 +104,52 @@ fn quoted_name(text: &str) -> Option<(String, &str)> {
     }
 }
 
-impl Shell {
-    /// `\copy`. `false`: it failed, which has been reported.
-    pub fn copy(&mut self, text: &str, input: &mut dyn Input) -> bool {
-        let done = parse(text).and_then(|copy| self.run_copy(&copy, input));
-        done.unwrap_or_else(|e| {
-            self.complain(&e, input.number());
-            false
-        })
-    }
+/// `\copy`. `false`: it failed, which has been reported.
+pub fn copy(shell: &mut Shell, text: &str, input: &mut dyn Input) -> bool {
+    let done = parse(text).and_then(|copy| run_copy(shell, &copy, input));
+    done.unwrap_or_else(|e| {
+        shell.complain(&e, input.number());
+        false
+    })
+}
 
-    fn run_copy(&mut self, copy: &Copy, input: &mut dyn Input) -> Result<bool> {
-        let Copy { statement, is_from, place } = copy;
-        match place {
-            Place::Own => Ok(self.query(statement, input)),
-            Place::File(name) if *is_from => {
-                let mut file = File::open(name).map_err(|e| format!("{name}: {e}"))?;
-                if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-                    return Err(format!("{name}: cannot copy from/to a directory"));
-                }
-                Ok(self.query_with(statement, input, CopyEnds { from: Some(&mut file), to: None }))
+fn run_copy(shell: &mut Shell, copy: &Copy, input: &mut dyn Input) -> Result<bool> {
+    let Copy { statement, is_from, place } = copy;
+    match place {
+        Place::Own => Ok(shell.query(statement, input)),
+        Place::File(name) if *is_from => {
+            let mut file = File::open(name).map_err(|e| format!("{name}: {e}"))?;
+            if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+                return Err(format!("{name}: cannot copy from/to a directory"));
             }
-            Place::File(name) => {
-                let mut file = BufWriter::new(File::create(name).map_err(|e| format!("{name}: {e}"))?);
-                let is_well = self.query_with(statement, input, CopyEnds { from: None, to: Some(&mut file) });
-                file.flush().map_err(|e| format!("{name}: {e}"))?;
-                Ok(is_well)
-            }
-            Place::Program(command) => self.copy_by_program(statement, command, *is_from, input),
+            Ok(shell.query_with(statement, input, CopyEnds { from: Some(&mut file), to: None }))
         }
+        Place::File(name) => {
+            let mut file = BufWriter::new(File::create(name).map_err(|e| format!("{name}: {e}"))?);
+            let is_well = shell.query_with(statement, input, CopyEnds { from: None, to: Some(&mut file) });
+            file.flush().map_err(|e| format!("{name}: {e}"))?;
+            Ok(is_well)
+        }
+        Place::Program(command) => copy_by_program(shell, statement, command, *is_from, input),
     }
+}
 
-    fn copy_by_program(&mut self, statement: &str, command: &str, is_from: bool, input: &mut dyn Input) -> Result<bool> {
-        let mut program = shell(command);
-        match is_from {
-            true => program.stdout(Stdio::piped()),
-            false => program.stdin(Stdio::piped()),
-        };
-        let mut child = program.spawn().map_err(|e| format!("{command}: {e}"))?;
-        let (mut from, mut to) = (child.stdout.take(), child.stdin.take());
-        let ends =
-            CopyEnds { from: from.as_mut().map(|from| from as &mut dyn Read), to: to.as_mut().map(|to| to as &mut dyn Write) };
-        let is_well = self.query_with(statement, input, ends);
-        drop((from, to));
-        let status = child.wait().map_err(|e| format!("{command}: {e}"))?;
-        if !status.success() {
-            return Err(format!("{command}: {status}"));
-        }
-        Ok(is_well)
+fn copy_by_program(shell: &mut Shell, statement: &str, command: &str, is_from: bool, input: &mut dyn Input) -> Result<bool> {
+    let mut program = crate::output::shell(command);
+    match is_from {
+        true => program.stdout(Stdio::piped()),
+        false => program.stdin(Stdio::piped()),
+    };
+    let mut child = program.spawn().map_err(|e| format!("{command}: {e}"))?;
+    let (mut from, mut to) = (child.stdout.take(), child.stdin.take());
+    let ends = CopyEnds { from: from.as_mut().map(|from| from as &mut dyn Read), to: to.as_mut().map(|to| to as &mut dyn Write) };
+    let is_well = shell.query_with(statement, input, ends);
+    drop((from, to));
+    let status = child.wait().map_err(|e| format!("{command}: {e}"))?;
+    if !status.success() {
+        return Err(format!("{command}: {status}"));
     }
+    Ok(is_well)
 }
 
 #[cfg(test)]

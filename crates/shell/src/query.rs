@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write as _};
 
-use crate::connection::{Connection, Event};
+use crate::connection::{Connection, Event, Table};
 use crate::copy_data;
 use crate::escape;
 use crate::format::Printer;
@@ -33,6 +33,15 @@ struct Answer<'a> {
 }
 
 impl Shell {
+    /// An internal query.
+    ///
+    /// # Errors
+    /// The server's, and that there is no connection.
+    pub fn table(&mut self, sql: &str) -> crate::Result<Table> {
+        let connection = self.connection.as_mut().ok_or("You are currently not connected to a database.")?;
+        connection.table(sql)
+    }
+
     /// Sends statements unchanged and shows their answers. `false`: something failed, which has been reported.
     pub fn query(&mut self, sql: &str, input: &mut dyn Input) -> bool {
         self.query_with(sql, input, CopyEnds::default())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::connection;
+use crate::command::files;
 use crate::editor::Terminal;
 use crate::format::{Expanded, Format, Style};
 use crate::input::{Input, Line, Prompt, Stream};
@@ -14,7 +14,7 @@ use crate::interrupts::{Ends, Interrupts};
 use crate::output::Output;
 use crate::shell::{Ended, Shell};
 use crate::target::Target;
-use crate::{Result, Serve, terminal};
+use crate::{Result, Serve, connection, terminal};
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -218,7 +218,7 @@ fn file(shell: &mut Shell, path: &Path) -> Ended {
         return shell.run(&mut Stream::new(stdin().lock()));
     }
     match File::open(path) {
-        Ok(opened) => shell.run_file(opened, path),
+        Ok(opened) => files::run_file(shell, opened, path),
         Err(e) => {
             eprintln!("melba: {}: {e}", path.display());
             Ended::Failed

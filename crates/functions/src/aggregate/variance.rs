@@ -1,6 +1,7 @@
 //! Variance and standard deviation, and the average of floats, which has the same state.
 
 use melba_fmgr::{Aggregate, AggregateFn, CallContext};
+use melba_types::numeric::functions;
 use melba_types::{Column, ColumnData, Datum, Numeric, Result};
 
 use super::exact::NumericSum;
@@ -93,7 +94,7 @@ impl Aggregate for NumericVariance {
         if n < if self.sample { 2 } else { 1 } {
             return Ok(Datum::Null);
         }
-        Numeric::variance(n, &self.sum.total()?, &self.squares.total()?, self.sample, self.deviation).map(Datum::Numeric)
+        functions::variance(n, &self.sum.total()?, &self.squares.total()?, self.sample, self.deviation).map(Datum::Numeric)
     }
 
     any!();

@@ -1,20 +1,17 @@
 //! Backslash commands: their names and effects.
 
 mod arguments;
-mod files;
+pub mod files;
 mod settings;
 
 use std::io::IsTerminal as _;
 
-use crate::commands;
-use crate::describe;
-use crate::escape;
 use crate::input::Input;
 use crate::output::shell;
 use crate::scan::{Scanner, identifier, literal};
 use crate::shell::{Ended, Flow, Shell};
 use crate::target::Target;
-use crate::{Result, terminal};
+use crate::{Result, commands, copy, describe, escape, terminal};
 
 impl Shell {
     /// Runs a command; `scanner` has the text typed so far.
@@ -22,15 +19,15 @@ impl Shell {
         // Commands that run statements report their failures themselves.
         match name {
             "q" | "quit" => return Err(Ended::Well),
-            "g" | "gx" => return self.run_pending(name, rest, scanner, input),
+            "g" | "gx" => return files::run_pending(self, name, rest, scanner, input),
             "gexec" => return self.run_values(scanner, input),
-            "i" | "ir" | "include" | "include_relative" => return self.include(name, rest, input),
+            "i" | "ir" | "include" | "include_relative" => return files::include(self, name, rest, input),
             "copy" => {
-                let is_well = self.copy(rest, input);
+                let is_well = copy::copy(self, rest, input);
                 return self.judge(is_well);
             }
             "e" | "edit" => {
-                let edited = self.edit(rest, scanner);
+                let edited = files::edit(self, rest, scanner);
                 return self.judge_done(edited, input);
             }
             _ => {}
@@ -86,10 +83,10 @@ impl Shell {
                 }
                 Ok(())
             }
-            "o" | "out" => self.send_results_to(rest),
+            "o" | "out" => files::send_results_to(self, rest),
             "sf" | "sv" => self.show_definition(name, rest),
-            _ if settings::is_one(name) => self.change_setting(name, arguments),
-            _ if describe::is_one(name) => self.describe(name, rest),
+            _ if settings::is_one(name) => settings::change_setting(self, name, arguments),
+            _ if describe::is_one(name) => describe::describe(self, name, rest),
             _ => Err(format!("invalid command \\{name}\nTry \\? for help.")),
         }
     }
@@ -151,7 +148,7 @@ impl Shell {
         let text = arguments.join(" ");
         match name {
             "warn" => eprintln!("{}", escape::text(&text)),
-            "qecho" => self.write_result(&format!("{text}{end}"))?,
+            "qecho" => files::write_result(self, &format!("{text}{end}"))?,
             _ => print!("{}{end}", escape::if_terminal(&text, std::io::stdout().is_terminal())),
         }
         Ok(())
@@ -184,12 +181,12 @@ impl Shell {
         let text = rows.into_iter().flatten().flatten().next().unwrap_or_default();
         let head =
             if name == "sv" { format!("CREATE OR REPLACE VIEW {} AS\n", rest.trim_end_matches(';')) } else { String::new() };
-        self.write_result(&format!("{head}{}\n", text.trim_end()))
+        files::write_result(self, &format!("{head}{}\n", text.trim_end()))
     }
 
     /// `\gexec`: runs the pending query, and its values as statements, row by row.
     fn run_values(&mut self, scanner: &mut Scanner, input: &mut dyn Input) -> Flow {
-        let sql = self.pending_or_last(scanner);
+        let sql = files::pending_or_last(self, scanner);
         let rows = match &mut self.connection {
             Some(connection) => connection.rows(&sql),
             None => Err("You are currently not connected to a database.".to_owned()),

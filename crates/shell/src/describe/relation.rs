@@ -180,23 +180,21 @@ const FEET: &[Foot] = &[
     ),
 ];
 
-impl Shell {
-    pub(super) fn relation(&mut self, relation: &Relation, is_verbose: bool) -> Result<Listing> {
-        let sql = columns(relation, is_verbose);
-        let (columns, rows) = self.table(&sql)?;
-        let mut footers = Vec::new();
-        for foot in FEET.iter().filter(|foot| foot.kinds.contains(relation.kind) && (is_verbose || !foot.is_verbose)) {
-            let (_, lines) = self.table(&foot.sql.replace("$oid", &relation.oid))?;
-            let mut heading = foot.heading;
-            for line in lines.into_iter().flatten().flatten() {
-                // A list's hint how to see more is not for a list that shows more.
-                let line = if is_verbose { line.replace(" (Use \\d+ to list them.)", "") } else { line };
-                footers.push(format!("{heading}{line}"));
-                heading = "";
-            }
+pub(super) fn relation(shell: &mut Shell, relation: &Relation, is_verbose: bool) -> Result<Listing> {
+    let sql = columns(relation, is_verbose);
+    let (columns, rows) = shell.table(&sql)?;
+    let mut footers = Vec::new();
+    for foot in FEET.iter().filter(|foot| foot.kinds.contains(relation.kind) && (is_verbose || !foot.is_verbose)) {
+        let (_, lines) = shell.table(&foot.sql.replace("$oid", &relation.oid))?;
+        let mut heading = foot.heading;
+        for line in lines.into_iter().flatten().flatten() {
+            // A list's hint how to see more is not for a list that shows more.
+            let line = if is_verbose { line.replace(" (Use \\d+ to list them.)", "") } else { line };
+            footers.push(format!("{heading}{line}"));
+            heading = "";
         }
-        Ok(Listing { title: relation.title(), columns, rows, footers: Some(footers) })
     }
+    Ok(Listing { title: relation.title(), columns, rows, footers: Some(footers) })
 }
 
 /// The columns that `\d` shows of each column.

@@ -1,5 +1,6 @@
 //! Queries: SELECT with all its clauses, set operations, VALUES, WITH.
 
+use super::change;
 use super::generator::{Atom, Common, Generator, Scope};
 use super::tree::{List, Literal, Node, Part, Role, Sort, list, optional};
 use super::types::{COLUMN_TYPES, Type};
@@ -269,7 +270,7 @@ impl Generator<'_> {
             return (node, true);
         }
         let types: Vec<Type> = (0..1 + self.below(3)).map(|_| *self.pick(COLUMN_TYPES)).collect();
-        let query = if self.chance(20) { self.changing(&types) } else { None };
+        let query = if self.chance(20) { change::changing(self, &types) } else { None };
         let changes = query.is_some();
         let query = match query {
             Some(query) => query,

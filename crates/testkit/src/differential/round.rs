@@ -10,7 +10,7 @@ use super::reduce::{fewest, reduce};
 use super::schema::{Schema, Step, types};
 use super::server::{Answer, Rows, Server};
 use super::tree::Node;
-use super::{Options, Report};
+use super::{Options, Report, change, schema};
 
 const ZONES: [&str; 3] = ["UTC", "America/New_York", "Asia/Kolkata"];
 
@@ -96,7 +96,7 @@ impl Round {
                 break;
             }
             if self.random.chance(2) {
-                let change = Generator::new(&self.random, &self.schema).change();
+                let change = change::change(&mut Generator::new(&self.random, &self.schema));
                 if let Some(change) = change {
                     self.step(Step::new(change.sql()), report)?;
                 }
@@ -107,8 +107,8 @@ impl Round {
             }
             let mut generator = Generator::new(&self.random, &self.schema);
             let (node, mode) = match self.random.below(100) {
-                0..14 => (generator.change(), Mode::Change),
-                14..20 => (generator.script(), Mode::Change),
+                0..14 => (change::change(&mut generator), Mode::Change),
+                14..20 => (change::script(&mut generator), Mode::Change),
                 20..22 => (Some(generator.cursor()), Mode::Change),
                 22..45 => (Some(generator.statement()), Mode::Extended),
                 _ => (Some(generator.statement()), Mode::Simple),
@@ -130,15 +130,15 @@ impl Round {
         }
         let tables = 3 + self.random.below(3);
         for number in 0..tables {
-            let steps = Generator::new(&self.random, &self.schema).table_steps(number);
+            let steps = schema::table_steps(&mut Generator::new(&self.random, &self.schema), number);
             for step in steps {
                 self.step(step, report)?;
             }
         }
         for number in 0..3 + self.random.below(2) {
             let mut generator = Generator::new(&self.random, &self.schema);
-            let simple = if number == 0 { generator.simple_view_step(number) } else { None };
-            let step = simple.unwrap_or_else(|| generator.view_step(number));
+            let simple = if number == 0 { schema::simple_view_step(&mut generator, number) } else { None };
+            let step = simple.unwrap_or_else(|| schema::view_step(&mut generator, number));
             self.step(step, report)?;
             // One that only ever fails would take the statements over it with it.
             let view = format!("select * from v{number}");
@@ -149,7 +149,7 @@ impl Round {
         }
         // Some changes stay, so that rows have versions and indexes have entries of deleted rows.
         for _ in 0..self.random.below(6) {
-            let change = Generator::new(&self.random, &self.schema).change();
+            let change = change::change(&mut Generator::new(&self.random, &self.schema));
             if let Some(change) = change {
                 self.step(Step::new(change.sql()), report)?;
             }

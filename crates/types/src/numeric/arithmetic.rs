@@ -3,10 +3,10 @@
 use num_bigint::BigInt;
 use num_integer::Integer;
 
-use super::decimal::{Decimal, Rounding, pow10_i128};
+use super::decimal::{Decimal, Rounding, pow10_i128, square_root};
 use super::{INTEGER_DIGITS_MAX, Numeric, Repr, SCALE_MAX, division_by_zero};
-use crate::Result;
 use crate::limits::{self, Ticker};
+use crate::{Result, err};
 
 /// Significant digits that inexact results have at least.
 pub(super) const SIGNIFICANT_DIGITS_MIN: i64 = 16;
@@ -203,6 +203,22 @@ impl Numeric {
             }
             _ => Ok(self.clone()),
         }
+    }
+
+    /// Square root with at least 16 significant digits.
+    pub fn sqrt(&self) -> Result<Numeric> {
+        if self.signum() < 0 {
+            return Err(err!(INVALID_ARGUMENT_FOR_POWER_FUNCTION, "cannot take square root of a negative number"));
+        }
+        let Some(d) = self.decimal() else { return Ok(self.clone()) };
+        let result_weight = i64::from(d.weight()) * 2 + 1;
+        let scale = (SIGNIFICANT_DIGITS_MIN - result_weight).max(i64::from(d.scale)).clamp(0, RESULT_SCALE_MAX) as u32;
+        Numeric::from_decimal(square_root(&d, scale))
+    }
+
+    /// -1, 0, 1; NaN for NaN.
+    pub fn sign(&self) -> Numeric {
+        if self.is_nan() { Numeric::NAN } else { Numeric::from(self.signum()) }
     }
 
     pub fn neg(&self) -> Numeric {

@@ -285,3 +285,11 @@ fn digit_count(v: &BigInt) -> i64 {
     let least = ((bits - 1) as f64 * std::f64::consts::LOG10_2) as i64 + 1;
     if *v.magnitude() >= *pow10(least as u32).magnitude() { least + 1 } else { least }
 }
+
+/// The square root rounded to a scale.
+pub fn square_root(d: &Decimal, scale: u32) -> Decimal {
+    // One digit more than requested decides the rounding: the truncated rest cannot make up a whole unit.
+    let wanted = scale.max(d.scale.div_ceil(2)) + 1;
+    let root = (&d.mantissa * pow10(2 * wanted - d.scale)).sqrt();
+    Decimal::new(root, wanted).round(i64::from(scale), Rounding::Nearest)
+}

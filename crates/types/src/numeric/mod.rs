@@ -11,7 +11,7 @@
 mod arithmetic;
 pub mod convert;
 mod decimal;
-mod functions;
+pub mod functions;
 mod storage;
 mod text;
 mod transcendental;
@@ -53,6 +53,17 @@ impl Numeric {
 
     pub(crate) const fn small(mantissa: i64, scale: u16) -> Numeric {
         Numeric(Repr::Small { mantissa, scale })
+    }
+
+    /// Reads text by the rules of numeric input: white space around, NaN and infinities, decimal digits with a point and an
+    /// exponent, 0x/0o/0b integers, underscores between digits.
+    pub fn parse(text: &str) -> Result<Numeric> {
+        text::parse(text)
+    }
+
+    /// Appends the text form.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        text::write(self, out)
     }
 
     /// `mantissa / 10^scale`.
@@ -133,6 +144,19 @@ impl Numeric {
 
     pub fn is_zero(&self) -> bool {
         self.is_finite() && self.signum() == 0
+    }
+
+    /// The least scale that shows the whole value; `None` for special values.
+    pub fn min_scale(&self) -> Option<u32> {
+        Some(self.decimal()?.trimmed(0).scale)
+    }
+
+    /// Without trailing zeros after the point.
+    pub fn trim_scale(&self) -> Result<Numeric> {
+        match self.decimal() {
+            Some(d) => Numeric::from_decimal(d.trimmed(0)),
+            None => Ok(self.clone()),
+        }
     }
 
     /// Digits after the decimal point that are shown; 0 for the special values.

@@ -79,7 +79,7 @@ fn functions_have_postgresql_scales() {
     assert_eq!(n("-1.5").ceil().expect("ceil").to_string(), "-1");
     assert_eq!(n("1.500").trim_scale().expect("trim").to_string(), "1.5");
     assert_eq!(n("12.30").gcd(&n("4.1")).expect("gcd").to_string(), "4.10");
-    assert_eq!(Numeric::factorial(25, || Ok(())).expect("factorial").to_string(), "15511210043330985984000000");
+    assert_eq!(functions::factorial(25, || Ok(())).expect("factorial").to_string(), "15511210043330985984000000");
 }
 
 #[test]

@@ -10,47 +10,42 @@ fn invalid(text: &str) -> DbError {
     err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type numeric: \"{text}\"")
 }
 
-impl Numeric {
-    /// Reads text by the rules of numeric input: white space around, NaN and infinities, decimal digits with a point and an
-    /// exponent, 0x/0o/0b integers, underscores between digits.
-    pub fn parse(text: &str) -> Result<Numeric> {
-        if let Some(value) = parse_short(text.as_bytes()) {
-            return Ok(value);
-        }
-        let trimmed = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
-        let (negative, bare) = match trimmed.as_bytes().first() {
-            Some(b'-') => (true, &trimmed[1..]),
-            Some(b'+') => (false, &trimmed[1..]),
-            _ => (false, trimmed),
-        };
-        if trimmed.eq_ignore_ascii_case("nan") {
-            return Ok(Numeric::NAN);
-        }
-        if bare.eq_ignore_ascii_case("infinity") || bare.eq_ignore_ascii_case("inf") {
-            return Ok(if negative { Numeric::NEGATIVE_INFINITY } else { Numeric::INFINITY });
-        }
-        let magnitude = match bare.as_bytes() {
-            [b'0', b'x' | b'X', rest @ ..] => integer(rest, 16),
-            [b'0', b'o' | b'O', rest @ ..] => integer(rest, 8),
-            [b'0', b'b' | b'B', rest @ ..] => integer(rest, 2),
-            bytes => decimal(bytes)?,
-        };
-        let mut d = magnitude.ok_or_else(|| invalid(text))?;
-        if negative {
-            d.mantissa = -d.mantissa;
-        }
-        Numeric::from_decimal(d)
+pub fn parse(text: &str) -> Result<Numeric> {
+    if let Some(value) = parse_short(text.as_bytes()) {
+        return Ok(value);
     }
+    let trimmed = text.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let (negative, bare) = match trimmed.as_bytes().first() {
+        Some(b'-') => (true, &trimmed[1..]),
+        Some(b'+') => (false, &trimmed[1..]),
+        _ => (false, trimmed),
+    };
+    if trimmed.eq_ignore_ascii_case("nan") {
+        return Ok(Numeric::NAN);
+    }
+    if bare.eq_ignore_ascii_case("infinity") || bare.eq_ignore_ascii_case("inf") {
+        return Ok(if negative { Numeric::NEGATIVE_INFINITY } else { Numeric::INFINITY });
+    }
+    let magnitude = match bare.as_bytes() {
+        [b'0', b'x' | b'X', rest @ ..] => integer(rest, 16),
+        [b'0', b'o' | b'O', rest @ ..] => integer(rest, 8),
+        [b'0', b'b' | b'B', rest @ ..] => integer(rest, 2),
+        bytes => decimal(bytes)?,
+    };
+    let mut d = magnitude.ok_or_else(|| invalid(text))?;
+    if negative {
+        d.mantissa = -d.mantissa;
+    }
+    Numeric::from_decimal(d)
+}
 
-    /// Appends the text form.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        match &self.0 {
-            Repr::Small { mantissa, scale } => write_small(*mantissa, usize::from(*scale), out),
-            Repr::Big(d) => write_decimal(d, out),
-            Repr::NaN => out.extend_from_slice(b"NaN"),
-            Repr::PositiveInfinity => out.extend_from_slice(b"Infinity"),
-            Repr::NegativeInfinity => out.extend_from_slice(b"-Infinity"),
-        }
+pub fn write(value: &Numeric, out: &mut Vec<u8>) {
+    match &value.0 {
+        Repr::Small { mantissa, scale } => write_small(*mantissa, usize::from(*scale), out),
+        Repr::Big(d) => write_decimal(d, out),
+        Repr::NaN => out.extend_from_slice(b"NaN"),
+        Repr::PositiveInfinity => out.extend_from_slice(b"Infinity"),
+        Repr::NegativeInfinity => out.extend_from_slice(b"-Infinity"),
     }
 }
 

@@ -5,8 +5,7 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 
 use super::arithmetic::{RESULT_SCALE_MAX, SIGNIFICANT_DIGITS_MIN};
-use super::decimal::{Decimal, Rounding, divide, pow10};
-use super::functions::square_root;
+use super::decimal::{Decimal, Rounding, divide, pow10, square_root};
 use super::{Numeric, Repr, division_by_zero, overflow};
 use crate::{DbError, Result, err, limits};
 
