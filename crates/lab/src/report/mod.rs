@@ -188,7 +188,8 @@ fn number(value: f64) -> String {
         _ => 6,
     };
     let text = format!("{value:.digits$}");
-    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), ""), |(w, f)| (w, f));
+    let text = if digits >= 4 { text.trim_end_matches('0') } else { &text };
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |w| ("-", w));
     let mut grouped = String::new();
     for (i, digit) in whole.chars().enumerate() {
@@ -254,8 +255,15 @@ mod tests {
 
     #[test]
     fn numbers_are_readable() {
-        let expected =
-            [(0.0, "0"), (1234567.0, "1,234,567"), (-1234.5, "-1,234"), (12.34, "12.3"), (1.5, "1.50"), (0.0123, "0.0123")];
+        let expected = [
+            (0.0, "0"),
+            (1234567.0, "1,234,567"),
+            (-1234.5, "-1,234"),
+            (12.34, "12.3"),
+            (1.5, "1.50"),
+            (0.37, "0.37"),
+            (0.0123, "0.0123"),
+        ];
         for (value, text) in expected {
             assert_eq!(number(value), text);
         }
