@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::row_security::{policies_for, row_security};
 use melba_catalog::{Policy, Relation, RelationKind, RowSecurity, policy_commands};
 use melba_types::{Datum, Oid, Result, err, limits, oids};
 
@@ -41,7 +42,7 @@ pub fn apply_row_security(cx: &Context<'_>, query: &mut Query) -> Result<Secured
 /// # Errors
 /// 42501 where they would and row_security is off.
 pub fn is_restricted(cx: &Context<'_>, relation: &Relation, user: Oid) -> Result<bool> {
-    let RowSecurity::Enforced { is_owner } = cx.catalog.row_security(relation, user) else { return Ok(false) };
+    let RowSecurity::Enforced { is_owner } = row_security(cx.catalog, relation, user) else { return Ok(false) };
     if cx.session.setting("row_security").as_deref() != Some("off") {
         return Ok(true);
     }
@@ -235,7 +236,7 @@ impl Rewriter<'_> {
     }
 
     fn policies(&self, relation: &Relation, command: u8, user: Oid) -> Policies {
-        let all = self.cx.catalog.policies_for(relation.oid, command, user);
+        let all = policies_for(self.cx.catalog, relation.oid, command, user);
         let (mut permissive, restrictive): (Vec<_>, Vec<_>) = all.into_iter().cloned().partition(|p| p.permissive);
         // PostgreSQL's order of evaluation: one policy may hide the effects of the next.
         permissive.reverse();

@@ -24,24 +24,22 @@ impl AclKind {
     }
 }
 
-impl Catalog {
-    /// The privileges of a role's new objects of a kind, everywhere (`namespace` 0) or in one schema.
-    pub fn default_acl(&self, role: Oid, namespace: Oid, letter: u8) -> Option<&Arc<DefaultAcl>> {
-        self.default_acls_of(role).find(|d| d.namespace == namespace && d.letter == letter)
-    }
+/// The privileges of a role's new objects of a kind, everywhere (`namespace` 0) or in one schema.
+pub fn default_acl(catalog: &Catalog, role: Oid, namespace: Oid, letter: u8) -> Option<&Arc<DefaultAcl>> {
+    catalog.default_acls_of(role).find(|d| d.namespace == namespace && d.letter == letter)
+}
 
-    /// The privileges of a new object; `None`: its owner's, as without any setting.
-    pub fn initial_acl(&self, kind: AclKind, owner: Oid, namespace: Oid) -> Acl {
-        let letter = kind.default_acl_letter()?;
-        let everywhere = self.default_acl(owner, Oid::INVALID, letter);
-        let here = if namespace.is_valid() { self.default_acl(owner, namespace, letter) } else { None };
-        if everywhere.is_none() && here.is_none() {
-            return None;
-        }
-        let usual = kind.default_acl(owner);
-        let everywhere = everywhere.map_or(&*usual, |d| &*d.acl);
-        let all = merged(everywhere, here.map_or(&[], |d| &*d.acl));
-        let is_usual = all.len() == usual.len() && usual.iter().all(|i| all.contains(i));
-        (!is_usual).then(|| all.into())
+/// The privileges of a new object; `None`: its owner's, as without any setting.
+pub fn initial_acl(catalog: &Catalog, kind: AclKind, owner: Oid, namespace: Oid) -> Acl {
+    let letter = kind.default_acl_letter()?;
+    let everywhere = default_acl(catalog, owner, Oid::INVALID, letter);
+    let here = if namespace.is_valid() { default_acl(catalog, owner, namespace, letter) } else { None };
+    if everywhere.is_none() && here.is_none() {
+        return None;
     }
+    let usual = kind.default_acl(owner);
+    let everywhere = everywhere.map_or(&*usual, |d| &*d.acl);
+    let all = merged(everywhere, here.map_or(&[], |d| &*d.acl));
+    let is_usual = all.len() == usual.len() && usual.iter().all(|i| all.contains(i));
+    (!is_usual).then(|| all.into())
 }

@@ -8,30 +8,28 @@ use melba_types::Oid;
 use crate::objects::{Constraint, ConstraintKind, Relation};
 use crate::snapshot::Catalog;
 
-impl Catalog {
-    /// Whether a foreign key is a part of another one of its table: for a partition of the table that this one refers to.
-    pub fn is_referenced_part(&self, key: &Constraint) -> bool {
-        key.foreign_key.is_some() && self.constraint(key.parent).is_some_and(|whole| whole.relation == key.relation)
-    }
+/// Whether a foreign key is a part of another one of its table: for a partition of the table that this one refers to.
+pub fn is_referenced_part(catalog: &Catalog, key: &Constraint) -> bool {
+    key.foreign_key.is_some() && catalog.constraint(key.parent).is_some_and(|whole| whole.relation == key.relation)
+}
 
-    /// The foreign keys of a table by which its rows are checked.
-    pub fn foreign_keys<'a>(&'a self, table: &'a Relation) -> impl Iterator<Item = &'a Arc<Constraint>> {
-        let keys = table.constraints.iter().filter_map(|c| self.constraint(*c));
-        keys.filter(|c| c.kind == ConstraintKind::ForeignKey && !self.is_referenced_part(c))
-    }
+/// The foreign keys of a table by which its rows are checked.
+pub fn foreign_keys<'a>(catalog: &'a Catalog, table: &'a Relation) -> impl Iterator<Item = &'a Arc<Constraint>> {
+    let keys = table.constraints.iter().filter_map(|c| catalog.constraint(*c));
+    keys.filter(|c| c.kind == ConstraintKind::ForeignKey && !is_referenced_part(catalog, c))
+}
 
-    /// The parts of a foreign key for the partitions right below the table that it refers to.
-    pub fn referenced_parts(&self, key: &Constraint) -> Vec<&Arc<Constraint>> {
-        let own = self.relation(key.relation).into_iter().flat_map(|table| &table.constraints);
-        own.filter_map(|c| self.constraint(*c)).filter(|c| c.parent == key.oid).collect()
-    }
+/// The parts of a foreign key for the partitions right below the table that it refers to.
+pub fn referenced_parts<'a>(catalog: &'a Catalog, key: &Constraint) -> Vec<&'a Arc<Constraint>> {
+    let own = catalog.relation(key.relation).into_iter().flat_map(|table| &table.constraints);
+    own.filter_map(|c| catalog.constraint(*c)).filter(|c| c.parent == key.oid).collect()
+}
 
-    /// The foreign keys that refer to a table and are no parts of others that do: those of partitions are parts of their parent's.
-    pub fn referencing_keys(&self, table: Oid) -> impl Iterator<Item = &Arc<Constraint>> {
-        let refers = move |key: &Constraint| key.foreign_key.as_ref().is_some_and(|info| info.referenced_table == table);
-        let all = self.referencing_constraints(table).into_iter();
-        all.filter(move |key| !self.constraint(key.parent).is_some_and(|above| refers(above)))
-    }
+/// The foreign keys that refer to a table and are no parts of others that do: those of partitions are parts of their parent's.
+pub fn referencing_keys(catalog: &Catalog, table: Oid) -> impl Iterator<Item = &Arc<Constraint>> {
+    let refers = move |key: &Constraint| key.foreign_key.as_ref().is_some_and(|info| info.referenced_table == table);
+    let all = catalog.referencing_constraints(table).into_iter();
+    all.filter(move |key| !catalog.constraint(key.parent).is_some_and(|above| refers(above)))
 }
 
 impl Relation {

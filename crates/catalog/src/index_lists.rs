@@ -9,36 +9,34 @@ use std::sync::Arc;
 use crate::objects::Relation;
 use crate::snapshot::Catalog;
 
-impl Catalog {
-    /// A relation as it is stored: a table with the indexes it has.
-    pub(crate) fn with_its_indexes(&self, relation: &Arc<Relation>) -> Arc<Relation> {
-        let before = self.relation(relation.oid).map_or(&[][..], |r| &r.indexes);
-        let mut all: Vec<_> = relation.indexes.iter().chain(before).copied().filter(|i| self.relation(*i).is_some()).collect();
-        all.sort_unstable();
-        all.dedup();
-        match all == relation.indexes {
-            true => relation.clone(),
-            false => Arc::new(Relation { indexes: all, ..(**relation).clone() }),
-        }
+/// A relation as it is stored: a table with the indexes it has.
+pub(crate) fn with_its_indexes(catalog: &Catalog, relation: &Arc<Relation>) -> Arc<Relation> {
+    let before = catalog.relation(relation.oid).map_or(&[][..], |r| &r.indexes);
+    let mut all: Vec<_> = relation.indexes.iter().chain(before).copied().filter(|i| catalog.relation(*i).is_some()).collect();
+    all.sort_unstable();
+    all.dedup();
+    match all == relation.indexes {
+        true => relation.clone(),
+        false => Arc::new(Relation { indexes: all, ..(**relation).clone() }),
     }
+}
 
-    /// The table of an index that has come, as it then is; `None` when its list need not change.
-    pub(crate) fn table_with(&self, index: &Relation) -> Option<Arc<Relation>> {
-        let table = self.relation(index.index.as_ref()?.table)?;
-        let place = table.indexes.binary_search(&index.oid).err()?;
-        let mut table = (**table).clone();
-        table.indexes.insert(place, index.oid);
-        Some(Arc::new(table))
-    }
+/// The table of an index that has come, as it then is; `None` when its list need not change.
+pub(crate) fn table_with(catalog: &Catalog, index: &Relation) -> Option<Arc<Relation>> {
+    let table = catalog.relation(index.index.as_ref()?.table)?;
+    let place = table.indexes.binary_search(&index.oid).err()?;
+    let mut table = (**table).clone();
+    table.indexes.insert(place, index.oid);
+    Some(Arc::new(table))
+}
 
-    /// The table of a dropped index, as it then is.
-    pub(crate) fn table_without(&self, index: &Relation) -> Option<Arc<Relation>> {
-        let table = self.relation(index.index.as_ref()?.table)?;
-        let place = table.indexes.binary_search(&index.oid).ok()?;
-        let mut table = (**table).clone();
-        table.indexes.remove(place);
-        Some(Arc::new(table))
-    }
+/// The table of a dropped index, as it then is.
+pub(crate) fn table_without(catalog: &Catalog, index: &Relation) -> Option<Arc<Relation>> {
+    let table = catalog.relation(index.index.as_ref()?.table)?;
+    let place = table.indexes.binary_search(&index.oid).ok()?;
+    let mut table = (**table).clone();
+    table.indexes.remove(place);
+    Some(Arc::new(table))
 }
 
 #[cfg(test)]

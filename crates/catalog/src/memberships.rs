@@ -107,111 +107,109 @@ impl Revocation {
     }
 }
 
-impl Catalog {
-    fn grants_of_role(&self, role: Oid) -> impl Iterator<Item = RoleGrant> + '_ {
-        self.roles().flat_map(move |member| {
-            let of_role = member.member_of.iter().filter(move |m| m.role == role);
-            of_role.map(|m| RoleGrant { member: member.oid, membership: *m })
-        })
-    }
+fn grants_of_role(catalog: &Catalog, role: Oid) -> impl Iterator<Item = RoleGrant> + '_ {
+    catalog.roles().flat_map(move |member| {
+        let of_role = member.member_of.iter().filter(move |m| m.role == role);
+        of_role.map(|m| RoleGrant { member: member.oid, membership: *m })
+    })
+}
 
-    pub fn revocation(&self, role: Oid) -> Revocation {
-        Revocation { grants: self.grants_of_role(role).map(|g| (g, Fate::Unchanged)).collect() }
-    }
+pub fn revocation(catalog: &Catalog, role: Oid) -> Revocation {
+    Revocation { grants: grants_of_role(catalog, role).map(|g| (g, Fate::Unchanged)).collect() }
+}
 
-    fn has_admin_option(&self, member: Oid, role: Oid) -> bool {
-        self.role(member).is_some_and(|r| r.member_of.iter().any(|m| m.role == role && m.admin))
-    }
+fn has_admin_option(catalog: &Catalog, member: Oid, role: Oid) -> bool {
+    catalog.role(member).is_some_and(|r| r.member_of.iter().any(|m| m.role == role && m.admin))
+}
 
-    /// Whether `member` may grant and revoke `role`: as a superuser, or by an ADMIN OPTION of any role that it is a member of.
-    pub fn is_admin_of(&self, member: Oid, role: Oid) -> bool {
-        self.is_superuser(member)
-            || member != role && self.roles_of(member, RoleUse::Member).iter().any(|r| self.has_admin_option(*r, role))
-    }
+/// Whether `member` may grant and revoke `role`: as a superuser, or by an ADMIN OPTION of any role that it is a member of.
+pub fn is_admin_of(catalog: &Catalog, member: Oid, role: Oid) -> bool {
+    catalog.is_superuser(member)
+        || member != role && catalog.roles_of(member, RoleUse::Member).iter().any(|r| has_admin_option(catalog, *r, role))
+}
 
-    /// The role with ADMIN OPTION on `role` that is the fewest inherited memberships away from `member`.
-    pub fn nearest_admin(&self, member: Oid, role: Oid) -> Option<Oid> {
-        if member == role {
-            return None;
-        }
-        self.roles_of(member, RoleUse::Inherit).into_iter().find(|r| self.has_admin_option(*r, role))
+/// The role with ADMIN OPTION on `role` that is the fewest inherited memberships away from `member`.
+pub fn nearest_admin(catalog: &Catalog, member: Oid, role: Oid) -> Option<Oid> {
+    if member == role {
+        return None;
     }
+    catalog.roles_of(member, RoleUse::Inherit).into_iter().find(|r| has_admin_option(catalog, *r, role))
+}
 
-    /// Whether `user` may change who has `role`.
-    ///
-    /// # Errors
-    /// 42501 for a role that the user does not administer, 0A000 for pg_database_owner.
-    pub fn check_may_grant_role(&self, user: Oid, role: Oid, is_grant: bool) -> Result<()> {
-        let name = self.role(role).map_or_else(String::new, |r| r.name.to_string());
-        let verb = if is_grant { "grant" } else { "revoke" };
-        if is_grant && role == DATABASE_OWNER {
-            bail!(FEATURE_NOT_SUPPORTED, "role \"{name}\" cannot have explicit members");
-        }
-        let denied = || err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} role \"{name}\"");
-        if self.is_superuser(role) {
-            if !self.is_superuser(user) {
-                let detail = format!("Only roles with the SUPERUSER attribute may {verb} roles with the SUPERUSER attribute.");
-                return Err(denied().detail(detail));
-            }
-        } else if !self.is_admin_of(user, role) {
-            return Err(denied().detail(format!("Only roles with the ADMIN option on role \"{name}\" may {verb} this role.")));
-        }
-        Ok(())
+/// Whether `user` may change who has `role`.
+///
+/// # Errors
+/// 42501 for a role that the user does not administer, 0A000 for pg_database_owner.
+pub fn check_may_grant_role(catalog: &Catalog, user: Oid, role: Oid, is_grant: bool) -> Result<()> {
+    let name = catalog.role(role).map_or_else(String::new, |r| r.name.to_string());
+    let verb = if is_grant { "grant" } else { "revoke" };
+    if is_grant && role == DATABASE_OWNER {
+        bail!(FEATURE_NOT_SUPPORTED, "role \"{name}\" cannot have explicit members");
     }
-
-    /// The role that is recorded as the grantor when `user` grants or revokes `role`; `named`: GRANTED BY.
-    ///
-    /// # Errors
-    /// 42501 when the user may not act as the named role, or that role may not grant.
-    pub fn role_grantor(&self, user: Oid, role: Oid, named: Option<Oid>, is_grant: bool) -> Result<Oid> {
-        let name = |oid| self.role(oid).map_or_else(String::new, |r| r.name.to_string());
-        let Some(grantor) = named else {
-            if self.is_superuser(user) {
-                return Ok(POSTGRES_ROLE);
-            }
-            // A role that is an admin only by memberships that are not inherited has no role to grant as.
-            return self.nearest_admin(user, role).ok_or_else(|| err!(INTERNAL_ERROR, "no possible grantors"));
-        };
-        let as_whom = if is_grant { "grant privileges as role" } else { "revoke privileges granted by role" };
-        let denied = || err!(INSUFFICIENT_PRIVILEGE, "permission denied to {as_whom} \"{}\"", name(grantor));
-        if !self.has_role(user, grantor, RoleUse::Inherit) {
-            let what = if is_grant { "grant privileges as" } else { "revoke privileges granted by" };
-            let detail = format!("Only roles with privileges of role \"{}\" may {what} this role.", name(grantor));
+    let denied = || err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} role \"{name}\"");
+    if catalog.is_superuser(role) {
+        if !catalog.is_superuser(user) {
+            let detail = format!("Only roles with the SUPERUSER attribute may {verb} roles with the SUPERUSER attribute.");
             return Err(denied().detail(detail));
         }
-        if is_grant && grantor != POSTGRES_ROLE && !self.has_admin_option(grantor, role) {
-            return Err(denied().detail(format!("The grantor must have the ADMIN option on role \"{}\".", name(role))));
-        }
-        Ok(grantor)
+    } else if !is_admin_of(catalog, user, role) {
+        return Err(denied().detail(format!("Only roles with the ADMIN option on role \"{name}\" may {verb} this role.")));
     }
+    Ok(())
+}
 
-    /// Whether `members` may get `role` from `grantor`.
-    ///
-    /// # Errors
-    /// 0LP01 for a circle of memberships or of ADMIN OPTIONs, 0A000 for pg_database_owner as a member.
-    pub fn check_new_members(&self, role: Oid, members: &[Oid], grantor: Oid, options: &GrantOptions) -> Result<()> {
-        let name = |oid| self.role(oid).map_or_else(String::new, |r| r.name.to_string());
-        for member in members {
-            if *member == DATABASE_OWNER {
-                bail!(FEATURE_NOT_SUPPORTED, "role \"{}\" cannot be a member of any role", name(*member));
-            }
-            if self.has_role_by_grant(role, *member, RoleUse::Member) {
-                bail!(INVALID_GRANT_OPERATION, "role \"{}\" is a member of role \"{}\"", name(role), name(*member));
-            }
+/// The role that is recorded as the grantor when `user` grants or revokes `role`; `named`: GRANTED BY.
+///
+/// # Errors
+/// 42501 when the user may not act as the named role, or that role may not grant.
+pub fn role_grantor(catalog: &Catalog, user: Oid, role: Oid, named: Option<Oid>, is_grant: bool) -> Result<Oid> {
+    let name = |oid| catalog.role(oid).map_or_else(String::new, |r| r.name.to_string());
+    let Some(grantor) = named else {
+        if catalog.is_superuser(user) {
+            return Ok(POSTGRES_ROLE);
         }
-        if options.admin != Some(true) || grantor == POSTGRES_ROLE {
-            return Ok(());
-        }
-        // Would the grantor still be an admin without the grants of these members?
-        let mut without = self.revocation(role);
-        for at in 0..without.grants.len() {
-            if members.contains(&without.grants[at].0.member) {
-                without.revoke_at(at, false, true)?;
-            }
-        }
-        if members.contains(&POSTGRES_ROLE) || !without.keeps_admin(grantor) {
-            bail!(INVALID_GRANT_OPERATION, "ADMIN option cannot be granted back to your own grantor");
-        }
-        Ok(())
+        // A role that is an admin only by memberships that are not inherited has no role to grant as.
+        return nearest_admin(catalog, user, role).ok_or_else(|| err!(INTERNAL_ERROR, "no possible grantors"));
+    };
+    let as_whom = if is_grant { "grant privileges as role" } else { "revoke privileges granted by role" };
+    let denied = || err!(INSUFFICIENT_PRIVILEGE, "permission denied to {as_whom} \"{}\"", name(grantor));
+    if !catalog.has_role(user, grantor, RoleUse::Inherit) {
+        let what = if is_grant { "grant privileges as" } else { "revoke privileges granted by" };
+        let detail = format!("Only roles with privileges of role \"{}\" may {what} this role.", name(grantor));
+        return Err(denied().detail(detail));
     }
+    if is_grant && grantor != POSTGRES_ROLE && !has_admin_option(catalog, grantor, role) {
+        return Err(denied().detail(format!("The grantor must have the ADMIN option on role \"{}\".", name(role))));
+    }
+    Ok(grantor)
+}
+
+/// Whether `members` may get `role` from `grantor`.
+///
+/// # Errors
+/// 0LP01 for a circle of memberships or of ADMIN OPTIONs, 0A000 for pg_database_owner as a member.
+pub fn check_new_members(catalog: &Catalog, role: Oid, members: &[Oid], grantor: Oid, options: &GrantOptions) -> Result<()> {
+    let name = |oid| catalog.role(oid).map_or_else(String::new, |r| r.name.to_string());
+    for member in members {
+        if *member == DATABASE_OWNER {
+            bail!(FEATURE_NOT_SUPPORTED, "role \"{}\" cannot be a member of any role", name(*member));
+        }
+        if catalog.has_role_by_grant(role, *member, RoleUse::Member) {
+            bail!(INVALID_GRANT_OPERATION, "role \"{}\" is a member of role \"{}\"", name(role), name(*member));
+        }
+    }
+    if options.admin != Some(true) || grantor == POSTGRES_ROLE {
+        return Ok(());
+    }
+    // Would the grantor still be an admin without the grants of these members?
+    let mut without = revocation(catalog, role);
+    for at in 0..without.grants.len() {
+        if members.contains(&without.grants[at].0.member) {
+            without.revoke_at(at, false, true)?;
+        }
+    }
+    if members.contains(&POSTGRES_ROLE) || !without.keeps_admin(grantor) {
+        bail!(INVALID_GRANT_OPERATION, "ADMIN option cannot be granted back to your own grantor");
+    }
+    Ok(())
 }

@@ -7,9 +7,7 @@ use std::sync::LazyLock;
 use hashbrown::HashMap;
 use melba_types::{Oid, oids};
 
-use crate::objects::*;
 use crate::seed::seed;
-use crate::snapshot::Catalog;
 
 /// How far a keyword may be used as a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,55 +59,8 @@ pub fn quote_literal(text: &str) -> String {
     if doubled.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
 }
 
-impl Catalog {
-    /// A type's SQL name. `typmod` `None`: no modifier was given at all, which differs from -1 for bit and char
-    /// (`bpchar` against `character`). Types that `path` does not find are qualified.
-    pub fn format_type(&self, ty: Oid, typmod: Option<i32>, path: &[Oid]) -> String {
-        if !ty.is_valid() {
-            return "-".into();
-        }
-        let Some(mut entry) = self.type_(ty) else { return "???".into() };
-        let mut is_array = false;
-        if &*entry.subscript == "array_subscript_handler" && entry.storage != b'p' && entry.element.is_valid() {
-            let Some(element) = self.type_(entry.element) else { return "???[]".into() };
-            entry = element;
-            is_array = true;
-        }
-        let modifier = typmod.filter(|m| *m >= 0);
-        let mut out = match standard_name(entry.oid, typmod, modifier) {
-            Some(name) => name,
-            None => {
-                let mut name = if self.type_is_visible(entry, path) {
-                    quote_ident(&entry.name).into_owned()
-                } else {
-                    let namespace = self.namespace(entry.namespace).map_or("", |n| &n.name);
-                    format!("{}.{}", quote_ident(namespace), quote_ident(&entry.name))
-                };
-                if let Some(modifier) = modifier {
-                    name.push_str(&format_type_modifier(&entry.typmod_out, modifier));
-                }
-                name
-            }
-        };
-        if is_array {
-            out.push_str("[]");
-        }
-        out
-    }
-
-    /// A type's name as error messages have it (PostgreSQL's format_type_be).
-    pub fn type_name(&self, ty: Oid, path: &[Oid]) -> String {
-        self.format_type(ty, None, path)
-    }
-
-    /// Whether the type's bare name finds it on the search path.
-    pub fn type_is_visible(&self, ty: &Type, path: &[Oid]) -> bool {
-        path.iter().find_map(|n| self.type_by_name(*n, &ty.name)).is_some_and(|t| t.oid == ty.oid)
-    }
-}
-
 /// The names SQL has for built-in types.
-fn standard_name(ty: Oid, given: Option<i32>, modifier: Option<i32>) -> Option<String> {
+pub(crate) fn standard_name(ty: Oid, given: Option<i32>, modifier: Option<i32>) -> Option<String> {
     let with = |name: &str, out: &str| match modifier {
         Some(m) => format!("{name}{}", format_type_modifier(out, m)),
         None => name.to_owned(),
@@ -187,6 +138,7 @@ fn interval_modifier(typmod: i32) -> String {
 mod tests {
     use super::*;
     use crate::classes::PG_CATALOG;
+    use crate::snapshot::Catalog;
 
     #[test]
     fn types_are_named_as_postgresql_names_them() {

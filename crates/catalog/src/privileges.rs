@@ -192,8 +192,8 @@ impl Catalog {
             return true;
         }
         let held = match acl {
-            Some(items) => self.listed_privileges(items, role, owner),
-            None => self.listed_privileges(&kind.default_acl(owner), role, owner),
+            Some(items) => listed_privileges(self, items, role, owner),
+            None => listed_privileges(self, &kind.default_acl(owner), role, owner),
         };
         (held | self.predefined_privileges(role, kind)) & mask == mask
     }
@@ -230,6 +230,16 @@ impl Catalog {
     pub fn has_column_privileges(&self, role: Oid, relation: &Relation, column: &Column, mask: u64) -> bool {
         let by_column = column.acl.is_some() && self.has_privileges(role, AclKind::Column, relation.owner, &column.acl, mask);
         by_column || self.has_relation_privileges(role, relation, mask)
+    }
+}
+
+/// The privileges that a list gives a role, directly and by membership; grant options in the upper half. Owners have all of those.
+pub fn listed_privileges(catalog: &Catalog, acl: &[AclItem], role: Oid, owner: Oid) -> u64 {
+    let counts = |i: &&AclItem| !i.grantee.is_valid() || catalog.has_role(role, i.grantee, RoleUse::Inherit);
+    let held = acl.iter().filter(counts).fold(0, |held, i| held | i.privileges);
+    match catalog.has_role(role, owner, RoleUse::Inherit) {
+        true => held | u64::MAX << GRANT_OPTION_SHIFT,
+        false => held,
     }
 }
 

@@ -30,15 +30,13 @@ impl RoleUse {
     }
 }
 
-impl Catalog {
-    /// Every use of a role by OID of the object, databases included, large objects not. The bootstrap superuser and
-    /// predefined roles cannot be dropped and are left out.
-    pub fn role_uses(&self) -> Vec<RoleUse> {
-        let mut uses: Vec<RoleUse> = self.user_objects().iter().flat_map(|o| of_object(self, o)).collect();
-        uses.retain(|u| u.role.0 >= classes::FIRST_USER_OID);
-        uses.sort_by_key(|u| (u.object.object, u.object.class, u.object.sub));
-        uses
-    }
+/// Every use of a role by OID of the object, databases included, large objects not. The bootstrap superuser and
+/// predefined roles cannot be dropped and are left out.
+pub fn role_uses(catalog: &Catalog) -> Vec<RoleUse> {
+    let mut uses: Vec<RoleUse> = catalog.user_objects().iter().flat_map(|o| of_object(catalog, o)).collect();
+    uses.retain(|u| u.role.0 >= classes::FIRST_USER_OID);
+    uses.sort_by_key(|u| (u.object.object, u.object.class, u.object.sub));
+    uses
 }
 
 fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {

@@ -50,39 +50,37 @@ pub enum RowSecurity {
     },
 }
 
-impl Catalog {
-    pub fn row_security(&self, relation: &Relation, role: Oid) -> RowSecurity {
-        if !relation.row_security || relation.oid.0 < classes::FIRST_USER_OID {
-            return RowSecurity::Off;
-        }
-        if self.role(role).is_some_and(|r| r.superuser || r.bypass_rls) {
-            return RowSecurity::Bypassed;
-        }
-        let is_owner = self.has_role(role, relation.owner, RoleUse::Inherit);
-        match is_owner && !relation.force_row_security {
-            true => RowSecurity::Bypassed,
-            false => RowSecurity::Enforced { is_owner },
-        }
+pub fn row_security(catalog: &Catalog, relation: &Relation, role: Oid) -> RowSecurity {
+    if !relation.row_security || relation.oid.0 < classes::FIRST_USER_OID {
+        return RowSecurity::Off;
     }
+    if catalog.role(role).is_some_and(|r| r.superuser || r.bypass_rls) {
+        return RowSecurity::Bypassed;
+    }
+    let is_owner = catalog.has_role(role, relation.owner, RoleUse::Inherit);
+    match is_owner && !relation.force_row_security {
+        true => RowSecurity::Bypassed,
+        false => RowSecurity::Enforced { is_owner },
+    }
+}
 
-    /// Whether a role sees only some of a table's rows.
-    pub fn hides_rows(&self, relation: &Relation, role: Oid) -> bool {
-        matches!(self.row_security(relation, role), RowSecurity::Enforced { .. })
-    }
+/// Whether a role sees only some of a table's rows.
+pub fn hides_rows(catalog: &Catalog, relation: &Relation, role: Oid) -> bool {
+    matches!(row_security(catalog, relation, role), RowSecurity::Enforced { .. })
+}
 
-    /// The policies of a table, by name.
-    pub fn policies_of(&self, table: Oid) -> Vec<&Arc<Policy>> {
-        let mut all: Vec<_> = self.policies.within(table).collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        all
-    }
+/// The policies of a table, by name.
+pub fn policies_of(catalog: &Catalog, table: Oid) -> Vec<&Arc<Policy>> {
+    let mut all: Vec<_> = catalog.policies.within(table).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
 
-    /// The policies of a table that are for a command and for a role, by name.
-    pub fn policies_for(&self, table: Oid, command: u8, role: Oid) -> Vec<&Arc<Policy>> {
-        let is_for = |p: &&Arc<Policy>| {
-            let of_role = |r: &Oid| !r.is_valid() || self.has_role(role, *r, RoleUse::Inherit);
-            (p.command == policy_commands::ALL || p.command == command) && p.roles.iter().any(of_role)
-        };
-        self.policies_of(table).into_iter().filter(is_for).collect()
-    }
+/// The policies of a table that are for a command and for a role, by name.
+pub fn policies_for(catalog: &Catalog, table: Oid, command: u8, role: Oid) -> Vec<&Arc<Policy>> {
+    let is_for = |p: &&Arc<Policy>| {
+        let of_role = |r: &Oid| !r.is_valid() || catalog.has_role(role, *r, RoleUse::Inherit);
+        (p.command == policy_commands::ALL || p.command == command) && p.roles.iter().any(of_role)
+    };
+    policies_of(catalog, table).into_iter().filter(is_for).collect()
 }

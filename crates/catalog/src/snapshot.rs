@@ -11,6 +11,7 @@ use crate::classes;
 use crate::depend::{Dependency, Dependents, Links, dependencies};
 use crate::derived::Derived;
 use crate::families::{Families, Family};
+use crate::index_lists::{table_with, table_without, with_its_indexes};
 use crate::layered::{Layered, Named};
 use crate::objects::*;
 use crate::radix::RadixMap;
@@ -216,8 +217,8 @@ impl Catalog {
         let old = match object {
             Object::Namespace(o) => self.namespaces.put(o.clone()).map(Object::Namespace),
             Object::Relation(o) => {
-                let old = self.relations.put(self.with_its_indexes(o)).map(Object::Relation);
-                if let Some(table) = self.table_with(o) {
+                let old = self.relations.put(with_its_indexes(self, o)).map(Object::Relation);
+                if let Some(table) = table_with(self, o) {
                     self.relations.put(table);
                 }
                 match o.toast_table() {
@@ -298,7 +299,7 @@ impl Catalog {
             _ => None,
         };
         if let Some(Object::Relation(index)) = &old
-            && let Some(table) = self.table_without(index)
+            && let Some(table) = table_without(self, index)
         {
             self.relations.put(table);
         }

@@ -5,6 +5,7 @@
 //! or internal dependency on it) is not reported, however else it was found.
 
 use hashbrown::HashMap;
+use melba_catalog::foreign_keys::is_referenced_part;
 use melba_catalog::{
     Catalog, ConstraintKind, DependencyKind, ObjectAddress, RelationKind, TypeKind, classes, is_range_constructor,
 };
@@ -165,7 +166,7 @@ fn owner_of_part(catalog: &Catalog, address: ObjectAddress) -> Option<ObjectAddr
         }
         classes::PG_CONSTRAINT => {
             let constraint = catalog.constraint(address.object)?;
-            if catalog.is_referenced_part(constraint) {
+            if is_referenced_part(catalog, constraint) {
                 return Some(at(classes::PG_CONSTRAINT, constraint.parent, 0));
             }
             if constraint.kind != ConstraintKind::Trigger {

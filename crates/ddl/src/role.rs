@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_catalog::memberships::GrantOptions;
-use melba_catalog::role_uses::{RoleUse, RoleUseKind};
+use melba_catalog::memberships::{GrantOptions, check_may_grant_role, check_new_members, is_admin_of, revocation, role_grantor};
+use melba_catalog::role_uses::{RoleUse, RoleUseKind, role_uses};
 use melba_catalog::{Membership, Object, ObjectAddress, Role, classes};
 use melba_parse::nodes::{inner, option_bool, option_text, options};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
@@ -30,7 +30,7 @@ fn has_attribute(ddl: &Ddl<'_>, attribute: impl Fn(&Role) -> bool) -> bool {
 
 /// Whether the user has CREATEROLE and ADMIN OPTION on a role, which most changes of one need.
 fn may_manage(ddl: &Ddl<'_>, role: Oid) -> bool {
-    has_attribute(ddl, |r| r.create_role) && ddl.catalog().is_admin_of(ddl.user(), role)
+    has_attribute(ddl, |r| r.create_role) && is_admin_of(&ddl.catalog(), ddl.user(), role)
 }
 
 /// A role's present state, locked against changes by others until the transaction ends.
@@ -96,7 +96,7 @@ pub fn create_role(ddl: &Ddl<'_>, s: &CreateRoleStmt) -> Result<()> {
         }
     };
     for group in listed("addroleto")? {
-        ddl.catalog().check_may_grant_role(ddl.user(), group, true)?;
+        check_may_grant_role(&ddl.catalog(), ddl.user(), group, true)?;
         add_members(ddl, group, &[oid], &grantor(ddl, None), &GrantOptions::default())?;
     }
     grant_to_creator(ddl, oid)?;
@@ -236,7 +236,7 @@ fn check_altered(ddl: &Ddl<'_>, role: &Role, nodes: &[Node]) -> Result<()> {
             }
         }
     }
-    if has("rolemembers") && !ddl.catalog().is_admin_of(ddl.user(), role.oid) {
+    if has("rolemembers") && !is_admin_of(&ddl.catalog(), ddl.user(), role.oid) {
         return denied(format!("Only roles with the ADMIN option on role \"{}\" may add or drop members.", role.name));
     }
     Ok(())
@@ -352,7 +352,7 @@ pub fn drop_role(ddl: &Ddl<'_>, s: &DropRoleStmt) -> Result<()> {
         if role.superuser && !ddl.is_superuser() {
             return denied("Only roles with the SUPERUSER attribute may drop roles with the SUPERUSER attribute.".into());
         }
-        if !ddl.catalog().is_admin_of(ddl.user(), oid) {
+        if !is_admin_of(&ddl.catalog(), ddl.user(), oid) {
             return denied(managers_only(&role, "drop"));
         }
         end_memberships(ddl, oid)?;
@@ -396,7 +396,7 @@ fn drop_unused_role(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
 
 /// The objects in this database, and the databases, that a role owns or has privileges on.
 pub fn objects_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<RoleUse>> {
-    let mut uses = ddl.catalog().role_uses();
+    let mut uses = role_uses(&ddl.catalog());
     uses.retain(|u| u.role == role);
     uses.extend(large_objects_of_role(ddl, role)?);
     uses.sort_by_key(|u| (u.object.object, u.object.class, u.object.sub));
@@ -420,7 +420,7 @@ fn uses_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<String>> {
     }
     for other in ddl.tx().cluster().catalogs().databases().filter(|c| c.database_oid() != ddl.tx().database) {
         // Databases are everybody's, and have been listed.
-        let count = other.role_uses().iter().filter(|u| u.role == role && u.object.class != classes::PG_DATABASE).count();
+        let count = role_uses(other).iter().filter(|u| u.role == role && u.object.class != classes::PG_DATABASE).count();
         if count > 0 {
             let name = catalog.database(other.database_oid()).map_or("", |d| &d.name);
             lines.push(format!("{count} object{} in database {name}", if count == 1 { "" } else { "s" }));
@@ -440,8 +440,8 @@ fn add_members(ddl: &Ddl<'_>, of: Oid, members: &[Oid], by: &Grantor, options: &
     }
     ddl.lock_database_object(Oid::INVALID, classes::PG_AUTHID, of)?;
     let catalog = ddl.catalog();
-    let grantor = catalog.role_grantor(by.user, of, by.named, true)?;
-    catalog.check_new_members(of, members, grantor, options)?;
+    let grantor = role_grantor(&catalog, by.user, of, by.named, true)?;
+    check_new_members(&catalog, of, members, grantor, options)?;
     for member in members {
         let mut role = locked_role(ddl, *member)?;
         let usual = Membership {
@@ -478,8 +478,8 @@ fn add_members(ddl: &Ddl<'_>, of: Oid, members: &[Oid], by: &Grantor, options: &
 fn drop_members(ddl: &Ddl<'_>, of: Oid, members: &[Oid], by: &Grantor, options: &GrantOptions, cascade: bool) -> Result<()> {
     ddl.lock_database_object(Oid::INVALID, classes::PG_AUTHID, of)?;
     let catalog = ddl.catalog();
-    let grantor = catalog.role_grantor(by.user, of, by.named, false)?;
-    let mut revocation = catalog.revocation(of);
+    let grantor = role_grantor(&catalog, by.user, of, by.named, false)?;
+    let mut revocation = revocation(&catalog, of);
     for member in members {
         if !revocation.revoke(*member, grantor, options, cascade)? {
             let message = format!(
@@ -517,7 +517,7 @@ pub fn grant_role(ddl: &Ddl<'_>, s: &GrantRoleStmt) -> Result<()> {
         }
         let of = ddl.catalog().role_by_name(&granted.priv_name).map(|r| r.oid);
         let of = of.ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", granted.priv_name))?;
-        ddl.catalog().check_may_grant_role(ddl.user(), of, s.is_grant)?;
+        check_may_grant_role(&ddl.catalog(), ddl.user(), of, s.is_grant)?;
         if s.is_grant {
             add_members(ddl, of, &members, &by, &options)?;
         } else {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Namespace, Object, acl};
 use melba_parse::nodes::inner;
@@ -35,7 +36,7 @@ pub fn create_schema(ddl: &Ddl<'_>, s: &CreateSchemaStmt) -> Result<()> {
         bail!(DUPLICATE_SCHEMA, "schema \"{name}\" already exists");
     }
     let oid = ddl.tx().new_oid();
-    let acl = ddl.catalog().initial_acl(AclKind::Namespace, owner, Oid::INVALID);
+    let acl = initial_acl(&ddl.catalog(), AclKind::Namespace, owner, Oid::INVALID);
     ddl.tx().put(Object::Namespace(Arc::new(Namespace { oid, name: name.into(), owner, acl })));
     // The elements are created in the new schema.
     let path: Vec<Oid> = std::iter::once(oid).chain(ddl.path().iter().copied()).collect();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_analyze::{Expected, RoutineScope, analyze_in_routine, routine_statements};
+use melba_catalog::row_security::policies_of;
 use melba_catalog::{
     Column, Constraint, DomainInfo, Function, IndexInfo, IndexKey, Object, ObjectAddress, Policy, Relation, Trigger, Type,
     classes,
@@ -57,7 +58,7 @@ pub fn read_texts(
         let own = ddl.relation(relation)?;
         keep_checks(ddl, &own, &mut kept)?;
         own.triggers.iter().try_for_each(|t| keep_condition(ddl, *t, &mut kept))?;
-        for policy in ddl.catalog().policies_of(relation) {
+        for policy in policies_of(&ddl.catalog(), relation) {
             keep_policy(ddl, policy, &mut kept)?;
         }
         for index in &own.indexes {

@@ -1,6 +1,7 @@
 //! The reg types: OIDs that are read and written as names. The catalog knows the names.
 
 use melba_catalog::NameScope;
+use melba_catalog::regs::parse_type;
 use melba_fmgr::{CallContext, ScalarFn, Session, TypeContext, TypeIo, type_io};
 use melba_types::{Datum, Oid, Result, SqlState, oids};
 
@@ -17,7 +18,7 @@ pub fn object_named(session: &dyn Session, ty: Oid, name: &str) -> Result<Oid> {
 /// # Errors
 /// Those of `Catalog::parse_type`.
 pub fn type_named(session: &dyn Session, name: &str) -> Result<Oid> {
-    within(session, |names| session.catalog().parse_type(name, names))
+    within(session, |names| parse_type(session.catalog(), name, names))
 }
 
 fn within(session: &dyn Session, find: impl FnOnce(&NameScope<'_>) -> Result<Oid>) -> Result<Oid> {

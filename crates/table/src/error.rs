@@ -1,5 +1,6 @@
 //! The errors of constraint violations, in PostgreSQL's wording.
 
+use melba_catalog::row_security::hides_rows;
 use melba_catalog::{Catalog, Column, Constraint, Relation, acl};
 use melba_fmgr::{Session, io};
 use melba_types::{Datum, DbError, Oid, err};
@@ -25,13 +26,13 @@ fn shown(session: &dyn Session, ty: Oid, value: &Datum) -> String {
 /// Whether the session's user may see all of a relation's values.
 pub fn sees_all(session: &dyn Session, relation: &Relation) -> bool {
     let (catalog, user) = (session.catalog(), session.user());
-    !catalog.hides_rows(relation, user) && catalog.has_relation_privileges(user, relation, acl::SELECT)
+    !hides_rows(catalog, relation, user) && catalog.has_relation_privileges(user, relation, acl::SELECT)
 }
 
 /// Whether the user may see the values of a column in every row: in none, where policies hide rows.
 pub fn sees(session: &dyn Session, relation: &Relation, column: &Column) -> bool {
     let (catalog, user) = (session.catalog(), session.user());
-    !catalog.hides_rows(relation, user) && catalog.has_column_privileges(user, relation, column, acl::SELECT)
+    !hides_rows(catalog, relation, user) && catalog.has_column_privileges(user, relation, column, acl::SELECT)
 }
 
 /// 27000: a trigger before the change of a row has changed it. `done`: the verb for the intended change.
@@ -44,7 +45,7 @@ pub fn changed_by_trigger(done: &str) -> DbError {
 /// `Failing row contains (1, null, abc).`, long values cut. Columns that the user may neither read nor has written (`written`) are
 /// left out, and the others named; `None`: there is none to show.
 pub fn failing_row(session: &dyn Session, relation: &Relation, written: &[i16], row: &[Datum]) -> Option<String> {
-    if session.catalog().hides_rows(relation, session.user()) {
+    if hides_rows(session.catalog(), relation, session.user()) {
         return None;
     }
     let all = sees_all(session, relation);

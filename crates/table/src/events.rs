@@ -8,6 +8,7 @@ mod runner;
 use std::sync::Arc;
 
 use melba_catalog::Constraint;
+use melba_catalog::foreign_keys::is_referenced_part;
 use melba_engine::Transaction;
 use melba_types::{Batch, Datum, Result, RowId};
 
@@ -108,7 +109,7 @@ impl Events {
     /// A row moves from a partition to another one: keys that refer to tables above the partition are handled by `key_changed`.
     pub(super) fn left(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, old: &[Datum]) -> Result<()> {
         let is_part =
-            |key: &Constraint| ctx.catalog().constraint(key.oid).is_some_and(|key| ctx.catalog().is_referenced_part(key));
+            |key: &Constraint| ctx.catalog().constraint(key.oid).is_some_and(|key| is_referenced_part(ctx.catalog(), key));
         for constraint in target.referenced_by.iter().filter(|key| !is_part(key)) {
             let Some(key) = &constraint.foreign_key else { continue };
             self.referenced(ctx, target, constraint, values_of(&key.referenced_columns, old), None)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::foreign_keys::{is_referenced_part, referencing_keys};
 use melba_catalog::{Catalog, Constraint, ForeignKeyInfo, Relation};
 use melba_types::{Oid, err};
 
@@ -10,7 +11,7 @@ use super::routing::ColumnMap;
 /// The keys that are enforced. That of a leaf has the OID of the key that refers to the table, and the leaf's columns.
 pub(super) fn keys_of_leaves(catalog: &Catalog, table: Oid) -> Vec<Arc<Constraint>> {
     let mut all = Vec::new();
-    for key in catalog.referencing_keys(table).filter(|key| key.enforced) {
+    for key in referencing_keys(catalog, table).filter(|key| key.enforced) {
         match catalog.relation(key.relation) {
             Some(whole) if whole.is_partitioned() => {
                 let leaves = catalog.descendants(whole.oid).into_iter().filter_map(|leaf| catalog.relation(leaf));
@@ -40,8 +41,8 @@ pub(super) fn check_movable(catalog: &Catalog, leaf: &Relation, root: &Relation)
         if above.oid == root.oid {
             return Ok(());
         }
-        let is_own = |key: &Arc<Constraint>| key.enforced && !catalog.is_referenced_part(key);
-        if catalog.referencing_keys(above.oid).any(is_own) {
+        let is_own = |key: &Arc<Constraint>| key.enforced && !is_referenced_part(catalog, key);
+        if referencing_keys(catalog, above.oid).any(is_own) {
             let message = "cannot move tuple across partitions when a non-root ancestor of the source partition is directly \
                            referenced in a foreign key";
             let (ancestor, root) = (&above.name, &root.name);

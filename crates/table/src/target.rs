@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use melba_catalog::foreign_keys::foreign_keys;
 use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, RelationKind, Storage};
 use melba_engine::Transaction;
 use melba_fmgr::Session;
@@ -322,7 +323,7 @@ impl TargetBuilder<'_> {
             generated,
             virtuals,
             indexes,
-            references: self.catalog.foreign_keys(&relation).filter(|c| c.enforced).cloned().collect(),
+            references: foreign_keys(self.catalog, &relation).filter(|c| c.enforced).cloned().collect(),
             referenced_by: keys_of_leaves(self.catalog, oid),
             relation: relation.clone(),
         })

@@ -6,6 +6,12 @@
 mod functions;
 mod relations;
 
+pub use functions::{function_argument_default, function_arguments, function_definition, function_result};
+pub use relations::{
+    constraint_definition, index_column_definition, index_definition, owned_sequence, partition_key_definition,
+    trigger_definition,
+};
+
 use melba_types::Oid;
 
 use crate::naming::quote_ident;
@@ -27,11 +33,9 @@ impl<'a> Style<'a> {
     }
 }
 
-impl Catalog {
-    /// A role's name as pg_get_userbyid returns it.
-    pub fn role_name(&self, oid: Oid) -> String {
-        self.role(oid).map_or_else(|| format!("unknown (OID={oid})"), |r| r.name.to_string())
-    }
+/// A role's name as pg_get_userbyid returns it.
+pub fn role_name(catalog: &Catalog, oid: Oid) -> String {
+    catalog.role(oid).map_or_else(|| format!("unknown (OID={oid})"), |r| r.name.to_string())
 }
 
 /// `name = value` options in a WITH list: values are quoted unless they are identifiers.

@@ -11,252 +11,250 @@ use crate::objects::*;
 use crate::snapshot::Catalog;
 use crate::triggers::trigger_events::{BEFORE, DELETE, INSERT, INSTEAD, ROW, TRUNCATE, UPDATE};
 
-impl Catalog {
-    /// pg_get_indexdef: the whole CREATE INDEX.
-    pub fn index_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
-        let relation = self.relation(oid)?;
-        let index = relation.index.as_ref()?;
-        let table = self.relation(index.table)?;
-        let only = if table.kind == RelationKind::PartitionedTable { "ONLY " } else { "" };
-        let mut out = format!(
-            "CREATE {}INDEX {} ON {only}{} USING {} (",
-            if index.unique { "UNIQUE " } else { "" },
-            quote_ident(&relation.name),
-            self.table_name(table, style),
-            quote_ident(self.access_methods().method_name(relation.access_method).unwrap_or("btree")),
-        );
-        out.push_str(&self.index_keys(index, table, &[], style));
-        out.push(')');
-        self.index_tail(relation, index, table, style, &mut out);
-        Some(out)
-    }
+/// pg_get_indexdef: the whole CREATE INDEX.
+pub fn index_definition(catalog: &Catalog, oid: Oid, style: &Style<'_>) -> Option<String> {
+    let relation = catalog.relation(oid)?;
+    let index = relation.index.as_ref()?;
+    let table = catalog.relation(index.table)?;
+    let only = if table.kind == RelationKind::PartitionedTable { "ONLY " } else { "" };
+    let mut out = format!(
+        "CREATE {}INDEX {} ON {only}{} USING {} (",
+        if index.unique { "UNIQUE " } else { "" },
+        quote_ident(&relation.name),
+        table_name(catalog, table, style),
+        quote_ident(catalog.access_methods().method_name(relation.access_method).unwrap_or("btree")),
+    );
+    out.push_str(&index_keys(catalog, index, table, &[], style));
+    out.push(')');
+    index_tail(relation, index, table, style, &mut out);
+    Some(out)
+}
 
-    /// pg_get_indexdef with a column: that column's name or expression alone, from 1.
-    pub fn index_column_definition(&self, oid: Oid, column: usize, style: &Style<'_>) -> Option<String> {
-        let index = self.relation(oid)?.index.as_ref()?;
-        let table = self.relation(index.table)?;
-        let at = column.checked_sub(1)?;
-        match index.keys.get(at) {
-            Some(key) => Some(key_text(key, table, style)),
-            None => Some(column_name(table, *index.include.get(at - index.keys.len())?)),
+/// pg_get_indexdef with a column: that column's name or expression alone, from 1.
+pub fn index_column_definition(catalog: &Catalog, oid: Oid, column: usize, style: &Style<'_>) -> Option<String> {
+    let index = catalog.relation(oid)?.index.as_ref()?;
+    let table = catalog.relation(index.table)?;
+    let at = column.checked_sub(1)?;
+    match index.keys.get(at) {
+        Some(key) => Some(key_text(key, table, style)),
+        None => Some(column_name(table, *index.include.get(at - index.keys.len())?)),
+    }
+}
+
+fn table_name(catalog: &Catalog, table: &Relation, style: &Style<'_>) -> String {
+    catalog.qualified(style.pretty && catalog.relation_is_visible(table, style.path), table.namespace, &table.name)
+}
+
+/// The columns of an index with the options of each that are not the default; `operators` are an exclusion constraint's.
+fn index_keys(catalog: &Catalog, index: &IndexInfo, table: &Relation, operators: &[Oid], style: &Style<'_>) -> String {
+    let one = |(at, key): (usize, &IndexKey)| {
+        let mut out = key_text(key, table, style);
+        key_modifiers(catalog, (key.collation, key.natural_collation), key.opclass, key.ty, style, &mut out);
+        match (key.descending, key.nulls_first) {
+            (false, true) => out.push_str(" NULLS FIRST"),
+            (true, false) => out.push_str(" DESC NULLS LAST"),
+            (true, true) => out.push_str(" DESC"),
+            (false, false) => {}
         }
-    }
+        if let Some(operator) = operators.get(at).and_then(|o| catalog.operator(*o)) {
+            let _ = write!(out, " WITH {}", operator.name);
+        }
+        out
+    };
+    index.keys.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+}
 
-    fn table_name(&self, table: &Relation, style: &Style<'_>) -> String {
-        self.qualified(style.pretty && self.relation_is_visible(table, style.path), table.namespace, &table.name)
+/// COLLATE and the operator class of a key's column, where they are not its defaults.
+fn key_modifiers(catalog: &Catalog, collations: (Oid, Oid), opclass: Oid, ty: Oid, style: &Style<'_>, out: &mut String) {
+    if let Some(collation) = catalog.collation(collations.0).filter(|c| c.oid != collations.1) {
+        let visible = catalog.collation_is_visible(collation, style.path);
+        let _ = write!(out, " COLLATE {}", catalog.qualified(visible, collation.namespace, &collation.name));
     }
+    if let Some(class) = catalog.access_methods().class(opclass)
+        && catalog.default_operator_class(class.method, ty).is_none_or(|d| d.oid != class.oid)
+    {
+        let _ = write!(out, " {}", quote_ident(class.name));
+    }
+}
 
-    /// The columns of an index with the options of each that are not the default; `operators` are an exclusion constraint's.
-    fn index_keys(&self, index: &IndexInfo, table: &Relation, operators: &[Oid], style: &Style<'_>) -> String {
-        let one = |(at, key): (usize, &IndexKey)| {
-            let mut out = key_text(key, table, style);
-            self.key_modifiers((key.collation, key.natural_collation), key.opclass, key.ty, style, &mut out);
-            match (key.descending, key.nulls_first) {
-                (false, true) => out.push_str(" NULLS FIRST"),
-                (true, false) => out.push_str(" DESC NULLS LAST"),
-                (true, true) => out.push_str(" DESC"),
-                (false, false) => {}
+fn index_tail(relation: &Relation, index: &IndexInfo, table: &Relation, style: &Style<'_>, out: &mut String) {
+    if !index.include.is_empty() {
+        let _ = write!(out, " INCLUDE ({})", column_names(table, &index.include));
+    }
+    if index.nulls_not_distinct {
+        out.push_str(" NULLS NOT DISTINCT");
+    }
+    if !relation.options.is_empty() {
+        let _ = write!(out, " WITH ({})", options(&relation.options));
+    }
+    if let Some(predicate) = &index.predicate {
+        let _ = write!(out, " WHERE {}", (style.expression)(predicate, table.oid));
+    }
+}
+
+/// pg_get_constraintdef.
+pub fn constraint_definition(catalog: &Catalog, oid: Oid, style: &Style<'_>) -> Option<String> {
+    let c = catalog.constraint(oid)?;
+    let table = catalog.relation(c.relation);
+    let columns = || table.map_or_else(String::new, |t| column_names(t, &c.columns));
+    let mut out = match c.kind {
+        ConstraintKind::Check => {
+            let of = if c.domain.is_valid() { c.domain } else { c.relation };
+            let text = (style.expression)(c.expression.as_deref().unwrap_or(""), of);
+            format!("CHECK ({text}){}", if c.no_inherit { " NO INHERIT" } else { "" })
+        }
+        ConstraintKind::NotNull if c.domain.is_valid() => "NOT NULL".to_owned(),
+        ConstraintKind::NotNull => {
+            format!("NOT NULL {}{}", columns(), if c.no_inherit { " NO INHERIT" } else { "" })
+        }
+        ConstraintKind::PrimaryKey | ConstraintKind::Unique => {
+            let index = catalog.relation(c.index).and_then(|i| i.index.as_ref());
+            let mut out = if c.kind == ConstraintKind::PrimaryKey { "PRIMARY KEY " } else { "UNIQUE " }.to_owned();
+            if index.is_some_and(|i| i.nulls_not_distinct) {
+                out.push_str("NULLS NOT DISTINCT ");
             }
-            if let Some(operator) = operators.get(at).and_then(|o| self.operator(*o)) {
-                let _ = write!(out, " WITH {}", operator.name);
+            let _ = write!(out, "({})", columns());
+            if let (Some(index), Some(table)) = (index.filter(|i| !i.include.is_empty()), table) {
+                let _ = write!(out, " INCLUDE ({})", column_names(table, &index.include));
             }
             out
-        };
-        index.keys.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
-    }
-
-    /// COLLATE and the operator class of a key's column, where they are not its defaults.
-    fn key_modifiers(&self, collations: (Oid, Oid), opclass: Oid, ty: Oid, style: &Style<'_>, out: &mut String) {
-        if let Some(collation) = self.collation(collations.0).filter(|c| c.oid != collations.1) {
-            let visible = self.collation_is_visible(collation, style.path);
-            let _ = write!(out, " COLLATE {}", self.qualified(visible, collation.namespace, &collation.name));
         }
-        if let Some(class) = self.access_methods().class(opclass)
-            && self.default_operator_class(class.method, ty).is_none_or(|d| d.oid != class.oid)
-        {
-            let _ = write!(out, " {}", quote_ident(class.name));
-        }
-    }
-
-    fn index_tail(&self, relation: &Relation, index: &IndexInfo, table: &Relation, style: &Style<'_>, out: &mut String) {
-        if !index.include.is_empty() {
-            let _ = write!(out, " INCLUDE ({})", column_names(table, &index.include));
-        }
-        if index.nulls_not_distinct {
-            out.push_str(" NULLS NOT DISTINCT");
-        }
-        if !relation.options.is_empty() {
-            let _ = write!(out, " WITH ({})", options(&relation.options));
-        }
-        if let Some(predicate) = &index.predicate {
-            let _ = write!(out, " WHERE {}", (style.expression)(predicate, table.oid));
-        }
-    }
-
-    /// pg_get_constraintdef.
-    pub fn constraint_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
-        let c = self.constraint(oid)?;
-        let table = self.relation(c.relation);
-        let columns = || table.map_or_else(String::new, |t| column_names(t, &c.columns));
-        let mut out = match c.kind {
-            ConstraintKind::Check => {
-                let of = if c.domain.is_valid() { c.domain } else { c.relation };
-                let text = (style.expression)(c.expression.as_deref().unwrap_or(""), of);
-                format!("CHECK ({text}){}", if c.no_inherit { " NO INHERIT" } else { "" })
+        ConstraintKind::ForeignKey => foreign_key_definition(catalog, c, &columns(), style)?,
+        ConstraintKind::Exclusion => {
+            let relation = catalog.relation(c.index)?;
+            let index = relation.index.as_ref()?;
+            let method = catalog.access_methods().method_name(relation.access_method).unwrap_or("gist");
+            let keys = index_keys(catalog, index, table?, &c.operators, style);
+            let mut out = format!("EXCLUDE USING {} ({keys})", quote_ident(method));
+            index_tail(relation, &IndexInfo { predicate: None, ..(**index).clone() }, table?, style, &mut out);
+            if let Some(predicate) = &index.predicate {
+                let _ = write!(out, " WHERE ({})", (style.expression)(predicate, c.relation));
             }
-            ConstraintKind::NotNull if c.domain.is_valid() => "NOT NULL".to_owned(),
-            ConstraintKind::NotNull => {
-                format!("NOT NULL {}{}", columns(), if c.no_inherit { " NO INHERIT" } else { "" })
-            }
-            ConstraintKind::PrimaryKey | ConstraintKind::Unique => {
-                let index = self.relation(c.index).and_then(|i| i.index.as_ref());
-                let mut out = if c.kind == ConstraintKind::PrimaryKey { "PRIMARY KEY " } else { "UNIQUE " }.to_owned();
-                if index.is_some_and(|i| i.nulls_not_distinct) {
-                    out.push_str("NULLS NOT DISTINCT ");
-                }
-                let _ = write!(out, "({})", columns());
-                if let (Some(index), Some(table)) = (index.filter(|i| !i.include.is_empty()), table) {
-                    let _ = write!(out, " INCLUDE ({})", column_names(table, &index.include));
-                }
-                out
-            }
-            ConstraintKind::ForeignKey => self.foreign_key_definition(c, &columns(), style)?,
-            ConstraintKind::Exclusion => {
-                let relation = self.relation(c.index)?;
-                let index = relation.index.as_ref()?;
-                let method = self.access_methods().method_name(relation.access_method).unwrap_or("gist");
-                let keys = self.index_keys(index, table?, &c.operators, style);
-                let mut out = format!("EXCLUDE USING {} ({keys})", quote_ident(method));
-                self.index_tail(relation, &IndexInfo { predicate: None, ..(**index).clone() }, table?, style, &mut out);
-                if let Some(predicate) = &index.predicate {
-                    let _ = write!(out, " WHERE ({})", (style.expression)(predicate, c.relation));
-                }
-                out
-            }
-            ConstraintKind::Trigger => "TRIGGER".to_owned(),
-        };
-        if c.deferrable {
-            out.push_str(" DEFERRABLE");
-        }
-        if c.initially_deferred {
-            out.push_str(" INITIALLY DEFERRED");
-        }
-        if !c.enforced {
-            out.push_str(" NOT ENFORCED");
-        } else if !c.validated {
-            out.push_str(" NOT VALID");
-        }
-        Some(out)
-    }
-
-    fn foreign_key_definition(&self, c: &Constraint, columns: &str, style: &Style<'_>) -> Option<String> {
-        let key = c.foreign_key.as_ref()?;
-        let referenced = self.relation(key.referenced_table)?;
-        let mut out = format!(
-            "FOREIGN KEY ({columns}) REFERENCES {}({})",
-            self.relation_name(referenced, style.path),
-            column_names(referenced, &key.referenced_columns),
-        );
-        match key.match_type {
-            b'f' => out.push_str(" MATCH FULL"),
-            b'p' => out.push_str(" MATCH PARTIAL"),
-            _ => {}
-        }
-        let action = |letter| match letter {
-            b'r' => Some("RESTRICT"),
-            b'c' => Some("CASCADE"),
-            b'n' => Some("SET NULL"),
-            b'd' => Some("SET DEFAULT"),
-            _ => None,
-        };
-        if let Some(action) = action(key.on_update) {
-            let _ = write!(out, " ON UPDATE {action}");
-        }
-        if let Some(action) = action(key.on_delete) {
-            let _ = write!(out, " ON DELETE {action}");
-        }
-        if !key.delete_set_columns.is_empty() {
-            let _ = write!(out, " ({})", column_names(self.relation(c.relation)?, &key.delete_set_columns));
-        }
-        Some(out)
-    }
-
-    /// pg_get_partkeydef.
-    pub fn partition_key_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
-        let table = self.relation(oid)?;
-        let key = table.partition_key.as_ref()?;
-        let column = |c: &PartitionColumn| {
-            let mut out = match &c.expression {
-                Some(expression) => expression_key_text(expression, table, style),
-                None => column_name(table, c.column),
-            };
-            self.key_modifiers((c.collation, c.natural_collation), c.opclass, c.ty, style, &mut out);
             out
-        };
-        let columns: Vec<String> = key.columns.iter().map(column).collect();
-        Some(format!("{} ({})", key.strategy.word(), columns.join(", ")))
+        }
+        ConstraintKind::Trigger => "TRIGGER".to_owned(),
+    };
+    if c.deferrable {
+        out.push_str(" DEFERRABLE");
     }
+    if c.initially_deferred {
+        out.push_str(" INITIALLY DEFERRED");
+    }
+    if !c.enforced {
+        out.push_str(" NOT ENFORCED");
+    } else if !c.validated {
+        out.push_str(" NOT VALID");
+    }
+    Some(out)
+}
 
-    /// pg_get_triggerdef.
-    pub fn trigger_definition(&self, oid: Oid, style: &Style<'_>) -> Option<String> {
-        let t = self.trigger(oid)?;
-        let table = self.relation(t.table)?;
-        let is = |bit: i16| t.events & bit != 0;
-        let time = if is(BEFORE) {
-            "BEFORE"
-        } else if is(INSTEAD) {
-            "INSTEAD OF"
-        } else {
-            "AFTER"
-        };
-        let mut events = Vec::new();
-        for (bit, name) in [(INSERT, "INSERT"), (DELETE, "DELETE"), (UPDATE, "UPDATE"), (TRUNCATE, "TRUNCATE")] {
-            if is(bit) {
-                let of = bit == UPDATE && !t.columns.is_empty();
-                events.push(if of { format!("UPDATE OF {}", column_names(table, &t.columns)) } else { name.to_owned() });
-            }
-        }
-        let constraint = t.constraint.is_valid();
-        let mut out = format!(
-            "CREATE {}TRIGGER {} {time} {} ON {} ",
-            if constraint { "CONSTRAINT " } else { "" },
-            quote_ident(&t.name),
-            events.join(" OR "),
-            self.table_name(table, style),
-        );
-        if constraint {
-            if let Some(from) = self.relation(t.constraint_table) {
-                let _ = write!(out, "FROM {} ", self.relation_name(from, style.path));
-            }
-            out.push_str(if t.deferrable { "DEFERRABLE " } else { "NOT DEFERRABLE " });
-            out.push_str(if t.initially_deferred { "INITIALLY DEFERRED " } else { "INITIALLY IMMEDIATE " });
-        }
-        if t.old_table.is_some() || t.new_table.is_some() {
-            out.push_str("REFERENCING ");
-            for (which, name) in [("OLD", &t.old_table), ("NEW", &t.new_table)] {
-                if let Some(name) = name {
-                    let _ = write!(out, "{which} TABLE AS {} ", quote_ident(name));
-                }
-            }
-        }
-        out.push_str(if is(ROW) { "FOR EACH ROW " } else { "FOR EACH STATEMENT " });
-        if let Some(when) = &t.when {
-            let _ = write!(out, "WHEN ({}) ", (style.expression)(when, t.oid));
-        }
-        let arguments: Vec<_> = t.arguments.iter().map(|a| literal(a)).collect();
-        let function = self.function(t.function)?;
-        let visible = self.function_is_visible(function, style.path);
-        let name = self.qualified(visible, function.namespace, &function.name);
-        let _ = write!(out, "EXECUTE FUNCTION {name}({})", arguments.join(", "));
-        Some(out)
+fn foreign_key_definition(catalog: &Catalog, c: &Constraint, columns: &str, style: &Style<'_>) -> Option<String> {
+    let key = c.foreign_key.as_ref()?;
+    let referenced = catalog.relation(key.referenced_table)?;
+    let mut out = format!(
+        "FOREIGN KEY ({columns}) REFERENCES {}({})",
+        catalog.relation_name(referenced, style.path),
+        column_names(referenced, &key.referenced_columns),
+    );
+    match key.match_type {
+        b'f' => out.push_str(" MATCH FULL"),
+        b'p' => out.push_str(" MATCH PARTIAL"),
+        _ => {}
     }
+    let action = |letter| match letter {
+        b'r' => Some("RESTRICT"),
+        b'c' => Some("CASCADE"),
+        b'n' => Some("SET NULL"),
+        b'd' => Some("SET DEFAULT"),
+        _ => None,
+    };
+    if let Some(action) = action(key.on_update) {
+        let _ = write!(out, " ON UPDATE {action}");
+    }
+    if let Some(action) = action(key.on_delete) {
+        let _ = write!(out, " ON DELETE {action}");
+    }
+    if !key.delete_set_columns.is_empty() {
+        let _ = write!(out, " ({})", column_names(catalog.relation(c.relation)?, &key.delete_set_columns));
+    }
+    Some(out)
+}
 
-    /// pg_get_serial_sequence: the sequence that a column owns.
-    pub fn owned_sequence(&self, table: Oid, column: i16) -> Option<&Arc<Relation>> {
-        let address = ObjectAddress { class: crate::classes::PG_CLASS, object: table, sub: i32::from(column) };
-        let owned = |r: &&Arc<Relation>| r.sequence.as_ref().is_some_and(|s| s.owned_by == Some((table, column)));
-        self.dependents(address).filter_map(|d| self.relation(d.dependent.object)).find(owned)
+/// pg_get_partkeydef.
+pub fn partition_key_definition(catalog: &Catalog, oid: Oid, style: &Style<'_>) -> Option<String> {
+    let table = catalog.relation(oid)?;
+    let key = table.partition_key.as_ref()?;
+    let column = |c: &PartitionColumn| {
+        let mut out = match &c.expression {
+            Some(expression) => expression_key_text(expression, table, style),
+            None => column_name(table, c.column),
+        };
+        key_modifiers(catalog, (c.collation, c.natural_collation), c.opclass, c.ty, style, &mut out);
+        out
+    };
+    let columns: Vec<String> = key.columns.iter().map(column).collect();
+    Some(format!("{} ({})", key.strategy.word(), columns.join(", ")))
+}
+
+/// pg_get_triggerdef.
+pub fn trigger_definition(catalog: &Catalog, oid: Oid, style: &Style<'_>) -> Option<String> {
+    let t = catalog.trigger(oid)?;
+    let table = catalog.relation(t.table)?;
+    let is = |bit: i16| t.events & bit != 0;
+    let time = if is(BEFORE) {
+        "BEFORE"
+    } else if is(INSTEAD) {
+        "INSTEAD OF"
+    } else {
+        "AFTER"
+    };
+    let mut events = Vec::new();
+    for (bit, name) in [(INSERT, "INSERT"), (DELETE, "DELETE"), (UPDATE, "UPDATE"), (TRUNCATE, "TRUNCATE")] {
+        if is(bit) {
+            let of = bit == UPDATE && !t.columns.is_empty();
+            events.push(if of { format!("UPDATE OF {}", column_names(table, &t.columns)) } else { name.to_owned() });
+        }
     }
+    let constraint = t.constraint.is_valid();
+    let mut out = format!(
+        "CREATE {}TRIGGER {} {time} {} ON {} ",
+        if constraint { "CONSTRAINT " } else { "" },
+        quote_ident(&t.name),
+        events.join(" OR "),
+        table_name(catalog, table, style),
+    );
+    if constraint {
+        if let Some(from) = catalog.relation(t.constraint_table) {
+            let _ = write!(out, "FROM {} ", catalog.relation_name(from, style.path));
+        }
+        out.push_str(if t.deferrable { "DEFERRABLE " } else { "NOT DEFERRABLE " });
+        out.push_str(if t.initially_deferred { "INITIALLY DEFERRED " } else { "INITIALLY IMMEDIATE " });
+    }
+    if t.old_table.is_some() || t.new_table.is_some() {
+        out.push_str("REFERENCING ");
+        for (which, name) in [("OLD", &t.old_table), ("NEW", &t.new_table)] {
+            if let Some(name) = name {
+                let _ = write!(out, "{which} TABLE AS {} ", quote_ident(name));
+            }
+        }
+    }
+    out.push_str(if is(ROW) { "FOR EACH ROW " } else { "FOR EACH STATEMENT " });
+    if let Some(when) = &t.when {
+        let _ = write!(out, "WHEN ({}) ", (style.expression)(when, t.oid));
+    }
+    let arguments: Vec<_> = t.arguments.iter().map(|a| literal(a)).collect();
+    let function = catalog.function(t.function)?;
+    let visible = catalog.function_is_visible(function, style.path);
+    let name = catalog.qualified(visible, function.namespace, &function.name);
+    let _ = write!(out, "EXECUTE FUNCTION {name}({})", arguments.join(", "));
+    Some(out)
+}
+
+/// pg_get_serial_sequence: the sequence that a column owns.
+pub fn owned_sequence(catalog: &Catalog, table: Oid, column: i16) -> Option<&Arc<Relation>> {
+    let address = ObjectAddress { class: crate::classes::PG_CLASS, object: table, sub: i32::from(column) };
+    let owned = |r: &&Arc<Relation>| r.sequence.as_ref().is_some_and(|s| s.owned_by == Some((table, column)));
+    catalog.dependents(address).filter_map(|d| catalog.relation(d.dependent.object)).find(owned)
 }
 
 /// An index column's name or expression, which needs parentheses unless it is a function call.

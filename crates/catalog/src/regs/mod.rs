@@ -12,8 +12,9 @@ use std::sync::Arc;
 use melba_types::{Oid, Result, bail, err, oids};
 
 pub use names::{parse_qualified_name, truncate};
+pub use type_name::parse_type;
 
-use crate::naming::quote_ident;
+use crate::naming::{format_type_modifier, quote_ident, standard_name};
 use crate::objects::*;
 use crate::privileges::AclKind;
 use crate::seed::seed;
@@ -131,6 +132,51 @@ impl Catalog {
         let schema = self.namespace(operator.namespace).map_or("", |n| &n.name);
         format!("{}.{}", quote_ident(schema), operator.name)
     }
+
+    /// A type's SQL name. `typmod` `None`: no modifier was given at all, which differs from -1 for bit and char
+    /// (`bpchar` against `character`). Types that `path` does not find are qualified.
+    pub fn format_type(&self, ty: Oid, typmod: Option<i32>, path: &[Oid]) -> String {
+        if !ty.is_valid() {
+            return "-".into();
+        }
+        let Some(mut entry) = self.type_(ty) else { return "???".into() };
+        let mut is_array = false;
+        if &*entry.subscript == "array_subscript_handler" && entry.storage != b'p' && entry.element.is_valid() {
+            let Some(element) = self.type_(entry.element) else { return "???[]".into() };
+            entry = element;
+            is_array = true;
+        }
+        let modifier = typmod.filter(|m| *m >= 0);
+        let mut out = match standard_name(entry.oid, typmod, modifier) {
+            Some(name) => name,
+            None => {
+                let mut name = if self.type_is_visible(entry, path) {
+                    quote_ident(&entry.name).into_owned()
+                } else {
+                    let namespace = self.namespace(entry.namespace).map_or("", |n| &n.name);
+                    format!("{}.{}", quote_ident(namespace), quote_ident(&entry.name))
+                };
+                if let Some(modifier) = modifier {
+                    name.push_str(&format_type_modifier(&entry.typmod_out, modifier));
+                }
+                name
+            }
+        };
+        if is_array {
+            out.push_str("[]");
+        }
+        out
+    }
+
+    /// A type's name as error messages have it (PostgreSQL's format_type_be).
+    pub fn type_name(&self, ty: Oid, path: &[Oid]) -> String {
+        self.format_type(ty, None, path)
+    }
+
+    /// Whether the type's bare name finds it on the search path.
+    pub fn type_is_visible(&self, ty: &Type, path: &[Oid]) -> bool {
+        path.iter().find_map(|n| self.type_by_name(*n, &ty.name)).is_some_and(|t| t.oid == ty.oid)
+    }
 }
 
 /// Output and input of the reg types.
@@ -187,7 +233,7 @@ impl Catalog {
                 .map_err(|_| err!(NUMERIC_VALUE_OUT_OF_RANGE, "value \"{text}\" is out of range for type oid"));
         }
         match ty {
-            oids::REGTYPE => self.parse_type(text, within),
+            oids::REGTYPE => parse_type(self, text, within),
             oids::REGPROCEDURE => self.parse_function_signature(text, within),
             oids::REGOPERATOR => self.parse_operator_signature(text, within),
             oids::REGOPER => self.parse_operator(text, within),
@@ -319,7 +365,7 @@ impl Catalog {
                     bail!(INVALID_TEXT_REPRESENTATION, "expected a type name");
                 }
                 let none = allow_none && item.eq_ignore_ascii_case("none");
-                types.push(if none { Oid::INVALID } else { self.parse_type(item, within)? });
+                types.push(if none { Oid::INVALID } else { parse_type(self, item, within)? });
             }
         }
         Ok((names, types))

@@ -177,62 +177,60 @@ impl Parser<'_> {
     }
 }
 
-impl Catalog {
-    /// The type that a text names.
-    ///
-    /// # Errors
-    /// 42601 when it is no type name, 42704 when there is no such type.
-    pub fn parse_type(&self, text: &str, within: &NameScope<'_>) -> Result<Oid> {
-        let tokens = tokens(text)?;
-        let mut parser = Parser { text, tokens: &tokens };
-        if parser.tokens.is_empty() || parser.word("setof") {
-            bail!(SYNTAX_ERROR, "invalid type name \"{}\"", text);
+/// The type that a text names.
+///
+/// # Errors
+/// 42601 when it is no type name, 42704 when there is no such type.
+pub fn parse_type(catalog: &Catalog, text: &str, within: &NameScope<'_>) -> Result<Oid> {
+    let tokens = tokens(text)?;
+    let mut parser = Parser { text, tokens: &tokens };
+    if parser.tokens.is_empty() || parser.word("setof") {
+        bail!(SYNTAX_ERROR, "invalid type name \"{}\"", text);
+    }
+    let (first, quoted) = parser.name()?;
+    let qualified = parser.tokens.first() == Some(&Token::Symbol('.'));
+    let standard = if quoted || qualified { None } else { parser.standard(&first)? };
+    let mut names = vec![first];
+    if standard.is_none() {
+        while parser.symbol('.') {
+            names.push(parser.name()?.0);
         }
-        let (first, quoted) = parser.name()?;
-        let qualified = parser.tokens.first() == Some(&Token::Symbol('.'));
-        let standard = if quoted || qualified { None } else { parser.standard(&first)? };
-        let mut names = vec![first];
-        if standard.is_none() {
-            while parser.symbol('.') {
-                names.push(parser.name()?.0);
-            }
+    }
+    parser.modifiers()?;
+    let mut is_array = parser.word("array");
+    while parser.symbol('[') {
+        is_array = true;
+        if let Some(Token::Number(_)) = parser.tokens.first() {
+            parser.tokens = &parser.tokens[1..];
         }
-        parser.modifiers()?;
-        let mut is_array = parser.word("array");
-        while parser.symbol('[') {
-            is_array = true;
-            if let Some(Token::Number(_)) = parser.tokens.first() {
-                parser.tokens = &parser.tokens[1..];
-            }
-            if !parser.symbol(']') {
-                return Err(parser.error());
-            }
-        }
-        if !parser.tokens.is_empty() {
+        if !parser.symbol(']') {
             return Err(parser.error());
         }
-        let ty = match standard {
-            Some(ty) => ty,
-            None => self.type_named(&names, within)?,
-        };
-        if !is_array {
-            return Ok(ty);
-        }
-        let array = if self.array_element(ty).is_some() { Some(ty) } else { self.array_of(ty) };
-        array.ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}[]\" does not exist", names.join(".")))
     }
+    if !parser.tokens.is_empty() {
+        return Err(parser.error());
+    }
+    let ty = match standard {
+        Some(ty) => ty,
+        None => type_named(catalog, &names, within)?,
+    };
+    if !is_array {
+        return Ok(ty);
+    }
+    let array = if catalog.array_element(ty).is_some() { Some(ty) } else { catalog.array_of(ty) };
+    array.ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}[]\" does not exist", names.join(".")))
+}
 
-    fn type_named(&self, names: &[String], within: &NameScope<'_>) -> Result<Oid> {
-        let found = match names {
-            [name] => within.path.iter().find_map(|n| self.type_by_name(*n, name)),
-            [.., schema, name] => match within.schema(self, schema)? {
-                Some(namespace) => self.type_by_name(namespace, name),
-                None => bail!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist"),
-            },
-            [] => None,
-        };
-        found.map(|t| t.oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))
-    }
+fn type_named(catalog: &Catalog, names: &[String], within: &NameScope<'_>) -> Result<Oid> {
+    let found = match names {
+        [name] => within.path.iter().find_map(|n| catalog.type_by_name(*n, name)),
+        [.., schema, name] => match within.schema(catalog, schema)? {
+            Some(namespace) => catalog.type_by_name(namespace, name),
+            None => bail!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist"),
+        },
+        [] => None,
+    };
+    found.map(|t| t.oid).ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))
 }
 
 #[cfg(test)]
@@ -244,7 +242,7 @@ mod tests {
     fn types_are_read_as_sql_writes_them() {
         let c = Catalog::default();
         let within = NameScope { path: &[PG_CATALOG], user: crate::classes::POSTGRES_ROLE, temporary: Oid::INVALID };
-        let ty = |text| c.parse_type(text, &within);
+        let ty = |text| parse_type(&c, text, &within);
         for (text, oid) in [
             ("int", oids::INT4),
             ("Double Precision", oids::FLOAT8),

@@ -5,6 +5,7 @@ use melba_types::{Datum, Oid};
 use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes;
 use crate::depend::{Dependency, DependencyKind, dependencies};
+use crate::foreign_keys::is_referenced_part;
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
@@ -80,7 +81,7 @@ fn push(catalog: &Catalog, d: &Dependency, out: &mut RelationRows<'_>) {
     {
         dependent = ObjectAddress { class: classes::PG_REWRITE, object: view.rule, sub: 0 };
     }
-    let is_part = |oid| catalog.constraint(oid).is_some_and(|key| catalog.is_referenced_part(key));
+    let is_part = |oid| catalog.constraint(oid).is_some_and(|key| is_referenced_part(catalog, key));
     let in_key = d.referenced.class == classes::PG_CONSTRAINT && dependent.class == classes::PG_CONSTRAINT;
     let kind = if in_key && is_part(dependent.object) { DependencyKind::Internal } else { d.kind };
     push_row(dependent, d.referenced, kind, out);

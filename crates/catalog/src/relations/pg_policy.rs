@@ -2,11 +2,12 @@
 
 use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::objects::*;
+use crate::row_security::policies_of;
 
 pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
     let policies: Vec<_> = match (s.oid(0), s.oid(2)) {
         (Some(oid), _) => s.catalog.policy(oid).into_iter().collect(),
-        (None, Some(table)) => s.catalog.policies_of(table),
+        (None, Some(table)) => policies_of(s.catalog, table),
         _ => s.catalog.policies().collect(),
     };
     for policy in policies {

@@ -4,10 +4,10 @@ use melba_types::{Datum, Oid};
 
 use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes;
-use crate::role_uses::RoleUseKind;
+use crate::role_uses::{RoleUseKind, role_uses};
 
 pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
-    for found in s.catalog.role_uses() {
+    for found in role_uses(s.catalog) {
         let is_shared = found.object.class == classes::PG_DATABASE;
         push!(
             out,

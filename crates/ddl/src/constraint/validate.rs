@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::foreign_keys::foreign_keys;
 use melba_catalog::{Constraint as Row, ConstraintKind, Relation};
 use melba_engine::RelationLockMode;
 use melba_types::{Result, bail, err};
@@ -48,7 +49,7 @@ pub fn put_validated(ddl: &Ddl<'_>, row: &Row) {
 pub fn validate_foreign_keys_below(ddl: &Ddl<'_>, relation: &Relation, row: &Row) -> Result<()> {
     let catalog = ddl.catalog();
     each_child(ddl, relation, RelationLockMode::ShareUpdateExclusive, |child| {
-        let mut parts = catalog.foreign_keys(&child).filter(|part| part.parent == row.oid);
+        let mut parts = foreign_keys(&catalog, &child).filter(|part| part.parent == row.oid);
         parts.try_for_each(|part| validate_constraint(ddl, &child, &part.name, true))
     })
 }

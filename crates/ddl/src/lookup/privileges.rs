@@ -1,6 +1,7 @@
 //! The rights that a user needs for a statement besides owning its object: privileges on schemas, types, referenced tables,
 //! databases, and the right to act as an object's new owner.
 
+use melba_catalog::memberships::is_admin_of;
 use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::{ObjectAddress, Relation, Role, Type, acl, classes};
 use melba_tree::Query;
@@ -174,7 +175,7 @@ impl Lookup<'_> {
             }
         } else if !self.catalog().role(self.user()).is_some_and(|r| r.superuser || r.create_role) {
             return denied("The current user must have the CREATEROLE attribute.".into());
-        } else if !self.catalog().is_admin_of(self.user(), role.oid) {
+        } else if !is_admin_of(&self.catalog(), self.user(), role.oid) {
             return denied(format!("The current user must have the ADMIN option on role \"{}\".", role.name));
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::foreign_keys::foreign_keys;
 use melba_catalog::{Constraint as Row, ConstraintKind, ForeignKeyInfo, Object, Relation};
 use melba_engine::RelationLockMode;
 use melba_types::{Oid, Result, bail};
@@ -26,7 +27,7 @@ pub fn add_parent_foreign_keys(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
     let catalog = ddl.catalog();
     for parent in &ddl.relation(partition)?.parents {
         let parent = ddl.relation(*parent)?;
-        for row in catalog.foreign_keys(&parent) {
+        for row in foreign_keys(&catalog, &parent) {
             if row.foreign_key.as_ref().is_some_and(|key| key.referenced_table == partition) {
                 let (name, table) = (&row.name, &ddl.relation(partition)?.name);
                 let what = format!("cannot attach table \"{table}\" as a partition because it is referenced by foreign key");
@@ -50,7 +51,7 @@ fn inherit_foreign_key(ddl: &Ddl<'_>, partition: &Relation, parent: &Relation, a
     let delete_set_columns = info.delete_set_columns.iter().map(number).collect();
     let info = ForeignKeyInfo { delete_set_columns, ..(**info).clone() };
     let fits = |own: &&Arc<Row>| !own.parent.is_valid() && own.columns == columns && is_alike(own, above, &info);
-    if let Some(own) = catalog.foreign_keys(partition).find(fits) {
+    if let Some(own) = foreign_keys(&catalog, partition).find(fits) {
         if own.enforced != above.enforced {
             let (name, own, table) = (&above.name, &own.name, &partition.name);
             let what =
@@ -92,7 +93,7 @@ fn inherit_foreign_key(ddl: &Ddl<'_>, partition: &Relation, parent: &Relation, a
 /// A former partition keeps its foreign keys as its own.
 pub fn detach_foreign_keys(ddl: &Ddl<'_>, table: &Relation) -> Result<()> {
     let catalog = ddl.catalog();
-    for row in catalog.foreign_keys(table).filter(|row| row.parent.is_valid()) {
+    for row in foreign_keys(&catalog, table).filter(|row| row.parent.is_valid()) {
         let row = Row { parent: Oid::INVALID, inherited: 0, local: true, ..(**row).clone() };
         ddl.tx().put(Object::Constraint(Arc::new(row.clone())));
         add_referenced_parts(ddl, &row, &row.name)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::foreign_keys::{is_referenced_part, referenced_parts, referencing_keys};
 use melba_catalog::{Constraint as Row, FIRES_ON_ORIGIN, ForeignKeyInfo, Object, Relation};
 use melba_engine::RelationLockMode;
 use melba_table::check_removal;
@@ -64,7 +65,7 @@ pub fn unused_part_name(ddl: &Ddl<'_>, namespace: Oid, name: &str) -> String {
 pub fn add_parent_references(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
     for parent in &ddl.relation(partition)?.parents {
         let (catalog, parent) = (ddl.catalog(), ddl.relation(*parent)?);
-        for key in catalog.referencing_keys(parent.oid) {
+        for key in referencing_keys(&catalog, parent.oid) {
             add_referenced_part(ddl, key, &key.name, &parent, &*ddl.relation(partition)?)?;
         }
     }
@@ -74,7 +75,7 @@ pub fn add_parent_references(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
 /// A former partition loses its parts of the foreign keys to its parent.
 pub fn drop_parent_references(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
     let catalog = ddl.catalog();
-    for part in catalog.referencing_constraints(partition).into_iter().filter(|key| catalog.is_referenced_part(key)) {
+    for part in catalog.referencing_constraints(partition).into_iter().filter(|key| is_referenced_part(&catalog, key)) {
         drop_part(ddl, part)?;
     }
     Ok(())
@@ -83,7 +84,7 @@ pub fn drop_parent_references(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
 /// 23503 when rows refer to those of a partition that is to leave.
 pub fn check_parent_references(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
     let catalog = ddl.catalog();
-    for part in catalog.referencing_constraints(partition).into_iter().filter(|key| catalog.is_referenced_part(key)) {
+    for part in catalog.referencing_constraints(partition).into_iter().filter(|key| is_referenced_part(&catalog, key)) {
         ddl.lock_relation(part.relation, RelationLockMode::Share)?;
         check_removal(&exec_context(ddl), &ddl.tx().engine, part)?;
     }
@@ -92,7 +93,7 @@ pub fn check_parent_references(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
 
 /// Drops the parts of a foreign key, which becomes one itself of that of a partitioned table.
 pub fn drop_referenced_parts(ddl: &Ddl<'_>, key: &Row) -> Result<()> {
-    ddl.catalog().referenced_parts(key).into_iter().try_for_each(|part| drop_part(ddl, part))
+    referenced_parts(&ddl.catalog(), key).into_iter().try_for_each(|part| drop_part(ddl, part))
 }
 
 fn drop_part(ddl: &Ddl<'_>, part: &Row) -> Result<()> {
@@ -102,7 +103,7 @@ fn drop_part(ddl: &Ddl<'_>, part: &Row) -> Result<()> {
 
 /// Does the same to all parts of a foreign key.
 pub fn change_referenced_parts(ddl: &Ddl<'_>, key: &Row, change: &dyn Fn(&mut Row)) {
-    for part in ddl.catalog().referenced_parts(key) {
+    for part in referenced_parts(&ddl.catalog(), key) {
         let mut next = (**part).clone();
         change(&mut next);
         change_referenced_parts(ddl, part, change);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use melba_catalog::acl::{GRANT_OPTION_SHIFT, NAMES};
-use melba_catalog::grants::{ListChange, given_to, merged, privilege_bit};
+use melba_catalog::grants::{ListChange, best_grantor, changed_list, given_to, merged, privilege_bit};
 use melba_catalog::privileges::AclKind;
+use melba_catalog::privileges::listed_privileges;
 use melba_catalog::{Acl, AclItem, Relation};
 use melba_parse::nodes::{inner, strings};
 use melba_types::{Oid, Result, SqlState, bail, err};
@@ -130,10 +131,10 @@ fn named_privilege(name: &str, all: u64, kind: AclKind) -> Result<u64> {
 pub fn changed_acl(ddl: &Ddl<'_>, grant: &Grant<'_>, on: &ListOf<'_>, privileges: u64) -> Result<Arc<[AclItem]>> {
     let catalog = ddl.catalog();
     let both = merged(on.beside, on.acl);
-    let (grantor, grantable) = catalog.best_grantor(&both, ddl.user(), on.owner, privileges);
+    let (grantor, grantable) = best_grantor(&catalog, &both, ddl.user(), on.owner, privileges);
     if grantable == 0 {
         let any = on.kind.all() | on.kind.all() << GRANT_OPTION_SHIFT;
-        if catalog.listed_privileges(&both, ddl.user(), on.owner) & any == 0 {
+        if listed_privileges(&catalog, &both, ddl.user(), on.owner) & any == 0 {
             bail!(INSUFFICIENT_PRIVILEGE, "permission denied for {}", on.described);
         }
     }
@@ -156,7 +157,7 @@ pub fn changed_acl(ddl: &Ddl<'_>, grant: &Grant<'_>, on: &ListOf<'_>, privileges
         privileges: grantable,
         grantees: &grant.grantees,
     };
-    Ok(catalog.changed_list(on.acl, &change)?.into())
+    Ok(changed_list(&catalog, on.acl, &change)?.into())
 }
 
 /// The list of an object that has one list and no parts.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_catalog::grants::ListChange;
+use melba_catalog::default_privileges::default_acl;
+use melba_catalog::grants::{ListChange, changed_list};
 use melba_catalog::privileges::{AclKind, RoleUse};
 use melba_catalog::{AclItem, DefaultAcl, Object, ObjectAddress, classes};
 use melba_parse::nodes::{inner, options, string};
@@ -70,7 +71,7 @@ pub fn set_default_acl(
     let catalog = ddl.catalog();
     // A schema's additional privileges start empty.
     let usual: Vec<AclItem> = if namespace.is_valid() { Vec::new() } else { kind.default_acl(role) };
-    let existing = catalog.default_acl(role, namespace, letter);
+    let existing = default_acl(&catalog, role, namespace, letter);
     let change = ListChange {
         is_grant: grant.is_grant,
         grant_option: grant.grant_option,
@@ -80,7 +81,7 @@ pub fn set_default_acl(
         privileges,
         grantees: &grant.grantees,
     };
-    let mut acl = catalog.changed_list(existing.map_or(&usual, |d| &d.acl), &change)?;
+    let mut acl = changed_list(&catalog, existing.map_or(&usual, |d| &d.acl), &change)?;
     acl.sort_by_key(|i| (i.grantee, i.grantor));
     let is_usual = acl.len() == usual.len() && usual.iter().all(|item| acl.contains(item));
     match existing {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_analyze::{exact_operator, is_polymorphic, support_function, undetermined_result};
+use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{AggregateInfo, Function, FunctionKind, MovingAggregate, Object, ObjectAddress, TypeKind, classes};
 use melba_parse::nodes::{inner, option_bool, option_int, option_text, options, qualified, strings};
@@ -144,7 +145,7 @@ fn put_aggregate(ddl: &Ddl<'_>, mut function: Function, replace: bool) -> Result
         }
         None => {
             function.oid = ddl.tx().new_oid();
-            function.acl = catalog.initial_acl(AclKind::Function, ddl.user(), namespace);
+            function.acl = initial_acl(&catalog, AclKind::Function, ddl.user(), namespace);
         }
     }
     ddl.tx().put(Object::Function(Arc::new(function)));

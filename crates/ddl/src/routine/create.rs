@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use melba_analyze::input_names;
+use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Function, FunctionKind, Object, classes};
 use melba_parse::nodes::{qualified, strings};
@@ -80,7 +81,7 @@ pub fn create_function(ddl: &Ddl<'_>, s: &CreateFunctionStmt) -> Result<()> {
     }
     if old.is_none() {
         function.oid = ddl.tx().new_oid();
-        function.acl = catalog.initial_acl(AclKind::Function, ddl.user(), namespace);
+        function.acl = initial_acl(&catalog, AclKind::Function, ddl.user(), namespace);
     }
     let own = function.oid;
     function.depends_on.retain(|d| d.object != own);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Column, Object, Persistence, Relation, RelationKind, Type, TypeKind};
 use melba_types::{DbError, Kind, Oid, Result, bail, err};
@@ -46,9 +47,9 @@ pub fn bare_relation(
 ) -> Relation {
     let oid = ddl.tx().new_oid();
     let acl = match kind {
-        RelationKind::Sequence => ddl.catalog().initial_acl(AclKind::Sequence, ddl.user(), namespace),
+        RelationKind::Sequence => initial_acl(&ddl.catalog(), AclKind::Sequence, ddl.user(), namespace),
         RelationKind::Index | RelationKind::PartitionedIndex | RelationKind::Composite => None,
-        _ => ddl.catalog().initial_acl(AclKind::Table, ddl.user(), namespace),
+        _ => initial_acl(&ddl.catalog(), AclKind::Table, ddl.user(), namespace),
     };
     Relation {
         kind,
@@ -77,7 +78,7 @@ pub fn put_relation_with_row_type(ddl: &Ddl<'_>, mut relation: Relation) -> Resu
     relation.row_type = row_type;
     let array = put_array_type(ddl, &relation.name, relation.namespace, row_type, b'd')?;
     let acl = match relation.kind {
-        RelationKind::Composite => catalog.initial_acl(AclKind::Type, ddl.user(), relation.namespace),
+        RelationKind::Composite => initial_acl(&catalog, AclKind::Type, ddl.user(), relation.namespace),
         _ => None,
     };
     let row = Type {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind, classes};
 use melba_parse::nodes::{inner, string, strings};
@@ -45,7 +46,7 @@ pub fn create_enum(ddl: &Ddl<'_>, s: &CreateEnumStmt) -> Result<()> {
         receive: "enum_recv".into(),
         send: "enum_send".into(),
         labels,
-        acl: ddl.catalog().initial_acl(AclKind::Type, ddl.user(), namespace),
+        acl: initial_acl(&ddl.catalog(), AclKind::Type, ddl.user(), namespace),
         kind: Kind::Oid,
         ..bare_type(ddl, namespace)
     };

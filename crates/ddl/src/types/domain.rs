@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{
     Constraint as Row, ConstraintKind, DomainInfo, Object, ObjectAddress, Persistence, Relation, RelationKind, Type, TypeKind,
@@ -53,7 +54,7 @@ pub fn create_domain(ddl: &Ddl<'_>, s: &CreateDomainStmt) -> Result<()> {
         domain: Some(Arc::new(info)),
         depends_on,
         labels: vec![],
-        acl: ddl.catalog().initial_acl(AclKind::Type, ddl.user(), namespace),
+        acl: initial_acl(&ddl.catalog(), AclKind::Type, ddl.user(), namespace),
         ..(*of).clone()
     };
     let (domain, rows) = with_domain_constraints(ddl, domain, s)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{
     Cast, Function, FunctionKind, Object, ObjectAddress, OperatorClass, RangeInfo, Type, TypeKind, acl, classes,
@@ -220,7 +221,7 @@ fn put_range_type(ddl: &Ddl<'_>, ty: &Type, name: &str) -> Result<Oid> {
         output: "range_out".into(),
         receive: "range_recv".into(),
         send: "range_send".into(),
-        acl: ddl.catalog().initial_acl(AclKind::Type, ddl.user(), ty.namespace),
+        acl: initial_acl(&ddl.catalog(), AclKind::Type, ddl.user(), ty.namespace),
         kind: Kind::Range,
         ..ty.clone()
     })));

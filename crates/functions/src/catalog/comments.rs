@@ -1,5 +1,6 @@
 //! Comments on objects, and names of types, roles and encodings.
 
+use melba_catalog::definitions::role_name;
 use melba_catalog::{Catalog, ObjectAddress, classes};
 use melba_encoding::Encoding;
 use melba_fmgr::ScalarFn;
@@ -41,7 +42,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let names: Vec<_> = a[0].as_array().elements.iter().map(|t| catalog.type_name(Oid(t.as_oid()), &path)).collect();
         Ok(Datum::text(names.join(", ")))
     }),
-    ("pg_get_userbyid", |c, a| Ok(Datum::text(c.session.catalog().role_name(oid_argument(a, 0))))),
+    ("pg_get_userbyid", |c, a| Ok(Datum::text(role_name(c.session.catalog(), oid_argument(a, 0))))),
     ("PG_encoding_to_char", |_, a| Ok(Datum::text(Encoding::by_number(a[0].as_i32()).map_or("", Encoding::name)))),
     ("PG_char_to_encoding", |_, a| Ok(Datum::Int4(Encoding::by_name(a[0].as_str()).map_or(-1, Encoding::number)))),
 ];

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use melba_catalog::definitions::Style;
+use melba_catalog::definitions::{
+    self, Style, constraint_definition, function_argument_default, function_arguments, function_definition, function_result,
+    index_column_definition, owned_sequence, partition_key_definition, trigger_definition,
+};
 use melba_catalog::{Catalog, Function, Relation, RelationKind, classes};
 use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Datum, Oid, Result, err, oids};
@@ -101,8 +104,8 @@ fn index_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let column = args.get(1).map_or(0, |c| c.as_i32());
     Ok(styled(call, args.get(2), |catalog, style| {
         text_or_null(match usize::try_from(column) {
-            Ok(0) => catalog.index_definition(oid, style),
-            Ok(column) => catalog.index_column_definition(oid, column, style),
+            Ok(0) => definitions::index_definition(catalog, oid, style),
+            Ok(column) => index_column_definition(catalog, oid, column, style),
             Err(_) => None,
         })
     }))
@@ -116,7 +119,7 @@ fn serial_sequence(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let Some(at) = table.columns.iter().position(|c| !c.dropped && &*c.name == name) else {
         return Err(err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", table.name));
     };
-    let sequence = catalog.owned_sequence(table.oid, at as i16 + 1);
+    let sequence = owned_sequence(catalog, table.oid, at as i16 + 1);
     Ok(text_or_null(sequence.map(|s| catalog.qualified(false, s.namespace, &s.name))))
 }
 
@@ -129,12 +132,12 @@ fn is_table(relation: Option<&Arc<Relation>>) -> bool {
 }
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("pg_get_constraintdef", |c, a| Ok(styled(c, None, |k, s| text_or_null(k.constraint_definition(oid_argument(a, 0), s))))),
+    ("pg_get_constraintdef", |c, a| Ok(styled(c, None, |k, s| text_or_null(constraint_definition(k, oid_argument(a, 0), s))))),
     ("pg_get_constraintdef_ext", |c, a| {
-        Ok(styled(c, a.get(1), |k, s| text_or_null(k.constraint_definition(oid_argument(a, 0), s))))
+        Ok(styled(c, a.get(1), |k, s| text_or_null(constraint_definition(k, oid_argument(a, 0), s))))
     }),
-    ("pg_get_triggerdef", |c, a| Ok(styled(c, None, |k, s| text_or_null(k.trigger_definition(oid_argument(a, 0), s))))),
-    ("pg_get_triggerdef_ext", |c, a| Ok(styled(c, a.get(1), |k, s| text_or_null(k.trigger_definition(oid_argument(a, 0), s))))),
+    ("pg_get_triggerdef", |c, a| Ok(styled(c, None, |k, s| text_or_null(trigger_definition(k, oid_argument(a, 0), s))))),
+    ("pg_get_triggerdef_ext", |c, a| Ok(styled(c, a.get(1), |k, s| text_or_null(trigger_definition(k, oid_argument(a, 0), s))))),
     ("pg_get_indexdef", index_definition),
     ("pg_get_indexdef_ext", index_definition),
     ("pg_get_ruledef", rule_definition),
@@ -147,24 +150,24 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_get_expr", shown_expression),
     ("pg_get_expr_ext", shown_expression),
     ("pg_get_function_arguments", |c, a| {
-        with_shown_defaults(c, a, |k, f| Datum::text(k.function_arguments(f, true, &c.session.search_path())))
+        with_shown_defaults(c, a, |k, f| Datum::text(function_arguments(k, f, true, &c.session.search_path())))
     }),
     ("pg_get_function_identity_arguments", |c, a| {
-        with_function(c, a, |k, f| Datum::text(k.function_arguments(f, false, &c.session.search_path())))
+        with_function(c, a, |k, f| Datum::text(function_arguments(k, f, false, &c.session.search_path())))
     }),
-    ("pg_get_function_result", |c, a| with_function(c, a, |k, f| text_or_null(k.function_result(f, &c.session.search_path())))),
+    ("pg_get_function_result", |c, a| with_function(c, a, |k, f| text_or_null(function_result(k, f, &c.session.search_path())))),
     ("pg_get_function_arg_default", |c, a| {
         let number = usize::try_from(a[1].as_i32()).unwrap_or(0);
-        with_shown_defaults(c, a, |k, f| text_or_null(k.function_argument_default(f, number)))
+        with_shown_defaults(c, a, |_, f| text_or_null(function_argument_default(f, number)))
     }),
     ("pg_get_function_sqlbody", |c, a| with_function(c, a, |_, f| text_or_null(shown_body(c, f)))),
     ("pg_get_functiondef", |c, a| {
         let Some(function) = c.session.catalog().function(oid_argument(a, 0)) else { return Ok(Datum::Null) };
         let arg_defaults = shown_defaults(c, function);
         let function = Function { sql_body: shown_body(c, function), arg_defaults, ..(**function).clone() };
-        styled(c, None, |k, s| k.function_definition(&function, s)).map(Datum::text)
+        styled(c, None, |k, s| function_definition(k, &function, s)).map(Datum::text)
     }),
-    ("pg_get_partkeydef", |c, a| Ok(styled(c, None, |k, s| text_or_null(k.partition_key_definition(oid_argument(a, 0), s))))),
+    ("pg_get_partkeydef", |c, a| Ok(styled(c, None, |k, s| text_or_null(partition_key_definition(k, oid_argument(a, 0), s))))),
     ("pg_get_partition_constraintdef", |c, a| {
         Ok(text_or_null(relation_of(c, a).and_then(|r| partition_constraint::definition(c.session, r))))
     }),

@@ -3,7 +3,9 @@
 //! Each of the has_..._privilege functions comes with the role given by name, by OID or not at all, and the object by name or
 //! OID: one implementation distinguishes them by the number and kind of the arguments.
 
+use melba_catalog::memberships::is_admin_of;
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
+use melba_catalog::row_security::hides_rows;
 use melba_catalog::{Acl, AclItem, Catalog, Relation, acl, quote_ident};
 use melba_fmgr::{CallContext, ScalarFn};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, err, oids};
@@ -178,7 +180,7 @@ fn has_role(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
             "SET" => RoleUse::Set,
             _ => bail!(INVALID_PARAMETER_VALUE, "unrecognized privilege type: \"{}\"", item.trim()),
         };
-        any |= if admin { catalog.is_admin_of(member, target) } else { catalog.has_role(member, target, how) };
+        any |= if admin { is_admin_of(catalog, member, target) } else { catalog.has_role(member, target, how) };
     }
     Ok(Datum::Bool(any))
 }
@@ -186,7 +188,7 @@ fn has_role(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 fn row_security_active(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let Some(relation) = catalog.relation(object(call, oids::REGCLASS, &args[0])?) else { return Ok(Datum::Bool(false)) };
-    Ok(Datum::Bool(catalog.hides_rows(relation, current_role(call)?)))
+    Ok(Datum::Bool(hides_rows(catalog, relation, current_role(call)?)))
 }
 
 /// acldefault(): the list that stands for "nothing granted or revoked".

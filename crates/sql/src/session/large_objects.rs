@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 
+use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
 use melba_catalog::{ObjectAddress, ObjectChange, acl, classes};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
@@ -164,7 +165,7 @@ fn lo_create(context: &StatementContext, function: &str, oid: Oid, data: &[u8]) 
 }
 
 fn create(context: &StatementContext, lo: &mut Access<'_>, oid: Oid) -> Result<Oid> {
-    let acl = context.catalog.initial_acl(AclKind::LargeObject, context.user.oid, Oid::INVALID);
+    let acl = initial_acl(&context.catalog, AclKind::LargeObject, context.user.oid, Oid::INVALID);
     lo.create(oid, context.user.oid, acl, || context.catalog.allocate_oid())
 }
 
