@@ -641,7 +641,7 @@ pub struct Constraint {
     pub foreign_key: Option<Arc<ForeignKeyInfo>>,
     /// Text of a check.
     pub expression: Option<Arc<str>>,
-    /// Exclusion operators, one a column.
+    /// Operators of an exclusion constraint, or of a key WITHOUT OVERLAPS, one a column.
     pub operators: Vec<Oid>,
     pub local: bool,
     pub inherited: i16,
@@ -652,6 +652,13 @@ pub struct Constraint {
     /// Of a foreign key, as pg_trigger.tgenabled of PostgreSQL's triggers on its table, and on the one that it refers to.
     pub check_enabled: u8,
     pub action_enabled: u8,
+}
+
+impl Constraint {
+    /// A PRIMARY KEY or UNIQUE of ranges that do not overlap: the last column is compared by `&&`.
+    pub fn is_without_overlaps(&self) -> bool {
+        matches!(self.kind, ConstraintKind::PrimaryKey | ConstraintKind::Unique) && !self.operators.is_empty()
+    }
 }
 
 #[derive(Clone, Debug)]

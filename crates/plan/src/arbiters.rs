@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_analyze::{Context, analyze_stored_expression};
-use melba_catalog::{ConstraintKind, IndexInfo, Relation};
+use melba_catalog::{IndexInfo, Relation};
 use melba_tree::{CoercionForm, Expr, OnConflict, equal};
 use melba_types::{Oid, Result, bail, err};
 
@@ -16,7 +16,7 @@ impl Planner<'_> {
     /// 42P10 when no index has such keys, 55000 when only deferrable ones have.
     pub(super) fn arbiters(&self, conflict: &OnConflict, relation: &Arc<Relation>, entry: usize) -> Result<Vec<Oid>> {
         if let Some(constraint) = self.catalog().constraint(conflict.constraint) {
-            if conflict.update.is_some() && constraint.kind == ConstraintKind::Exclusion {
+            if conflict.update.is_some() && !constraint.operators.is_empty() {
                 bail!(WRONG_OBJECT_TYPE, "ON CONFLICT DO UPDATE not supported with exclusion constraints");
             }
             return Ok(vec![constraint.index]);
@@ -51,7 +51,8 @@ impl Planner<'_> {
 
     /// Whether an index is unique over exactly the inferred keys, for the rows of the inferred predicate.
     fn is_inferred(&self, index: &IndexInfo, conflict: &OnConflict, relation: &Arc<Relation>, entry: usize) -> Result<bool> {
-        if !index.unique || !index.valid {
+        let excludes = self.catalog().constraint(index.constraint).is_some_and(|c| !c.operators.is_empty());
+        if !index.unique || !index.valid || excludes {
             return Ok(false);
         }
         let column = |e: &Expr| if let Expr::Var(v) = e { Some(v.column) } else { None };

@@ -3,7 +3,7 @@
 use melba_catalog::row_security::hides_rows;
 use melba_catalog::{Catalog, Column, Constraint, Relation, acl};
 use melba_fmgr::{Session, io};
-use melba_types::{Datum, DbError, Oid, err};
+use melba_types::{Datum, DbError, Oid, Result, err};
 
 use super::part_source::PartSource;
 use super::target::{IndexPart, IndexTarget, TableTarget};
@@ -130,6 +130,18 @@ pub fn unique(session: &dyn Session, target: &TableTarget, index: &IndexTarget, 
     let error = err!(UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"{}\"", index.name);
     let detail = index_key(session, target, index, values).map(|key| format!("{key} already exists."));
     at_table(with_detail(error, detail), session, &target.relation).constraint(&*index.name)
+}
+
+/// 23514 for an empty value in the last column of a key WITHOUT OVERLAPS.
+pub fn check_period(target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> Result<()> {
+    let is_empty = index.exclusion.as_ref().is_some_and(|exclusion| exclusion.is_empty_period(values));
+    match index.parts.last().filter(|_| is_empty).map(|part| &part.source) {
+        Some(PartSource::Column(column)) => {
+            let (column, table) = (&target.relation.columns[*column].name, &target.relation.name);
+            Err(err!(CHECK_VIOLATION, "empty WITHOUT OVERLAPS value found in column \"{column}\" in relation \"{table}\""))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// 55000: ON CONFLICT without a target cannot decide by keys that are checked later.

@@ -19,6 +19,7 @@ use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
 use melba_types::{Datum, DbError, Range, Result, RowId, TreeId};
 
+use super::error;
 use super::exclusion::{Exclusion, GroupSearch};
 use super::target::{IndexTarget, TableTarget};
 
@@ -86,6 +87,7 @@ pub fn check(
         return Ok(None);
     }
     let values = index.values(ctx, row)?;
+    error::check_period(target, index, &values)?;
     match find(ctx, txn, (target, index), (&key, values.clone()), id)? {
         Some(found) => Ok(Some((values, index.values_of_row(ctx, txn, target, found)?))),
         None => Ok(None),

@@ -13,6 +13,8 @@ pub struct Exclusion {
     pub search: GroupSearch,
     /// The operators of the other parts.
     others: Vec<Call>,
+    /// WITHOUT OVERLAPS: the last part is never empty.
+    is_period: bool,
 }
 
 /// The search for a row of a group.
@@ -51,7 +53,17 @@ impl Exclusion {
                 search = GroupSearch::of(catalog, oid, key.ty);
             }
         }
-        Ok(Exclusion { equal, search, others })
+        Ok(Exclusion { equal, search, others, is_period: constraint.is_without_overlaps() })
+    }
+
+    /// Whether a key WITHOUT OVERLAPS has no range.
+    pub fn is_empty_period(&self, values: &[Datum]) -> bool {
+        let is_empty = match values.last() {
+            Some(Datum::Range(range)) => range.empty,
+            Some(Datum::Multirange(ranges)) => ranges.ranges.is_empty(),
+            _ => false,
+        };
+        self.is_period && is_empty
     }
 
     /// Whether a value stands in the way of no other.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use melba_catalog::classes::GIST;
 use melba_catalog::foreign_keys::foreign_keys;
 use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, RelationKind, Storage};
 use melba_engine::Transaction;
@@ -82,6 +83,7 @@ pub struct IndexTarget {
     pub tree: TreeId,
     pub parts: Vec<IndexPart>,
     pub predicate: Option<Expression>,
+    /// Equal keys are kept out; what a key WITHOUT OVERLAPS keeps out is in `exclusion`.
     pub unique: bool,
     pub nulls_not_distinct: bool,
     /// The constraint's name, when one owns the index.
@@ -400,7 +402,7 @@ impl TargetBuilder<'_> {
             tree,
             parts,
             predicate,
-            unique: info.unique,
+            unique: info.unique && index.access_method != GIST,
             nulls_not_distinct: info.nulls_not_distinct,
             constraint: constraint.map(|c| c.name.clone()),
             exclusion: excludes.map(|c| Exclusion::new(self.catalog, c, info)).transpose()?,

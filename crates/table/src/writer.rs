@@ -244,6 +244,7 @@ impl TableWriter {
             }
             if index.exclusion.is_some() {
                 let values = index.values(ctx, row)?;
+                error::check_period(&target, index, &values)?;
                 match excluding::claim(ctx, &self.txn, (&target, index), (&self.key, values), None)? {
                     Some(found) => return Ok(Some(Conflict { index: at, row: found })),
                     None => continue,
@@ -312,6 +313,7 @@ impl TableWriter {
     fn claim_values(&mut self, ctx: &Evaluation, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
         let values = index.values(ctx, row)?;
         let target = self.target.clone();
+        error::check_period(&target, index, &values)?;
         if index.deferrable {
             if excluding::claim_unchecked(&self.txn, index, (&self.key, values), id)? {
                 self.events.unique_later(ctx, &target, index, id)?;

@@ -113,7 +113,8 @@ pub fn constraint_definition(catalog: &Catalog, oid: Oid, style: &Style<'_>) -> 
             if index.is_some_and(|i| i.nulls_not_distinct) {
                 out.push_str("NULLS NOT DISTINCT ");
             }
-            let _ = write!(out, "({})", columns());
+            let period = if c.is_without_overlaps() { " WITHOUT OVERLAPS" } else { "" };
+            let _ = write!(out, "({}{period})", columns());
             if let (Some(index), Some(table)) = (index.filter(|i| !i.include.is_empty()), table) {
                 let _ = write!(out, " INCLUDE ({})", column_names(table, &index.include));
             }

@@ -46,7 +46,7 @@ fn push(s: &GeneratorInput<'_>, index: Oid, i: &IndexInfo, out: &mut RelationRow
             bool(i.unique),
             bool(i.nulls_not_distinct),
             bool(i.primary),
-            bool(constraint().is_some_and(|c| c.kind == ConstraintKind::Exclusion)),
+            bool(constraint().is_some_and(|c| !c.operators.is_empty())),
             bool(!i.deferrable),
             bool(i.clustered),
             bool(i.valid),

@@ -8,7 +8,7 @@ use melba_parse::nodes::strings;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{ConstrType, Constraint};
 
-use crate::constraint::exclusion::add_exclusion;
+use crate::constraint::exclusion::{add_exclusion, check_partitioned_operators, period_operators};
 use crate::constraint::row::{
     ForeignKeyRequest, Modifiers, add_not_null, bare_constraint, check_partitioned_reference, column_numbers, is_system_column,
     key_equality, put_constraint,
@@ -17,14 +17,14 @@ use crate::context::Ddl;
 use crate::expression::{Use, stored_expression};
 use crate::index::build::build_index;
 use crate::index::create::invalidate_partitioned_index;
-use crate::index::request::{IndexRequest, KeyRequest};
+use crate::index::request::{AccessMethod, IndexRequest, KeyRequest};
 use crate::naming::{column_part, unused_constraint_name, unused_relation_name};
 use crate::partition::foreign_key::pass_foreign_key_on;
 use crate::partition::index::index_partitions;
 use crate::partition::referenced::add_referenced_parts;
 use crate::table::persistence::check_foreign_key_persistence;
 use crate::table::relation::put_relation;
-use crate::table::rows::{check_no_nulls, validate_foreign_key};
+use crate::table::rows::{check_excluded_rows, check_no_nulls, validate_foreign_key};
 use crate::table::storage_parameters::ParametersOf;
 
 /// Adds constraints to a table in the order PostgreSQL does: defaults and generated columns, checks and NOT NULLs,
@@ -227,9 +227,6 @@ pub fn add_key(
 ) -> Result<()> {
     let relation = ddl.relation(table)?;
     let primary = c.contype() == ConstrType::ConstrPrimary;
-    if c.without_overlaps {
-        return Err(DbError::unsupported("WITHOUT OVERLAPS"));
-    }
     let catalog = ddl.catalog();
     if primary && relation.indexes.iter().filter_map(|i| catalog.relation(*i)?.index.as_ref()).any(|i| i.primary) {
         bail!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{}\" are not allowed", relation.name);
@@ -244,13 +241,7 @@ pub fn add_key(
         Some(column) => vec![column as i16 + 1],
         None => column_numbers(&relation, &strings(&c.keys), true)?,
     };
-    for (at, number) in columns.iter().enumerate() {
-        if columns[..at].contains(number) {
-            let kind = if primary { "primary key" } else { "unique" };
-            let name = &relation.columns[*number as usize - 1].name;
-            bail!(DUPLICATE_COLUMN, "column \"{name}\" appears twice in {kind} constraint");
-        }
-    }
+    refuse_repeated_columns(&relation, &columns, primary)?;
     let include = column_numbers(&relation, &strings(&c.including), true)?;
     let names: Vec<&str> = columns.iter().chain(&include).map(|n| &*relation.columns[*n as usize - 1].name).collect();
     let name = match (c.conname.is_empty(), primary) {
@@ -259,9 +250,16 @@ pub fn add_key(
         (true, false) => unused_relation_name(&catalog, relation.namespace, &relation.name, Some(&column_part(&names)), "key"),
     };
     let kind = if primary { ConstraintKind::PrimaryKey } else { ConstraintKind::Unique };
-    let bare = bare_constraint(ddl, &relation, &name, kind)?;
+    let keys: Vec<KeyRequest> = columns.iter().map(|n| KeyRequest::column(*n)).collect();
+    let (method, operators) = match c.without_overlaps {
+        true => period_operators(ddl, &relation, &keys)?,
+        false => (AccessMethod::BTREE, vec![]),
+    };
+    let bare = Row { operators, columns, ..bare_constraint(ddl, &relation, &name, kind)? };
+    check_partitioned_operators(ddl, &relation, &bare)?;
     let request = IndexRequest {
-        keys: columns.iter().map(|n| KeyRequest::column(*n)).collect(),
+        keys,
+        method,
         include,
         unique: true,
         primary,
@@ -273,7 +271,6 @@ pub fn add_key(
     };
     let index = build_index(ddl, &relation, request)?;
     let row = Row {
-        columns,
         index,
         deferrable: modifiers.deferrable,
         initially_deferred: modifiers.initially_deferred,
@@ -281,10 +278,18 @@ pub fn add_key(
         ..bare
     };
     put_constraint(ddl, (*ddl.relation(table)?).clone(), row);
+    check_excluded_rows(ddl, index)?;
     if recurse {
         return index_partitions(ddl, index);
     }
     invalidate_partitioned_index(ddl, index)
+}
+
+fn refuse_repeated_columns(relation: &Relation, columns: &[i16], primary: bool) -> Result<()> {
+    let Some(at) = (0..columns.len()).find(|at| columns[..*at].contains(&columns[*at])) else { return Ok(()) };
+    let kind = if primary { "primary key" } else { "unique" };
+    let name = &relation.columns[columns[at] as usize - 1].name;
+    bail!(DUPLICATE_COLUMN, "column \"{name}\" appears twice in {kind} constraint")
 }
 
 /// ADD CONSTRAINT ... UNIQUE/PRIMARY KEY USING INDEX.
@@ -333,6 +338,9 @@ fn constraint_from_index(ddl: &Ddl<'_>, relation: &Relation, c: &Constraint, pri
 
 fn add_foreign_key(ddl: &Ddl<'_>, table: Oid, request: &ForeignKeyRequest<'_>, modifiers: Modifiers) -> Result<()> {
     let c = request.constraint;
+    if c.fk_with_period || c.pk_with_period {
+        return Err(DbError::unsupported("PERIOD"));
+    }
     let relation = ddl.relation(table)?;
     let name = c.pktable.as_ref().ok_or_else(|| DbError::internal("foreign key without a table"))?;
     let referenced = ddl.open_relation(name, RelationLockMode::ShareRowExclusive)?;
@@ -402,6 +410,12 @@ fn add_foreign_key(ddl: &Ddl<'_>, table: Oid, request: &ForeignKeyRequest<'_>, m
 /// The referenced columns, which the user must be allowed to refer to, and the unique index that covers exactly them.
 fn referenced_key(ddl: &Ddl<'_>, referenced: &Relation, names: &[&str]) -> Result<(Vec<i16>, Oid)> {
     let (columns, index) = unique_key(ddl, referenced, names)?;
+    let catalog = ddl.catalog();
+    let constraint = catalog.relation(index).and_then(|i| catalog.constraint(i.index.as_ref()?.constraint));
+    if constraint.is_some_and(|c| c.is_without_overlaps()) {
+        let message = "foreign key must use PERIOD when referencing a primary key using WITHOUT OVERLAPS";
+        bail!(INVALID_FOREIGN_KEY, "{message}");
+    }
     ddl.require_columns(referenced, &columns, acl::REFERENCES)?;
     Ok((columns, index))
 }

@@ -1,7 +1,7 @@
 //! EXCLUDE constraints: their index and the operators of its columns.
 
 use melba_analyze::OperatorName;
-use melba_catalog::{Constraint as Row, ConstraintKind, IndexKey, Relation};
+use melba_catalog::{Constraint as Row, ConstraintKind, IndexKey, Relation, TypeKind, classes};
 use melba_parse::nodes::{inner, strings};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::Node;
@@ -12,7 +12,7 @@ use crate::constraint::row::{bare_constraint, column_numbers, put_constraint};
 use crate::context::Ddl;
 use crate::index::build::{build_index, resolve_key};
 use crate::index::create::{index_name, index_predicate, invalidate_partitioned_index, key_request};
-use crate::index::request::{AccessMethod, IndexRequest};
+use crate::index::request::{AccessMethod, IndexRequest, KeyRequest};
 use crate::partition::index::index_partitions;
 use crate::table::rows::check_excluded_rows;
 use crate::table::storage_parameters::ParametersOf;
@@ -78,6 +78,28 @@ pub fn add_exclusion(ddl: &Ddl<'_>, table: Oid, c: &Constraint, deferrable: (boo
     invalidate_partitioned_index(ddl, index)
 }
 
+/// The access method and the operators of a key WITHOUT OVERLAPS.
+pub fn period_operators(ddl: &Ddl<'_>, relation: &Relation, keys: &[KeyRequest]) -> Result<(AccessMethod, Vec<Oid>)> {
+    let catalog = ddl.catalog();
+    if keys.len() < 2 {
+        bail!(SYNTAX_ERROR, "constraint using WITHOUT OVERLAPS needs at least two columns");
+    }
+    let method = AccessMethod::of_oid(&catalog, classes::GIST);
+    let mut operators = Vec::with_capacity(keys.len());
+    for (at, key) in keys.iter().enumerate() {
+        let column = &relation.columns[key.column as usize - 1];
+        let is_period = at + 1 == keys.len();
+        let kind = catalog.type_(catalog.base_type(column.ty)).map(|t| t.type_kind);
+        if is_period && !matches!(kind, Some(TypeKind::Range | TypeKind::Multirange)) {
+            bail!(DATATYPE_MISMATCH, "column \"{}\" in WITHOUT OVERLAPS is not a range or multirange type", column.name);
+        }
+        let resolved = resolve_key(ddl, relation, key, method)?;
+        let name = if is_period { "&&" } else { "=" };
+        operators.push(exclusion_operator(ddl, &[name], resolved.ty, resolved.opclass)?);
+    }
+    Ok((method, operators))
+}
+
 /// The operator of a column of an exclusion constraint, which must be one of the column's operator class.
 pub fn exclusion_operator(ddl: &Ddl<'_>, names: &[&str], ty: Oid, class: Oid) -> Result<Oid> {
     let name = match names {
@@ -120,7 +142,6 @@ pub fn retyped_operators(ddl: &Ddl<'_>, constraint: &Row, keys: &[IndexKey]) -> 
 /// partition.
 fn check_partitioned_exclusion(ddl: &Ddl<'_>, relation: &Relation, constraint: &Row) -> Result<()> {
     let Some(key) = &relation.partition_key else { return Ok(()) };
-    let catalog = ddl.catalog();
     for column in &key.columns {
         if column.column == 0 {
             return Err(err!(FEATURE_NOT_SUPPORTED, "unsupported EXCLUDE constraint with partition key definition")
@@ -135,15 +156,33 @@ fn check_partitioned_exclusion(ddl: &Ddl<'_>, relation: &Relation, constraint: &
             let message = "unique constraint on partitioned table must include all partitioning columns";
             return Err(err!(FEATURE_NOT_SUPPORTED, "{message}").detail(detail));
         };
-        if !catalog.is_equality(constraint.operators[at]) {
-            let operator = catalog.operator(constraint.operators[at]).map_or("", |o| &o.name);
-            bail!(
-                FEATURE_NOT_SUPPORTED,
-                "cannot match partition key to index on column \"{name}\" using non-equal operator \"{operator}\""
-            );
+        check_partitioned_operator(ddl, name, constraint.operators[at])?;
+    }
+    Ok(())
+}
+
+/// The same of a key WITHOUT OVERLAPS.
+pub fn check_partitioned_operators(ddl: &Ddl<'_>, relation: &Relation, constraint: &Row) -> Result<()> {
+    let parts = relation.partition_key.iter().flat_map(|key| &key.columns);
+    for column in parts.filter(|column| column.column > 0) {
+        let at = constraint.columns.iter().position(|c| *c == column.column);
+        if let Some(operator) = at.and_then(|at| constraint.operators.get(at)) {
+            check_partitioned_operator(ddl, &relation.columns[column.column as usize - 1].name, *operator)?;
         }
     }
     Ok(())
+}
+
+fn check_partitioned_operator(ddl: &Ddl<'_>, column: &str, operator: Oid) -> Result<()> {
+    let catalog = ddl.catalog();
+    if catalog.is_equality(operator) {
+        return Ok(());
+    }
+    let operator = catalog.operator(operator).map_or("", |o| &o.name);
+    bail!(
+        FEATURE_NOT_SUPPORTED,
+        "cannot match partition key to index on column \"{column}\" using non-equal operator \"{operator}\""
+    )
 }
 
 /// A column of EXCLUDE, and the names of its operator.

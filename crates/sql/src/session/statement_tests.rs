@@ -470,3 +470,46 @@ fn ordering_by_an_icu_collation_is_refused() {
         ("select percentile_disc(0.5) within group (order by a) from t", "E0A000 Z:I"),
     ]);
 }
+
+#[test]
+fn keys_without_overlaps_exclude_overlapping_ranges() {
+    check(&[
+        ("create extension btree_gist", "C:CREATE EXTENSION Z:I"),
+        ("create table one (v int4range, primary key (v without overlaps))", "E42601 Z:I"),
+        ("create table none (a int, b int, primary key (a, b without overlaps))", "E42804 Z:I"),
+        ("create table t (id int, v int4range, primary key (id, v without overlaps))", "C:CREATE TABLE Z:I"),
+        ("insert into t values (1, '[1,5)'), (1, '[5,9)'), (2, '[1,5)')", "C:INSERT 0 3 Z:I"),
+        ("insert into t values (1, '[4,6)')", "E23P01 Z:I"),
+        ("insert into t values (1, 'empty')", "E23514 Z:I"),
+        ("insert into t values (1, null)", "E23502 Z:I"),
+        ("insert into t values (1, '[4,6)') on conflict do nothing", "C:INSERT 0 0 Z:I"),
+        ("insert into t values (1, '[4,6)') on conflict (id, v) do nothing", "E42P10 Z:I"),
+        ("insert into t values (1, '[4,6)') on conflict on constraint t_pkey do update set id = 2", "E42809 Z:I"),
+        ("update t set v = '[3,6)' where id = 1 and v = '[1,5)'", "E23P01 Z:I"),
+        (
+            "select concat_ws(',', contype, conperiod, pg_get_constraintdef(oid)) from pg_constraint where conname = 't_pkey'",
+            "T D:p,t,PRIMARY KEY (id, v WITHOUT OVERLAPS) C:SELECT 1 Z:I",
+        ),
+        (
+            "select concat_ws(',', indisunique, indisprimary, indisexclusion) from pg_index where indexrelid = 't_pkey'::regclass",
+            "T D:t,t,t C:SELECT 1 Z:I",
+        ),
+        ("create table u (like t including all)", "C:CREATE TABLE Z:I"),
+        ("insert into u values (1, '[1,5)'), (1, '[2,3)')", "E23P01 Z:I"),
+        ("create table r (id int, v int4range, foreign key (id, v) references t (id, v))", "E42830 Z:I"),
+        ("create table r (id int, v int4range, foreign key (id, period v) references t (id, period v))", "E0A000 Z:I"),
+        ("create table w (id int, v int4range)", "C:CREATE TABLE Z:I"),
+        ("insert into w values (1, '[1,5)'), (1, '[2,3)')", "C:INSERT 0 2 Z:I"),
+        ("alter table w add unique (id, v without overlaps)", "E23P01 Z:I"),
+        ("delete from w where v = '[2,3)'", "C:DELETE 1 Z:I"),
+        ("alter table w add unique (id, v without overlaps)", "C:ALTER TABLE Z:I"),
+        (
+            "create table p (id int, v int4range, primary key (id, v without overlaps)) partition by list (id)",
+            "C:CREATE TABLE Z:I",
+        ),
+        ("create table p1 partition of p for values in (1)", "C:CREATE TABLE Z:I"),
+        ("insert into p values (1, '[1,5)'), (1, '[2,3)')", "E23P01 Z:I"),
+        ("create table q (id int, v int4range, primary key (id, v without overlaps)) partition by list (v)", "E0A000 Z:I"),
+        ("drop extension btree_gist", "E2BP01 Z:I"),
+    ]);
+}
