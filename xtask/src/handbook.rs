@@ -75,7 +75,9 @@ fn pages() -> Result<Vec<PathBuf>, String> {
     let mut pages: Vec<PathBuf> =
         entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "md")).collect();
     pages.push(root().join("README.md"));
+    // Taken from the end: the pages that wait for seconds (analytics, backup) come first, beside others.
     pages.sort();
+    pages.reverse();
     Ok(pages)
 }
 
@@ -108,7 +110,7 @@ fn played(path: &Path, text: &str, postgres: Option<&str>) -> Vec<String> {
     let began = Instant::now();
     let mut problems = Vec::new();
     let mut play = || -> Result<(), String> {
-        let mut stage = Stage::new(&path.file_stem().unwrap_or_default().to_string_lossy(), postgres)?;
+        let mut stage = Stage::new(&name.replace('/', "-"), postgres)?;
         for (at, fence) in fences.iter().enumerate() {
             let shown = fences.get(at + 1).filter(|next| next.kind == Kind::Output);
             // Without its effects the next blocks would fail for reasons that are not theirs.
