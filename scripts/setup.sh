@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing: `build` for compiling (pg_query is C and runs bindgen), `test` for the tests' clients.
+# Installs what is missing: `build` for compiling (pg_query is C and runs bindgen), `test` for the tests' clients,
+# `console` for the test of the console in a browser.
 # Says nothing and does nothing when all is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -55,8 +56,13 @@ for part in "$@"; do
         need pgbadger pgbadger
         python3 -c "import ensurepip" 2>/dev/null || missing+=(python3-venv)
         ;;
+    console)
+        need chromium chromium
+        need node nodejs
+        need npm npm
+        ;;
     *)
-        echo "usage: $0 [build] [test]" >&2
+        echo "usage: $0 [build] [test] [console]" >&2
         exit 2
         ;;
     esac

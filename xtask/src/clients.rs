@@ -1,16 +1,28 @@
-//! `cargo xtask clients`: popular drivers, each with a test below tests/clients.
+//! `cargo xtask clients`: popular drivers, each with a test below tests/clients. `cargo xtask console`: the console, in a browser.
 
 use crate::melba::{Address, Melba};
 use crate::root;
 
 const CLIENTS: &[&str] = &["psycopg", "node", "pgx", "jdbc"];
 
-/// Runs them against an existing server, or against a fresh Melba.
+/// In a browser, which is slow to start and to install: not a part of CI.
+const CONSOLE: &[&str] = &["console"];
+
+/// The drivers.
 pub fn run(server: Option<Address>) -> Result<(), String> {
-    let melba = if server.is_none() { Some(Melba::fresh_with("clients", &["--tls-self-signed"])?) } else { None };
+    run_each("clients", CLIENTS, server)
+}
+
+pub fn console(server: Option<Address>) -> Result<(), String> {
+    run_each("console", CONSOLE, server)
+}
+
+/// Runs them against an existing server, or against a fresh Melba.
+fn run_each(task: &str, clients: &[&'static str], server: Option<Address>) -> Result<(), String> {
+    let melba = if server.is_none() { Some(Melba::fresh_with(task, &["--tls-self-signed"])?) } else { None };
     let address = server.or_else(|| melba.as_ref().map(|m| m.address.clone())).ok_or("no server")?;
     let mut failed = Vec::new();
-    for client in CLIENTS {
+    for client in clients {
         let script = root().join("tests/clients").join(client).join("run");
         let mut command = address.client(&script);
         if let Some(melba) = &melba {
@@ -22,7 +34,7 @@ pub fn run(server: Option<Address>) -> Result<(), String> {
         }
     }
     if !failed.is_empty() {
-        return Err(format!("failed: {}; `cargo xtask clients` repeats it", failed.join(", ")));
+        return Err(format!("failed: {}; `cargo xtask {task}` repeats it", failed.join(", ")));
     }
     melba.map_or(Ok(()), Melba::stop)
 }

@@ -47,6 +47,7 @@ tasks:
   sim              the engine on one thread, chosen by seeds; --help lists its options
   simsql           sessions of SQL on one thread over a simulated disk, chosen by seeds; --help lists its options
   clients          drivers of several languages, where their runtimes are installed
+  console          the console in Chromium, where it and node are installed; pictures of it in target/clients/console
   handbook [NAME]  the commands of README.md and docs/handbook, in order, and the output that they show; UPDATE=1 writes it into the pages
   soak             every way of asking on busy processors, each answer counted; --seconds N (40), --connections N (64)
   crash            pgbench and kill -9; --rounds N (2), --scale N (1), --seconds N a round (3)
@@ -82,7 +83,7 @@ tasks:
   isolation [NAME] specs of tests/isolation on PostgreSQL and on Melba, the same output; with --source DIR (src/test/isolation
                    of PostgreSQL's source) PostgreSQL's own specs on Melba, and the share that agrees; --tester PATH
 
-clients, soak, differential, sqllogictest, suites, tpch, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
+clients, console, soak, differential, sqllogictest, suites, tpch, shapes, sweep, compare, dumps, wire and isolation take --server HOST:PORT[/DATABASE], a server that
 runs already, instead of a fresh Melba; differential, sqllogictest, suites, tpch, shapes, compare, dumps, isolation and bulk take --reference for PostgreSQL.
 MELBA=PATH in the environment is the binary to test
 (target/debug/melba).";
@@ -195,6 +196,7 @@ fn server_task(task: &str, arguments: &[&str]) -> Result<(), String> {
         "isolation" => isolation::run(&options.name, &options.isolation, options.server, options.reference),
         "wire" => wire::run(&options.name, &options.wire, options.server),
         "clients" => clients::run(options.server),
+        "console" => clients::console(options.server),
         "handbook" => handbook::handbook(&options.name),
         "soak" => soak::soak(&options.soak, options.server),
         "backup" => backup::backup(),

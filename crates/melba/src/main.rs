@@ -8,6 +8,7 @@
 mod background_log;
 mod check;
 mod config;
+mod console;
 mod data_directory;
 mod embedded;
 mod manual;
@@ -57,6 +58,7 @@ const EXAMPLES: &str = "Examples:
   melba sql --data ./melba-data                a shell on the data directory of a stopped server
   melba import sales.csv events.jsonl --to postgres://me@db/shop
   melba sql postgres://me@db/shop -c 'SELECT 1' --format json
+  melba serve --console 127.0.0.1:8432         with a console in the browser (melba console URL for another server)
   melba check --data /srv/melba                verify every checksum, while the server is stopped
   melba salvage /srv/melba /srv/copy           what can be read of a damaged data directory, in a new one
   melba dump --from postgres://postgres@127.0.0.1/postgres --to backup.melba
@@ -118,6 +120,8 @@ enum Command {
     Demo(melba_shell::DemoOptions),
     /// Makes tables of files: CSV, JSON lines
     Import(melba_shell::ImportOptions),
+    /// A console in the browser, for any server
+    Console(melba_console::Options),
     /// Prints the completions of a shell: source <(melba completions bash)
     Completions { shell: clap_complete::Shell },
     /// Writes the man pages into a directory
@@ -154,6 +158,9 @@ struct Serve {
     /// Address and port for /metrics, /health and /ready over HTTP: short for -c metrics_listen=HOST:PORT
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
+    /// Address and port for the console in the browser, on this machine: 127.0.0.1:8432
+    #[arg(long, value_name = "HOST:PORT")]
+    console: Option<String>,
     /// Memory of the whole server, 256MB say: short for -c memory=SIZE
     #[arg(long, value_name = "SIZE", value_parser = memory::size)]
     memory: Option<String>,
@@ -178,6 +185,7 @@ fn main() -> ExitCode {
             settings.extend(args.metrics.map(|address| ("metrics_listen".to_owned(), address)));
             let entrance = serve::Entrance {
                 listen: args.listen,
+                console: args.console,
                 require_password: args.require_password,
                 tls_self_signed: args.tls_self_signed,
             };
@@ -207,6 +215,7 @@ fn main() -> ExitCode {
         },
         Command::Demo(options) => melba_shell::demo(&options, &serve::while_serving_any, &melba_lab::while_postgresql),
         Command::Import(options) => melba_shell::import(&options, &serve::while_serving_shell),
+        Command::Console(options) => melba_console::console(&options, console::is_own_account()),
         Command::Completions { shell } => {
             manual::complete(shell, Cli::command());
             Ok(())

@@ -19,6 +19,7 @@ use melba_vfs::{Clock, Directory, OsClock, OsDirectory, OsRandom};
 
 use crate::background_log;
 use crate::config::{self, Files};
+use crate::console;
 use crate::data_directory;
 use crate::embedded::{Ending, Interrupt, PrivateSocket};
 use crate::memory;
@@ -33,6 +34,8 @@ type Result<T> = std::result::Result<T, String>;
 pub struct Entrance {
     /// HOST:PORT; without it, listen_addresses and port say.
     pub listen: Option<String>,
+    /// HOST:PORT of the console in the browser.
+    pub console: Option<String>,
     /// Of all clients, wherever they come from.
     pub require_password: bool,
     pub tls_self_signed: bool,
@@ -82,6 +85,7 @@ fn serve_logged(
     bound.descriptions().into_iter().for_each(|listener| log.server(Level::Log, format!("listening on {listener}")));
     let work = Arc::<Work>::default();
     let metrics = listen_for_metrics(&settings, &work, log)?;
+    let console = entrance.console.as_deref().map(|address| melba_console::Bound::new(address, &[])).transpose()?;
     let cluster = open_while_listening(&bound, directory, &settings, open_files_max, log)?;
     let engine = cluster.engine.clone();
     let instance = Instance::new(settings, cluster).with_configuration(Box::new(files)).with_log(Arc::clone(log));
@@ -104,6 +108,12 @@ fn serve_logged(
     println!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port());
     if let Some(directory) = server.socket_directory() {
         println!("            or: psql -h {} -p {} -U postgres", directory.display(), address.port());
+    }
+    if let Some(console) = console {
+        let url = console.url();
+        console::serve(console, address)?;
+        log.server(Level::Log, format!("console on {url}"));
+        println!("        console: {url}");
     }
     server.run().map_err(|e| format!("the listener failed: {e}"))?;
     log.server(Level::Log, "shutting down");

@@ -21,9 +21,8 @@ use melba_types::{DbError, Result, Severity, SqlState, err};
 
 use crate::access::Access;
 use crate::connection::Connection;
-use crate::hba::sockets::local_account;
 use crate::hba::system::{System, account_name, own_account, peer_account};
-use crate::hba::{Applicant, ClientCert, ClientName, InForce, Method, Rule, check_map, find};
+use crate::hba::{Applicant, ClientCert, ClientName, InForce, Method, Rule, check_map, find, is_own_account};
 use crate::tls::{Channel, TlsConfiguration};
 
 /// A client at the door.
@@ -221,7 +220,7 @@ impl Authentication<'_> {
     /// that account. By TCP root may be a proxy for any user.
     fn is_owner(&self, connection: &Connection) -> bool {
         match self.addresses {
-            Some(Addresses { client, server }) => local_account(client, server) == Some(own_account()),
+            Some(Addresses { client, server }) => is_own_account(client, server),
             None => peer_account(connection.descriptor()).is_some_and(|account| account == own_account() || account == 0),
         }
     }

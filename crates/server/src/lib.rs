@@ -34,6 +34,7 @@ mod unix_socket;
 
 pub use access::Access;
 pub use early::Bound;
+pub use hba::is_own_account;
 pub use listener::{Server, ServerHandle};
 pub use melba_protocol::scram::Verifier;
 pub use metrics::{Metrics, Work};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::Result;
 use crate::commands;
-use crate::connection::Connection;
+use melba_client::Connection;
 
 /// The names of a database, for completion.
 #[derive(Clone, Debug, Default)]

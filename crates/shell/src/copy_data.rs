@@ -3,9 +3,9 @@
 use std::io::{ErrorKind, Read};
 
 use crate::Result;
-use crate::connection::Connection;
 use crate::input::Input;
 use crate::interrupts::Interrupts;
+use melba_client::Connection;
 
 /// Lines after which the server is listened to.
 const LOOK_EVERY: u64 = 100;

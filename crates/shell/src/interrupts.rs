@@ -7,8 +7,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::{emulate_default_handler, raise};
 
-use crate::connection::CancelKey;
 use crate::{Result, terminal};
+use melba_client::CancelKey;
 
 #[derive(Default)]
 pub struct Interrupts {

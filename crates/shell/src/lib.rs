@@ -1,26 +1,24 @@
 //! The interactive commands: `melba sql`, a shell on any server of PostgreSQL's protocol or on a data directory that this process
 //! serves; `melba import`, which creates tables from files; and `melba demo`, which shows what a database does.
 //!
-//! 1. It is a client (`connection`) and knows nothing of the server's internals.
+//! 1. It is a client (`client`) and knows nothing of the server's internals.
 //! 2. Values shown on a terminal never control it (`escape`).
 //! 3. Ctrl-C ends a statement, never the shell (`interrupts`).
 //!
 //! `scan` splits the input (`input`, `editor`) into statements and backslash commands; `query` and `copy` run statements,
 //! `command` and `describe` commands; `format` writes results to `output`. `shell` is the state they share, `sql` the command
-//! line. `import` and `demo` use `connection` alone.
+//! line. `import` and `demo` use `client` alone.
 
 #![allow(clippy::disallowed_methods, reason = "a client: its clock and files are not the database's")]
 
 mod command;
 mod commands;
 mod complete;
-mod connection;
 mod copy;
 mod copy_data;
 mod demo;
 mod describe;
 mod editor;
-mod escape;
 mod format;
 mod import;
 mod input;
@@ -31,7 +29,6 @@ mod query;
 mod scan;
 mod shell;
 mod sql;
-mod target;
 mod terminal;
 mod variables;
 

@@ -4,8 +4,7 @@ use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connection;
-use crate::target::Target;
+use melba_client::target::Target;
 
 /// Statements that end sooner are left alone.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -80,7 +79,7 @@ fn watch(shared: &Shared, target: &Target, pid: i32) {
         return;
     }
     // By a separate session, if there is room for one.
-    let mut connection = connection::open(target, &mut |_| None).ok();
+    let mut connection = melba_client::open(target, &mut |_| None).ok();
     let query = QUERY.replace("$pid", &pid.to_string());
     loop {
         let far = connection.as_mut().and_then(|connection| connection.rows(&query).ok()).and_then(|rows| described(&rows));

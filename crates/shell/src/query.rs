@@ -2,14 +2,14 @@
 
 use std::io::{Read, Write as _};
 
-use crate::connection::{Connection, Event, Table};
 use crate::copy_data;
-use crate::escape;
 use crate::format::Printer;
 use crate::input::Input;
 use crate::output::{Output, Results, is_enough};
 use crate::progress::Running;
 use crate::shell::Shell;
+use melba_client::escape;
+use melba_client::{Connection, Event, Table};
 
 const CANCELED: &str = "57014";
 

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::complete::Names;
-use crate::connection::{self, Connection, Failure, Report};
-use crate::escape;
 use crate::format::Style;
 use crate::input::{Input, Line, Prompt};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
 use crate::scan::{Item, Scanner};
-use crate::target::Target;
 use crate::terminal;
 use crate::variables::{Variables, switch};
+use melba_client::escape;
+use melba_client::target::Target;
+use melba_client::{Connection, Failure, Report};
 
 /// How a shell ended; the numbers are psql's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl Shell {
             return Err(Ended::Lost);
         }
         eprint!("The connection to the server was lost. Attempting reset: ");
-        match connection::open(&self.target, &mut terminal::password) {
+        match melba_client::open(&self.target, &mut terminal::password) {
             Ok(connection) => {
                 eprintln!("Succeeded.");
                 self.connection = Some(connection);
@@ -192,7 +192,7 @@ impl Shell {
 
     /// Connects to another place; the old connection stays if that fails.
     pub fn connect(&mut self, target: Target) -> std::result::Result<(), Failure> {
-        let connection = connection::open(&target, &mut terminal::password)?;
+        let connection = melba_client::open(&target, &mut terminal::password)?;
         (self.connection, self.target, self.names_are_old) = (Some(connection), target, true);
         Ok(())
     }

@@ -13,8 +13,8 @@ use crate::input::{Input, Line, Prompt, Stream};
 use crate::interrupts::{Ends, Interrupts};
 use crate::output::Output;
 use crate::shell::{Ended, Shell};
-use crate::target::Target;
-use crate::{Result, Serve, connection, terminal};
+use crate::{Result, Serve, terminal};
+use melba_client::target::Target;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -100,7 +100,7 @@ fn run(options: &Options, target: Target, ends: Ends) -> Result<Ended> {
     let is_script = !options.commands.is_empty() || !options.files.is_empty();
     let is_interactive = !is_script && stdin().is_terminal();
     terminal::save();
-    let connection = match connection::open(&target, &mut terminal::password) {
+    let connection = match melba_client::open(&target, &mut terminal::password) {
         Ok(connection) => connection,
         // As in psql, whose callers distinguish it from a statement's failure.
         Err(e) if ends == Ends::ThisShell => {

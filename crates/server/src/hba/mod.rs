@@ -16,7 +16,7 @@ mod options;
 mod pattern;
 mod rows;
 mod rule;
-pub(crate) mod sockets;
+mod sockets;
 pub(crate) mod system;
 mod tokenizer;
 
@@ -35,6 +35,11 @@ pub(crate) use rule::{ClientCert, ClientName, Method, Rule};
 use file::FileLine;
 use rule::{Address, Connections, Options};
 use tokenizer::Token;
+
+/// Whether `client`, the far end of a TCP connection to `server` within this machine, belongs to the account of this process.
+pub fn is_own_account(client: std::net::SocketAddr, server: std::net::SocketAddr) -> bool {
+    sockets::local_account(client, server) == Some(system::own_account())
+}
 
 /// The rules in force.
 #[derive(Debug)]

@@ -7,7 +7,6 @@
 
 mod exposition;
 mod families;
-mod http;
 mod process;
 mod questions;
 
@@ -15,6 +14,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use melba_http::{self as http, Request, Response};
 use melba_sql::session::STACK_BYTES;
 use melba_sql::session::context::Instance;
 use melba_types::{DbError, Result, err};
@@ -22,7 +22,6 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use exposition::Exposition;
-use http::{Request, Response};
 
 /// Clients that are served at a time; more are disconnected.
 const CLIENTS_MAX: usize = 16;
@@ -146,7 +145,7 @@ impl Drop for Client {
 impl Client {
     fn serve(&self, stream: TcpStream) {
         let response = match http::read(&stream) {
-            Ok(request) => self.0.answer(&request),
+            Ok(request) => request.refused_body().unwrap_or_else(|| self.0.answer(&request)),
             Err(Some(response)) => response,
             // The client sent nothing, or disconnected.
             Err(None) => return,
@@ -175,7 +174,7 @@ impl Shared {
     /// Tokens are compared by their hashes: the time it takes reveals nothing of the token.
     fn is_allowed(&self, request: &Request) -> bool {
         let Some(token) = &self.token else { return true };
-        let given = request.authorization.as_deref().and_then(|text| {
+        let given = request.header("authorization").and_then(|text| {
             let (scheme, given) = text.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| given.trim())
         });
@@ -217,7 +216,8 @@ impl Shared {
         out.gauge("pg_exporter_last_scrape_error", "Whether a number could not be had.", f64::from(u8::from(problem.is_some())));
         self.work(&mut out);
         process::gather(&mut out);
-        Response::metrics(out.text())
+        // Prometheus' text format.
+        Response::new(200, "text/plain; version=0.0.4; charset=utf-8", out.text().into_bytes())
     }
 
     fn work(&self, out: &mut Exposition) {

@@ -124,6 +124,6 @@ pub fn write_result(shell: &mut Shell, text: &str) -> Result<()> {
     let running = Running::silent();
     let (is_terminal, uses_pager) = (shell.output.is_terminal(), shell.uses_pager);
     let mut results = Results::new(&mut shell.output, uses_pager && is_terminal, &running);
-    let text = crate::escape::if_terminal(text, is_terminal);
+    let text = melba_client::escape::if_terminal(text, is_terminal);
     results.write_all(text.as_bytes()).and_then(|()| results.finish()).map_err(|e| e.to_string())
 }

@@ -10,8 +10,9 @@ use crate::input::Input;
 use crate::output::shell;
 use crate::scan::{Scanner, identifier, literal};
 use crate::shell::{Ended, Flow, Shell};
-use crate::target::Target;
-use crate::{Result, commands, copy, describe, escape, terminal};
+use crate::{Result, commands, copy, describe, terminal};
+use melba_client::escape;
+use melba_client::target::Target;
 
 impl Shell {
     /// Runs a command; `scanner` has the text typed so far.

@@ -1,9 +1,10 @@
 //! Commands that change how the shell works and how results are shown.
 
+use crate::Result;
 use crate::format::{Expanded, Format};
 use crate::shell::Shell;
 use crate::variables::switch;
-use crate::{Result, escape};
+use melba_client::escape;
 
 pub fn is_one(name: &str) -> bool {
     matches!(name, "set" | "unset" | "format" | "x" | "t" | "a" | "f" | "pset" | "timing" | "encoding")

@@ -11,13 +11,13 @@ use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::Result;
-use crate::connection::{self, Column, Connection, Event};
-use crate::escape;
 use crate::format::{Format, Printer, Style};
 use crate::interrupts::{Ends, Interrupts};
-use crate::target::Target;
 use crate::terminal;
 use data::{Shop, TABLES};
+use melba_client::escape;
+use melba_client::target::Target;
+use melba_client::{Column, Connection, Event};
 
 const MELBA: &str = "Melba";
 /// The fastest of this many answers counts for a question.
@@ -146,7 +146,7 @@ pub fn demo(options: &Options, serve: &ServeAny, beside: &Beside) -> Result<()> 
 }
 
 fn load(shop: &Shop, target: &Target, name: &str) -> Result<Loaded> {
-    let mut connection = connection::open(target, &mut terminal::password).map_err(|e| e.to_string())?;
+    let mut connection = melba_client::open(target, &mut terminal::password).map_err(|e| e.to_string())?;
     let version = connection.parameter("server_version").unwrap_or("unknown").to_owned();
     connection.execute("CREATE SCHEMA demo").map_err(|e| format!("{e}: the demonstration makes it, and wants none there"))?;
     let rows = TABLES.iter().map(|table| table.rows(shop)).sum();

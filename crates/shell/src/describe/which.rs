@@ -1,6 +1,6 @@
 //! Parses which list is requested, and in what form.
 
-use crate::connection::Column;
+use melba_client::Column;
 
 /// A command of this family, without the letters for more.
 pub struct Which<'a> {

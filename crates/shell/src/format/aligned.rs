@@ -5,7 +5,7 @@ use std::io::{Result, Write};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::sheet::{Kind, Sheet};
-use crate::escape;
+use melba_client::escape;
 
 /// Of a line of the table.
 pub fn total_width(widths: &[usize]) -> usize {

@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use super::sheet::{Expanded, Sheet, Values};
 use super::{aligned, expanded};
-use crate::escape;
+use melba_client::escape;
 
 /// Further rows of larger results form a separate block.
 const BLOCK_BYTES: usize = 64 << 20;

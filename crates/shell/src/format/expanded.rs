@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::aligned;
 use super::sheet::Sheet;
-use crate::escape;
+use melba_client::escape;
 
 pub fn write(sheet: &Sheet, heads: &[String], rows: &[&[&str]], first: u64, out: &mut dyn Write) -> Result<()> {
     if let Some(title) = sheet.title.as_deref().filter(|_| first == 1 && !sheet.style.tuples_only) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{Result, Write};
 
 use super::sheet::{Format, Kind, Sheet, Values};
-use crate::escape;
+use melba_client::escape;
 
 pub fn row(sheet: &Sheet, values: &Values, out: &mut dyn Write) -> Result<()> {
     let is_array = sheet.style.format == Format::Json;

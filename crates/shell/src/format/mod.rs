@@ -11,9 +11,9 @@ mod sheet;
 
 use std::io::{Result, Write};
 
-use crate::connection::Column;
-use crate::escape;
 use block::Block;
+use melba_client::Column;
+use melba_client::escape;
 use sheet::Sheet;
 
 pub use sheet::{Expanded, Format, Style, Values};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{Result, Write};
 
 use super::sheet::{Kind, Sheet, Values};
-use crate::escape;
+use melba_client::escape;
 
 pub fn unaligned_head(sheet: &Sheet, out: &mut dyn Write) -> Result<()> {
     if sheet.style.tuples_only {

@@ -1,6 +1,6 @@
 //! The format of results, and their properties.
 
-use crate::connection::Column;
+use melba_client::Column;
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

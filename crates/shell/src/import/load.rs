@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use super::source::Source;
 use super::table::Table;
-use crate::connection::{self, Connection, Event, Report};
-use crate::target::Target;
 use crate::{Result, terminal};
+use melba_client::target::Target;
+use melba_client::{Connection, Event, Report};
 
 /// After this many rows, checks whether the server still wants them.
 const LOOK_EVERY: u64 = 1000;
@@ -18,7 +18,7 @@ const STOPPED: &str = "stopped";
 /// # Errors
 /// Nothing is loaded.
 pub fn load(target: &Target, tables: &mut [Table], append: bool, read: &dyn Fn(u64)) -> Result<()> {
-    let mut connection = connection::open(target, &mut terminal::password).map_err(|e| e.to_string())?;
+    let mut connection = melba_client::open(target, &mut terminal::password).map_err(|e| e.to_string())?;
     connection.execute("BEGIN")?;
     let mut done = Vec::new();
     for table in &mut *tables {

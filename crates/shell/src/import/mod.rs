@@ -18,8 +18,8 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::interrupts::{Ends, Interrupts};
-use crate::target::Target;
 use crate::{Result, Serve};
+use melba_client::target::Target;
 use source::{Dialects, Source};
 use table::Table;
 

@@ -2,8 +2,8 @@
 
 use super::source::{Column, Form, Source};
 use crate::Result;
-use crate::connection::Connection;
 use crate::scan::{identifier, literal};
+use melba_client::Connection;
 
 /// A table with the files that are loaded into it.
 pub struct Table {

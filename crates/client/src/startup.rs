@@ -9,11 +9,11 @@ use postgres_protocol::authentication::{md5_hash, sasl};
 use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 
-use super::cancel::CancelKey;
-use super::report::{Failure, Report};
-use super::session::Connection;
-use super::socket;
-use super::stream::Stream;
+use crate::cancel::CancelKey;
+use crate::report::{Failure, Report};
+use crate::session::Connection;
+use crate::socket;
+use crate::stream::Socket;
 use crate::target::Target;
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -40,8 +40,8 @@ pub fn open(target: &Target, ask: &mut dyn FnMut(&str) -> Option<String>) -> Res
     Err(Failure::Other(failures.join("\n")))
 }
 
-fn start(stream: Stream, place: (Host, u16), target: &Target, ask: &mut dyn FnMut(&str) -> Option<String>) -> Result<Connection> {
-    let is_encrypted = matches!(stream, Stream::Tls(_));
+fn start(stream: Socket, place: (Host, u16), target: &Target, ask: &mut dyn FnMut(&str) -> Option<String>) -> Result<Connection> {
+    let is_encrypted = matches!(stream, Socket::Tls(_));
     let mut connection = Connection {
         stream,
         incoming: BytesMut::new(),

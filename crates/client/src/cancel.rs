@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use postgres::config::Host;
 use postgres_protocol::message::frontend;
 
-use super::socket;
+use crate::socket;
 use crate::target::Target;
 
 /// Identifies a session to its server; cheap to clone, for another thread.
@@ -19,11 +19,11 @@ pub struct CancelKey {
 }
 
 impl CancelKey {
-    pub(super) fn new(place: (Host, u16), target: Target) -> CancelKey {
+    pub(crate) fn new(place: (Host, u16), target: Target) -> CancelKey {
         CancelKey { place: Arc::new((place, target)), process_id: 0, secret: 0 }
     }
 
-    pub(super) fn set(&mut self, process_id: i32, secret: i32) {
+    pub(crate) fn set(&mut self, process_id: i32, secret: i32) {
         (self.process_id, self.secret) = (process_id, secret);
     }
 

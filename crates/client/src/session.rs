@@ -8,22 +8,22 @@ use postgres::fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::{DataRowBody, Message};
 use postgres_protocol::message::frontend;
 
-use super::cancel::CancelKey;
-use super::report::{Report, lost};
-use super::stream::Stream;
 use crate::Result;
+use crate::cancel::CancelKey;
+use crate::report::{Report, lost};
+use crate::stream::Socket;
 
 /// Data of COPY are sent in pieces of this size, about.
 const COPY_BYTES: usize = 256 << 10;
 
 pub struct Connection {
-    pub(super) stream: Stream,
-    pub(super) incoming: BytesMut,
-    pub(super) outgoing: BytesMut,
+    pub(crate) stream: Socket,
+    pub(crate) incoming: BytesMut,
+    pub(crate) outgoing: BytesMut,
     /// Received, but not processed.
-    pub(super) kept: VecDeque<Message>,
+    pub(crate) kept: VecDeque<Message>,
     /// The settings that the server reports.
-    pub(super) parameters: HashMap<String, String>,
+    pub(crate) parameters: HashMap<String, String>,
     /// `I`: no transaction, `T`: in one, `E`: in a failed one.
     pub transaction: u8,
     pub process_id: i32,
@@ -41,6 +41,8 @@ pub enum Event {
     Complete(String),
     /// There was no statement.
     Empty,
+    /// A portal has given as many rows as were asked for.
+    Suspended,
     Error(Report),
     Notice(Report),
     Notification {
@@ -121,6 +123,8 @@ impl Connection {
                     self.parameters.insert(name.to_owned(), value.to_owned());
                     continue;
                 }
+                Message::PortalSuspended => Event::Suspended,
+                Message::ParseComplete | Message::BindComplete | Message::NoData => continue,
                 _ => return Err("the server sent a message that does not belong here".to_owned()),
             };
             return Ok(event);
@@ -204,7 +208,7 @@ impl Connection {
         self.table(sql).map(drop)
     }
 
-    pub(super) fn message(&mut self) -> std::io::Result<Message> {
+    pub(crate) fn message(&mut self) -> std::io::Result<Message> {
         match self.kept.pop_front() {
             Some(message) => Ok(message),
             None => self.receive(),
@@ -226,7 +230,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         let sent = self.stream.write_all(&self.outgoing).and_then(|()| self.stream.flush());
         self.outgoing.clear();
         sent.map_err(|e| lost(&e))

@@ -19,7 +19,7 @@ pub struct Report {
     pub detail: Option<String>,
     pub hint: Option<String>,
     /// In the statement, in characters from 1.
-    position: Option<usize>,
+    pub position: Option<usize>,
     /// In a query that the server ran on its own.
     internal: Option<(usize, String)>,
     pub context: Option<String>,
@@ -57,7 +57,7 @@ impl From<std::io::Error> for Failure {
 }
 
 impl Report {
-    pub(super) fn of(mut fields: ErrorFields<'_>) -> Report {
+    pub(crate) fn of(mut fields: ErrorFields<'_>) -> Report {
         let mut report = Report::default();
         let (mut internal_position, mut internal_query) = (None, None);
         while let Ok(Some(field)) = fields.next() {

@@ -11,16 +11,16 @@ use postgres_protocol::message::frontend;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
-use super::report::Failure;
-use super::stream::Stream;
-use super::tls;
+use crate::report::Failure;
+use crate::stream::Socket;
 use crate::target::{SslMode, Target};
+use crate::tls;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-fn connected(host: &Host, port: u16, timeout: Duration) -> std::io::Result<Stream> {
+fn connected(host: &Host, port: u16, timeout: Duration) -> std::io::Result<Socket> {
     let name = match host {
-        Host::Unix(path) => return UnixStream::connect(path.join(format!(".s.PGSQL.{port}"))).map(Stream::Unix),
+        Host::Unix(path) => return UnixStream::connect(path.join(format!(".s.PGSQL.{port}"))).map(Socket::Unix),
         Host::Tcp(name) => name,
     };
     let mut failure = std::io::Error::other("the name has no address");
@@ -30,7 +30,7 @@ fn connected(host: &Host, port: u16, timeout: Duration) -> std::io::Result<Strea
         match connected {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                return Ok(Stream::Tcp(stream));
+                return Ok(Socket::Tcp(stream));
             }
             Err(e) => failure = e,
         }
@@ -39,14 +39,14 @@ fn connected(host: &Host, port: u16, timeout: Duration) -> std::io::Result<Strea
 }
 
 /// A socket, with TLS where both sides want it.
-pub fn encrypted(host: &Host, port: u16, target: &Target) -> Result<Stream> {
+pub fn encrypted(host: &Host, port: u16, target: &Target) -> Result<Socket> {
     let stream = connected(host, port, target.timeout).map_err(|e| Failure::Other(e.to_string()))?;
     let (mut tcp, name) = match (stream, host) {
-        (Stream::Tcp(tcp), Host::Tcp(name)) => (tcp, name),
+        (Socket::Tcp(tcp), Host::Tcp(name)) => (tcp, name),
         (stream, _) => return Ok(stream),
     };
     if target.ssl == SslMode::Disable {
-        return Ok(Stream::Tcp(tcp));
+        return Ok(Socket::Tcp(tcp));
     }
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
@@ -57,7 +57,7 @@ pub fn encrypted(host: &Host, port: u16, target: &Target) -> Result<Stream> {
         (b'S', _) => {}
         // It may be refusing everybody, which it says after the startup packet.
         (b'N' | b'E', SslMode::Prefer) => {
-            return if answer[0] == b'N' { Ok(Stream::Tcp(tcp)) } else { Ok(connected(host, port, target.timeout)?) };
+            return if answer[0] == b'N' { Ok(Socket::Tcp(tcp)) } else { Ok(connected(host, port, target.timeout)?) };
         }
         _ => return Err("server does not support SSL, but SSL was required".to_owned().into()),
     }
@@ -67,5 +67,5 @@ pub fn encrypted(host: &Host, port: u16, target: &Target) -> Result<Stream> {
     while session.is_handshaking() {
         session.complete_io(&mut tcp).map_err(|e| failed(&e))?;
     }
-    Ok(Stream::Tls(Box::new(StreamOwned::new(session, tcp))))
+    Ok(Socket::Tls(Box::new(StreamOwned::new(session, tcp))))
 }
