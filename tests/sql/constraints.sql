@@ -85,7 +85,7 @@ select relreplident from pg_class where oid = 'parent'::regclass;
 alter table parent set without cluster, replica identity full;
 select bool_or(indisclustered), bool_or(indisreplident) from pg_index where indrelid = 'parent'::regclass;
 select relreplident from pg_class where oid = 'parent'::regclass;
--- a row that breaks a constraint of its own, where another is in its way
+-- a row that violates its own constraints and also conflicts with another row
 create table own (id int primary key, a text not null, b int check (b > 0), g int generated always as (b * 2) stored check (g < 100));
 insert into own values (1, 'x', 1);
 insert into own values (1, null, 2) on conflict do nothing;

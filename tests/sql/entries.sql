@@ -5,7 +5,7 @@ select i, 'kind ' || i % 7, 'c' || i % 3, case when i % 5 > 0 then 'n' || i % 11
 from generate_series(1, 30000) i;
 insert into coded values (30001, 'x', 'gone', '12a', null, null), (30002, '5', 'c', '7', null, null);
 checkpoint;
--- Rows that nobody sees, and versions in memory.
+-- Deleted rows, and versions in memory.
 delete from coded where id = 30001;
 update coded set kind = 'kind 9' where id = 77;
 insert into coded values (30003, 'kind 3', 'c1', 'n1', null, 'other');
@@ -28,7 +28,7 @@ select id from coded where id = 30002 and note::int = 7;
 select count(*) from coded where id > 29999 and same is null and note::int = 7;
 select count(*) from coded where 1 / (length(code) - 1) = 0 and id = 30002;
 select count(*) from coded where kind::int > 3 and id = 4;
--- With parameters, which change.
+-- With parameters whose values change.
 prepare p(text) as select count(*) from coded where kind = $1;
 execute p('kind 3');
 execute p('kind 4');

@@ -141,7 +141,7 @@ insert into net values ('10.0.0.0/8'), ('192.168.1.1');
 insert into net values ('10.1.1.1');
 insert into net values ('192.168.0.0/16');
 drop table many, net;
--- Rights: the values of columns that a user may not read are not told.
+-- Privileges: messages omit the values of columns that the user may not read.
 create role ex_user;
 create table secret (id int, v int4range, exclude using gist (v with &&));
 insert into secret values (1, '[1,5)');

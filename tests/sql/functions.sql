@@ -97,7 +97,7 @@ select * from modifies(1);
 alter table changed rename column b to renamed;
 select * from modifies(10);
 drop table changed cascade;
--- What a view, a default, a check and an index mention.
+-- Objects that a view, a default, a check and an index depend on.
 create function is_even(int) returns bool language sql immutable as 'select $1 % 2 = 0';
 create table u (a int check (is_even(a)), b int default add1(4));
 create index on u (add1(a));
@@ -121,7 +121,7 @@ select * from v order by 1;
 drop schema other cascade;
 \d u
 \d g
--- Snapshots: what a function sees of the statement that calls it.
+-- Snapshots: which rows of the calling statement a function sees.
 create table w (a int);
 create function count_v() returns bigint language sql volatile as 'select count(*) from w';
 create function count_s() returns bigint language sql stable as 'select count(*) from w';
@@ -194,7 +194,7 @@ select * from to_row();
 select * from no_row();
 alter table rows add column c int;
 select to_row();
--- A call takes the default of its time.
+-- A call uses the argument's default at the time of the call.
 create view takes_default as select add2(1) as x;
 create or replace function add2(a int, b int default 20) returns int language sql immutable as $$ select a + add2.b $$;
 select * from takes_default;

@@ -90,7 +90,7 @@ merge into part p using (values (80, 'merged'), (8000, 'new')) v(id, kind) on p.
     when matched then update set kind = v.kind when not matched then insert (id, kind) values (v.id, v.kind);
 select id, kind from part where id in (80, 8000) order by id;
 
--- A deferrable key may be there twice for a while.
+-- A deferrable unique key may have duplicates until its check.
 create table seat (place int unique deferrable initially deferred, who text);
 insert into seat values (1, 'a'), (2, 'b');
 begin;

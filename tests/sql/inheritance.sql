@@ -1,4 +1,4 @@
--- A parent's rows are its own and those of all below it.
+-- A query of a parent returns its rows and those of all its descendants.
 create table p (a int primary key, b text not null default 'x', check (a > 0));
 create table c (c int) inherits (p);
 create table c2 (b text, z int, a int) inherits (p);

@@ -62,7 +62,7 @@ rollback;
 select lo_tell(0);
 select length(lo_get(4712));
 
--- A read-only descriptor keeps seeing what its statement saw; one for writing sees what is new.
+-- A read-only descriptor uses the snapshot of its statement; one for writing sees later changes.
 begin;
 select lo_open(4711, x'40000'::int), lo_open(4711, x'20000'::int);
 select lowrite(1, 'written');

@@ -95,7 +95,7 @@ select a.id, exists (select from (lat_b b join lat_a c on b.x + c.x = a.x or c.x
 select count(*) from lat_a a, lateral (select 1 from (lat_b b join lat_a c on c.x + b.x > a.x) join lat_b e on e.x > a.x + c.x where not exists (select from lat_b f where f.id = e.id + a.id and f.x = b.x)) s;
 drop table lat_a, lat_b;
 
--- Rows that an outer join may have made up cannot be locked.
+-- Rows on the nullable side of an outer join cannot be locked.
 create table lock_a (a int primary key);
 create table lock_b (a int primary key, b int);
 insert into lock_a values (1), (2);

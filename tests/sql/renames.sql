@@ -97,7 +97,7 @@ alter type ladder add value 'high';
 select 'high'::ladder, enum_last(null::ladder);
 set search_path = play;
 drop schema d cascade;
--- A domain's default and its checks follow what they mention.
+-- A domain's default and checks follow the objects they depend on when these are renamed.
 set search_path = play;
 create sequence followed;
 create function is_small(int) returns bool language sql immutable as 'select $1 < 100';

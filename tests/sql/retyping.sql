@@ -1,4 +1,4 @@
--- ALTER COLUMN TYPE, and what hangs on the column.
+-- ALTER COLUMN TYPE, with objects that depend on the column.
 create table g(pink numeric, mp numeric generated always as (pink + 1) stored);
 insert into g values (1.256);
 alter table g alter column mp type numeric(16, 2);

@@ -189,7 +189,7 @@ select tableoid::regclass, * from parts order by b;
 select id from (values (1), (2)) v (id) where id in (select a from parts where shout(b)) order by id;
 reset role;
 
--- policies that need each other
+-- two policies that each read the other's table
 create table one (a int);
 create table two (a int);
 create policy p on one using (a in (select a from two));

@@ -36,7 +36,7 @@ alter table o13 set (toast.autovacuum_enabled = yes, toast.vacuum_truncate = off
 alter table o13 reset (toast.autovacuum_enabled, toast_tuple_target);
 alter table o13 set (toast.autovacuum_analyze_threshold = 5);
 select c.reloptions, t.reloptions from pg_class c join pg_class t on t.oid = c.reltoastrelid where c.relname = 'o13';
--- What a security barrier keeps in.
+-- A function that may leak values stays above a security barrier.
 create view guarded with (security_barrier) as select a from o3 where a < 2;
 insert into o3 values (0), (1), (2), (3);
 create function tells(i int) returns bool language sql immutable cost 0.0001 as 'select 1 / (i - 3) is not null';

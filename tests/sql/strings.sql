@@ -18,7 +18,7 @@ select n'a\tb', 'x' -- goes on
 select '\
 ';
 select 'abc' like 'a\\bc', 'a\\bc' like 'a\\\\bc', quote_literal('a\\b'), quote_ident('a\\b'), quote_nullable('\\');
--- What is stored means the same under both.
+-- Stored expressions have the same meaning under both settings.
 create temp table strings (a text default 'x\\y' check (a <> 'q\\r'));
 select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 'strings'::regclass;
 insert into strings default values;

@@ -61,7 +61,7 @@ drop trigger a2 on t;
 drop trigger if exists a2 on t;
 drop trigger if exists a2 on nothing;
 
--- Rows that are not written, and rows that are others.
+-- Rows that a trigger skips, and rows that it replaces.
 create function keep() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' and new.a % 2 = 0 then return null; end if;

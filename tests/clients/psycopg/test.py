@@ -389,7 +389,7 @@ def pipelines():
                 connection.execute("insert into psycopg_pipeline values (101)")
 
         fails("23505", conflict)
-        # What came before the error within the same Sync is undone with it.
+        # The error rolls back the statements before it up to the last Sync.
         equal(connection.execute("select count(*) from psycopg_pipeline").fetchone(), (100,))
         cursor = connection.cursor()
         cursor.executemany("insert into psycopg_pipeline values (%s) returning id", [(i,) for i in range(200, 300)], returning=True)

@@ -33,6 +33,6 @@ export function t(name, options, body = options) {
 export function nt() {}
 export const ot = t;
 
-// One that fails after it was told of fails no other.
+// An error outside of a test is printed; it fails no other test.
 process.on("uncaughtException", (error) => console.error("outside of a test:", error));
 process.on("unhandledRejection", (error) => console.error("outside of a test:", error));
