@@ -93,6 +93,7 @@ impl Connection {
     ///
     /// # Errors
     /// The connection is lost.
+    #[expect(clippy::should_implement_trait, reason = "messages have no end, and each may fail")]
     pub fn next(&mut self) -> Result<Event> {
         loop {
             let event = match self.message().map_err(|e| lost(&e))? {
