@@ -41,7 +41,7 @@ pub fn function_result(catalog: &Catalog, function: &Function, path: &[Oid]) -> 
 }
 
 /// pg_get_function_arg_default: the default of a parameter, counted from 1 among all of them.
-pub fn function_argument_default<'a>(function: &'a Function, number: usize) -> Option<&'a str> {
+pub fn function_argument_default(function: &Function, number: usize) -> Option<&str> {
     let at = number.checked_sub(1)?;
     let is_input = |i: usize| !matches!(function.arg_modes.get(i), Some(b'o' | b't'));
     if at >= argument_types(function).len() || !is_input(at) {
