@@ -218,7 +218,9 @@ mod tests {
     #[test]
     fn very_many_claims_are_one_for_all_values() {
         let claims = Claims::default();
-        (0..CLAIMS_MAX as i32).for_each(|value| drop(claim(&claims, 0, value)));
+        for value in 0..CLAIMS_MAX as i32 {
+            claim(&claims, 0, value);
+        }
         assert_eq!(claim(&claims, 0, -1), ClaimNumber::LAST);
         claim(&claims, 0, -2);
         assert_eq!(claims.held(0), CLAIMS_MAX + 1);

@@ -74,14 +74,21 @@ pub fn claim_unchecked(
     Ok(true)
 }
 
-/// Checks a row that has been written: its values, and those of a row that excludes it, as long as that is there.
+/// A row that another one excludes: its values in the index.
+pub struct ExcludedRow {
+    pub values: Vec<Datum>,
+    /// Those of the row that excludes it, as long as that is there.
+    pub existing: Option<Vec<Datum>>,
+}
+
+/// Checks a row that has been written.
 pub fn check(
     ctx: &Evaluation,
     txn: &Arc<Transaction>,
     (target, index): (&TableTarget, &IndexTarget),
     row: &[Datum],
     id: RowId,
-) -> Result<Option<(Vec<Datum>, Option<Vec<Datum>>)>> {
+) -> Result<Option<ExcludedRow>> {
     let mut key = Vec::new();
     if !index.key(ctx, row, &mut key)? {
         return Ok(None);
@@ -89,7 +96,7 @@ pub fn check(
     let values = index.values(ctx, row)?;
     error::check_period(target, index, &values)?;
     match find(ctx, txn, (target, index), (&key, values.clone()), id)? {
-        Some(found) => Ok(Some((values, index.values_of_row(ctx, txn, target, found)?))),
+        Some(found) => Ok(Some(ExcludedRow { values, existing: index.values_of_row(ctx, txn, target, found)? })),
         None => Ok(None),
     }
 }

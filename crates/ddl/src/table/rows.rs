@@ -29,8 +29,9 @@ pub fn check_excluded_rows(ddl: &Ddl<'_>, index: Oid) -> Result<()> {
         ctx.check_interrupt()?;
         for (id, row) in batch {
             let row = target.with_plain_keys(&ctx, &row)?;
-            if let Some((new, existing)) = check_exclusion(&ctx, &ddl.tx().engine, (&target, index), &row, id)? {
-                return Err(error::not_exclusive(&*ctx.session, &target, index, &new, existing.as_deref()));
+            if let Some(excluded) = check_exclusion(&ctx, &ddl.tx().engine, (&target, index), &row, id)? {
+                let existing = excluded.existing.as_deref();
+                return Err(error::not_exclusive(&*ctx.session, &target, index, &excluded.values, existing));
             }
         }
     }

@@ -264,7 +264,9 @@ impl<'a> Runner<'a> {
         let values = target.with_plain_keys(self.ctx, &values)?;
         if index.exclusion.is_some() {
             return match excluding::check(self.ctx, self.txn, (target, index), &values, row)? {
-                Some((new, existing)) => Err(error::exclusion(&*self.ctx.session, target, index, &new, existing.as_deref())),
+                Some(excluding::ExcludedRow { values, existing }) => {
+                    Err(error::exclusion(&*self.ctx.session, target, index, &values, existing.as_deref()))
+                }
                 None => Ok(()),
             };
         }
