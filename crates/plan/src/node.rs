@@ -57,6 +57,18 @@ pub enum PlanCommand {
     Merge,
 }
 
+impl PlanCommand {
+    pub fn name(self) -> &'static str {
+        match self {
+            PlanCommand::Select => "SELECT",
+            PlanCommand::Insert => "INSERT",
+            PlanCommand::Update => "UPDATE",
+            PlanCommand::Delete => "DELETE",
+            PlanCommand::Merge => "MERGE",
+        }
+    }
+}
+
 /// A plan that expressions run.
 #[derive(Debug)]
 pub struct SubPlanNode {

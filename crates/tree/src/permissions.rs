@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use melba_catalog::acl;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Catalog, Column, FunctionKind, Relation, RelationKind, classes};
+use melba_catalog::{Catalog, Column, FunctionKind, Persistence, Relation, RelationKind, classes};
 use melba_types::{DbError, Oid, Result, err};
 
 use crate::{Expr, Privileges, Query, RangeKind};
@@ -22,6 +22,16 @@ struct Use {
     required: Privileges,
 }
 
+impl Use {
+    fn changes(&self) -> bool {
+        self.required.insert || self.required.update || self.required.delete
+    }
+
+    fn is_of_temporary(&self, catalog: &Catalog) -> bool {
+        catalog.relation(self.relation).is_some_and(|relation| relation.persistence == Persistence::Temporary)
+    }
+}
+
 /// A query's needs, and the role for which they were last found to be met.
 #[derive(Default)]
 pub struct Permissions {
@@ -29,6 +39,10 @@ pub struct Permissions {
     functions: Vec<Oid>,
     /// It calls functions that are not built in.
     calls_others: bool,
+    /// It changes a relation or locks rows of one, also in its WITH clause.
+    changes: bool,
+    /// It does so to a relation that is not temporary.
+    changes_permanent: bool,
     /// Checks hold as long as the catalog does, which plans do not outlive.
     granted_to: AtomicU32,
 }
@@ -37,6 +51,9 @@ impl Permissions {
     pub fn of(query: &Query, catalog: &Catalog) -> Permissions {
         let mut collector = Collector { catalog, found: Permissions::default() };
         collector.query(query, None);
+        let found = &mut collector.found;
+        found.changes = found.uses.iter().any(Use::changes);
+        found.changes_permanent = found.uses.iter().any(|one| one.changes() && !one.is_of_temporary(catalog));
         collector.found
     }
 
@@ -57,11 +74,23 @@ impl Permissions {
         self.calls_others
     }
 
+    /// Whether the query changes a relation or locks rows of one, also in its WITH clause.
+    pub fn changes(&self) -> bool {
+        self.changes
+    }
+
+    /// The same of a relation that is not temporary: what a read-only transaction refuses.
+    pub fn changes_permanent(&self) -> bool {
+        self.changes_permanent
+    }
+
     /// Adds the needs of others.
     pub fn add(&mut self, more: Permissions) {
         self.uses.extend(more.uses);
         self.functions.extend(more.functions);
         self.calls_others |= more.calls_others;
+        self.changes |= more.changes;
+        self.changes_permanent |= more.changes_permanent;
     }
 
     /// # Errors

@@ -103,6 +103,7 @@ mod tests {
         assert_eq!(of("alter type t rename attribute a to b").0, "ALTER TYPE");
         assert_eq!(of("alter operator + (int, int) owner to a").0, "ALTER OPERATOR");
         assert_eq!(of("reset all").0, "RESET");
+        assert_eq!(of("create event trigger t on ddl_command_end execute function f()").0, "CREATE EVENT TRIGGER");
         assert_eq!(of("move 2 in c").0, "MOVE");
     }
 }

@@ -169,6 +169,40 @@ statements! {
 
     // Not supported yet
     CreateTableSpaceStmt(_): Utility, "CREATE TABLESPACE", Changes, Ddl, OwnTransaction("CREATE TABLESPACE");
+    CreateAmStmt(_): Utility, "CREATE ACCESS METHOD", Changes, Ddl, Anywhere;
+    CreateConversionStmt(_): Utility, "CREATE CONVERSION", Changes, Ddl, Anywhere;
+    CreateOpClassStmt(_): Utility, "CREATE OPERATOR CLASS", Changes, Ddl, Anywhere;
+    CreateOpFamilyStmt(_): Utility, "CREATE OPERATOR FAMILY", Changes, Ddl, Anywhere;
+    AlterOpFamilyStmt(_): Utility, "ALTER OPERATOR FAMILY", Changes, Ddl, Anywhere;
+    AlterTypeStmt(_): Utility, "ALTER TYPE", Changes, Ddl, Anywhere;
+    CreatePlangStmt(_): Utility, "CREATE LANGUAGE", Changes, Ddl, Anywhere;
+    CreateTransformStmt(_): Utility, "CREATE TRANSFORM", Changes, Ddl, Anywhere;
+    CreateStatsStmt(_): Utility, "CREATE STATISTICS", Changes, Ddl, Anywhere;
+    AlterStatsStmt(_): Utility, "ALTER STATISTICS", Changes, Ddl, Anywhere;
+    RuleStmt(_): Utility, "CREATE RULE", Changes, Ddl, Anywhere;
+    CreateEventTrigStmt(_): Utility, "CREATE EVENT TRIGGER", Changes, Ddl, Anywhere;
+    AlterEventTrigStmt(_): Utility, "ALTER EVENT TRIGGER", Changes, Ddl, Anywhere;
+    AlterTsdictionaryStmt(_): Utility, "ALTER TEXT SEARCH DICTIONARY", Changes, Ddl, Anywhere;
+    AlterTsconfigurationStmt(_): Utility, "ALTER TEXT SEARCH CONFIGURATION", Changes, Ddl, Anywhere;
+    CreateFdwStmt(_): Utility, "CREATE FOREIGN DATA WRAPPER", Changes, Ddl, Anywhere;
+    AlterFdwStmt(_): Utility, "ALTER FOREIGN DATA WRAPPER", Changes, Ddl, Anywhere;
+    CreateForeignServerStmt(_): Utility, "CREATE SERVER", Changes, Ddl, Anywhere;
+    AlterForeignServerStmt(_): Utility, "ALTER SERVER", Changes, Ddl, Anywhere;
+    CreateForeignTableStmt(_): Utility, "CREATE FOREIGN TABLE", Changes, Ddl, Anywhere;
+    ImportForeignSchemaStmt(_): Utility, "IMPORT FOREIGN SCHEMA", Changes, Ddl, Anywhere;
+    CreateUserMappingStmt(_): Utility, "CREATE USER MAPPING", Changes, Ddl, Anywhere;
+    AlterUserMappingStmt(_): Utility, "ALTER USER MAPPING", Changes, Ddl, Anywhere;
+    DropUserMappingStmt(_): Utility, "DROP USER MAPPING", Changes, Ddl, Anywhere;
+    CreatePublicationStmt(_): Utility, "CREATE PUBLICATION", Changes, Ddl, Anywhere;
+    AlterPublicationStmt(_): Utility, "ALTER PUBLICATION", Changes, Ddl, Anywhere;
+    CreateSubscriptionStmt(_): Utility, "CREATE SUBSCRIPTION", Changes, Ddl, Anywhere;
+    AlterSubscriptionStmt(_): Utility, "ALTER SUBSCRIPTION", Changes, Ddl, Anywhere;
+    DropSubscriptionStmt(_): Utility, "DROP SUBSCRIPTION", Changes, Ddl, Anywhere;
+    AlterTableSpaceOptionsStmt(_): Utility, "ALTER TABLESPACE", Changes, Ddl, Anywhere;
+    AlterDatabaseRefreshCollStmt(_): Utility, "ALTER DATABASE", Changes, Ddl, Anywhere;
+    AlterTableMoveAllStmt(s): Utility, alter(s.objtype()), Changes, Ddl, Anywhere;
+    AlterObjectDependsStmt(s): Utility, alter(s.object_type()), Changes, Ddl, Anywhere;
+    DropTableSpaceStmt(_): Utility, "DROP TABLESPACE", Changes, Ddl, OwnTransaction("DROP TABLESPACE");
     LoadStmt(_): Utility, "LOAD", Reads, All, Anywhere;
 }
 

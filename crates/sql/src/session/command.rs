@@ -8,8 +8,8 @@ use super::transaction::{Block, prevent_in_block};
 
 /// Raises PostgreSQL's errors for a command in the wrong kind of transaction.
 pub fn check(node: &N, block: Block, read_only: bool) -> Result<()> {
-    if read_only && let Some(command) = writing_command(node) {
-        bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction");
+    if read_only {
+        check_read_only(node)?;
     }
     match allowed(node) {
         Allowed::OwnTransaction(command) => prevent_in_block(block, command),
@@ -17,6 +17,18 @@ pub fn check(node: &N, block: Block, read_only: bool) -> Result<()> {
             bail!(NO_ACTIVE_SQL_TRANSACTION, "{command} can only be used in transaction blocks")
         }
         Allowed::Block(_) | Allowed::Anywhere | Allowed::FailedBlock => Ok(()),
+    }
+}
+
+/// # Errors
+/// 25006 for a command that a read-only transaction refuses by its text. What INSERT, UPDATE, DELETE and MERGE change is known when
+/// they are planned (`execution::check_use`).
+pub fn check_read_only(node: &N) -> Result<()> {
+    match writing_command(node) {
+        Some(command) if !matches!(node, N::InsertStmt(_) | N::UpdateStmt(_) | N::DeleteStmt(_) | N::MergeStmt(_)) => {
+            bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_engine::{LockTag, ReadView, Wait};
 use melba_fmgr::Session as _;
 use melba_parse::command::{self, is_query};
-use melba_types::{Batch, Datum, DbError, Oid, Result, err};
+use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
 
 use super::context::StatementContext;
@@ -56,7 +56,7 @@ fn start_with(
     parameters: Arc<[Datum]>,
     view: Option<ReadView>,
 ) -> Result<Outcome> {
-    planned.permissions.check(&context.catalog, context.user.oid)?;
+    check_use(context, planned, view.as_ref())?;
     let mut evaluation = match view {
         None => evaluation(context, tx, parameters)?,
         Some(view) => evaluation_of(context, tx, view, parameters),
@@ -165,6 +165,22 @@ pub(super) fn open_cursor(
     }
 }
 
+/// `view`: that of the function which is not VOLATILE and runs the query.
+///
+/// # Errors
+/// By the name of the whole statement, as PostgreSQL's ExecCheckXactReadOnly and CommandIsReadOnly: 0A000 for changes by such a
+/// function, 25006 for changes in a read-only transaction. 42501 for the first privilege that the user lacks.
+pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Option<&ReadView>) -> Result<()> {
+    let command = planned.plan.command.name();
+    if planned.permissions.changes() && view.is_some() {
+        bail!(FEATURE_NOT_SUPPORTED, "{command} is not allowed in a non-volatile function");
+    }
+    if planned.permissions.changes_permanent() && context.session.settings.lock().get("transaction_read_only").as_bool() {
+        bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction");
+    }
+    planned.permissions.check(&context.catalog, context.user.oid)
+}
+
 /// A query of a function's body, begun: with a new view, or the given one.
 pub(super) fn execution(
     context: &Arc<StatementContext>,
@@ -174,7 +190,7 @@ pub(super) fn execution(
     view: Option<ReadView>,
 ) -> Result<Execution> {
     lock_relations(tx, &planned.plan)?;
-    planned.permissions.check(&context.catalog, context.user.oid)?;
+    check_use(context, planned, view.as_ref())?;
     let evaluation = match view {
         None => evaluation(context, tx, parameters.clone())?,
         Some(view) => evaluation_of(context, tx, view, parameters.clone()),

@@ -104,7 +104,7 @@ pub(super) fn execute(
         let defined = melba_ddl::execute(&utility.ddl(), &statement.node)?;
         Some(defined.map(|()| ().tagged(tag(&statement.node))))
     });
-    let outcome = result.ok_or_else(|| unsupported(source))??;
+    let outcome = result.ok_or_else(|| DbError::unsupported(tag(&statement.node)))??;
     tx.claim_names()?;
     Ok(outcome)
 }
@@ -161,12 +161,6 @@ fn lock_tables(utility: &Utility<'_>, s: &LockStmt) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The error for a statement that nothing runs.
-fn unsupported(source: &str) -> DbError {
-    let words: Vec<&str> = source.split_whitespace().take(2).collect();
-    err!(FEATURE_NOT_SUPPORTED, "{} is not supported yet", words.join(" ").to_uppercase())
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use melba_tree::{Command, Distinct, Expr, ParamKind, Query, Var};
 use melba_types::{Datum, DbError, Oid, Record, Result, SqlState, bail, err, oids};
 use pg_query::NodeEnum;
 
+use super::super::command::check_read_only;
 use super::super::execution;
 use super::super::planned::Planned;
 use super::super::planning::{self, analysis};
@@ -508,10 +509,10 @@ impl Frame<'_> {
         if self.program.shares_view {
             bail!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in a non-volatile function");
         }
-        if self.context.session.settings.lock().get("transaction_read_only").as_bool() {
-            bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {name} in a read-only transaction");
+        match self.context.session.settings.lock().get("transaction_read_only").as_bool() {
+            true => check_read_only(node),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// The type that a target without parts takes.

@@ -105,7 +105,6 @@ impl Frame<'_> {
     fn begin_prepared(&mut self, prepared: &Prepared) -> Result<RowsOf> {
         let outcome = match &prepared.kind {
             PieceKind::Query(planned) => {
-                self.check_command(planned.plan.command)?;
                 self.note_use();
                 let parameters = self.parameters(prepared);
                 let outcome = execution::begin(&self.context, &self.tx, planned, parameters, self.view)?;
@@ -237,7 +236,6 @@ impl Frame<'_> {
                 self.utility_rows(outcome, into)
             }
             PieceKind::Query(planned) => {
-                self.check_command(planned.plan.command)?;
                 self.note_use();
                 let execution = self.execution(prepared, planned)?;
                 self.run_query(execution, into, true)
@@ -248,23 +246,6 @@ impl Frame<'_> {
                 self.store_rows(rows, &RowShape::of_result(&columns), into, IntoRule::default())
             }
         }
-    }
-
-    fn check_command(&self, command: PlanCommand) -> Result<()> {
-        let name = match command {
-            PlanCommand::Select => return Ok(()),
-            PlanCommand::Insert => "INSERT",
-            PlanCommand::Update => "UPDATE",
-            PlanCommand::Delete => "DELETE",
-            PlanCommand::Merge => "MERGE",
-        };
-        if self.program.shares_view {
-            bail!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in a non-volatile function");
-        }
-        if self.context.session.settings.lock().get("transaction_read_only").as_bool() {
-            bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {name} in a read-only transaction");
-        }
-        Ok(())
     }
 
     /// Runs a query to its end. `must_go_somewhere`: its rows may not be dropped.

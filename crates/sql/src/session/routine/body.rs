@@ -8,6 +8,7 @@ use melba_fmgr::{RoutineCall, RowColumn};
 use melba_types::{Oid, Result, err};
 use parking_lot::Mutex;
 
+use super::super::command::check_read_only;
 use super::super::context::StatementContext;
 use super::super::planned::Planned;
 use super::super::planning::{self, analysis};
@@ -120,9 +121,9 @@ impl Body {
         if shares_view(&self.function) {
             return Err(err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in a non-volatile function"));
         }
-        if context.session.settings.lock().get("transaction_read_only").as_bool() {
-            return Err(err!(READ_ONLY_SQL_TRANSACTION, "cannot execute {name} in a read-only transaction"));
+        match context.session.settings.lock().get("transaction_read_only").as_bool() {
+            true => check_read_only(&self.statements[at].node),
+            false => Ok(()),
         }
-        Ok(())
     }
 }

@@ -121,7 +121,7 @@ impl FunctionRun {
         self.body.check_may_run(at, &self.context)?;
         if is_query(&statement.node) {
             let planned = self.body.planned(at, &self.context)?;
-            let view = (shares_view(&self.body.function)).then_some(self.view);
+            let view = shares_view(&self.body.function).then_some(self.view);
             let execution = execution::execution(&self.context, &self.tx, &planned.planned, &self.parameters, view)?;
             let shape = self.shape(planned.form, &execution.plan().columns);
             return Ok(Some(Last { execution, shape }));
