@@ -6,6 +6,7 @@
 )]
 
 mod background_log;
+mod broken_pipe;
 mod check;
 mod config;
 mod console;
@@ -178,19 +179,37 @@ struct Serve {
 fn main() -> ExitCode {
     memory::purge_soon();
     melba_sql::session::set_version(VERSION);
-    let result = match Cli::parse().command {
-        Command::Serve(args) => {
-            let mut settings = args.settings;
-            settings.extend(args.memory.map(|size| ("memory".to_owned(), size)));
-            settings.extend(args.metrics.map(|address| ("metrics_listen".to_owned(), address)));
-            let entrance = serve::Entrance {
-                listen: args.listen,
-                console: args.console,
-                require_password: args.require_password,
-                tls_self_signed: args.tls_self_signed,
-            };
-            serve::serve(&args.data.directory, &entrance, settings)
-        }
+    match Cli::parse().command {
+        server @ Command::Serve(_) => ExitCode::from(report(run(server))),
+        command => broken_pipe::run(|| run(command)),
+    }
+}
+
+/// The exit code; an error is told.
+fn report(result: Result<u8, String>) -> u8 {
+    result.unwrap_or_else(|error| {
+        eprintln!("melba: {error}");
+        1
+    })
+}
+
+fn serve_with(args: Serve) -> Result<(), String> {
+    let mut settings = args.settings;
+    settings.extend(args.memory.map(|size| ("memory".to_owned(), size)));
+    settings.extend(args.metrics.map(|address| ("metrics_listen".to_owned(), address)));
+    let entrance = serve::Entrance {
+        listen: args.listen,
+        console: args.console,
+        require_password: args.require_password,
+        tls_self_signed: args.tls_self_signed,
+    };
+    serve::serve(&args.data.directory, &entrance, settings)
+}
+
+/// Runs a command to its exit code.
+fn run(command: Command) -> Result<u8, String> {
+    match command {
+        Command::Serve(args) => serve_with(args),
         Command::Check { data } => check::check(&data.directory),
         Command::Salvage { from, to } => salvage::salvage(&from, &to),
         Command::Dump { from: Some(url), options, .. } => melba_dump::dump(&options, &url),
@@ -209,10 +228,7 @@ fn main() -> ExitCode {
         Command::Backup(_) => Err("--to is needed".to_owned()),
         Command::Lab(experiment) => melba_lab::run(experiment),
         Command::Advise(options) => melba_advise::advise(&options, &serve::while_serving_anew),
-        Command::Sql(options) => match melba_shell::sql(&options, &serve::while_serving_shell) {
-            Ok(code) => return ExitCode::from(code),
-            Err(e) => Err(e),
-        },
+        Command::Sql(options) => return melba_shell::sql(&options, &serve::while_serving_shell),
         Command::Demo(options) => melba_shell::demo(&options, &serve::while_serving_any, &melba_lab::while_postgresql),
         Command::Import(options) => melba_shell::import(&options, &serve::while_serving_shell),
         Command::Console(options) => melba_console::console(&options, console::is_own_account()),
@@ -221,12 +237,6 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Manual { to } => manual::write(&to, Cli::command()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("melba: {error}");
-            ExitCode::FAILURE
-        }
     }
+    .map(|()| 0)
 }

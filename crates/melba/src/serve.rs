@@ -1,5 +1,6 @@
 //! Opening a data directory, and serving it until a signal comes.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,20 +106,25 @@ fn serve_logged(
     metrics.iter().for_each(|metrics| metrics.set_ready(Arc::clone(&served)));
     drop(served);
     let address = server.local_addr();
-    println!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port());
+    say(&format!("melba is ready: psql -h {} -p {} -U postgres", address.ip(), address.port()));
     if let Some(directory) = server.socket_directory() {
-        println!("            or: psql -h {} -p {} -U postgres", directory.display(), address.port());
+        say(&format!("            or: psql -h {} -p {} -U postgres", directory.display(), address.port()));
     }
     if let Some(console) = console {
         let url = console.url();
         console::serve(console, address)?;
         log.server(Level::Log, format!("console on {url}"));
-        println!("        console: {url}");
+        say(&format!("        console: {url}"));
     }
     server.run().map_err(|e| format!("the listener failed: {e}"))?;
     log.server(Level::Log, "shutting down");
     metrics.iter().for_each(Metrics::set_stopping);
     engine.shutdown().map_err(|e| e.to_string())
+}
+
+/// A line on standard output, for whom it may concern: a server serves without a reader, too.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// The listener for metrics, if metrics_listen is set.
@@ -194,16 +200,17 @@ fn serve_for(
             over();
             result.unwrap_or_else(|_| Err(std::io::Error::other("it panicked")))
         });
-        let result = body(&keywords);
+        // The server ends also when the body panics; the scope waits for it.
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&keywords)));
         handle.stop();
         match serving.join() {
-            Ok(Ok(())) => result,
+            Ok(Ok(())) => Ok(result),
             Ok(Err(e)) => Err(format!("the listener failed: {e}")),
             Err(_) => Err("the listener panicked".to_owned()),
         }
     });
     ending.shut_down()?;
-    result
+    result?.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// An error with its detail and hint, a line each.

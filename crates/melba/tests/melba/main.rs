@@ -5,6 +5,7 @@
 mod address_space;
 mod advise;
 mod authentication;
+mod broken_pipe;
 mod check;
 mod configuration;
 mod document_space;
