@@ -3,7 +3,7 @@
 use crate::melba::{Address, Melba};
 use crate::root;
 
-const CLIENTS: &[&str] = &["psycopg", "node", "pgx", "jdbc"];
+const CLIENTS: &[&str] = &["psycopg", "node", "pgx", "jdbc", "wheel"];
 
 /// In a browser, which is slow to start and to install: not a part of CI.
 const CONSOLE: &[&str] = &["console"];
