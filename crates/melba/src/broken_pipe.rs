@@ -4,7 +4,7 @@
 //! servers and directories that the command has made; so it is only noted. The failed write ends the command as any error or panic
 //! does, and everything is cleaned up, but nothing is reported. The process ends by SIGPIPE then, as other Unix programs do.
 //!
-//! The server is no such command: it serves its clients, whoever reads its messages.
+//! The server is no such command: it serves its clients, with or without a reader of its messages.
 
 use std::io::{stderr, stdout};
 use std::os::fd::{AsRawFd, RawFd};

@@ -51,7 +51,7 @@ fn commands_end_quietly_when_nobody_reads_them() {
 }
 
 #[test]
-fn a_server_serves_whoever_reads_its_messages() {
+fn a_server_serves_without_a_reader_of_its_messages() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
