@@ -12,6 +12,7 @@ pub mod permissions;
 mod privileges;
 mod props;
 mod row_check;
+mod var;
 mod walk;
 mod window;
 
@@ -23,6 +24,7 @@ pub use json::*;
 pub use privileges::Privileges;
 pub use props::{C_COLLATION, DEFAULT_COLLATION, equal, shape};
 pub use row_check::{RowCheck, RowCheckKind};
+pub use var::{Param, ParamKind, RowVersion, Var};
 pub use window::{Frame, FrameBound, FrameExclusion, FrameMode, Window};
 
 /// A statement's command.
@@ -577,46 +579,6 @@ pub struct Const {
     pub collation: Oid,
     /// Byte offset in the statement, -1 unknown.
     pub location: i32,
-}
-
-/// A column of a range entry, from 1; 0: the whole row; tableoid is -6, cmax -5, xmax -4, cmin -3, xmin -2, ctid -1.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Var {
-    pub entry: usize,
-    pub column: i16,
-    pub levels_up: usize,
-    pub ty: Oid,
-    pub typmod: i32,
-    pub collation: Oid,
-    /// In RETURNING: which version of the row.
-    pub version: RowVersion,
-    pub location: i32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowVersion {
-    Default,
-    Old,
-    New,
-}
-
-#[derive(Clone, Debug)]
-pub struct Param {
-    pub kind: ParamKind,
-    /// `$n` is n; executor parameters number from 0.
-    pub number: usize,
-    pub ty: Oid,
-    pub typmod: i32,
-    pub collation: Oid,
-    pub location: i32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamKind {
-    /// Bound by the client or a function call.
-    External,
-    /// Set by the executor (the planner makes these).
-    Executor,
 }
 
 #[derive(Clone, Debug)]
