@@ -7,6 +7,7 @@ use melba_types::{Oid, Result};
 use super::layout::{COMMON, Layout, computed, signature};
 use super::planner::{Planner, Stage};
 use super::rels::contains_sublink;
+use super::{stage, volatility};
 use melba_expression::{Expression, Node};
 use melba_tree::Expr;
 
@@ -47,7 +48,7 @@ pub(super) fn compute_common(planner: &mut Planner<'_>, aggregates: &mut [Expr],
     expressions.extend(planner.compile_all(&common, &layout)?);
     planner.note_computed(COMMON, &common);
     let joined = layout.clone().joined(&Layout::of(COMMON, common.len()));
-    let stage = planner.projected_compiled(Stage { node, layout }, expressions, COMMON);
+    let stage = stage::projected_compiled(planner, Stage { node, layout }, expressions, COMMON);
     Ok(Stage { node: stage.node, layout: joined })
 }
 
@@ -82,7 +83,7 @@ fn parts_of(planner: &Planner<'_>, aggregates: &[Expr]) -> HashMap<String, Commo
 }
 
 fn may_be_computed_before(planner: &Planner<'_>, e: &Expr) -> bool {
-    e.has_vars() && !planner.has_volatile(e) && !contains_sublink(e) && !e.any(&mut returns_set)
+    e.has_vars() && !volatility::has_volatile(planner, e) && !contains_sublink(e) && !e.any(&mut returns_set)
 }
 
 impl CommonCall {

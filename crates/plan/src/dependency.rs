@@ -10,8 +10,9 @@ use melba_catalog::classes::BTREE;
 use melba_catalog::{Catalog, IndexInfo, IndexKey, Relation};
 use melba_types::Kind;
 
+use super::equivalence;
+use super::join_tree::Tree;
 use super::planner::Planner;
-use super::prepare::Tree;
 use super::rels::{Rels, has, rels_of};
 use melba_tree::{Expr, RangeEntry, RangeKind};
 
@@ -32,7 +33,7 @@ pub(super) fn dependencies(planner: &Planner<'_>, tree: &Tree) -> Dependencies {
     let entries = planner.level().entries.iter().enumerate().take(Rels::BITS as usize);
     let keys: Vec<(usize, Vec<i16>)> =
         entries.flat_map(|(at, entry)| keys_of(planner.catalog(), entry).into_iter().map(move |key| (at, key))).collect();
-    let equal = if keys.is_empty() { Vec::new() } else { planner.columns_equal_in(tree) };
+    let equal = if keys.is_empty() { Vec::new() } else { equivalence::columns_equal_in(planner, tree) };
     Dependencies { keys, equal }
 }
 

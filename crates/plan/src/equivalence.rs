@@ -12,11 +12,12 @@ use std::rc::Rc;
 use melba_catalog::classes::BTREE;
 use melba_types::Oid;
 
+use super::join_tree::{Tree, TreeJoin};
 use super::layout::same;
 use super::membership::Membership;
 use super::planner::Planner;
-use super::prepare::{Tree, TreeJoin};
 use super::rels::{Rels, contains_sublink, rels_of};
+use super::volatility;
 use melba_tree::{Expr, OperatorCall};
 
 /// Strategy number of `=` in a B-tree family.
@@ -76,170 +77,168 @@ impl<'e> Class<'e> {
     }
 }
 
-impl Planner<'_> {
-    /// Adds the derived equalities to the conditions of all inner joins, and to those of other joins the equalities of the right
-    /// side's columns with values that the left side's columns equal.
-    pub(super) fn imply_equalities(&self, tree: &mut Tree) {
-        self.imply_below(tree, &[]);
-    }
+/// Adds the derived equalities to the conditions of all inner joins, and to those of other joins the equalities of the right
+/// side's columns with values that the left side's columns equal.
+pub fn imply_equalities(planner: &Planner<'_>, tree: &mut Tree) {
+    imply_below(planner, tree, &[]);
+}
 
-    /// `above`: conditions on rows of the tree alone that are checked above it.
-    fn imply_below(&self, tree: &mut Tree, above: &[Expr]) {
-        match tree {
-            Tree::Leaf(_) => {}
-            Tree::Inner { items, conditions } => {
-                let implied = self.implied_equalities(conditions);
-                conditions.extend(implied);
-                for item in items {
-                    let rels = item.rels();
-                    let own: Vec<Expr> = above.iter().chain(&*conditions).filter(|c| is_within(c, rels)).cloned().collect();
-                    self.imply_below(item, &own);
-                }
-            }
-            Tree::Join { join: TreeJoin::Full, left, right, .. } => {
-                self.imply_below(left, &[]);
-                self.imply_below(right, &[]);
-            }
-            // The right side's NULLs decide, too, and would not pass a condition on a left row's value.
-            Tree::Join { join: TreeJoin::NotIn, left, right, .. } => {
-                let left_rels = left.rels();
-                let of_left: Vec<Expr> = above.iter().filter(|c| is_within(c, left_rels)).cloned().collect();
-                self.imply_below(left, &of_left);
-                self.imply_below(right, &[]);
-            }
-            Tree::Join { left, right, conditions, .. } => {
-                let (left_rels, right_rels) = (left.rels(), right.rels());
-                let of_left: Vec<Expr> = above.iter().filter(|c| is_within(c, left_rels)).cloned().collect();
-                // Left rows that fail these are not needed, and the others have no partner with other values.
-                let mut all: Vec<Expr> = of_left.iter().chain(&*conditions).cloned().collect();
-                add_certain(left, &mut all);
-                let implied = self.implied_equalities(&all).into_iter().filter(|c| is_within(c, right_rels));
-                conditions.extend(implied);
-                let of_right: Vec<Expr> = conditions.iter().filter(|c| is_within(c, right_rels)).cloned().collect();
-                self.imply_below(left, &of_left);
-                self.imply_below(right, &of_right);
+/// `above`: conditions on rows of the tree alone that are checked above it.
+fn imply_below(planner: &Planner<'_>, tree: &mut Tree, above: &[Expr]) {
+    match tree {
+        Tree::Leaf(_) => {}
+        Tree::Inner { items, conditions } => {
+            let implied = implied_equalities(planner, conditions);
+            conditions.extend(implied);
+            for item in items {
+                let rels = item.rels();
+                let own: Vec<Expr> = above.iter().chain(&*conditions).filter(|c| is_within(c, rels)).cloned().collect();
+                imply_below(planner, item, &own);
             }
         }
+        Tree::Join { join: TreeJoin::Full, left, right, .. } => {
+            imply_below(planner, left, &[]);
+            imply_below(planner, right, &[]);
+        }
+        // The right side's NULLs decide, too, and would not pass a condition on a left row's value.
+        Tree::Join { join: TreeJoin::NotIn, left, right, .. } => {
+            let left_rels = left.rels();
+            let of_left: Vec<Expr> = above.iter().filter(|c| is_within(c, left_rels)).cloned().collect();
+            imply_below(planner, left, &of_left);
+            imply_below(planner, right, &[]);
+        }
+        Tree::Join { left, right, conditions, .. } => {
+            let (left_rels, right_rels) = (left.rels(), right.rels());
+            let of_left: Vec<Expr> = above.iter().filter(|c| is_within(c, left_rels)).cloned().collect();
+            // Left rows that fail these are not needed, and the others have no partner with other values.
+            let mut all: Vec<Expr> = of_left.iter().chain(&*conditions).cloned().collect();
+            add_certain(left, &mut all);
+            let implied = implied_equalities(planner, &all).into_iter().filter(|c| is_within(c, right_rels));
+            conditions.extend(implied);
+            let of_right: Vec<Expr> = conditions.iter().filter(|c| is_within(c, right_rels)).cloned().collect();
+            imply_below(planner, left, &of_left);
+            imply_below(planner, right, &of_right);
+        }
     }
+}
 
-    /// Columns, of entries, that are equal in each row of a tree, as groups and keys of tables compare them.
-    pub(super) fn columns_equal_in(&self, tree: &Tree) -> Vec<[(usize, i16); 2]> {
-        let mut conditions = Vec::new();
-        add_certain(tree, &mut conditions);
-        let place = |e: &Equality<'_>, (side, _): Side<'_>| match side {
-            Expr::Var(v) if is_column(side) => {
-                let class = self.catalog().default_operator_class(BTREE, v.ty)?;
-                (class.family == e.family && v.collation == e.collation).then_some((v.entry, v.column))
+/// Columns, of entries, that are equal in each row of a tree, as groups and keys of tables compare them.
+pub fn columns_equal_in(planner: &Planner<'_>, tree: &Tree) -> Vec<[(usize, i16); 2]> {
+    let mut conditions = Vec::new();
+    add_certain(tree, &mut conditions);
+    let place = |e: &Equality<'_>, (side, _): Side<'_>| match side {
+        Expr::Var(v) if is_column(side) => {
+            let class = planner.catalog().default_operator_class(BTREE, v.ty)?;
+            (class.family == e.family && v.collation == e.collation).then_some((v.entry, v.column))
+        }
+        _ => None,
+    };
+    let equalities = equalities(planner, &conditions);
+    equalities.iter().filter_map(|e| Some([place(e, e.sides[0])?, place(e, e.sides[1])?])).collect()
+}
+
+/// The equalities that follow from others, without those. Two values for one class are left to contradict each other.
+fn implied_equalities(planner: &Planner<'_>, conditions: &[Expr]) -> Vec<Expr> {
+    let equalities = equalities(planner, conditions);
+    let mut implied = Vec::new();
+    for class in classes(planner, &equalities) {
+        let members = &class.members;
+        if let Some(value) = class.value {
+            let open = members.iter().filter(|(member, _)| !class.is_fixed(&equalities, member));
+            implied.extend(open.filter_map(|member| equality_of(planner, &class, *member, value)));
+        } else if members.len() <= MEMBERS_MAX {
+            let pairs = members.iter().enumerate().flat_map(|(i, a)| members[i + 1..].iter().map(move |b| (*a, *b)));
+            let open = pairs.filter(|(a, b)| !class.compares(&equalities, a.0, b.0));
+            implied.extend(open.filter_map(|(a, b)| equality_of(planner, &class, a, b)));
+        }
+    }
+    implied
+}
+
+/// Of each condition: its class, if it is an equality of columns of two relations. A class is used only if any two of its
+/// columns are compared by a condition, or by one value; with another class, each condition counts alone.
+pub fn memberships(planner: &Planner<'_>, conditions: &[Rc<Expr>]) -> Vec<Option<Membership>> {
+    let equalities = equalities(planner, conditions.iter().map(|c| &**c));
+    let classes = classes(planner, &equalities);
+    let is_closed: Vec<bool> = classes.iter().map(|class| class.is_closed(&equalities)).collect();
+    let of_one = |condition: &Rc<Expr>| {
+        let Equality { family, collation, sides: [(a, _), (b, _)] } = equality(planner, condition)?;
+        let is_of = |c: &Class<'_>| c.family == family && c.collation == collation && c.has(a) && c.has(b);
+        let class = classes.iter().position(is_of).filter(|class| is_closed[*class])?;
+        let is_fixed = |member| classes[class].is_fixed(&equalities, member);
+        Some(Membership { class, is_decided: is_fixed(a) && is_fixed(b) })
+    };
+    conditions.iter().map(of_one).collect()
+}
+
+fn classes<'e>(planner: &Planner<'_>, equalities: &[Equality<'e>]) -> Vec<Class<'e>> {
+    let mut classes: Vec<Class<'e>> = Vec::new();
+    for Equality { family, collation, sides: [a, b] } in equalities.iter().copied() {
+        if !(is_column(a.0) && is_column(b.0)) {
+            continue;
+        }
+        let of = |c: &Class<'_>, e: &Expr| c.family == family && c.collation == collation && c.has(e);
+        match (classes.iter().position(|c| of(c, a.0)), classes.iter().position(|c| of(c, b.0))) {
+            (Some(i), Some(j)) if i == j => {}
+            (Some(i), Some(j)) => {
+                let merged = classes.remove(i.max(j));
+                classes[i.min(j)].members.extend(merged.members);
             }
-            _ => None,
+            (Some(i), None) => classes[i].members.push(b),
+            (None, Some(j)) => classes[j].members.push(a),
+            (None, None) => classes.push(Class { family, collation, members: vec![a, b], value: None }),
+        }
+    }
+    for class in &mut classes {
+        let value_of = |e: &Equality<'e>| {
+            let [a, b] = e.sides;
+            let (column, value) = if class.has(a.0) { (a, b) } else { (b, a) };
+            (class.has(column.0) && is_value(planner, value.0)).then_some(value)
         };
-        let equalities = self.equalities(&conditions);
-        equalities.iter().filter_map(|e| Some([place(e, e.sides[0])?, place(e, e.sides[1])?])).collect()
+        let value = class.own(equalities).find_map(value_of);
+        class.value = value;
     }
+    classes
+}
 
-    /// The equalities that follow from others, without those. Two values for one class are left to contradict each other.
-    fn implied_equalities(&self, conditions: &[Expr]) -> Vec<Expr> {
-        let equalities = self.equalities(conditions);
-        let mut implied = Vec::new();
-        for class in self.classes(&equalities) {
-            let members = &class.members;
-            if let Some(value) = class.value {
-                let open = members.iter().filter(|(member, _)| !class.is_fixed(&equalities, member));
-                implied.extend(open.filter_map(|member| self.equality_of(&class, *member, value)));
-            } else if members.len() <= MEMBERS_MAX {
-                let pairs = members.iter().enumerate().flat_map(|(i, a)| members[i + 1..].iter().map(move |b| (*a, *b)));
-                let open = pairs.filter(|(a, b)| !class.compares(&equalities, a.0, b.0));
-                implied.extend(open.filter_map(|(a, b)| self.equality_of(&class, a, b)));
-            }
-        }
-        implied
-    }
+/// The same for all rows of the query.
+fn is_value(planner: &Planner<'_>, expr: &Expr) -> bool {
+    rels_of(expr) == 0 && !volatility::has_volatile(planner, expr) && !contains_sublink(expr)
+}
 
-    /// Of each condition: its class, if it is an equality of columns of two relations. A class is used only if any two of its
-    /// columns are compared by a condition, or by one value; with another class, each condition counts alone.
-    pub(super) fn memberships(&self, conditions: &[Rc<Expr>]) -> Vec<Option<Membership>> {
-        let equalities = self.equalities(conditions.iter().map(|c| &**c));
-        let classes = self.classes(&equalities);
-        let is_closed: Vec<bool> = classes.iter().map(|class| class.is_closed(&equalities)).collect();
-        let of_one = |condition: &Rc<Expr>| {
-            let Equality { family, collation, sides: [(a, _), (b, _)] } = self.equality(condition)?;
-            let is_of = |c: &Class<'_>| c.family == family && c.collation == collation && c.has(a) && c.has(b);
-            let class = classes.iter().position(is_of).filter(|class| is_closed[*class])?;
-            let is_fixed = |member| classes[class].is_fixed(&equalities, member);
-            Some(Membership { class, is_decided: is_fixed(a) && is_fixed(b) })
-        };
-        conditions.iter().map(of_one).collect()
+/// None where no two columns are compared: no class is, either.
+fn equalities<'e>(planner: &Planner<'_>, conditions: impl IntoIterator<Item = &'e Expr, IntoIter: Clone>) -> Vec<Equality<'e>> {
+    let conditions = conditions.into_iter();
+    let is_pair = |c: &Expr| matches!(c, Expr::Operator(op) if op.args.iter().all(is_column));
+    match conditions.clone().any(is_pair) {
+        true => conditions.filter_map(|c| equality(planner, c)).collect(),
+        false => Vec::new(),
     }
+}
 
-    fn classes<'e>(&self, equalities: &[Equality<'e>]) -> Vec<Class<'e>> {
-        let mut classes: Vec<Class<'e>> = Vec::new();
-        for Equality { family, collation, sides: [a, b] } in equalities.iter().copied() {
-            if !(is_column(a.0) && is_column(b.0)) {
-                continue;
-            }
-            let of = |c: &Class<'_>, e: &Expr| c.family == family && c.collation == collation && c.has(e);
-            match (classes.iter().position(|c| of(c, a.0)), classes.iter().position(|c| of(c, b.0))) {
-                (Some(i), Some(j)) if i == j => {}
-                (Some(i), Some(j)) => {
-                    let merged = classes.remove(i.max(j));
-                    classes[i.min(j)].members.extend(merged.members);
-                }
-                (Some(i), None) => classes[i].members.push(b),
-                (None, Some(j)) => classes[j].members.push(a),
-                (None, None) => classes.push(Class { family, collation, members: vec![a, b], value: None }),
-            }
-        }
-        for class in &mut classes {
-            let value_of = |e: &Equality<'e>| {
-                let [a, b] = e.sides;
-                let (column, value) = if class.has(a.0) { (a, b) } else { (b, a) };
-                (class.has(column.0) && self.is_value(value.0)).then_some(value)
-            };
-            let value = class.own(equalities).find_map(value_of);
-            class.value = value;
-        }
-        classes
-    }
+fn equality<'e>(planner: &Planner<'_>, condition: &'e Expr) -> Option<Equality<'e>> {
+    let Expr::Operator(op) = condition else { return None };
+    let [a, b] = &op.args[..] else { return None };
+    let (family, strategy) = planner.catalog().btree_strategy(op.operator)?;
+    let operator = planner.catalog().operator(op.operator)?;
+    let sides = [(a, operator.left), (b, operator.right)];
+    (strategy == EQUAL).then_some(Equality { family, collation: op.input_collation, sides })
+}
 
-    /// The same for all rows of the query.
-    fn is_value(&self, expr: &Expr) -> bool {
-        rels_of(expr) == 0 && !self.has_volatile(expr) && !contains_sublink(expr)
-    }
-
-    /// None where no two columns are compared: no class is, either.
-    fn equalities<'e>(&self, conditions: impl IntoIterator<Item = &'e Expr, IntoIter: Clone>) -> Vec<Equality<'e>> {
-        let conditions = conditions.into_iter();
-        let is_pair = |c: &Expr| matches!(c, Expr::Operator(op) if op.args.iter().all(is_column));
-        match conditions.clone().any(is_pair) {
-            true => conditions.filter_map(|c| self.equality(c)).collect(),
-            false => Vec::new(),
-        }
-    }
-
-    fn equality<'e>(&self, condition: &'e Expr) -> Option<Equality<'e>> {
-        let Expr::Operator(op) = condition else { return None };
-        let [a, b] = &op.args[..] else { return None };
-        let (family, strategy) = self.catalog().btree_strategy(op.operator)?;
-        let operator = self.catalog().operator(op.operator)?;
-        let sides = [(a, operator.left), (b, operator.right)];
-        (strategy == EQUAL).then_some(Equality { family, collation: op.input_collation, sides })
-    }
-
-    /// `a = b` by the operator of a class; `None` when its family has none for the two types.
-    fn equality_of(&self, class: &Class<'_>, (a, a_type): Side<'_>, (b, b_type): Side<'_>) -> Option<Expr> {
-        let found = self.catalog().access_methods().operator(class.family, a_type, b_type, EQUAL)?;
-        let operator = self.catalog().operator(found)?;
-        Some(Expr::Operator(Box::new(OperatorCall {
-            operator: found,
-            function: operator.function,
-            args: vec![a.clone(), b.clone()],
-            ty: operator.result,
-            collation: Oid::INVALID,
-            input_collation: class.collation,
-            returns_set: false,
-            location: -1,
-        })))
-    }
+/// `a = b` by the operator of a class; `None` when its family has none for the two types.
+fn equality_of(planner: &Planner<'_>, class: &Class<'_>, (a, a_type): Side<'_>, (b, b_type): Side<'_>) -> Option<Expr> {
+    let found = planner.catalog().access_methods().operator(class.family, a_type, b_type, EQUAL)?;
+    let operator = planner.catalog().operator(found)?;
+    Some(Expr::Operator(Box::new(OperatorCall {
+        operator: found,
+        function: operator.function,
+        args: vec![a.clone(), b.clone()],
+        ty: operator.result,
+        collation: Oid::INVALID,
+        input_collation: class.collation,
+        returns_set: false,
+        location: -1,
+    })))
 }
 
 /// A column of this query, seen as another type at most.

@@ -33,7 +33,7 @@ pub(super) fn list(planner: &Planner<'_>, exprs: &[Expr]) -> String {
 }
 
 pub(super) fn sort_key(planner: &Planner<'_>, groups: &[SortGroup], targets: &[Target]) -> String {
-    if !planner.context.explain {
+    if !planner.inputs.explain {
         return String::new();
     }
     let mut out = Vec::new();

@@ -7,103 +7,104 @@ use melba_types::{Datum, Oid};
 use super::layout::boolean;
 use super::planner::{Nothing, Planner};
 use super::rels::{conjuncts, contains_sublink, rels_of};
+use super::volatility;
 use melba_expression::Compiler;
 use melba_tree::{Expr, Query};
 
-impl Planner<'_> {
-    /// When a conjunct is true for no row, the others are not evaluated, except those that depend on no row.
-    ///
-    /// Expressions behind a constant false are not even computed.
-    pub(super) fn without_undecided(&self, mut conditions: Vec<Expr>) -> Vec<Expr> {
-        let is_false = |c: &Expr| {
-            let compiled = Compiler::new(self.context.catalog, Some(self.context.session), &mut Nothing).compile(c);
-            compiled.is_ok_and(|c| matches!(c.as_const(), Some(Datum::Bool(false))))
-        };
-        if let Some(at) = conditions.iter().position(|c| rels_of(c) == 0 && !contains_sublink(c) && is_false(c)) {
-            conditions.truncate(at + 1);
-        }
-        if !conditions.iter().any(|c| rels_of(c) != 0 && self.is_never_true(c)) {
-            return conditions;
-        }
-        let decided = |c: Expr| match rels_of(&c) {
-            0 => Some(c),
-            _ => self.is_never_true(&c).then(|| boolean(false)),
-        };
-        conditions.into_iter().filter_map(decided).collect()
+/// When a conjunct is true for no row, the others are not evaluated, except those that depend on no row.
+///
+/// Expressions behind a constant false are not even computed.
+pub fn without_undecided(planner: &Planner<'_>, mut conditions: Vec<Expr>) -> Vec<Expr> {
+    let is_false = |c: &Expr| {
+        let compiled = Compiler::new(planner.inputs.catalog, Some(planner.inputs.session), &mut Nothing).compile(c);
+        compiled.is_ok_and(|c| matches!(c.as_const(), Some(Datum::Bool(false))))
+    };
+    if let Some(at) = conditions.iter().position(|c| rels_of(c) == 0 && !contains_sublink(c) && is_false(c)) {
+        conditions.truncate(at + 1);
     }
+    if !conditions.iter().any(|c| rels_of(c) != 0 && is_never_true(planner, c)) {
+        return conditions;
+    }
+    let decided = |c: Expr| match rels_of(&c) {
+        0 => Some(c),
+        _ => is_never_true(planner, &c).then(|| boolean(false)),
+    };
+    conditions.into_iter().filter_map(decided).collect()
+}
 
-    /// Casts to domains without constraints check nothing, so that an index finds the uncast value: most of all for the columns
-    /// of information_schema. PostgreSQL does the same.
-    pub(super) fn relabel_unchecked_domains(&self, query: &mut Query) {
-        query.visit_mut(0, &mut |e, _| {
-            if matches!(e, Expr::CoerceToDomain { ty, .. } if self.is_unchecked(*ty))
-                && let Expr::CoerceToDomain { arg, ty, typmod, collation, form } = std::mem::replace(e, boolean(false))
-            {
-                *e = Expr::Relabel { arg, ty, typmod, collation, form };
-            }
-            true
-        });
-    }
-
-    /// Whether every value of the base type is one of the domain.
-    fn is_unchecked(&self, domain: Oid) -> bool {
-        let Some(ty) = self.catalog().type_(domain) else { return false };
-        ty.domain.as_ref().is_none_or(|d| !d.not_null && d.constraints.is_empty() && self.is_unchecked(d.base))
-    }
-
-    /// Moves conditions of HAVING without aggregates to WHERE: groups fail them as a whole.
-    pub(super) fn lower_having(&self, query: &mut Query) {
-        if query.group_by.is_empty() || query.grouping_sets.is_some() {
-            return;
+/// Casts to domains without constraints check nothing, so that an index finds the uncast value: most of all for the columns
+/// of information_schema. PostgreSQL does the same.
+pub fn relabel_unchecked_domains(planner: &Planner<'_>, query: &mut Query) {
+    query.visit_mut(0, &mut |e, _| {
+        if matches!(e, Expr::CoerceToDomain { ty, .. } if is_unchecked(planner, *ty))
+            && let Expr::CoerceToDomain { arg, ty, typmod, collation, form } = std::mem::replace(e, boolean(false))
+        {
+            *e = Expr::Relabel { arg, ty, typmod, collation, form };
         }
-        let Some(having) = query.having.take() else { return };
-        let mut all = Vec::new();
-        conjuncts(having, &mut all);
-        let of_groups = |e: &Expr| matches!(e, Expr::Aggregate(_) | Expr::Grouping { .. });
-        let stays = |c: &Expr| c.any(&mut |e| of_groups(e)) || contains_sublink(c) || self.has_volatile(c);
-        let (having, filter): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(stays);
-        query.having = (!having.is_empty()).then_some(Expr::And(having));
-        if !filter.is_empty() {
-            let filter = query.filter.take().into_iter().chain(filter).collect();
-            query.filter = Some(Expr::And(filter));
-        }
-    }
+        true
+    });
+}
 
-    /// Whether a condition is false or NULL for all rows.
-    fn is_never_true(&self, condition: &Expr) -> bool {
-        match condition {
-            Expr::And(args) => args.iter().any(|a| self.is_never_true(a)),
-            Expr::Or(args) => args.iter().all(|a| self.is_never_true(a)),
-            Expr::Not(arg) => self.is_never_false(arg),
-            Expr::Const(c) => matches!(c.value, Datum::Null | Datum::Bool(false)),
-            _ => self.is_always_null(condition),
-        }
-    }
+/// Whether every value of the base type is one of the domain.
+fn is_unchecked(planner: &Planner<'_>, domain: Oid) -> bool {
+    let Some(ty) = planner.catalog().type_(domain) else { return false };
+    ty.domain.as_ref().is_none_or(|d| !d.not_null && d.constraints.is_empty() && is_unchecked(planner, d.base))
+}
 
-    /// Whether a condition is true or NULL for all rows.
-    fn is_never_false(&self, condition: &Expr) -> bool {
-        match condition {
-            Expr::And(args) => args.iter().all(|a| self.is_never_false(a)),
-            Expr::Or(args) => args.iter().any(|a| self.is_never_false(a)),
-            Expr::Not(arg) => self.is_never_true(arg),
-            Expr::Const(c) => matches!(c.value, Datum::Null | Datum::Bool(true)),
-            _ => self.is_always_null(condition),
-        }
+/// Moves conditions of HAVING without aggregates to WHERE: groups fail them as a whole.
+pub fn lower_having(planner: &Planner<'_>, query: &mut Query) {
+    if query.group_by.is_empty() || query.grouping_sets.is_some() {
+        return;
     }
+    let Some(having) = query.having.take() else { return };
+    let mut all = Vec::new();
+    conjuncts(having, &mut all);
+    let of_groups = |e: &Expr| matches!(e, Expr::Aggregate(_) | Expr::Grouping { .. });
+    let stays = |c: &Expr| c.any(&mut |e| of_groups(e)) || contains_sublink(c) || volatility::has_volatile(planner, c);
+    let (having, filter): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(stays);
+    query.having = (!having.is_empty()).then_some(Expr::And(having));
+    if !filter.is_empty() {
+        let filter = query.filter.take().into_iter().chain(filter).collect();
+        query.filter = Some(Expr::And(filter));
+    }
+}
 
-    /// Strict operators make NULL of a NULL.
-    fn is_always_null(&self, e: &Expr) -> bool {
-        match e {
-            Expr::Const(c) => c.value.is_null(),
-            Expr::Relabel { arg, .. } => self.is_always_null(arg),
-            Expr::Operator(op) => self.is_strict(op.function) && op.args.iter().any(|a| self.is_always_null(a)),
-            Expr::Function(f) => !f.returns_set && self.is_strict(f.function) && f.args.iter().any(|a| self.is_always_null(a)),
-            _ => false,
-        }
+/// Whether a condition is false or NULL for all rows.
+fn is_never_true(planner: &Planner<'_>, condition: &Expr) -> bool {
+    match condition {
+        Expr::And(args) => args.iter().any(|a| is_never_true(planner, a)),
+        Expr::Or(args) => args.iter().all(|a| is_never_true(planner, a)),
+        Expr::Not(arg) => is_never_false(planner, arg),
+        Expr::Const(c) => matches!(c.value, Datum::Null | Datum::Bool(false)),
+        _ => is_always_null(planner, condition),
     }
+}
 
-    fn is_strict(&self, function: Oid) -> bool {
-        // Of a volatile function, even the call counts.
-        self.catalog().function(function).is_some_and(|f| f.strict && f.volatility != b'v')
+/// Whether a condition is true or NULL for all rows.
+fn is_never_false(planner: &Planner<'_>, condition: &Expr) -> bool {
+    match condition {
+        Expr::And(args) => args.iter().all(|a| is_never_false(planner, a)),
+        Expr::Or(args) => args.iter().any(|a| is_never_false(planner, a)),
+        Expr::Not(arg) => is_never_true(planner, arg),
+        Expr::Const(c) => matches!(c.value, Datum::Null | Datum::Bool(true)),
+        _ => is_always_null(planner, condition),
     }
+}
+
+/// Strict operators make NULL of a NULL.
+fn is_always_null(planner: &Planner<'_>, e: &Expr) -> bool {
+    match e {
+        Expr::Const(c) => c.value.is_null(),
+        Expr::Relabel { arg, .. } => is_always_null(planner, arg),
+        Expr::Operator(op) => is_strict(planner, op.function) && op.args.iter().any(|a| is_always_null(planner, a)),
+        Expr::Function(f) => {
+            !f.returns_set && is_strict(planner, f.function) && f.args.iter().any(|a| is_always_null(planner, a))
+        }
+        _ => false,
+    }
+}
+
+fn is_strict(planner: &Planner<'_>, function: Oid) -> bool {
+    // Of a volatile function, even the call counts.
+    planner.catalog().function(function).is_some_and(|f| f.strict && f.volatility != b'v')
 }

@@ -7,6 +7,7 @@ use melba_catalog::{AggregateInfo, Function, classes};
 use melba_fmgr::{MakeAggregate, registry};
 use melba_types::{DbError, Kind, Oid, Result, oids};
 
+use super::access::zone;
 use super::coded::ask_for_codes;
 use super::common::compute_common;
 use super::dependency::Dependencies;
@@ -14,7 +15,8 @@ use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signatur
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
-use super::query::target_of;
+use super::sort::target_of;
+use super::{parallel, selectivity};
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, CallTarget, Expression, Node, user_aggregate};
 use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
@@ -43,305 +45,312 @@ pub(super) struct Grouped {
     having: Vec<Expr>,
 }
 
-impl Planner<'_> {
-    /// Divides a query at its aggregation: its remaining targets are the inputs of the aggregation, the others refer to its
-    /// results. This is the first step of all: once columns of subqueries have been replaced by their expressions, a grouped
-    /// column that is a constant, or NULL in some grouping set, cannot be distinguished from any other.
-    pub fn split_grouping(&mut self, query: &mut Query) -> Result<Grouped> {
-        let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
-        query.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
-        let mut groups = Vec::with_capacity(query.group_by.len());
-        for group in &query.group_by {
-            let Some(target) = target_of(&query.targets, group) else {
-                return Err(DbError::internal("GROUP BY column is no target"));
-            };
-            groups.push(Group { expr: target.expr.clone(), shape: shape(&target.expr) });
+/// Divides a query at its aggregation: its remaining targets are the inputs of the aggregation, the others refer to its
+/// results. This is the first step of all: once columns of subqueries have been replaced by their expressions, a grouped
+/// column that is a constant, or NULL in some grouping set, cannot be distinguished from any other.
+pub fn split_grouping(query: &mut Query) -> Result<Grouped> {
+    let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
+    query.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
+    let mut groups = Vec::with_capacity(query.group_by.len());
+    for group in &query.group_by {
+        let Some(target) = target_of(&query.targets, group) else {
+            return Err(DbError::internal("GROUP BY column is no target"));
+        };
+        groups.push(Group { expr: target.expr.clone(), shape: shape(&target.expr) });
+    }
+    let written = groups.len();
+    let mut all = Computed { groups, aggregates: vec![], known: HashMap::new(), groupings: vec![] };
+    let mut targets = std::mem::take(&mut query.targets);
+    for target in &mut targets {
+        // Of equal grouping expressions, a target that is one of them is that one.
+        let own = query.group_by.iter().position(|g| g.reference == target.reference);
+        match own.filter(|_| target.reference != 0) {
+            Some(at) => target.expr = computed(GROUP, at, &target.expr),
+            None => replace(&mut target.expr, 0, &mut all, written),
         }
-        let written = groups.len();
-        let mut all = Computed { groups, aggregates: vec![], known: HashMap::new(), groupings: vec![] };
-        let mut targets = std::mem::take(&mut query.targets);
-        for target in &mut targets {
-            // Of equal grouping expressions, a target that is one of them is that one.
-            let own = query.group_by.iter().position(|g| g.reference == target.reference);
-            match own.filter(|_| target.reference != 0) {
-                Some(at) => target.expr = computed(GROUP, at, &target.expr),
-                None => replace(&mut target.expr, 0, &mut all, written),
+    }
+    let mut having = Vec::new();
+    if let Some(mut condition) = query.having.take() {
+        // As a whole, for it may be a grouping expression.
+        replace(&mut condition, 0, &mut all, written);
+        super::rels::conjuncts(condition, &mut having);
+    }
+    for window in &mut query.windows {
+        use melba_tree::FrameBound::{Following, Preceding};
+        for bound in [&mut window.frame.start, &mut window.frame.end] {
+            if let Preceding(e) | Following(e) = bound {
+                replace(e, 0, &mut all, written);
             }
         }
-        let mut having = Vec::new();
-        if let Some(mut condition) = query.having.take() {
-            // As a whole, for it may be a grouping expression.
-            replace(&mut condition, 0, &mut all, written);
-            super::rels::conjuncts(condition, &mut having);
-        }
-        for window in &mut query.windows {
-            use melba_tree::FrameBound::{Following, Preceding};
-            for bound in [&mut window.frame.start, &mut window.frame.end] {
-                if let Preceding(e) | Following(e) = bound {
-                    replace(e, 0, &mut all, written);
-                }
-            }
-        }
-        let read = all.groups.iter().map(|g| g.expr.clone()).chain(all.aggregates.iter().cloned());
-        query.targets = read.map(junk).collect();
-        Ok(Grouped { all, written, targets, having })
     }
+    let read = all.groups.iter().map(|g| g.expr.clone()).chain(all.aggregates.iter().cloned());
+    query.targets = read.map(junk).collect();
+    Ok(Grouped { all, written, targets, having })
+}
 
-    /// Aggregates the rows of `stage`, and restores the query's targets.
-    pub fn group(&mut self, query: &mut Query, grouped: Grouped, stage: Stage, dependencies: &Dependencies) -> Result<Stage> {
-        let Grouped { mut all, written, targets, having } = grouped;
-        // The expressions after preparation.
-        let mut read = std::mem::replace(&mut query.targets, targets).into_iter().map(|t| t.expr);
-        all.groups.iter_mut().zip(&mut read).for_each(|(group, now)| group.expr = now);
-        all.aggregates.iter_mut().zip(&mut read).for_each(|(aggregate, now)| *aggregate = now);
-        // Columns that depend on the grouped ones follow them in every set.
-        let dependent = written..all.groups.len();
-        let mut sets = query.grouping_sets.clone().unwrap_or_else(|| vec![(0..written).collect()]);
-        sets.iter_mut().for_each(|set| set.extend(dependent.clone()));
-        self.aggregate(all, sets, having, stage, dependencies)
-    }
+/// Aggregates the rows of `stage`, and restores the query's targets.
+pub fn group(
+    planner: &mut Planner<'_>,
+    query: &mut Query,
+    grouped: Grouped,
+    stage: Stage,
+    dependencies: &Dependencies,
+) -> Result<Stage> {
+    let Grouped { mut all, written, targets, having } = grouped;
+    // The expressions after preparation.
+    let mut read = std::mem::replace(&mut query.targets, targets).into_iter().map(|t| t.expr);
+    all.groups.iter_mut().zip(&mut read).for_each(|(group, now)| group.expr = now);
+    all.aggregates.iter_mut().zip(&mut read).for_each(|(aggregate, now)| *aggregate = now);
+    // Columns that depend on the grouped ones follow them in every set.
+    let dependent = written..all.groups.len();
+    let mut sets = query.grouping_sets.clone().unwrap_or_else(|| vec![(0..written).collect()]);
+    sets.iter_mut().for_each(|set| set.extend(dependent.clone()));
+    aggregate(planner, all, sets, having, stage, dependencies)
+}
 
-    fn aggregate(
-        &mut self,
-        mut all: Computed,
-        sets: Vec<Vec<usize>>,
-        having: Vec<Expr>,
-        mut stage: Stage,
-        dependencies: &Dependencies,
-    ) -> Result<Stage> {
-        stage = compute_common(self, &mut all.aggregates, stage)?;
-        let input = stage.layout;
-        let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
-        let mut groups = self.compile_all(&exprs, &input)?;
-        let parts = exprs.iter().map(|g| KeyPart::equality(self.catalog(), g.ty())).collect();
-        let mut aggregates = Vec::with_capacity(all.aggregates.len());
-        for call in &all.aggregates {
-            if let Expr::Aggregate(call) = call {
-                aggregates.push(self.aggregate_spec(call, &input, &Layout::of(GROUP, groups.len()))?);
-            }
-        }
-        let sorted = aggregates.iter().any(|a: &AggregateSpec| a.distinct.is_some() || !a.order.is_empty());
-        if let (1, Some(args)) = (sets.len(), self.common_distinct(&all.aggregates, &aggregates)) {
-            stage.node = self.distinct_rows(stage.node, &exprs, args, &mut groups, &mut aggregates, dependencies);
-        }
-        let held: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
-        let keys: Vec<Vec<usize>> = sets.iter().map(|set| dependencies.determining(&exprs, &held, set)).collect();
-        let is_key = |at: &usize| keys.iter().any(|keys| keys.contains(at));
-        let key_exprs: Vec<Expr> = keys_of(&exprs, is_key).into_iter().cloned().collect();
-        let mut kinds: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
-        kinds.extend(aggregates.iter().map(|a: &AggregateSpec| a.kind));
-        kinds.extend(all.groupings.iter().map(|_| Kind::Int4));
-        let mut layout = Layout::of(GROUP, groups.len());
-        layout = layout.joined(&Layout::of(AGGREGATE, aggregates.len()));
-        layout = layout.joined(&Layout::of(GROUPING, all.groupings.len()));
-        let compiled = self.compile_all(&having, &layout)?;
-        self.note_computed(GROUP, &exprs);
-        self.note_computed(AGGREGATE, &all.aggregates);
-        let below = stage.node.estimate;
-        let of_input = if groups.is_empty() { 1.0 } else { self.groups_of(&key_exprs, below.rows) };
-        let scatters = self.scatters(&key_exprs, &keys_of(&groups, is_key), of_input, below.rows);
-        let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
-        // For each row, finding its group costs as much as each aggregate; a returned group costs as much as a row.
-        let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
-        let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
-        if groups.is_empty() && sets.len() == 1 {
-            self.ask_for_extremes(&mut stage.node, &aggregates);
-        }
-        ask_for_codes(&mut stage.node, &groups, &aggregates);
-        let workers = self.workers_for_aggregate(&stage.node, sets.len(), &groups, &aggregates);
-        let node = AggregateNode {
-            input: stage.node,
-            groups,
-            parts,
-            sets,
-            keys,
-            aggregates,
-            groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
-            having: compiled,
-            sorted,
-            workers,
-            scatters,
-        };
-        let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
-        if !exprs.is_empty() {
-            self.detail(&mut node, "Group Key", || super::explain::list(self, &key_exprs));
-        }
-        if !having.is_empty() {
-            self.detail(&mut node, "Filter", || self.show_all(&having));
-        }
-        Ok(Stage { node, layout })
-    }
-
-    /// The argument whose DISTINCT values all aggregates take, if they take them in any order: then the rows can be grouped by it
-    /// first, by several threads, and need no sort.
-    fn common_distinct<'a>(&self, calls: &'a [Expr], aggregates: &[AggregateSpec]) -> Option<&'a [Expr]> {
-        let call = |e: &'a Expr| if let Expr::Aggregate(call) = e { Some(call) } else { None };
-        let first = call(calls.first()?)?;
-        let is_same = |e: &'a Expr| call(e).is_some_and(|c| same_list(&c.args, &first.args));
-        let takes_any_order = |aggregate: &AggregateSpec| {
-            aggregate.distinct.is_some() && self.combines(&AggregateSpec { distinct: None, ..aggregate.clone() })
-        };
-        let is_plain = |a: &AggregateSpec| a.filter.is_none() && !a.call.args.iter().any(Expression::is_volatile);
-        let suits = calls.iter().all(is_same) && aggregates.iter().all(|a| is_plain(a) && takes_any_order(a));
-        suits.then_some(&first.args[..])
-    }
-
-    /// The rows that differ in the groups and the arguments of aggregates over DISTINCT values, which read those rows then.
-    fn distinct_rows(
-        &mut self,
-        mut input: PlanNode,
-        exprs: &[Expr],
-        args: &[Expr],
-        groups: &mut [Expression],
-        aggregates: &mut [AggregateSpec],
-        dependencies: &Dependencies,
-    ) -> PlanNode {
-        let all: Vec<Expr> = exprs.iter().chain(args).cloned().collect();
-        let own: Vec<Expression> = groups.iter().chain(&aggregates[0].call.args).cloned().collect();
-        ask_for_codes(&mut input, &own, &[]);
-        let kinds: Vec<Kind> = own.iter().map(|group| group.kind).collect();
-        let set: Vec<usize> = (0..own.len()).collect();
-        let keys = dependencies.determining(&all, &kinds, &set);
-        let key_exprs: Vec<Expr> = keys.iter().map(|at| all[*at].clone()).collect();
-        let below = input.estimate;
-        let rows = self.groups_of(&key_exprs, below.rows).max(1.0);
-        let total = below.total + below.rows * 0.01;
-        let node = AggregateNode {
-            parts: all.iter().map(|e| KeyPart::equality(self.catalog(), e.ty())).collect(),
-            scatters: self.scatters(&key_exprs, &keys.iter().map(|at| &own[*at]).collect::<Vec<_>>(), rows, below.rows),
-            sets: vec![set],
-            keys: vec![keys],
-            aggregates: vec![],
-            groupings: vec![],
-            having: vec![],
-            sorted: false,
-            workers: self.workers_for_aggregate(&input, 1, &own, &[]),
-            groups: own,
-            input,
-        };
-        let column = |at: usize, e: &mut Expression| e.node = Node::Column(at);
-        groups.iter_mut().enumerate().for_each(|(at, group)| column(at, group));
-        for aggregate in aggregates {
-            aggregate.distinct = None;
-            aggregate.call.args.iter_mut().enumerate().for_each(|(at, arg)| column(exprs.len() + at, arg));
-        }
-        let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
-        let mut node = self.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
-        self.detail(&mut node, "Group Key", || super::explain::list(self, &key_exprs));
-        node
-    }
-
-    /// Tells a scan that only the least and greatest values of columns are needed, which bounds may have.
-    fn ask_for_extremes(&self, input: &mut PlanNode, aggregates: &[AggregateSpec]) {
-        let is_extreme = |aggregate: &AggregateSpec| {
-            let name = if let CallTarget::System(name) = &aggregate.call.target { &**name } else { "" };
-            let is_plain = aggregate.filter.is_none() && aggregate.distinct.is_none() && aggregate.order.is_empty();
-            let is_column =
-                matches!(&aggregate.call.args[..], [arg] if matches!(arg.node, Node::Column(_)) && self.is_zoned(arg.ty));
-            (name == "min" || name == "max") && is_plain && is_column
-        };
-        if let Op::TableScan(scan) = &mut input.op
-            && let Some(scan) = Arc::get_mut(scan)
-        {
-            let is_bare = scan.filter.is_empty() && scan.join_filters.is_empty() && scan.source.plain;
-            scan.extremes = is_bare && !aggregates.is_empty() && aggregates.iter().all(is_extreme);
+fn aggregate(
+    planner: &mut Planner<'_>,
+    mut all: Computed,
+    sets: Vec<Vec<usize>>,
+    having: Vec<Expr>,
+    mut stage: Stage,
+    dependencies: &Dependencies,
+) -> Result<Stage> {
+    stage = compute_common(planner, &mut all.aggregates, stage)?;
+    let input = stage.layout;
+    let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
+    let mut groups = planner.compile_all(&exprs, &input)?;
+    let parts = exprs.iter().map(|g| KeyPart::equality(planner.catalog(), g.ty())).collect();
+    let mut aggregates = Vec::with_capacity(all.aggregates.len());
+    for call in &all.aggregates {
+        if let Expr::Aggregate(call) = call {
+            aggregates.push(aggregate_spec(planner, call, &input, &Layout::of(GROUP, groups.len()))?);
         }
     }
-
-    /// Into how many parts a team is to split the rows by their keys first; 0: not at all. With many groups of few rows each, members
-    /// would collect most groups more than once, in tables that fit no cache.
-    fn scatters(&self, exprs: &[Expr], groups: &[&Expression], count: f64, rows: f64) -> usize {
-        if count < SCATTERED_GROUPS_MIN || rows > count * SCATTERED_ROWS_A_GROUP_MAX || !self.may_scatter(exprs, groups) {
-            return 0;
-        }
-        ((count / SCATTERED_GROUPS_A_PART) as usize).next_power_of_two().clamp(SCATTERED_PARTS_MIN, SCATTERED_PARTS_MAX)
+    let sorted = aggregates.iter().any(|a: &AggregateSpec| a.distinct.is_some() || !a.order.is_empty());
+    if let (1, Some(args)) = (sets.len(), common_distinct(planner, &all.aggregates, &aggregates)) {
+        stage.node = distinct_rows(planner, stage.node, &exprs, args, &mut groups, &mut aggregates, dependencies);
     }
-
-    /// Keys that are computed may be long, or differ when they are computed again; the beginning of a column's value does neither. A single
-    /// integer is often in the table's order, where the members' groups hardly meet, or close to others, which makes it an array's index.
-    fn may_scatter(&self, exprs: &[Expr], groups: &[&Expression]) -> bool {
-        let is_short = |(expr, group): (&Expr, &&Expression)| !group.makes_values() || self.beginning_of(expr).is_some();
-        let suits = !groups.iter().any(|group| group.is_volatile()) && exprs.iter().zip(groups).all(is_short);
-        match (exprs, groups) {
-            ([expr], [group]) if matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8) => suits && self.is_sparse(expr),
-            _ => suits,
-        }
+    let held: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
+    let keys: Vec<Vec<usize>> = sets.iter().map(|set| dependencies.determining(&exprs, &held, set)).collect();
+    let is_key = |at: &usize| keys.iter().any(|keys| keys.contains(at));
+    let key_exprs: Vec<Expr> = keys_of(&exprs, is_key).into_iter().cloned().collect();
+    let mut kinds: Vec<Kind> = groups.iter().map(|g| g.kind).collect();
+    kinds.extend(aggregates.iter().map(|a: &AggregateSpec| a.kind));
+    kinds.extend(all.groupings.iter().map(|_| Kind::Int4));
+    let mut layout = Layout::of(GROUP, groups.len());
+    layout = layout.joined(&Layout::of(AGGREGATE, aggregates.len()));
+    layout = layout.joined(&Layout::of(GROUPING, all.groupings.len()));
+    let compiled = planner.compile_all(&having, &layout)?;
+    planner.note_computed(GROUP, &exprs);
+    planner.note_computed(AGGREGATE, &all.aggregates);
+    let below = stage.node.estimate;
+    let of_input = if groups.is_empty() { 1.0 } else { selectivity::groups_of(planner, &key_exprs, below.rows) };
+    let scatters = scatters(planner, &key_exprs, &keys_of(&groups, is_key), of_input, below.rows);
+    let rows = (of_input * super::default_selectivity::default_of(&having)).max(1.0);
+    // For each row, finding its group costs as much as each aggregate; a returned group costs as much as a row.
+    let total = below.total + below.rows * 0.01 * (1 + aggregates.len()) as f64;
+    let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
+    if groups.is_empty() && sets.len() == 1 {
+        ask_for_extremes(planner, &mut stage.node, &aggregates);
     }
+    ask_for_codes(&mut stage.node, &groups, &aggregates);
+    let workers = parallel::workers_for_aggregate(planner, &stage.node, sets.len(), &groups, &aggregates);
+    let node = AggregateNode {
+        input: stage.node,
+        groups,
+        parts,
+        sets,
+        keys,
+        aggregates,
+        groupings: all.groupings.into_iter().map(|(_, g)| g).collect(),
+        having: compiled,
+        sorted,
+        workers,
+        scatters,
+    };
+    let mut node = planner.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
+    if !exprs.is_empty() {
+        planner.detail(&mut node, "Group Key", || super::explain::list(planner, &key_exprs));
+    }
+    if !having.is_empty() {
+        planner.detail(&mut node, "Filter", || planner.show_all(&having));
+    }
+    Ok(Stage { node, layout })
+}
 
-    /// Rows of `input` are aggregated; direct arguments read the values of the group.
-    fn aggregate_spec(&mut self, call: &AggregateCall, input: &Layout, group: &Layout) -> Result<AggregateSpec> {
-        let Some(function) = self.catalog().function(call.function).cloned() else {
-            return Err(DbError::internal(format!("aggregate {} does not exist", call.function)));
-        };
-        let (make, strict) = self.aggregate_function(&function, &call.args, call.ty)?;
-        let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h');
-        let direct = self.compile_all(&call.direct_args, group)?;
-        let args = self.compile_all(&call.args, input)?;
-        let distinct = call.distinct.then(|| call.args.iter().map(|e| KeyPart::equality(self.catalog(), e.ty())).collect());
-        let mut order = Vec::with_capacity(call.order_by.len());
-        for key in &call.order_by {
-            let part = KeyPart::new(self.catalog(), key.expr.ty(), key.descending, key.nulls_first);
-            order.push((self.compile(&key.expr, input)?, part));
+/// The argument whose DISTINCT values all aggregates take, if they take them in any order: then the rows can be grouped by it
+/// first, by several threads, and need no sort.
+fn common_distinct<'a>(planner: &Planner<'_>, calls: &'a [Expr], aggregates: &[AggregateSpec]) -> Option<&'a [Expr]> {
+    let call = |e: &'a Expr| if let Expr::Aggregate(call) = e { Some(call) } else { None };
+    let first = call(calls.first()?)?;
+    let is_same = |e: &'a Expr| call(e).is_some_and(|c| same_list(&c.args, &first.args));
+    let takes_any_order = |aggregate: &AggregateSpec| {
+        aggregate.distinct.is_some() && parallel::combines(planner, &AggregateSpec { distinct: None, ..aggregate.clone() })
+    };
+    let is_plain = |a: &AggregateSpec| a.filter.is_none() && !a.call.args.iter().any(Expression::is_volatile);
+    let suits = calls.iter().all(is_same) && aggregates.iter().all(|a| is_plain(a) && takes_any_order(a));
+    suits.then_some(&first.args[..])
+}
+
+/// The rows that differ in the groups and the arguments of aggregates over DISTINCT values, which read those rows then.
+fn distinct_rows(
+    planner: &mut Planner<'_>,
+    mut input: PlanNode,
+    exprs: &[Expr],
+    args: &[Expr],
+    groups: &mut [Expression],
+    aggregates: &mut [AggregateSpec],
+    dependencies: &Dependencies,
+) -> PlanNode {
+    let all: Vec<Expr> = exprs.iter().chain(args).cloned().collect();
+    let own: Vec<Expression> = groups.iter().chain(&aggregates[0].call.args).cloned().collect();
+    ask_for_codes(&mut input, &own, &[]);
+    let kinds: Vec<Kind> = own.iter().map(|group| group.kind).collect();
+    let set: Vec<usize> = (0..own.len()).collect();
+    let keys = dependencies.determining(&all, &kinds, &set);
+    let key_exprs: Vec<Expr> = keys.iter().map(|at| all[*at].clone()).collect();
+    let below = input.estimate;
+    let rows = selectivity::groups_of(planner, &key_exprs, below.rows).max(1.0);
+    let total = below.total + below.rows * 0.01;
+    let node = AggregateNode {
+        parts: all.iter().map(|e| KeyPart::equality(planner.catalog(), e.ty())).collect(),
+        scatters: scatters(planner, &key_exprs, &keys.iter().map(|at| &own[*at]).collect::<Vec<_>>(), rows, below.rows),
+        sets: vec![set],
+        keys: vec![keys],
+        aggregates: vec![],
+        groupings: vec![],
+        having: vec![],
+        sorted: false,
+        workers: parallel::workers_for_aggregate(planner, &input, 1, &own, &[]),
+        groups: own,
+        input,
+    };
+    let column = |at: usize, e: &mut Expression| e.node = Node::Column(at);
+    groups.iter_mut().enumerate().for_each(|(at, group)| column(at, group));
+    for aggregate in aggregates {
+        aggregate.distinct = None;
+        aggregate.call.args.iter_mut().enumerate().for_each(|(at, arg)| column(exprs.len() + at, arg));
+    }
+    let estimate = Estimate { startup: total, total: total + rows * 0.01, rows };
+    let mut node = planner.node(Op::Aggregate(Arc::new(node)), kinds.into(), estimate);
+    planner.detail(&mut node, "Group Key", || super::explain::list(planner, &key_exprs));
+    node
+}
+
+/// Tells a scan that only the least and greatest values of columns are needed, which bounds may have.
+fn ask_for_extremes(planner: &Planner<'_>, input: &mut PlanNode, aggregates: &[AggregateSpec]) {
+    let is_extreme = |aggregate: &AggregateSpec| {
+        let name = if let CallTarget::System(name) = &aggregate.call.target { &**name } else { "" };
+        let is_plain = aggregate.filter.is_none() && aggregate.distinct.is_none() && aggregate.order.is_empty();
+        let is_column =
+            matches!(&aggregate.call.args[..], [arg] if matches!(arg.node, Node::Column(_)) && zone::is_zoned(planner, arg.ty));
+        (name == "min" || name == "max") && is_plain && is_column
+    };
+    if let Op::TableScan(scan) = &mut input.op
+        && let Some(scan) = Arc::get_mut(scan)
+    {
+        let is_bare = scan.filter.is_empty() && scan.join_filters.is_empty() && scan.source.plain;
+        scan.extremes = is_bare && !aggregates.is_empty() && aggregates.iter().all(is_extreme);
+    }
+}
+
+/// Into how many parts a team is to split the rows by their keys first; 0: not at all. With many groups of few rows each, members
+/// would collect most groups more than once, in tables that fit no cache.
+fn scatters(planner: &Planner<'_>, exprs: &[Expr], groups: &[&Expression], count: f64, rows: f64) -> usize {
+    if count < SCATTERED_GROUPS_MIN || rows > count * SCATTERED_ROWS_A_GROUP_MAX || !may_scatter(planner, exprs, groups) {
+        return 0;
+    }
+    ((count / SCATTERED_GROUPS_A_PART) as usize).next_power_of_two().clamp(SCATTERED_PARTS_MIN, SCATTERED_PARTS_MAX)
+}
+
+/// Keys that are computed may be long, or differ when they are computed again; the beginning of a column's value does neither. A single
+/// integer is often in the table's order, where the members' groups hardly meet, or close to others, which makes it an array's index.
+fn may_scatter(planner: &Planner<'_>, exprs: &[Expr], groups: &[&Expression]) -> bool {
+    let is_short =
+        |(expr, group): (&Expr, &&Expression)| !group.makes_values() || selectivity::beginning_of(planner, expr).is_some();
+    let suits = !groups.iter().any(|group| group.is_volatile()) && exprs.iter().zip(groups).all(is_short);
+    match (exprs, groups) {
+        ([expr], [group]) if matches!(group.kind, Kind::Int2 | Kind::Int4 | Kind::Int8) => {
+            suits && selectivity::is_sparse(planner, expr)
         }
-        let filter = call.filter.as_ref().map(|f| self.compile(f, input)).transpose()?;
-        Ok(AggregateSpec {
-            make,
-            kind: self.kind(call.ty),
+        _ => suits,
+    }
+}
+
+/// Rows of `input` are aggregated; direct arguments read the values of the group.
+fn aggregate_spec(planner: &mut Planner<'_>, call: &AggregateCall, input: &Layout, group: &Layout) -> Result<AggregateSpec> {
+    let Some(function) = planner.catalog().function(call.function).cloned() else {
+        return Err(DbError::internal(format!("aggregate {} does not exist", call.function)));
+    };
+    let (make, strict) = aggregate_function(planner, &function, &call.args, call.ty)?;
+    let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h');
+    let direct = planner.compile_all(&call.direct_args, group)?;
+    let args = planner.compile_all(&call.args, input)?;
+    let distinct = call.distinct.then(|| call.args.iter().map(|e| KeyPart::equality(planner.catalog(), e.ty())).collect());
+    let mut order = Vec::with_capacity(call.order_by.len());
+    for key in &call.order_by {
+        let part = KeyPart::new(planner.catalog(), key.expr.ty(), key.descending, key.nulls_first);
+        order.push((planner.compile(&key.expr, input)?, part));
+    }
+    let filter = call.filter.as_ref().map(|f| planner.compile(f, input)).transpose()?;
+    Ok(AggregateSpec {
+        make,
+        kind: planner.kind(call.ty),
+        strict,
+        call: Call {
+            target: CallTarget::System(if is_builtin(&function) { function.name.clone() } else { "".into() }),
+            vector: None,
+            quick: None,
+            stored: None,
             strict,
-            call: Call {
-                target: CallTarget::System(if is_builtin(&function) { function.name.clone() } else { "".into() }),
-                vector: None,
-                quick: None,
-                stored: None,
-                strict,
-                volatile: false,
-                parallel_safe: function.parallel == b's',
-                arg_types: args.iter().map(|a| a.ty).collect(),
-                args,
-                return_type: call.ty,
-                collation: call.input_collation,
-                variadic: call.variadic,
-                columns: None,
-                location: call.location,
-            },
-            filter,
-            distinct,
-            order,
-            direct,
-            hypothetical,
-        })
-    }
+            volatile: false,
+            parallel_safe: function.parallel == b's',
+            arg_types: args.iter().map(|a| a.ty).collect(),
+            args,
+            return_type: call.ty,
+            collation: call.input_collation,
+            variadic: call.variadic,
+            columns: None,
+            location: call.location,
+        },
+        filter,
+        distinct,
+        order,
+        direct,
+        hypothetical,
+    })
+}
 
-    /// The constructor of an aggregate's states, and whether its transition function is strict.
-    pub fn aggregate_function(&self, function: &Function, args: &[Expr], ty: Oid) -> Result<(MakeAggregate, bool)> {
-        let unsupported = || DbError::unsupported(format!("aggregate function {}", function.name));
-        let info = function.aggregate.as_ref().ok_or_else(unsupported)?;
-        let source = |oid: Oid| self.catalog().function(oid).map(|f| f.source.clone()).unwrap_or_default();
-        let transition = self.catalog().function(info.transition);
-        let strict = transition.is_some_and(|f| f.strict);
-        let known = || registry::aggregate(&source(info.transition), &source(info.final_function));
-        if is_builtin(function) || self.is_renamed(info) {
-            let make = known().ok_or_else(unsupported)?;
-            return Ok((Arc::new(make), strict));
-        }
-        if info.transition_type == oids::INTERNAL {
-            return Err(unsupported());
-        }
-        let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
-        let (catalog, session) = (self.catalog(), self.context.session);
-        let state = melba_analyze::actual_type(catalog, session, &types, &function.arg_types, info.transition_type)?;
-        Ok((user_aggregate(catalog, info, state, &types, ty)?, strict))
+/// The constructor of an aggregate's states, and whether its transition function is strict.
+pub fn aggregate_function(planner: &Planner<'_>, function: &Function, args: &[Expr], ty: Oid) -> Result<(MakeAggregate, bool)> {
+    let unsupported = || DbError::unsupported(format!("aggregate function {}", function.name));
+    let info = function.aggregate.as_ref().ok_or_else(unsupported)?;
+    let source = |oid: Oid| planner.catalog().function(oid).map(|f| f.source.clone()).unwrap_or_default();
+    let transition = planner.catalog().function(info.transition);
+    let strict = transition.is_some_and(|f| f.strict);
+    let known = || registry::aggregate(&source(info.transition), &source(info.final_function));
+    if is_builtin(function) || is_renamed(planner, info) {
+        let make = known().ok_or_else(unsupported)?;
+        return Ok((Arc::new(make), strict));
     }
+    if info.transition_type == oids::INTERNAL {
+        return Err(unsupported());
+    }
+    let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
+    let (catalog, session) = (planner.catalog(), planner.inputs.session);
+    let state = melba_analyze::actual_type(catalog, session, &types, &function.arg_types, info.transition_type)?;
+    Ok((user_aggregate(catalog, info, state, &types, ty)?, strict))
+}
 
-    /// Whether a user's aggregate is a built-in one by another name.
-    fn is_renamed(&self, info: &AggregateInfo) -> bool {
-        let is = |other: &Arc<AggregateInfo>| {
-            let same = (other.transition, other.final_function) == (info.transition, info.final_function);
-            same && other.initial_value == info.initial_value && other.transition_type == info.transition_type
-        };
-        info.transition.0 < classes::FIRST_USER_OID
-            && self.catalog().functions().any(|f| is_builtin(f) && f.aggregate.as_ref().is_some_and(is))
-    }
+/// Whether a user's aggregate is a built-in one by another name.
+fn is_renamed(planner: &Planner<'_>, info: &AggregateInfo) -> bool {
+    let is = |other: &Arc<AggregateInfo>| {
+        let same = (other.transition, other.final_function) == (info.transition, info.final_function);
+        same && other.initial_value == info.initial_value && other.transition_type == info.transition_type
+    };
+    info.transition.0 < classes::FIRST_USER_OID
+        && planner.catalog().functions().any(|f| is_builtin(f) && f.aggregate.as_ref().is_some_and(is))
 }
 
 /// Built in, or an extension's.

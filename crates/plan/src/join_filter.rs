@@ -12,32 +12,30 @@ use super::node::*;
 use super::planner::Planner;
 use crate::Synthesized;
 
-impl Planner<'_> {
-    /// Finds the scans that can use the keys of a join, and numbers the filters: (key, filter).
-    pub fn offer_filters(
-        &mut self,
-        join: JoinType,
-        left: &mut PlanNode,
-        left_keys: &[Expression],
-        right_keys: &[Expression],
-    ) -> Vec<(usize, usize)> {
-        // These return left rows without a partner, too.
-        if join.keeps_unmatched_left() {
-            return vec![];
-        }
-        let mut filters = Vec::new();
-        for (key, (own, other)) in left_keys.iter().zip(right_keys).enumerate() {
-            if let Node::Column(column) = own.node
-                && own.kind.is_integer()
-                && other.kind.is_integer()
-                && offer(left, column, self.join_filters)
-            {
-                filters.push((key, self.join_filters));
-                self.join_filters += 1;
-            }
-        }
-        filters
+/// Finds the scans that can use the keys of a join, and numbers the filters: (key, filter).
+pub fn offer_filters(
+    planner: &mut Planner<'_>,
+    join: JoinType,
+    left: &mut PlanNode,
+    left_keys: &[Expression],
+    right_keys: &[Expression],
+) -> Vec<(usize, usize)> {
+    // These return left rows without a partner, too.
+    if join.keeps_unmatched_left() {
+        return vec![];
     }
+    let mut filters = Vec::new();
+    for (key, (own, other)) in left_keys.iter().zip(right_keys).enumerate() {
+        if let Node::Column(column) = own.node
+            && own.kind.is_integer()
+            && other.kind.is_integer()
+            && offer(left, column, planner.join_filters)
+        {
+            filters.push((key, planner.join_filters));
+            planner.join_filters += 1;
+        }
+    }
+    filters
 }
 
 /// Hands a filter on an output column down to the scans that the column comes from; false when none can use it.

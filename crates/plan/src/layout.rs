@@ -1,6 +1,6 @@
 //! The columns of a node's rows.
 
-use melba_tree::{Const, Expr, RowVersion, Var};
+use melba_tree::{Const, Expr, Var};
 use melba_types::{Datum, Oid, oids};
 
 /// Entries that are no range table entries: computed columns of the stage below.
@@ -42,21 +42,12 @@ impl Layout {
 
 /// A reference to a computed column.
 pub(super) fn computed(entry: usize, index: usize, of: &Expr) -> Expr {
-    Expr::Var(Var {
-        entry,
-        column: index as i16 + 1,
-        levels_up: 0,
-        ty: of.ty(),
-        typmod: of.typmod(),
-        collation: of.collation(),
-        version: RowVersion::Default,
-        location: -1,
-    })
+    Expr::Var(Var::holding(of, entry, index as i16 + 1))
 }
 
 /// A reference to a column of a range table entry.
 pub(super) fn column(entry: usize, column: i16, ty: Oid, typmod: i32, collation: Oid) -> Expr {
-    Expr::Var(Var { entry, column, levels_up: 0, ty, typmod, collation, version: RowVersion::Default, location: -1 })
+    Expr::Var(Var::new(entry, column, ty, typmod, collation))
 }
 
 /// Equal in everything but the place in the statement.
@@ -80,4 +71,9 @@ pub(super) fn signature(e: &Expr) -> String {
 
 pub(super) fn boolean(value: bool) -> Expr {
     Expr::Const(Const { value: Datum::Bool(value), ty: oids::BOOL, typmod: -1, collation: Oid::INVALID, location: -1 })
+}
+
+/// Places in a row of the columns of a scan: (column of the row, index into the scan's outputs).
+pub fn row_columns(row: &Layout, scan: &Layout) -> Vec<(usize, usize)> {
+    scan.0.iter().enumerate().filter_map(|(i, (entry, column))| Some((row.position(*entry, *column)?, i))).collect()
 }

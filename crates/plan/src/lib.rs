@@ -5,6 +5,9 @@
 //!       -> query (grouping, windows, DISTINCT, ORDER BY, LIMIT) -> Plan
 //! ```
 //!
+//! The modules are functions over the `Planner`, which holds the query levels and what the plan has so far. Its methods are those that
+//! recurse into each other: `query`, `sublink`, `leaf_paths` and `relation_paths`, and `create`, which makes nodes of a path.
+//!
 //! Invariants:
 //! 1. A plan holds no values of parameters: it is made once and executed with any values.
 //! 2. Every row that a node returns has exactly the columns of its layout, which is known when the node above it is compiled.
@@ -13,7 +16,9 @@ mod access;
 mod arbiters;
 mod coded;
 mod common;
+mod comparison;
 pub mod constant;
+mod cte;
 mod default_selectivity;
 mod dependency;
 mod disjunction;
@@ -25,30 +30,40 @@ mod grouping;
 mod index_path;
 mod join;
 mod join_filter;
+mod join_tree;
 mod layout;
+mod locking;
 mod member;
 mod membership;
 mod modify;
 pub mod modify_node;
+mod needed;
 mod never_null;
 pub mod node;
 mod nullability;
 mod parallel;
 mod path;
 pub mod pattern;
+mod plain_path;
 mod planner;
 mod prepare;
+mod project_set;
 pub mod pruning;
+mod pushdown;
 mod query;
+mod recheck;
 mod rels;
 mod search_cycle;
 mod selectivity;
 mod set_operation;
+mod sort;
+mod stage;
 mod sublink;
 mod synthesized;
 mod timing;
 mod top_filter;
 mod unnest;
+mod volatility;
 mod window;
 
 use std::sync::Arc;
@@ -85,7 +100,7 @@ impl Statistics for melba_engine::Engine {
 
 /// The inputs of planning.
 #[derive(Clone, Copy)]
-pub struct PlanContext<'a> {
+pub struct PlanInputs<'a> {
     pub catalog: &'a Arc<Catalog>,
     pub session: &'a dyn Session,
     pub statistics: &'a dyn Statistics,
@@ -94,6 +109,8 @@ pub struct PlanContext<'a> {
 }
 
 /// Plans an analyzed statement.
-pub fn plan(query: &Query, context: &PlanContext<'_>) -> Result<Arc<Plan>> {
-    planner::Planner::new(*context).plan(query.clone())
+pub fn plan(query: &Query, inputs: &PlanInputs<'_>) -> Result<Arc<Plan>> {
+    let (planner, mut query) = (planner::Planner::new(*inputs), query.clone());
+    fold::relabel_unchecked_domains(&planner, &mut query);
+    planner.plan(query)
 }

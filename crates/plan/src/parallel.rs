@@ -16,70 +16,68 @@ use super::planner::Planner;
 /// The size of a row in memory beside its values, roughly as PostgreSQL's pages count it.
 const ROW_OVERHEAD_BYTES: f64 = 28.0;
 
-impl Planner<'_> {
-    /// Threads beside the statement's own that are useful for the rows of `input`; 0 when it cannot be divided.
-    pub fn workers_for(&self, input: &PlanNode) -> usize {
-        if !self.may_be_parallel {
-            return 0;
-        }
-        let workers = self.workers_of_scan(input);
-        if workers > 0 && is_spine_safe(input) { workers } else { 0 }
+/// Threads beside the statement's own that are useful for the rows of `input`; 0 when it cannot be divided.
+pub fn workers_for(planner: &Planner<'_>, input: &PlanNode) -> usize {
+    if !planner.may_be_parallel {
+        return 0;
     }
+    let workers = workers_of_scan(planner, input);
+    if workers > 0 && is_spine_safe(input) { workers } else { 0 }
+}
 
-    /// The same for an aggregate over `input`.
-    pub fn workers_for_aggregate(
-        &self,
-        input: &PlanNode,
-        sets: usize,
-        groups: &[Expression],
-        aggregates: &[AggregateSpec],
-    ) -> usize {
-        let is_safe = || {
-            sets <= 1
-                && groups.iter().all(Expression::is_parallel_safe)
-                && aggregates.iter().all(|aggregate| self.combines(aggregate))
-        };
-        match self.workers_for(input) {
-            workers if workers > 0 && is_safe() => workers,
-            _ => 0,
-        }
+/// The same for an aggregate over `input`.
+pub fn workers_for_aggregate(
+    planner: &Planner<'_>,
+    input: &PlanNode,
+    sets: usize,
+    groups: &[Expression],
+    aggregates: &[AggregateSpec],
+) -> usize {
+    let is_safe = || {
+        sets <= 1
+            && groups.iter().all(Expression::is_parallel_safe)
+            && aggregates.iter().all(|aggregate| combines(planner, aggregate))
+    };
+    match workers_for(planner, input) {
+        workers if workers > 0 && is_safe() => workers,
+        _ => 0,
     }
+}
 
-    /// By the size of the table, as PostgreSQL's compute_parallel_worker: one from min_parallel_table_scan_size on, another for each
-    /// time it is three times as large.
-    fn workers_of_scan(&self, input: &PlanNode) -> usize {
-        let number = |name: &str| self.context.session.setting_number(name).unwrap_or(0.0);
-        let Some(scan) = input.driving_scan() else { return 0 };
-        // As in PostgreSQL, values of varying length count as 32 bytes.
-        let width: usize = scan.source.kinds.iter().map(|kind| kind.width().unwrap_or(32)).sum();
-        let bytes = self.context.statistics.rows(scan.source.tree) * (width as f64 + ROW_OVERHEAD_BYTES);
-        // The setting is in blocks.
-        let least = number("min_parallel_table_scan_size") * 8192.0;
-        if bytes < least.max(1.0) {
-            return 0;
-        }
-        let wanted = 1.0 + ((bytes / least.max(8192.0)).ln() / 3f64.ln()).max(0.0);
-        wanted.min(number("max_parallel_workers_per_gather")) as usize
+/// By the size of the table, as PostgreSQL's compute_parallel_worker: one from min_parallel_table_scan_size on, another for each
+/// time it is three times as large.
+fn workers_of_scan(planner: &Planner<'_>, input: &PlanNode) -> usize {
+    let number = |name: &str| planner.inputs.session.setting_number(name).unwrap_or(0.0);
+    let Some(scan) = input.driving_scan() else { return 0 };
+    // As in PostgreSQL, values of varying length count as 32 bytes.
+    let width: usize = scan.source.kinds.iter().map(|kind| kind.width().unwrap_or(32)).sum();
+    let bytes = planner.inputs.statistics.rows(scan.source.tree) * (width as f64 + ROW_OVERHEAD_BYTES);
+    // The setting is in blocks.
+    let least = number("min_parallel_table_scan_size") * 8192.0;
+    if bytes < least.max(1.0) {
+        return 0;
     }
+    let wanted = 1.0 + ((bytes / least.max(8192.0)).ln() / 3f64.ln()).max(0.0);
+    wanted.min(number("max_parallel_workers_per_gather")) as usize
+}
 
-    /// Whether states of parts of the rows, in any order, make the state of all.
-    pub(super) fn combines(&self, aggregate: &AggregateSpec) -> bool {
-        let call = &aggregate.call;
-        let expressions = || call.args.iter().chain(&aggregate.filter);
-        if aggregate.distinct.is_some() || !aggregate.order.is_empty() || !call.parallel_safe {
-            return false;
-        }
-        let context = CallContext {
-            session: self.context.session,
-            arg_types: &call.arg_types,
-            return_type: call.return_type,
-            collation: call.collation,
-            variadic: call.variadic,
-            columns: None,
-            view: CallContext::NO_VIEW,
-        };
-        expressions().all(Expression::is_parallel_safe) && (aggregate.make)(&context).is_ok_and(|state| state.combines())
+/// Whether states of parts of the rows, in any order, make the state of all.
+pub fn combines(planner: &Planner<'_>, aggregate: &AggregateSpec) -> bool {
+    let call = &aggregate.call;
+    let expressions = || call.args.iter().chain(&aggregate.filter);
+    if aggregate.distinct.is_some() || !aggregate.order.is_empty() || !call.parallel_safe {
+        return false;
     }
+    let context = CallContext {
+        session: planner.inputs.session,
+        arg_types: &call.arg_types,
+        return_type: call.return_type,
+        collation: call.collation,
+        variadic: call.variadic,
+        columns: None,
+        view: CallContext::NO_VIEW,
+    };
+    expressions().all(Expression::is_parallel_safe) && (aggregate.make)(&context).is_ok_and(|state| state.combines())
 }
 
 /// Whether all expressions between a node and its driving scan are parallel safe.

@@ -12,7 +12,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result};
 use super::layout::Layout;
 use super::member::Member;
 use super::node::*;
-use super::{Plan, PlanContext};
+use super::{Plan, PlanInputs};
 use melba_expression::Expression;
 use melba_expression::{Compiler, Resolved, Scope};
 use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
@@ -78,8 +78,14 @@ pub(super) struct Stage {
     pub layout: Layout,
 }
 
+/// The consumer of a query that is no ordinary SELECT: an INSERT's source already removes junk columns.
+pub(super) struct Purpose {
+    /// Columns of entries that the consumer reads besides the targets.
+    pub needed: Vec<(usize, i16)>,
+}
+
 pub(super) struct Planner<'a> {
-    pub context: PlanContext<'a>,
+    pub inputs: PlanInputs<'a>,
     pub levels: Vec<Level>,
     pub subplans: Vec<SubPlanNode>,
     pub ctes: Vec<Option<CteNode>>,
@@ -103,9 +109,9 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    pub fn new(context: PlanContext<'a>) -> Planner<'a> {
+    pub fn new(inputs: PlanInputs<'a>) -> Planner<'a> {
         Planner {
-            context,
+            inputs,
             levels: Vec::new(),
             subplans: Vec::new(),
             ctes: Vec::new(),
@@ -124,8 +130,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub fn plan(mut self, mut query: Query) -> Result<Arc<Plan>> {
-        self.relabel_unchecked_domains(&mut query);
+    pub fn plan(mut self, query: Query) -> Result<Arc<Plan>> {
         let columns = query.output_columns();
         let command = match query.command {
             melba_tree::Command::Select => PlanCommand::Select,
@@ -157,7 +162,7 @@ impl<'a> Planner<'a> {
     }
 
     pub fn catalog(&self) -> &'a Arc<melba_catalog::Catalog> {
-        self.context.catalog
+        self.inputs.catalog
     }
 
     pub fn kind(&self, ty: Oid) -> Kind {
@@ -177,6 +182,16 @@ impl<'a> Planner<'a> {
         &mut self.levels[last]
     }
 
+    /// How a reference to a WITH query, `levels` outwards, is planned.
+    pub fn cte_binding(&self, name: &str, levels: usize) -> Result<CteBinding> {
+        let depth = self.levels.len() - 1;
+        let level = depth.checked_sub(levels).map(|l| &self.levels[l]);
+        let found = level.and_then(|l| l.ctes.iter().rev().find(|(n, _)| **n == *name));
+        found
+            .map(|(_, binding)| binding.clone())
+            .ok_or_else(|| DbError::internal(format!("WITH query \"{name}\" is not planned")))
+    }
+
     pub fn node(&mut self, op: Op, kinds: Arc<[Kind]>, estimate: Estimate) -> PlanNode {
         self.nodes += 1;
         self.scans_tables |= matches!(op, Op::TableScan(_)) && estimate.total > LONG_SCAN_COST;
@@ -185,14 +200,14 @@ impl<'a> Planner<'a> {
 
     /// Adds a line for EXPLAIN.
     pub fn detail(&self, node: &mut PlanNode, key: &'static str, text: impl FnOnce() -> String) {
-        if self.context.explain {
+        if self.inputs.explain {
             node.details.push((key, text()));
         }
     }
 
     /// Remembers the expressions of the columns of `entry`.
     pub fn note_computed(&mut self, entry: usize, exprs: &[Expr]) {
-        if self.context.explain {
+        if self.inputs.explain {
             let noted: Vec<_> = exprs.iter().enumerate().map(|(i, e)| ((entry, i as i16 + 1), e.clone())).collect();
             self.level_mut().computed.extend(noted);
         }
@@ -200,7 +215,7 @@ impl<'a> Planner<'a> {
 
     /// An expression as EXPLAIN prints it.
     pub fn show(&self, expr: &Expr) -> String {
-        if !self.context.explain {
+        if !self.inputs.explain {
             return String::new();
         }
         let mut expr = expr.clone();
@@ -223,7 +238,7 @@ impl<'a> Planner<'a> {
                 query
             })
             .collect();
-        melba_deparse::plan_expression(self.catalog(), self.context.session, &levels, &expr)
+        melba_deparse::plan_expression(self.catalog(), self.inputs.session, &levels, &expr)
     }
 
     /// Conditions that all hold, as EXPLAIN prints them.
@@ -237,7 +252,7 @@ impl<'a> Planner<'a> {
 
     /// Shows a part that is computed when it is compiled as its value; false when it has become that.
     fn fold(&self, expr: &mut Expr) -> bool {
-        let (catalog, session) = (self.context.catalog, self.context.session);
+        let (catalog, session) = (self.inputs.catalog, self.inputs.session);
         let part = Compiler::new(catalog, Some(session), &mut Nothing).compile(expr);
         let Some(value) = part.as_ref().ok().and_then(Expression::as_const) else { return true };
         let (ty, typmod, collation) = (expr.ty(), expr.typmod(), expr.collation());
@@ -278,8 +293,8 @@ impl<'a> Planner<'a> {
         test: Option<usize>,
         f: impl FnOnce(&mut Compiler<'_>) -> Result<T>,
     ) -> Result<T> {
-        let catalog = self.context.catalog;
-        let session = self.context.session;
+        let catalog = self.inputs.catalog;
+        let session = self.inputs.session;
         let mut scope = PlanScope { planner: self, layout, test };
         f(&mut Compiler::new(catalog, Some(session), &mut scope))
     }
@@ -324,41 +339,6 @@ impl<'a> Planner<'a> {
                 Some((p, layout.position(entry, column)?))
             })
             .collect()
-    }
-
-    /// A filter above a node; the node itself when there is nothing to filter.
-    pub fn filtered(&mut self, stage: Stage, conditions: &[Expr]) -> Result<Stage> {
-        if conditions.is_empty() {
-            return Ok(stage);
-        }
-        let compiled = self.compile_all(conditions, &stage.layout)?;
-        let mut estimate = stage.node.estimate;
-        // PostgreSQL's cpu_operator_cost for each condition.
-        estimate.total += estimate.rows * 0.0025 * conditions.len() as f64;
-        estimate.rows = (estimate.rows * super::default_selectivity::default_of(conditions)).max(1.0);
-        let kinds = stage.node.kinds.clone();
-        let mut node = self.node(Op::Filter(Arc::new(FilterNode { input: stage.node, conditions: compiled })), kinds, estimate);
-        self.detail(&mut node, "Filter", || self.show_all(conditions));
-        Ok(Stage { node, layout: stage.layout })
-    }
-
-    /// A projection to expressions, whose columns are those of `entry`.
-    pub fn projected(&mut self, stage: Stage, expressions: &[Expr], entry: usize) -> Result<Stage> {
-        let compiled = self.compile_all(expressions, &stage.layout)?;
-        Ok(self.projected_compiled(stage, compiled, entry))
-    }
-
-    pub fn projected_compiled(&mut self, stage: Stage, expressions: Vec<Expression>, entry: usize) -> Stage {
-        let layout = Layout::of(entry, expressions.len());
-        let identity = expressions.len() == stage.layout.0.len()
-            && expressions.iter().enumerate().all(|(i, e)| matches!(e.node, melba_expression::Node::Column(c) if c == i));
-        if identity {
-            return Stage { node: stage.node, layout };
-        }
-        let kinds: Arc<[Kind]> = expressions.iter().map(|e| e.kind).collect();
-        let estimate = stage.node.estimate;
-        let node = self.node(Op::Project(Arc::new(ProjectNode { input: stage.node, expressions })), kinds, estimate);
-        Stage { node, layout }
     }
 }
 

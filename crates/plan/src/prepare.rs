@@ -2,100 +2,20 @@
 //! joins reduced. The result is a tree of joins over range table entries.
 
 use hashbrown::{HashMap, HashSet};
-use melba_types::{DbError, Result};
-
-use super::layout::column;
-use super::never_null::{ConsideredRows, is_output_never_null};
-use super::nullability::rejected_nulls;
-use super::planner::Planner;
-use super::rels::{Rels, bit, conjuncts, contains_sublink, rels_of};
-use super::unnest::Unnested;
 use melba_tree::{
     Command, Cte, Distinct, Expr, FromItem, JoinKind, Param, ParamKind, Query, RangeEntry, RangeKind, RowExpr, Sublink,
     SublinkKind,
 };
+use melba_types::{DbError, Result};
 
-/// How rows of the left side are combined with rows of the right side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TreeJoin {
-    Left,
-    Full,
-    Semi,
-    /// Like `Semi`, with the columns of the first match.
-    SemiPair,
-    Anti,
-    /// Like `Anti` by one equality, whose NULLs count (`JoinType::NotIn`).
-    NotIn,
-}
-
-/// Joins over range table entries.
-#[derive(Clone, Debug)]
-pub(super) enum Tree {
-    Leaf(usize),
-    /// All of them, in any order, with conditions over them.
-    Inner {
-        items: Vec<Tree>,
-        conditions: Vec<Expr>,
-    },
-    Join {
-        join: TreeJoin,
-        left: Box<Tree>,
-        right: Box<Tree>,
-        conditions: Vec<Expr>,
-    },
-}
-
-impl Tree {
-    /// For a query that locks rows: the rows that EXISTS and IN have found are kept beside a row, and compared with it again when
-    /// it changes.
-    pub fn keep_partners(&mut self) {
-        match self {
-            Tree::Leaf(_) => {}
-            Tree::Inner { items, .. } => items.iter_mut().for_each(Tree::keep_partners),
-            Tree::Join { join, left, .. } => {
-                if *join == TreeJoin::Semi {
-                    *join = TreeJoin::SemiPair;
-                }
-                left.keep_partners();
-            }
-        }
-    }
-
-    /// The relations that outer joins may extend with NULLs.
-    pub fn extended(&self) -> Rels {
-        match self {
-            Tree::Leaf(_) => 0,
-            Tree::Inner { items, .. } => items.iter().fold(0, |all, item| all | item.extended()),
-            Tree::Join { join: TreeJoin::Left, left, right, .. } => left.extended() | right.rels(),
-            Tree::Join { join: TreeJoin::Full, left, right, .. } => left.rels() | right.rels(),
-            Tree::Join { left, right, .. } => left.extended() | right.extended(),
-        }
-    }
-
-    pub fn rels(&self) -> Rels {
-        match self {
-            Tree::Leaf(entry) => 1 << (*entry).min(127),
-            Tree::Inner { items, .. } => items.iter().fold(0, |all, item| all | item.rels()),
-            Tree::Join { left, right, .. } => left.rels() | right.rels(),
-        }
-    }
-
-    /// The entries whose columns an outer join may leave NULL.
-    pub fn nullable(&self) -> Rels {
-        match self {
-            Tree::Leaf(_) => 0,
-            Tree::Inner { items, .. } => items.iter().fold(0, |all, item| all | item.nullable()),
-            Tree::Join { join, left, right, .. } => {
-                let of_join = match join {
-                    TreeJoin::SemiPair => 0,
-                    TreeJoin::Full => left.rels() | right.rels(),
-                    TreeJoin::Left | TreeJoin::Anti | TreeJoin::NotIn | TreeJoin::Semi => right.rels(),
-                };
-                of_join | left.nullable() | right.nullable()
-            }
-        }
-    }
-}
+use super::join_tree::{Tree, TreeJoin, flatten};
+use super::layout::column;
+use super::never_null::{ConsideredRows, is_output_never_null};
+use super::nullability;
+use super::planner::Planner;
+use super::rels::{Rels, bit, conjuncts, contains_sublink, rels_of};
+use super::unnest::Unnested;
+use super::{comparison, disjunction, equivalence, fold, volatility};
 
 /// The join tree under construction.
 pub(super) struct Builder<'p, 'a> {
@@ -119,142 +39,86 @@ struct Known<'a> {
     conditions: &'a [Expr],
 }
 
-impl Planner<'_> {
-    /// Splits the query's FROM and WHERE into a tree of joins. The query keeps its other clauses, their variables adjusted.
-    pub fn prepare(&mut self, query: &mut Query) -> Result<Tree> {
-        let mut whole_rows = HashSet::new();
-        note_whole_rows(query, &mut whole_rows);
-        let from = std::mem::take(&mut query.from);
-        let filter = query.filter.take();
-        let rechecks = query.command != Command::Select || !query.locking.is_empty();
-        let target = query.result;
-        let mut builder = Builder { planner: self, entries: Vec::new(), replaced: HashMap::new(), whole_rows, rechecks, target };
-        builder.entries = std::mem::take(&mut query.range_table);
-        let mut items = Vec::new();
-        for item in from {
-            items.push(builder.item(item, false)?);
-        }
-        let mut conditions = Vec::new();
-        if let Some(filter) = filter {
-            conjuncts(filter, &mut conditions);
-        }
-        let conditions = builder.planner.without_undecided(conditions);
-        let mut tree = Tree::Inner { items, conditions };
-        builder.note_joins();
-        builder.substitute_tree(&mut tree)?;
-        // Sublinks that become joins add entries, whose columns may be replaced in turn.
-        tree = builder.pull_sublinks(flatten(tree))?;
-        builder.substitute_tree(&mut tree)?;
-        let replaced = std::mem::take(&mut builder.replaced);
-        query.range_table = std::mem::take(&mut builder.entries);
-        let names = entry_names(&query.range_table);
-        query.visit_mut(0, &mut |e, level| substitute(e, level, &replaced, &names));
-        let mut tree = flatten(tree);
-        self.reduce_outer_joins(&mut tree, 0);
-        self.split_disjunctions(&mut tree);
-        tree = flatten(tree);
-        self.imply_equalities(&mut tree);
-        Ok(tree)
+/// Splits the query's FROM and WHERE into a tree of joins. The query keeps its other clauses, their variables adjusted.
+pub fn prepare(planner: &mut Planner<'_>, query: &mut Query) -> Result<Tree> {
+    let mut whole_rows = HashSet::new();
+    note_whole_rows(query, &mut whole_rows);
+    let from = std::mem::take(&mut query.from);
+    let filter = query.filter.take();
+    let rechecks = query.command != Command::Select || !query.locking.is_empty();
+    let target = query.result;
+    let mut builder = Builder { planner, entries: Vec::new(), replaced: HashMap::new(), whole_rows, rechecks, target };
+    builder.entries = std::mem::take(&mut query.range_table);
+    let mut items = Vec::new();
+    for item in from {
+        items.push(builder.item(item, false)?);
     }
+    let mut conditions = Vec::new();
+    if let Some(filter) = filter {
+        conjuncts(filter, &mut conditions);
+    }
+    let conditions = fold::without_undecided(builder.planner, conditions);
+    let mut tree = Tree::Inner { items, conditions };
+    builder.note_joins();
+    builder.substitute_tree(&mut tree)?;
+    // Sublinks that become joins add entries, whose columns may be replaced in turn.
+    tree = builder.pull_sublinks(flatten(tree))?;
+    builder.substitute_tree(&mut tree)?;
+    let replaced = std::mem::take(&mut builder.replaced);
+    query.range_table = std::mem::take(&mut builder.entries);
+    let names = entry_names(&query.range_table);
+    query.visit_mut(0, &mut |e, level| substitute(e, level, &replaced, &names));
+    let mut tree = flatten(tree);
+    reduce_outer_joins(planner, &mut tree, 0);
+    disjunction::split_disjunctions(planner, &mut tree);
+    tree = flatten(tree);
+    equivalence::imply_equalities(planner, &mut tree);
+    Ok(tree)
+}
 
-    /// An outer join whose null-extended rows some condition above rejects is an inner join. `not_null`: relations whose columns
-    /// are not all NULL in any row that passes the conditions above (`nullability` says which those reject).
-    fn reduce_outer_joins(&mut self, tree: &mut Tree, not_null: Rels) {
-        match tree {
-            Tree::Leaf(_) => {}
-            Tree::Inner { items, conditions } => {
-                let not_null = not_null | self.rejected_nulls(conditions);
-                items.iter_mut().for_each(|item| self.reduce_outer_joins(item, not_null));
+/// An outer join whose null-extended rows some condition above rejects is an inner join. `not_null`: relations whose columns
+/// are not all NULL in any row that passes the conditions above (`nullability` says which those reject).
+fn reduce_outer_joins(planner: &mut Planner<'_>, tree: &mut Tree, not_null: Rels) {
+    match tree {
+        Tree::Leaf(_) => {}
+        Tree::Inner { items, conditions } => {
+            let not_null = not_null | rejected_nulls(planner, conditions);
+            items.iter_mut().for_each(|item| reduce_outer_joins(planner, item, not_null));
+        }
+        Tree::Join { join, left, right, conditions } => {
+            let own = rejected_nulls(planner, conditions);
+            if *join == TreeJoin::Left && not_null & right.rels() != 0 {
+                let (left, right) =
+                    (std::mem::replace(&mut **left, Tree::Leaf(0)), std::mem::replace(&mut **right, Tree::Leaf(0)));
+                *tree = Tree::Inner { items: vec![left, right], conditions: std::mem::take(conditions) };
+                return reduce_outer_joins(planner, tree, not_null);
             }
-            Tree::Join { join, left, right, conditions } => {
-                let own = self.rejected_nulls(conditions);
-                if *join == TreeJoin::Left && not_null & right.rels() != 0 {
-                    let (left, right) =
-                        (std::mem::replace(&mut **left, Tree::Leaf(0)), std::mem::replace(&mut **right, Tree::Leaf(0)));
-                    *tree = Tree::Inner { items: vec![left, right], conditions: std::mem::take(conditions) };
-                    return self.reduce_outer_joins(tree, not_null);
-                }
-                if *join == TreeJoin::Full {
-                    let (l, r) = (not_null & left.rels() != 0, not_null & right.rels() != 0);
-                    if l || r {
-                        if r && !l {
-                            std::mem::swap(left, right);
-                        }
-                        *join = TreeJoin::Left;
-                        return self.reduce_outer_joins(tree, not_null);
+            if *join == TreeJoin::Full {
+                let (l, r) = (not_null & left.rels() != 0, not_null & right.rels() != 0);
+                if l || r {
+                    if r && !l {
+                        std::mem::swap(left, right);
                     }
-                    self.reduce_outer_joins(left, 0);
-                    self.reduce_outer_joins(right, 0);
-                    return;
+                    *join = TreeJoin::Left;
+                    return reduce_outer_joins(planner, tree, not_null);
                 }
-                self.reduce_outer_joins(left, if *join == TreeJoin::Semi { not_null | own } else { not_null });
-                self.reduce_outer_joins(right, if matches!(join, TreeJoin::Anti | TreeJoin::NotIn) { 0 } else { own });
+                reduce_outer_joins(planner, left, 0);
+                reduce_outer_joins(planner, right, 0);
+                return;
             }
+            reduce_outer_joins(planner, left, if *join == TreeJoin::Semi { not_null | own } else { not_null });
+            reduce_outer_joins(planner, right, if matches!(join, TreeJoin::Anti | TreeJoin::NotIn) { 0 } else { own });
         }
-    }
-
-    fn rejected_nulls(&self, conditions: &[Expr]) -> Rels {
-        conditions.iter().fold(0, |all, c| all | rejected_nulls(self.catalog(), c))
-    }
-
-    /// Whether a range entry is a view whose rows only leakproof conditions may see before its own conditions have left some out.
-    pub fn is_barrier(&self, view: melba_types::Oid) -> bool {
-        self.catalog().relation(view).is_some_and(|v| v.has_option("security_barrier"))
-    }
-
-    pub fn has_volatile(&self, expr: &Expr) -> bool {
-        let mut found = false;
-        expr.visit(0, &mut |e, _| {
-            let function = match e {
-                Expr::Function(f) => f.function,
-                Expr::Operator(o) => o.function,
-                Expr::NextValue { .. } => {
-                    found = true;
-                    return false;
-                }
-                _ => return !found,
-            };
-            found |= self.catalog().function(function).is_some_and(|f| f.volatility == b'v');
-            !found
-        });
-        found
-    }
-
-    pub fn query_is_volatile(&self, query: &Query) -> bool {
-        let mut found = false;
-        query.visit(0, &mut |e, _| {
-            found |= match e {
-                Expr::Function(f) => self.catalog().function(f.function).is_some_and(|f| f.volatility == b'v'),
-                Expr::NextValue { .. } => true,
-                _ => false,
-            };
-            !found
-        });
-        found
     }
 }
 
-/// Merges inner joins into one list.
-pub(super) fn flatten(tree: Tree) -> Tree {
-    match tree {
-        Tree::Leaf(_) => tree,
-        Tree::Inner { items, mut conditions } => {
-            let mut flat = Vec::new();
-            for item in items {
-                match flatten(item) {
-                    Tree::Inner { items, conditions: more } => {
-                        flat.extend(items);
-                        conditions.extend(more);
-                    }
-                    other => flat.push(other),
-                }
-            }
-            Tree::Inner { items: flat, conditions }
-        }
-        Tree::Join { join, left, right, conditions } => {
-            Tree::Join { join, left: Box::new(flatten(*left)), right: Box::new(flatten(*right)), conditions }
-        }
-    }
+fn rejected_nulls(planner: &Planner<'_>, conditions: &[Expr]) -> Rels {
+    conditions.iter().fold(0, |all, c| all | nullability::rejected_nulls(planner.catalog(), c))
+}
+
+/// Whether a range entry is a view whose rows only leakproof conditions may see before its own conditions have left some out.
+pub fn is_barrier(planner: &Planner<'_>, view: melba_types::Oid) -> bool {
+    planner.catalog().relation(view).is_some_and(|v| v.has_option("security_barrier"))
 }
 
 /// Column names of entries, for whole-row references to vanished ones.
@@ -359,7 +223,7 @@ impl Builder<'_, '_> {
     fn leaf(&mut self, entry: usize, nullable: bool) -> Result<Tree> {
         let RangeKind::Subquery { query, view } = &self.entries[entry].kind else { return Ok(Tree::Leaf(entry)) };
         // Triggers see a view's rows unchanged.
-        if !self.is_simple(query) || self.planner.is_barrier(*view) || self.target == Some(entry) {
+        if !self.is_simple(query) || is_barrier(self.planner, *view) || self.target == Some(entry) {
             return Ok(Tree::Leaf(entry));
         }
         // A computed column of a null-extended side must become NULL, which an expression in its place would not.
@@ -417,7 +281,7 @@ impl Builder<'_, '_> {
         is_of_joins(q)
             && !q.has_aggregates
             && q.order_by.is_empty()
-            && !q.targets.iter().any(|t| self.planner.has_volatile(&t.expr) || contains_sublink(&t.expr))
+            && !q.targets.iter().any(|t| volatility::has_volatile(self.planner, &t.expr) || contains_sublink(&t.expr))
     }
 
     /// Conjuncts that are EXISTS, NOT EXISTS or IN become joins.
@@ -511,7 +375,7 @@ impl Builder<'_, '_> {
         for (place, test) in tests.iter().enumerate() {
             let Expr::Operator(op) = test else { return Ok(None) };
             let [left, Expr::Param(Param { kind: ParamKind::Executor, number, ty, .. })] = &op.args[..] else { return Ok(None) };
-            if *number != place || !self.planner.hashes_alike(op.operator, left.ty(), *ty) {
+            if *number != place || !comparison::hashes_alike(self.planner, op.operator, left.ty(), *ty) {
                 return Ok(None);
             }
             has_nulls |= !rows.are_never_null(left) || !is_output_never_null(rows.catalog, &s.query, place);
@@ -532,7 +396,11 @@ impl Builder<'_, '_> {
         query.targets.clear();
         query.order_by.clear();
         query.distinct = Distinct::None;
-        if !self.is_simple(&query) || query.from.is_empty() || !refers_up(&query, 1) || self.planner.query_is_volatile(&query) {
+        if !self.is_simple(&query)
+            || query.from.is_empty()
+            || !refers_up(&query, 1)
+            || volatility::query_is_volatile(self.planner, &query)
+        {
             return Ok(None);
         }
         // Only WHERE may refer to the outer query: expressions on which FROM depends cannot move into a join condition.
@@ -566,7 +434,7 @@ impl Builder<'_, '_> {
     /// `x = ANY (SELECT ...)`: the subquery, and the conditions that join it.
     fn any(&mut self, s: &Sublink, available: Rels) -> Result<Option<(Tree, Vec<Expr>)>> {
         let Some(test) = &s.test else { return Ok(None) };
-        if refers_up(&s.query, 1) || rels_of(test) & available == 0 || self.planner.has_volatile(test) {
+        if refers_up(&s.query, 1) || rels_of(test) & available == 0 || volatility::has_volatile(self.planner, test) {
             return Ok(None);
         }
         let mut left_only = true;
@@ -574,7 +442,10 @@ impl Builder<'_, '_> {
             left_only &= !matches!(e, Expr::Sublink(_));
             true
         });
-        if !left_only || !matches!(test, Expr::Operator(_) | Expr::And(_)) || self.planner.query_is_volatile(&s.query) {
+        if !left_only
+            || !matches!(test, Expr::Operator(_) | Expr::And(_))
+            || volatility::query_is_volatile(self.planner, &s.query)
+        {
             return Ok(None);
         }
         let columns = s.query.output_columns();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Oid, Result};
 
+use super::comparison;
 use super::layout::Layout;
 use super::node::SubPlanNode;
 use super::planner::Planner;
@@ -12,7 +13,7 @@ use super::rels::conjuncts;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
-use melba_tree::{Command, Expr, Param, ParamKind, RowVersion, Sublink, SublinkKind, Target, Var};
+use melba_tree::{Command, Expr, Param, ParamKind, Sublink, SublinkKind, Target, Var};
 
 /// A subquery with a higher cost is not run for every row if there is another way.
 const EACH_ROW_COST_MAX: f64 = 10.0;
@@ -23,162 +24,170 @@ impl Planner<'_> {
         if sublink.kind == SublinkKind::Exists
             && let Some(hashed) = exists_as_any(sublink)
         {
-            return self.cheaper_exists(sublink, &hashed, layout);
+            return cheaper_exists(self, sublink, &hashed, layout);
         }
-        self.sublink_as_is(sublink, layout)
+        sublink_as_is(self, sublink, layout)
     }
+}
 
-    /// EXISTS runs its subquery for every row, or reads all of it once and looks rows up by hash.
-    fn cheaper_exists(&mut self, sublink: &Sublink, hashed: &Sublink, layout: &Layout) -> Result<Expression> {
-        let used = self.used.clone();
-        let (subplans, ctes, parameters) = (self.subplans.len(), self.ctes.len(), self.parameters.len());
-        let each = self.sublink_as_is(sublink, layout)?;
-        let Some(cost) = self.subplans.last().map(|s| s.node.estimate.total) else { return Ok(each) };
-        if cost < EACH_ROW_COST_MAX {
-            return Ok(each);
-        }
-        self.used = used;
-        self.subplans.truncate(subplans);
-        self.ctes.truncate(ctes);
-        self.parameters.truncate(parameters);
-        // Outer levels have noted which parameters carry their columns.
-        self.levels.iter_mut().for_each(|level| level.parameters.retain(|_, number| *number < parameters));
-        let mut value = self.sublink_as_is(hashed, layout)?;
-        if let Node::SubPlan(subplan) = &mut value.node {
-            let decided = subplan.test.as_ref().is_some_and(|t| t.probes.is_some());
-            if !decided {
-                return self.sublink_as_is(sublink, layout);
-            }
-            subplan.kind = SubPlanKind::ExistsAny;
-        }
-        Ok(value)
+/// EXISTS runs its subquery for every row, or reads all of it once and looks rows up by hash.
+fn cheaper_exists(planner: &mut Planner<'_>, sublink: &Sublink, hashed: &Sublink, layout: &Layout) -> Result<Expression> {
+    let used = planner.used.clone();
+    let (subplans, ctes, parameters) = (planner.subplans.len(), planner.ctes.len(), planner.parameters.len());
+    let each = sublink_as_is(planner, sublink, layout)?;
+    let Some(cost) = planner.subplans.last().map(|s| s.node.estimate.total) else { return Ok(each) };
+    if cost < EACH_ROW_COST_MAX {
+        return Ok(each);
     }
-
-    fn sublink_as_is(&mut self, sublink: &Sublink, layout: &Layout) -> Result<Expression> {
-        let kind = match sublink.kind {
-            SublinkKind::Exists => SubPlanKind::Exists,
-            SublinkKind::Any => SubPlanKind::Any,
-            SublinkKind::All => SubPlanKind::All,
-            SublinkKind::Expr => SubPlanKind::Scalar,
-            SublinkKind::RowCompare => SubPlanKind::Record,
-            SublinkKind::MultiExpr => SubPlanKind::Record,
-            SublinkKind::Array => SubPlanKind::Array,
-        };
-        let columns = sublink.query.output_columns();
-        let column_types: Arc<[Oid]> = columns.iter().map(|c| c.ty).collect();
-        // The parameters of other loops must not be overwritten while they run: a sub-plan has its own.
-        let saved: Vec<_> = self.levels.iter_mut().map(|l| std::mem::take(&mut l.parameters)).collect();
-        let planned = self.subquery_alone(sublink);
-        for (level, parameters) in self.levels.iter_mut().zip(saved) {
-            level.parameters = parameters;
+    planner.used = used;
+    planner.subplans.truncate(subplans);
+    planner.ctes.truncate(ctes);
+    planner.parameters.truncate(parameters);
+    // Outer levels have noted which parameters carry their columns.
+    planner.levels.iter_mut().for_each(|level| level.parameters.retain(|_, number| *number < parameters));
+    let mut value = sublink_as_is(planner, hashed, layout)?;
+    if let Node::SubPlan(subplan) = &mut value.node {
+        let decided = subplan.test.as_ref().is_some_and(|t| t.probes.is_some());
+        if !decided {
+            return sublink_as_is(planner, sublink, layout);
         }
-        let (node, used) = planned?;
-        let index = self.subplans.len();
-        let depth = self.levels.len() - 1;
-        let mut args = Vec::new();
-        let mut parameters = Vec::new();
-        for &parameter in &used {
-            let Some((level, entry, column)) = self.parameters[parameter] else { continue };
-            // Those of the subquery's own level are set within it.
-            if level > depth {
-                continue;
-            }
-            parameters.push(parameter);
-            if entry == super::layout::WORK {
-                self.used.insert(parameter);
-                continue;
-            }
-            let var = Expr::Var(Var {
-                entry,
-                column,
-                levels_up: depth - level,
-                ty: Oid::INVALID,
-                typmod: -1,
-                collation: Oid::INVALID,
-                version: RowVersion::Default,
-                location: -1,
-            });
-            args.push((parameter, self.compile(&var, layout)?));
-        }
-        // The action under way is another one for each row, like a column of it.
-        if reads_merge_action(&sublink.query) {
-            let action = self.new_parameter(None);
-            parameters.push(action);
-            let text = melba_types::oids::TEXT;
-            args.push((action, Expression::new(Node::MergeAction, text, self.kind(text))));
-        }
-        self.subplans.push(SubPlanNode { node, parameters, probe_keys: Arc::from([]), name: format!("SubPlan {}", index + 1) });
-        let test = match &sublink.test {
-            Some(test) if sublink.kind != SublinkKind::RowCompare => {
-                Some(self.test(index, sublink.kind, test, columns.len(), layout)?)
-            }
-            _ => None,
-        };
-        let element_type = self.catalog().type_(sublink.ty).map(|t| t.element).unwrap_or_default();
-        let subplan = SubPlan { index, kind, args, test, column_types, element_type };
-        let value = Expression::new(Node::SubPlan(Box::new(subplan)), sublink.ty, self.kind(sublink.ty));
-        if sublink.kind != SublinkKind::RowCompare {
-            return Ok(value);
-        }
-        self.row_test(sublink, value, layout)
+        subplan.kind = SubPlanKind::ExistsAny;
     }
+    Ok(value)
+}
 
-    fn subquery_alone(&mut self, sublink: &Sublink) -> Result<(super::node::PlanNode, std::collections::BTreeSet<usize>)> {
-        let outer = std::mem::take(&mut self.used);
-        let result = self.query(sublink.query.clone(), None);
-        let used = std::mem::replace(&mut self.used, outer);
-        Ok((result?.node, used))
+fn sublink_as_is(planner: &mut Planner<'_>, sublink: &Sublink, layout: &Layout) -> Result<Expression> {
+    let kind = match sublink.kind {
+        SublinkKind::Exists => SubPlanKind::Exists,
+        SublinkKind::Any => SubPlanKind::Any,
+        SublinkKind::All => SubPlanKind::All,
+        SublinkKind::Expr => SubPlanKind::Scalar,
+        SublinkKind::RowCompare => SubPlanKind::Record,
+        SublinkKind::MultiExpr => SubPlanKind::Record,
+        SublinkKind::Array => SubPlanKind::Array,
+    };
+    let columns = sublink.query.output_columns();
+    let column_types: Arc<[Oid]> = columns.iter().map(|c| c.ty).collect();
+    // The parameters of other loops must not be overwritten while they run: a sub-plan has its own.
+    let saved: Vec<_> = planner.levels.iter_mut().map(|l| std::mem::take(&mut l.parameters)).collect();
+    let planned = subquery_alone(planner, sublink);
+    for (level, parameters) in planner.levels.iter_mut().zip(saved) {
+        level.parameters = parameters;
     }
-
-    fn test(&mut self, index: usize, kind: SublinkKind, test: &Expr, columns: usize, layout: &Layout) -> Result<SubPlanTest> {
-        let first = self.parameters.len();
-        for _ in 0..columns {
-            self.new_parameter(None);
+    let (node, used) = planned?;
+    let index = planner.subplans.len();
+    let depth = planner.levels.len() - 1;
+    let mut args = Vec::new();
+    let mut parameters = Vec::new();
+    for &parameter in &used {
+        let Some((level, entry, column)) = planner.parameters[parameter] else { continue };
+        // Those of the subquery's own level are set within it.
+        if level > depth {
+            continue;
         }
-        let condition = self.compile_in(test, layout, Some(first))?;
-        // ANY searches for a row with the key; ALL for a row without it.
-        let probes = if kind == SublinkKind::Any { self.probes(index, test, columns, layout)? } else { None };
-        Ok(SubPlanTest { condition, first, columns, probes })
+        parameters.push(parameter);
+        if entry == super::layout::WORK {
+            planner.used.insert(parameter);
+            continue;
+        }
+        let var = Var::new(entry, column, Oid::INVALID, -1, Oid::INVALID);
+        let var = Expr::Var(Var { levels_up: depth - level, ..var });
+        args.push((parameter, planner.compile(&var, layout)?));
     }
+    // The action under way is another one for each row, like a column of it.
+    if reads_merge_action(&sublink.query) {
+        let action = planner.new_parameter(None);
+        parameters.push(action);
+        let text = melba_types::oids::TEXT;
+        args.push((action, Expression::new(Node::MergeAction, text, planner.kind(text))));
+    }
+    planner.subplans.push(SubPlanNode { node, parameters, probe_keys: Arc::from([]), name: format!("SubPlan {}", index + 1) });
+    let test = match &sublink.test {
+        Some(test) if sublink.kind != SublinkKind::RowCompare => {
+            Some(sub_plan_test(planner, index, sublink.kind, test, columns.len(), layout)?)
+        }
+        _ => None,
+    };
+    let element_type = planner.catalog().type_(sublink.ty).map(|t| t.element).unwrap_or_default();
+    let subplan = SubPlan { index, kind, args, test, column_types, element_type };
+    let value = Expression::new(Node::SubPlan(Box::new(subplan)), sublink.ty, planner.kind(sublink.ty));
+    if sublink.kind != SublinkKind::RowCompare {
+        return Ok(value);
+    }
+    row_test(planner, sublink, value, layout)
+}
 
-    /// A test that is a conjunction of equalities with the columns in order can be decided by hashing.
-    fn probes(&mut self, index: usize, test: &Expr, columns: usize, layout: &Layout) -> Result<Option<Vec<Expression>>> {
-        let conjuncts: Vec<&Expr> = match test {
-            Expr::And(args) => args.iter().collect(),
-            other => vec![other],
-        };
-        if conjuncts.len() != columns {
+fn subquery_alone(
+    planner: &mut Planner<'_>,
+    sublink: &Sublink,
+) -> Result<(super::node::PlanNode, std::collections::BTreeSet<usize>)> {
+    let outer = std::mem::take(&mut planner.used);
+    let result = planner.query(sublink.query.clone(), None);
+    let used = std::mem::replace(&mut planner.used, outer);
+    Ok((result?.node, used))
+}
+
+fn sub_plan_test(
+    planner: &mut Planner<'_>,
+    index: usize,
+    kind: SublinkKind,
+    test: &Expr,
+    columns: usize,
+    layout: &Layout,
+) -> Result<SubPlanTest> {
+    let first = planner.parameters.len();
+    for _ in 0..columns {
+        planner.new_parameter(None);
+    }
+    let condition = planner.compile_in(test, layout, Some(first))?;
+    // ANY searches for a row with the key; ALL for a row without it.
+    let probes = if kind == SublinkKind::Any { probes(planner, index, test, columns, layout)? } else { None };
+    Ok(SubPlanTest { condition, first, columns, probes })
+}
+
+/// A test that is a conjunction of equalities with the columns in order can be decided by hashing.
+fn probes(
+    planner: &mut Planner<'_>,
+    index: usize,
+    test: &Expr,
+    columns: usize,
+    layout: &Layout,
+) -> Result<Option<Vec<Expression>>> {
+    let conjuncts: Vec<&Expr> = match test {
+        Expr::And(args) => args.iter().collect(),
+        other => vec![other],
+    };
+    if conjuncts.len() != columns {
+        return Ok(None);
+    }
+    let mut probes = Vec::with_capacity(columns);
+    let mut parts = Vec::with_capacity(columns);
+    for (i, conjunct) in conjuncts.into_iter().enumerate() {
+        let Expr::Operator(op) = conjunct else { return Ok(None) };
+        let [left, Expr::Param(p)] = &op.args[..] else { return Ok(None) };
+        if p.kind != ParamKind::Executor || p.number != i || !comparison::hashes_alike(planner, op.operator, left.ty(), p.ty) {
             return Ok(None);
         }
-        let mut probes = Vec::with_capacity(columns);
-        let mut parts = Vec::with_capacity(columns);
-        for (i, conjunct) in conjuncts.into_iter().enumerate() {
-            let Expr::Operator(op) = conjunct else { return Ok(None) };
-            let [left, Expr::Param(p)] = &op.args[..] else { return Ok(None) };
-            if p.kind != ParamKind::Executor || p.number != i || !self.hashes_alike(op.operator, left.ty(), p.ty) {
-                return Ok(None);
-            }
-            parts.push(KeyPart::equality(self.catalog(), p.ty));
-            probes.push(self.compile(left, layout)?);
-        }
-        self.subplans[index].probe_keys = parts.into();
-        Ok(Some(probes))
+        parts.push(KeyPart::equality(planner.catalog(), p.ty));
+        probes.push(planner.compile(left, layout)?);
     }
+    planner.subplans[index].probe_keys = parts.into();
+    Ok(Some(probes))
+}
 
-    /// ROW(...) op (SELECT ...): the test over the fields of the sub-plan's only row, which is computed once.
-    fn row_test(&mut self, sublink: &Sublink, value: Expression, layout: &Layout) -> Result<Expression> {
-        let Some(test) = &sublink.test else { return Ok(value) };
-        let types = sublink.query.output_columns();
-        let first = self.parameters.len();
-        for _ in 0..types.len() {
-            self.new_parameter(None);
-        }
-        let condition = self.compile_in(test, layout, Some(first))?;
-        let Node::SubPlan(mut subplan) = value.node else { return Ok(condition) };
-        subplan.test = Some(SubPlanTest { condition, first, columns: types.len(), probes: None });
-        let bool_ty = melba_types::oids::BOOL;
-        Ok(Expression::new(Node::SubPlan(subplan), bool_ty, self.kind(bool_ty)))
+/// ROW(...) op (SELECT ...): the test over the fields of the sub-plan's only row, which is computed once.
+fn row_test(planner: &mut Planner<'_>, sublink: &Sublink, value: Expression, layout: &Layout) -> Result<Expression> {
+    let Some(test) = &sublink.test else { return Ok(value) };
+    let types = sublink.query.output_columns();
+    let first = planner.parameters.len();
+    for _ in 0..types.len() {
+        planner.new_parameter(None);
     }
+    let condition = planner.compile_in(test, layout, Some(first))?;
+    let Node::SubPlan(mut subplan) = value.node else { return Ok(condition) };
+    subplan.test = Some(SubPlanTest { condition, first, columns: types.len(), probes: None });
+    let bool_ty = melba_types::oids::BOOL;
+    Ok(Expression::new(Node::SubPlan(subplan), bool_ty, planner.kind(bool_ty)))
 }
 
 /// `EXISTS (SELECT ... WHERE inner = outer AND ...)` as `outer = ANY (SELECT inner ...)`, when no other condition ties it to the

@@ -7,14 +7,12 @@ use melba_expression::Node;
 use super::node::*;
 use super::planner::Planner;
 
-impl Planner<'_> {
-    /// The number of a filter that the sort's first key makes for the scan of its input; `None` when that cannot use one.
-    pub fn offer_top_filter(&mut self, input: &mut PlanNode, (key, part): &SortKey) -> Option<usize> {
-        let Node::Column(column) = key.node else { return None };
-        let is_taken = part.is_plain() && part.gives_values() && offer(input, column, self.top_filters);
-        self.top_filters += usize::from(is_taken);
-        is_taken.then(|| self.top_filters - 1)
-    }
+/// The number of a filter that the sort's first key makes for the scan of its input; `None` when that cannot use one.
+pub fn offer_top_filter(planner: &mut Planner<'_>, input: &mut PlanNode, (key, part): &SortKey) -> Option<usize> {
+    let Node::Column(column) = key.node else { return None };
+    let is_taken = part.is_plain() && part.gives_values() && offer(input, column, planner.top_filters);
+    planner.top_filters += usize::from(is_taken);
+    is_taken.then(|| planner.top_filters - 1)
 }
 
 /// Down through projections of plain columns, which raise no errors for the rows that are left out.

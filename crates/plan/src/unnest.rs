@@ -13,10 +13,12 @@
 
 use melba_types::{Datum, Oid, Result, oids};
 
+use super::join_tree::Tree;
 use super::layout::{boolean, column};
 use super::planner::Nothing;
-use super::prepare::{Builder, Tree, is_of_joins, lower, refers_out, refers_up};
+use super::prepare::{Builder, is_of_joins, lower, refers_out, refers_up};
 use super::rels::{Rels, bit, conjuncts, rels_of};
+use super::{comparison, selectivity, volatility};
 use melba_expression::Compiler;
 use melba_tree::{
     BooleanTest, Case, Const, Expr, OutputColumn, Query, RangeEntry, RangeKind, SortGroup, Sublink, SublinkKind, Target,
@@ -66,7 +68,9 @@ impl Builder<'_, '_> {
 
     /// The value of a subquery as a column of its groups, and these.
     fn as_groups(&mut self, sublink: &Sublink, available: Rels, conditions: &[Expr]) -> Result<Option<(Expr, Unnested)>> {
-        if !is_plain_aggregate(&sublink.query) || !refers_up(&sublink.query, 1) || self.planner.query_is_volatile(&sublink.query)
+        if !is_plain_aggregate(&sublink.query)
+            || !refers_up(&sublink.query, 1)
+            || volatility::query_is_volatile(self.planner, &sublink.query)
         {
             return Ok(None);
         }
@@ -153,7 +157,7 @@ impl Builder<'_, '_> {
             (false, true) if !b.has_vars() && a.has_vars() => 0,
             _ => return None,
         };
-        if !self.planner.hashes_alike(op.operator, a.ty(), b.ty()) || op.args.iter().any(|e| self.may_fail(e)) {
+        if !comparison::hashes_alike(self.planner, op.operator, a.ty(), b.ty()) || op.args.iter().any(|e| self.may_fail(e)) {
             return None;
         }
         let outer = &mut op.args[1 - inner_side];
@@ -181,14 +185,14 @@ impl Builder<'_, '_> {
             _ => all,
         });
         let rows_of = |i: usize, entry: &RangeEntry| -> Option<f64> {
-            let raw = self.planner.table_rows(self.table(entry)?);
+            let raw = selectivity::table_rows(self.planner, self.table(entry)?);
             // Statistics belong to a level that is planned; here the form of the conditions must do.
             let own: Vec<Expr> = conditions.iter().filter(|c| rels_of(c) == 1 << i).cloned().collect();
             Some(raw * super::default_selectivity::default_of(&own))
         };
         let outer_rows =
             self.entries.iter().enumerate().filter(|(i, _)| outer >> (*i).min(127) & 1 != 0).filter_map(|(i, e)| rows_of(i, e));
-        outer_rows.fold(1.0, f64::max) * LOOKUP_ROWS < self.planner.table_rows(inner)
+        outer_rows.fold(1.0, f64::max) * LOOKUP_ROWS < selectivity::table_rows(self.planner, inner)
     }
 
     fn table(&self, entry: &RangeEntry) -> Option<&melba_catalog::Relation> {
@@ -224,8 +228,8 @@ impl Builder<'_, '_> {
     }
 
     fn is_null(&self, expr: &Expr) -> bool {
-        let context = &self.planner.context;
-        let compiled = Compiler::new(context.catalog, Some(context.session), &mut Nothing).compile(expr);
+        let inputs = &self.planner.inputs;
+        let compiled = Compiler::new(inputs.catalog, Some(inputs.session), &mut Nothing).compile(expr);
         compiled.is_ok_and(|compiled| matches!(compiled.as_const(), Some(Datum::Null)))
     }
 

@@ -10,6 +10,7 @@ use crate::layout::boolean;
 use crate::path::{Access, Goal, LeafPath, Path, PathKind};
 use crate::planner::Planner;
 use crate::rels::{Rels, contains_sublink, plain_column, rels_of};
+use crate::{comparison, needed, selectivity, volatility};
 use melba_expression::key::KeyPart;
 use melba_tree::Expr;
 
@@ -45,310 +46,326 @@ struct Matched {
     rows: f64,
 }
 
-impl Planner<'_> {
-    pub(super) fn index_paths(
-        &mut self,
-        entry: usize,
-        relation: &Relation,
-        raw: f64,
-        own: &[Expr],
-        across: &[Rc<Expr>],
-        goal: &Goal,
-    ) -> Result<Vec<Rc<Path>>> {
-        let mut out = Vec::new();
-        let own_rels = own.iter().fold(0, |all: Rels, c| all | rels_of(c)) & !(1 << entry);
-        for oid in &relation.indexes {
-            let Some(index) = self.catalog().relation(*oid).cloned() else { continue };
-            let (Some(info), Storage::Tree(tree)) = (index.index.clone(), &index.storage) else { continue };
-            if !info.valid || info.predicate.is_some() || index.access_method != BTREE {
-                continue;
-            }
-            let base = self.arm_of(&index, &info, *tree);
-            for supplier in suppliers(entry, across) {
-                let helping: Vec<Rc<Expr>> = across
-                    .iter()
-                    .filter(|c| {
-                        let others = rels_of(c) & !(1 << entry);
-                        supplier != 0 && others != 0 && others & !supplier == 0
-                    })
-                    .cloned()
-                    .collect();
-                let candidates: Vec<&Expr> = own.iter().chain(helping.iter().map(|c| &**c)).collect();
-                let Some(matched) = self.match_index(entry, &info, base.clone(), &candidates, raw) else { continue };
-                let helped: Vec<Rc<Expr>> =
-                    matched.uses.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
-                if supplier != 0 && helped.is_empty() {
-                    continue;
-                }
-                let order = self.index_order(entry, relation, &info, &matched.arm, goal);
-                if matched.uses.is_empty() && order.is_none() {
-                    continue;
-                }
-                let filter: Vec<Expr> =
-                    own.iter().enumerate().filter(|(i, _)| !matched.decided.contains(i)).map(|(_, c)| c.clone()).collect();
-                let used = matched.decided.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
-                let params = (own_rels | helped.iter().fold(0, |all, c| all | rels_of(c))) & !(1 << entry);
-                // The row estimate of an index already counts the conditions that it uses, whether or not the filter checks them again.
-                let others = own.iter().enumerate().filter(|(i, _)| !matched.uses.contains(i)).map(|(_, c)| c);
-                let sel = self.conjunction(others);
-                let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
-                let row = if self.covers(entry, &info, &decided) { INDEX_ONLY_ROW } else { self.found_row(entry, relation) };
-                let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), decided };
-                out.push(Rc::new(Path {
-                    rels: 1 << entry,
-                    params,
-                    rows: (matched.rows * sel).max(1.0).min(raw),
-                    startup: 0.0,
-                    total: INDEX_START + matched.rows * row,
-                    ordered: order.is_some(),
-                    used,
-                    kind: PathKind::Leaf(LeafPath { entry, access: Access::Index(choice), filter }),
-                }));
-            }
+pub fn index_paths(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    relation: &Relation,
+    raw: f64,
+    own: &[Expr],
+    across: &[Rc<Expr>],
+    goal: &Goal,
+) -> Result<Vec<Rc<Path>>> {
+    let mut out = Vec::new();
+    let own_rels = own.iter().fold(0, |all: Rels, c| all | rels_of(c)) & !(1 << entry);
+    for oid in &relation.indexes {
+        let Some(index) = planner.catalog().relation(*oid).cloned() else { continue };
+        let (Some(info), Storage::Tree(tree)) = (index.index.clone(), &index.storage) else { continue };
+        if !info.valid || info.predicate.is_some() || index.access_method != BTREE {
+            continue;
         }
-        out.extend(self.union_path(entry, relation, raw, own, own_rels));
-        Ok(out)
-    }
-
-    /// The cost of a row that an index has found. Statistics cover only rows in segments.
-    fn found_row(&self, entry: usize, relation: &Relation) -> f64 {
-        let column = relation.columns.iter().position(|c| c.ty.is_valid());
-        match column.and_then(|column| self.estimate(entry, column)) {
-            Some(_) => SEGMENT_ROW,
-            None => INDEX_ROW,
-        }
-    }
-
-    /// Whether an index has all columns that are read of the entry.
-    fn covers(&self, entry: usize, info: &IndexInfo, decided: &[Expr]) -> bool {
-        let has = |column: i16| info.keys.iter().any(|key| key.column == column);
-        // System columns need no row; a whole row (0) is never covered, nor is a row that is checked again.
-        !self.level().rechecks && self.needed(entry, decided).into_iter().all(|column| column < 0 || column > 0 && has(column))
-    }
-
-    /// Whether arms are of one index, which has all columns that are read.
-    fn is_covered_union(&self, entry: usize, arms: &[ArmChoice], decided: &[Expr]) -> bool {
-        let Some((first, others)) = arms.split_first() else { return false };
-        let index = self.catalog().relation(first.index).and_then(|index| index.index.clone());
-        others.iter().all(|arm| arm.index == first.index) && index.is_some_and(|info| self.covers(entry, &info, decided))
-    }
-
-    fn arm_of(&self, index: &Relation, info: &IndexInfo, tree: TreeId) -> ArmChoice {
-        let part = |key: &melba_catalog::IndexKey| KeyPart::new(self.catalog(), key.ty, key.descending, key.nulls_first);
-        ArmChoice {
-            index: index.oid,
-            name: index.name.clone(),
-            tree,
-            parts: info.keys.iter().map(part).collect(),
-            matches: vec![],
-            range: None,
-            unique: false,
-            shown: vec![],
-        }
-    }
-
-    /// Matches the leading columns of an index; `None` when the index is not understood.
-    fn match_index(&self, entry: usize, info: &IndexInfo, mut arm: ArmChoice, candidates: &[&Expr], raw: f64) -> Option<Matched> {
-        let (mut decided, mut uses) = (Vec::new(), Vec::new());
-        for key in &info.keys {
-            let column = usize::try_from(key.column).ok().filter(|c| *c > 0)? - 1;
-            let bounds: Vec<(usize, Bound)> = candidates
+        let base = arm_of(planner, &index, &info, *tree);
+        for supplier in suppliers(entry, across) {
+            let helping: Vec<Rc<Expr>> = across
                 .iter()
-                .enumerate()
-                .filter_map(|(i, c)| Some((i, self.bound(entry, column, key.ty, key.opclass, c)?)))
-                .collect();
-            let best = bounds
-                .iter()
-                .find(|(_, b)| matches!(b, Bound::Match(Match::Equal(_) | Match::IsNull)))
-                .or_else(|| bounds.iter().find(|(_, b)| matches!(b, Bound::Match(_))));
-            if let Some((i, Bound::Match(found))) = best {
-                arm.matches.push(found.clone());
-                // An index may have a column twice.
-                if !decided.contains(i) {
-                    arm.shown.push(candidates[*i].clone());
-                    decided.push(*i);
-                    uses.push(*i);
-                }
-                continue;
-            }
-            let mut lower = None;
-            let mut upper = None;
-            let mut prefix = None;
-            let mut not_null = false;
-            for (i, bound) in bounds {
-                match bound {
-                    Bound::Lower(e, inclusive) if lower.is_none() => {
-                        lower = Some((e, inclusive));
-                        decided.push(i);
-                    }
-                    Bound::Upper(e, inclusive) if upper.is_none() => {
-                        upper = Some((e, inclusive));
-                        decided.push(i);
-                    }
-                    Bound::Prefix(pattern, regex) if prefix.is_none() => prefix = Some((pattern, regex)),
-                    Bound::NotNull => not_null = true,
-                    _ => continue,
-                }
-                uses.push(i);
-                arm.shown.push(candidates[i].clone());
-            }
-            if lower.is_some() || upper.is_some() {
-                arm.range = Some(RangeChoice::Between { lower, upper });
-            } else if let Some((pattern, regex)) = prefix {
-                arm.range = Some(RangeChoice::Prefix { pattern, regex });
-            } else if not_null {
-                arm.range = Some(RangeChoice::NotNull);
-            }
-            break;
-        }
-        let unique =
-            info.unique && arm.matches.len() == info.keys.len() && arm.matches.iter().all(|m| matches!(m, Match::Equal(_)));
-        let rows = if unique { 1.0 } else { (raw * self.conjunction(uses.iter().map(|i| candidates[*i]))).max(1.0) };
-        arm.unique = unique && !info.deferrable;
-        Some(Matched { arm, decided, uses, rows })
-    }
-
-    /// The bound that a condition gives for a column of the entry in an operator class.
-    fn bound(&self, entry: usize, column: usize, ty: Oid, opclass: Oid, condition: &Expr) -> Option<Bound> {
-        let is_column = |e: &Expr| plain_column(e, entry) == Some(column);
-        let is_value = |e: &Expr| rels_of(e) & (1 << entry) == 0 && !self.has_volatile(e) && !contains_sublink(e);
-        match condition {
-            Expr::Operator(op) => {
-                let [a, b] = &op.args[..] else { return None };
-                let (value, flipped) = match (is_column(a), is_column(b)) {
-                    (true, false) => (b, false),
-                    (false, true) => (a, true),
-                    _ => return None,
-                };
-                if !is_value(value) {
-                    return None;
-                }
-                if !flipped && let Some(regex) = self.pattern_operator(op.function) {
-                    return text_like(ty).then(|| Bound::Prefix(value.clone(), regex));
-                }
-                if !self.comparable(ty, value.ty()) {
-                    return None;
-                }
-                let family = self.catalog().access_methods().class(opclass).map(|c| c.family)?;
-                let strategy = self.catalog().access_methods().strategy(op.operator, family)?;
-                let value = value.clone();
-                Some(match (strategy, flipped) {
-                    (3, _) => Bound::Match(Match::Equal(value)),
-                    (1, false) | (5, true) => Bound::Upper(value, false),
-                    (2, false) | (4, true) => Bound::Upper(value, true),
-                    (4, false) | (2, true) => Bound::Lower(value, true),
-                    (5, false) | (1, true) => Bound::Lower(value, false),
-                    _ => return None,
+                .filter(|c| {
+                    let others = rels_of(c) & !(1 << entry);
+                    supplier != 0 && others != 0 && others & !supplier == 0
                 })
+                .cloned()
+                .collect();
+            let candidates: Vec<&Expr> = own.iter().chain(helping.iter().map(|c| &**c)).collect();
+            let Some(matched) = match_index(planner, entry, &info, base.clone(), &candidates, raw) else { continue };
+            let helped: Vec<Rc<Expr>> =
+                matched.uses.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
+            if supplier != 0 && helped.is_empty() {
+                continue;
             }
-            Expr::ScalarArray(s) if s.any && is_column(&s.scalar) && is_value(&s.array) => {
-                let family = self.catalog().access_methods().class(opclass).map(|c| c.family)?;
-                let strategy = self.catalog().access_methods().strategy(s.operator, family)?;
-                let element = self.catalog().array_element(s.array.ty())?;
-                (strategy == 3 && self.comparable(ty, element)).then(|| Bound::Match(Match::AnyOf(s.array.clone())))
+            let order = index_order(planner, entry, relation, &info, &matched.arm, goal);
+            if matched.uses.is_empty() && order.is_none() {
+                continue;
             }
-            Expr::NullTest { arg, is_null, row: false } if is_column(arg) => {
-                Some(if *is_null { Bound::Match(Match::IsNull) } else { Bound::NotNull })
-            }
-            Expr::Var(_) if ty == oids::BOOL && is_column(condition) => Some(Bound::Match(Match::Equal(boolean(true)))),
-            Expr::Not(arg) if ty == oids::BOOL && is_column(arg) => Some(Bound::Match(Match::Equal(boolean(false)))),
-            _ => None,
+            let filter: Vec<Expr> =
+                own.iter().enumerate().filter(|(i, _)| !matched.decided.contains(i)).map(|(_, c)| c.clone()).collect();
+            let used = matched.decided.iter().filter(|i| **i >= own.len()).map(|i| helping[*i - own.len()].clone()).collect();
+            let params = (own_rels | helped.iter().fold(0, |all, c| all | rels_of(c))) & !(1 << entry);
+            // The row estimate of an index already counts the conditions that it uses, whether or not the filter checks them again.
+            let others = own.iter().enumerate().filter(|(i, _)| !matched.uses.contains(i)).map(|(_, c)| c);
+            let sel = selectivity::conjunction(planner, others);
+            let decided: Vec<Expr> = matched.decided.iter().filter_map(|i| own.get(*i)).cloned().collect();
+            let row = if covers(planner, entry, &info, &decided) { INDEX_ONLY_ROW } else { found_row(planner, entry, relation) };
+            let choice = IndexChoice { arms: vec![matched.arm], reverse: order == Some(true), decided };
+            out.push(Rc::new(Path {
+                rels: 1 << entry,
+                params,
+                rows: (matched.rows * sel).max(1.0).min(raw),
+                startup: 0.0,
+                total: INDEX_START + matched.rows * row,
+                ordered: order.is_some(),
+                used,
+                kind: PathKind::Leaf(LeafPath { entry, access: Access::Index(choice), filter }),
+            }));
         }
     }
+    out.extend(union_path(planner, entry, relation, raw, own, own_rels));
+    Ok(out)
+}
 
-    /// LIKE (false) and ~ (true) on text.
-    fn pattern_operator(&self, function: Oid) -> Option<bool> {
-        match &*self.catalog().function(function)?.source {
-            "textlike" | "namelike" | "bpcharlike" => Some(false),
-            "textregexeq" | "nameregexeq" | "bpcharregexeq" => Some(true),
-            _ => None,
-        }
+/// The cost of a row that an index has found. Statistics cover only rows in segments.
+fn found_row(planner: &Planner<'_>, entry: usize, relation: &Relation) -> f64 {
+    let column = relation.columns.iter().position(|c| c.ty.is_valid());
+    match column.and_then(|column| selectivity::estimate(planner, entry, column)) {
+        Some(_) => SEGMENT_ROW,
+        None => INDEX_ROW,
     }
+}
 
-    /// Whether rows come in the required order: `Some(reverse)`.
-    fn index_order(&self, entry: usize, relation: &Relation, info: &IndexInfo, arm: &ArmChoice, goal: &Goal) -> Option<bool> {
-        if goal.order.is_empty() || arm.matches.iter().any(|m| matches!(m, Match::AnyOf(_))) {
+/// Whether an index has all columns that are read of the entry.
+fn covers(planner: &Planner<'_>, entry: usize, info: &IndexInfo, decided: &[Expr]) -> bool {
+    let has = |column: i16| info.keys.iter().any(|key| key.column == column);
+    // System columns need no row; a whole row (0) is never covered, nor is a row that is checked again.
+    !planner.level().rechecks
+        && needed::needed(planner, entry, decided).into_iter().all(|column| column < 0 || column > 0 && has(column))
+}
+
+/// Whether arms are of one index, which has all columns that are read.
+fn is_covered_union(planner: &Planner<'_>, entry: usize, arms: &[ArmChoice], decided: &[Expr]) -> bool {
+    let Some((first, others)) = arms.split_first() else { return false };
+    let index = planner.catalog().relation(first.index).and_then(|index| index.index.clone());
+    others.iter().all(|arm| arm.index == first.index) && index.is_some_and(|info| covers(planner, entry, &info, decided))
+}
+
+fn arm_of(planner: &Planner<'_>, index: &Relation, info: &IndexInfo, tree: TreeId) -> ArmChoice {
+    let part = |key: &melba_catalog::IndexKey| KeyPart::new(planner.catalog(), key.ty, key.descending, key.nulls_first);
+    ArmChoice {
+        index: index.oid,
+        name: index.name.clone(),
+        tree,
+        parts: info.keys.iter().map(part).collect(),
+        matches: vec![],
+        range: None,
+        unique: false,
+        shown: vec![],
+    }
+}
+
+/// Matches the leading columns of an index; `None` when the index is not understood.
+fn match_index(
+    planner: &Planner<'_>,
+    entry: usize,
+    info: &IndexInfo,
+    mut arm: ArmChoice,
+    candidates: &[&Expr],
+    raw: f64,
+) -> Option<Matched> {
+    let (mut decided, mut uses) = (Vec::new(), Vec::new());
+    for key in &info.keys {
+        let column = usize::try_from(key.column).ok().filter(|c| *c > 0)? - 1;
+        let bounds: Vec<(usize, Bound)> = candidates
+            .iter()
+            .enumerate()
+            .filter_map(|(i, c)| Some((i, bound(planner, entry, column, key.ty, key.opclass, c)?)))
+            .collect();
+        let best = bounds
+            .iter()
+            .find(|(_, b)| matches!(b, Bound::Match(Match::Equal(_) | Match::IsNull)))
+            .or_else(|| bounds.iter().find(|(_, b)| matches!(b, Bound::Match(_))));
+        if let Some((i, Bound::Match(found))) = best {
+            arm.matches.push(found.clone());
+            // An index may have a column twice.
+            if !decided.contains(i) {
+                arm.shown.push(candidates[*i].clone());
+                decided.push(*i);
+                uses.push(*i);
+            }
+            continue;
+        }
+        let mut lower = None;
+        let mut upper = None;
+        let mut prefix = None;
+        let mut not_null = false;
+        for (i, bound) in bounds {
+            match bound {
+                Bound::Lower(e, inclusive) if lower.is_none() => {
+                    lower = Some((e, inclusive));
+                    decided.push(i);
+                }
+                Bound::Upper(e, inclusive) if upper.is_none() => {
+                    upper = Some((e, inclusive));
+                    decided.push(i);
+                }
+                Bound::Prefix(pattern, regex) if prefix.is_none() => prefix = Some((pattern, regex)),
+                Bound::NotNull => not_null = true,
+                _ => continue,
+            }
+            uses.push(i);
+            arm.shown.push(candidates[i].clone());
+        }
+        if lower.is_some() || upper.is_some() {
+            arm.range = Some(RangeChoice::Between { lower, upper });
+        } else if let Some((pattern, regex)) = prefix {
+            arm.range = Some(RangeChoice::Prefix { pattern, regex });
+        } else if not_null {
+            arm.range = Some(RangeChoice::NotNull);
+        }
+        break;
+    }
+    let unique = info.unique && arm.matches.len() == info.keys.len() && arm.matches.iter().all(|m| matches!(m, Match::Equal(_)));
+    let rows = if unique { 1.0 } else { (raw * selectivity::conjunction(planner, uses.iter().map(|i| candidates[*i]))).max(1.0) };
+    arm.unique = unique && !info.deferrable;
+    Some(Matched { arm, decided, uses, rows })
+}
+
+/// The bound that a condition gives for a column of the entry in an operator class.
+fn bound(planner: &Planner<'_>, entry: usize, column: usize, ty: Oid, opclass: Oid, condition: &Expr) -> Option<Bound> {
+    let is_column = |e: &Expr| plain_column(e, entry) == Some(column);
+    let is_value = |e: &Expr| rels_of(e) & (1 << entry) == 0 && !volatility::has_volatile(planner, e) && !contains_sublink(e);
+    match condition {
+        Expr::Operator(op) => {
+            let [a, b] = &op.args[..] else { return None };
+            let (value, flipped) = match (is_column(a), is_column(b)) {
+                (true, false) => (b, false),
+                (false, true) => (a, true),
+                _ => return None,
+            };
+            if !is_value(value) {
+                return None;
+            }
+            if !flipped && let Some(regex) = pattern_operator(planner, op.function) {
+                return text_like(ty).then(|| Bound::Prefix(value.clone(), regex));
+            }
+            if !comparison::comparable(planner, ty, value.ty()) {
+                return None;
+            }
+            let family = planner.catalog().access_methods().class(opclass).map(|c| c.family)?;
+            let strategy = planner.catalog().access_methods().strategy(op.operator, family)?;
+            let value = value.clone();
+            Some(match (strategy, flipped) {
+                (3, _) => Bound::Match(Match::Equal(value)),
+                (1, false) | (5, true) => Bound::Upper(value, false),
+                (2, false) | (4, true) => Bound::Upper(value, true),
+                (4, false) | (2, true) => Bound::Lower(value, true),
+                (5, false) | (1, true) => Bound::Lower(value, false),
+                _ => return None,
+            })
+        }
+        Expr::ScalarArray(s) if s.any && is_column(&s.scalar) && is_value(&s.array) => {
+            let family = planner.catalog().access_methods().class(opclass).map(|c| c.family)?;
+            let strategy = planner.catalog().access_methods().strategy(s.operator, family)?;
+            let element = planner.catalog().array_element(s.array.ty())?;
+            (strategy == 3 && comparison::comparable(planner, ty, element)).then(|| Bound::Match(Match::AnyOf(s.array.clone())))
+        }
+        Expr::NullTest { arg, is_null, row: false } if is_column(arg) => {
+            Some(if *is_null { Bound::Match(Match::IsNull) } else { Bound::NotNull })
+        }
+        Expr::Var(_) if ty == oids::BOOL && is_column(condition) => Some(Bound::Match(Match::Equal(boolean(true)))),
+        Expr::Not(arg) if ty == oids::BOOL && is_column(arg) => Some(Bound::Match(Match::Equal(boolean(false)))),
+        _ => None,
+    }
+}
+
+/// LIKE (false) and ~ (true) on text.
+fn pattern_operator(planner: &Planner<'_>, function: Oid) -> Option<bool> {
+    match &*planner.catalog().function(function)?.source {
+        "textlike" | "namelike" | "bpcharlike" => Some(false),
+        "textregexeq" | "nameregexeq" | "bpcharregexeq" => Some(true),
+        _ => None,
+    }
+}
+
+/// Whether rows come in the required order: `Some(reverse)`.
+fn index_order(
+    planner: &Planner<'_>,
+    entry: usize,
+    relation: &Relation,
+    info: &IndexInfo,
+    arm: &ArmChoice,
+    goal: &Goal,
+) -> Option<bool> {
+    if goal.order.is_empty() || arm.matches.iter().any(|m| matches!(m, Match::AnyOf(_))) {
+        return None;
+    }
+    let fixed: Vec<usize> = info.keys[..arm.matches.len()].iter().map(|k| k.column as usize - 1).collect();
+    let mut at = arm.matches.len();
+    let mut reverse = None;
+    for key in &goal.order {
+        let column = plain_column(&key.expr, entry)?;
+        if fixed.contains(&column) {
+            continue;
+        }
+        let part = info.keys.get(at)?;
+        if part.column as usize != column + 1 {
             return None;
         }
-        let fixed: Vec<usize> = info.keys[..arm.matches.len()].iter().map(|k| k.column as usize - 1).collect();
-        let mut at = arm.matches.len();
-        let mut reverse = None;
-        for key in &goal.order {
-            let column = plain_column(&key.expr, entry)?;
-            if fixed.contains(&column) {
-                continue;
-            }
-            let part = info.keys.get(at)?;
-            if part.column as usize != column + 1 {
-                return None;
-            }
-            let backwards = part.descending != key.descending;
-            let nulls_fit = (part.nulls_first != backwards) == key.nulls_first;
-            if !nulls_fit && !self.catalog().is_never_null(relation, column) {
-                return None;
-            }
-            if *reverse.get_or_insert(backwards) != backwards {
-                return None;
-            }
-            at += 1;
+        let backwards = part.descending != key.descending;
+        let nulls_fit = (part.nulls_first != backwards) == key.nulls_first;
+        if !nulls_fit && !planner.catalog().is_never_null(relation, column) {
+            return None;
         }
-        Some(reverse.unwrap_or(false))
+        if *reverse.get_or_insert(backwards) != backwards {
+            return None;
+        }
+        at += 1;
     }
+    Some(reverse.unwrap_or(false))
+}
 
-    /// An OR whose every arm an index serves: the union of their rows.
-    fn union_path(&self, entry: usize, relation: &Relation, raw: f64, own: &[Expr], params: Rels) -> Option<Rc<Path>> {
-        let (at, arms, rows, decides) = own.iter().enumerate().find_map(|(at, condition)| {
-            let Expr::Or(args) = condition else { return None };
-            let mut arms = Vec::new();
-            let mut decides = true;
-            let mut rows = 0.0;
-            for arg in args {
-                let mut parts = Vec::new();
-                crate::rels::conjuncts(arg.clone(), &mut parts);
-                let candidates: Vec<&Expr> = parts.iter().collect();
-                let mut best: Option<Matched> = None;
-                for oid in &relation.indexes {
-                    let index = self.catalog().relation(*oid)?;
-                    let (Some(info), Storage::Tree(tree)) = (&index.index, &index.storage) else { continue };
-                    if !info.valid || info.predicate.is_some() || index.access_method != BTREE {
-                        continue;
-                    }
-                    let arm = self.arm_of(index, info, *tree);
-                    if let Some(matched) = self.match_index(entry, info, arm, &candidates, raw)
-                        && !matched.uses.is_empty()
-                        && best.as_ref().is_none_or(|b| matched.rows < b.rows)
-                    {
-                        best = Some(matched);
-                    }
+/// An OR whose every arm an index serves: the union of their rows.
+fn union_path(
+    planner: &Planner<'_>,
+    entry: usize,
+    relation: &Relation,
+    raw: f64,
+    own: &[Expr],
+    params: Rels,
+) -> Option<Rc<Path>> {
+    let (at, arms, rows, decides) = own.iter().enumerate().find_map(|(at, condition)| {
+        let Expr::Or(args) = condition else { return None };
+        let mut arms = Vec::new();
+        let mut decides = true;
+        let mut rows = 0.0;
+        for arg in args {
+            let mut parts = Vec::new();
+            crate::rels::conjuncts(arg.clone(), &mut parts);
+            let candidates: Vec<&Expr> = parts.iter().collect();
+            let mut best: Option<Matched> = None;
+            for oid in &relation.indexes {
+                let index = planner.catalog().relation(*oid)?;
+                let (Some(info), Storage::Tree(tree)) = (&index.index, &index.storage) else { continue };
+                if !info.valid || info.predicate.is_some() || index.access_method != BTREE {
+                    continue;
                 }
-                let best = best?;
-                rows += best.rows;
-                decides &= best.decided.len() == parts.len();
-                arms.push(best.arm);
+                let arm = arm_of(planner, index, info, *tree);
+                if let Some(matched) = match_index(planner, entry, info, arm, &candidates, raw)
+                    && !matched.uses.is_empty()
+                    && best.as_ref().is_none_or(|b| matched.rows < b.rows)
+                {
+                    best = Some(matched);
+                }
             }
-            Some((at, arms, rows, decides))
-        })?;
-        let mut filter = own.to_vec();
-        let decided: Vec<Expr> = if decides { vec![filter.remove(at)] } else { vec![] };
-        let row = if self.is_covered_union(entry, &arms, &decided) { INDEX_ONLY_ROW } else { self.found_row(entry, relation) };
-        let sel = self.conjunction(own);
-        // The row ids of all arms are gathered and sorted before the first row is fetched.
-        let startup = INDEX_START * arms.len() as f64 + rows * 0.02;
-        Some(Rc::new(Path {
-            rels: 1 << entry,
-            params,
-            rows: (raw * sel).max(1.0).min(rows),
-            startup,
-            total: startup + rows * row,
-            ordered: false,
-            used: vec![],
-            kind: PathKind::Leaf(LeafPath {
-                entry,
-                access: Access::Index(IndexChoice { arms, reverse: false, decided }),
-                filter,
-            }),
-        }))
-    }
+            let best = best?;
+            rows += best.rows;
+            decides &= best.decided.len() == parts.len();
+            arms.push(best.arm);
+        }
+        Some((at, arms, rows, decides))
+    })?;
+    let mut filter = own.to_vec();
+    let decided: Vec<Expr> = if decides { vec![filter.remove(at)] } else { vec![] };
+    let row =
+        if is_covered_union(planner, entry, &arms, &decided) { INDEX_ONLY_ROW } else { found_row(planner, entry, relation) };
+    let sel = selectivity::conjunction(planner, own);
+    // The row ids of all arms are gathered and sorted before the first row is fetched.
+    let startup = INDEX_START * arms.len() as f64 + rows * 0.02;
+    Some(Rc::new(Path {
+        rels: 1 << entry,
+        params,
+        rows: (raw * sel).max(1.0).min(rows),
+        startup,
+        total: startup + rows * row,
+        ordered: false,
+        used: vec![],
+        kind: PathKind::Leaf(LeafPath { entry, access: Access::Index(IndexChoice { arms, reverse: false, decided }), filter }),
+    }))
 }
 
 /// With own conditions alone, then helped by each set of conditions that another relation would supply.

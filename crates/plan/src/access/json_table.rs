@@ -16,29 +16,27 @@ pub fn inputs(table: &JsonTable) -> impl Iterator<Item = &Expr> {
     table.passing.iter().map(|(_, value)| value).chain(values).chain([&table.item])
 }
 
-impl Planner<'_> {
-    pub(super) fn create_json_table(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
-        let described = self.level().entries[entry].clone();
-        let RangeKind::JsonTable(table) = described.kind else {
-            return Err(DbError::internal("JSON_TABLE entry expected"));
-        };
-        let node = self.compile_with(&Layout::default(), None, |compiler| {
-            let rows = compiler.json_path("sqljson_rows", &table.item, &table.root.path, &table.passing)?;
-            let mut columns = Vec::with_capacity(table.columns.len());
-            for column in &table.columns {
-                columns.push(column.value.as_ref().map(|value| compiler.compile_over_local(value)).transpose()?);
-            }
-            let mut paths = Vec::new();
-            flatten(&table.root, &mut paths)?;
-            Ok(JsonTableNode { rows, throws: table.on_error == JsonBehaviorKind::Error, paths, columns })
-        })?;
-        let kinds = self.kinds_of(&described.columns);
-        let width = kinds.len();
-        let shown = explain::named("\"json_table\"", if *described.name == *"json_table" { "" } else { &described.name });
-        let mut node = self.node(Op::JsonTable(Arc::new(node)), kinds, estimate);
-        self.detail(&mut node, "on", || shown);
-        Ok(Stage { node, layout: Layout::of(entry, width) })
-    }
+pub fn create_json_table(planner: &mut Planner<'_>, entry: usize, estimate: Estimate) -> Result<Stage> {
+    let described = planner.level().entries[entry].clone();
+    let RangeKind::JsonTable(table) = described.kind else {
+        return Err(DbError::internal("JSON_TABLE entry expected"));
+    };
+    let node = planner.compile_with(&Layout::default(), None, |compiler| {
+        let rows = compiler.json_path("sqljson_rows", &table.item, &table.root.path, &table.passing)?;
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for column in &table.columns {
+            columns.push(column.value.as_ref().map(|value| compiler.compile_over_local(value)).transpose()?);
+        }
+        let mut paths = Vec::new();
+        flatten(&table.root, &mut paths)?;
+        Ok(JsonTableNode { rows, throws: table.on_error == JsonBehaviorKind::Error, paths, columns })
+    })?;
+    let kinds = planner.kinds_of(&described.columns);
+    let width = kinds.len();
+    let shown = explain::named("\"json_table\"", if *described.name == *"json_table" { "" } else { &described.name });
+    let mut node = planner.node(Op::JsonTable(Arc::new(node)), kinds, estimate);
+    planner.detail(&mut node, "on", || shown);
+    Ok(Stage { node, layout: Layout::of(entry, width) })
 }
 
 /// Appends a path and those in it, and returns its number.

@@ -6,480 +6,417 @@ use melba_catalog::Relation;
 use melba_fmgr::{RowColumn, registry};
 use melba_types::{DbError, Kind, Result};
 
-use super::{ScanColumns, WantedRow};
+use super::ctid::WantedRow;
+use super::source::ScanColumns;
+use super::{ctid, json_table, members, source, zone};
 use crate::Synthesized;
-use crate::explain;
 use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::{Layout, column};
 use crate::node::*;
 use crate::path::{Access, LeafPath};
-use crate::planner::{CteBinding, Planner, Stage};
+use crate::planner::{Planner, Stage};
+use crate::{explain, needed, stage};
 use melba_analyze::function_columns;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, Node, Routine, compile};
-use melba_tree::{Distinct, Expr, OutputColumn, Query, RangeFunction, RangeKind, RowExpr};
+use melba_tree::{Expr, OutputColumn, RangeFunction, RangeKind, RowExpr};
 
 /// Values by the columns that they are compared with.
 type ByColumn = [(usize, Expr)];
 
-impl Planner<'_> {
-    pub fn create_leaf(&mut self, leaf: &LeafPath, estimate: Estimate) -> Result<Stage> {
-        let entry = leaf.entry;
-        match &leaf.access {
-            Access::Table => {
-                let relation = self.relation_of(entry)?;
-                self.create_table_scan(entry, &relation, &leaf.filter, estimate)
-            }
-            Access::Index(choice) => self.create_index_scan(entry, choice, &leaf.filter, estimate),
-            Access::System { equal, any_of } => self.create_system_scan(entry, (equal, any_of), &leaf.filter, estimate),
-            Access::Family(family) => {
-                let stage = self.create_family(entry, family, estimate)?;
-                self.filtered(stage, &leaf.filter)
-            }
-            Access::Function => {
-                let stage = self.create_function_scan(entry, estimate)?;
-                self.finish_leaf(entry, stage, &leaf.filter)
-            }
-            Access::JsonTable => {
-                let stage = self.create_json_table(entry, estimate)?;
-                self.finish_leaf(entry, stage, &leaf.filter)
-            }
-            Access::Transition => {
-                let stage = self.create_transition_scan(entry, estimate)?;
-                self.finish_leaf(entry, stage, &leaf.filter)
-            }
-            Access::Values => {
-                let stage = self.create_values(entry, estimate)?;
-                self.finish_leaf(entry, stage, &leaf.filter)
-            }
-            Access::Cte => {
-                let RangeKind::Cte { name, levels, .. } = self.level().entries[entry].kind.clone() else {
-                    return Err(DbError::internal("WITH entry expected"));
-                };
-                let binding = self.cte_binding(&name, levels)?;
-                let op = match binding.work_table {
-                    Some((table, parameter)) => {
-                        self.used.insert(parameter);
-                        Op::WorkTableScan { table }
-                    }
-                    None => Op::CteScan { cte: binding.index },
-                };
-                let layout = Layout::of(entry, binding.kinds.len());
-                let mut node = self.node(op, binding.kinds, estimate);
-                let alias = self.level().entries[entry].name.clone();
-                self.detail(&mut node, "on", || explain::named(&name, &alias));
-                self.finish_leaf(entry, Stage { node, layout }, &leaf.filter)
-            }
-            Access::Result => {
-                let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![] }));
-                let node = self.node(op, Arc::from([]), estimate);
-                self.finish_leaf(entry, Stage { node, layout: Layout::default() }, &leaf.filter)
-            }
-            Access::Subquery(slot) => {
-                let Some((stage, used)) = slot.borrow_mut().take() else {
-                    return Err(DbError::internal("a subquery was placed twice"));
-                };
-                self.used.extend(used);
-                let layout = Layout::of(entry, stage.node.kinds.len());
-                self.finish_leaf(entry, Stage { node: stage.node, layout }, &leaf.filter)
-            }
+pub fn create_leaf(planner: &mut Planner<'_>, leaf: &LeafPath, estimate: Estimate) -> Result<Stage> {
+    let entry = leaf.entry;
+    match &leaf.access {
+        Access::Table => {
+            let relation = source::relation_of(planner, entry)?;
+            create_table_scan(planner, entry, &relation, &leaf.filter, estimate)
         }
-    }
-
-    pub(super) fn relation_of(&self, entry: usize) -> Result<Arc<Relation>> {
-        let RangeKind::Relation { oid, .. } = self.level().entries[entry].kind else {
-            return Err(DbError::internal("relation entry expected"));
-        };
-        self.catalog().relation(oid).cloned().ok_or_else(|| DbError::internal(format!("relation {oid} does not exist")))
-    }
-
-    /// The whole row, where it is read, and the filter.
-    fn finish_leaf(&mut self, entry: usize, stage: Stage, filter: &[Expr]) -> Result<Stage> {
-        let stage = if self.level().needed[entry].contains_key(&0) && stage.layout.position(entry, 0).is_none() {
-            let columns = self.level().entries[entry].columns.clone();
-            let mut fields = Vec::new();
-            let mut names = Vec::new();
-            for (i, c) in columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid()) {
-                fields.push(column(entry, i as i16 + 1, c.ty, c.typmod, c.collation));
-                names.push(c.name.clone());
-            }
-            let row =
-                Expr::Row(Box::new(RowExpr { fields, names, ty: melba_types::oids::RECORD, location: -1, explicit: false }));
-            let mut all: Vec<Expr> = (0..columns.len())
-                .map(|i| column(entry, i as i16 + 1, columns[i].ty, columns[i].typmod, columns[i].collation))
-                .collect();
-            all.push(row);
-            let mut stage = self.projected(stage, &all, entry)?;
-            if let Some(last) = stage.layout.0.last_mut() {
-                last.1 = 0;
-            }
-            stage
-        } else {
-            stage
-        };
-        self.filtered(stage, filter)
-    }
-
-    fn create_table_scan(
-        &mut self,
-        entry: usize,
-        relation: &Arc<Relation>,
-        filter: &[Expr],
-        estimate: Estimate,
-    ) -> Result<Stage> {
-        let (source, layout) = self.table_source(entry, relation, &[])?;
-        let zones = self.zones(entry, relation, filter)?;
-        let wanted = filter.iter().find_map(|condition| self.wanted_row(entry, condition));
-        let row = match wanted {
-            Some(WantedRow::Cursor(cursor)) => {
-                let cursor = Box::new(self.compile(&cursor, &Layout::default())?);
-                let node = Node::CursorRow { cursor, table: relation.oid };
-                Some(Expression::new(node, melba_types::oids::TID, Kind::Int8))
-            }
-            Some(WantedRow::Value(value)) => Some(self.compile(&value, &Layout::default())?),
-            None => None,
-        };
-        let compiled = self.compile_all(filter, &layout)?;
-        let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
-        let mut node = self.node(
-            Op::TableScan(Arc::new(TableScanNode {
-                source,
-                zones,
-                filter: compiled,
-                row,
-                join_filters: vec![],
-                top_filter: None,
-                extremes: false,
-                coded: vec![],
-            })),
-            kinds,
-            estimate,
-        );
-        self.detail(&mut node, "on", || shown);
-        if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || self.show_all(filter));
+        Access::Index(choice) => create_index_scan(planner, entry, choice, &leaf.filter, estimate),
+        Access::System { equal, any_of } => create_system_scan(planner, entry, (equal, any_of), &leaf.filter, estimate),
+        Access::Family(family) => {
+            let stage = members::create_family(planner, entry, family, estimate)?;
+            stage::filtered(planner, stage, &leaf.filter)
         }
-        Ok(Stage { node, layout })
-    }
-
-    fn create_index_scan(&mut self, entry: usize, choice: &IndexChoice, filter: &[Expr], estimate: Estimate) -> Result<Stage> {
-        let relation = self.relation_of(entry)?;
-        let (source, layout) = self.table_source(entry, &relation, &choice.decided)?;
-        let mut arms = Vec::with_capacity(choice.arms.len());
-        for arm in &choice.arms {
-            arms.push(self.compile_arm(arm)?);
+        Access::Function => {
+            let stage = create_function_scan(planner, entry, estimate)?;
+            finish_leaf(planner, entry, stage, &leaf.filter)
         }
-        let compiled = self.compile_all(filter, &layout)?;
-        let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
-        let covered = self.covered(&source, choice);
-        let op = Op::IndexScan(Arc::new(IndexScanNode { source, arms, reverse: choice.reverse, filter: compiled, covered }));
-        let mut node = self.node(op, kinds, estimate);
-        self.detail(&mut node, "on", || shown);
-        if choice.arms.len() > 1 && !choice.decided.is_empty() {
-            self.detail(&mut node, "Index Cond", || self.show_all(&choice.decided));
-        } else {
-            for arm in choice.arms.iter().filter(|arm| !arm.shown.is_empty()) {
-                self.detail(&mut node, "Index Cond", || self.show_all(&arm.shown));
-            }
+        Access::JsonTable => {
+            let stage = json_table::create_json_table(planner, entry, estimate)?;
+            finish_leaf(planner, entry, stage, &leaf.filter)
         }
-        if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || self.show_all(filter));
+        Access::Transition => {
+            let stage = create_transition_scan(planner, entry, estimate)?;
+            finish_leaf(planner, entry, stage, &leaf.filter)
         }
-        Ok(Stage { node, layout })
-    }
-
-    /// How the keys of the chosen index supply the source's columns, if they supply all of them.
-    fn covered(&self, source: &TableSource, choice: &IndexChoice) -> Option<Covered> {
-        let (arm, others) = choice.arms.split_first()?;
-        if self.level().rechecks || others.iter().any(|other| other.index != arm.index) {
-            return None;
+        Access::Values => {
+            let stage = create_values(planner, entry, estimate)?;
+            finish_leaf(planner, entry, stage, &leaf.filter)
         }
-        let index = self.catalog().relation(arm.index)?;
-        let relation = self.catalog().relation(source.relation)?;
-        let keys = &index.index.as_ref()?.keys;
-        let mut places = vec![None; keys.len()];
-        for (at, column) in source.projection.iter().enumerate() {
-            let key = keys.iter().position(|key| usize::try_from(key.column).is_ok_and(|c| c == column + 1))?;
-            places[key] = Some(at);
-        }
-        let used = places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        places.truncate(used);
-        let gives_values = arm.parts[..used].iter().all(KeyPart::gives_values);
-        let kinds = source.projection.iter().map(|c| relation.columns[*c].kind).collect();
-        gives_values.then_some(Covered { places, kinds })
-    }
-
-    /// Bounds see no row: columns of other relations are passed as parameters.
-    fn compile_arm(&mut self, arm: &ArmChoice) -> Result<IndexArm> {
-        let none = Layout::default();
-        let mut matches = Vec::with_capacity(arm.matches.len());
-        for m in &arm.matches {
-            matches.push(match m {
-                Match::Equal(e) => KeyMatch::Equal(self.compile(e, &none)?),
-                Match::AnyOf(e) => KeyMatch::AnyOf(self.compile(e, &none)?),
-                Match::IsNull => KeyMatch::IsNull,
-            });
-        }
-        let range = match &arm.range {
-            None => None,
-            Some(RangeChoice::NotNull) => Some(KeyRange::NotNull),
-            Some(RangeChoice::Prefix { pattern, regex }) => {
-                Some(KeyRange::Prefix { pattern: self.compile(pattern, &none)?, case_regex: *regex })
-            }
-            Some(RangeChoice::Between { lower, upper }) => {
-                let mut bound = |b: &Option<(Expr, bool)>| -> Result<_> {
-                    b.as_ref().map(|(e, inclusive)| Ok((self.compile(e, &none)?, *inclusive))).transpose()
-                };
-                Some(KeyRange::Between { lower: bound(lower)?, upper: bound(upper)? })
-            }
-        };
-        let (name, parts) = (arm.name.clone(), arm.parts.clone());
-        Ok(IndexArm { index: arm.index, name, tree: arm.tree, parts, matches, range, unique: arm.unique })
-    }
-
-    fn create_system_scan(
-        &mut self,
-        entry: usize,
-        (equal, any_of): (&ByColumn, &ByColumn),
-        filter: &[Expr],
-        estimate: Estimate,
-    ) -> Result<Stage> {
-        let relation = self.relation_of(entry)?;
-        let needed = self.needed(entry, &[]);
-        let ScanColumns { mut outputs, projection, kinds, layout, .. } = self.scan_outputs(entry, &relation, &needed)?;
-        // Rows come with all columns.
-        for output in &mut outputs {
-            match output {
-                ScanOutput::Column(c) => *c = projection[*c],
-                ScanOutput::WholeRow { columns, .. } => {
-                    columns.iter_mut().flatten().for_each(|c| *c = projection[*c]);
+        Access::Cte => {
+            let RangeKind::Cte { name, levels, .. } = planner.level().entries[entry].kind.clone() else {
+                return Err(DbError::internal("WITH entry expected"));
+            };
+            let binding = planner.cte_binding(&name, levels)?;
+            let op = match binding.work_table {
+                Some((table, parameter)) => {
+                    planner.used.insert(parameter);
+                    Op::WorkTableScan { table }
                 }
-                _ => {}
-            }
+                None => Op::CteScan { cte: binding.index },
+            };
+            let layout = Layout::of(entry, binding.kinds.len());
+            let mut node = planner.node(op, binding.kinds, estimate);
+            let alias = planner.level().entries[entry].name.clone();
+            planner.detail(&mut node, "on", || explain::named(&name, &alias));
+            finish_leaf(planner, entry, Stage { node, layout }, &leaf.filter)
         }
-        let compiled = self.compile_all(filter, &layout)?;
-        let none = Layout::default();
-        let mut compile_values = |values: &ByColumn| {
-            let compiled = values.iter().map(|(column, value)| Ok((*column, self.compile(value, &none)?)));
-            compiled.collect::<Result<Vec<_>>>()
-        };
-        let (equal, any_of) = (compile_values(equal)?, compile_values(any_of)?);
-        let ranges = match Synthesized::of(relation.oid) {
-            Some(_) => {
-                let zones = self.zones(entry, &relation, filter)?.into_iter();
-                zones.filter(|zone| zone.column == 0 && !zone.any).map(|zone| (zone.op, zone.value)).collect()
-            }
-            None => Vec::new(),
-        };
-        let alias = self.level().entries[entry].name.clone();
-        let shown = explain::named(&relation.name, &alias);
-        let node = SystemScanNode {
-            relation: relation.oid,
-            name: relation.name.clone(),
-            alias,
-            outputs,
-            column_kinds: relation.columns.iter().map(|c| c.kind).collect(),
-            equal,
-            any_of,
-            join_filters: vec![],
-            ranges,
+        Access::Result => {
+            let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![] }));
+            let node = planner.node(op, Arc::from([]), estimate);
+            finish_leaf(planner, entry, Stage { node, layout: Layout::default() }, &leaf.filter)
+        }
+        Access::Subquery(slot) => {
+            let Some((stage, used)) = slot.borrow_mut().take() else {
+                return Err(DbError::internal("a subquery was placed twice"));
+            };
+            planner.used.extend(used);
+            let layout = Layout::of(entry, stage.node.kinds.len());
+            finish_leaf(planner, entry, Stage { node: stage.node, layout }, &leaf.filter)
+        }
+    }
+}
+
+/// The whole row, where it is read, and the filter.
+fn finish_leaf(planner: &mut Planner<'_>, entry: usize, stage: Stage, filter: &[Expr]) -> Result<Stage> {
+    let stage = if planner.level().needed[entry].contains_key(&0) && stage.layout.position(entry, 0).is_none() {
+        let columns = planner.level().entries[entry].columns.clone();
+        let mut fields = Vec::new();
+        let mut names = Vec::new();
+        for (i, c) in columns.iter().enumerate().filter(|(_, c)| c.ty.is_valid()) {
+            fields.push(column(entry, i as i16 + 1, c.ty, c.typmod, c.collation));
+            names.push(c.name.clone());
+        }
+        let row = Expr::Row(Box::new(RowExpr { fields, names, ty: melba_types::oids::RECORD, location: -1, explicit: false }));
+        let mut all: Vec<Expr> = (0..columns.len())
+            .map(|i| column(entry, i as i16 + 1, columns[i].ty, columns[i].typmod, columns[i].collation))
+            .collect();
+        all.push(row);
+        let mut stage = stage::projected(planner, stage, &all, entry)?;
+        if let Some(last) = stage.layout.0.last_mut() {
+            last.1 = 0;
+        }
+        stage
+    } else {
+        stage
+    };
+    stage::filtered(planner, stage, filter)
+}
+
+fn create_table_scan(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    relation: &Arc<Relation>,
+    filter: &[Expr],
+    estimate: Estimate,
+) -> Result<Stage> {
+    let (source, layout) = source::table_source(planner, entry, relation, &[])?;
+    let zones = zone::zones(planner, entry, relation, filter)?;
+    let wanted = filter.iter().find_map(|condition| ctid::wanted_row(planner, entry, condition));
+    let row = match wanted {
+        Some(WantedRow::Cursor(cursor)) => {
+            let cursor = Box::new(planner.compile(&cursor, &Layout::default())?);
+            let node = Node::CursorRow { cursor, table: relation.oid };
+            Some(Expression::new(node, melba_types::oids::TID, Kind::Int8))
+        }
+        Some(WantedRow::Value(value)) => Some(planner.compile(&value, &Layout::default())?),
+        None => None,
+    };
+    let compiled = planner.compile_all(filter, &layout)?;
+    let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
+    let mut node = planner.node(
+        Op::TableScan(Arc::new(TableScanNode {
+            source,
+            zones,
             filter: compiled,
-        };
-        let mut node = self.node(Op::SystemScan(Arc::new(node)), kinds, estimate);
-        self.detail(&mut node, "on", || shown);
-        if !filter.is_empty() {
-            self.detail(&mut node, "Filter", || self.show_all(filter));
-        }
-        Ok(Stage { node, layout })
+            row,
+            join_filters: vec![],
+            top_filter: None,
+            extremes: false,
+            coded: vec![],
+        })),
+        kinds,
+        estimate,
+    );
+    planner.detail(&mut node, "on", || shown);
+    if !filter.is_empty() {
+        planner.detail(&mut node, "Filter", || planner.show_all(filter));
     }
+    Ok(Stage { node, layout })
+}
 
-    fn create_values(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
-        let RangeKind::Values { rows } = self.level().entries[entry].kind.clone() else {
-            return Err(DbError::internal("VALUES entry expected"));
-        };
-        let layout = Layout::default();
-        let mut compiled = Vec::with_capacity(rows.len());
-        for row in &rows {
-            compiled.push(self.compile_all(row, &layout)?);
-        }
-        let columns = self.level().entries[entry].columns.clone();
-        let kinds = self.kinds_of(&columns);
-        let node = self.node(Op::Values(Arc::new(compiled)), kinds, estimate);
-        Ok(Stage { node, layout: Layout::of(entry, columns.len()) })
+fn create_index_scan(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    choice: &IndexChoice,
+    filter: &[Expr],
+    estimate: Estimate,
+) -> Result<Stage> {
+    let relation = source::relation_of(planner, entry)?;
+    let (source, layout) = source::table_source(planner, entry, &relation, &choice.decided)?;
+    let mut arms = Vec::with_capacity(choice.arms.len());
+    for arm in &choice.arms {
+        arms.push(compile_arm(planner, arm)?);
     }
-
-    fn create_function_scan(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
-        let described = self.level().entries[entry].clone();
-        let RangeKind::Function { functions, ordinality } = described.kind else {
-            return Err(DbError::internal("function entry expected"));
-        };
-        let none = Layout::default();
-        let mut calls = Vec::with_capacity(functions.len());
-        for function in &functions {
-            calls.push(self.set_call(function, &none)?);
+    let compiled = planner.compile_all(filter, &layout)?;
+    let (shown, kinds) = (explain::named(&source.name, &source.alias), source.kinds.clone());
+    let covered = covered(planner, &source, choice);
+    let op = Op::IndexScan(Arc::new(IndexScanNode { source, arms, reverse: choice.reverse, filter: compiled, covered }));
+    let mut node = planner.node(op, kinds, estimate);
+    planner.detail(&mut node, "on", || shown);
+    if choice.arms.len() > 1 && !choice.decided.is_empty() {
+        planner.detail(&mut node, "Index Cond", || planner.show_all(&choice.decided));
+    } else {
+        for arm in choice.arms.iter().filter(|arm| !arm.shown.is_empty()) {
+            planner.detail(&mut node, "Index Cond", || planner.show_all(&arm.shown));
         }
-        let mut kinds: Vec<Kind> = calls.iter().flat_map(|c| c.kinds.iter().copied()).collect();
-        if ordinality {
-            kinds.push(Kind::Int8);
-        }
-        let name = match functions.first().map(|f| &f.expr) {
-            Some(Expr::Function(f)) => self.catalog().function(f.function).map(|f| f.name.to_string()).unwrap_or_default(),
-            _ => described.name.to_string(),
-        };
-        let width = kinds.len();
-        let shown = explain::named(&name, &described.name);
-        let node = FunctionScanNode {
-            name,
-            alias: described.name,
-            functions: calls,
-            ordinality,
-            filter: vec![],
-            outputs: (0..width).collect(),
-        };
-        let mut node = self.node(Op::FunctionScan(Arc::new(node)), kinds.into(), estimate);
-        self.detail(&mut node, "on", || shown);
-        Ok(Stage { node, layout: Layout::of(entry, width) })
     }
-
-    /// The rows that a trigger's statement has changed are returned like those of a function.
-    fn create_transition_scan(&mut self, entry: usize, estimate: Estimate) -> Result<Stage> {
-        let described = self.level().entries[entry].clone();
-        let RangeKind::Transition { name, .. } = described.kind else {
-            return Err(DbError::internal("an entry of changed rows expected"));
-        };
-        let kinds = self.kinds_of(&described.columns);
-        let types = described.columns.iter().map(|c| c.ty).collect();
-        let source = SetSource::Transition(name.clone());
-        let call = SetCall { source, kinds: kinds.to_vec(), types, spread: true, row: None };
-        let width = kinds.len();
-        let shown = explain::named(&name, &described.name);
-        let node = FunctionScanNode {
-            name: name.to_string(),
-            alias: described.name,
-            functions: vec![call],
-            ordinality: false,
-            filter: vec![],
-            outputs: (0..width).collect(),
-        };
-        let mut node = self.node(Op::FunctionScan(Arc::new(node)), kinds, estimate);
-        self.detail(&mut node, "on", || shown);
-        Ok(Stage { node, layout: Layout::of(entry, width) })
+    if !filter.is_empty() {
+        planner.detail(&mut node, "Filter", || planner.show_all(filter));
     }
+    Ok(Stage { node, layout })
+}
 
-    fn set_call(&mut self, function: &RangeFunction, layout: &Layout) -> Result<SetCall> {
-        let kinds: Vec<Kind> = self.kinds_of(&function.columns).to_vec();
-        let spread = self.kind(function.expr.ty()) == Kind::Record;
-        let definitions = function.column_definitions.then_some(&function.columns[..]);
-        let types = function.columns.iter().map(|c| c.ty).collect();
-        Ok(SetCall { source: self.set_source(&function.expr, definitions, layout)?, kinds, types, spread, row: None })
+/// How the keys of the chosen index supply the source's columns, if they supply all of them.
+fn covered(planner: &Planner<'_>, source: &TableSource, choice: &IndexChoice) -> Option<Covered> {
+    let (arm, others) = choice.arms.split_first()?;
+    if planner.level().rechecks || others.iter().any(|other| other.index != arm.index) {
+        return None;
     }
-
-    /// The row type of a record-returning function's results as one value, by its OUT arguments.
-    pub fn row_shape(&self, expr: &Expr) -> Result<Option<RowShape>> {
-        let Expr::Function(call) = expr else { return Ok(None) };
-        if self.kind(call.ty) != Kind::Record {
-            return Ok(None);
-        }
-        let columns = function_columns(self.catalog(), self.context.session, call)?;
-        Ok(columns.map(|columns| RowShape {
-            type_oid: call.ty,
-            types: columns.iter().map(|c| c.ty).collect(),
-            names: columns.iter().map(|c| c.name.clone()).collect(),
-        }))
+    let index = planner.catalog().relation(arm.index)?;
+    let relation = planner.catalog().relation(source.relation)?;
+    let keys = &index.index.as_ref()?.keys;
+    let mut places = vec![None; keys.len()];
+    for (at, column) in source.projection.iter().enumerate() {
+        let key = keys.iter().position(|key| usize::try_from(key.column).is_ok_and(|c| c == column + 1))?;
+        places[key] = Some(at);
     }
+    let used = places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    places.truncate(used);
+    let gives_values = arm.parts[..used].iter().all(KeyPart::gives_values);
+    let kinds = source.projection.iter().map(|c| relation.columns[*c].kind).collect();
+    gives_values.then_some(Covered { places, kinds })
+}
 
-    /// The call of a set-returning function; any other expression returns one row. `definitions`: its column definition list.
-    pub fn set_source(&mut self, expr: &Expr, definitions: Option<&[OutputColumn]>, layout: &Layout) -> Result<SetSource> {
-        let Expr::Function(call) = expr else { return Ok(SetSource::Scalar(self.compile(expr, layout)?)) };
-        if !call.returns_set && definitions.is_none() {
-            return Ok(SetSource::Scalar(self.compile(expr, layout)?));
-        }
-        let args = self.compile_all(&call.args, layout)?;
-        let columns = definitions.map(|columns| {
-            let described = columns.iter().map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod });
-            described.collect()
+/// Bounds see no row: columns of other relations are passed as parameters.
+fn compile_arm(planner: &mut Planner<'_>, arm: &ArmChoice) -> Result<IndexArm> {
+    let none = Layout::default();
+    let mut matches = Vec::with_capacity(arm.matches.len());
+    for m in &arm.matches {
+        matches.push(match m {
+            Match::Equal(e) => KeyMatch::Equal(planner.compile(e, &none)?),
+            Match::AnyOf(e) => KeyMatch::AnyOf(planner.compile(e, &none)?),
+            Match::IsNull => KeyMatch::IsNull,
         });
-        if let Some(function) = Routine::find(self.catalog(), call.function) {
-            let routine = Box::new(Routine::new(function, args, call.ty, columns));
-            return Ok(match call.returns_set {
-                true => SetSource::Routine(routine),
-                false => SetSource::Scalar(Expression::new(Node::Routine(routine), call.ty, self.kind(call.ty))),
-            });
-        }
-        let mut compiled: Call =
-            compile::call_of(self.catalog(), call.function, args, call.ty, call.input_collation, call.variadic, call.location)?;
-        compiled.columns = columns;
-        let source = self.catalog().function(call.function).map(|f| f.source.clone()).unwrap_or_default();
-        Ok(match registry::set_returning(&source) {
-            Some(function) => SetSource::Set { function, call: compiled },
-            None => SetSource::System { call: compiled },
-        })
     }
-
-    pub fn cte_binding(&self, name: &str, levels: usize) -> Result<CteBinding> {
-        let depth = self.levels.len() - 1;
-        let level = depth.checked_sub(levels).map(|l| &self.levels[l]);
-        let found = level.and_then(|l| l.ctes.iter().rev().find(|(n, _)| **n == *name));
-        found
-            .map(|(_, binding)| binding.clone())
-            .ok_or_else(|| DbError::internal(format!("WITH query \"{name}\" is not planned")))
-    }
-
-    /// Moves a condition on a subquery's columns into the subquery, where that changes nothing but speed.
-    pub(super) fn push_into_subquery(&self, query: &mut Query, entry: usize, condition: &Expr) -> bool {
-        let plain = query.limit.is_none()
-            && query.offset.is_none()
-            && !query.has_windows
-            && !query.has_set_returning
-            && query.set_operation.is_none()
-            && query.grouping_sets.is_none()
-            && matches!(query.distinct, Distinct::None)
-            && query.locking.is_empty()
-            && query.command == melba_tree::Command::Select;
-        if !plain || self.has_volatile(condition) || crate::rels::contains_sublink(condition) {
-            return false;
+    let range = match &arm.range {
+        None => None,
+        Some(RangeChoice::NotNull) => Some(KeyRange::NotNull),
+        Some(RangeChoice::Prefix { pattern, regex }) => {
+            Some(KeyRange::Prefix { pattern: planner.compile(pattern, &none)?, case_regex: *regex })
         }
-        // With grouping, only conditions on the grouped columns may move below it.
-        let grouped = query.has_aggregates || !query.group_by.is_empty() || query.having.is_some();
-        let mut fits = true;
-        condition.visit_vars(&mut |v| {
-            let target = usize::try_from(v.column).ok().and_then(|c| query.targets.get(c.wrapping_sub(1)));
-            fits &= v.entry == entry
-                && target.is_some_and(|t| {
-                    !t.junk
-                        && !self.has_volatile(&t.expr)
-                        && !crate::rels::contains_sublink(&t.expr)
-                        && (!grouped || query.group_by.iter().any(|g| g.reference == t.reference && t.reference != 0))
-                });
-        });
-        let mut outer = false;
-        condition.visit(0, &mut |e, level| {
-            outer |= matches!(e, Expr::Var(v) if v.levels_up > level);
-            true
-        });
-        if !fits || outer {
-            return false;
+        Some(RangeChoice::Between { lower, upper }) => {
+            let mut bound = |b: &Option<(Expr, bool)>| -> Result<_> {
+                b.as_ref().map(|(e, inclusive)| Ok((planner.compile(e, &none)?, *inclusive))).transpose()
+            };
+            Some(KeyRange::Between { lower: bound(lower)?, upper: bound(upper)? })
         }
-        let mut moved = condition.clone();
-        let targets = &query.targets;
-        moved.visit_mut(0, &mut |e, _| {
-            if let Expr::Var(v) = e
-                && let Some(target) = targets.get((v.column as usize).wrapping_sub(1))
-            {
-                *e = target.expr.clone();
-                return false;
+    };
+    let (name, parts) = (arm.name.clone(), arm.parts.clone());
+    Ok(IndexArm { index: arm.index, name, tree: arm.tree, parts, matches, range, unique: arm.unique })
+}
+
+fn create_system_scan(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    (equal, any_of): (&ByColumn, &ByColumn),
+    filter: &[Expr],
+    estimate: Estimate,
+) -> Result<Stage> {
+    let relation = source::relation_of(planner, entry)?;
+    let needed = needed::needed(planner, entry, &[]);
+    let ScanColumns { mut outputs, projection, kinds, layout, .. } = source::scan_outputs(planner, entry, &relation, &needed)?;
+    // Rows come with all columns.
+    for output in &mut outputs {
+        match output {
+            ScanOutput::Column(c) => *c = projection[*c],
+            ScanOutput::WholeRow { columns, .. } => {
+                columns.iter_mut().flatten().for_each(|c| *c = projection[*c]);
             }
-            true
-        });
-        query.filter = Some(match query.filter.take() {
-            None => moved,
-            Some(Expr::And(mut all)) => {
-                all.push(moved);
-                Expr::And(all)
-            }
-            Some(other) => Expr::And(vec![other, moved]),
-        });
-        true
+            _ => {}
+        }
     }
+    let compiled = planner.compile_all(filter, &layout)?;
+    let none = Layout::default();
+    let mut compile_values = |values: &ByColumn| {
+        let compiled = values.iter().map(|(column, value)| Ok((*column, planner.compile(value, &none)?)));
+        compiled.collect::<Result<Vec<_>>>()
+    };
+    let (equal, any_of) = (compile_values(equal)?, compile_values(any_of)?);
+    let ranges = match Synthesized::of(relation.oid) {
+        Some(_) => {
+            let zones = zone::zones(planner, entry, &relation, filter)?.into_iter();
+            zones.filter(|zone| zone.column == 0 && !zone.any).map(|zone| (zone.op, zone.value)).collect()
+        }
+        None => Vec::new(),
+    };
+    let alias = planner.level().entries[entry].name.clone();
+    let shown = explain::named(&relation.name, &alias);
+    let node = SystemScanNode {
+        relation: relation.oid,
+        name: relation.name.clone(),
+        alias,
+        outputs,
+        column_kinds: relation.columns.iter().map(|c| c.kind).collect(),
+        equal,
+        any_of,
+        join_filters: vec![],
+        ranges,
+        filter: compiled,
+    };
+    let mut node = planner.node(Op::SystemScan(Arc::new(node)), kinds, estimate);
+    planner.detail(&mut node, "on", || shown);
+    if !filter.is_empty() {
+        planner.detail(&mut node, "Filter", || planner.show_all(filter));
+    }
+    Ok(Stage { node, layout })
+}
+
+fn create_values(planner: &mut Planner<'_>, entry: usize, estimate: Estimate) -> Result<Stage> {
+    let RangeKind::Values { rows } = planner.level().entries[entry].kind.clone() else {
+        return Err(DbError::internal("VALUES entry expected"));
+    };
+    let layout = Layout::default();
+    let mut compiled = Vec::with_capacity(rows.len());
+    for row in &rows {
+        compiled.push(planner.compile_all(row, &layout)?);
+    }
+    let columns = planner.level().entries[entry].columns.clone();
+    let kinds = planner.kinds_of(&columns);
+    let node = planner.node(Op::Values(Arc::new(compiled)), kinds, estimate);
+    Ok(Stage { node, layout: Layout::of(entry, columns.len()) })
+}
+
+fn create_function_scan(planner: &mut Planner<'_>, entry: usize, estimate: Estimate) -> Result<Stage> {
+    let described = planner.level().entries[entry].clone();
+    let RangeKind::Function { functions, ordinality } = described.kind else {
+        return Err(DbError::internal("function entry expected"));
+    };
+    let none = Layout::default();
+    let mut calls = Vec::with_capacity(functions.len());
+    for function in &functions {
+        calls.push(set_call(planner, function, &none)?);
+    }
+    let mut kinds: Vec<Kind> = calls.iter().flat_map(|c| c.kinds.iter().copied()).collect();
+    if ordinality {
+        kinds.push(Kind::Int8);
+    }
+    let name = match functions.first().map(|f| &f.expr) {
+        Some(Expr::Function(f)) => planner.catalog().function(f.function).map(|f| f.name.to_string()).unwrap_or_default(),
+        _ => described.name.to_string(),
+    };
+    let width = kinds.len();
+    let shown = explain::named(&name, &described.name);
+    let node = FunctionScanNode {
+        name,
+        alias: described.name,
+        functions: calls,
+        ordinality,
+        filter: vec![],
+        outputs: (0..width).collect(),
+    };
+    let mut node = planner.node(Op::FunctionScan(Arc::new(node)), kinds.into(), estimate);
+    planner.detail(&mut node, "on", || shown);
+    Ok(Stage { node, layout: Layout::of(entry, width) })
+}
+
+/// The rows that a trigger's statement has changed are returned like those of a function.
+fn create_transition_scan(planner: &mut Planner<'_>, entry: usize, estimate: Estimate) -> Result<Stage> {
+    let described = planner.level().entries[entry].clone();
+    let RangeKind::Transition { name, .. } = described.kind else {
+        return Err(DbError::internal("an entry of changed rows expected"));
+    };
+    let kinds = planner.kinds_of(&described.columns);
+    let types = described.columns.iter().map(|c| c.ty).collect();
+    let source = SetSource::Transition(name.clone());
+    let call = SetCall { source, kinds: kinds.to_vec(), types, spread: true, row: None };
+    let width = kinds.len();
+    let shown = explain::named(&name, &described.name);
+    let node = FunctionScanNode {
+        name: name.to_string(),
+        alias: described.name,
+        functions: vec![call],
+        ordinality: false,
+        filter: vec![],
+        outputs: (0..width).collect(),
+    };
+    let mut node = planner.node(Op::FunctionScan(Arc::new(node)), kinds, estimate);
+    planner.detail(&mut node, "on", || shown);
+    Ok(Stage { node, layout: Layout::of(entry, width) })
+}
+
+fn set_call(planner: &mut Planner<'_>, function: &RangeFunction, layout: &Layout) -> Result<SetCall> {
+    let kinds: Vec<Kind> = planner.kinds_of(&function.columns).to_vec();
+    let spread = planner.kind(function.expr.ty()) == Kind::Record;
+    let definitions = function.column_definitions.then_some(&function.columns[..]);
+    let types = function.columns.iter().map(|c| c.ty).collect();
+    Ok(SetCall { source: set_source(planner, &function.expr, definitions, layout)?, kinds, types, spread, row: None })
+}
+
+/// The row type of a record-returning function's results as one value, by its OUT arguments.
+pub fn row_shape(planner: &Planner<'_>, expr: &Expr) -> Result<Option<RowShape>> {
+    let Expr::Function(call) = expr else { return Ok(None) };
+    if planner.kind(call.ty) != Kind::Record {
+        return Ok(None);
+    }
+    let columns = function_columns(planner.catalog(), planner.inputs.session, call)?;
+    Ok(columns.map(|columns| RowShape {
+        type_oid: call.ty,
+        types: columns.iter().map(|c| c.ty).collect(),
+        names: columns.iter().map(|c| c.name.clone()).collect(),
+    }))
+}
+
+/// The call of a set-returning function; any other expression returns one row. `definitions`: its column definition list.
+pub fn set_source(
+    planner: &mut Planner<'_>,
+    expr: &Expr,
+    definitions: Option<&[OutputColumn]>,
+    layout: &Layout,
+) -> Result<SetSource> {
+    let Expr::Function(call) = expr else { return Ok(SetSource::Scalar(planner.compile(expr, layout)?)) };
+    if !call.returns_set && definitions.is_none() {
+        return Ok(SetSource::Scalar(planner.compile(expr, layout)?));
+    }
+    let args = planner.compile_all(&call.args, layout)?;
+    let columns = definitions.map(|columns| {
+        let described = columns.iter().map(|c| RowColumn { name: c.name.clone(), ty: c.ty, typmod: c.typmod });
+        described.collect()
+    });
+    if let Some(function) = Routine::find(planner.catalog(), call.function) {
+        let routine = Box::new(Routine::new(function, args, call.ty, columns));
+        return Ok(match call.returns_set {
+            true => SetSource::Routine(routine),
+            false => SetSource::Scalar(Expression::new(Node::Routine(routine), call.ty, planner.kind(call.ty))),
+        });
+    }
+    let mut compiled: Call =
+        compile::call_of(planner.catalog(), call.function, args, call.ty, call.input_collation, call.variadic, call.location)?;
+    compiled.columns = columns;
+    let source = planner.catalog().function(call.function).map(|f| f.source.clone()).unwrap_or_default();
+    Ok(match registry::set_returning(&source) {
+        Some(function) => SetSource::Set { function, call: compiled },
+        None => SetSource::System { call: compiled },
+    })
 }

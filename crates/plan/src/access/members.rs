@@ -11,6 +11,7 @@ use melba_catalog::{Relation, Storage};
 use melba_engine::RelationLockMode;
 use melba_types::{Datum, DbError, Kind, Oid, Result};
 
+use super::{prune, source};
 use crate::layout::Layout;
 use crate::member::Member;
 use crate::node::*;
@@ -18,6 +19,7 @@ use crate::path::{Access, FamilyPath, LeafPath, MemberPath};
 use crate::path::{Goal, Path, PathKind};
 use crate::planner::{Planner, Stage};
 use crate::rels::contains_sublink;
+use crate::{needed, plain_path};
 use melba_analyze::relation_columns;
 use melba_expression::Expression;
 use melba_expression::Node;
@@ -66,193 +68,207 @@ impl Member {
     }
 }
 
-impl Planner<'_> {
-    /// The tables of a family: the parent itself and all below it. Of partitions, those that `kept` names, if it is given.
-    fn family_of(&self, parent: &Arc<Relation>, kept: Option<&HashSet<Oid>>) -> Result<Vec<Arc<Relation>>> {
-        let mut all: Vec<Arc<Relation>> = Vec::new();
-        match parent.is_partitioned() {
-            true => self.add_partitions(parent, kept, &mut all)?,
-            false => {
-                let catalog = self.catalog();
-                all.extend(catalog.descendants(parent.oid).into_iter().filter_map(|oid| catalog.relation(oid).cloned()));
+/// The tables of a family: the parent itself and all below it. Of partitions, those that `kept` names, if it is given.
+fn family_of(planner: &Planner<'_>, parent: &Arc<Relation>, kept: Option<&HashSet<Oid>>) -> Result<Vec<Arc<Relation>>> {
+    let mut all: Vec<Arc<Relation>> = Vec::new();
+    match parent.is_partitioned() {
+        true => add_partitions(planner, parent, kept, &mut all)?,
+        false => {
+            let catalog = planner.catalog();
+            all.extend(catalog.descendants(parent.oid).into_iter().filter_map(|oid| catalog.relation(oid).cloned()));
+        }
+    }
+    let own = planner.inputs.session.temporary_namespace();
+    all.retain(|member| !member.is_temporary_elsewhere(own));
+    Ok(all)
+}
+
+/// A partitioned table and its descendants, in the order of bounds.
+fn add_partitions(
+    planner: &Planner<'_>,
+    table: &Arc<Relation>,
+    kept: Option<&HashSet<Oid>>,
+    out: &mut Vec<Arc<Relation>>,
+) -> Result<()> {
+    out.push(table.clone());
+    if table.is_partitioned() {
+        let partitions = PartitionMap::new(planner.catalog(), table)?.in_order();
+        for partition in partitions.into_iter().filter(|p| kept.is_none_or(|kept| kept.contains(p))) {
+            if let Some(partition) = planner.catalog().relation(partition) {
+                add_partitions(planner, partition, kept, out)?;
             }
         }
-        let own = self.context.session.temporary_namespace();
-        all.retain(|member| !member.is_temporary_elsewhere(own));
-        Ok(all)
     }
+    Ok(())
+}
 
-    /// A partitioned table and its descendants, in the order of bounds.
-    fn add_partitions(&self, table: &Arc<Relation>, kept: Option<&HashSet<Oid>>, out: &mut Vec<Arc<Relation>>) -> Result<()> {
-        out.push(table.clone());
-        if table.is_partitioned() {
-            let partitions = PartitionMap::new(self.catalog(), table)?.in_order();
-            for partition in partitions.into_iter().filter(|p| kept.is_none_or(|kept| kept.contains(p))) {
-                if let Some(partition) = self.catalog().relation(partition) {
-                    self.add_partitions(partition, kept, out)?;
-                }
-            }
-        }
-        Ok(())
-    }
+/// Plans with a member in its parent's place.
+fn as_member<T>(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    member: &Arc<Member>,
+    f: impl FnOnce(&mut Planner<'_>) -> Result<T>,
+) -> Result<T> {
+    let level = planner.level_mut();
+    let old = &level.entries[entry];
+    let own = RangeEntry {
+        kind: RangeKind::Relation { oid: member.relation.oid, inherit: false, sample: None },
+        name: member.alias.clone().unwrap_or_else(|| old.name.clone()),
+        columns: relation_columns(&member.relation),
+        security: Vec::new(),
+        ..old.clone()
+    };
+    let needed = level.needed[entry].iter().map(|(c, places)| (member.number(*c), *places)).collect();
+    let old = std::mem::replace(&mut level.entries[entry], own);
+    let old_needed = std::mem::replace(&mut level.needed[entry], needed);
+    let outer = level.member.replace(member.clone());
+    let result = f(planner);
+    let level = planner.level_mut();
+    level.entries[entry] = old;
+    level.needed[entry] = old_needed;
+    level.member = outer;
+    result
+}
 
-    /// Whether reading or changing a table reaches other tables.
-    pub fn is_family(&self, relation: &Relation, inherit: bool) -> bool {
-        relation.is_partitioned() || (inherit && self.catalog().has_children(relation.oid))
-    }
-
-    /// Plans with a member in its parent's place.
-    pub fn as_member<T>(&mut self, entry: usize, member: &Arc<Member>, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let level = self.level_mut();
-        let old = &level.entries[entry];
-        let own = RangeEntry {
-            kind: RangeKind::Relation { oid: member.relation.oid, inherit: false, sample: None },
-            name: member.alias.clone().unwrap_or_else(|| old.name.clone()),
-            columns: relation_columns(&member.relation),
-            security: Vec::new(),
-            ..old.clone()
+pub fn family_paths(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    parent: &Arc<Relation>,
+    own: &[Expr],
+    across: &[Rc<Expr>],
+    goal: &Goal,
+) -> Result<Vec<Rc<Path>>> {
+    let pruner = prune::pruner(planner, entry, parent, own)?;
+    let kept = pruner.as_ref().map(|pruner| pruner.constant(planner.inputs.session)).transpose()?;
+    let mut relations = family_of(planner, parent, kept.as_ref())?;
+    relations.iter().for_each(|r| planner.relations.add(r.oid, RelationLockMode::AccessShare));
+    let scanned = planner.level_mut().scanned.entry(entry).or_default();
+    scanned.extend(relations.iter().map(|r| r.oid));
+    relations.retain(has_rows);
+    let own_alias = relations.len() > 1;
+    let name = planner.level().entries[entry].name.clone();
+    let members: Vec<Arc<Member>> = relations
+        .iter()
+        .enumerate()
+        .map(|(i, r)| Arc::new(Member::new(parent, r, own_alias.then(|| format!("{name}_{}", i + 1).into()))))
+        .collect();
+    // Conditions with subqueries are checked above: their parameters are the parent's columns.
+    let (above, below): (Vec<Expr>, Vec<Expr>) = own.iter().cloned().partition(contains_sublink);
+    let across: Vec<&Rc<Expr>> = across.iter().filter(|c| !contains_sublink(c)).collect();
+    let mut choices: Vec<Vec<(Rc<Path>, Vec<usize>)>> = Vec::with_capacity(members.len());
+    for member in &members {
+        let below: Vec<Expr> = below.iter().map(|c| member.condition(entry, c)).collect();
+        let moved: Vec<Rc<Expr>> = across.iter().map(|c| Rc::new(member.condition(entry, c))).collect();
+        let goal = Goal { order: vec![], fraction: goal.fraction };
+        let oid = member.relation.oid;
+        let paths = as_member(planner, entry, member, |p| p.relation_paths(entry, oid, false, &below, &moved, &goal))?;
+        let with_used = |path: Rc<Path>| {
+            let used = path.used.iter().filter_map(|u| moved.iter().position(|c| Rc::ptr_eq(c, u))).collect();
+            (path, used)
         };
-        let needed = level.needed[entry].iter().map(|(c, places)| (member.number(*c), *places)).collect();
-        let old = std::mem::replace(&mut level.entries[entry], own);
-        let old_needed = std::mem::replace(&mut level.needed[entry], needed);
-        let outer = level.member.replace(member.clone());
-        let result = f(self);
-        let level = self.level_mut();
-        level.entries[entry] = old;
-        level.needed[entry] = old_needed;
-        level.member = outer;
-        result
+        choices.push(paths.into_iter().map(with_used).collect());
     }
+    let params = plain_path::parameters_of(own, entry);
+    let pruner = pruner.filter(|p| p.is_variable() && members.len() > 1);
+    planner.prunes_by_parameters |= pruner.is_some();
+    let mut out = Vec::new();
+    for (wanted, used) in shapes(&choices) {
+        let Some(paths) = choices.iter().map(|c| cheapest(c, wanted, &used)).collect::<Option<Vec<_>>>() else { continue };
+        let sum = |f: fn(&Path) -> f64| paths.iter().map(|p| f(p)).sum::<f64>();
+        let members = members.iter().zip(&paths).map(|(m, p)| MemberPath { member: m.clone(), path: p.clone() }).collect();
+        let family = FamilyPath { members, pruner: pruner.clone() };
+        out.push(Rc::new(Path {
+            rels: 1 << entry,
+            params: wanted | params,
+            rows: sum(|p| p.rows).max(1.0),
+            startup: 0.0,
+            total: sum(|p| p.total) + 0.01,
+            ordered: false,
+            used: used.iter().map(|i| across[*i].clone()).collect(),
+            kind: PathKind::Leaf(LeafPath { entry, access: Access::Family(family), filter: above.clone() }),
+        }));
+    }
+    if members.is_empty() {
+        let family = FamilyPath { members: vec![], pruner: None };
+        out.push(plain_path::simple_path(planner, entry, Access::Family(family), &above, params, 0.0));
+    }
+    Ok(out)
+}
 
-    pub(super) fn family_paths(
-        &mut self,
-        entry: usize,
-        parent: &Arc<Relation>,
-        own: &[Expr],
-        across: &[Rc<Expr>],
-        goal: &Goal,
-    ) -> Result<Vec<Rc<Path>>> {
-        let pruner = self.pruner(entry, parent, own)?;
-        let kept = pruner.as_ref().map(|pruner| pruner.constant(self.context.session)).transpose()?;
-        let mut relations = self.family_of(parent, kept.as_ref())?;
-        relations.iter().for_each(|r| self.relations.add(r.oid, RelationLockMode::AccessShare));
-        let scanned = self.level_mut().scanned.entry(entry).or_default();
-        scanned.extend(relations.iter().map(|r| r.oid));
-        relations.retain(has_rows);
-        let own_alias = relations.len() > 1;
-        let name = self.level().entries[entry].name.clone();
-        let members: Vec<Arc<Member>> = relations
-            .iter()
-            .enumerate()
-            .map(|(i, r)| Arc::new(Member::new(parent, r, own_alias.then(|| format!("{name}_{}", i + 1).into()))))
-            .collect();
-        // Conditions with subqueries are checked above: their parameters are the parent's columns.
-        let (above, below): (Vec<Expr>, Vec<Expr>) = own.iter().cloned().partition(contains_sublink);
-        let across: Vec<&Rc<Expr>> = across.iter().filter(|c| !contains_sublink(c)).collect();
-        let mut choices: Vec<Vec<(Rc<Path>, Vec<usize>)>> = Vec::with_capacity(members.len());
-        for member in &members {
-            let below: Vec<Expr> = below.iter().map(|c| member.condition(entry, c)).collect();
-            let moved: Vec<Rc<Expr>> = across.iter().map(|c| Rc::new(member.condition(entry, c))).collect();
-            let goal = Goal { order: vec![], fraction: goal.fraction };
-            let oid = member.relation.oid;
-            let paths = self.as_member(entry, member, |p| p.relation_paths(entry, oid, false, &below, &moved, &goal))?;
-            let with_used = |path: Rc<Path>| {
-                let used = path.used.iter().filter_map(|u| moved.iter().position(|c| Rc::ptr_eq(c, u))).collect();
-                (path, used)
-            };
-            choices.push(paths.into_iter().map(with_used).collect());
-        }
-        let params = self.parameters_of(own, entry);
-        let pruner = pruner.filter(|p| p.is_variable() && members.len() > 1);
-        self.prunes_by_parameters |= pruner.is_some();
-        let mut out = Vec::new();
-        for (wanted, used) in shapes(&choices) {
-            let Some(paths) = choices.iter().map(|c| cheapest(c, wanted, &used)).collect::<Option<Vec<_>>>() else { continue };
-            let sum = |f: fn(&Path) -> f64| paths.iter().map(|p| f(p)).sum::<f64>();
-            let members = members.iter().zip(&paths).map(|(m, p)| MemberPath { member: m.clone(), path: p.clone() }).collect();
-            let family = FamilyPath { members, pruner: pruner.clone() };
-            out.push(Rc::new(Path {
-                rels: 1 << entry,
-                params: wanted | params,
-                rows: sum(|p| p.rows).max(1.0),
-                startup: 0.0,
-                total: sum(|p| p.total) + 0.01,
-                ordered: false,
-                used: used.iter().map(|i| across[*i].clone()).collect(),
-                kind: PathKind::Leaf(LeafPath { entry, access: Access::Family(family), filter: above.clone() }),
-            }));
-        }
-        if members.is_empty() {
-            let family = FamilyPath { members: vec![], pruner: None };
-            out.push(self.simple_path(entry, Access::Family(family), &above, params, 0.0));
-        }
-        Ok(out)
+pub fn create_family(planner: &mut Planner<'_>, entry: usize, family: &FamilyPath, estimate: Estimate) -> Result<Stage> {
+    let parent = source::relation_of(planner, entry)?;
+    let needed = needed::needed(planner, entry, &[]);
+    let layout = Layout(needed.iter().map(|c| (entry, *c)).collect());
+    let kinds: Arc<[Kind]> = needed.iter().map(|c| column_kind(&parent, *c)).collect();
+    let mut inputs = Vec::with_capacity(family.members.len());
+    for MemberPath { member, path } in &family.members {
+        let stage = as_member(planner, entry, member, |p| p.create(path))?;
+        inputs.push(aligned(planner, stage, entry, member, &layout, &kinds)?);
     }
+    if inputs.len() == 1
+        && let Some(node) = inputs.pop()
+    {
+        return Ok(Stage { node, layout });
+    }
+    let pruning = match &family.pruner {
+        Some(pruner) => {
+            let members: Vec<Oid> = family.members.iter().map(|m| m.member.relation.oid).collect();
+            Some(prune::compile_pruning(planner, pruner, &members)?)
+        }
+        None => None,
+    };
+    if inputs.is_empty() {
+        let never = Expression::new(Node::Const(Datum::Bool(false)), melba_types::oids::BOOL, Kind::Bool);
+        let nulls = kinds.iter().map(|k| Expression::new(Node::Const(Datum::Null), Oid::INVALID, *k)).collect();
+        let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![never] }));
+        let mut node = planner.node(op, Arc::from([]), estimate);
+        planner.detail(&mut node, "One-Time Filter", || "false".into());
+        let op = Op::Project(Arc::new(ProjectNode { input: node, expressions: nulls }));
+        return Ok(Stage { node: planner.node(op, kinds, estimate), layout });
+    }
+    let node = planner.node(Op::Append(Arc::new(AppendNode { inputs, pruning })), kinds, estimate);
+    Ok(Stage { node, layout })
+}
 
-    pub(super) fn create_family(&mut self, entry: usize, family: &FamilyPath, estimate: Estimate) -> Result<Stage> {
-        let parent = self.relation_of(entry)?;
-        let needed = self.needed(entry, &[]);
-        let layout = Layout(needed.iter().map(|c| (entry, *c)).collect());
-        let kinds: Arc<[Kind]> = needed.iter().map(|c| column_kind(&parent, *c)).collect();
-        let mut inputs = Vec::with_capacity(family.members.len());
-        for MemberPath { member, path } in &family.members {
-            let stage = self.as_member(entry, member, |p| p.create(path))?;
-            inputs.push(self.aligned(stage, entry, member, &layout, &kinds)?);
-        }
-        if inputs.len() == 1
-            && let Some(node) = inputs.pop()
-        {
-            return Ok(Stage { node, layout });
-        }
-        let pruning = match &family.pruner {
-            Some(pruner) => {
-                let members: Vec<Oid> = family.members.iter().map(|m| m.member.relation.oid).collect();
-                Some(self.compile_pruning(pruner, &members)?)
-            }
-            None => None,
-        };
-        if inputs.is_empty() {
-            let never = Expression::new(Node::Const(Datum::Bool(false)), melba_types::oids::BOOL, Kind::Bool);
-            let nulls = kinds.iter().map(|k| Expression::new(Node::Const(Datum::Null), Oid::INVALID, *k)).collect();
-            let op = Op::Result(Arc::new(ResultNode { input: None, conditions: vec![never] }));
-            let mut node = self.node(op, Arc::from([]), estimate);
-            self.detail(&mut node, "One-Time Filter", || "false".into());
-            let op = Op::Project(Arc::new(ProjectNode { input: node, expressions: nulls }));
-            return Ok(Stage { node: self.node(op, kinds, estimate), layout });
-        }
-        let node = self.node(Op::Append(Arc::new(AppendNode { inputs, pruning })), kinds, estimate);
-        Ok(Stage { node, layout })
+/// A member's rows with the parent's columns in the parent's order.
+fn aligned(
+    planner: &mut Planner<'_>,
+    stage: Stage,
+    entry: usize,
+    member: &Member,
+    layout: &Layout,
+    kinds: &Arc<[Kind]>,
+) -> Result<PlanNode> {
+    let places = member_places(&stage.layout, entry, member, layout)?;
+    if places.len() == stage.layout.0.len() && places.iter().enumerate().all(|(at, place)| at == *place) {
+        return Ok(stage.node);
     }
+    let column = |(at, kind): (&usize, &Kind)| Expression::new(Node::Column(*at), Oid::INVALID, *kind);
+    let expressions = places.iter().zip(kinds.iter()).map(column).collect();
+    let estimate = stage.node.estimate;
+    Ok(planner.node(Op::Project(Arc::new(ProjectNode { input: stage.node, expressions })), kinds.clone(), estimate))
+}
 
-    /// A member's rows with the parent's columns in the parent's order.
-    fn aligned(&mut self, stage: Stage, entry: usize, member: &Member, layout: &Layout, kinds: &Arc<[Kind]>) -> Result<PlanNode> {
-        let places = member_places(&stage.layout, entry, member, layout)?;
-        if places.len() == stage.layout.0.len() && places.iter().enumerate().all(|(at, place)| at == *place) {
-            return Ok(stage.node);
-        }
-        let column = |(at, kind): (&usize, &Kind)| Expression::new(Node::Column(*at), Oid::INVALID, *kind);
-        let expressions = places.iter().zip(kinds.iter()).map(column).collect();
-        let estimate = stage.node.estimate;
-        Ok(self.node(Op::Project(Arc::new(ProjectNode { input: stage.node, expressions })), kinds.clone(), estimate))
+/// How rows of a family's members are found again by their ids: sources whose outputs are the parent's columns.
+pub fn member_sources(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    parent: &Arc<Relation>,
+) -> Result<Vec<(Arc<Relation>, TableSource)>> {
+    let layout = Layout(needed::needed(planner, entry, &[]).iter().map(|c| (entry, *c)).collect());
+    let mut out = Vec::new();
+    let scanned = planner.level().scanned.get(&entry).cloned();
+    for relation in family_of(planner, parent, scanned.as_ref())?.into_iter().filter(has_rows) {
+        let member = Arc::new(Member::new(parent, &relation, None));
+        let (mut source, own) = as_member(planner, entry, &member, |p| source::table_source(p, entry, &relation, &[]))?;
+        let places = member_places(&own, entry, &member, &layout)?;
+        source.outputs = places.iter().map(|at| source.outputs[*at].clone()).collect();
+        source.kinds = places.iter().map(|at| source.kinds[*at]).collect();
+        let in_order = source.outputs.iter().enumerate().all(|(i, o)| matches!(o, ScanOutput::Column(c) if *c == i));
+        source.plain = in_order && source.outputs.len() == source.projection.len() && source.virtuals.is_empty();
+        out.push((relation, source));
     }
-
-    /// How rows of a family's members are found again by their ids: sources whose outputs are the parent's columns.
-    pub fn member_sources(&mut self, entry: usize, parent: &Arc<Relation>) -> Result<Vec<(Arc<Relation>, TableSource)>> {
-        let layout = Layout(self.needed(entry, &[]).iter().map(|c| (entry, *c)).collect());
-        let mut out = Vec::new();
-        let scanned = self.level().scanned.get(&entry).cloned();
-        for relation in self.family_of(parent, scanned.as_ref())?.into_iter().filter(has_rows) {
-            let member = Arc::new(Member::new(parent, &relation, None));
-            let (mut source, own) = self.as_member(entry, &member, |p| p.table_source(entry, &relation, &[]))?;
-            let places = member_places(&own, entry, &member, &layout)?;
-            source.outputs = places.iter().map(|at| source.outputs[*at].clone()).collect();
-            source.kinds = places.iter().map(|at| source.kinds[*at]).collect();
-            let in_order = source.outputs.iter().enumerate().all(|(i, o)| matches!(o, ScanOutput::Column(c) if *c == i));
-            source.plain = in_order && source.outputs.len() == source.projection.len() && source.virtuals.is_empty();
-            out.push((relation, source));
-        }
-        Ok(out)
-    }
+    Ok(out)
 }
 
 /// Whether rows are stored in a member itself.

@@ -17,7 +17,7 @@ use super::prepared::shape_changed;
 use super::statement_counts::identity::Identity;
 use melba_analyze::LiteralUse;
 use melba_parse::Statement;
-use melba_plan::PlanContext;
+use melba_plan::PlanInputs;
 use melba_tree::permissions::Permissions;
 use melba_tree::{Query, Target};
 
@@ -84,7 +84,7 @@ pub fn refuse_parameters(context: &StatementContext, statement: &Statement) -> R
 pub fn fails_when_planned(context: &StatementContext, statement: &Statement) -> bool {
     is_query(&statement.node)
         && melba_analyze::analyze(&analysis(context), &statement.node, Some(&[]))
-            .is_ok_and(|analyzed| melba_plan::constant::fails(&analyzed.query, &plan_context(context, false)))
+            .is_ok_and(|analyzed| melba_plan::constant::fails(&analyzed.query, &plan_inputs(context, false)))
 }
 
 /// `explain`: with the texts that EXPLAIN prints.
@@ -156,7 +156,7 @@ pub(super) fn plan_analyzed(
         Purpose::Cursor => add_positions(&mut analyzed.query, &context.catalog),
         Purpose::Run | Purpose::Explain | Purpose::Within => Vec::new(),
     };
-    let plan = melba_plan::plan(&analyzed.query, &plan_context(context, purpose == Purpose::Explain))?;
+    let plan = melba_plan::plan(&analyzed.query, &plan_inputs(context, purpose == Purpose::Explain))?;
     if !is_simple_scan(&plan.root) {
         positions.retain(|p| p.locked);
     }
@@ -189,9 +189,9 @@ pub(super) fn secure(context: &StatementContext, query: &mut Query, permissions:
     Ok(secured.depends_on_user.then(|| row_security(context)))
 }
 
-fn plan_context(context: &StatementContext, explain: bool) -> PlanContext<'_> {
+fn plan_inputs(context: &StatementContext, explain: bool) -> PlanInputs<'_> {
     let statistics = &*context.session.instance.cluster.engine;
-    PlanContext { catalog: &context.catalog, session: context, statistics, explain }
+    PlanInputs { catalog: &context.catalog, session: context, statistics, explain }
 }
 
 pub(super) fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[ResultColumn]>> {
