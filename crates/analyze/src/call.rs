@@ -1,9 +1,6 @@
 //! Function calls: plain, aggregate, window, casts and fields written as calls.
 
-use std::sync::Arc;
-
-use melba_catalog::{Catalog, FunctionKind};
-use melba_fmgr::Session;
+use melba_catalog::FunctionKind;
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::{NodeEnum, protobuf as pb};
 
@@ -13,7 +10,7 @@ use super::coerce::{CoercionContext, How};
 use super::context::Context;
 use super::functions::{FunctionCandidate, Resolved, Wanted, call_error};
 use super::scope::ExprKind;
-use super::{aggregate, coerce, field, nodes, operators, window};
+use super::{aggregate, coerce, field, nodes, operators, polymorphic, window};
 use melba_tree::*;
 
 const ARGUMENTS_MAX: usize = 100;
@@ -199,7 +196,7 @@ fn build_call<'p>(
         let direct = args.len() - n.agg_order.len();
         unify_hypothetical(analyzer, &mut args, &mut types, &mut declared, direct)?;
     }
-    let ty = analyzer.cx().enforce_generic_consistency(&types, &mut declared, function.return_type)?;
+    let ty = polymorphic::enforce_generic_consistency(analyzer.cx(), &types, &mut declared, function.return_type)?;
     let mut args = operators::coerce_arguments(analyzer, args, &declared)?;
     let variadic = pass_variadic(analyzer.cx(), n, &candidate, &mut args)?;
     if function.returns_set {
@@ -437,7 +434,7 @@ pub fn functional_notation(analyzer: &mut Analyzer<'_, '_>, name: &str, arg: Exp
         return Ok(None);
     }
     let mut declared = candidate.args.clone();
-    let result = analyzer.cx().enforce_generic_consistency(&types, &mut declared, function.return_type)?;
+    let result = polymorphic::enforce_generic_consistency(analyzer.cx(), &types, &mut declared, function.return_type)?;
     let args = operators::coerce_arguments(analyzer, vec![arg], &declared)?;
     if function.returns_set {
         operators::check_set_returning(analyzer, location)?;
@@ -456,34 +453,4 @@ pub fn functional_notation(analyzer: &mut Analyzer<'_, '_>, name: &str, arg: Exp
         typmod: -1,
         location,
     }))))
-}
-
-impl Context<'_> {
-    /// Columns of a record-returning function by its OUT arguments; none when it has not got any.
-    pub fn function_columns(&self, call: &FunctionCall) -> Result<Option<Vec<OutputColumn>>> {
-        let function = self.function(call.function)?;
-        if function.arg_modes.is_empty() {
-            return Ok(None);
-        }
-        let actual: Vec<Oid> = call.args.iter().map(Expr::ty).collect();
-        let out = function.all_arg_types.iter().zip(&function.arg_modes).enumerate();
-        let mut columns: Vec<OutputColumn> = Vec::new();
-        for (i, (ty, _)) in out.filter(|(_, (_, mode))| matches!(mode, b'o' | b'b' | b't')) {
-            let mut declared = function.arg_types.clone();
-            let ty = self.enforce_generic_consistency(&actual, &mut declared, *ty).unwrap_or(*ty);
-            let name = function.arg_names.get(i).filter(|n| !n.is_empty());
-            let name: Arc<str> = match name {
-                Some(name) => name.clone(),
-                None => format!("column{}", columns.len() + 1).into(),
-            };
-            columns.push(OutputColumn { name, ty, typmod: -1, collation: self.collation_of_type(ty) });
-        }
-        Ok((columns.len() > 1 || function.return_type == oids::RECORD && !columns.is_empty()).then_some(columns))
-    }
-}
-
-/// Like `Context::function_columns`, for callers without a search path: types in messages are qualified.
-pub fn function_columns(catalog: &Catalog, session: &dyn Session, call: &FunctionCall) -> Result<Option<Vec<OutputColumn>>> {
-    let (search_path, temp_namespace, user) = (&[][..], Oid::INVALID, Oid::INVALID);
-    Context { catalog, session, search_path, temp_namespace, database: "", user }.function_columns(call)
 }

@@ -89,7 +89,7 @@ impl Context<'_> {
             }
             return false;
         }
-        !generics || self.check_generic_consistency(inputs, targets)
+        !generics || polymorphic::check_generic_consistency(self, inputs, targets)
     }
 
     fn inherits_from(&self, input: Oid, target: Oid) -> bool {

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Catalog, Collation, Function, Operator, Relation, Type, TypeKind, acl};
+use melba_catalog::{Catalog, Collation, Function, Operator, Relation, Type, TypeKind, acl, classes};
 use melba_fmgr::Session;
 use melba_types::{Datum, DbError, Oid, Result, err};
+
+/// Names in stored text are qualified, except those of pg_catalog.
+const STORED_PATH: [Oid; 1] = [classes::PG_CATALOG];
 
 /// The surroundings of an analysis.
 pub struct Context<'a> {
@@ -21,6 +24,24 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// The context in which stored text is analyzed.
+    pub fn stored(&self) -> Context<'a> {
+        Context {
+            catalog: self.catalog,
+            session: self.session,
+            search_path: &STORED_PATH,
+            temp_namespace: Oid::INVALID,
+            database: self.database,
+            // Stored names were looked up, with permission, when they were stored.
+            user: classes::POSTGRES_ROLE,
+        }
+    }
+
+    /// The context in which a function's body is analyzed: names in one that was analyzed when it was created are qualified.
+    pub fn of_body(&self, function: &Function) -> Context<'a> {
+        if function.sql_body.is_some() { self.stored() } else { Context { ..*self } }
+    }
+
     pub fn ty(&self, oid: Oid) -> Result<&'a Arc<Type>> {
         self.catalog.type_(oid).ok_or_else(|| DbError::internal(format!("cache lookup failed for type {oid}")))
     }

@@ -23,24 +23,6 @@ pub struct Expected<'n> {
     pub column: &'n str,
 }
 
-/// Names in stored text are qualified, except those of pg_catalog.
-const STORED_PATH: [Oid; 1] = [classes::PG_CATALOG];
-
-impl<'a> Context<'a> {
-    /// The context in which stored text is analyzed.
-    pub(super) fn stored(&self) -> Context<'a> {
-        Context {
-            catalog: self.catalog,
-            session: self.session,
-            search_path: &STORED_PATH,
-            temp_namespace: Oid::INVALID,
-            database: self.database,
-            // Stored names were looked up, with permission, when they were stored.
-            user: melba_catalog::classes::POSTGRES_ROLE,
-        }
-    }
-}
-
 /// Analyzes an expression that DDL or COPY writes, over the columns of `relation` (entry 0).
 ///
 /// The kind decides its allowed content and its value's type: conditions are made boolean, defaults and generation expressions

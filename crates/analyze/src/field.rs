@@ -3,6 +3,7 @@
 use melba_types::{Oid, Result, oids};
 
 use super::analyzer::Analyzer;
+use super::out_arguments;
 use super::record::{Names, Origin, is_record_reference, origin};
 use melba_tree::*;
 use melba_types::DbError;
@@ -72,7 +73,7 @@ pub fn record_columns(analyzer: &mut Analyzer<'_, '_>, value: &Expr) -> Result<O
                 .map(|(f, n)| OutputColumn { name: n.clone(), ty: f.ty(), typmod: f.typmod(), collation: f.collation() })
                 .collect(),
         )),
-        Some(Origin::Expr(Expr::Function(call))) => analyzer.cx().function_columns(&call),
+        Some(Origin::Expr(Expr::Function(call))) => out_arguments::columns(analyzer.cx(), &call),
         _ => Ok(None),
     }
 }

@@ -6,6 +6,7 @@ use melba_catalog::Function;
 use melba_tree::Expr;
 use melba_types::{DbError, Oid, Result, err, oids};
 
+use super::candidates;
 use super::candidates::Candidate;
 use super::coerce::{CoercionContext, Pathway};
 use super::context::Context;
@@ -169,11 +170,11 @@ impl<'a> Context<'a> {
         {
             return Ok(Resolved::Coercion(target));
         }
-        let mut matching = self.matching(wanted.args, &candidates);
+        let mut matching = candidates::matching(self, wanted.args, &candidates);
         let chosen = match matching.len() {
             0 => return Ok(Resolved::NotFound),
             1 => matching.pop(),
-            _ => self.select_candidate(wanted.args, matching),
+            _ => candidates::select_candidate(self, wanted.args, matching),
         };
         Ok(match chosen {
             Some(c) if !c.ambiguous => Resolved::Function(c),

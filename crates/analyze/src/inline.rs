@@ -6,6 +6,7 @@ use melba_types::{DbError, Oid, Result, oids};
 use pg_query::NodeEnum;
 
 use super::context::Context;
+use super::routine;
 use super::routine::{ResultForm, analyze_in_routine, routine_statements};
 use super::routine_scope::RoutineScope;
 use super::volatility::is_mutable;
@@ -106,8 +107,8 @@ impl Inliner<'_> {
         let scope = RoutineScope::of(f, &actual, call.input_collation);
         let cx = self.cx.of_body(f);
         let mut query = analyze_in_routine(&cx, &statement.node, &scope)?;
-        let result = cx.routine_result(f, &scope.arg_types, call.ty, columns)?;
-        let form = cx.fit_routine_result(&mut query, &result)?;
+        let result = routine::routine_result(&cx, f, &scope.arg_types, call.ty, columns)?;
+        let form = routine::fit_routine_result(&cx, &mut query, &result)?;
         query.clear_locations();
         Ok(Some((query, form)))
     }

@@ -239,16 +239,7 @@ fn using_alias_item(name: Arc<str>, entry: usize, columns: &[OutputColumn], ns_c
 }
 
 fn plain_var(c: &NsColumn) -> Expr {
-    Expr::Var(Var {
-        entry: c.entry,
-        column: c.column,
-        levels_up: 0,
-        ty: c.ty,
-        typmod: c.typmod,
-        collation: c.collation,
-        version: RowVersion::Default,
-        location: -1,
-    })
+    Expr::Var(Var::new(c.entry, c.column, c.ty, c.typmod, c.collation))
 }
 
 /// The columns of a join with an alias: they are qualified by it, also in a view's text.

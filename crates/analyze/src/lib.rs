@@ -49,6 +49,7 @@ mod missing;
 mod nodes;
 mod on_conflict;
 mod operators;
+mod out_arguments;
 mod params;
 mod polymorphic;
 mod range_columns;
@@ -84,7 +85,6 @@ use pg_query::protobuf as pb;
 
 use melba_tree::*;
 
-pub use call::function_columns;
 pub use coerce::CoercionContext;
 pub use collate::assign as assign_collations;
 pub use context::Context;
@@ -95,12 +95,14 @@ pub use expression::{
 pub use inline::inline_routines;
 pub use literal::LiteralUse;
 pub use operators::{OperatorName, exact_operator, operator_signature};
+pub use out_arguments::function_columns;
 pub use params::Params;
 pub use polymorphic::{is_polymorphic, undetermined_result};
 pub use range_columns::relation_columns;
 pub use routine::{
     AnalyzedCall, CallPlace, ResultForm, RoutineResult, analyze_call, analyze_in_routine, analyze_part_assignment,
-    analyze_with_variables, check_routine_statement, coerce_for_variable, routine_statements,
+    analyze_with_variables, check_routine_statement, coerce_for_variable, fit_routine_result, no_final_query, routine_result,
+    routine_statements,
 };
 pub use routine_scope::{RoutineScope, input_names};
 pub use row_security::{Secured, apply_row_security, is_restricted};

@@ -11,7 +11,7 @@ use super::candidates::Candidate;
 use super::coerce::{How, returns_set};
 use super::context::Context;
 use super::scope::ExprKind;
-use super::{coerce, nodes};
+use super::{candidates, coerce, nodes, polymorphic};
 use melba_tree::*;
 
 #[derive(Clone)]
@@ -163,9 +163,9 @@ impl<'a> Context<'a> {
     fn choose(&self, name: OperatorName<'_>, inputs: &[Oid], location: i32) -> Result<&'a Arc<Operator>> {
         let all = self.candidates(name, inputs.len() == 1)?;
         // An unknown operand is assumed to have the other's type where that finds an operator.
-        let matching = self.matching(inputs, &all);
+        let matching = candidates::matching(self, inputs, &all);
         let ambiguous = matching.len() > 1;
-        let chosen = if ambiguous { self.select_candidate(inputs, matching) } else { matching.into_iter().next() };
+        let chosen = if ambiguous { candidates::select_candidate(self, inputs, matching) } else { matching.into_iter().next() };
         match chosen {
             Some(c) => Ok(c.operator),
             None => Err(self.operator_error(name, inputs, ambiguous, location)),
@@ -210,7 +210,8 @@ pub fn make_operator(
     };
     refuse_shell(analyzer.cx(), operator, location)?;
     let mut declared = if actual.len() == 2 { vec![operator.left, operator.right] } else { vec![operator.right] };
-    let ty = analyzer.cx().enforce_generic_consistency(&actual, &mut declared, operator.result).map_err(|e| e.at(location))?;
+    let ty = polymorphic::enforce_generic_consistency(analyzer.cx(), &actual, &mut declared, operator.result)
+        .map_err(|e| e.at(location))?;
     let args = coerce_arguments(analyzer, args, &declared)?;
     let set = analyzer.cx().function(operator.function)?.returns_set;
     if set {
@@ -267,9 +268,7 @@ pub fn make_scalar_array(
     let operator = analyzer.cx().binary_operator(name, scalar_type, element, location)?;
     refuse_shell(analyzer.cx(), operator, location)?;
     let mut declared = [operator.left, operator.right];
-    let result = analyzer
-        .cx()
-        .enforce_generic_consistency(&[scalar_type, element], &mut declared, operator.result)
+    let result = polymorphic::enforce_generic_consistency(analyzer.cx(), &[scalar_type, element], &mut declared, operator.result)
         .map_err(|e| e.at(location))?;
     if result != oids::BOOL {
         return Err(err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean").at(location));

@@ -72,237 +72,230 @@ fn family_name(ty: Oid) -> &'static str {
     }
 }
 
-impl Context<'_> {
-    /// Whether actual types fit polymorphic declarations.
-    pub fn check_generic_consistency(&self, actual: &[Oid], declared: &[Oid]) -> bool {
-        self.bind_elements(actual, declared).is_ok_and(|bound| self.check_kind(bound.element, declared).is_ok())
-            && self.bind_compatible(actual, declared).is_ok()
-    }
+/// Whether actual types fit polymorphic declarations.
+pub fn check_generic_consistency(cx: &Context<'_>, actual: &[Oid], declared: &[Oid]) -> bool {
+    bind_elements(cx, actual, declared).is_ok_and(|bound| check_kind(cx, bound.element, declared).is_ok())
+        && bind_compatible(cx, actual, declared).is_ok()
+}
 
-    /// Replaces polymorphic types in `declared` where the argument must be converted, and returns the actual result type.
-    pub fn enforce_generic_consistency(&self, actual: &[Oid], declared: &mut [Oid], result: Oid) -> Result<Oid> {
-        let family1 = declared.iter().any(|t| is_family1(*t));
-        let family2 = declared.iter().any(|t| is_family2(*t));
-        if !family1 && !family2 {
-            return Ok(result);
-        }
-        let mut elements = self.bind_elements(actual, declared)?;
-        if family1 && !elements.element.is_valid() && !elements.range.is_valid() && !elements.array.is_valid() {
-            return Err(err!(DATATYPE_MISMATCH, "could not determine polymorphic type because input has type unknown"));
-        }
-        self.check_kind(elements.element, declared)?;
-        let compatible = self.bind_compatible(actual, declared)?;
-        for (declared, actual) in declared.iter_mut().zip(actual) {
-            if is_family1(*declared) && *actual == oids::UNKNOWN {
-                *declared = self.resolve(*declared, &mut elements)?;
-            } else if is_family2(*declared) {
-                let mut bound = compatible;
-                *declared = self.resolve(*declared, &mut bound)?;
-            }
-        }
-        if is_family1(result) {
-            return self.resolve(result, &mut elements);
-        }
-        if is_family2(result) {
+/// Replaces polymorphic types in `declared` where the argument must be converted, and returns the actual result type.
+pub fn enforce_generic_consistency(cx: &Context<'_>, actual: &[Oid], declared: &mut [Oid], result: Oid) -> Result<Oid> {
+    let family1 = declared.iter().any(|t| is_family1(*t));
+    let family2 = declared.iter().any(|t| is_family2(*t));
+    if !family1 && !family2 {
+        return Ok(result);
+    }
+    let mut elements = bind_elements(cx, actual, declared)?;
+    if family1 && !elements.element.is_valid() && !elements.range.is_valid() && !elements.array.is_valid() {
+        return Err(err!(DATATYPE_MISMATCH, "could not determine polymorphic type because input has type unknown"));
+    }
+    check_kind(cx, elements.element, declared)?;
+    let compatible = bind_compatible(cx, actual, declared)?;
+    for (declared, actual) in declared.iter_mut().zip(actual) {
+        if is_family1(*declared) && *actual == oids::UNKNOWN {
+            *declared = resolve(cx, *declared, &mut elements)?;
+        } else if is_family2(*declared) {
             let mut bound = compatible;
-            return self.resolve(result, &mut bound);
-        }
-        Ok(result)
-    }
-
-    fn resolve(&self, ty: Oid, bound: &mut Bound) -> Result<Oid> {
-        let undetermined =
-            |name: &str| err!(DATATYPE_MISMATCH, "could not determine polymorphic type {name} because input has type unknown");
-        match ty {
-            oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY => {
-                if !bound.array.is_valid() {
-                    bound.array = self.catalog.array_of(bound.element).ok_or_else(|| {
-                        err!(UNDEFINED_OBJECT, "could not find array type for data type {}", self.type_name(bound.element))
-                    })?;
-                }
-                Ok(bound.array)
-            }
-            oids::ANYRANGE | oids::ANYCOMPATIBLERANGE => {
-                if bound.range.is_valid() {
-                    Ok(bound.range)
-                } else {
-                    Err(undetermined(&self.type_name(ty)))
-                }
-            }
-            oids::ANYMULTIRANGE | oids::ANYCOMPATIBLEMULTIRANGE => {
-                if !bound.multirange.is_valid()
-                    && let Some(range) = self.catalog.type_(bound.range).and_then(|t| t.range.clone())
-                {
-                    bound.multirange = range.multirange;
-                }
-                if bound.multirange.is_valid() { Ok(bound.multirange) } else { Err(undetermined(&self.type_name(ty))) }
-            }
-            _ => Ok(bound.element),
+            *declared = resolve(cx, *declared, &mut bound)?;
         }
     }
-
-    fn not_alike(&self, name: &str, a: Oid, b: Oid) -> DbError {
-        let (a, b) = (self.type_name(a), self.type_name(b));
-        err!(DATATYPE_MISMATCH, "arguments declared \"{name}\" are not all alike").detail(format!("{a} versus {b}"))
+    if is_family1(result) {
+        return resolve(cx, result, &mut elements);
     }
-
-    fn not_consistent(&self, one: &str, other: &str, a: Oid, b: Oid) -> DbError {
-        let (a, b) = (self.type_name(a), self.type_name(b));
-        err!(DATATYPE_MISMATCH, "argument declared {one} is not consistent with argument declared {other}")
-            .detail(format!("{a} versus {b}"))
+    if is_family2(result) {
+        let mut bound = compatible;
+        return resolve(cx, result, &mut bound);
     }
+    Ok(result)
+}
 
-    fn not_a(&self, declared: &str, what: &str, actual: Oid) -> DbError {
-        let actual = self.type_name(actual);
-        err!(DATATYPE_MISMATCH, "argument declared {declared} is not {what} but type {actual}")
-    }
-
-    fn set(&self, slot: &mut Oid, name: &str, actual: Oid) -> Result<()> {
-        if slot.is_valid() && *slot != actual {
-            return Err(self.not_alike(name, *slot, actual));
-        }
-        *slot = actual;
-        Ok(())
-    }
-
-    fn range_of_multirange(&self, multirange: Oid) -> Option<Oid> {
-        let ty = self.catalog.type_(multirange)?;
-        if ty.type_kind != TypeKind::Multirange {
-            return None;
-        }
-        ty.range.as_ref().map(|r| r.range)
-    }
-
-    fn subtype(&self, range: Oid) -> Option<Oid> {
-        let ty = self.catalog.type_(range)?;
-        if ty.type_kind == TypeKind::Range { ty.range.as_ref().map(|r| r.subtype) } else { None }
-    }
-
-    /// anyelement and its family.
-    fn bind_elements(&self, actual: &[Oid], declared: &[Oid]) -> Result<Bound> {
-        let mut bound = Bound::default();
-        for (&declared, &actual) in declared.iter().zip(actual) {
-            if actual == oids::UNKNOWN {
-                continue;
+fn resolve(cx: &Context<'_>, ty: Oid, bound: &mut Bound) -> Result<Oid> {
+    let undetermined =
+        |name: &str| err!(DATATYPE_MISMATCH, "could not determine polymorphic type {name} because input has type unknown");
+    match ty {
+        oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY => {
+            if !bound.array.is_valid() {
+                bound.array = cx.catalog.array_of(bound.element).ok_or_else(|| {
+                    err!(UNDEFINED_OBJECT, "could not find array type for data type {}", cx.type_name(bound.element))
+                })?;
             }
-            match declared {
-                oids::ANYELEMENT | oids::ANYNONARRAY | oids::ANYENUM => self.set(&mut bound.element, "anyelement", actual)?,
-                oids::ANYARRAY => self.set(&mut bound.array, "anyarray", self.base_type(actual))?,
-                oids::ANYRANGE => self.set(&mut bound.range, "anyrange", self.base_type(actual))?,
-                oids::ANYMULTIRANGE => self.set(&mut bound.multirange, "anymultirange", self.base_type(actual))?,
-                _ => {}
-            }
+            Ok(bound.array)
         }
-        if bound.array.is_valid() {
-            let element = if bound.array == oids::ANYARRAY {
-                oids::ANYELEMENT
+        oids::ANYRANGE | oids::ANYCOMPATIBLERANGE => {
+            if bound.range.is_valid() {
+                Ok(bound.range)
             } else {
-                self.catalog.array_element(bound.array).ok_or_else(|| self.not_a("anyarray", "an array", bound.array))?
-            };
-            if bound.element.is_valid() && bound.element != element {
-                return Err(self.not_consistent("anyarray", "anyelement", bound.array, bound.element));
+                Err(undetermined(&cx.type_name(ty)))
             }
-            bound.element = element;
         }
-        if bound.multirange.is_valid() {
-            let range = self
-                .range_of_multirange(bound.multirange)
-                .ok_or_else(|| self.not_a("anymultirange", "a multirange type", bound.multirange))?;
-            if bound.range.is_valid() && bound.range != range {
-                return Err(self.not_consistent("anymultirange", "anyrange", bound.multirange, bound.range));
+        oids::ANYMULTIRANGE | oids::ANYCOMPATIBLEMULTIRANGE => {
+            if !bound.multirange.is_valid()
+                && let Some(range) = cx.catalog.type_(bound.range).and_then(|t| t.range.clone())
+            {
+                bound.multirange = range.multirange;
             }
-            bound.range = range;
+            if bound.multirange.is_valid() { Ok(bound.multirange) } else { Err(undetermined(&cx.type_name(ty))) }
         }
-        if bound.range.is_valid() {
-            let subtype = self.subtype(bound.range).ok_or_else(|| self.not_a("anyrange", "a range type", bound.range))?;
-            if bound.element.is_valid() && bound.element != subtype {
-                return Err(self.not_consistent("anyrange", "anyelement", bound.range, bound.element));
-            }
-            bound.element = subtype;
-        }
-        Ok(bound)
+        _ => Ok(bound.element),
     }
+}
 
-    /// anynonarray must not be an array, anyenum must be an enum.
-    fn check_kind(&self, element: Oid, declared: &[Oid]) -> Result<()> {
-        if !element.is_valid() || element == oids::ANYELEMENT {
-            return Ok(());
-        }
-        if declared.contains(&oids::ANYNONARRAY) && self.catalog.array_element(element).is_some() {
-            let name = self.type_name(element);
-            return Err(err!(DATATYPE_MISMATCH, "type matched to anynonarray is an array type: {name}"));
-        }
-        let is_enum = self.catalog.type_(element).is_some_and(|t| t.type_kind == TypeKind::Enum);
-        if declared.contains(&oids::ANYENUM) && !is_enum {
-            let name = self.type_name(element);
-            return Err(err!(DATATYPE_MISMATCH, "type matched to anyenum is not an enum type: {name}"));
-        }
-        Ok(())
-    }
+fn not_alike(cx: &Context<'_>, name: &str, a: Oid, b: Oid) -> DbError {
+    let (a, b) = (cx.type_name(a), cx.type_name(b));
+    err!(DATATYPE_MISMATCH, "arguments declared \"{name}\" are not all alike").detail(format!("{a} versus {b}"))
+}
 
-    /// anycompatible and its family: the common type of all of them.
-    fn bind_compatible(&self, actual: &[Oid], declared: &[Oid]) -> Result<Bound> {
-        let mut bound = Bound::default();
-        let mut types = Vec::new();
-        let mut seen = false;
-        for (&declared, &actual) in declared.iter().zip(actual) {
-            if !is_family2(declared) {
-                continue;
-            }
-            seen = true;
-            if actual == oids::UNKNOWN {
-                continue;
-            }
-            match declared {
-                oids::ANYCOMPATIBLEARRAY => {
-                    let base = self.base_type(actual);
-                    let element =
-                        self.catalog.array_element(base).ok_or_else(|| self.not_a("anycompatiblearray", "an array", actual))?;
-                    types.push(element);
-                }
-                oids::ANYCOMPATIBLERANGE => self.set(&mut bound.range, "anycompatiblerange", self.base_type(actual))?,
-                oids::ANYCOMPATIBLEMULTIRANGE => {
-                    self.set(&mut bound.multirange, "anycompatiblemultirange", self.base_type(actual))?
-                }
-                _ => types.push(actual),
-            }
-        }
-        if !seen {
-            return Ok(bound);
-        }
-        if bound.multirange.is_valid() {
-            let range = self
-                .range_of_multirange(bound.multirange)
-                .ok_or_else(|| self.not_a("anycompatiblemultirange", "a multirange type", bound.multirange))?;
-            if bound.range.is_valid() && bound.range != range {
-                return Err(self.not_consistent("anycompatiblemultirange", "anycompatiblerange", bound.multirange, bound.range));
-            }
-            bound.range = range;
-        }
-        if bound.range.is_valid() {
-            let subtype =
-                self.subtype(bound.range).ok_or_else(|| self.not_a("anycompatiblerange", "a range type", bound.range))?;
-            bound.element = subtype;
-            types.push(subtype);
-        }
-        let common = self.common_type(&types).map_err(|(a, b)| {
-            let (a, b) = (self.type_name(a), self.type_name(b));
-            err!(DATATYPE_MISMATCH, "arguments of anycompatible family cannot be cast to a common type")
-                .detail(format!("{a} versus {b}"))
-        })?;
-        if bound.element.is_valid() && bound.element != common {
-            let range = self.type_name(bound.range);
-            return Err(err!(
-                DATATYPE_MISMATCH,
-                "anycompatiblerange type {range} does not match anycompatible type {}",
-                self.type_name(common)
-            ));
-        }
-        bound.element = common;
-        if declared.contains(&oids::ANYCOMPATIBLENONARRAY) && self.catalog.array_element(common).is_some() {
-            let name = self.type_name(common);
-            return Err(err!(DATATYPE_MISMATCH, "type matched to anycompatiblenonarray is an array type: {name}"));
-        }
-        Ok(bound)
+fn not_consistent(cx: &Context<'_>, one: &str, other: &str, a: Oid, b: Oid) -> DbError {
+    let (a, b) = (cx.type_name(a), cx.type_name(b));
+    err!(DATATYPE_MISMATCH, "argument declared {one} is not consistent with argument declared {other}")
+        .detail(format!("{a} versus {b}"))
+}
+
+fn not_a(cx: &Context<'_>, declared: &str, what: &str, actual: Oid) -> DbError {
+    let actual = cx.type_name(actual);
+    err!(DATATYPE_MISMATCH, "argument declared {declared} is not {what} but type {actual}")
+}
+
+fn bind(cx: &Context<'_>, slot: &mut Oid, name: &str, actual: Oid) -> Result<()> {
+    if slot.is_valid() && *slot != actual {
+        return Err(not_alike(cx, name, *slot, actual));
     }
+    *slot = actual;
+    Ok(())
+}
+
+fn range_of_multirange(cx: &Context<'_>, multirange: Oid) -> Option<Oid> {
+    let ty = cx.catalog.type_(multirange)?;
+    if ty.type_kind != TypeKind::Multirange {
+        return None;
+    }
+    ty.range.as_ref().map(|r| r.range)
+}
+
+fn subtype(cx: &Context<'_>, range: Oid) -> Option<Oid> {
+    let ty = cx.catalog.type_(range)?;
+    if ty.type_kind == TypeKind::Range { ty.range.as_ref().map(|r| r.subtype) } else { None }
+}
+
+/// anyelement and its family.
+fn bind_elements(cx: &Context<'_>, actual: &[Oid], declared: &[Oid]) -> Result<Bound> {
+    let mut bound = Bound::default();
+    for (&declared, &actual) in declared.iter().zip(actual) {
+        if actual == oids::UNKNOWN {
+            continue;
+        }
+        match declared {
+            oids::ANYELEMENT | oids::ANYNONARRAY | oids::ANYENUM => bind(cx, &mut bound.element, "anyelement", actual)?,
+            oids::ANYARRAY => bind(cx, &mut bound.array, "anyarray", cx.base_type(actual))?,
+            oids::ANYRANGE => bind(cx, &mut bound.range, "anyrange", cx.base_type(actual))?,
+            oids::ANYMULTIRANGE => bind(cx, &mut bound.multirange, "anymultirange", cx.base_type(actual))?,
+            _ => {}
+        }
+    }
+    if bound.array.is_valid() {
+        let element = if bound.array == oids::ANYARRAY {
+            oids::ANYELEMENT
+        } else {
+            cx.catalog.array_element(bound.array).ok_or_else(|| not_a(cx, "anyarray", "an array", bound.array))?
+        };
+        if bound.element.is_valid() && bound.element != element {
+            return Err(not_consistent(cx, "anyarray", "anyelement", bound.array, bound.element));
+        }
+        bound.element = element;
+    }
+    if bound.multirange.is_valid() {
+        let range = range_of_multirange(cx, bound.multirange)
+            .ok_or_else(|| not_a(cx, "anymultirange", "a multirange type", bound.multirange))?;
+        if bound.range.is_valid() && bound.range != range {
+            return Err(not_consistent(cx, "anymultirange", "anyrange", bound.multirange, bound.range));
+        }
+        bound.range = range;
+    }
+    if bound.range.is_valid() {
+        let subtype = subtype(cx, bound.range).ok_or_else(|| not_a(cx, "anyrange", "a range type", bound.range))?;
+        if bound.element.is_valid() && bound.element != subtype {
+            return Err(not_consistent(cx, "anyrange", "anyelement", bound.range, bound.element));
+        }
+        bound.element = subtype;
+    }
+    Ok(bound)
+}
+
+/// anynonarray must not be an array, anyenum must be an enum.
+fn check_kind(cx: &Context<'_>, element: Oid, declared: &[Oid]) -> Result<()> {
+    if !element.is_valid() || element == oids::ANYELEMENT {
+        return Ok(());
+    }
+    if declared.contains(&oids::ANYNONARRAY) && cx.catalog.array_element(element).is_some() {
+        let name = cx.type_name(element);
+        return Err(err!(DATATYPE_MISMATCH, "type matched to anynonarray is an array type: {name}"));
+    }
+    let is_enum = cx.catalog.type_(element).is_some_and(|t| t.type_kind == TypeKind::Enum);
+    if declared.contains(&oids::ANYENUM) && !is_enum {
+        let name = cx.type_name(element);
+        return Err(err!(DATATYPE_MISMATCH, "type matched to anyenum is not an enum type: {name}"));
+    }
+    Ok(())
+}
+
+/// anycompatible and its family: the common type of all of them.
+fn bind_compatible(cx: &Context<'_>, actual: &[Oid], declared: &[Oid]) -> Result<Bound> {
+    let mut bound = Bound::default();
+    let mut types = Vec::new();
+    let mut seen = false;
+    for (&declared, &actual) in declared.iter().zip(actual) {
+        if !is_family2(declared) {
+            continue;
+        }
+        seen = true;
+        if actual == oids::UNKNOWN {
+            continue;
+        }
+        match declared {
+            oids::ANYCOMPATIBLEARRAY => {
+                let base = cx.base_type(actual);
+                let element =
+                    cx.catalog.array_element(base).ok_or_else(|| not_a(cx, "anycompatiblearray", "an array", actual))?;
+                types.push(element);
+            }
+            oids::ANYCOMPATIBLERANGE => bind(cx, &mut bound.range, "anycompatiblerange", cx.base_type(actual))?,
+            oids::ANYCOMPATIBLEMULTIRANGE => bind(cx, &mut bound.multirange, "anycompatiblemultirange", cx.base_type(actual))?,
+            _ => types.push(actual),
+        }
+    }
+    if !seen {
+        return Ok(bound);
+    }
+    if bound.multirange.is_valid() {
+        let range = range_of_multirange(cx, bound.multirange)
+            .ok_or_else(|| not_a(cx, "anycompatiblemultirange", "a multirange type", bound.multirange))?;
+        if bound.range.is_valid() && bound.range != range {
+            return Err(not_consistent(cx, "anycompatiblemultirange", "anycompatiblerange", bound.multirange, bound.range));
+        }
+        bound.range = range;
+    }
+    if bound.range.is_valid() {
+        let subtype = subtype(cx, bound.range).ok_or_else(|| not_a(cx, "anycompatiblerange", "a range type", bound.range))?;
+        bound.element = subtype;
+        types.push(subtype);
+    }
+    let common = cx.common_type(&types).map_err(|(a, b)| {
+        let (a, b) = (cx.type_name(a), cx.type_name(b));
+        err!(DATATYPE_MISMATCH, "arguments of anycompatible family cannot be cast to a common type")
+            .detail(format!("{a} versus {b}"))
+    })?;
+    if bound.element.is_valid() && bound.element != common {
+        let range = cx.type_name(bound.range);
+        return Err(err!(
+            DATATYPE_MISMATCH,
+            "anycompatiblerange type {range} does not match anycompatible type {}",
+            cx.type_name(common)
+        ));
+    }
+    bound.element = common;
+    if declared.contains(&oids::ANYCOMPATIBLENONARRAY) && cx.catalog.array_element(common).is_some() {
+        let name = cx.type_name(common);
+        return Err(err!(DATATYPE_MISMATCH, "type matched to anycompatiblenonarray is an array type: {name}"));
+    }
+    Ok(bound)
 }

@@ -9,7 +9,7 @@ use super::analyzer::Analyzer;
 use super::context::Context;
 use super::range_columns::apply_aliases;
 use super::scope::{ExprKind, NsItem};
-use super::{nodes, targets};
+use super::{nodes, out_arguments, targets};
 use melba_tree::*;
 
 pub fn function_item<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::RangeFunction) -> Result<NsItem> {
@@ -148,7 +148,7 @@ fn finish_range_function(
     let location = expr.location();
     let ty = expr.ty();
     let out = match &expr {
-        Expr::Function(call) => cx.function_columns(call)?,
+        Expr::Function(call) => out_arguments::columns(cx, call)?,
         _ => None,
     };
     if !definitions.is_empty() {

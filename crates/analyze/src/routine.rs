@@ -17,7 +17,7 @@ use super::routine_names::parameter;
 use super::routine_scope::RoutineScope;
 use super::scope::ExprKind;
 use super::variables::{Variable, Variables};
-use super::{Params, assignment, call, coerce, collate};
+use super::{Params, assignment, call, coerce, collate, polymorphic};
 use melba_tree::*;
 
 /// A function's result in one call.
@@ -49,154 +49,136 @@ pub fn routine_statements(function: &Function, session: &dyn Session) -> Result<
     }
 }
 
-impl<'a> Context<'a> {
-    /// The context in which a function's body is analyzed: names in one that was analyzed when it was created are qualified.
-    pub fn of_body(&self, function: &Function) -> Context<'a> {
-        if function.sql_body.is_some() { self.stored() } else { Context { ..*self } }
-    }
-}
-
 /// Analyzes a statement of a body.
 pub fn analyze_in_routine(cx: &Context<'_>, node: &NodeEnum, scope: &RoutineScope) -> Result<Query> {
     let mut analyzer = Analyzer::new(cx, Params::of_routine(scope)).in_routine(scope);
     analyzer.statement(node)
 }
 
-impl Context<'_> {
-    /// A function's result with arguments of these types. `given` is the type of the call, or 0 to determine it; `columns` come
-    /// from a column definition list.
-    pub fn routine_result(
-        &self,
-        function: &Function,
-        arg_types: &[Oid],
-        given: Oid,
-        columns: Option<Vec<OutputColumn>>,
-    ) -> Result<RoutineResult> {
-        let resolved = |ty: Oid| {
-            if !is_polymorphic(ty) {
-                return Ok(ty);
-            }
-            let mut declared = function.arg_types.clone();
-            self.enforce_generic_consistency(arg_types, &mut declared, ty)
+/// A function's result with arguments of these types. `given` is the type of the call, or 0 to determine it; `columns` come
+/// from a column definition list.
+pub fn routine_result(
+    cx: &Context<'_>,
+    function: &Function,
+    arg_types: &[Oid],
+    given: Oid,
+    columns: Option<Vec<OutputColumn>>,
+) -> Result<RoutineResult> {
+    let resolved = |ty: Oid| {
+        if !is_polymorphic(ty) {
+            return Ok(ty);
+        }
+        let mut declared = function.arg_types.clone();
+        polymorphic::enforce_generic_consistency(cx, arg_types, &mut declared, ty)
+    };
+    let ty = if given.is_valid() { given } else { resolved(function.return_type)? };
+    if is_polymorphic(ty) {
+        let name = cx.type_name(ty);
+        return Err(err!(INVALID_FUNCTION_DEFINITION, "return type {name} is not supported for SQL functions"));
+    }
+    let always_row = function.kind == FunctionKind::Procedure && ty == oids::RECORD;
+    let result = |columns| Ok(RoutineResult { ty, columns, always_row });
+    if columns.is_some() {
+        return result(columns);
+    }
+    if let Some(relation) = cx.row_relation(ty) {
+        let live = super::range_columns::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid());
+        return result(Some(live.collect()));
+    }
+    if ty != oids::RECORD || function.arg_modes.is_empty() {
+        return result(None);
+    }
+    let mut out = Vec::new();
+    for (i, mode) in function.arg_modes.iter().enumerate() {
+        if matches!(mode, b'o' | b'b' | b't') {
+            let ty = resolved(function.all_arg_types[i])?;
+            let name = function.arg_names.get(i).filter(|n| !n.is_empty()).cloned();
+            let name = name.unwrap_or_else(|| format!("column{}", out.len() + 1).into());
+            out.push(OutputColumn { name, ty, typmod: -1, collation: cx.collation_of_type(ty) });
+        }
+    }
+    result((!out.is_empty()).then_some(out))
+}
+
+/// 42P13 for a body that does not end with a query although the function returns something.
+pub fn no_final_query(cx: &Context<'_>, ty: Oid) -> DbError {
+    mismatch(cx, ty, "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.")
+}
+
+fn mismatch(cx: &Context<'_>, ty: Oid, detail: impl Into<String>) -> DbError {
+    let name = cx.type_name(ty);
+    err!(INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return {name}").detail(detail)
+}
+
+/// Coerces the last query of a body to its function's result.
+pub fn fit_routine_result(cx: &Context<'_>, query: &mut Query, result: &RoutineResult) -> Result<ResultForm> {
+    if result.ty == oids::VOID {
+        return Ok(ResultForm::Void);
+    }
+    let given: Vec<Oid> = match query.command {
+        Command::Select => query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.ty()).collect(),
+        _ => query.returning.iter().map(|t| t.expr.ty()).collect(),
+    };
+    if query.command != Command::Select && given.is_empty() {
+        return Err(no_final_query(cx, result.ty));
+    }
+    let is_row = result.ty == oids::RECORD || cx.is_complex(result.ty);
+    if !is_row {
+        let [one] = given[..] else {
+            return Err(mismatch(cx, result.ty, "Final statement must return exactly one column."));
         };
-        let ty = if given.is_valid() { given } else { resolved(function.return_type)? };
-        if is_polymorphic(ty) {
-            let name = self.type_name(ty);
-            return Err(err!(INVALID_FUNCTION_DEFINITION, "return type {name} is not supported for SQL functions"));
+        if !fit_column(cx, query, 0, result.ty, -1)? {
+            return Err(mismatch(cx, result.ty, format!("Actual return type is {}.", cx.type_name(one))));
         }
-        let always_row = function.kind == FunctionKind::Procedure && ty == oids::RECORD;
-        let result = |columns| Ok(RoutineResult { ty, columns, always_row });
-        if columns.is_some() {
-            return result(columns);
-        }
-        if let Some(relation) = self.row_relation(ty) {
-            let live = super::range_columns::relation_columns(relation).into_iter().filter(|c| c.ty.is_valid());
-            return result(Some(live.collect()));
-        }
-        if ty != oids::RECORD || function.arg_modes.is_empty() {
-            return result(None);
-        }
-        let mut out = Vec::new();
-        for (i, mode) in function.arg_modes.iter().enumerate() {
-            if matches!(mode, b'o' | b'b' | b't') {
-                let ty = resolved(function.all_arg_types[i])?;
-                let name = function.arg_names.get(i).filter(|n| !n.is_empty()).cloned();
-                let name = name.unwrap_or_else(|| format!("column{}", out.len() + 1).into());
-                out.push(OutputColumn { name, ty, typmod: -1, collation: self.collation_of_type(ty) });
-            }
-        }
-        result((!out.is_empty()).then_some(out))
+        return Ok(ResultForm::Value);
     }
-
-    /// 42P13 for a body that does not end with a query although the function returns something.
-    pub fn no_final_query(&self, ty: Oid) -> DbError {
-        self.mismatch(ty, "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.")
+    if given.len() == 1 && !result.always_row && fit_column(cx, query, 0, result.ty, -1)? {
+        return Ok(ResultForm::Value);
     }
-
-    fn mismatch(&self, ty: Oid, detail: impl Into<String>) -> DbError {
-        let name = self.type_name(ty);
-        err!(INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return {name}").detail(detail)
-    }
-
-    /// Coerces the last query of a body to its function's result.
-    pub fn fit_routine_result(&self, query: &mut Query, result: &RoutineResult) -> Result<ResultForm> {
-        if result.ty == oids::VOID {
-            return Ok(ResultForm::Void);
-        }
-        let given: Vec<Oid> = match query.command {
-            Command::Select => query.targets.iter().filter(|t| !t.junk).map(|t| t.expr.ty()).collect(),
-            _ => query.returning.iter().map(|t| t.expr.ty()).collect(),
+    let Some(columns) = &result.columns else { return Ok(ResultForm::Row) };
+    for (i, ty) in given.iter().enumerate() {
+        let Some(column) = columns.get(i) else {
+            return Err(mismatch(cx, result.ty, "Final statement returns too many columns."));
         };
-        if query.command != Command::Select && given.is_empty() {
-            return Err(self.no_final_query(result.ty));
+        if !fit_column(cx, query, i, column.ty, column.typmod)? {
+            let (is, wanted) = (cx.type_name(*ty), cx.type_name(column.ty));
+            let detail = format!("Final statement returns {is} instead of {wanted} at column {}.", i + 1);
+            return Err(mismatch(cx, result.ty, detail));
         }
-        let is_row = result.ty == oids::RECORD || self.is_complex(result.ty);
-        if !is_row {
-            let [one] = given[..] else {
-                return Err(self.mismatch(result.ty, "Final statement must return exactly one column."));
-            };
-            if !self.fit_column(query, 0, result.ty, -1)? {
-                return Err(self.mismatch(result.ty, format!("Actual return type is {}.", self.type_name(one))));
-            }
-            return Ok(ResultForm::Value);
-        }
-        if given.len() == 1 && !result.always_row && self.fit_column(query, 0, result.ty, -1)? {
-            return Ok(ResultForm::Value);
-        }
-        let Some(columns) = &result.columns else { return Ok(ResultForm::Row) };
-        for (i, ty) in given.iter().enumerate() {
-            let Some(column) = columns.get(i) else {
-                return Err(self.mismatch(result.ty, "Final statement returns too many columns."));
-            };
-            if !self.fit_column(query, i, column.ty, column.typmod)? {
-                let (is, wanted) = (self.type_name(*ty), self.type_name(column.ty));
-                let detail = format!("Final statement returns {is} instead of {wanted} at column {}.", i + 1);
-                return Err(self.mismatch(result.ty, detail));
-            }
-        }
-        if given.len() < columns.len() {
-            return Err(self.mismatch(result.ty, "Final statement returns too few columns."));
-        }
-        Ok(ResultForm::Row)
     }
+    if given.len() < columns.len() {
+        return Err(mismatch(cx, result.ty, "Final statement returns too few columns."));
+    }
+    Ok(ResultForm::Row)
+}
 
-    /// Converts an output column by assignment; false when there is no such conversion.
-    fn fit_column(&self, query: &mut Query, column: usize, ty: Oid, typmod: i32) -> Result<bool> {
-        let targets = if query.command == Command::Select { &query.targets } else { &query.returning };
-        let Some(target) = targets.iter().filter(|t| !t.junk).nth(column) else { return Ok(false) };
-        let old = &target.expr;
-        if old.ty() == ty && (typmod < 0 || old.typmod() == typmod) {
-            return Ok(true);
-        }
-        // Expressions to which other parts of the query refer must stay unchanged.
-        let is_referred_to = target.reference != 0 || !matches!(query.distinct, Distinct::None) || query.set_operation.is_some();
-        let wrap = query.command == Command::Select && is_referred_to;
-        let source = if wrap { column_of_subquery(target, column) } else { old.clone() };
-        let mut analyzer = Analyzer::new(self, Params::none());
-        let Some(mut expr) = coerce::to_target(&mut analyzer, source, ty, typmod, How::assignment())? else { return Ok(false) };
-        collate::assign(self, &mut expr)?;
-        if wrap {
-            wrap_query(query);
-        }
-        let targets = if query.command == Command::Select { &mut query.targets } else { &mut query.returning };
-        if let Some(target) = targets.iter_mut().filter(|t| !t.junk).nth(column) {
-            target.expr = expr;
-        }
-        Ok(true)
+/// Converts an output column by assignment; false when there is no such conversion.
+fn fit_column(cx: &Context<'_>, query: &mut Query, column: usize, ty: Oid, typmod: i32) -> Result<bool> {
+    let targets = if query.command == Command::Select { &query.targets } else { &query.returning };
+    let Some(target) = targets.iter().filter(|t| !t.junk).nth(column) else { return Ok(false) };
+    let old = &target.expr;
+    if old.ty() == ty && (typmod < 0 || old.typmod() == typmod) {
+        return Ok(true);
     }
+    // Expressions to which other parts of the query refer must stay unchanged.
+    let is_referred_to = target.reference != 0 || !matches!(query.distinct, Distinct::None) || query.set_operation.is_some();
+    let wrap = query.command == Command::Select && is_referred_to;
+    let source = if wrap { column_of_subquery(target, column) } else { old.clone() };
+    let mut analyzer = Analyzer::new(cx, Params::none());
+    let Some(mut expr) = coerce::to_target(&mut analyzer, source, ty, typmod, How::assignment())? else { return Ok(false) };
+    collate::assign(cx, &mut expr)?;
+    if wrap {
+        wrap_query(query);
+    }
+    let targets = if query.command == Command::Select { &mut query.targets } else { &mut query.returning };
+    if let Some(target) = targets.iter_mut().filter(|t| !t.junk).nth(column) {
+        target.expr = expr;
+    }
+    Ok(true)
 }
 
 fn column_of_subquery(target: &Target, column: usize) -> Expr {
-    Expr::Var(Var {
-        entry: 0,
-        column: column as i16 + 1,
-        levels_up: 0,
-        ty: target.expr.ty(),
-        typmod: target.expr.typmod(),
-        collation: target.expr.collation(),
-        version: RowVersion::Default,
-        location: -1,
-    })
+    Expr::Var(Var::holding(&target.expr, 0, column as i16 + 1))
 }
 
 /// Makes the query a subquery of one that returns the same columns.

@@ -243,16 +243,7 @@ pub const SYSTEM_COLUMNS: [(&str, i16, Oid); 6] = [
 
 /// A system column of a range entry.
 pub fn system_var(entry: usize, column: i16, ty: Oid) -> Expr {
-    Expr::Var(Var {
-        entry,
-        column,
-        levels_up: 0,
-        ty,
-        typmod: -1,
-        collation: Oid::INVALID,
-        version: RowVersion::Default,
-        location: -1,
-    })
+    Expr::Var(Var::new(entry, column, ty, -1, Oid::INVALID))
 }
 
 /// Records that the statement reads a column.

@@ -1,5 +1,6 @@
 //! The operators by which a type is sorted and grouped.
 
+use melba_catalog::TypeOperators;
 use melba_types::{Oid, Result, err, oids};
 use pg_query::protobuf as pb;
 
@@ -53,43 +54,32 @@ pub fn sort_key(cx: &Context<'_>, ty: Oid, sort: &pb::SortBy, location: i32) -> 
 }
 
 /// The operators of a type; arrays have them when their elements do.
-pub fn type_operators(cx: &Context<'_>, ty: Oid) -> melba_catalog::TypeOperators {
-    let own = cx.catalog.type_operators(ty);
+pub fn type_operators(cx: &Context<'_>, ty: Oid) -> TypeOperators {
+    let mut own = cx.catalog.type_operators(ty);
     if own.input_type == oids::ANYARRAY
         && let Some(element) = cx.catalog.array_element(ty)
     {
-        let inner = type_operators(cx, element);
-        let mut own = own;
-        if !inner.less.is_valid() {
-            (own.less, own.greater) = (Oid::INVALID, Oid::INVALID);
-        }
-        if !inner.equal.is_valid() {
-            own.equal = Oid::INVALID;
-        }
-        if !inner.hash.is_valid() {
-            own.hash = Oid::INVALID;
-        }
-        return own;
-    }
-    if own.input_type == oids::RECORD
+        remove_missing(&mut own, &type_operators(cx, element));
+    } else if own.input_type == oids::RECORD
         && let Some(relation) = cx.row_relation(ty)
     {
-        let mut own = own;
-        for column in relation.columns.iter().filter(|c| !c.dropped) {
-            let inner = type_operators(cx, column.ty);
-            if !inner.less.is_valid() {
-                (own.less, own.greater) = (Oid::INVALID, Oid::INVALID);
-            }
-            if !inner.equal.is_valid() {
-                own.equal = Oid::INVALID;
-            }
-            if !inner.hash.is_valid() {
-                own.hash = Oid::INVALID;
-            }
-        }
-        return own;
+        let live = relation.columns.iter().filter(|c| !c.dropped);
+        live.for_each(|column| remove_missing(&mut own, &type_operators(cx, column.ty)));
     }
     own
+}
+
+/// Removes from a container's operators those that need operators of its parts which these lack.
+fn remove_missing(own: &mut TypeOperators, part: &TypeOperators) {
+    if !part.less.is_valid() {
+        (own.less, own.greater) = (Oid::INVALID, Oid::INVALID);
+    }
+    if !part.equal.is_valid() {
+        own.equal = Oid::INVALID;
+    }
+    if !part.hash.is_valid() {
+        own.hash = Oid::INVALID;
+    }
 }
 
 /// Equality (and if there is one the order) of a type, for grouping.

@@ -9,6 +9,7 @@ use melba_types::{Oid, Result, bail, err, oids};
 
 use super::context::Context;
 use super::functions::{Resolved, Wanted};
+use super::polymorphic;
 
 /// The function that takes arguments of exactly these types, and its result type for them.
 ///
@@ -35,7 +36,7 @@ pub fn support_function(cx: &Context<'_>, names: &[&str], args: &[Oid]) -> Resul
     let stays = args.iter().zip(&declared).filter(|(given, _)| super::is_polymorphic(**given));
     let returned = match stays.clone().count() > 0 && stays.into_iter().all(|(given, wanted)| given == wanted) {
         true => function.return_type,
-        false => cx.enforce_generic_consistency(args, &mut declared, function.return_type)?,
+        false => polymorphic::enforce_generic_consistency(cx, args, &mut declared, function.return_type)?,
     };
     let fits = |(given, wanted): (&Oid, &Oid)| {
         *wanted == oids::ANY || super::is_polymorphic(*wanted) || cx.catalog.is_binary_coercible(*given, *wanted)
@@ -53,5 +54,5 @@ pub fn support_function(cx: &Context<'_>, names: &[&str], args: &[Oid]) -> Resul
 /// The actual type of a declared one in a call with arguments of these types.
 pub fn actual_type(catalog: &Catalog, session: &dyn Session, actual: &[Oid], declared: &[Oid], result: Oid) -> Result<Oid> {
     let cx = Context { catalog, session, search_path: &[], temp_namespace: Oid::INVALID, database: "", user: session.user() };
-    cx.enforce_generic_consistency(actual, &mut declared.to_vec(), result)
+    polymorphic::enforce_generic_consistency(&cx, actual, &mut declared.to_vec(), result)
 }

@@ -51,23 +51,8 @@ pub fn values_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::SelectSt
     let item = NsItem::new(entry, "*VALUES*".into());
     analyzer.level_mut().namespace.push(item);
     q.from.push(FromItem::Range(entry));
-    q.targets = columns
-        .iter()
-        .enumerate()
-        .map(|(i, c)| {
-            let var = Var {
-                entry,
-                column: i as i16 + 1,
-                levels_up: 0,
-                ty: c.ty,
-                typmod: c.typmod,
-                collation: c.collation,
-                version: RowVersion::Default,
-                location: -1,
-            };
-            super::targets::target(Expr::Var(var), c.name.clone())
-        })
-        .collect();
+    q.targets =
+        columns.iter().enumerate().map(|(i, c)| super::targets::target(column_var(entry, i, c), c.name.clone())).collect();
     q.order_by = clauses::sort_list(analyzer, &s.sort_clause, &mut q.targets, ExprKind::OrderBy)?;
     limit::limits(analyzer, s, &mut q)?;
     if !s.locking_clause.is_empty() {
@@ -116,14 +101,5 @@ impl NsItem {
 
 /// A Var for a column of an entry of the current level.
 pub fn column_var(entry: usize, index: usize, c: &OutputColumn) -> Expr {
-    Expr::Var(Var {
-        entry,
-        column: index as i16 + 1,
-        levels_up: 0,
-        ty: c.ty,
-        typmod: c.typmod,
-        collation: c.collation,
-        version: RowVersion::Default,
-        location: -1,
-    })
+    Expr::Var(Var::new(entry, index as i16 + 1, c.ty, c.typmod, c.collation))
 }

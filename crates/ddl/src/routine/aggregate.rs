@@ -14,6 +14,7 @@ use pg_query::protobuf::{DefElem, DefineStmt, TypeName};
 use crate::context::Ddl;
 use crate::routine::create::{check_replacement, lock_routine_name};
 use crate::routine::parameters::{Parameters, routine_parameters};
+use crate::routine::plain::plain_function;
 
 const UNUSED_SOURCE: &str = "aggregate_dummy";
 
@@ -365,35 +366,8 @@ fn uses(functions: Vec<Oid>, info: &AggregateInfo) -> Vec<ObjectAddress> {
 
 /// An aggregate with default properties.
 fn bare(name: &str, namespace: Oid, owner: Oid) -> Function {
-    Function {
-        oid: Oid::INVALID,
-        name: name.into(),
-        namespace,
-        owner,
-        kind: FunctionKind::Aggregate,
-        language: classes::INTERNAL_LANGUAGE,
-        cost: 1.0,
-        rows: 0.0,
-        strict: false,
-        returns_set: false,
-        volatility: b'i',
-        parallel: b'u',
-        security_definer: false,
-        leakproof: false,
-        arg_types: Vec::new(),
-        all_arg_types: Vec::new(),
-        arg_modes: Vec::new(),
-        arg_names: Vec::new(),
-        arg_defaults: Vec::new(),
-        variadic: Oid::INVALID,
-        return_type: Oid::INVALID,
-        source: UNUSED_SOURCE.into(),
-        sql_body: None,
-        config: Vec::new(),
-        acl: None,
-        depends_on: Vec::new(),
-        aggregate: None,
-    }
+    let (kind, volatility, source) = (FunctionKind::Aggregate, b'i', UNUSED_SOURCE.into());
+    Function { kind, volatility, source, ..plain_function(name, namespace, owner) }
 }
 
 fn is_pseudo(ddl: &Ddl<'_>, ty: Oid) -> bool {

@@ -1,7 +1,5 @@
 //! The body of a new function: checks it, and turns RETURN and BEGIN ATOMIC into the stored form.
 
-use std::sync::Arc;
-
 use melba_analyze::{RoutineScope, analyze_in_routine, check_routine_statement};
 use melba_catalog::{Function, ObjectAddress, classes};
 use melba_parse::command;
@@ -135,11 +133,11 @@ fn check_call(c: &melba_analyze::Context<'_>, call: &CallStmt, scope: &RoutineSc
 
 /// The last statement returns the function's result.
 fn check_result(c: &melba_analyze::Context<'_>, f: &Function, last: Option<Query>) -> Result<()> {
-    let result = c.routine_result(f, &f.arg_types, Oid::INVALID, None)?;
+    let result = melba_analyze::routine_result(c, f, &f.arg_types, Oid::INVALID, None)?;
     match last {
-        Some(mut query) => c.fit_routine_result(&mut query, &result).map(drop),
+        Some(mut query) => melba_analyze::fit_routine_result(c, &mut query, &result).map(drop),
         None if result.ty == melba_types::oids::VOID => Ok(()),
-        None => Err(c.no_final_query(result.ty)),
+        None => Err(melba_analyze::no_final_query(c, result.ty)),
     }
 }
 
@@ -172,9 +170,4 @@ fn check_sql_types(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
         Some(ty) => Err(err!(INVALID_FUNCTION_DEFINITION, "SQL functions cannot have arguments of type {}", name(*ty))),
         None => Ok(()),
     }
-}
-
-/// The empty source that a function with a parsed body has.
-pub fn no_source() -> Arc<str> {
-    "".into()
 }

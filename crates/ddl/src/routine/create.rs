@@ -13,9 +13,10 @@ use pg_query::protobuf::CreateFunctionStmt;
 
 use crate::context::Ddl;
 use crate::routine::attributes::Attributes;
-use crate::routine::body::{check_types, no_source, routine_body};
+use crate::routine::body::{check_types, routine_body};
 use crate::routine::find::require_routine_owner;
 use crate::routine::parameters::{routine_parameters, routine_return_type};
+use crate::routine::plain::plain_function;
 
 /// Of functions that users write.
 const COST_OF_PROGRAM: f32 = 100.0;
@@ -34,33 +35,14 @@ pub fn create_function(ddl: &Ddl<'_>, s: &CreateFunctionStmt) -> Result<()> {
         false => routine_return_type(ddl, s.return_type.as_ref(), &parameters)?,
     };
     let mut function = Function {
-        oid: Oid::INVALID,
-        name: name.into(),
-        namespace,
-        owner: ddl.user(),
         kind: if s.is_procedure { FunctionKind::Procedure } else { FunctionKind::Function },
         language,
         cost: if classes::is_written_language(language) { COST_OF_PROGRAM } else { 1.0 },
         rows: if returns_set { ROWS_OF_SET } else { 0.0 },
-        strict: false,
         returns_set,
-        volatility: b'v',
-        parallel: b'u',
-        security_definer: false,
-        leakproof: false,
-        arg_types: Vec::new(),
-        all_arg_types: Vec::new(),
-        arg_modes: Vec::new(),
-        arg_names: Vec::new(),
-        arg_defaults: Vec::new(),
-        variadic: Oid::INVALID,
         return_type,
-        source: no_source(),
-        sql_body: None,
-        config: Vec::new(),
-        acl: None,
         depends_on: parameters.depends_on.clone(),
-        aggregate: None,
+        ..plain_function(name, namespace, ddl.user())
     };
     parameters.describe(&mut function);
     attributes.apply(ddl, &mut function)?;

@@ -10,3 +10,4 @@ pub mod body;
 pub mod create;
 pub mod find;
 pub mod parameters;
+pub mod plain;

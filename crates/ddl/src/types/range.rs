@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{
-    Cast, Function, FunctionKind, Object, ObjectAddress, OperatorClass, RangeInfo, Type, TypeKind, acl, classes,
-};
+use melba_catalog::{Cast, Function, Object, ObjectAddress, OperatorClass, RangeInfo, Type, TypeKind, acl, classes};
 use melba_parse::nodes::{options, qualified, strings};
 use melba_types::{DbError, Kind, Oid, Result, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
@@ -14,6 +12,7 @@ use pg_query::protobuf::{CreateRangeStmt, DefElem, TypeName};
 
 use crate::context::Ddl;
 use crate::naming::{NAME_BYTES_MAX, clip};
+use crate::routine::plain::plain_function;
 use crate::types::array::{bare_type, free_type_name, new_type_name, put_array_type};
 
 /// The attributes in the statement's parentheses.
@@ -111,10 +110,11 @@ pub fn create_range(ddl: &Ddl<'_>, s: &CreateRangeStmt) -> Result<()> {
     let depends_on = difference.into_iter().collect();
     let align = if subtype.align == b'd' { b'd' } else { b'i' };
     let range = Type { align, depends_on, range: Some(Arc::new(info)), ..bare_type(ddl, namespace) };
-    let array = put_range_type(ddl, &range, name)?;
+    let acl = initial_acl(&ddl.catalog(), AclKind::Type, ddl.user(), namespace);
+    let array = put_range_type(ddl, Type { acl, ..range.clone() }, name, TypeKind::Range)?;
     let (multirange_namespace, multirange_name) = new_multirange_name(ddl, named, namespace, name)?;
-    let multirange = Type { namespace: multirange_namespace, depends_on: Vec::new(), ..range.clone() };
-    put_multirange_type(ddl, &multirange, &multirange_name)?;
+    let multirange = Type { namespace: multirange_namespace, depends_on: Vec::new(), ..range };
+    put_range_type(ddl, multirange.clone(), &multirange_name, TypeKind::Multirange)?;
     put_range_functions(ddl, &multirange, (namespace, name), &multirange_name, array)
 }
 
@@ -207,44 +207,29 @@ fn new_multirange_name(ddl: &Ddl<'_>, named: Option<(Oid, &str)>, namespace: Oid
     Ok((namespace, name))
 }
 
-/// Adds the range type and its array type, whose OID it returns.
-fn put_range_type(ddl: &Ddl<'_>, ty: &Type, name: &str) -> Result<Oid> {
-    let oid = ty.range.as_ref().map_or(Oid::INVALID, |r| r.range);
+/// Adds a range or multirange type and its array type, whose OID it returns.
+fn put_range_type(ddl: &Ddl<'_>, ty: Type, name: &str, type_kind: TypeKind) -> Result<Oid> {
+    let range = ty.range.as_deref();
+    let (oid, kind, prefix) = match type_kind {
+        TypeKind::Multirange => (range.map_or(Oid::INVALID, |r| r.multirange), Kind::Multirange, "multirange"),
+        _ => (range.map_or(Oid::INVALID, |r| r.range), Kind::Range, "range"),
+    };
     let array = put_array_type(ddl, name, ty.namespace, oid, ty.align)?;
+    let function = |suffix: &str| format!("{prefix}_{suffix}").into();
     ddl.tx().put(Object::Type(Arc::new(Type {
         oid,
         name: name.into(),
-        type_kind: TypeKind::Range,
+        type_kind,
         category: b'R',
         array,
-        input: "range_in".into(),
-        output: "range_out".into(),
-        receive: "range_recv".into(),
-        send: "range_send".into(),
-        acl: initial_acl(&ddl.catalog(), AclKind::Type, ddl.user(), ty.namespace),
-        kind: Kind::Range,
-        ..ty.clone()
+        input: function("in"),
+        output: function("out"),
+        receive: function("recv"),
+        send: function("send"),
+        kind,
+        ..ty
     })));
     Ok(array)
-}
-
-fn put_multirange_type(ddl: &Ddl<'_>, ty: &Type, name: &str) -> Result<()> {
-    let oid = ty.range.as_ref().map_or(Oid::INVALID, |r| r.multirange);
-    let array = put_array_type(ddl, name, ty.namespace, oid, ty.align)?;
-    ddl.tx().put(Object::Type(Arc::new(Type {
-        oid,
-        name: name.into(),
-        type_kind: TypeKind::Multirange,
-        category: b'R',
-        array,
-        input: "multirange_in".into(),
-        output: "multirange_out".into(),
-        receive: "multirange_recv".into(),
-        send: "multirange_send".into(),
-        kind: Kind::Multirange,
-        ..ty.clone()
-    })));
-    Ok(())
 }
 
 /// The functions that have the types' names, and the cast from a range to a multirange. `array`: of the range type.
@@ -287,33 +272,7 @@ fn put_constructor(ddl: &Ddl<'_>, f: Function) -> Result<Oid> {
 
 /// The first superuser owns it, whichever role creates the type.
 fn constructor(name: &str, namespace: Oid, return_type: Oid, args: &[Oid], source: &str) -> Function {
-    Function {
-        oid: Oid::INVALID,
-        name: name.into(),
-        namespace,
-        owner: classes::POSTGRES_ROLE,
-        kind: FunctionKind::Function,
-        language: classes::INTERNAL_LANGUAGE,
-        cost: 1.0,
-        rows: 0.0,
-        strict: false,
-        returns_set: false,
-        volatility: b'i',
-        parallel: b's',
-        security_definer: false,
-        leakproof: false,
-        arg_types: args.to_vec(),
-        all_arg_types: Vec::new(),
-        arg_modes: Vec::new(),
-        arg_names: Vec::new(),
-        arg_defaults: Vec::new(),
-        variadic: Oid::INVALID,
-        return_type,
-        source: source.into(),
-        sql_body: None,
-        config: Vec::new(),
-        acl: None,
-        depends_on: Vec::new(),
-        aggregate: None,
-    }
+    let (volatility, parallel) = (b'i', b's');
+    let plain = plain_function(name, namespace, classes::POSTGRES_ROLE);
+    Function { volatility, parallel, arg_types: args.to_vec(), return_type, source: source.into(), ..plain }
 }

@@ -4,6 +4,7 @@ use melba_parse::command::{Allowed, allowed, writing_command};
 use melba_types::{Result, bail};
 use pg_query::NodeEnum as N;
 
+use super::context::SessionState;
 use super::transaction::{Block, prevent_in_block};
 
 /// Raises PostgreSQL's errors for a command in the wrong kind of transaction.
@@ -29,6 +30,21 @@ pub fn check_read_only(node: &N) -> Result<()> {
             bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction")
         }
         _ => Ok(()),
+    }
+}
+
+/// For a statement of a function's body. `shares_view`: the function is not VOLATILE and uses its caller's view.
+///
+/// # Errors
+/// 0A000 for a statement with changes in such a function, 25006 in a read-only transaction.
+pub fn check_in_function(node: &N, shares_view: bool, session: &SessionState) -> Result<()> {
+    let Some(command) = writing_command(node) else { return Ok(()) };
+    if shares_view {
+        bail!(FEATURE_NOT_SUPPORTED, "{command} is not allowed in a non-volatile function");
+    }
+    match session.settings.lock().get("transaction_read_only").as_bool() {
+        true => check_read_only(node),
+        false => Ok(()),
     }
 }
 

@@ -5,17 +5,14 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use melba_catalog::{Catalog, Function};
 use melba_fmgr::{RoutineCall, RowColumn};
-use melba_types::{Oid, Result, err};
+use melba_types::{Oid, Result};
 use parking_lot::Mutex;
 
-use super::super::command::check_read_only;
 use super::super::context::StatementContext;
 use super::super::planned::Planned;
 use super::super::planning::{self, analysis};
-use super::shares_view;
 use melba_analyze::{ResultForm, RoutineResult, RoutineScope, analyze_in_routine, check_routine_statement, routine_statements};
 use melba_parse::Statement;
-use melba_parse::command;
 use melba_tree::OutputColumn;
 
 /// Bodies that are kept; beyond them the cache is cleared.
@@ -82,7 +79,7 @@ impl Body {
             collation: cx.collation_of_type(c.ty),
         };
         let columns = call.columns.map(|columns| columns.iter().map(column).collect());
-        let result = cx.routine_result(function, &scope.arg_types, call.return_type, columns)?;
+        let result = melba_analyze::routine_result(&cx, function, &scope.arg_types, call.return_type, columns)?;
         let statements = routine_statements(function, cx.session)?;
         for statement in &statements {
             check_routine_statement(&statement.node)?;
@@ -108,22 +105,9 @@ impl Body {
         let cx = analysis(context).of_body(&self.function);
         let mut query = analyze_in_routine(&cx, &self.statements[at].node, &self.scope)?;
         let is_last = at + 1 == self.statements.len();
-        let form = if is_last { cx.fit_routine_result(&mut query, &self.result)? } else { ResultForm::Void };
+        let form = if is_last { melba_analyze::fit_routine_result(&cx, &mut query, &self.result)? } else { ResultForm::Void };
         let planned = Arc::new(PlannedStatement { planned: planning::plan_within(context, query)?, form });
         self.planned.lock()[at] = Some(planned.clone());
         Ok(planned)
-    }
-
-    /// # Errors
-    /// 0A000 for a statement with changes in a function that is not VOLATILE, 25006 in a read-only transaction.
-    pub(super) fn check_may_run(&self, at: usize, context: &StatementContext) -> Result<()> {
-        let Some(name) = command::writing_command(&self.statements[at].node) else { return Ok(()) };
-        if shares_view(&self.function) {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in a non-volatile function"));
-        }
-        match context.session.settings.lock().get("transaction_read_only").as_bool() {
-            true => check_read_only(&self.statements[at].node),
-            false => Ok(()),
-        }
     }
 }

@@ -40,7 +40,7 @@ pub fn output(context: &StatementContext, call: &FunctionCall) -> Result<Option<
     let cx = analysis(context);
     let function = cx.function(call.function)?;
     let types: Vec<Oid> = call.args.iter().map(|a| a.ty()).collect();
-    let columns = cx.routine_result(function, &types, call.ty, None)?.columns.unwrap_or_default();
+    let columns = melba_analyze::routine_result(&cx, function, &types, call.ty, None)?.columns.unwrap_or_default();
     Ok(Some(columns.iter().map(|c| ResultColumn::new(&c.name, c.ty, &context.catalog)).collect()))
 }
 

@@ -10,13 +10,12 @@ use pg_query::NodeEnum;
 
 use super::super::context::StatementContext;
 use super::super::control::Control;
-use super::super::execution;
 use super::super::language::Called;
 use super::super::local_settings::LocalSettings;
 use super::super::outcome::Outcome;
 use super::super::planning::analysis;
 use super::super::set::set_in_routine;
-use super::super::utility;
+use super::super::{command, execution, utility};
 use super::body::Body;
 use super::{run_call, shares_view};
 use melba_analyze::ResultForm;
@@ -72,7 +71,7 @@ impl FunctionRun {
         let count = self.body.statements.len();
         let result = self.body.result.ty;
         if count == 0 && result != oids::VOID {
-            let e = analysis(&self.context).no_final_query(result);
+            let e = melba_analyze::no_final_query(&analysis(&self.context), result);
             return Err(e.within(format!("SQL function \"{}\" during startup", self.body.function.name)));
         }
         for at in 0..count {
@@ -90,7 +89,7 @@ impl FunctionRun {
             match step.map_err(|e| self.failed(at, e))? {
                 Some(last) => return Ok(Some(last)),
                 None if at + 1 == count && result != oids::VOID => {
-                    return Err(self.failed(at, analysis(&self.context).no_final_query(result)));
+                    return Err(self.failed(at, melba_analyze::no_final_query(&analysis(&self.context), result)));
                 }
                 None => {}
             }
@@ -118,7 +117,7 @@ impl FunctionRun {
     /// Begins a query; runs any other statement.
     fn step(&self, at: usize) -> Result<Option<Last>> {
         let statement = &self.body.statements[at];
-        self.body.check_may_run(at, &self.context)?;
+        command::check_in_function(&statement.node, shares_view(&self.body.function), &self.context.session)?;
         if is_query(&statement.node) {
             let planned = self.body.planned(at, &self.context)?;
             let view = shares_view(&self.body.function).then_some(self.view);
