@@ -4,45 +4,44 @@ use melba_plpgsql::tree::{Diagnostic, Target};
 use melba_types::{Datum, DbError, Result, SqlState, oids};
 
 use super::frame::{Frame, Typed};
+use super::value;
 
-impl Frame<'_> {
-    pub fn diagnostics(&mut self, stacked: bool, items: &[(Target, Diagnostic)]) -> Result<()> {
-        if stacked && self.handled.is_none() {
-            let message = "GET STACKED DIAGNOSTICS cannot be used outside an exception handler";
-            return Err(DbError::new(SqlState::STACKED_DIAGNOSTICS_ACCESSED_WITHOUT_ACTIVE_HANDLER, message));
-        }
-        for (target, item) in items {
-            let value = self.diagnostic(*item);
-            self.assign(target, value)?;
-        }
-        Ok(())
+pub fn get_diagnostics(frame: &mut Frame<'_>, stacked: bool, items: &[(Target, Diagnostic)]) -> Result<()> {
+    if stacked && frame.handled.is_none() {
+        let message = "GET STACKED DIAGNOSTICS cannot be used outside an exception handler";
+        return Err(DbError::new(SqlState::STACKED_DIAGNOSTICS_ACCESSED_WITHOUT_ACTIVE_HANDLER, message));
     }
+    for (target, item) in items {
+        let value = diagnostic(frame, *item);
+        value::assign(frame, target, value)?;
+    }
+    Ok(())
+}
 
-    fn diagnostic(&self, item: Diagnostic) -> Typed {
-        let text = |value: String| Typed { value: Datum::text(value), ty: oids::TEXT, typmod: -1 };
-        let context = self.place(self.line, "GET DIAGNOSTICS");
-        let Some(fields) = self.handled.as_ref().map(|e| e.fields()) else {
-            return match item {
-                Diagnostic::RowCount => Typed { value: Datum::Int8(self.row_count as i64), ty: oids::INT8, typmod: -1 },
-                Diagnostic::RoutineOid => Typed { value: Datum::Oid(self.program.oid.0), ty: oids::OID, typmod: -1 },
-                _ => text(context),
-            };
+fn diagnostic(frame: &Frame<'_>, item: Diagnostic) -> Typed {
+    let text = |value: String| Typed { value: Datum::text(value), ty: oids::TEXT, typmod: -1 };
+    let context = frame.place(frame.line, "GET DIAGNOSTICS");
+    let Some(fields) = frame.handled.as_ref().map(|e| e.fields()) else {
+        return match item {
+            Diagnostic::RowCount => Typed { value: Datum::Int8(frame.row_count as i64), ty: oids::INT8, typmod: -1 },
+            Diagnostic::RoutineOid => Typed { value: Datum::Oid(frame.program.oid.0), ty: oids::OID, typmod: -1 },
+            _ => text(context),
         };
-        let optional = |value: &Option<String>| text(value.clone().unwrap_or_default());
-        match item {
-            Diagnostic::RowCount => Typed { value: Datum::Int8(self.row_count as i64), ty: oids::INT8, typmod: -1 },
-            Diagnostic::RoutineOid => Typed { value: Datum::Oid(self.program.oid.0), ty: oids::OID, typmod: -1 },
-            Diagnostic::Context => text(context),
-            Diagnostic::ErrorContext => optional(&fields.context),
-            Diagnostic::ErrorDetail => optional(&fields.detail),
-            Diagnostic::ErrorHint => optional(&fields.hint),
-            Diagnostic::ReturnedSqlstate => text(fields.sqlstate.to_string()),
-            Diagnostic::ColumnName => optional(&fields.column),
-            Diagnostic::ConstraintName => optional(&fields.constraint),
-            Diagnostic::DatatypeName => optional(&fields.data_type),
-            Diagnostic::MessageText => text(fields.message.clone()),
-            Diagnostic::TableName => optional(&fields.table),
-            Diagnostic::SchemaName => optional(&fields.schema),
-        }
+    };
+    let optional = |value: &Option<String>| text(value.clone().unwrap_or_default());
+    match item {
+        Diagnostic::RowCount => Typed { value: Datum::Int8(frame.row_count as i64), ty: oids::INT8, typmod: -1 },
+        Diagnostic::RoutineOid => Typed { value: Datum::Oid(frame.program.oid.0), ty: oids::OID, typmod: -1 },
+        Diagnostic::Context => text(context),
+        Diagnostic::ErrorContext => optional(&fields.context),
+        Diagnostic::ErrorDetail => optional(&fields.detail),
+        Diagnostic::ErrorHint => optional(&fields.hint),
+        Diagnostic::ReturnedSqlstate => text(fields.sqlstate.to_string()),
+        Diagnostic::ColumnName => optional(&fields.column),
+        Diagnostic::ConstraintName => optional(&fields.constraint),
+        Diagnostic::DatatypeName => optional(&fields.data_type),
+        Diagnostic::MessageText => text(fields.message.clone()),
+        Diagnostic::TableName => optional(&fields.table),
+        Diagnostic::SchemaName => optional(&fields.schema),
     }
 }

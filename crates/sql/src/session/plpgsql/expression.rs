@@ -10,23 +10,21 @@ use melba_analyze::{
 use melba_execute::Execution;
 use melba_expression::Node;
 use melba_expression::compile::{Compiler, Resolved as Place, Scope};
-use melba_parse::command::{is_query, writing_command};
+use melba_parse::command::is_query;
 use melba_plpgsql::tree::{self, Conflict, Expression, Form, Target, VariableType};
 use melba_tree::permissions::Permissions;
 use melba_tree::{Command, Distinct, Expr, ParamKind, Query, Var};
-use melba_types::{Datum, DbError, Oid, Record, Result, SqlState, bail, err, oids};
+use melba_types::{Datum, DbError, Oid, Result, SqlState, bail, err, oids};
 use pg_query::NodeEnum;
 
-use super::super::command::check_read_only;
 use super::super::execution;
 use super::super::planned::Planned;
 use super::super::planning::{self, analysis};
+use super::field;
+use super::field::Field;
 use super::frame::{Frame, Typed};
+use super::misuse::{is_misuse, misuse};
 use super::program::{ParameterSource, PieceKind, Prepared, Shape, Simple};
-use super::sql::{is_misuse, misuse};
-
-/// A field's name, type and modifier.
-pub(super) type Field = (Arc<str>, (Oid, i32));
 
 /// The frame's variables as names of a piece of SQL.
 pub(super) struct Names<'a> {
@@ -100,7 +98,7 @@ impl Variables for Names<'_> {
                 if self.frame.types[found.variable].oid == oids::RECORD {
                     self.note_shape(found.variable);
                 }
-                let fields = self.frame.fields_of(found.variable)?;
+                let fields = field::fields_of(self.frame, found.variable)?;
                 match fields.iter().position(|(name, _)| **name == **field) {
                     Some(place) => Ok(Some(self.field(found.variable, place, fields[place].1))),
                     None => {
@@ -119,7 +117,7 @@ impl Variables for Names<'_> {
             return Ok(None);
         }
         self.note_shape(found.variable);
-        let fields = self.frame.fields_of(found.variable)?;
+        let fields = field::fields_of(self.frame, found.variable)?;
         let field = |(i, (name, ty)): (usize, Field)| (self.field(found.variable, i, ty), name);
         Ok(Some(fields.into_iter().enumerate().map(field).collect()))
     }
@@ -176,352 +174,303 @@ pub(super) enum Wanted<'a> {
     Part { variable: usize, path: &'a str },
 }
 
-impl Frame<'_> {
-    /// The fields of a record variable in its present state.
-    pub fn fields_of(&self, variable: usize) -> Result<Vec<Field>> {
-        let declared = self.types[variable];
-        if declared.oid != oids::RECORD {
-            let relation = analysis(&self.context).row_relation(declared.oid).cloned();
-            let relation = relation.ok_or_else(|| DbError::internal("a record of an unknown type"))?;
-            let live = relation.columns.iter().filter(|c| !c.dropped);
-            return Ok(live.map(|c| (c.name.clone(), (c.ty, c.typmod))).collect());
-        }
-        let Datum::Record(record) = &self.values[variable] else {
-            let name = &self.program.tree.variables[variable].name;
-            return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "record \"{name}\" is not assigned yet")
-                .detail("The tuple structure of a not-yet-assigned record is indeterminate."));
-        };
-        Ok(self.record_fields(record))
+fn shape(frame: &Frame<'_>, variable: usize) -> Option<Shape> {
+    match &frame.values[variable] {
+        Datum::Record(record) => Some((record.type_oid, record.field_types.clone(), record.field_names.clone())),
+        _ => None,
     }
+}
 
-    /// Names and types of a record's fields.
-    pub fn record_fields(&self, record: &Record) -> Vec<Field> {
-        let relation = analysis(&self.context).row_relation(record.type_oid).cloned();
-        let live = relation.as_ref().map(|r| r.columns.iter().filter(|c| !c.dropped).collect::<Vec<_>>());
-        let name = |i: usize| match (&record.field_names, &live) {
-            (Some(names), _) if i < names.len() => names[i].clone(),
-            (_, Some(columns)) if i < columns.len() => columns[i].name.clone(),
-            _ => format!("f{}", i + 1).into(),
-        };
-        let typmod = |i: usize| live.as_ref().and_then(|columns| columns.get(i)).map_or(-1, |c| c.typmod);
-        let types = match &live {
-            Some(columns) => columns.iter().map(|c| c.ty).collect(),
-            None => record.field_types.to_vec(),
-        };
-        types.into_iter().enumerate().map(|(i, ty)| (name(i), (ty, typmod(i)))).collect()
-    }
-
-    fn shape(&self, variable: usize) -> Option<Shape> {
-        match &self.values[variable] {
-            Datum::Record(record) => Some((record.type_oid, record.field_types.clone(), record.field_names.clone())),
-            _ => None,
-        }
-    }
-
-    fn is_current(&self, prepared: &Prepared) -> bool {
-        Arc::ptr_eq(&prepared.catalog, &self.context.catalog)
-            && (Arc::ptr_eq(&prepared.path, &self.context.path.path) || prepared.path == self.context.path.path)
-            && !matches!(&prepared.kind, PieceKind::Query(planned) if !planned.is_of_user(&self.context))
-            && prepared.shapes.iter().all(|(variable, shape)| match &self.values[*variable] {
-                Datum::Record(record) => {
-                    let same_types = Arc::ptr_eq(&record.field_types, &shape.1) || record.field_types == shape.1;
-                    record.type_oid == shape.0 && same_types && record.field_names == shape.2
-                }
-                _ => false,
-            })
-    }
-
-    /// The piece, analyzed against the catalog and the records as they are now.
-    pub fn prepare(&mut self, e: &Expression, wanted: Wanted<'_>) -> Result<Arc<Prepared>> {
-        if let Some(known) = &self.prepared[e.number]
-            && self.is_current(known)
-        {
-            return Ok(known.clone());
-        }
-        let shared = self.program.prepared.lock()[e.number].clone();
-        let prepared = match shared.filter(|known| self.is_current(known)) {
-            Some(known) => known,
-            None => {
-                let made = Arc::new(self.prepare_anew(e, wanted).map_err(|error| self.of_piece(e, error))?);
-                self.program.prepared.lock()[e.number] = Some(made.clone());
-                made
+fn is_current(frame: &Frame<'_>, prepared: &Prepared) -> bool {
+    Arc::ptr_eq(&prepared.catalog, &frame.context.catalog)
+        && (Arc::ptr_eq(&prepared.path, &frame.context.path.path) || prepared.path == frame.context.path.path)
+        && !matches!(&prepared.kind, PieceKind::Query(planned) if !planned.is_of_user(&frame.context))
+        && prepared.shapes.iter().all(|(variable, shape)| match &frame.values[*variable] {
+            Datum::Record(record) => {
+                let same_types = Arc::ptr_eq(&record.field_types, &shape.1) || record.field_types == shape.1;
+                record.type_oid == shape.0 && same_types && record.field_names == shape.2
             }
-        };
-        self.prepared[e.number] = Some(prepared.clone());
-        Ok(prepared)
-    }
-
-    fn prepare_anew(&self, e: &Expression, wanted: Wanted<'_>) -> Result<Prepared> {
-        let text = match e.form {
-            Form::Statement => e.text.to_string(),
-            Form::Expression | Form::Assignment => format!("{HEAD}{}", e.text),
-        };
-        let mut statements = melba_parse::parse_as(&text, self.program.strings)?.statements;
-        let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
-            bail!(SYNTAX_ERROR, "syntax error");
-        };
-        let names = Names::at(self, e);
-        let kind = match is_query(&statement.node) {
-            false => PieceKind::Utility(statement),
-            true => self.analyzed(e, &statement.node, &names, wanted)?,
-        };
-        let mut shapes = Vec::new();
-        for variable in names.shapes.into_inner() {
-            if let Some(shape) = self.shape(variable) {
-                shapes.push((variable, shape));
-            }
-        }
-        Ok(Prepared {
-            catalog: self.context.catalog.clone(),
-            path: self.context.path.path.clone(),
-            shapes,
-            sources: names.sources.into_inner(),
-            kind,
+            _ => false,
         })
-    }
+}
 
-    fn analyzed(&self, e: &Expression, node: &NodeEnum, names: &Names<'_>, wanted: Wanted<'_>) -> Result<PieceKind> {
-        let cx = analysis(&self.context);
-        let mut query = match wanted {
-            Wanted::Part { variable, path } => {
-                let path = part_of(path)?;
-                if let (true, Some(NodeEnum::String(field))) =
-                    (self.types[variable].is_record, path.first().and_then(|n| n.node.as_ref()))
-                {
-                    self.place_of_field(variable, &field.sval)?;
-                }
-                let name = e.shown.split(['.', '[', ' ', ':']).next().unwrap_or_default();
-                // The path's own expressions live as long as the analysis.
-                analyze_part_assignment(&cx, node, (names.whole(variable), name), &path, names).map_err(at_target)?
+/// The piece, analyzed against the catalog and the records as they are now.
+pub fn prepare(frame: &mut Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result<Arc<Prepared>> {
+    if let Some(known) = &frame.prepared[e.number]
+        && is_current(frame, known)
+    {
+        return Ok(known.clone());
+    }
+    let shared = frame.program.prepared.lock()[e.number].clone();
+    let prepared = match shared.filter(|known| is_current(frame, known)) {
+        Some(known) => known,
+        None => {
+            let made = Arc::new(prepare_anew(frame, e, wanted).map_err(|error| of_piece(e, error))?);
+            frame.program.prepared.lock()[e.number] = Some(made.clone());
+            made
+        }
+    };
+    frame.prepared[e.number] = Some(prepared.clone());
+    Ok(prepared)
+}
+
+fn prepare_anew(frame: &Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result<Prepared> {
+    let text = match e.form {
+        Form::Statement => e.text.to_string(),
+        Form::Expression | Form::Assignment => format!("{HEAD}{}", e.text),
+    };
+    let mut statements = melba_parse::parse_as(&text, frame.program.strings)?.statements;
+    let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
+        bail!(SYNTAX_ERROR, "syntax error");
+    };
+    let names = Names::at(frame, e);
+    let kind = match is_query(&statement.node) {
+        false => PieceKind::Utility(statement),
+        true => analyzed(frame, e, &statement.node, &names, wanted)?,
+    };
+    let mut shapes = Vec::new();
+    for variable in names.shapes.into_inner() {
+        if let Some(shape) = shape(frame, variable) {
+            shapes.push((variable, shape));
+        }
+    }
+    Ok(Prepared {
+        catalog: frame.context.catalog.clone(),
+        path: frame.context.path.path.clone(),
+        shapes,
+        sources: names.sources.into_inner(),
+        kind,
+    })
+}
+
+fn analyzed(frame: &Frame<'_>, e: &Expression, node: &NodeEnum, names: &Names<'_>, wanted: Wanted<'_>) -> Result<PieceKind> {
+    let cx = analysis(&frame.context);
+    let mut query = match wanted {
+        Wanted::Part { variable, path } => {
+            let path = part_of(path)?;
+            if let (true, Some(NodeEnum::String(field))) =
+                (frame.types[variable].is_record, path.first().and_then(|n| n.node.as_ref()))
+            {
+                field::place_of_field(frame, variable, &field.sval)?;
             }
-            Wanted::Any | Wanted::Cursor | Wanted::Type(_) => analyze_with_variables(&cx, node, names)?,
+            let name = e.shown.split(['.', '[', ' ', ':']).next().unwrap_or_default();
+            // The path's own expressions live as long as the analysis.
+            analyze_part_assignment(&cx, node, (names.whole(variable), name), &path, names).map_err(at_target)?
+        }
+        Wanted::Any | Wanted::Cursor | Wanted::Type(_) => analyze_with_variables(&cx, node, names)?,
+    };
+    let columns = query.output().iter().filter(|t| !t.junk).count();
+    if e.form == Form::Assignment && columns != 1 {
+        let plural = if columns == 1 { "" } else { "s" };
+        bail!(SYNTAX_ERROR, "assignment source returned {columns} column{plural}");
+    }
+    if let (Wanted::Type(ty), Some(_)) = (&wanted, simple_target(&query)) {
+        let target = query.targets.remove(0);
+        let from = target.expr.ty();
+        let is_same = from == ty.oid && (ty.typmod < 0 || target.expr.typmod() == ty.typmod);
+        // A value that becomes a record is converted field by field.
+        let expr = match is_same || ty.is_record {
+            true => target.expr,
+            false => {
+                let mut coerced = coerce_for_variable(&cx, target.expr, ty.oid, ty.typmod)?;
+                melba_analyze::assign_collations(&cx, &mut coerced)?;
+                coerced
+            }
         };
-        let columns = query.output().iter().filter(|t| !t.junk).count();
-        if e.form == Form::Assignment && columns != 1 {
-            let plural = if columns == 1 { "" } else { "s" };
-            bail!(SYNTAX_ERROR, "assignment source returned {columns} column{plural}");
-        }
-        if let (Wanted::Type(ty), Some(_)) = (&wanted, simple_target(&query)) {
-            let target = query.targets.remove(0);
-            let from = target.expr.ty();
-            let is_same = from == ty.oid && (ty.typmod < 0 || target.expr.typmod() == ty.typmod);
-            // A value that becomes a record is converted field by field.
-            let expr = match is_same || ty.is_record {
-                true => target.expr,
-                false => {
-                    let mut coerced = coerce_for_variable(&cx, target.expr, ty.oid, ty.typmod)?;
-                    melba_analyze::assign_collations(&cx, &mut coerced)?;
-                    coerced
-                }
-            };
-            query.targets.insert(0, melba_tree::Target { expr, ..target });
-        }
-        if simple_target(&query).is_some() {
-            return self.simple(query, names);
-        }
-        let planned = match wanted {
-            Wanted::Cursor => planning::plan_cursor_in_routine(&self.context, query)?,
-            _ => planning::plan_within(&self.context, query)?,
-        };
-        Ok(PieceKind::Query(Box::new(planned)))
+        query.targets.insert(0, melba_tree::Target { expr, ..target });
     }
-
-    fn simple(&self, mut query: Query, names: &Names<'_>) -> Result<PieceKind> {
-        let catalog = &self.context.catalog;
-        let permissions = Permissions::of(&query, catalog);
-        let cx = analysis(&self.context);
-        if catalog.has_user_functions() && inline_routines(&cx, &mut query)? && simple_target(&query).is_none() {
-            return Ok(PieceKind::Query(Box::new(planning::plan_within(&self.context, query)?)));
-        }
-        let Some(target) = simple_target(&query) else { return Err(DbError::internal("the value is gone")) };
-        let typmod = target.typmod();
-        let mut expr = target.clone();
-        place_variables(&mut expr, &names.sources.borrow());
-        let mut scope = FrameScope::default();
-        let expression = Compiler::new(catalog, Some(&*self.context), &mut scope).compile(&expr)?;
-        if let Some(error) = scope.failed {
-            return Err(error);
-        }
-        let calls = expression.any(&mut |e| matches!(&e.node, Node::Routine(_)));
-        let reads = calls || expression.any(&mut |e| matches!(&e.node, Node::Call(call) if call.volatile || !call.parallel_safe));
-        Ok(PieceKind::Simple(Simple {
-            expression,
-            name: query.targets[0].name.clone(),
-            typmod,
-            reads,
-            permissions: calls.then_some(permissions),
-        }))
+    if simple_target(&query).is_some() {
+        return simple(frame, query, names);
     }
+    let planned = match wanted {
+        Wanted::Cursor => planning::plan_cursor_in_routine(&frame.context, query)?,
+        _ => planning::plan_within(&frame.context, query)?,
+    };
+    Ok(PieceKind::Query(Box::new(planned)))
+}
 
-    /// The value of a simple expression.
-    pub fn eval_simple(&self, simple: &Simple) -> Result<Datum> {
-        if let Some(permissions) = &simple.permissions {
-            permissions.check(&self.context.catalog, self.context.user.oid)?;
-        }
-        if simple.reads {
-            self.renew_view();
-        }
-        simple.expression.eval_row(&self.evaluation, &self.values)
+fn simple(frame: &Frame<'_>, mut query: Query, names: &Names<'_>) -> Result<PieceKind> {
+    let catalog = &frame.context.catalog;
+    let permissions = Permissions::of(&query, catalog);
+    let cx = analysis(&frame.context);
+    if catalog.has_user_functions() && inline_routines(&cx, &mut query)? && simple_target(&query).is_none() {
+        return Ok(PieceKind::Query(Box::new(planning::plan_within(&frame.context, query)?)));
     }
-
-    /// The value of a piece that this call has already evaluated as one expression; `None` when it must be prepared.
-    #[inline]
-    pub fn known(&mut self, e: &Expression) -> Option<Result<Typed>> {
-        // Out of its place meanwhile: cheaper than a count of references.
-        let prepared = self.prepared[e.number].take()?;
-        let mut value = None;
-        let mut reads = false;
-        if let PieceKind::Simple(simple) = &prepared.kind
-            && self.is_current(&prepared)
-        {
-            reads = simple.reads;
-            let typed = |value| Typed { value, ty: simple.expression.ty, typmod: simple.typmod };
-            value = Some(self.eval_simple(simple).map(typed));
-        }
-        self.prepared[e.number] = Some(prepared);
-        if reads {
-            self.refresh();
-        }
-        value
+    let Some(target) = simple_target(&query) else { return Err(DbError::internal("the value is gone")) };
+    let typmod = target.typmod();
+    let mut expr = target.clone();
+    place_variables(&mut expr, &names.sources.borrow());
+    let mut scope = FrameScope::default();
+    let expression = Compiler::new(catalog, Some(&*frame.context), &mut scope).compile(&expr)?;
+    if let Some(error) = scope.failed {
+        return Err(error);
     }
+    let calls = expression.any(&mut |e| matches!(&e.node, Node::Routine(_)));
+    let reads = calls || expression.any(&mut |e| matches!(&e.node, Node::Call(call) if call.volatile || !call.parallel_safe));
+    Ok(PieceKind::Simple(Simple {
+        expression,
+        name: query.targets[0].name.clone(),
+        typmod,
+        reads,
+        permissions: calls.then_some(permissions),
+    }))
+}
 
-    /// An expression's value, with its type.
-    pub fn evaluate(&mut self, e: &Expression, wanted: Wanted<'_>) -> Result<Typed> {
-        if let Some(value) = self.known(e) {
-            return value;
-        }
-        let prepared = self.prepare(e, wanted)?;
-        match &prepared.kind {
-            PieceKind::Simple(simple) => {
-                let value = self.eval_simple(simple)?;
-                if simple.reads {
-                    self.refresh();
-                }
-                Ok(Typed { value, ty: simple.expression.ty, typmod: simple.typmod })
+/// The value of a simple expression.
+pub fn eval_simple(frame: &Frame<'_>, simple: &Simple) -> Result<Datum> {
+    if let Some(permissions) = &simple.permissions {
+        permissions.check(&frame.context.catalog, frame.context.user.oid)?;
+    }
+    if simple.reads {
+        frame.renew_view();
+    }
+    simple.expression.eval_row(&frame.evaluation, &frame.values)
+}
+
+/// The value of a piece that this call has already evaluated as one expression; `None` when it must be prepared.
+#[inline]
+fn known(frame: &mut Frame<'_>, e: &Expression) -> Option<Result<Typed>> {
+    // Out of its place meanwhile: cheaper than a count of references.
+    let prepared = frame.prepared[e.number].take()?;
+    let mut value = None;
+    let mut reads = false;
+    if let PieceKind::Simple(simple) = &prepared.kind
+        && is_current(frame, &prepared)
+    {
+        reads = simple.reads;
+        let typed = |value| Typed { value, ty: simple.expression.ty, typmod: simple.typmod };
+        value = Some(eval_simple(frame, simple).map(typed));
+    }
+    frame.prepared[e.number] = Some(prepared);
+    if reads {
+        frame.refresh();
+    }
+    value
+}
+
+/// An expression's value, with its type.
+pub fn evaluate(frame: &mut Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result<Typed> {
+    if let Some(value) = known(frame, e) {
+        return value;
+    }
+    let prepared = prepare(frame, e, wanted)?;
+    match &prepared.kind {
+        PieceKind::Simple(simple) => {
+            let value = eval_simple(frame, simple)?;
+            if simple.reads {
+                frame.refresh();
             }
-            PieceKind::Query(planned) => self.only_value(e, &prepared, planned),
-            PieceKind::Utility(_) => Err(DbError::internal("an expression that is no query")),
+            Ok(Typed { value, ty: simple.expression.ty, typmod: simple.typmod })
         }
+        PieceKind::Query(planned) => only_value(frame, e, &prepared, planned),
+        PieceKind::Utility(_) => Err(DbError::internal("an expression that is no query")),
     }
+}
 
-    /// The value of a query of one column and at most one row.
-    fn only_value(&mut self, e: &Expression, prepared: &Prepared, planned: &Planned) -> Result<Typed> {
-        let of_query = |error: DbError| error.context(format!("query: {}", self.shown(e)));
-        let mut execution = self.execution(prepared, planned).map_err(|error| self.of_piece(e, error))?;
-        let columns = execution.plan().columns.clone();
-        let [column] = &columns[..] else {
-            let plural = if columns.len() == 1 { "" } else { "s" };
-            return Err(of_query(err!(SYNTAX_ERROR, "query returned {} column{plural}", columns.len())));
-        };
-        let mut value = None;
-        while let Some(batch) = execution.next_batch(2).map_err(|error| self.of_piece(e, error))? {
-            if batch.rows == 0 {
-                continue;
-            }
-            if value.is_some() || batch.rows > 1 {
-                return Err(of_query(err!(CARDINALITY_VIOLATION, "query returned more than one row")));
-            }
-            value = Some(batch.columns[0].get(0));
+/// The value of a query of one column and at most one row.
+fn only_value(frame: &mut Frame<'_>, e: &Expression, prepared: &Prepared, planned: &Planned) -> Result<Typed> {
+    let of_query = |error: DbError| error.context(format!("query: {}", shown(e)));
+    let mut execution = execution(frame, prepared, planned).map_err(|error| of_piece(e, error))?;
+    let columns = execution.plan().columns.clone();
+    let [column] = &columns[..] else {
+        let plural = if columns.len() == 1 { "" } else { "s" };
+        return Err(of_query(err!(SYNTAX_ERROR, "query returned {} column{plural}", columns.len())));
+    };
+    let mut value = None;
+    while let Some(batch) = execution.next_batch(2).map_err(|error| of_piece(e, error))? {
+        if batch.rows == 0 {
+            continue;
         }
-        drop(execution);
-        self.refresh();
-        Ok(Typed { value: value.unwrap_or(Datum::Null), ty: column.ty, typmod: column.typmod })
+        if value.is_some() || batch.rows > 1 {
+            return Err(of_query(err!(CARDINALITY_VIOLATION, "query returned more than one row")));
+        }
+        value = Some(batch.columns[0].get(0));
     }
+    drop(execution);
+    frame.refresh();
+    Ok(Typed { value: value.unwrap_or(Datum::Null), ty: column.ty, typmod: column.typmod })
+}
 
-    /// A query over the variables as they are now, begun.
-    pub fn execution(&self, prepared: &Prepared, planned: &Planned) -> Result<Execution> {
-        execution::execution(&self.context, &self.tx, planned, &self.parameters(prepared), self.view)
+/// A query over the variables as they are now, begun.
+pub fn execution(frame: &Frame<'_>, prepared: &Prepared, planned: &Planned) -> Result<Execution> {
+    execution::execution(&frame.context, &frame.tx, planned, &parameters(frame, prepared), frame.view)
+}
+
+/// The values of a piece's parameters as they are now.
+pub fn parameters(frame: &Frame<'_>, prepared: &Prepared) -> Arc<[Datum]> {
+    prepared.sources.iter().map(|s| source_value(frame, *s)).collect()
+}
+
+pub fn source_value(frame: &Frame<'_>, source: ParameterSource) -> Datum {
+    match source {
+        ParameterSource::Variable(variable) => frame.values[variable].clone(),
+        ParameterSource::Field { record, field } => match &frame.values[record] {
+            Datum::Record(record) => record.fields.get(field).cloned().unwrap_or(Datum::Null),
+            _ => Datum::Null,
+        },
     }
+}
 
-    /// The values of a piece's parameters as they are now.
-    pub fn parameters(&self, prepared: &Prepared) -> Arc<[Datum]> {
-        prepared.sources.iter().map(|s| self.source_value(*s)).collect()
+/// The variable or field that a parameter stands for, to be assigned to.
+///
+/// # Errors
+/// 22005 for a constant.
+pub fn target_of(frame: &Frame<'_>, source: ParameterSource) -> Result<Option<Target>> {
+    let (ParameterSource::Variable(variable) | ParameterSource::Field { record: variable, .. }) = source;
+    let declared = &frame.program.tree.variables[variable];
+    if declared.constant {
+        return Err(misuse(err!(ERROR_IN_ASSIGNMENT, "variable \"{}\" is declared CONSTANT", declared.name)));
     }
-
-    pub fn source_value(&self, source: ParameterSource) -> Datum {
-        match source {
-            ParameterSource::Variable(variable) => self.values[variable].clone(),
-            ParameterSource::Field { record, field } => match &self.values[record] {
-                Datum::Record(record) => record.fields.get(field).cloned().unwrap_or(Datum::Null),
-                _ => Datum::Null,
-            },
+    Ok(match source {
+        ParameterSource::Variable(variable) => Some(Target::Variable(variable)),
+        ParameterSource::Field { record, field } => {
+            let fields = field::fields_of(frame, record)?;
+            fields.get(field).map(|(name, _)| Target::Field { record, name: name.clone() })
         }
+    })
+}
+
+/// A piece as messages show it.
+fn shown<'a>(e: &'a Expression) -> &'a Arc<str> {
+    match e.form {
+        Form::Assignment if !e.shown.is_empty() => &e.shown,
+        _ => &e.text,
     }
+}
 
-    /// The variable or field that a parameter stands for, to be assigned to.
-    ///
-    /// # Errors
-    /// 22005 for a constant.
-    pub fn target_of(&self, source: ParameterSource) -> Result<Option<Target>> {
-        let (ParameterSource::Variable(variable) | ParameterSource::Field { record: variable, .. }) = source;
-        let declared = &self.program.tree.variables[variable];
-        if declared.constant {
-            return Err(misuse(err!(ERROR_IN_ASSIGNMENT, "variable \"{}\" is declared CONSTANT", declared.name)));
-        }
-        Ok(match source {
-            ParameterSource::Variable(variable) => Some(Target::Variable(variable)),
-            ParameterSource::Field { record, field } => {
-                let fields = self.fields_of(record)?;
-                fields.get(field).map(|(name, _)| Target::Field { record, name: name.clone() })
-            }
-        })
+/// An error of a piece of SQL with the piece.
+pub fn of_piece(e: &Expression, error: DbError) -> DbError {
+    if is_misuse(&error) {
+        return error;
     }
-
-    /// A piece as messages show it.
-    fn shown<'a>(&self, e: &'a Expression) -> &'a Arc<str> {
-        match e.form {
-            Form::Assignment if !e.shown.is_empty() => &e.shown,
-            _ => &e.text,
+    let shown = shown(e);
+    match error.fields().position {
+        Some(AT_TARGET) => {
+            let mut error = error;
+            error.fields_mut().position = Some(1);
+            error.in_query(shown)
         }
+        Some(position) => {
+            let head = if e.form == Form::Statement { 0 } else { HEAD.len() };
+            let offset = (position as usize - 1).saturating_sub(head) + (shown.len() - e.text.len());
+            let mut error = error;
+            error.fields_mut().position = Some(offset as u32 + 1);
+            error.in_query(shown)
+        }
+        None => match e.form {
+            Form::Statement => error.within(format!("SQL statement \"{shown}\"")),
+            Form::Expression => error.within(format!("PL/pgSQL expression \"{shown}\"")),
+            Form::Assignment => error.within(format!("PL/pgSQL assignment \"{shown}\"")),
+        },
     }
+}
 
-    /// An error of a piece of SQL with the piece.
-    pub fn of_piece(&self, e: &Expression, error: DbError) -> DbError {
-        if is_misuse(&error) {
-            return error;
-        }
-        let shown = self.shown(e);
-        match error.fields().position {
-            Some(AT_TARGET) => {
-                let mut error = error;
-                error.fields_mut().position = Some(1);
-                error.in_query(shown)
-            }
-            Some(position) => {
-                let head = if e.form == Form::Statement { 0 } else { HEAD.len() };
-                let offset = (position as usize - 1).saturating_sub(head) + (shown.len() - e.text.len());
-                let mut error = error;
-                error.fields_mut().position = Some(offset as u32 + 1);
-                error.in_query(shown)
-            }
-            None => match e.form {
-                Form::Statement => error.within(format!("SQL statement \"{shown}\"")),
-                Form::Expression => error.within(format!("PL/pgSQL expression \"{shown}\"")),
-                Form::Assignment => error.within(format!("PL/pgSQL assignment \"{shown}\"")),
-            },
-        }
-    }
-
-    /// # Errors
-    /// 0A000 for a statement with changes in a function that is not VOLATILE, 25006 in a read-only transaction.
-    pub fn check_may_run(&self, node: &NodeEnum) -> Result<()> {
-        let Some(name) = writing_command(node) else { return Ok(()) };
-        if self.program.shares_view {
-            bail!(FEATURE_NOT_SUPPORTED, "{name} is not allowed in a non-volatile function");
-        }
-        match self.context.session.settings.lock().get("transaction_read_only").as_bool() {
-            true => check_read_only(node),
-            false => Ok(()),
-        }
-    }
-
-    /// The type that a target without parts takes.
-    pub fn wanted_by<'a>(&self, target: &'a Target) -> Wanted<'a> {
-        match target {
-            Target::Variable(variable) => Wanted::Type(self.types[*variable]),
-            Target::Part { variable, path } => Wanted::Part { variable: *variable, path },
-            Target::Field { .. } | Target::Row(_) => Wanted::Any,
-        }
+/// The type that a target without parts takes.
+pub fn wanted_by<'a>(frame: &Frame<'_>, target: &'a Target) -> Wanted<'a> {
+    match target {
+        Target::Variable(variable) => Wanted::Type(frame.types[*variable]),
+        Target::Part { variable, path } => Wanted::Part { variable: *variable, path },
+        Target::Field { .. } | Target::Row(_) => Wanted::Any,
     }
 }
 
@@ -583,16 +532,7 @@ fn place_variables(expr: &mut Expr, sources: &[ParameterSource]) {
             return true;
         }
         let column = |variable: usize, ty: Oid| {
-            Expr::Var(Var {
-                entry: 0,
-                column: variable as i16,
-                levels_up: 0,
-                ty,
-                typmod: p.typmod,
-                collation: p.collation,
-                version: melba_tree::RowVersion::Default,
-                location: p.location,
-            })
+            Expr::Var(Var { location: p.location, ..Var::new(0, variable as i16, ty, p.typmod, p.collation) })
         };
         let placed = match sources[p.number - 1] {
             ParameterSource::Variable(variable) => column(variable, p.ty),

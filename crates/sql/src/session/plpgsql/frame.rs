@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use melba_engine::ReadView;
 use melba_expression::{Evaluation, NoSubPlans};
-use melba_plpgsql::tree::{Expression, Statement, VariableType};
+use melba_plpgsql::tree::{Expression, Loop, Statement, VariableType};
 use melba_transaction::Tx;
 use melba_types::{Datum, DbError, Oid, Result};
 
 use super::super::context::StatementContext;
 use super::super::control::Control;
 use super::program::{Prepared, Program};
-use super::result::Returned;
+use super::returned::Returned;
 
 /// Where the statements continue.
 pub(super) enum Flow {
@@ -20,6 +20,19 @@ pub(super) enum Flow {
     Exit(Option<Arc<str>>),
     Continue(Option<Arc<str>>),
     Return,
+}
+
+impl Flow {
+    /// Where a loop continues whose body ended with this: `None` for the next round.
+    pub fn after_round(self, body: &Loop) -> Option<Flow> {
+        let is_own = |label: &Option<Arc<str>>| label.is_none() || *label == body.label;
+        match self {
+            Flow::Next => None,
+            Flow::Continue(label) if is_own(&label) => None,
+            Flow::Exit(label) if is_own(&label) => Some(Flow::Next),
+            other => Some(other),
+        }
+    }
 }
 
 /// A value with its type.

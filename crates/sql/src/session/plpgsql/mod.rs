@@ -1,5 +1,7 @@
 //! Functions, procedures and DO blocks LANGUAGE plpgsql: their statements run over a frame of variables.
 //!
+//! The modules are functions over the `Frame`; its methods run statements, which contain others.
+//!
 //! Invariants:
 //! 1. A piece of SQL is analyzed when it is first reached, and again when the catalog or the shape of a record that it reads has
 //!    changed since (`expression`).
@@ -11,11 +13,16 @@ mod cursor;
 mod diagnostics;
 mod exception;
 mod expression;
+mod field;
 mod frame;
 mod loops;
+mod misuse;
 mod program;
+mod program_cache;
 mod raise;
 mod result;
+mod returned;
+mod spare;
 mod sql;
 mod state;
 mod statement;

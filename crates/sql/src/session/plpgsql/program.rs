@@ -19,14 +19,7 @@ use super::super::context::StatementContext;
 use super::super::language::Within;
 use super::super::planned::Planned;
 use super::super::planning::analysis;
-use super::state::RoutineState;
 use super::trigger;
-
-/// Functions that are kept; beyond them the cache is cleared.
-const PROGRAMS_MAX: usize = 1000;
-
-/// By function and types of arguments and result; of a trigger function, by function and trigger.
-pub type ProgramCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Program>>>;
 
 /// A value's type with its modifier, and those of its target.
 type Cast = (Oid, i32, Oid, i32);
@@ -51,8 +44,8 @@ pub struct Program {
     pub prepared: Mutex<Vec<Option<Arc<Prepared>>>>,
     pub casts: Mutex<HashMap<Cast, Arc<Expression>>>,
     pub strings: Strings,
-    catalog: Arc<Catalog>,
-    path: Arc<[Oid]>,
+    pub catalog: Arc<Catalog>,
+    pub path: Arc<[Oid]>,
 }
 
 /// Where a parameter's value is found.
@@ -200,45 +193,7 @@ impl Types for CatalogTypes<'_> {
 
 impl Program {
     /// The function that a call runs.
-    pub fn of(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Arc<Program>> {
-        // Column definition lists differ from call to call.
-        if call.columns.is_some() {
-            return Program::new(context, function, call).map(Arc::new);
-        }
-        let key = (function.oid, Box::from(call.arg_types), call.return_type);
-        Program::cached(context, key, || Program::new(context, function, call))
-    }
-
-    /// The function that a trigger runs.
-    pub fn of_trigger(context: &StatementContext, function: &Arc<Function>, call: &TriggerCall<'_>) -> Result<Arc<Program>> {
-        let key = (function.oid, Box::from([call.trigger.oid]), oids::TRIGGER);
-        Program::cached(context, key, || {
-            let scope = RoutineScope::of(function, &[], Oid::INVALID);
-            Program::parse(context, function, &scope, trigger_result(context, call), call.table.row_type)
-        })
-    }
-
-    fn cached(
-        context: &StatementContext,
-        key: (Oid, Box<[Oid]>, Oid),
-        make: impl FnOnce() -> Result<Program>,
-    ) -> Result<Arc<Program>> {
-        if let Some(known) = RoutineState::of(&context.session).programs.lock().get(&key)
-            && Arc::ptr_eq(&known.catalog, &context.catalog)
-            && known.path == context.path.path
-        {
-            return Ok(known.clone());
-        }
-        let program = Arc::new(make()?);
-        let mut cache = RoutineState::of(&context.session).programs.lock();
-        if cache.len() >= PROGRAMS_MAX {
-            cache.clear();
-        }
-        cache.insert(key, program.clone());
-        Ok(program)
-    }
-
-    fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Program> {
+    pub fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Program> {
         trigger::refuse_call(function)?;
         let cx = analysis(context);
         let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
@@ -249,10 +204,16 @@ impl Program {
             collation: cx.collation_of_type(c.ty),
         };
         let columns = call.columns.map(|columns| columns.iter().map(column).collect());
-        let result = cx.routine_result(function, &scope.arg_types, call.return_type, columns)?;
+        let result = melba_analyze::routine_result(&cx, function, &scope.arg_types, call.return_type, columns)?;
         let mut program = Program::parse(context, function, &scope, result, oids::RECORD)?;
         (program.arg_types, program.return_type) = (Box::from(call.arg_types), call.return_type);
         Ok(program)
+    }
+
+    /// The function that a trigger runs.
+    pub fn of_trigger(context: &StatementContext, function: &Arc<Function>, call: &TriggerCall<'_>) -> Result<Program> {
+        let scope = RoutineScope::of(function, &[], Oid::INVALID);
+        Program::parse(context, function, &scope, trigger_result(context, call), call.table.row_type)
     }
 
     /// `row`: of a trigger function, the type of the table's rows; `record` while there is no table.
@@ -426,7 +387,7 @@ fn check_text(context: &StatementContext, function: &Arc<Function>) -> Result<()
     plain.all_arg_types = plain.all_arg_types.iter().map(stand_in).collect();
     plain.return_type = stand_in(&plain.return_type);
     let scope = RoutineScope::of(&plain, &plain.arg_types, Oid::INVALID);
-    let result = analysis(context).routine_result(&plain, &plain.arg_types, plain.return_type, None)?;
+    let result = melba_analyze::routine_result(&analysis(context), &plain, &plain.arg_types, plain.return_type, None)?;
     Program::parse(context, &Arc::new(plain), &scope, result, oids::RECORD).map(drop)
 }
 

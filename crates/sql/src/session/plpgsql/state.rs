@@ -1,8 +1,17 @@
 //! The state that the language keeps for a session.
 
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_types::Oid;
+use parking_lot::Mutex;
+
 use super::super::context::SessionState;
-use super::program::ProgramCache;
-use super::result::SpareFrames;
+use super::program::Program;
+use super::spare::SpareFrames;
+
+/// By function and types of arguments and result; of a trigger function, by function and trigger.
+type ProgramCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Program>>>;
 
 #[derive(Default)]
 pub(super) struct RoutineState {

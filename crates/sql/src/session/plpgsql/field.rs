@@ -1,0 +1,58 @@
+//! The fields of a frame's records.
+
+use std::sync::Arc;
+
+use melba_types::{Datum, DbError, Oid, Record, Result, err, oids};
+
+use super::super::planning::analysis;
+use super::frame::Frame;
+
+/// Where a record's field is, and its type with its modifier.
+///
+/// # Errors
+/// 42703 when there is no such field.
+pub fn place_of_field(frame: &Frame<'_>, variable: usize, name: &str) -> Result<(usize, (Oid, i32))> {
+    let fields = fields_of(frame, variable)?;
+    let place = fields.iter().position(|(n, _)| **n == *name).ok_or_else(|| {
+        let record = &frame.program.tree.variables[variable].name;
+        err!(UNDEFINED_COLUMN, "record \"{record}\" has no field \"{name}\"")
+    })?;
+    Ok((place, fields[place].1))
+}
+
+/// A field's name, type and modifier.
+pub(super) type Field = (Arc<str>, (Oid, i32));
+
+/// The fields of a record variable in its present state.
+pub fn fields_of(frame: &Frame<'_>, variable: usize) -> Result<Vec<Field>> {
+    let declared = frame.types[variable];
+    if declared.oid != oids::RECORD {
+        let relation = analysis(&frame.context).row_relation(declared.oid).cloned();
+        let relation = relation.ok_or_else(|| DbError::internal("a record of an unknown type"))?;
+        let live = relation.columns.iter().filter(|c| !c.dropped);
+        return Ok(live.map(|c| (c.name.clone(), (c.ty, c.typmod))).collect());
+    }
+    let Datum::Record(record) = &frame.values[variable] else {
+        let name = &frame.program.tree.variables[variable].name;
+        return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "record \"{name}\" is not assigned yet")
+            .detail("The tuple structure of a not-yet-assigned record is indeterminate."));
+    };
+    Ok(record_fields(frame, record))
+}
+
+/// Names and types of a record's fields.
+pub fn record_fields(frame: &Frame<'_>, record: &Record) -> Vec<Field> {
+    let relation = analysis(&frame.context).row_relation(record.type_oid).cloned();
+    let live = relation.as_ref().map(|r| r.columns.iter().filter(|c| !c.dropped).collect::<Vec<_>>());
+    let name = |i: usize| match (&record.field_names, &live) {
+        (Some(names), _) if i < names.len() => names[i].clone(),
+        (_, Some(columns)) if i < columns.len() => columns[i].name.clone(),
+        _ => format!("f{}", i + 1).into(),
+    };
+    let typmod = |i: usize| live.as_ref().and_then(|columns| columns.get(i)).map_or(-1, |c| c.typmod);
+    let types = match &live {
+        Some(columns) => columns.iter().map(|c| c.ty).collect(),
+        None => record.field_types.to_vec(),
+    };
+    types.into_iter().enumerate().map(|(i, ty)| (name(i), (ty, typmod(i)))).collect()
+}

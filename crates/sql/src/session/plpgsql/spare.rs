@@ -1,0 +1,72 @@
+//! Frames of functions that have returned, kept for the statement's next call of the same function:
+//! 1. A spare frame runs again only in the context it was made in: the same catalog, user, search path, settings and transaction.
+//! 2. Frames are dropped when their statement ends.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use melba_engine::ReadView;
+use melba_fmgr::RoutineCall;
+use melba_types::{Datum, Oid, RarelyUsed};
+
+use super::super::context::StatementContext;
+use super::frame::Frame;
+
+/// Frames kept per function: enough for most recursions.
+const SPARE_MAX: usize = 50;
+
+#[derive(Default)]
+pub(super) struct SpareFrames(RarelyUsed<HashMap<Oid, Vec<Frame<'static>>>>);
+
+impl SpareFrames {
+    /// The statement has ended.
+    pub fn clear(&self) {
+        self.0.take();
+    }
+
+    pub fn take(&self, function: Oid) -> Option<Frame<'static>> {
+        self.0.used()?.get_mut(&function)?.pop()
+    }
+
+    pub fn give_back(&self, function: Oid, frame: Frame<'static>) {
+        let mut frames = self.0.lock();
+        let spare = frames.entry(function).or_default();
+        if spare.len() < SPARE_MAX {
+            spare.push(frame);
+        }
+    }
+}
+
+pub fn fits(frame: &Frame<'_>, caller: &StatementContext, call: &RoutineCall<'_>) -> bool {
+    let own = &frame.context;
+    call.columns.is_none()
+        && Arc::ptr_eq(&own.path, &caller.path)
+        && Arc::ptr_eq(&own.user, &caller.user)
+        && Arc::ptr_eq(&own.format, &caller.format)
+        && caller.tx.as_ref().is_some_and(|tx| Arc::ptr_eq(tx, &frame.tx))
+        && frame.tx.sees_catalog_version(own.catalog_version)
+        && (own.transaction_start, own.statement_start) == (caller.transaction_start, caller.statement_start)
+        && frame.settings_version == caller.session.settings_version()
+        && *frame.program.arg_types == *call.arg_types
+        && frame.program.return_type == call.return_type
+}
+
+pub fn begin_again(frame: &mut Frame<'_>, call: &RoutineCall<'_>) {
+    let program = frame.program.clone();
+    frame.values.fill(Datum::Null);
+    for (ty, variable) in frame.types.iter_mut().zip(&program.tree.variables) {
+        *ty = variable.ty;
+    }
+    frame.values[program.tree.found] = Datum::Bool(false);
+    for (variable, value) in program.inputs.iter().zip(call.args) {
+        frame.values[*variable] = value.clone();
+    }
+    let view = ReadView { csn: call.view.0, command: call.view.1 };
+    frame.view = program.shares_view.then_some(view);
+    frame.evaluation.release_view();
+    frame.evaluation.set_view(view);
+    frame.returned.value = None;
+    frame.row_count = 0;
+    frame.handled = None;
+    frame.located = false;
+}
