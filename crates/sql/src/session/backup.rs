@@ -6,14 +6,6 @@ use super::context::StatementContext;
 
 /// For users who try PostgreSQL's way.
 pub const BACKUP_HINT: &str = "Use melba backup, which copies a running server into a folder or an object store.";
-/// PostgreSQL's ways to back up a server, which are refused.
-const REFUSED: [&str; 4] = ["pg_backup_start", "pg_backup_stop", "pg_switch_wal", "pg_create_restore_point"];
-
-/// Whether a function has to do with backups.
-pub(super) fn is_backup_function(source: &str) -> bool {
-    source.starts_with("melba_backup_") || REFUSED.contains(&source)
-}
-
 /// The most that one call returns.
 const BYTES_MAX: usize = 16 << 20;
 
@@ -39,11 +31,13 @@ pub(super) fn backup_files(context: &StatementContext) -> Result<Vec<Vec<Datum>>
     Ok(segments.iter().map(|s| [s.file, u64::from(s.footer_crc), s.bytes].map(|n| Datum::Int8(n as i64)).into()).collect())
 }
 
-/// melba_backup_file, melba_backup_log, melba_backup_advance and melba_backup_stop; those of PostgreSQL are refused.
+/// PostgreSQL's ways to back up a server.
+pub(super) fn refused_backup(source: &str) -> DbError {
+    DbError::unsupported(format!("function {source}")).hint(BACKUP_HINT)
+}
+
+/// melba_backup_file, melba_backup_log, melba_backup_advance and melba_backup_stop.
 pub(super) fn call_backup(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
-    if !source.starts_with("melba_") {
-        return Err(DbError::unsupported(format!("function {source}")).hint(BACKUP_HINT));
-    }
     let of = |at: usize| args[at].as_i64().max(0) as u64;
     let bytes = |at: usize| (args[at].as_i32().max(0) as usize).min(BYTES_MAX);
     let mut held = context.session.backup.lock();

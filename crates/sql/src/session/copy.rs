@@ -45,7 +45,7 @@ struct Watched<C> {
 }
 
 impl<C> Watched<C> {
-    fn new(cx: &CopyContext<'_>, copy: C, relation: Oid, s: &CopyStmt) -> Watched<C> {
+    fn new(cx: &CopyEnvironment<'_>, copy: C, relation: Oid, s: &CopyStmt) -> Watched<C> {
         let running = Running::begin(cx.activity, Command::Copy, relation);
         running.set(COMMAND, if s.is_from { 1 } else { 2 });
         // A file, or the client.
@@ -91,7 +91,7 @@ impl CopyOut for Watched<CopyTo> {
 }
 
 /// The context of COPY.
-pub struct CopyContext<'a> {
+pub struct CopyEnvironment<'a> {
     pub lookup: &'a Lookup<'a>,
     pub tx: &'a Arc<Tx>,
     /// A context to evaluate and write with.
@@ -108,7 +108,7 @@ pub struct CopyContext<'a> {
 ///
 /// # Errors
 /// As PostgreSQL's.
-pub fn run(cx: &CopyContext<'_>, s: &CopyStmt) -> Result<Outcome> {
+pub fn run(cx: &CopyEnvironment<'_>, s: &CopyStmt) -> Result<Outcome> {
     let options = CopyOptions::parse(&s.options, s.is_from)?;
     if s.is_program {
         return Err(DbError::unsupported("COPY with PROGRAM"));
@@ -123,7 +123,7 @@ fn wire_format(options: &CopyOptions) -> Format {
     if options.format == CopyFormat::Binary { Format::Binary } else { Format::Text }
 }
 
-fn require_file_access(cx: &CopyContext<'_>, reading: bool) -> Result<()> {
+fn require_file_access(cx: &CopyEnvironment<'_>, reading: bool) -> Result<()> {
     let role = if reading { "pg_read_server_files" } else { "pg_write_server_files" };
     let catalog = cx.lookup.catalog();
     if catalog.role_by_name(role).is_some_and(|r| cx.lookup.has_privileges_of(r.oid)) {
@@ -159,7 +159,7 @@ fn copied_columns(relation: &Relation, names: &[&str]) -> Result<Vec<usize>> {
 }
 
 /// FREEZE promises that no other session can see the table without the rows. There is nothing to freeze here; only the promise is checked.
-fn check_freezable(cx: &CopyContext<'_>, relation: &Relation) -> Result<()> {
+fn check_freezable(cx: &CopyEnvironment<'_>, relation: &Relation) -> Result<()> {
     if relation.is_partitioned() {
         bail!(FEATURE_NOT_SUPPORTED, "cannot perform COPY FREEZE on a partitioned table");
     }
@@ -175,7 +175,7 @@ fn check_freezable(cx: &CopyContext<'_>, relation: &Relation) -> Result<()> {
     Ok(())
 }
 
-fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
+fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("COPY FROM without a table"))?;
     let relation = cx.lookup.open_target(name)?;
     let by_trigger = cx.lookup.catalog().has_instead_trigger(&relation, trigger_events::INSERT);
@@ -245,7 +245,7 @@ fn copy_from(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result
 }
 
 /// For every column, the value it gets when the input lacks it.
-fn column_defaults(cx: &CopyContext<'_>, relation: &Arc<Relation>) -> Result<Vec<Option<Expression>>> {
+fn column_defaults(cx: &CopyEnvironment<'_>, relation: &Arc<Relation>) -> Result<Vec<Option<Expression>>> {
     let catalog = cx.lookup.catalog();
     (0..relation.columns.len())
         .map(|at| {
@@ -255,7 +255,7 @@ fn column_defaults(cx: &CopyContext<'_>, relation: &Arc<Relation>) -> Result<Vec
         .collect()
 }
 
-fn copy_to(cx: &CopyContext<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
+fn copy_to(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Result<Outcome> {
     let mut relation_oid = Oid::INVALID;
     let outcome = match (&s.relation, s.query.as_deref()) {
         (Some(name), _) => {

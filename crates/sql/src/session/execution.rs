@@ -56,7 +56,7 @@ fn start_with(
     parameters: Arc<[Datum]>,
     view: Option<ReadView>,
 ) -> Result<Outcome> {
-    check_use(context, planned, view.as_ref())?;
+    check_use(context, planned, view.as_ref(), true)?;
     let mut evaluation = match view {
         None => evaluation(context, tx, parameters)?,
         Some(view) => evaluation_of(context, tx, view, parameters),
@@ -165,17 +165,18 @@ pub(super) fn open_cursor(
     }
 }
 
-/// `view`: that of the function which is not VOLATILE and runs the query.
+/// `view`: that of the function which is not VOLATILE and runs the query. EXPLAIN checks privileges only of a query that it does
+/// not run: `runs`.
 ///
 /// # Errors
 /// By the name of the whole statement, as PostgreSQL's ExecCheckXactReadOnly and CommandIsReadOnly: 0A000 for changes by such a
 /// function, 25006 for changes in a read-only transaction. 42501 for the first privilege that the user lacks.
-pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Option<&ReadView>) -> Result<()> {
+pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Option<&ReadView>, runs: bool) -> Result<()> {
     let command = planned.plan.command.name();
-    if planned.permissions.changes() && view.is_some() {
+    if runs && planned.permissions.changes() && view.is_some() {
         bail!(FEATURE_NOT_SUPPORTED, "{command} is not allowed in a non-volatile function");
     }
-    if planned.permissions.changes_permanent() && context.session.settings.lock().get("transaction_read_only").as_bool() {
+    if runs && planned.permissions.changes_permanent() && context.session.settings.lock().get("transaction_read_only").as_bool() {
         bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {command} in a read-only transaction");
     }
     planned.permissions.check(&context.catalog, context.user.oid)
@@ -190,7 +191,7 @@ pub(super) fn execution(
     view: Option<ReadView>,
 ) -> Result<Execution> {
     lock_relations(tx, &planned.plan)?;
-    check_use(context, planned, view.as_ref())?;
+    check_use(context, planned, view.as_ref(), true)?;
     let evaluation = match view {
         None => evaluation(context, tx, parameters.clone())?,
         Some(view) => evaluation_of(context, tx, view, parameters.clone()),

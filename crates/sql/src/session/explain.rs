@@ -175,10 +175,7 @@ fn plan_lines(
     let planning = context.monotonic().saturating_sub(started);
     planned.plan.check_constants()?;
     execution::lock_relations(tx, &planned.plan)?;
-    match options.plan.analyze {
-        true => execution::check_use(context, &planned, None)?,
-        false => planned.permissions.check(&context.catalog, context.user.oid)?,
-    }
+    execution::check_use(context, &planned, None, options.plan.analyze)?;
     let mut serialization = options.serialize.zip(planned.columns.as_ref()).map(|(format, columns)| {
         let types = columns.iter().map(|column| column.ty).collect();
         Serialization::new(format, types)

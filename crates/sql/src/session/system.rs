@@ -1,8 +1,9 @@
 //! Functions that reach beyond values: the session, its settings and backends, sequences, locks, sizes. By pg_proc.prosrc.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use melba_catalog::privileges::RoleUse;
 use melba_catalog::{Catalog, Persistence, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
@@ -14,90 +15,196 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, er
 use melba_largeobject::{RowsOf, Trees};
 
 use super::backends::{Addresses, Backend};
-use super::backup::{call_backup, is_backup_function};
+use super::backup::{call_backup, refused_backup};
 use super::blocking::call_blocking;
 use super::context::StatementContext;
 use super::domain::domain_check;
-use super::large_objects::{call_large_object, has_large_object_privilege, is_large_object_function};
+use super::large_objects::{call_large_object, has_large_object_privilege};
 use super::logging::{current_log_file, rotate_log};
 use super::notify::call_notify;
 use super::server_files::call_server_file;
 use super::statistics::{archiver_statistics, replication_slot_statistics, statistics_value, wal_statistics};
 use super::user;
 use melba_settings::Scope;
+use melba_transaction::Tx;
 use melba_transaction::xids::XidStatus;
 use melba_tree::permissions;
 
+/// A call of a system function.
+struct SystemCall<'a> {
+    context: &'a StatementContext,
+    /// pg_proc.prosrc
+    source: &'a str,
+    return_type: Oid,
+    args: &'a [Datum],
+}
+
+impl SystemCall<'_> {
+    fn transaction(&self) -> Result<&Arc<Tx>> {
+        self.context.tx.as_ref().ok_or_else(|| DbError::internal("a statement without a transaction"))
+    }
+}
+
+type SystemFunction = fn(&SystemCall<'_>) -> Result<Datum>;
+
+// Functions that answer several names.
+const UPDATABLE: SystemFunction = |c| is_updatable(c.context, c.source, c.args);
+const BACKEND: SystemFunction = |c| call_backend(c.context, c.source, c.args);
+const CONNECTION_END: SystemFunction = |c| Ok(connection_end(c.context, c.source));
+const BLOCKING: SystemFunction = |c| call_blocking(c.context, c.source, c.args);
+const XACT: SystemFunction = |c| call_xact(c.context, c.source, c.args);
+const OF_SEQUENCE: SystemFunction = |c| describe_sequence(c.context, c.source, c.args);
+const SEQUENCE: SystemFunction = |c| call_sequence(c.context, c.source, c.args);
+const ADVISORY: SystemFunction = |c| call_advisory(c.context, c.source, c.args);
+const SIZE: SystemFunction = |c| call_size(c.context, c.source, c.args);
+const LARGE_OBJECT: SystemFunction = |c| call_large_object(c.context, c.source, c.args);
+const LARGE_OBJECT_PRIVILEGE: SystemFunction = |c| has_large_object_privilege(c.context, c.args);
+const SERVER_FILE: SystemFunction = |c| call_server_file(c.context, c.source, c.args);
+const BACKUP: SystemFunction = |c| call_backup(c.context, c.source, c.args);
+const REFUSED_BACKUP: SystemFunction = |c| Err(refused_backup(c.source));
+
+/// By pg_proc.prosrc. A new system function is a row here. The counters of `pg_stat_get_*` are in `statistics`.
+const FUNCTIONS: &[(&str, SystemFunction)] = &[
+    ("current_user", |c| Ok(Datum::text(&*c.context.user.name))),
+    ("user", |c| Ok(Datum::text(&*c.context.user.name))),
+    ("session_user", |c| Ok(Datum::text(&*c.context.user.session_name))),
+    ("current_database", |c| Ok(Datum::text(&*c.context.session.database))),
+    ("current_schema", |c| Ok(current_schema(c.context))),
+    ("current_schemas", |c| Ok(current_schemas(c.context, c.args[0].as_bool()))),
+    ("pg_my_temp_schema", |c| Ok(Datum::Oid(c.context.path.temporary.0))),
+    ("pgsql_version", |_| Ok(Datum::text(version()))),
+    ("getdatabaseencoding", |_| Ok(Datum::text("UTF8"))),
+    ("pg_client_encoding", |c| Ok(Datum::text(c.context.setting("client_encoding").unwrap_or_default()))),
+    ("show_config_by_name", |c| current_setting(c.context, c.args, false)),
+    ("show_config_by_name_missing_ok", |c| current_setting(c.context, c.args, c.args[1].as_bool())),
+    ("set_config_by_name", |c| set_config(c.context, c.args)),
+    ("pg_reload_conf", |c| c.context.session.instance.reload().map(|()| Datum::Bool(true))),
+    ("setseed", |c| set_seed(c.context, c.args[0].as_f64())),
+    ("pg_is_in_recovery", |_| Ok(Datum::Bool(false))),
+    ("pg_rotate_logfile", |c| Ok(rotate_log(c.context))),
+    ("pg_current_logfile", |c| current_log_file(c.context, None)),
+    ("pg_current_logfile_1arg", |c| {
+        current_log_file(c.context, c.args.first().filter(|format| !format.is_null()).map(Datum::as_str))
+    }),
+    ("pg_export_snapshot", |c| c.transaction()?.export_snapshot().map(Datum::text)),
+    ("pg_notify", |c| call_notify(c.context, c.transaction()?, c.args)),
+    ("pg_notification_queue_usage", |c| Ok(Datum::Float8(c.context.session.instance.cluster.notifications.usage()))),
+    ("pg_trigger_depth", |c| Ok(Datum::Int4(c.context.session.running_triggers.lock().len() as i32))),
+    ("pg_relation_is_updatable", UPDATABLE),
+    ("pg_column_is_updatable", UPDATABLE),
+    ("domain_check", |c| domain_check(c.context, c.return_type, &c.args[0])),
+    ("pg_sleep", |c| sleep(c.context, c.args[0].as_f64())),
+    ("current_query", |c| Ok(Datum::text(c.context.session.activity.query()))),
+    ("pg_backend_pid", BACKEND),
+    ("pg_cancel_backend", BACKEND),
+    ("pg_terminate_backend", BACKEND),
+    ("pg_postmaster_start_time", BACKEND),
+    ("inet_client_addr", CONNECTION_END),
+    ("inet_client_port", CONNECTION_END),
+    ("inet_server_addr", CONNECTION_END),
+    ("inet_server_port", CONNECTION_END),
+    ("pg_blocking_pids", BLOCKING),
+    ("pg_safe_snapshot_blocking_pids", BLOCKING),
+    ("pg_isolation_test_session_is_blocked", BLOCKING),
+    ("pg_current_xact_id", XACT),
+    ("pg_current_xact_id_if_assigned", XACT),
+    ("pg_current_snapshot", XACT),
+    ("pg_xact_status", XACT),
+    ("pg_sequence_parameters", OF_SEQUENCE),
+    ("pg_sequence_last_value", OF_SEQUENCE),
+    ("pg_get_sequence_data", OF_SEQUENCE),
+    ("nextval_oid", SEQUENCE),
+    ("nextval_identity", SEQUENCE),
+    ("currval_oid", SEQUENCE),
+    ("setval_oid", SEQUENCE),
+    ("setval3_oid", SEQUENCE),
+    ("lastval", SEQUENCE),
+    ("pg_advisory_unlock_all", ADVISORY),
+    ("pg_advisory_lock_int8", ADVISORY),
+    ("pg_advisory_lock_int4", ADVISORY),
+    ("pg_advisory_lock_shared_int8", ADVISORY),
+    ("pg_advisory_lock_shared_int4", ADVISORY),
+    ("pg_advisory_xact_lock_int8", ADVISORY),
+    ("pg_advisory_xact_lock_int4", ADVISORY),
+    ("pg_advisory_xact_lock_shared_int8", ADVISORY),
+    ("pg_advisory_xact_lock_shared_int4", ADVISORY),
+    ("pg_try_advisory_lock_int8", ADVISORY),
+    ("pg_try_advisory_lock_int4", ADVISORY),
+    ("pg_try_advisory_lock_shared_int8", ADVISORY),
+    ("pg_try_advisory_lock_shared_int4", ADVISORY),
+    ("pg_try_advisory_xact_lock_int8", ADVISORY),
+    ("pg_try_advisory_xact_lock_int4", ADVISORY),
+    ("pg_try_advisory_xact_lock_shared_int8", ADVISORY),
+    ("pg_try_advisory_xact_lock_shared_int4", ADVISORY),
+    ("pg_advisory_unlock_int8", ADVISORY),
+    ("pg_advisory_unlock_int4", ADVISORY),
+    ("pg_advisory_unlock_shared_int8", ADVISORY),
+    ("pg_advisory_unlock_shared_int4", ADVISORY),
+    ("pg_database_size_name", SIZE),
+    ("pg_database_size_oid", SIZE),
+    ("pg_relation_size", SIZE),
+    ("pg_relation_size_2325", SIZE),
+    ("pg_table_size", SIZE),
+    ("pg_indexes_size", SIZE),
+    ("pg_total_relation_size", SIZE),
+    ("be_lo_open", LARGE_OBJECT),
+    ("be_lo_close", LARGE_OBJECT),
+    ("be_loread", LARGE_OBJECT),
+    ("be_lowrite", LARGE_OBJECT),
+    ("be_lo_lseek", LARGE_OBJECT),
+    ("be_lo_lseek64", LARGE_OBJECT),
+    ("be_lo_tell", LARGE_OBJECT),
+    ("be_lo_tell64", LARGE_OBJECT),
+    ("be_lo_creat", LARGE_OBJECT),
+    ("be_lo_create", LARGE_OBJECT),
+    ("be_lo_from_bytea", LARGE_OBJECT),
+    ("be_lo_unlink", LARGE_OBJECT),
+    ("be_lo_truncate", LARGE_OBJECT),
+    ("be_lo_truncate64", LARGE_OBJECT),
+    ("be_lo_get", LARGE_OBJECT),
+    ("be_lo_get_fragment", LARGE_OBJECT),
+    ("be_lo_put", LARGE_OBJECT),
+    ("be_lo_import", LARGE_OBJECT),
+    ("be_lo_import_with_oid", LARGE_OBJECT),
+    ("be_lo_export", LARGE_OBJECT),
+    ("has_largeobject_privilege_id", LARGE_OBJECT_PRIVILEGE),
+    ("has_largeobject_privilege_id_id", LARGE_OBJECT_PRIVILEGE),
+    ("has_largeobject_privilege_name_id", LARGE_OBJECT_PRIVILEGE),
+    ("pg_read_file_all", SERVER_FILE),
+    ("pg_read_file_all_missing", SERVER_FILE),
+    ("pg_read_file_off_len", SERVER_FILE),
+    ("pg_read_file_off_len_missing", SERVER_FILE),
+    ("pg_read_binary_file_all", SERVER_FILE),
+    ("pg_read_binary_file_all_missing", SERVER_FILE),
+    ("pg_read_binary_file_off_len", SERVER_FILE),
+    ("pg_read_binary_file_off_len_missing", SERVER_FILE),
+    ("pg_stat_file", SERVER_FILE),
+    ("pg_stat_file_1arg", SERVER_FILE),
+    ("melba_backup_file", BACKUP),
+    ("melba_backup_log", BACKUP),
+    ("melba_backup_advance", BACKUP),
+    ("melba_backup_stop", BACKUP),
+    ("pg_backup_start", REFUSED_BACKUP),
+    ("pg_backup_stop", REFUSED_BACKUP),
+    ("pg_switch_wal", REFUSED_BACKUP),
+    ("pg_create_restore_point", REFUSED_BACKUP),
+    ("pg_stat_get_wal", |c| Ok(wal_statistics(c.context))),
+    ("pg_stat_get_archiver", |c| Ok(archiver_statistics(c.context))),
+    ("pg_stat_get_replication_slot", |c| Ok(replication_slot_statistics(c.args[0].as_str()))),
+    // The statistics shown are always the newest.
+    ("pg_stat_force_next_flush", |_| Ok(Datum::text(""))),
+    ("pg_stat_clear_snapshot", |_| Ok(Datum::text(""))),
+];
+
+static BY_SOURCE: LazyLock<HashMap<&str, SystemFunction>> = LazyLock::new(|| FUNCTIONS.iter().copied().collect());
+
 /// Calls the function, or refuses it with 0A000.
 pub(super) fn call_system(context: &StatementContext, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
-    match source {
-        "pg_stat_get_wal" => Ok(wal_statistics(context)),
-        "current_user" | "user" => Ok(Datum::text(&*context.user.name)),
-        "session_user" => Ok(Datum::text(&*context.user.session_name)),
-        "pg_rotate_logfile" => Ok(rotate_log(context)),
-        "pg_current_logfile" => current_log_file(context, None),
-        "pg_current_logfile_1arg" => {
-            current_log_file(context, args.first().filter(|format| !format.is_null()).map(Datum::as_str))
-        }
-        "pg_reload_conf" => context.session.instance.reload().map(|()| Datum::Bool(true)),
-        "current_database" => Ok(Datum::text(&*context.session.database)),
-        "current_schema" => Ok(current_schema(context)),
-        "current_schemas" => Ok(current_schemas(context, args[0].as_bool())),
-        "pgsql_version" => Ok(Datum::text(version())),
-        "getdatabaseencoding" => Ok(Datum::text("UTF8")),
-        "pg_client_encoding" => Ok(Datum::text(context.setting("client_encoding").unwrap_or_default())),
-        "pg_is_in_recovery" => Ok(Datum::Bool(false)),
-        "pg_my_temp_schema" => Ok(Datum::Oid(context.path.temporary.0)),
-        "show_config_by_name" => current_setting(context, args, false),
-        "show_config_by_name_missing_ok" => current_setting(context, args, args[1].as_bool()),
-        "set_config_by_name" => set_config(context, args),
-        "setseed" => set_seed(context, args[0].as_f64()),
-        "pg_export_snapshot" => match &context.tx {
-            Some(tx) => tx.export_snapshot().map(Datum::text),
-            None => Err(DbError::internal("a statement without a transaction")),
-        },
-        "pg_notify" => match &context.tx {
-            Some(tx) => call_notify(context, tx, args),
-            None => Err(DbError::internal("a statement without a transaction")),
-        },
-        "pg_notification_queue_usage" => Ok(Datum::Float8(context.session.instance.cluster.notifications.usage())),
-        "pg_trigger_depth" => Ok(Datum::Int4(context.session.running_triggers.lock().len() as i32)),
-        "pg_relation_is_updatable" | "pg_column_is_updatable" => is_updatable(context, source, args),
-        "pg_sleep" => sleep(context, args[0].as_f64()),
-        "current_query" => Ok(Datum::text(context.session.activity.query())),
-        "pg_backend_pid" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_postmaster_start_time" => {
-            call_backend(context, source, args)
-        }
-        "inet_client_addr" | "inet_client_port" | "inet_server_addr" | "inet_server_port" => Ok(connection_end(context, source)),
-        "pg_sequence_parameters" | "pg_sequence_last_value" | "pg_get_sequence_data" => describe_sequence(context, source, args),
-        "nextval_oid" | "nextval_identity" | "currval_oid" | "setval_oid" | "setval3_oid" | "lastval" => {
-            call_sequence(context, source, args)
-        }
-        "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" | "pg_isolation_test_session_is_blocked" => {
-            call_blocking(context, source, args)
-        }
-        "pg_current_xact_id" | "pg_current_xact_id_if_assigned" | "pg_current_snapshot" | "pg_xact_status" => {
-            call_xact(context, source, args)
-        }
-        "pg_stat_get_archiver" => Ok(archiver_statistics(context)),
-        "pg_stat_get_replication_slot" => Ok(replication_slot_statistics(args[0].as_str())),
-        // The statistics shown are always the newest.
-        "pg_stat_force_next_flush" | "pg_stat_clear_snapshot" => Ok(Datum::text("")),
-        "domain_check" => domain_check(context, call.return_type, &args[0]),
-        _ if is_large_object_function(source) => call_large_object(context, source, args),
-        _ if source.starts_with("has_largeobject_privilege") => has_large_object_privilege(context, args),
-        _ if source.starts_with("pg_read_file") || source.starts_with("pg_read_binary_file") => {
-            call_server_file(context, source, args)
-        }
-        "pg_stat_file" | "pg_stat_file_1arg" => call_server_file(context, source, args),
-        _ if is_backup_function(source) => call_backup(context, source, args),
-        _ if source.contains("_advisory_") => call_advisory(context, source, args),
-        _ if source.contains("_size") && !source.starts_with("pg_tablespace") => call_size(context, source, args),
-        _ => match statistics_value(context, source, call.return_type, args) {
-            Some(value) => value,
-            None => Err(DbError::unsupported(format!("function {source}"))),
-        },
+    if let Some(function) = BY_SOURCE.get(source) {
+        return function(&SystemCall { context, source, return_type: call.return_type, args });
     }
+    let counter = statistics_value(context, source, call.return_type, args);
+    counter.unwrap_or_else(|| Err(DbError::unsupported(format!("function {source}"))))
 }
 
 /// Whether rows of a relation, or a column of it, can be changed.
@@ -453,10 +560,7 @@ fn call_size(context: &StatementContext, source: &str, args: &[Datum]) -> Result
         let total: u64 = context.catalog.relations().map(|r| own(r)).sum();
         return Ok(Datum::Int8(total as i64));
     }
-    let (Some(Datum::Oid(oid)), true) = (args.first(), is_relation_size(source)) else {
-        return Err(DbError::unsupported(format!("function {source}")));
-    };
-    let Some(relation) = context.catalog.relation(Oid(*oid)) else { return Ok(Datum::Null) };
+    let Some(relation) = context.catalog.relation(Oid(args[0].as_oid())) else { return Ok(Datum::Null) };
     let indexes = || relation.indexes.iter().filter_map(|i| context.catalog.relation(*i)).map(|r| own(r)).sum::<u64>();
     let bytes = match source {
         "pg_indexes_size" => indexes(),
@@ -467,13 +571,6 @@ fn call_size(context: &StatementContext, source: &str, args: &[Datum]) -> Result
         _ => own(relation),
     };
     Ok(Datum::Int8(bytes as i64))
-}
-
-fn is_relation_size(source: &str) -> bool {
-    matches!(
-        source,
-        "pg_relation_size" | "pg_relation_size_2325" | "pg_table_size" | "pg_indexes_size" | "pg_total_relation_size"
-    )
 }
 
 /// The engine does not know the names of its sequences.
@@ -502,4 +599,18 @@ pub fn version() -> &'static str {
 
 fn version_of(version: &str) -> String {
     format!("PostgreSQL 18.6 (Melba {version}), 64-bit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_function_of_the_table_is_in_pg_proc_and_has_one_row() {
+        let catalog = Catalog::new(Oid(5));
+        let sources: std::collections::HashSet<&str> = catalog.functions().map(|f| &*f.source).collect();
+        let unknown: Vec<&str> = FUNCTIONS.iter().map(|(source, _)| *source).filter(|s| !sources.contains(s)).collect();
+        assert_eq!(unknown, [] as [&str; 0]);
+        assert_eq!(BY_SOURCE.len(), FUNCTIONS.len());
+    }
 }

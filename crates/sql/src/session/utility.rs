@@ -9,7 +9,7 @@ use melba_types::{DbError, Result, err};
 use pg_query::protobuf::{CopyStmt, LockStmt, node::Node as N};
 
 use super::context::StatementContext;
-use super::copy::{self as copying, CopyContext};
+use super::copy::{self as copying, CopyEnvironment};
 use super::ddl_context::{Utility, lookup};
 use super::deferred;
 use super::execution::{Parameters, plain_evaluation, run_query};
@@ -116,7 +116,7 @@ fn copy(utility: &Utility<'_>, s: &CopyStmt) -> Result<Outcome> {
     // The statement's own portal may be among them, without a name.
     let has_portals = context.session.portals.has_named();
     let activity = &context.session.activity;
-    copying::run(&CopyContext { lookup, tx, exec: &exec, query: &query, has_portals, activity }, s)
+    copying::run(&CopyEnvironment { lookup, tx, exec: &exec, query: &query, has_portals, activity }, s)
 }
 
 fn lock_mode(s: &LockStmt) -> RelationLockMode {
