@@ -15,7 +15,7 @@ use crate::tool::Run;
 use crate::{Common, Result, Target, tool};
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct LargeObjectOptions {
     #[command(flatten)]
     pub common: Common,
     #[arg(long, default_value_t = 1_000_000)]
@@ -72,7 +72,7 @@ impl Format {
     }
 }
 
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &LargeObjectOptions) -> Result<Report> {
     let common = &options.common;
     let sizes: Vec<String> = options.bytes.iter().map(u64::to_string).collect();
     let parameters = vec![("objects", options.objects.to_string()), ("bytes", sizes.join(", "))];
@@ -94,7 +94,7 @@ pub fn run(options: &Options) -> Result<Report> {
 
 /// The experiment with objects of one size.
 struct Size<'a> {
-    options: &'a Options,
+    options: &'a LargeObjectOptions,
     bytes: u64,
     dumpers: &'a [Dumper],
     progress: &'a Progress,
@@ -182,7 +182,7 @@ impl Size<'_> {
     }
 }
 
-fn dumpers(options: &Options) -> Result<Vec<Dumper>> {
+fn dumpers(options: &LargeObjectOptions) -> Result<Vec<Dumper>> {
     let folders = if options.folders.is_empty() { tool::postgresql_folders("pg_dump") } else { options.folders.clone() };
     let mut dumpers = Vec::new();
     for folder in folders {
@@ -252,7 +252,7 @@ impl Dumper {
 
 /// One way on one target.
 struct Pass<'a> {
-    options: &'a Options,
+    options: &'a LargeObjectOptions,
     /// Of its lines.
     name: String,
     dumper: &'a Dumper,

@@ -40,18 +40,18 @@ pub type Result<T> = std::result::Result<T, String>;
 #[derive(Debug, Subcommand)]
 pub enum Experiment {
     /// TOAST: size, INSERT, SELECT and string functions of large values by compression method
-    Toast(toast::Options),
+    Toast(toast::ToastOptions),
     /// pgbench's TPC-B with each kind of durability: synchronous, asynchronous, unlogged, memory
-    Tpcb(tpcb::Options),
+    Tpcb(tpcb::TpcbOptions),
     /// sysbench's workloads, also against MySQL
-    Sysbench(sysbench::Options),
+    Sysbench(sysbench::SysbenchOptions),
     /// Dump and restore of many large objects by pg_dump and by melba dump
-    LargeObjects(large_objects::Options),
+    LargeObjects(large_objects::LargeObjectOptions),
     /// Near-copies as files, in row stores, column stores and archives: size, reads, changes of each form
-    Documents(Box<documents::Options>),
+    Documents(Box<documents::DocumentOptions>),
     /// Ranges, prefixes, groups and orders over one large table, then short and long statements over accounts and records, also
     /// on DuckDB and ClickHouse
-    Olap(Box<olap::Options>),
+    Olap(Box<olap::OlapOptions>),
 }
 
 /// Options of every experiment.

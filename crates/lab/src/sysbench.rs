@@ -12,7 +12,7 @@ use crate::target::Protocol;
 use crate::{Common, Result, Target, tool};
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct SysbenchOptions {
     #[command(flatten)]
     pub common: Common,
     #[command(flatten)]
@@ -45,7 +45,7 @@ const WORKLOADS: [&str; 10] = [
     "select_random_points",
 ];
 
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &SysbenchOptions) -> Result<Report> {
     let common = &options.common;
     let parameters = vec![
         ("threads", options.threads.to_string()),
@@ -101,7 +101,7 @@ struct Outcome {
     cpu_seconds: Option<f64>,
 }
 
-fn measure(options: &Options, workload: &str, delay: Option<Duration>, target: &Target) -> Result<Outcome> {
+fn measure(options: &SysbenchOptions, workload: &str, delay: Option<Duration>, target: &Target) -> Result<Outcome> {
     let step = |step: &str| {
         let command = &mut command(options, workload, target)?;
         tool::output(command.arg(step)).map_err(|e| format!("{}, {workload} {step}: {e}", target.name))
@@ -121,7 +121,7 @@ fn measure(options: &Options, workload: &str, delay: Option<Duration>, target: &
     Ok(Outcome { cpu_seconds: used, ..outcome })
 }
 
-fn command(options: &Options, workload: &str, target: &Target) -> Result<Command> {
+fn command(options: &SysbenchOptions, workload: &str, target: &Target) -> Result<Command> {
     let (driver, prefix) = match target.protocol {
         Protocol::PostgreSql => ("pgsql", "pgsql"),
         Protocol::MySql => ("mysql", "mysql"),

@@ -13,7 +13,7 @@ use crate::slow_disk::SlowDisk;
 use crate::{Common, Result, Target};
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct TpcbOptions {
     #[command(flatten)]
     pub common: Common,
     #[command(flatten)]
@@ -82,7 +82,7 @@ impl Mode {
 
 const TPS: &str = "transactions";
 
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &TpcbOptions) -> Result<Report> {
     let common = &options.common;
     let parameters = vec![
         ("scale", options.scale.to_string()),
@@ -122,7 +122,7 @@ fn has_memory_tables(target: &Target) -> Result<bool> {
 }
 
 fn measure(
-    options: &Options,
+    options: &TpcbOptions,
     (mode, delay): (Mode, Option<Duration>),
     target: &Target,
     index: usize,

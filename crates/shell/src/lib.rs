@@ -32,9 +32,9 @@ mod sql;
 mod terminal;
 mod variables;
 
-pub use demo::{Options as DemoOptions, demo};
-pub use import::{Options as ImportOptions, import};
-pub use sql::{Options as SqlOptions, sql};
+pub use demo::{DemoOptions, demo};
+pub use import::{ImportOptions, import};
+pub use sql::{SqlOptions, sql};
 pub use terminal::restore as restore_terminal;
 
 /// A failure in words for the person at the terminal.

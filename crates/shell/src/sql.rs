@@ -17,7 +17,7 @@ use crate::{Result, Serve, terminal};
 use melba_client::target::Target;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct SqlOptions {
     /// A server's database: postgres://USER@HOST:PORT/DATABASE, libpq's keywords, or a name [default: PGHOST etc., 127.0.0.1:5432]
     #[arg(value_name = "URL", conflicts_with = "data")]
     target: Option<String>,
@@ -81,7 +81,7 @@ fn assignment(text: &str) -> Result<(String, String)> {
 ///
 /// # Errors
 /// There is no connection, or the data directory cannot be served.
-pub fn sql(options: &Options, serve: &Serve) -> Result<u8> {
+pub fn sql(options: &SqlOptions, serve: &Serve) -> Result<u8> {
     let Some(data) = &options.data else {
         let target = Target::parse(options.target.as_deref().unwrap_or(""))?;
         return Ok(run(options, target, Ends::ThisShell)? as u8);
@@ -96,7 +96,7 @@ pub fn sql(options: &Options, serve: &Serve) -> Result<u8> {
     Ok(ended as u8)
 }
 
-fn run(options: &Options, target: Target, ends: Ends) -> Result<Ended> {
+fn run(options: &SqlOptions, target: Target, ends: Ends) -> Result<Ended> {
     let is_script = !options.commands.is_empty() || !options.files.is_empty();
     let is_interactive = !is_script && stdin().is_terminal();
     terminal::save();
@@ -124,10 +124,10 @@ fn run(options: &Options, target: Target, ends: Ends) -> Result<Ended> {
     Ok(ended)
 }
 
-fn style(options: &Options) -> Style {
+fn style(options: &SqlOptions) -> Style {
     let format = match options {
-        Options { csv: true, .. } => Format::Csv,
-        Options { no_align: true, .. } => Format::Unaligned,
+        SqlOptions { csv: true, .. } => Format::Csv,
+        SqlOptions { no_align: true, .. } => Format::Unaligned,
         options => options.format,
     };
     let mut style = Style::new(format);
@@ -150,7 +150,7 @@ fn interactive(shell: &mut Shell) -> Result<Ended> {
     Ok(shell.run(&mut Terminal::new()?))
 }
 
-fn script(shell: &mut Shell, options: &Options) -> Ended {
+fn script(shell: &mut Shell, options: &SqlOptions) -> Ended {
     if !options.single_transaction {
         return actions(shell, options);
     }
@@ -181,7 +181,7 @@ fn quietly(shell: &mut Shell, sql: &str) -> bool {
     is_well
 }
 
-fn actions(shell: &mut Shell, options: &Options) -> Ended {
+fn actions(shell: &mut Shell, options: &SqlOptions) -> Ended {
     for command in &options.commands {
         let ended = match command.trim_start().starts_with('\\') {
             true => match shell.run(&mut Stream::new(command.as_bytes())) {

@@ -28,10 +28,10 @@ use object_store::ObjectStore;
 use peer::Peer;
 use solid::Solid;
 use source::Source;
-use table::{Column, Table};
+use table::{Column, DocumentTable};
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct DocumentOptions {
     /// Rows of each source
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(6..))]
     rows: u64,
@@ -87,7 +87,7 @@ const MANY_ROWS: f64 = 1e7;
 const ROOM_BYTES: f64 = 25e9;
 
 /// A form by its name, not created yet.
-enum Kind {
+enum FormKind {
     Files(Codec),
     DuckDb,
     Postgres(Column, &'static str),
@@ -97,27 +97,27 @@ enum Kind {
     ObjectStore,
 }
 
-fn kinds() -> Vec<(String, Kind)> {
+fn kinds() -> Vec<(String, FormKind)> {
     let files = [Codec::Text, Codec::ZlibBase64, Codec::Zlib, Codec::ZlibLzma, Codec::Lzma(3), Codec::Lzma(6)];
-    let mut kinds: Vec<(String, Kind)> = files.into_iter().map(|codec| (codec.name(), Kind::Files(codec))).collect();
+    let mut kinds: Vec<(String, FormKind)> = files.into_iter().map(|codec| (codec.name(), FormKind::Files(codec))).collect();
     let others = [
-        ("DuckDB, text", Kind::DuckDb),
-        ("PostgreSQL, lz4 of zlib", Kind::Postgres(Column::Zlib, "lz4")),
-        ("PostgreSQL, lz4", Kind::Postgres(Column::Text, "lz4")),
-        ("PostgreSQL, pglz", Kind::Postgres(Column::Text, "pglz")),
-        ("ClickHouse, ZSTD(1)", Kind::ClickHouse("ZSTD(1)")),
-        ("ClickHouse, ZSTD(16)", Kind::ClickHouse("ZSTD(16)")),
-        ("one xz stream", Kind::Solid),
-        ("Melba, lz4", Kind::Melba("lz4")),
-        ("Melba, zstd", Kind::Melba("zstd")),
-        ("Melba, dense", Kind::Melba("dense")),
-        ("object store", Kind::ObjectStore),
+        ("DuckDB, text", FormKind::DuckDb),
+        ("PostgreSQL, lz4 of zlib", FormKind::Postgres(Column::Zlib, "lz4")),
+        ("PostgreSQL, lz4", FormKind::Postgres(Column::Text, "lz4")),
+        ("PostgreSQL, pglz", FormKind::Postgres(Column::Text, "pglz")),
+        ("ClickHouse, ZSTD(1)", FormKind::ClickHouse("ZSTD(1)")),
+        ("ClickHouse, ZSTD(16)", FormKind::ClickHouse("ZSTD(16)")),
+        ("one xz stream", FormKind::Solid),
+        ("Melba, lz4", FormKind::Melba("lz4")),
+        ("Melba, zstd", FormKind::Melba("zstd")),
+        ("Melba, dense", FormKind::Melba("dense")),
+        ("object store", FormKind::ObjectStore),
     ];
     kinds.extend(others.map(|(name, kind)| (name.to_owned(), kind)));
     kinds
 }
 
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &DocumentOptions) -> Result<Report> {
     let sources = sources(options)?;
     let describe = |source: &Source| Described {
         name: source.name.clone(),
@@ -133,7 +133,7 @@ pub fn run(options: &Options) -> Result<Report> {
     result.map(|()| report)
 }
 
-fn sources(options: &Options) -> Result<Vec<Source>> {
+fn sources(options: &DocumentOptions) -> Result<Vec<Source>> {
     let documents = usize::from(options.documents);
     let mut sources = Vec::new();
     for folder in &options.folders {
@@ -147,7 +147,7 @@ fn sources(options: &Options) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
-fn measure_all(options: &Options, sources: &[Source], scratch: &Path, report: &mut Report) -> Result<()> {
+fn measure_all(options: &DocumentOptions, sources: &[Source], scratch: &Path, report: &mut Report) -> Result<()> {
     std::fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     let mut peers = Peers { options, scratch, melba: None, postgres: None };
     let wanted = |name: &str| options.forms.is_empty() || options.forms.iter().any(|part| name.contains(part.as_str()));
@@ -218,7 +218,7 @@ fn collect(collector: &mut Collector, index: usize, name: &str, source: &Source,
 
 /// Services for forms: servers are started at their first use.
 struct Peers<'a> {
-    options: &'a Options,
+    options: &'a DocumentOptions,
     scratch: &'a Path,
     melba: Option<Server>,
     postgres: Option<Server>,
@@ -226,18 +226,18 @@ struct Peers<'a> {
 
 impl Peers<'_> {
     /// A form without rows, and its server's version; an error says why there is none.
-    fn form(&mut self, kind: &Kind, documents: usize) -> Result<(Box<dyn Form>, Option<String>)> {
+    fn form(&mut self, kind: &FormKind, documents: usize) -> Result<(Box<dyn Form>, Option<String>)> {
         let table = |target: Target, column: Column, method: &str| -> Result<(Box<dyn Form>, Option<String>)> {
-            Ok((Box::new(Table::create(&target, column, method, documents)?), Some(target.version()?)))
+            Ok((Box::new(DocumentTable::create(&target, column, method, documents)?), Some(target.version()?)))
         };
         match kind {
-            Kind::Files(codec) => Ok((Box::new(Files::new(self.scratch, *codec)), None)),
-            Kind::Solid => Ok((Box::new(Solid::new(self.scratch, self.options.solid_level)?), None)),
-            Kind::DuckDb => self.python("duckdb", documents),
-            Kind::ClickHouse(codec) => self.python(codec, documents),
-            Kind::Postgres(column, method) => table(self.postgres()?, *column, method),
-            Kind::Melba(method) => table(self.melba()?, Column::Text, method),
-            Kind::ObjectStore => {
+            FormKind::Files(codec) => Ok((Box::new(Files::new(self.scratch, *codec)), None)),
+            FormKind::Solid => Ok((Box::new(Solid::new(self.scratch, self.options.solid_level)?), None)),
+            FormKind::DuckDb => self.python("duckdb", documents),
+            FormKind::ClickHouse(codec) => self.python(codec, documents),
+            FormKind::Postgres(column, method) => table(self.postgres()?, *column, method),
+            FormKind::Melba(method) => table(self.melba()?, Column::Text, method),
+            FormKind::ObjectStore => {
                 let given = self.options.object_store.as_deref().zip(self.options.object_store_data.as_deref());
                 let (url, data) = given.ok_or("none was given (--object-store URL --object-store-data DIR)")?;
                 Ok((Box::new(ObjectStore::new(url, data)?), Some(url.to_owned())))

@@ -14,11 +14,11 @@ pub struct Source {
     /// Documents of a row.
     pub documents: usize,
     pub rows: u64,
-    kind: Kind,
+    kind: SourceKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum SourceKind {
     Files(Vec<PathBuf>),
     Generated(Generator),
 }
@@ -30,7 +30,7 @@ impl Source {
             Shape::Pages => "pages",
             Shape::Events => "events",
         };
-        let kind = Kind::Generated(Generator { shape, seed, rows });
+        let kind = SourceKind::Generated(Generator { shape, seed, rows });
         Source { name: name.to_owned(), origin: format!("generated, seed {seed}"), documents: DOCUMENTS, rows, kind }
     }
 
@@ -45,7 +45,7 @@ impl Source {
             return Err(format!("{}: fewer than {documents} files of text", folder.display()));
         }
         let name = folder.file_name().map_or_else(|| folder.display().to_string(), |n| n.to_string_lossy().into_owned());
-        Ok(Source { name, origin: folder.display().to_string(), documents, rows, kind: Kind::Files(paths) })
+        Ok(Source { name, origin: folder.display().to_string(), documents, rows, kind: SourceKind::Files(paths) })
     }
 
     /// A documentation package of Debian: its pages in HTML.
@@ -60,8 +60,8 @@ impl Source {
 
     pub fn row(&self, row: u64) -> Result<Vec<Vec<u8>>> {
         match &self.kind {
-            Kind::Generated(generator) => Ok(generator.row(row)),
-            Kind::Files(paths) => {
+            SourceKind::Generated(generator) => Ok(generator.row(row)),
+            SourceKind::Files(paths) => {
                 let first = row as usize * self.documents;
                 let read = |path: &PathBuf| std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
                 paths[first..first + self.documents].iter().map(read).collect()

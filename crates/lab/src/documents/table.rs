@@ -21,7 +21,7 @@ pub enum Column {
     Zlib,
 }
 
-pub struct Table {
+pub struct DocumentTable {
     target: Target,
     client: Client,
     column: Column,
@@ -31,9 +31,9 @@ pub struct Table {
     select: Statement,
 }
 
-impl Table {
+impl DocumentTable {
     /// Creates the table. An error says why it cannot be created.
-    pub fn create(target: &Target, column: Column, method: &str, columns: usize) -> Result<Table> {
+    pub fn create(target: &Target, column: Column, method: &str, columns: usize) -> Result<DocumentTable> {
         let mut client = target.connect()?;
         let kind = if column == Column::Text { "text" } else { "bytea" };
         let names: Vec<String> = (1..=columns).map(|at| format!("d{at}")).collect();
@@ -48,7 +48,7 @@ impl Table {
         let update = prepare(format!("UPDATE {TABLE} SET {} WHERE id = $1", each(&|name, at| format!("{name} = ${at}"))))?;
         let delete = prepare(format!("DELETE FROM {TABLE} WHERE id = $1"))?;
         let select = prepare(format!("SELECT {} FROM {TABLE} WHERE id = $1", names.join(", ")))?;
-        Ok(Table { target: target.clone(), client, column, insert, update, delete, select })
+        Ok(DocumentTable { target: target.clone(), client, column, insert, update, delete, select })
     }
 
     /// Runs a statement for each row, in one transaction.
@@ -83,7 +83,7 @@ impl Table {
     }
 }
 
-impl Form for Table {
+impl Form for DocumentTable {
     fn insert(&mut self, rows: &[Row]) -> Result<Duration> {
         self.change(&self.insert.clone(), rows)
     }

@@ -17,7 +17,7 @@ const STATUSES: u64 = 8;
 
 /// A column's type, under any database's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     Number,
     Text,
     Time,
@@ -25,31 +25,36 @@ pub enum Kind {
 
 /// A table of the experiment.
 #[derive(Clone, Copy, Debug)]
-pub struct Table {
+pub struct OlapTable {
     pub name: &'static str,
-    pub columns: &'static [(&'static str, Kind)],
+    pub columns: &'static [(&'static str, ColumnKind)],
     /// Its first column is the primary key.
     pub has_key: bool,
 }
 
-pub const TMP: Table = Table {
+pub const TMP: OlapTable = OlapTable {
     name: "melba_lab_tmp",
-    columns: &[("uid", Kind::Number), ("phone", Kind::Text), ("nickname", Kind::Text)],
+    columns: &[("uid", ColumnKind::Number), ("phone", ColumnKind::Text), ("nickname", ColumnKind::Text)],
     has_key: false,
 };
-pub const ACCOUNT: Table = Table {
+pub const ACCOUNT: OlapTable = OlapTable {
     name: "melba_lab_account",
-    columns: &[("id", Kind::Number), ("nickname", Kind::Text), ("former_name", Kind::Text), ("status", Kind::Number)],
+    columns: &[
+        ("id", ColumnKind::Number),
+        ("nickname", ColumnKind::Text),
+        ("former_name", ColumnKind::Text),
+        ("status", ColumnKind::Number),
+    ],
     has_key: true,
 };
-pub const RECORD: Table = Table {
+pub const RECORD: OlapTable = OlapTable {
     name: "melba_lab_record",
     columns: &[
-        ("id", Kind::Number),
-        ("nickname", Kind::Text),
-        ("update_time", Kind::Time),
-        ("status", Kind::Number),
-        ("raw", Kind::Text),
+        ("id", ColumnKind::Number),
+        ("nickname", ColumnKind::Text),
+        ("update_time", ColumnKind::Time),
+        ("status", ColumnKind::Number),
+        ("raw", ColumnKind::Text),
     ],
     has_key: true,
 };
@@ -69,7 +74,7 @@ pub struct Data {
 }
 
 impl Data {
-    pub fn rows_of(&self, table: &Table) -> u64 {
+    pub fn rows_of(&self, table: &OlapTable) -> u64 {
         match table.name {
             name if name == TMP.name => self.rows,
             name if name == ACCOUNT.name => self.accounts,
@@ -78,7 +83,7 @@ impl Data {
     }
 
     /// Writes a table's rows: a line each, tabs between the values. Returns the bytes.
-    pub fn write(&self, table: &Table, path: &Path) -> Result<u64> {
+    pub fn write(&self, table: &OlapTable, path: &Path) -> Result<u64> {
         let shown = |e: std::io::Error| format!("{}: {e}", path.display());
         let mut file = BufWriter::with_capacity(1 << 20, File::create(path).map_err(shown)?);
         for number in 0..self.rows_of(table) {

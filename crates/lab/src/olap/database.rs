@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::data::{Kind, RECORD, TMP, Table};
+use super::data::{ColumnKind, OlapTable, RECORD, TMP};
 use super::queries::Statement;
 use crate::Result;
 
@@ -32,13 +32,13 @@ pub struct Crowd {
 
 pub trait Database {
     /// Creates a table, drops the remains of an interrupted run, and fills it from a file.
-    fn load(&mut self, table: &Table, file: &Path) -> Result<Loaded>;
+    fn load(&mut self, table: &OlapTable, file: &Path) -> Result<Loaded>;
 
     /// Runs statements whose results do not matter; returns the seconds.
     fn execute(&mut self, statements: &[String]) -> Result<f64>;
 
     /// Bytes on disk of tables with their indexes.
-    fn bytes(&mut self, tables: &[Table]) -> Result<f64>;
+    fn bytes(&mut self, tables: &[OlapTable]) -> Result<f64>;
 
     /// Runs a query and hands over its rows, values as text with tabs between them. Returns the seconds until the last one was there.
     fn query(&mut self, sql: &str, row: &mut dyn FnMut(&[u8])) -> Result<f64>;
@@ -48,8 +48,8 @@ pub trait Database {
 }
 
 impl Dialect {
-    pub fn create(self, table: &Table) -> Vec<String> {
-        let column = |(at, (name, kind)): (usize, &(&str, Kind))| {
+    pub fn create(self, table: &OlapTable) -> Vec<String> {
+        let column = |(at, (name, kind)): (usize, &(&str, ColumnKind))| {
             let key = table.has_key && at == 0 && self != Dialect::ClickHouse;
             format!("{name} {}{}", self.kind(*kind), if key { " PRIMARY KEY" } else { "" })
         };
@@ -65,16 +65,16 @@ impl Dialect {
         vec![format!("DROP TABLE IF EXISTS {name}"), format!("CREATE TABLE {name} ({}){engine}", columns.join(", "))]
     }
 
-    pub fn kind(self, kind: Kind) -> &'static str {
+    pub fn kind(self, kind: ColumnKind) -> &'static str {
         match (self, kind) {
-            (Dialect::ClickHouse, Kind::Number) => "Int64",
-            (Dialect::ClickHouse, Kind::Text) => "String",
-            (Dialect::ClickHouse, Kind::Time) => "DateTime('UTC')",
-            (_, Kind::Number) => "bigint",
-            (Dialect::MySql, Kind::Text) => "varchar(255)",
-            (_, Kind::Text) => "text",
-            (Dialect::MySql, Kind::Time) => "datetime",
-            (_, Kind::Time) => "timestamp",
+            (Dialect::ClickHouse, ColumnKind::Number) => "Int64",
+            (Dialect::ClickHouse, ColumnKind::Text) => "String",
+            (Dialect::ClickHouse, ColumnKind::Time) => "DateTime('UTC')",
+            (_, ColumnKind::Number) => "bigint",
+            (Dialect::MySql, ColumnKind::Text) => "varchar(255)",
+            (_, ColumnKind::Text) => "text",
+            (Dialect::MySql, ColumnKind::Time) => "datetime",
+            (_, ColumnKind::Time) => "timestamp",
         }
     }
 

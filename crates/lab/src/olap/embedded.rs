@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::data::{Table, drop_tables};
+use super::data::{OlapTable, drop_tables};
 use super::database::{Crowd, Database, Dialect, Loaded};
 use super::queries::Statement;
 use crate::Result;
@@ -57,7 +57,7 @@ impl Embedded {
 }
 
 impl Database for Embedded {
-    fn load(&mut self, table: &Table, file: &Path) -> Result<Loaded> {
+    fn load(&mut self, table: &OlapTable, file: &Path) -> Result<Loaded> {
         self.execute(&self.dialect.create(table))?;
         let columns = table.columns.iter().map(|(name, kind)| format!("{name} {}", self.dialect.kind(*kind)));
         let types = columns.collect::<Vec<_>>().join(", ");
@@ -70,7 +70,7 @@ impl Database for Embedded {
         Ok(self.ask(&Asked::Execute { statements })?.seconds)
     }
 
-    fn bytes(&mut self, tables: &[Table]) -> Result<f64> {
+    fn bytes(&mut self, tables: &[OlapTable]) -> Result<f64> {
         let tables = tables.iter().map(|table| table.name).collect();
         Ok(self.ask(&Asked::Bytes { tables })?.number)
     }

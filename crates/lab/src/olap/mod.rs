@@ -19,13 +19,13 @@ use crate::Result;
 use crate::progress::Progress;
 use crate::report::{Collector, Key, Report};
 use answer::{Answer, Compare, Reducer};
-use data::{ACCOUNT, Data, RECORD, TMP, Table};
+use data::{ACCOUNT, Data, OlapTable, RECORD, TMP};
 use database::{Crowd, Dialect};
 use peers::Peer;
 use queries::{Query, Statement};
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct OlapOptions {
     /// Rows of the large table; the experiment has 10000000, 100000000 and 500000000
     #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
     rows: u64,
@@ -55,7 +55,7 @@ pub struct Options {
     pub out: PathBuf,
 }
 
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &OlapOptions) -> Result<Report> {
     let scratch = options.scratch.join(format!("melba-lab-olap-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     // A relative path is another one to a database that reads the files itself.
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> Result<Report> {
     report
 }
 
-fn measure_all(options: &Options, scratch: &Path) -> Result<Report> {
+fn measure_all(options: &OlapOptions, scratch: &Path) -> Result<Report> {
     let (peers, absent) = peers::start(&options.setup, scratch);
     if peers.is_empty() {
         return Err(format!("no database to measure: {}", absent.join("; ")));
@@ -85,7 +85,7 @@ fn measure_all(options: &Options, scratch: &Path) -> Result<Report> {
     let data = Data { seed: options.seed, rows: options.rows, accounts: options.accounts, records: options.records };
     let collector = Collector::new(peers.len());
     let progress = Progress::new(steps(options, &data));
-    let mut run = Run { options, data, scratch, peers, collector, progress, answers: HashMap::new() };
+    let mut run = OlapRun { options, data, scratch, peers, collector, progress, answers: HashMap::new() };
     run.large_table()?;
     run.accounts_and_records()?;
     report.finish(&run.collector, claims::judge(&run.collector, &run.peers));
@@ -108,14 +108,14 @@ const NOTES: [&str; 7] = [
 ];
 
 /// Two files and loads more for the records, the two indexes, each query, each short statement of each number of clients.
-fn steps(options: &Options, data: &Data) -> usize {
+fn steps(options: &OlapOptions, data: &Data) -> usize {
     6 + 2 + 2 * queries::large(data).len() + queries::long().len() + options.clients.len() * queries::short(data).len()
 }
 
 const LOAD: &str = "Load";
 
-struct Run<'a> {
-    options: &'a Options,
+struct OlapRun<'a> {
+    options: &'a OlapOptions,
     data: Data,
     scratch: &'a Path,
     peers: Vec<Peer>,
@@ -125,7 +125,7 @@ struct Run<'a> {
     answers: HashMap<String, (String, Answer)>,
 }
 
-impl Run<'_> {
+impl OlapRun<'_> {
     fn large_table(&mut self) -> Result<()> {
         self.load(&TMP)?;
         self.sizes("without an index", &[TMP])?;
@@ -159,7 +159,7 @@ impl Run<'_> {
     }
 
     /// One file, loaded everywhere.
-    fn load(&mut self, table: &Table) -> Result<()> {
+    fn load(&mut self, table: &OlapTable) -> Result<()> {
         let (rows, path) = (self.data.rows_of(table) as f64, self.scratch.join(table.name));
         self.progress.step(format_args!("{}: the file", table.name));
         let bytes = self.data.write(table, &path)?;
@@ -174,7 +174,7 @@ impl Run<'_> {
         std::fs::remove_file(&path).map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    fn sizes(&mut self, line: &str, tables: &[Table]) -> Result<()> {
+    fn sizes(&mut self, line: &str, tables: &[OlapTable]) -> Result<()> {
         for (index, peer) in self.peers.iter_mut().enumerate() {
             let bytes = peer.database()?.bytes(tables).map_err(|e| format!("{}: {e}", peer.name))?;
             self.collector.add(Key::lower(DISK, line, "MB"), index, bytes / 1e6);

@@ -10,7 +10,7 @@ use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Row};
 
-use super::data::{Table, drop_tables};
+use super::data::{OlapTable, drop_tables};
 use super::database::{Crowd, Database, Dialect, Loaded};
 use super::queries::{Parameter, Statement};
 use crate::{Result, Target};
@@ -40,7 +40,7 @@ fn session(target: &Target, settings: &str) -> Result<Client> {
 }
 
 impl Database for Server {
-    fn load(&mut self, table: &Table, file: &Path) -> Result<Loaded> {
+    fn load(&mut self, table: &OlapTable, file: &Path) -> Result<Loaded> {
         for sql in Dialect::PostgreSql.create(table) {
             self.target.execute(&mut self.client, &sql)?;
         }
@@ -61,7 +61,7 @@ impl Database for Server {
         Ok(started.elapsed().as_secs_f64())
     }
 
-    fn bytes(&mut self, tables: &[Table]) -> Result<f64> {
+    fn bytes(&mut self, tables: &[OlapTable]) -> Result<f64> {
         // Rows still in memory have other sizes.
         self.target.execute(&mut self.client, "CHECKPOINT")?;
         let names: Vec<&str> = tables.iter().map(|table| table.name).collect();

@@ -17,7 +17,7 @@ use clients::Work;
 use corpus::Corpus;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct ToastOptions {
     #[command(flatten)]
     pub common: Common,
     /// A folder with PostgreSQL's manual in HTML, a row a file [default: the newest of Debian's packages postgresql-doc-NN]
@@ -44,7 +44,7 @@ const SETTLED_LOOKS: usize = 5;
 /// The uncompressed method.
 const EXTERNAL: &str = "external";
 
-pub fn run(options: &Options) -> Result<Report> {
+pub fn run(options: &ToastOptions) -> Result<Report> {
     let common = &options.common;
     let parameters = vec![
         ("methods", options.methods.join("/")),
@@ -86,7 +86,7 @@ pub fn run(options: &Options) -> Result<Report> {
 
 /// One corpus by one method on one target.
 struct Pass<'a> {
-    options: &'a Options,
+    options: &'a ToastOptions,
     corpus: &'a Corpus,
     method: &'a str,
     target: &'a Target,

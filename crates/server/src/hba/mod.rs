@@ -33,7 +33,7 @@ pub(crate) use matching::{Applicant, Network, find};
 pub(crate) use rule::{ClientCert, ClientName, Method, Rule};
 
 use file::FileLine;
-use rule::{Address, Connections, Options};
+use rule::{Address, Connections, MethodOptions};
 use tokenizer::Token;
 
 /// Whether `client`, the far end of a TCP connection to `server` within this machine, belongs to the account of this process.
@@ -243,7 +243,7 @@ fn built_in_rule(connections: Connections, address: Address, method: Method) -> 
         users: all(),
         address,
         method,
-        options: Options::default(),
+        options: MethodOptions::default(),
         warning: None,
     }
 }

@@ -1,6 +1,6 @@
 //! The options of a pg_hba.conf line, `name=value`.
 
-use super::rule::{ClientCert, ClientName, Connections, Method, Options};
+use super::rule::{ClientCert, ClientName, Connections, Method, MethodOptions};
 
 /// Options of methods that this server has not, with the methods that PostgreSQL names when another is given.
 const OTHERS: [(&str, &str); 26] = [
@@ -32,7 +32,7 @@ const OTHERS: [(&str, &str); 26] = [
     ("delegate_ident_mapping", "oauth"),
 ];
 
-pub(super) fn parse(text: &str, method: Method, connections: Connections, options: &mut Options) -> Result<(), String> {
+pub(super) fn parse(text: &str, method: Method, connections: Connections, options: &mut MethodOptions) -> Result<(), String> {
     let pair = text.split_once('=');
     let (name, value) = pair.ok_or_else(|| format!("authentication option not in name=value format: {text}"))?;
     let only_for = |methods| Err(format!("authentication option \"{name}\" is only valid for authentication methods {methods}"));

@@ -68,7 +68,7 @@ pub(crate) enum ClientName {
 
 /// The options after the method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct MethodOptions {
     pub map: Option<String>,
     pub client_cert: Option<ClientCert>,
     pub client_name: ClientName,
@@ -85,7 +85,7 @@ pub(crate) struct Rule {
     pub(super) users: Vec<Token>,
     pub address: Address,
     pub method: Method,
-    pub options: Options,
+    pub options: MethodOptions,
     /// Why it cannot match anything, which is no error.
     pub warning: Option<String>,
 }
@@ -202,7 +202,7 @@ impl Rule {
         };
         let word = &fields.one("authentication method", "authentication type")?.text;
         let method = Method::parse(word, connections)?;
-        let mut options = Options::default();
+        let mut options = MethodOptions::default();
         for token in fields.0.flatten() {
             options::parse(&token.text, method, connections, &mut options)?;
         }
@@ -309,7 +309,7 @@ pub(super) mod tests {
     fn options_follow_the_method() {
         let options = rule("hostssl all all all scram-sha-256 clientcert=verify-full clientname=DN").options;
         let expected =
-            Options { map: None, client_cert: Some(ClientCert::VerifyFull), client_name: ClientName::DistinguishedName };
+            MethodOptions { map: None, client_cert: Some(ClientCert::VerifyFull), client_name: ClientName::DistinguishedName };
         assert_eq!(options, expected);
         assert_eq!(rule("local all all peer map=m").options.map.as_deref(), Some("m"));
         assert_eq!(rule("hostssl all all all cert").options.client_cert, Some(ClientCert::VerifyFull));

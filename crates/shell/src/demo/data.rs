@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// A table, its definition and its rows.
-pub struct Table {
+pub struct DemoTable {
     pub name: &'static str,
     /// `$dense `: the column is stored densely, where there is such a thing.
     pub columns: &'static str,
@@ -12,7 +12,7 @@ pub struct Table {
     rows: fn(&Shop) -> u64,
 }
 
-impl Table {
+impl DemoTable {
     pub fn rows(&self, shop: &Shop) -> u64 {
         (self.rows)(shop)
     }
@@ -23,21 +23,21 @@ impl Table {
     }
 }
 
-pub const TABLES: [Table; 3] = [
-    Table {
+pub const TABLES: [DemoTable; 3] = [
+    DemoTable {
         name: "documents",
         columns: "id bigint PRIMARY KEY, url text NOT NULL, fetched timestamp NOT NULL, body text $dense NOT NULL",
         row: document,
         rows: |shop| shop.pages * COPIES,
     },
-    Table {
+    DemoTable {
         name: "orders",
         columns: "id bigint PRIMARY KEY, customer integer NOT NULL, placed timestamp NOT NULL, country text NOT NULL, status text NOT NULL, \
                   amount numeric(10, 2) NOT NULL",
         row: order,
         rows: |shop| shop.orders,
     },
-    Table {
+    DemoTable {
         name: "events",
         columns: "at timestamp NOT NULL, customer integer NOT NULL, kind text NOT NULL, payload jsonb NOT NULL",
         row: event,

@@ -67,7 +67,7 @@ GROUP BY d.url ORDER BY since, d.url LIMIT 5",
 ];
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct DemoOptions {
     /// Keep the data in this directory, which is made [default: in a temporary one]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -109,7 +109,7 @@ struct Loaded {
 ///
 /// # Errors
 /// Errors of a server.
-pub fn demo(options: &Options, serve: &ServeAny, beside: &Beside) -> Result<()> {
+pub fn demo(options: &DemoOptions, serve: &ServeAny, beside: &Beside) -> Result<()> {
     let shop = Shop::new(options.scale);
     serve(options.data.as_deref(), &mut |server| {
         let _interrupts = Interrupts::watch(Ends::ItsServer, false)?;
@@ -176,7 +176,7 @@ fn load(shop: &Shop, target: &Target, name: &str) -> Result<Loaded> {
     Ok(loaded)
 }
 
-fn copy(connection: &mut Connection, shop: &Shop, table: &data::Table, bar: &ProgressBar) -> Result<()> {
+fn copy(connection: &mut Connection, shop: &Shop, table: &data::DemoTable, bar: &ProgressBar) -> Result<()> {
     connection.send_query(&format!("COPY demo.{} FROM STDIN", table.name))?;
     let mut failure = None;
     loop {

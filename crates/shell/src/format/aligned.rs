@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::sheet::{Kind, Sheet};
+use super::sheet::{Sheet, ValueKind};
 use melba_client::escape;
 
 /// Of a line of the table.
@@ -39,7 +39,7 @@ fn write_row(sheet: &Sheet, cells: &[&str], widths: &[usize], out: &mut dyn Writ
             let pad = " ".repeat(widths[at].saturating_sub(value.width()));
             let (is_last, goes_on) = (at + 1 == cells.len(), line + 1 < cell.len());
             text.push(' ');
-            match Kind::is_right(sheet.columns[at].type_oid) {
+            match ValueKind::is_right(sheet.columns[at].type_oid) {
                 true => text.extend([pad.as_str(), value]),
                 // Nothing follows that would need the space.
                 false if is_last && !goes_on => text.push_str(value),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{Result, Write};
 
-use super::sheet::{Format, Kind, Sheet, Values};
+use super::sheet::{Format, Sheet, ValueKind, Values};
 use melba_client::escape;
 
 pub fn row(sheet: &Sheet, values: &Values, out: &mut dyn Write) -> Result<()> {
@@ -24,11 +24,11 @@ pub fn row(sheet: &Sheet, values: &Values, out: &mut dyn Write) -> Result<()> {
             continue;
         };
         let text = String::from_utf8_lossy(value);
-        match Kind::of(column.type_oid) {
-            Kind::Boolean => out.write_all(if text == "t" { b"true" } else { b"false" })?,
+        match ValueKind::of(column.type_oid) {
+            ValueKind::Boolean => out.write_all(if text == "t" { b"true" } else { b"false" })?,
             // Neither NaN nor Infinity is a number of JSON.
-            Kind::Number if text.ends_with(|c: char| c.is_ascii_digit()) => out.write_all(text.as_bytes())?,
-            Kind::Json => out.write_all(escaped(&text.replace(['\n', '\r'], " ")).as_bytes())?,
+            ValueKind::Number if text.ends_with(|c: char| c.is_ascii_digit()) => out.write_all(text.as_bytes())?,
+            ValueKind::Json => out.write_all(escaped(&text.replace(['\n', '\r'], " ")).as_bytes())?,
             _ => out.write_all(quoted(&text).as_bytes())?,
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{Result, Write};
 
-use super::sheet::{Kind, Sheet, Values};
+use super::sheet::{Sheet, ValueKind, Values};
 use melba_client::escape;
 
 pub fn unaligned_head(sheet: &Sheet, out: &mut dyn Write) -> Result<()> {
@@ -85,7 +85,7 @@ pub fn csv_row(sheet: &Sheet, values: &Values, out: &mut dyn Write) -> Result<()
 pub fn markdown_head(sheet: &Sheet, out: &mut dyn Write) -> Result<()> {
     let names: Vec<Option<&[u8]>> = sheet.columns.iter().map(|c| Some(c.name.as_bytes())).collect();
     markdown_row(sheet, &names, out)?;
-    let rules = sheet.columns.iter().map(|c| if Kind::is_right(c.type_oid) { " ---: |" } else { " --- |" });
+    let rules = sheet.columns.iter().map(|c| if ValueKind::is_right(c.type_oid) { " ---: |" } else { " --- |" });
     writeln!(out, "|{}", rules.collect::<String>())
 }
 

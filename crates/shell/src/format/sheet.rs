@@ -92,27 +92,27 @@ impl Style {
 
 /// The properties of a column's values by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     Number,
     Boolean,
     Json,
     Text,
 }
 
-impl Kind {
-    pub fn of(type_oid: u32) -> Kind {
+impl ValueKind {
+    pub fn of(type_oid: u32) -> ValueKind {
         match type_oid {
             // int8, int2, int4, oid, float4, float8, numeric, xid, cid, money is text to JSON.
-            20 | 21 | 23 | 26 | 28 | 29 | 700 | 701 | 1700 => Kind::Number,
-            16 => Kind::Boolean,
-            114 | 3802 => Kind::Json,
-            _ => Kind::Text,
+            20 | 21 | 23 | 26 | 28 | 29 | 700 | 701 | 1700 => ValueKind::Number,
+            16 => ValueKind::Boolean,
+            114 | 3802 => ValueKind::Json,
+            _ => ValueKind::Text,
         }
     }
 
     /// Numbers end below each other.
     pub fn is_right(type_oid: u32) -> bool {
-        Kind::of(type_oid) == Kind::Number || type_oid == 790
+        ValueKind::of(type_oid) == ValueKind::Number || type_oid == 790
     }
 }
 

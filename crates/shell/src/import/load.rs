@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::source::Source;
-use super::table::Table;
+use super::table::ImportTable;
 use crate::{Result, terminal};
 use melba_client::target::Target;
 use melba_client::{Connection, Event, Report};
@@ -17,7 +17,7 @@ const STOPPED: &str = "stopped";
 ///
 /// # Errors
 /// Nothing is loaded.
-pub fn load(target: &Target, tables: &mut [Table], append: bool, read: &dyn Fn(u64)) -> Result<()> {
+pub fn load(target: &Target, tables: &mut [ImportTable], append: bool, read: &dyn Fn(u64)) -> Result<()> {
     let mut connection = melba_client::open(target, &mut terminal::password).map_err(|e| e.to_string())?;
     connection.execute("BEGIN")?;
     let mut done = Vec::new();
@@ -44,7 +44,7 @@ pub fn load(target: &Target, tables: &mut [Table], append: bool, read: &dyn Fn(u
     Ok(())
 }
 
-fn create(connection: &mut Connection, table: &Table) -> Result<()> {
+fn create(connection: &mut Connection, table: &ImportTable) -> Result<()> {
     connection.execute(&table.create_statement()).map_err(|e| {
         let hint = if e.contains("already exists") { " (--append adds to it, --table names another one)" } else { "" };
         format!("{}: {e}{hint}", table.name)
@@ -52,7 +52,7 @@ fn create(connection: &mut Connection, table: &Table) -> Result<()> {
 }
 
 /// The rows of a file; how many there were.
-fn send(connection: &mut Connection, table: &Table, source: &Source, read: &dyn Fn(u64)) -> Result<u64> {
+fn send(connection: &mut Connection, table: &ImportTable, source: &Source, read: &dyn Fn(u64)) -> Result<u64> {
     let (columns, statement) = table.copy_statement(&source.titles);
     connection.send_query(&statement)?;
     let mut refused = None;

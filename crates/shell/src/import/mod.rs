@@ -21,10 +21,10 @@ use crate::interrupts::{Ends, Interrupts};
 use crate::{Result, Serve};
 use melba_client::target::Target;
 use source::{Dialects, Source};
-use table::Table;
+use table::ImportTable;
 
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct ImportOptions {
     /// CSV, or JSON with an object in each line or an array of objects
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -92,7 +92,7 @@ fn character(text: &str) -> Result<u8> {
 ///
 /// # Errors
 /// An error in a file, with its line; an error of the server. Nothing is loaded then.
-pub fn import(options: &Options, serve: &Serve) -> Result<()> {
+pub fn import(options: &ImportOptions, serve: &Serve) -> Result<()> {
     let dialects = Dialects {
         is_json: options.format.map(|format| format == Format::Json),
         delimiter: options.delimiter,
@@ -105,7 +105,7 @@ pub fn import(options: &Options, serve: &Serve) -> Result<()> {
     let bar = progress_bar("Reading", bytes);
     let mut tables = Vec::new();
     for (name, sources) in grouped(sources, options.table.as_deref()) {
-        tables.push(Table::of(name, sources, &options.types, &mut |read| bar.inc(read))?);
+        tables.push(ImportTable::of(name, sources, &options.types, &mut |read| bar.inc(read))?);
     }
     bar.finish_and_clear();
     if options.dry_run {

@@ -27,14 +27,14 @@ pub struct Dialects {
 pub struct Source {
     pub path: PathBuf,
     pub bytes: u64,
-    kind: Kind,
+    kind: FileKind,
     /// Before the first record: a mark of the encoding.
     skipped: u64,
     /// Of its columns, and their names in the table, once it has been surveyed.
     pub titles: Vec<(String, String)>,
 }
 
-enum Kind {
+enum FileKind {
     Csv { dialect: Dialect, has_header: bool },
     Json,
 }
@@ -88,15 +88,16 @@ impl Source {
         }
         let skipped = if beginning.starts_with(UTF8_MARK) { UTF8_MARK.len() } else { 0 };
         let text = &beginning[skipped..];
-        let kind = if dialects.is_json.unwrap_or_else(|| is_json(path, text)) { Kind::Json } else { csv_kind(text, dialects) };
+        let kind =
+            if dialects.is_json.unwrap_or_else(|| is_json(path, text)) { FileKind::Json } else { csv_kind(text, dialects) };
         Ok(Source { path: path.to_owned(), bytes: metadata.len(), kind, skipped: skipped as u64, titles: Vec::new() })
     }
 
     /// The recognised format, in words.
     pub fn description(&self) -> String {
         match &self.kind {
-            Kind::Json => "JSON".to_owned(),
-            Kind::Csv { dialect, has_header } => {
+            FileKind::Json => "JSON".to_owned(),
+            FileKind::Csv { dialect, has_header } => {
                 let delimiter = match dialect.delimiter {
                     b'\t' => "tabs".to_owned(),
                     delimiter => format!("'{}'", char::from(delimiter)),
@@ -113,7 +114,7 @@ impl Source {
     pub fn survey(&mut self, read: &mut dyn FnMut(u64)) -> Result<Vec<Column>> {
         let mut columns = Vec::new();
         let result = match &self.kind {
-            Kind::Csv { .. } => self.csv_records(read, &mut |names, record| {
+            FileKind::Csv { .. } => self.csv_records(read, &mut |names, record| {
                 if columns.is_empty() {
                     columns.extend(names.iter().map(|title| Column {
                         title: title.clone(),
@@ -133,7 +134,7 @@ impl Source {
                 }
                 Ok(())
             }),
-            Kind::Json => json::rows(self.reader(read)?, &mut |_, object| {
+            FileKind::Json => json::rows(self.reader(read)?, &mut |_, object| {
                 for (title, value) in &object.0 {
                     let at = columns.iter().position(|column: &Column| column.title == *title).unwrap_or_else(|| {
                         columns.push(Column { title: title.to_string(), name: String::new(), guess: Guess::default() });
@@ -167,7 +168,7 @@ impl Source {
     ) -> Result<()> {
         let mut line = Vec::new();
         match &self.kind {
-            Kind::Csv { .. } => self.csv_records(read, &mut |_, record| {
+            FileKind::Csv { .. } => self.csv_records(read, &mut |_, record| {
                 let Some(record) = record else { return Ok(()) };
                 line.clear();
                 for ((field, is_quoted), (_, form)) in record.fields().zip(columns) {
@@ -177,7 +178,7 @@ impl Source {
                 end(&mut line);
                 send(record.line, &line)
             }),
-            Kind::Json => json::rows(self.reader(read)?, &mut |number, object| {
+            FileKind::Json => json::rows(self.reader(read)?, &mut |number, object| {
                 line.clear();
                 for (title, form) in columns {
                     let raw = object.0.iter().find(|(name, _)| name == title);
@@ -196,7 +197,7 @@ impl Source {
 
     /// Names and records; once without a record, so that a file with a header alone has its names.
     fn csv_records(&self, read: &mut dyn FnMut(u64), each: &mut EachRecord<'_>) -> Result<()> {
-        let Kind::Csv { dialect, has_header } = &self.kind else { return Ok(()) };
+        let FileKind::Csv { dialect, has_header } = &self.kind else { return Ok(()) };
         let mut reader = csv::Reader::new(self.reader(read)?, *dialect);
         let mut record = Record::default();
         if !reader.read(&mut record)? {
@@ -267,7 +268,7 @@ fn is_json(path: &Path, text: &[u8]) -> bool {
     }
 }
 
-fn csv_kind(text: &[u8], dialects: &Dialects) -> Kind {
+fn csv_kind(text: &[u8], dialects: &Dialects) -> FileKind {
     let quote = dialects.quote.unwrap_or(b'"');
     let escape = dialects.escape.unwrap_or(quote);
     let delimiter = dialects.delimiter.unwrap_or_else(|| csv::detect(text, quote, escape));
@@ -276,7 +277,7 @@ fn csv_kind(text: &[u8], dialects: &Dialects) -> Kind {
         let mut first = Record::default();
         csv::Reader::new(text, dialect).read(&mut first).is_ok_and(|read| read) && csv::is_header(&first)
     });
-    Kind::Csv { dialect, has_header }
+    FileKind::Csv { dialect, has_header }
 }
 
 /// A field of COPY's text format and its separator.

@@ -6,7 +6,7 @@ use crate::scan::{identifier, literal};
 use melba_client::Connection;
 
 /// A table with the files that are loaded into it.
-pub struct Table {
+pub struct ImportTable {
     /// In SQL.
     pub name: String,
     pub columns: Vec<TableColumn>,
@@ -18,12 +18,17 @@ pub struct TableColumn {
     pub type_name: String,
 }
 
-impl Table {
+impl ImportTable {
     /// A table with all columns of its files.
     ///
     /// # Errors
     /// A file is wrong, or a type is given for a column that none has.
-    pub fn of(name: String, mut sources: Vec<Source>, types: &[(String, String)], read: &mut dyn FnMut(u64)) -> Result<Table> {
+    pub fn of(
+        name: String,
+        mut sources: Vec<Source>,
+        types: &[(String, String)],
+        read: &mut dyn FnMut(u64),
+    ) -> Result<ImportTable> {
         let mut columns: Vec<Column> = Vec::new();
         for source in &mut sources {
             for column in source.survey(read)? {
@@ -45,7 +50,7 @@ impl Table {
         if columns.is_empty() {
             return Err(format!("{name}: there are no columns"));
         }
-        Ok(Table { name, columns, sources })
+        Ok(ImportTable { name, columns, sources })
     }
 
     pub fn create_statement(&self) -> String {

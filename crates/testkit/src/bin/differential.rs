@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use melba_testkit::differential::{Options, Report, run};
+use melba_testkit::differential::{DifferentialOptions, Report, run};
 
 const USAGE: &str = "usage: differential REFERENCE SERVER SECONDS SEED STATEMENTS [DIFFERENCES]
 REFERENCE and SERVER are HOST:PORT[/DATABASE]; ends after so many seconds, statements or differences (20)";
@@ -13,7 +13,7 @@ fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [reference, server, seconds, seed, statements, rest @ ..] = arguments.as_slice() else { return Err(USAGE.into()) };
     let number = |text: &String| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
-    let options = Options {
+    let options = DifferentialOptions {
         reference: reference.clone(),
         server: server.clone(),
         seed: number(seed)?,

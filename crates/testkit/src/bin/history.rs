@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use melba_testkit::history::{Ending, History, Key, Level, Operation, Transaction, Value, check};
+use melba_testkit::history::{Ending, History, Key, Level, ListOperation, Transaction, Value, check};
 use melba_vfs::SeededRandom;
 use postgres::{Client, NoTls};
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), String> {
     let [address, level, seconds, seed] = arguments.as_slice() else { return Err(USAGE.into()) };
     let level = Level::parse(level).ok_or(USAGE)?;
     let number = |text: &String| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
-    let run = Run::new(address, level, Duration::from_secs(number(seconds)?))?;
+    let run = HistoryRun::new(address, level, Duration::from_secs(number(seconds)?))?;
     let seed = number(seed)?;
     let mut client = run.connect()?;
     client.batch_execute(SCHEMA).map_err(|e| format!("creating the tables: {e}"))?;
@@ -76,7 +76,7 @@ fn report(history: &History, level: Level) -> Result<(), String> {
 }
 
 /// State that the sessions share.
-struct Run {
+struct HistoryRun {
     config: postgres::Config,
     level: Level,
     until: Instant,
@@ -86,14 +86,14 @@ struct Run {
     transactions: Mutex<Vec<Transaction>>,
 }
 
-impl Run {
-    fn new(address: &str, level: Level, time: Duration) -> Result<Run, String> {
+impl HistoryRun {
+    fn new(address: &str, level: Level, time: Duration) -> Result<HistoryRun, String> {
         let (host, rest) = address.rsplit_once(':').ok_or(USAGE)?;
         let (port, database) = rest.split_once('/').unwrap_or((rest, "postgres"));
         let mut config = Client::configure();
         config.host(host).port(port.parse().map_err(|_| USAGE)?).user("postgres").dbname(database);
         config.connect_timeout(Duration::from_secs(5));
-        Ok(Run {
+        Ok(HistoryRun {
             config,
             level,
             until: Instant::now() + time,
@@ -143,7 +143,7 @@ impl Run {
             if random.chance(50) {
                 let value: Value = self.next_value.fetch_add(1, Ordering::SeqCst);
                 // Noted first: after an error it must be seen nowhere.
-                transaction.operations.push(Operation::Append(key, value));
+                transaction.operations.push(ListOperation::Append(key, value));
                 client.batch_execute(&format!(
                     "insert into lists_{table} (k, v) values ({key}, '{value}') on conflict (k) \
                      do update set v = lists_{table}.v || ',' || excluded.v"
@@ -151,7 +151,7 @@ impl Run {
             } else {
                 let filter = if table == 2 { format!("k + 0 = {key}") } else { format!("k = {key}") };
                 let rows = client.simple_query(&format!("select v from lists_{table} where {filter}"))?;
-                transaction.operations.push(Operation::Read(key, list(&rows)));
+                transaction.operations.push(ListOperation::Read(key, list(&rows)));
             }
         }
         if random.chance(5) {

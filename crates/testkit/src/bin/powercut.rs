@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use melba_testkit::powercut::{Client, Disk, Journal, Kind, Server, Sessions};
+use melba_testkit::powercut::{Client, Disk, EntryKind, Journal, Server, Sessions};
 use melba_vfs::{Random, SeededRandom};
 use melba_workload::{Connection, Failure, Found, Operation, Session, judge, read, schema};
 
@@ -59,14 +59,14 @@ fn options() -> Result<Options, String> {
 }
 
 fn main() -> Result<(), String> {
-    let run = Run { options: options()? };
+    let run = PowercutRun { options: options()? };
     std::fs::create_dir_all(&run.options.folder).map_err(|e| format!("{}: {e}", run.options.folder.display()))?;
     run.power_cuts()?;
     run.failing_disks()?;
     std::fs::remove_dir_all(&run.options.folder).map_err(|e| format!("{}: {e}", run.options.folder.display()))
 }
 
-struct Run {
+struct PowercutRun {
     options: Options,
 }
 
@@ -81,7 +81,7 @@ struct Life {
     stopped: bool,
 }
 
-impl Run {
+impl PowercutRun {
     fn path(&self, name: &str) -> PathBuf {
         self.options.folder.join(name)
     }
@@ -300,8 +300,9 @@ fn place(life: &Life, random: &SeededRandom, with_tables: bool) -> u64 {
     let records = &life.journal.records[first..];
     let Some(last) = records.len().checked_sub(1) else { return life.tables };
     let at = random.below(last + 1);
-    let near_sync =
-        |r: &&melba_testkit::powercut::Record| matches!(r.kind, Kind::SyncBegin | Kind::SyncEnd | Kind::Rename | Kind::Remove);
+    let near_sync = |r: &&melba_testkit::powercut::JournalEntry| {
+        matches!(r.kind, EntryKind::SyncBegin | EntryKind::SyncEnd | EntryKind::Rename | EntryKind::Remove)
+    };
     let record = if random.chance(50) { records[at..].iter().find(near_sync) } else { None };
     record.unwrap_or(&records[at]).end
 }

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use melba_testkit::predicates::{Key, Operation, Row, Transaction, Version, Write, check};
+use melba_testkit::predicates::{Key, PredicateOperation, Row, Transaction, Version, Write, check};
 use melba_vfs::SeededRandom;
 use postgres::{Client, NoTls, SimpleQueryMessage};
 
@@ -30,7 +30,7 @@ fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [address, seconds, seed] = arguments.as_slice() else { return Err(USAGE.into()) };
     let number = |text: &String| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
-    let run = Run::new(address, Duration::from_secs(number(seconds)?))?;
+    let run = PredicatesRun::new(address, Duration::from_secs(number(seconds)?))?;
     let seed = number(seed)?;
     run.connect()?.batch_execute(SCHEMA).map_err(|e| format!("creating the table: {e}"))?;
     let results: Result<Vec<()>, String> = std::thread::scope(|scope| {
@@ -69,7 +69,7 @@ fn report(transactions: &[Transaction]) -> Result<(), String> {
 }
 
 /// State that the sessions share.
-struct Run {
+struct PredicatesRun {
     config: postgres::Config,
     until: Instant,
     /// One clock for the whole history.
@@ -94,7 +94,7 @@ impl From<postgres::Error> for Failure {
 
 /// A transaction that runs.
 struct Running<'a> {
-    run: &'a Run,
+    run: &'a PredicatesRun,
     client: &'a mut Client,
     random: &'a SeededRandom,
     record: Transaction,
@@ -102,14 +102,14 @@ struct Running<'a> {
     known: BTreeMap<Row, Version>,
 }
 
-impl Run {
-    fn new(address: &str, time: Duration) -> Result<Run, String> {
+impl PredicatesRun {
+    fn new(address: &str, time: Duration) -> Result<PredicatesRun, String> {
         let (host, rest) = address.rsplit_once(':').ok_or(USAGE)?;
         let (port, database) = rest.split_once('/').unwrap_or((rest, "postgres"));
         let mut config = Client::configure();
         config.host(host).port(port.parse().map_err(|_| USAGE)?).user("postgres").dbname(database);
         let (clock, next) = (AtomicU64::new(0), AtomicU64::new(1));
-        Ok(Run { config, until: Instant::now() + time, clock, next, transactions: Mutex::default() })
+        Ok(PredicatesRun { config, until: Instant::now() + time, clock, next, transactions: Mutex::default() })
     }
 
     fn connect(&self) -> Result<Client, String> {
@@ -239,7 +239,7 @@ impl Running<'_> {
             }
         }
         self.known.extend(rows.iter().copied());
-        self.record.operations.push(Operation::Read(from, to, rows));
+        self.record.operations.push(PredicateOperation::Read(from, to, rows));
         Ok(())
     }
 
@@ -259,7 +259,7 @@ impl Running<'_> {
 
     fn insert(&mut self, key: Key) -> Result<(), Failure> {
         let (row, after) = (self.run.fresh(), self.run.fresh());
-        self.record.operations.push(Operation::Write(Write { row, before: None, after, key: Some(key) }));
+        self.record.operations.push(PredicateOperation::Write(Write { row, before: None, after, key: Some(key) }));
         self.client.batch_execute(&format!("insert into cells (id, k, v) values ({row}, {key}, {after})"))?;
         self.known.insert(row, after);
         Ok(())
@@ -267,7 +267,7 @@ impl Running<'_> {
 
     fn change(&mut self, (row, before): (Row, Version), key: Option<Key>) -> Result<(), Failure> {
         let after = self.run.fresh();
-        self.record.operations.push(Operation::Write(Write { row, before: Some(before), after, key }));
+        self.record.operations.push(PredicateOperation::Write(Write { row, before: Some(before), after, key }));
         let sql = match key {
             Some(key) => format!("update cells set k = {key}, v = {after} where id = {row} and v = {before}"),
             None => format!("delete from cells where id = {row} and v = {before}"),
@@ -285,10 +285,10 @@ impl Running<'_> {
     fn remove_range(&mut self, from: Key, to: Key) -> Result<(), Failure> {
         let mut rows = self.query(&format!("delete from cells where {} returning id, v", self.condition(from, to)))?;
         rows.sort_unstable();
-        self.record.operations.push(Operation::Read(from, to, rows.clone()));
+        self.record.operations.push(PredicateOperation::Read(from, to, rows.clone()));
         for (row, before) in rows {
             let after = self.run.fresh();
-            self.record.operations.push(Operation::Write(Write { row, before: Some(before), after, key: None }));
+            self.record.operations.push(PredicateOperation::Write(Write { row, before: Some(before), after, key: None }));
             self.known.remove(&row);
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::generator::{Atom, BUDGET, Generator, Scope};
 use super::query::rigid;
-use super::schema::{Column, Table};
+use super::schema::{Column, RandomTable};
 use super::tree::{Node, Part, Sort, list, optional};
 use super::types::{COLUMN_TYPES, Type};
 
@@ -27,13 +27,13 @@ pub fn changing(generator: &mut Generator<'_>, types: &[Type]) -> Option<Node> {
 }
 
 /// A table, or a view that stands for one, of a family that nothing here changes yet.
-fn target(generator: &mut Generator<'_>, allowed: fn(&Table) -> bool) -> Option<Table> {
-    let free = |t: &&Table| (!t.is_view || t.is_simple) && !generator.changed.contains(&t.family) && allowed(t);
-    let tables: Vec<&Table> = generator.schema.tables.iter().filter(free).collect();
+fn target(generator: &mut Generator<'_>, allowed: fn(&RandomTable) -> bool) -> Option<RandomTable> {
+    let free = |t: &&RandomTable| (!t.is_view || t.is_simple) && !generator.changed.contains(&t.family) && allowed(t);
+    let tables: Vec<&RandomTable> = generator.schema.tables.iter().filter(free).collect();
     tables.get(generator.below(tables.len().max(1))).map(|t| (*t).clone())
 }
 
-fn returning(generator: &mut Generator<'_>, table: &Table, alias: &str, types: &[Type]) -> Vec<Part> {
+fn returning(generator: &mut Generator<'_>, table: &RandomTable, alias: &str, types: &[Type]) -> Vec<Part> {
     let mut scope = target_scope(table, alias);
     let budget = generator.budget;
     if generator.chance(30) && generator.schema.is_modern {
@@ -46,7 +46,7 @@ fn returning(generator: &mut Generator<'_>, table: &Table, alias: &str, types: &
     vec![" returning ".into(), generator.targets(values)]
 }
 
-fn insert(generator: &mut Generator<'_>, table: &Table, alias: &str, types: &[Type]) -> Node {
+fn insert(generator: &mut Generator<'_>, table: &RandomTable, alias: &str, types: &[Type]) -> Node {
     let mut columns: Vec<&Column> = table.columns.iter().filter(|c| !c.generated).collect();
     if generator.chance(30) {
         let dropped = generator.below(columns.len());
@@ -84,7 +84,7 @@ fn new_value(generator: &mut Generator<'_>, column: &Column) -> Node {
     }
 }
 
-fn on_conflict(generator: &mut Generator<'_>, table: &Table, alias: &str) -> Part {
+fn on_conflict(generator: &mut Generator<'_>, table: &RandomTable, alias: &str) -> Part {
     if !table.has_key || generator.chance(35) {
         return optional("", Some(Node::text(Sort::Other, " on conflict do nothing")));
     }
@@ -96,7 +96,7 @@ fn on_conflict(generator: &mut Generator<'_>, table: &Table, alias: &str) -> Par
 }
 
 /// `a = expression, ...`, not of keys: whether these meet on the way depends on the order of rows.
-fn assignments(generator: &mut Generator<'_>, table: &Table, scope: &Scope) -> Part {
+fn assignments(generator: &mut Generator<'_>, table: &RandomTable, scope: &Scope) -> Part {
     let mut columns: Vec<&Column> =
         table.columns.iter().filter(|c| !c.generated && !matches!(c.name.as_str(), "id" | "ref")).collect();
     let mut items = Vec::new();
@@ -125,7 +125,7 @@ fn row_assignment(generator: &mut Generator<'_>, column: &Column, other: &Column
     Node::form(Sort::Other, &format!("{target} = row($1, $2)"), &values)
 }
 
-fn update(generator: &mut Generator<'_>, table: &Table, alias: &str, types: &[Type]) -> Node {
+fn update(generator: &mut Generator<'_>, table: &RandomTable, alias: &str, types: &[Type]) -> Node {
     let mut scope = target_scope(table, alias);
     let source = if generator.chance(40) { source(generator, table) } else { None };
     let mut conditions = Vec::new();
@@ -152,15 +152,15 @@ fn update(generator: &mut Generator<'_>, table: &Table, alias: &str, types: &[Ty
 }
 
 /// Another table with a key, and the column that may hold it.
-fn source(generator: &mut Generator<'_>, table: &Table) -> Option<(Table, String, String)> {
-    let sources: Vec<&Table> = generator.schema.tables.iter().filter(|t| t.has_key && t.name != table.name).collect();
+fn source(generator: &mut Generator<'_>, table: &RandomTable) -> Option<(RandomTable, String, String)> {
+    let sources: Vec<&RandomTable> = generator.schema.tables.iter().filter(|t| t.has_key && t.name != table.name).collect();
     let source = (*sources.get(generator.below(sources.len().max(1)))?).clone();
     let columns: Vec<&Column> = table.columns.iter().filter(|c| c.ty == Type::Int4).collect();
     let column = columns.get(generator.below(columns.len().max(1)))?.name.clone();
     Some((source, generator.name("s"), column))
 }
 
-fn delete(generator: &mut Generator<'_>, table: &Table, alias: &str, types: &[Type]) -> Node {
+fn delete(generator: &mut Generator<'_>, table: &RandomTable, alias: &str, types: &[Type]) -> Node {
     let head = format!("delete from {} as {alias}", table.name);
     let mut parts: Vec<Part> = vec![head.into()];
     let mut scope = target_scope(table, alias);
@@ -238,7 +238,7 @@ pub fn script(generator: &mut Generator<'_>) -> Option<Node> {
     Some(Node::new(Sort::Script, vec![list("", "; ", "", 1, items)]))
 }
 
-fn merge_insert(generator: &mut Generator<'_>, table: &Table, source_alias: &str, scope: &Scope) -> Node {
+fn merge_insert(generator: &mut Generator<'_>, table: &RandomTable, source_alias: &str, scope: &Scope) -> Node {
     let columns: Vec<&Column> = table.columns.iter().filter(|c| !c.generated && c.name != "ref").collect();
     let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     let items = columns.iter().map(|c| match c.name.as_str() {
@@ -250,7 +250,7 @@ fn merge_insert(generator: &mut Generator<'_>, table: &Table, source_alias: &str
     Node::new(Sort::Other, vec![head.into(), Part::List(rigid("(", items))])
 }
 
-fn target_scope(table: &Table, alias: &str) -> Scope {
+fn target_scope(table: &RandomTable, alias: &str) -> Scope {
     let mut atoms = table.atoms(alias);
     atoms.push(Atom::row(alias));
     Scope { atoms, ..Scope::default() }

@@ -2,7 +2,7 @@
 
 use melba_vfs::SeededRandom;
 
-use super::schema::{Schema, Table};
+use super::schema::{RandomTable, Schema};
 use super::tree::{Literal, Node, Part, Sort};
 use super::types::{COLUMN_TYPES, Type};
 
@@ -103,8 +103,8 @@ impl<'a> Generator<'a> {
     }
 
     /// A table or view to read, paid from the budget; one of few rows when little is left.
-    pub fn table(&mut self) -> &'a Table {
-        let cheap: Vec<&Table> = self.schema.tables.iter().filter(|t| t.cost <= self.budget.max(1)).collect();
+    pub fn table(&mut self) -> &'a RandomTable {
+        let cheap: Vec<&RandomTable> = self.schema.tables.iter().filter(|t| t.cost <= self.budget.max(1)).collect();
         let table = cheap.get(self.below(cheap.len().max(1))).copied().unwrap_or(&self.schema.tables[0]);
         self.budget = self.budget.saturating_sub(table.cost);
         table

@@ -28,7 +28,7 @@ pub use server::Server;
 
 use round::Round;
 
-pub struct Options {
+pub struct DifferentialOptions {
     pub reference: String,
     pub server: String,
     pub seed: u64,
@@ -56,7 +56,7 @@ pub struct Report {
 }
 
 /// Rounds from `seed` on, until one of the limits is reached.
-pub fn run(options: &Options) -> Result<Report, String> {
+pub fn run(options: &DifferentialOptions) -> Result<Report, String> {
     let mut report = Report::default();
     let end = Instant::now() + options.limit;
     let mut seed = options.seed;

@@ -10,7 +10,7 @@ use super::reduce::{fewest, reduce};
 use super::schema::{Schema, Step, types};
 use super::server::{Answer, Rows, Server};
 use super::tree::Node;
-use super::{Options, Report, change, schema};
+use super::{DifferentialOptions, Report, change, schema};
 
 const ZONES: [&str; 3] = ["UTC", "America/New_York", "Asia/Kolkata"];
 
@@ -61,7 +61,7 @@ enum Mode {
 }
 
 impl Round {
-    pub fn start(options: &Options, seed: u64) -> Result<Round, String> {
+    pub fn start(options: &DifferentialOptions, seed: u64) -> Result<Round, String> {
         let random = SeededRandom::new(seed);
         (0..8).for_each(|_| {
             random.below(2);

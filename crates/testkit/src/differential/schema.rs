@@ -13,7 +13,7 @@ pub struct Column {
 }
 
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct RandomTable {
     pub name: String,
     pub columns: Vec<Column>,
     /// The part of a statement's budget that a scan of it uses.
@@ -34,13 +34,13 @@ pub struct Table {
 pub struct Schema {
     /// PostgreSQL is version 18, with the features of it and the two before.
     pub is_modern: bool,
-    pub tables: Vec<Table>,
+    pub tables: Vec<RandomTable>,
 }
 
 /// A statement that sets the schema up, and the object that exists when it succeeds.
 pub struct Step {
     pub sql: String,
-    pub table: Option<Table>,
+    pub table: Option<RandomTable>,
 }
 
 impl Step {
@@ -49,7 +49,7 @@ impl Step {
     }
 }
 
-impl Table {
+impl RandomTable {
     pub fn column_of(&self, ty: Type) -> Option<&Column> {
         self.columns.iter().find(|c| c.ty == ty && !c.generated)
     }
@@ -83,7 +83,7 @@ pub fn table_steps(generator: &mut Generator<'_>, number: usize) -> Vec<Step> {
         columns.push(plain("ref", Type::Int4));
     }
     let many = generator.chance(15);
-    let mut table = Table {
+    let mut table = RandomTable {
         name: name.clone(),
         columns,
         cost: if many { 3 } else { 1 },
@@ -118,7 +118,7 @@ pub fn table_steps(generator: &mut Generator<'_>, number: usize) -> Vec<Step> {
     steps
 }
 
-fn create(generator: &mut Generator<'_>, table: &Table, parent: Option<&str>, partition: Option<&str>) -> Step {
+fn create(generator: &mut Generator<'_>, table: &RandomTable, parent: Option<&str>, partition: Option<&str>) -> Step {
     let columns = table.columns.iter().map(|column| {
         let tail = match column.name.as_str() {
             "id" if table.has_key => " primary key".to_owned(),
@@ -177,7 +177,7 @@ fn partitions(generator: &mut Generator<'_>, name: &str, columns: &[Column]) -> 
     }
 }
 
-fn rows(generator: &mut Generator<'_>, table: &Table, into: &str, count: usize, start: usize) -> String {
+fn rows(generator: &mut Generator<'_>, table: &RandomTable, into: &str, count: usize, start: usize) -> String {
     let columns: Vec<&Column> = table.columns.iter().filter(|c| !c.generated).collect();
     let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     if count == 0 {
@@ -198,7 +198,7 @@ fn rows(generator: &mut Generator<'_>, table: &Table, into: &str, count: usize, 
 }
 
 /// Rows enough for several batches and runs.
-fn series(generator: &mut Generator<'_>, table: &Table) -> String {
+fn series(generator: &mut Generator<'_>, table: &RandomTable) -> String {
     let columns: Vec<&Column> = table.columns.iter().filter(|c| !c.generated).collect();
     let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     let values = columns.iter().map(|c| match c.name.as_str() {
@@ -215,7 +215,7 @@ fn series(generator: &mut Generator<'_>, table: &Table) -> String {
     format!("insert into {} ({}) select {} from generate_series(1, {count}) g", table.name, names.join(", "), values.join(", "))
 }
 
-fn index(generator: &mut Generator<'_>, table: &Table) -> Step {
+fn index(generator: &mut Generator<'_>, table: &RandomTable) -> Step {
     let name = &table.name;
     let column = &generator.pick(&table.columns).name;
     let other = &generator.pick(&table.columns).name;
@@ -238,18 +238,19 @@ fn index(generator: &mut Generator<'_>, table: &Table) -> Step {
 
 /// An updatable view of one table.
 pub fn simple_view_step(generator: &mut Generator<'_>, number: usize) -> Option<Step> {
-    let tables: Vec<&Table> = generator.schema.tables.iter().filter(|t| !t.is_view && !t.has_children && t.cost == 1).collect();
+    let tables: Vec<&RandomTable> =
+        generator.schema.tables.iter().filter(|t| !t.is_view && !t.has_children && t.cost == 1).collect();
     let table = (*tables.get(generator.below(tables.len().max(1)))?).clone();
     let filter = generator.chance(60).then(|| format!(" where {}", check(generator, &table)));
     let columns: Vec<Column> = table.columns.iter().filter(|c| c.name == "id" || generator.chance(80)).cloned().collect();
     let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     let name = format!("v{number}");
     let sql = format!("create view {name} as select {} from {}{}", names.join(", "), table.name, filter.unwrap_or_default());
-    let view = Table { name, columns, has_key: false, is_view: true, is_simple: true, fallible: true, ..table.clone() };
+    let view = RandomTable { name, columns, has_key: false, is_view: true, is_simple: true, fallible: true, ..table.clone() };
     Some(Step { sql, table: Some(view) })
 }
 
-fn check(generator: &mut Generator<'_>, table: &Table) -> String {
+fn check(generator: &mut Generator<'_>, table: &RandomTable) -> String {
     let atoms =
         table.columns.iter().map(|c| Atom { node: Node::text(super::tree::Sort::Value(c.ty), &c.name), ..column_atom(c) });
     let scope = Scope { atoms: atoms.collect(), ..Scope::default() };
@@ -269,7 +270,7 @@ pub fn view_step(generator: &mut Generator<'_>, number: usize) -> Step {
     let kind = if generator.chance(15) { "materialized view" } else { "view" };
     let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     let sql = format!("create {kind} {name} ({}) as {}", names.join(", "), query.sql());
-    let table = Table {
+    let table = RandomTable {
         name,
         columns,
         cost: 2,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::graph::{Edge, Graph};
 use super::versions::Versions;
-use super::{Anomaly, Ending, History, Key, Kind, Level, Operation, Value};
+use super::{Anomaly, AnomalyKind, Ending, History, Key, Level, ListOperation, Value};
 
 /// The anomalies of a history that a level forbids.
 pub fn check(history: &History, level: Level) -> Vec<Anomaly> {
@@ -28,18 +28,18 @@ fn internal(history: &History, t: usize, level: Level, found: &mut Vec<Anomaly>)
     let mut appended: HashMap<Key, Vec<Value>> = HashMap::new();
     for operation in &transaction.operations {
         match operation {
-            Operation::Append(key, value) => {
+            ListOperation::Append(key, value) => {
                 if let Some(list) = expected.get_mut(key) {
                     list.push(*value);
                 }
                 appended.entry(*key).or_default().push(*value);
             }
-            Operation::Read(key, list) => {
+            ListOperation::Read(key, list) => {
                 let own = appended.get(key).map_or(&[][..], |v| v);
                 let moved = level.has_snapshot() && expected.get(key).is_some_and(|e| e != list);
                 if moved || !list.ends_with(own) {
                     let text = format!("transaction {t} read key {key} as {list:?} after appending {own:?}");
-                    found.push(Anomaly { kind: Kind::Internal, text });
+                    found.push(Anomaly { kind: AnomalyKind::Internal, text });
                 }
                 expected.insert(*key, list.clone());
             }
@@ -51,13 +51,13 @@ fn internal(history: &History, t: usize, level: Level, found: &mut Vec<Anomaly>)
 fn reads(history: &History, versions: &Versions<'_>, t: usize, found: &mut Vec<Anomaly>) {
     let transaction = &history.transactions[t];
     for (n, operation) in transaction.operations.iter().enumerate() {
-        let Operation::Read(key, list) = operation else { continue };
+        let ListOperation::Read(key, list) = operation else { continue };
         let kept = versions.lost_reads.get(&(t, n)).copied().unwrap_or(list.len());
         for value in &list[..kept] {
             let writer = versions.writers.get(&(*key, *value)).copied().filter(|w| *w != t);
             if let Some(w) = writer.filter(|w| !versions.committed[*w]) {
                 let text = format!("transaction {t} read {value} of key {key} from transaction {w}, which did not commit");
-                found.push(Anomaly { kind: Kind::G1a, text });
+                found.push(Anomaly { kind: AnomalyKind::G1a, text });
             }
         }
         let others = list.iter().rev().find(|v| versions.writers.get(&(*key, **v)) != Some(&t));
@@ -65,7 +65,7 @@ fn reads(history: &History, versions: &Versions<'_>, t: usize, found: &mut Vec<A
             && versions.last.get(&(w, *key)).is_some_and(|last| *last != value)
         {
             let text = format!("transaction {t} read key {key} up to {value}, in the middle of transaction {w}");
-            found.push(Anomaly { kind: Kind::G1b, text });
+            found.push(Anomaly { kind: AnomalyKind::G1b, text });
         }
     }
 }
@@ -74,20 +74,26 @@ fn reads(history: &History, versions: &Versions<'_>, t: usize, found: &mut Vec<A
 fn appends(history: &History, t: usize, found: &mut Vec<Anomaly>) {
     let transaction = &history.transactions[t];
     let of_appends = transaction.operations.iter().filter_map(|o| match o {
-        Operation::Append(key, value) => Some((*key, *value)),
-        Operation::Read(..) => None,
+        ListOperation::Append(key, value) => Some((*key, *value)),
+        ListOperation::Read(..) => None,
     });
     let is_there = |(key, value): (Key, Value)| history.finally.get(&key).is_some_and(|list| list.contains(&value));
     let (there, lost): (Vec<_>, Vec<_>) = of_appends.partition(|a| is_there(*a));
     match transaction.ending {
         Ending::Committed if !lost.is_empty() => {
-            found.push(Anomaly { kind: Kind::LostAppend, text: format!("transaction {t} committed, {lost:?} is not there") });
+            found.push(Anomaly {
+                kind: AnomalyKind::LostAppend,
+                text: format!("transaction {t} committed, {lost:?} is not there"),
+            });
         }
         Ending::Aborted | Ending::Interrupted if !there.is_empty() => {
-            found.push(Anomaly { kind: Kind::G1a, text: format!("transaction {t} did not commit, {there:?} is there") });
+            found.push(Anomaly { kind: AnomalyKind::G1a, text: format!("transaction {t} did not commit, {there:?} is there") });
         }
         Ending::Unknown if !there.is_empty() && !lost.is_empty() => {
-            found.push(Anomaly { kind: Kind::Torn, text: format!("of transaction {t} {there:?} is there, {lost:?} is not") });
+            found.push(Anomaly {
+                kind: AnomalyKind::Torn,
+                text: format!("of transaction {t} {there:?} is there, {lost:?} is not"),
+            });
         }
         _ => {}
     }
@@ -106,7 +112,7 @@ fn graph(history: &History, versions: &Versions<'_>, level: Level) -> Graph {
     }
     for (t, transaction) in history.transactions.iter().enumerate() {
         for operation in &transaction.operations {
-            let Operation::Read(key, list) = operation else { continue };
+            let ListOperation::Read(key, list) = operation else { continue };
             let others = list.iter().rev().find_map(|v| versions.writers.get(&(*key, *v)).filter(|w| **w != t));
             if let Some(writer) = others {
                 graph.add(*writer, Edge::IsRead, t);

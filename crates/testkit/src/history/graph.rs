@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Anomaly, Kind, Transaction};
+use super::{Anomaly, AnomalyKind, Transaction};
 
 /// How one transaction comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,13 +77,13 @@ impl Graph {
                 found.push(Anomaly { kind, text: self.describe(&cycle) });
             }
         };
-        report(Kind::G0, self.cycle(|e| e == Edge::Overwrites, |e| e == Edge::Overwrites));
-        report(Kind::G1c, self.cycle(|e| e == Edge::IsRead, |e| e == Edge::Overwrites || e == Edge::IsRead));
+        report(AnomalyKind::G0, self.cycle(|e| e == Edge::Overwrites, |e| e == Edge::Overwrites));
+        report(AnomalyKind::G1c, self.cycle(|e| e == Edge::IsRead, |e| e == Edge::Overwrites || e == Edge::IsRead));
         match self.cycle_of_snapshots() {
             Some((anti_dependencies, cycle)) => {
-                report(if anti_dependencies == 1 { Kind::GSingle } else { Kind::GNonadjacent }, Some(cycle));
+                report(if anti_dependencies == 1 { AnomalyKind::GSingle } else { AnomalyKind::GNonadjacent }, Some(cycle));
             }
-            None => report(Kind::G2Item, self.cycle(|e| e == Edge::IsOverwritten, |_| true)),
+            None => report(AnomalyKind::G2Item, self.cycle(|e| e == Edge::IsOverwritten, |_| true)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The anomalies that isolation levels forbid, as PostgreSQL implements them.
 
-use super::Kind;
+use super::AnomalyKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -29,10 +29,10 @@ impl Level {
         }
     }
 
-    pub fn forbids(self, kind: Kind) -> bool {
+    pub fn forbids(self, kind: AnomalyKind) -> bool {
         match kind {
-            Kind::GSingle | Kind::GNonadjacent => self != Level::ReadCommitted,
-            Kind::G2Item => self == Level::Serializable,
+            AnomalyKind::GSingle | AnomalyKind::GNonadjacent => self != Level::ReadCommitted,
+            AnomalyKind::G2Item => self == Level::Serializable,
             _ => true,
         }
     }

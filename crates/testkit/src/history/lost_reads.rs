@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use super::{Ending, History, Key, Level, Operation, Value};
+use super::{Ending, History, Key, Level, ListOperation, Value};
 
 /// By transaction and position of the read within it: the position of the first value in the list that was lost.
 pub(super) type LostReads = HashMap<(usize, usize), usize>;
@@ -31,9 +31,9 @@ pub(super) fn find(history: &History, level: Level, writers: &HashMap<(Key, Valu
             let writer = &history.transactions[w];
             writer.ending == Ending::Unknown && !committed[w] && writer.began < reader.ended && reader.began < writer.ended
         };
-        let first_append = reader.operations.iter().position(|o| matches!(o, Operation::Append(..)));
+        let first_append = reader.operations.iter().position(|o| matches!(o, ListOperation::Append(..)));
         for (n, operation) in reader.operations.iter().enumerate().skip(first_append.unwrap_or(usize::MAX)) {
-            let Operation::Read(key, list) = operation else { continue };
+            let ListOperation::Read(key, list) = operation else { continue };
             let writer = |value: &Value| writers.get(&(*key, *value)).copied();
             let tail = list.iter().rev().take_while(|v| writer(v).is_some_and(|w| w == t || is_lost(w))).count();
             let first = list.len() - tail;

@@ -33,7 +33,7 @@ pub type Value = u64;
 
 /// A transaction's operations, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum ListOperation {
     Append(Key, Value),
     /// The whole list that was found.
     Read(Key, Vec<Value>),
@@ -60,7 +60,7 @@ impl Ending {
 
 #[derive(Clone, Debug)]
 pub struct Transaction {
-    pub operations: Vec<Operation>,
+    pub operations: Vec<ListOperation>,
     pub ending: Ending,
     /// When it began and when its end was known, on one clock for the whole history.
     pub began: u64,
@@ -76,7 +76,7 @@ pub struct History {
 
 /// Something that a level of isolation, or durability, forbids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum AnomalyKind {
     /// A list has a value twice, or one that no session appended.
     Garbled,
     /// Two reads of a list disagree about its order.
@@ -106,7 +106,7 @@ pub enum Kind {
 /// One finding.
 #[derive(Clone, Debug)]
 pub struct Anomaly {
-    pub kind: Kind,
+    pub kind: AnomalyKind,
     /// A description, with the positions of the transactions in the history.
     pub text: String,
 }

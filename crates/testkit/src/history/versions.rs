@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::lost_reads::{self, LostReads};
-use super::{Anomaly, Ending, History, Key, Kind, Level, Operation, Value};
+use super::{Anomaly, AnomalyKind, Ending, History, Key, Level, ListOperation, Value};
 
 /// The writer of each value, and the order of values.
 pub(super) struct Versions<'a> {
@@ -24,7 +24,7 @@ impl<'a> Versions<'a> {
         let (mut writers, mut last) = (HashMap::new(), HashMap::new());
         for (t, transaction) in history.transactions.iter().enumerate() {
             for operation in &transaction.operations {
-                if let Operation::Append(key, value) = operation {
+                if let ListOperation::Append(key, value) = operation {
                     writers.insert((*key, *value), t);
                     last.insert((t, *key), *value);
                 }
@@ -48,15 +48,15 @@ impl<'a> Versions<'a> {
             let mut own: HashSet<Key> = HashSet::new();
             for (n, operation) in transaction.operations.iter().enumerate() {
                 match operation {
-                    Operation::Append(key, _) => {
+                    ListOperation::Append(key, _) => {
                         own.insert(*key);
                     }
-                    Operation::Read(key, list) if self.lost_reads.contains_key(&(t, n)) => {
+                    ListOperation::Read(key, list) if self.lost_reads.contains_key(&(t, n)) => {
                         lists.push((*key, &list[..self.lost_reads[&(t, n)]]));
                     }
                     // A value that an aborted transaction read of its own append never was a version.
-                    Operation::Read(key, _) if own.contains(key) && transaction.ending != Ending::Committed => {}
-                    Operation::Read(key, list) => lists.push((*key, list)),
+                    ListOperation::Read(key, _) if own.contains(key) && transaction.ending != Ending::Committed => {}
+                    ListOperation::Read(key, list) => lists.push((*key, list)),
                 }
             }
         }
@@ -70,7 +70,7 @@ impl<'a> Versions<'a> {
             let order = self.orders[&key];
             if !order.starts_with(list) {
                 let text = format!("key {key} was read as {list:?} and as {order:?}");
-                found.push(Anomaly { kind: Kind::Disagreement, text });
+                found.push(Anomaly { kind: AnomalyKind::Disagreement, text });
             }
         }
         for (key, order) in &self.orders {
@@ -78,7 +78,7 @@ impl<'a> Versions<'a> {
             for value in *order {
                 if !seen.insert(value) || !self.writers.contains_key(&(*key, *value)) {
                     let text = format!("key {key} has {value} twice, or nobody appended it");
-                    found.push(Anomaly { kind: Kind::Garbled, text });
+                    found.push(Anomaly { kind: AnomalyKind::Garbled, text });
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use melba_vfs::{Directory, MemoryDirectory, SeededRandom};
 
-use super::journal::{Journal, Kind, Record};
+use super::journal::{EntryKind, Journal, JournalEntry};
 
 /// A disk that reports syncs of everything below this path, but does not sync.
 pub type Lie<'a> = Option<&'a str>;
@@ -35,13 +35,13 @@ impl Disk {
         let mut running = Disk { files: self.files.after_power_cut(&mut || true), folders: self.folders.clone() };
         let records = &journal.records[..journal.records.partition_point(|r| r.end <= place)];
         let of_kind = |kind| records.iter().filter(move |r| r.kind == kind);
-        let succeeded: HashSet<u64> = of_kind(Kind::SyncEnd).map(|r| r.number).collect();
+        let succeeded: HashSet<u64> = of_kind(EntryKind::SyncEnd).map(|r| r.number).collect();
         // Data that a failed sync should have kept is lost for later syncs, too.
         let mut failed = HashSet::new();
         for record in records {
             match record.kind {
-                Kind::SyncFailed => drop(failed.insert(record.path.as_str())),
-                Kind::SyncBegin => {
+                EntryKind::SyncFailed => drop(failed.insert(record.path.as_str())),
+                EntryKind::SyncBegin => {
                     let believed = lie.is_none_or(|lie| !record.path.starts_with(lie));
                     if believed && succeeded.contains(&record.number) && !failed.contains(record.path.as_str()) {
                         running.sync(&record.path)?;
@@ -62,26 +62,26 @@ impl Disk {
         })
     }
 
-    fn operate(&mut self, journal: &Journal, record: &Record) -> io::Result<()> {
+    fn operate(&mut self, journal: &Journal, record: &JournalEntry) -> io::Result<()> {
         let (folder, name) = self.place(&record.path)?;
         match record.kind {
-            Kind::Create => folder.create(name).map(drop),
-            Kind::Write => folder.open(name)?.write_at(journal.data(record), record.number),
-            Kind::SetLength => folder.open(name)?.set_len(record.number),
-            Kind::Rename => {
+            EntryKind::Create => folder.create(name).map(drop),
+            EntryKind::Write => folder.open(name)?.write_at(journal.data(record), record.number),
+            EntryKind::SetLength => folder.open(name)?.set_len(record.number),
+            EntryKind::Rename => {
                 let (other, to) = self.place(&record.second)?;
                 if record.path.split_once('/').map(|p| p.0) != record.second.split_once('/').map(|p| p.0) {
                     return Err(io::Error::other("renamed into another folder"));
                 }
                 other.rename(name, to)
             }
-            Kind::Remove => folder.remove(name),
-            Kind::MakeFolder if name.is_empty() => Ok(()),
-            Kind::MakeFolder => {
+            EntryKind::Remove => folder.remove(name),
+            EntryKind::MakeFolder if name.is_empty() => Ok(()),
+            EntryKind::MakeFolder => {
                 self.folders.insert(name.to_owned());
                 folder.subdirectory(name).map(drop)
             }
-            Kind::SyncBegin | Kind::SyncEnd | Kind::SyncFailed => Ok(()),
+            EntryKind::SyncBegin | EntryKind::SyncEnd | EntryKind::SyncFailed => Ok(()),
         }
     }
 
@@ -132,7 +132,7 @@ impl Disk {
     }
 }
 
-fn at(record: &Record, error: io::Error) -> io::Error {
+fn at(record: &JournalEntry, error: io::Error) -> io::Error {
     io::Error::other(format!("{:?} of {} at {}: {error}", record.kind, record.path, record.end))
 }
 
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     /// A record as `crates/powercut` writes it.
-    fn record(kind: Kind, path: &str, second: &str, number: u64, data: &[u8]) -> Vec<u8> {
+    fn record(kind: EntryKind, path: &str, second: &str, number: u64, data: &[u8]) -> Vec<u8> {
         let mut bytes = vec![kind as u8 + 1];
         bytes.extend((path.len() as u16).to_le_bytes());
         bytes.extend((second.len() as u16).to_le_bytes());
@@ -155,18 +155,18 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("journal");
         let records = [
-            record(Kind::MakeFolder, "", "", 0, b""),
-            record(Kind::MakeFolder, "wal", "", 0, b""),
-            record(Kind::Create, "wal/new", "", 0, b""),
-            record(Kind::Write, "wal/new", "", 0, b"before"),
-            record(Kind::SyncBegin, "wal/new", "", 1, b""),
-            record(Kind::Write, "wal/new", "", 600, b"within"),
-            record(Kind::SyncEnd, "wal/new", "", 1, b""),
-            record(Kind::Rename, "wal/new", "wal/file", 0, b""),
-            record(Kind::SyncBegin, "wal", "", 2, b""),
-            record(Kind::SyncBegin, "", "", 3, b""),
-            record(Kind::SyncEnd, "wal", "", 2, b""),
-            record(Kind::SyncEnd, "", "", 3, b""),
+            record(EntryKind::MakeFolder, "", "", 0, b""),
+            record(EntryKind::MakeFolder, "wal", "", 0, b""),
+            record(EntryKind::Create, "wal/new", "", 0, b""),
+            record(EntryKind::Write, "wal/new", "", 0, b"before"),
+            record(EntryKind::SyncBegin, "wal/new", "", 1, b""),
+            record(EntryKind::Write, "wal/new", "", 600, b"within"),
+            record(EntryKind::SyncEnd, "wal/new", "", 1, b""),
+            record(EntryKind::Rename, "wal/new", "wal/file", 0, b""),
+            record(EntryKind::SyncBegin, "wal", "", 2, b""),
+            record(EntryKind::SyncBegin, "", "", 3, b""),
+            record(EntryKind::SyncEnd, "wal", "", 2, b""),
+            record(EntryKind::SyncEnd, "", "", 3, b""),
             b"\x01\x05".to_vec(),
         ];
         std::fs::write(&path, records.concat()).expect("written");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// The kind of operation; see `crates/powercut/src/journal.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     Create,
     Write,
     SetLength,
@@ -16,24 +16,24 @@ pub enum Kind {
     SyncFailed,
 }
 
-const KINDS: [Kind; 9] = [
-    Kind::Create,
-    Kind::Write,
-    Kind::SetLength,
-    Kind::Rename,
-    Kind::Remove,
-    Kind::MakeFolder,
-    Kind::SyncBegin,
-    Kind::SyncEnd,
-    Kind::SyncFailed,
+const KINDS: [EntryKind; 9] = [
+    EntryKind::Create,
+    EntryKind::Write,
+    EntryKind::SetLength,
+    EntryKind::Rename,
+    EntryKind::Remove,
+    EntryKind::MakeFolder,
+    EntryKind::SyncBegin,
+    EntryKind::SyncEnd,
+    EntryKind::SyncFailed,
 ];
 
 /// Lengths of a record's fixed part.
 const HEAD: usize = 1 + 2 + 2 + 8 + 4;
 
 /// One operation.
-pub struct Record {
-    pub kind: Kind,
+pub struct JournalEntry {
+    pub kind: EntryKind,
     pub path: String,
     pub second: String,
     pub number: u64,
@@ -46,7 +46,7 @@ pub struct Record {
 /// All operations of one life of a server, in order.
 pub struct Journal {
     bytes: Vec<u8>,
-    pub records: Vec<Record>,
+    pub records: Vec<JournalEntry>,
 }
 
 impl Journal {
@@ -65,12 +65,12 @@ impl Journal {
         Ok(Journal { bytes, records })
     }
 
-    pub fn data(&self, record: &Record) -> &[u8] {
+    pub fn data(&self, record: &JournalEntry) -> &[u8] {
         &self.bytes[record.data.clone()]
     }
 }
 
-fn record(bytes: &[u8], at: usize) -> Result<Option<Record>, String> {
+fn record(bytes: &[u8], at: usize) -> Result<Option<JournalEntry>, String> {
     let Some(head) = bytes.get(at..at + HEAD) else { return Ok(None) };
     let number = |from: usize, count: usize| head[from..from + count].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
     let kind = usize::from(head[0]).checked_sub(1).and_then(|n| KINDS.get(n));
@@ -83,7 +83,7 @@ fn record(bytes: &[u8], at: usize) -> Result<Option<Record>, String> {
         return Ok(None);
     }
     let text = |range: std::ops::Range<usize>| String::from_utf8_lossy(&bytes[range]).into_owned();
-    Ok(Some(Record {
+    Ok(Some(JournalEntry {
         kind,
         path: text(path..second),
         second: text(second..data),

@@ -7,6 +7,6 @@ mod server;
 mod sessions;
 
 pub use disk::{Disk, Lie};
-pub use journal::{Journal, Kind, Record};
+pub use journal::{EntryKind, Journal, JournalEntry};
 pub use server::Server;
 pub use sessions::{Client, Sessions};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use super::{Key, Operation, Row, Transaction, Version, Write};
+use super::{Key, PredicateOperation, Row, Transaction, Version, Write};
 use crate::history::graph::{Edge, Graph};
-use crate::history::{Anomaly, Kind};
+use crate::history::{Anomaly, AnomalyKind};
 
 /// A row's state from one commit on; before its first one it is not there.
 struct State {
@@ -49,10 +49,10 @@ impl Rows<'_> {
         let mut next: HashMap<(Row, Option<Version>), (Write, usize)> = HashMap::new();
         for (t, transaction) in transactions.iter().enumerate().filter(|(_, x)| x.committed) {
             for operation in &transaction.operations {
-                let Operation::Write(write) = operation else { continue };
+                let PredicateOperation::Write(write) = operation else { continue };
                 if let Some((_, other)) = next.insert((write.row, write.before), (*write, t)) {
                     let text = format!("transaction {t} and transaction {other} have replaced the same version: {write:?}");
-                    found.push(Anomaly { kind: Kind::GSingle, text });
+                    found.push(Anomaly { kind: AnomalyKind::GSingle, text });
                 }
             }
         }
@@ -92,16 +92,16 @@ impl Rows<'_> {
         let mut own: HashSet<Row> = HashSet::new();
         for operation in &self.transactions[t].operations {
             let (from, to, seen) = match operation {
-                Operation::Write(write) => {
+                PredicateOperation::Write(write) => {
                     own.insert(write.row);
                     continue;
                 }
-                Operation::Read(from, to, seen) => (*from, *to, seen),
+                PredicateOperation::Read(from, to, seen) => (*from, *to, seen),
             };
             let mut there: HashSet<Row> = HashSet::new();
             for (row, version) in seen {
                 if !there.insert(*row) {
-                    found.push(Anomaly { kind: Kind::Garbled, text: format!("transaction {t} found row {row} twice") });
+                    found.push(Anomaly { kind: AnomalyKind::Garbled, text: format!("transaction {t} found row {row} twice") });
                 }
                 if own.contains(row) {
                     continue;
@@ -110,7 +110,7 @@ impl Rows<'_> {
                     Some((of, place)) if of == row => self.add_seen(t, *row, *place, graph),
                     _ => {
                         let text = format!("transaction {t} read version {version} of row {row}, which nobody has committed");
-                        found.push(Anomaly { kind: Kind::G1a, text });
+                        found.push(Anomaly { kind: AnomalyKind::G1a, text });
                     }
                 }
             }
@@ -149,7 +149,7 @@ impl Rows<'_> {
         let mut possible = (first..beyond.unwrap_or(states.len() + 1)).filter(|place| !within(place));
         let Some(least) = possible.next() else {
             let text = format!("transaction {t} did not find row {row} in {range:?}, where it was all the time");
-            found.push(Anomaly { kind: Kind::Internal, text });
+            found.push(Anomaly { kind: AnomalyKind::Internal, text });
             return;
         };
         let most = possible.next_back().unwrap_or(least);

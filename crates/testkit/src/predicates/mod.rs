@@ -22,7 +22,7 @@ pub type Key = i64;
 
 /// A transaction's operations, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum PredicateOperation {
     /// All rows with keys from the first to the second, both included, and their versions.
     Read(Key, Key, Vec<(Row, Version)>),
     Write(Write),
@@ -42,7 +42,7 @@ pub struct Write {
 /// A transaction; its times are of one clock for the whole history.
 #[derive(Clone, Debug, Default)]
 pub struct Transaction {
-    pub operations: Vec<Operation>,
+    pub operations: Vec<PredicateOperation>,
     pub committed: bool,
     /// Before its first statement was sent, and after that was answered: its snapshot was taken in between.
     pub began: u64,

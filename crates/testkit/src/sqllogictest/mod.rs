@@ -11,7 +11,7 @@ use std::path::Path;
 use md5::{Digest, Md5};
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
-use parse::{Expected, Kind, Record, Sort, parse};
+use parse::{Expected, Record, RecordKind, Sort, parse};
 
 /// The result of one or several files.
 #[derive(Default)]
@@ -74,7 +74,7 @@ impl Runner {
 
     fn record(&mut self, record: &Record, path: &Path, outcome: &mut Outcome) -> Result<(), String> {
         let answer = ask(&mut self.server, &record.sql)?;
-        let changes = matches!(record.kind, Kind::Statement { .. });
+        let changes = matches!(record.kind, RecordKind::Statement { .. });
         let mut reference = match &mut self.reference {
             Some(client) if changes => Some(ask(client, &record.sql)?),
             _ => None,
@@ -130,17 +130,17 @@ fn ask(client: &mut Client, sql: &str) -> Result<Answer, String> {
     Ok(Ok(rows.collect()))
 }
 
-fn as_expected(kind: &Kind, answer: &Answer) -> bool {
+fn as_expected(kind: &RecordKind, answer: &Answer) -> bool {
     match (kind, answer) {
-        (Kind::Statement { succeeds }, answer) => *succeeds == answer.is_ok(),
-        (Kind::Query { types, sort, expected }, Ok(rows)) => {
+        (RecordKind::Statement { succeeds }, answer) => *succeeds == answer.is_ok(),
+        (RecordKind::Query { types, sort, expected }, Ok(rows)) => {
             let values = values(rows, types, *sort);
             match expected {
                 Expected::Values(expected) => *expected == values || (*sort == Sort::No && by_rows(expected, rows, types)),
                 Expected::Hash { count, md5 } => *count == values.len() && *md5 == hash(&values),
             }
         }
-        (Kind::Query { .. }, Err(_)) => false,
+        (RecordKind::Query { .. }, Err(_)) => false,
     }
 }
 
@@ -150,8 +150,8 @@ fn by_rows(expected: &[String], rows: &[Vec<Option<String>>], types: &str) -> bo
     expected.len() == rows.len() && lines.eq(expected.iter().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
-fn same(kind: &Kind, rows: &[Vec<Option<String>>], others: &[Vec<Option<String>>]) -> bool {
-    let Kind::Query { types, sort, .. } = kind else { return true };
+fn same(kind: &RecordKind, rows: &[Vec<Option<String>>], others: &[Vec<Option<String>>]) -> bool {
+    let RecordKind::Query { types, sort, .. } = kind else { return true };
     values(rows, types, *sort) == values(others, types, *sort)
         || values(rows, types, Sort::Rows) == values(others, types, Sort::Rows)
 }

@@ -5,11 +5,11 @@
 pub struct Record {
     pub line: usize,
     pub sql: String,
-    pub kind: Kind,
+    pub kind: RecordKind,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecordKind {
     /// It succeeds, or it fails.
     Statement {
         succeeds: bool,
@@ -51,7 +51,7 @@ pub fn parse(text: &str, engine: &str) -> Result<Vec<Record>, String> {
             ["onlyif", name, ..] => skip |= name != engine,
             ["statement", outcome, ..] => {
                 let (sql, _) = block(&mut lines);
-                let kind = Kind::Statement { succeeds: outcome == "ok" };
+                let kind = RecordKind::Statement { succeeds: outcome == "ok" };
                 if !std::mem::take(&mut skip) {
                     records.push(Record { line: number, sql, kind });
                 }
@@ -64,7 +64,7 @@ pub fn parse(text: &str, engine: &str) -> Result<Vec<Record>, String> {
                     Some(&"valuesort") => Sort::Values,
                     _ => Sort::No,
                 };
-                let kind = Kind::Query { types: types.to_owned(), sort, expected: expected(&values) };
+                let kind = RecordKind::Query { types: types.to_owned(), sort, expected: expected(&values) };
                 if !std::mem::take(&mut skip) {
                     records.push(Record { line: number, sql, kind });
                 }
@@ -111,11 +111,11 @@ mod tests {
     fn records_of_other_engines_are_left_out() {
         let records = parse(FILE, "postgresql").expect("a file");
         assert_eq!(records.len(), 3);
-        assert_eq!(records[0].kind, Kind::Statement { succeeds: true });
+        assert_eq!(records[0].kind, RecordKind::Statement { succeeds: true });
         assert_eq!(records[1].sql, "SELECT a,\n  b FROM t");
         let expected = Expected::Values(vec!["1".to_owned(), "x".to_owned()]);
-        assert_eq!(records[1].kind, Kind::Query { types: "IT".to_owned(), sort: Sort::Rows, expected });
-        assert!(matches!(&records[2].kind, Kind::Query { expected: Expected::Hash { count: 30, .. }, .. }));
+        assert_eq!(records[1].kind, RecordKind::Query { types: "IT".to_owned(), sort: Sort::Rows, expected });
+        assert!(matches!(&records[2].kind, RecordKind::Query { expected: Expected::Hash { count: 30, .. }, .. }));
         assert_eq!(parse(FILE, "mysql").expect("a file").len(), 3);
     }
 }

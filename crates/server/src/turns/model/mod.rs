@@ -30,7 +30,7 @@ pub(super) use socket::{Message, ModelPoller, ModelSender, Reply, Socket};
 pub(super) struct Model(pub Arc<Shared>);
 
 pub(super) struct Shared {
-    pub options: Options,
+    pub options: ModelOptions,
     pub log: Log,
     pub lock: RowLock,
     pub mailboxes: Mutex<Vec<Arc<Mailbox>>>,
@@ -45,7 +45,7 @@ pub(super) struct Shared {
 }
 
 #[derive(Clone)]
-pub(super) struct Options {
+pub(super) struct ModelOptions {
     pub plant: Option<Plant>,
     pub groups: usize,
     /// Threads that can be started in all.
@@ -63,9 +63,9 @@ pub(super) struct Options {
     pub look_turns: u32,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for ModelOptions {
+    fn default() -> ModelOptions {
+        ModelOptions {
             plant: None,
             groups: 2,
             threads_max: 100,
@@ -100,7 +100,7 @@ pub(super) fn random(below: usize) -> usize {
 }
 
 impl Model {
-    pub fn new(options: Options) -> Model {
+    pub fn new(options: ModelOptions) -> Model {
         Model(Arc::new(Shared {
             monitor: Mutex::new(MonitorTicks { left: options.ticks, stopped: false }),
             options,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
-use super::{Mailbox, Message, Model, ModelSession, Options, Reply, Socket, random};
+use super::{Mailbox, Message, Model, ModelOptions, ModelSession, Reply, Socket, random};
 use crate::turns::Turns;
 use crate::turns::sync::{Condvar, Mutex};
 use crate::turns::world::Plant;
@@ -141,7 +141,7 @@ impl Client {
 }
 
 /// One run: as many clients as scripts, from the first connection to the last thread.
-fn play(options: Options, scripts: &[&'static [Step]]) {
+fn play(options: ModelOptions, scripts: &[&'static [Step]]) {
     let room = options.room;
     let groups = options.groups;
     let model = Model::new(options);
@@ -188,7 +188,7 @@ fn config(time: Duration) -> Config {
 }
 
 /// Runs scripts by many schedules: half of the time any, half of the time those with few changes of threads that were not due.
-fn check(options: Options, scripts: &'static [&'static [Step]]) {
+fn check(options: ModelOptions, scripts: &'static [&'static [Step]]) {
     let seconds = std::env::var("MELBA_MODEL_SECONDS").ok().and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.0);
     let time = Duration::from_secs_f64(seconds / 2.0);
     let run = |scheduler: Box<dyn Scheduler + std::marker::Send>| {
@@ -204,8 +204,8 @@ fn check(options: Options, scripts: &'static [&'static [Step]]) {
 }
 
 /// The scripts of the test that shows the bug: it must be found.
-fn finds(plant: Plant, options: Options, scripts: &'static [&'static [Step]]) {
-    let options = Options { plant: Some(plant), ..options };
+fn finds(plant: Plant, options: ModelOptions, scripts: &'static [&'static [Step]]) {
+    let options = ModelOptions { plant: Some(plant), ..options };
     let mut config = config(Duration::from_secs(60));
     config.failure_persistence = FailurePersistence::None;
     let began = std::time::Instant::now();
@@ -220,7 +220,7 @@ const QUESTIONS: &[&[Step]] =
 
 #[test]
 fn questions_are_answered() {
-    check(Options::default(), QUESTIONS);
+    check(ModelOptions::default(), QUESTIONS);
 }
 
 const COMMITS: &[&[Step]] =
@@ -228,17 +228,17 @@ const COMMITS: &[&[Step]] =
 
 #[test]
 fn commits_are_answered() {
-    check(Options::default(), COMMITS);
+    check(ModelOptions::default(), COMMITS);
 }
 
 #[test]
 fn commits_of_a_slow_log_are_answered() {
-    check(Options { slow_log: true, groups: 1, ..Options::default() }, COMMITS);
+    check(ModelOptions { slow_log: true, groups: 1, ..ModelOptions::default() }, COMMITS);
 }
 
 #[test]
 fn commits_that_fail_end_their_sessions() {
-    check(Options { log_writes_max: 1, ..Options::default() }, COMMITS);
+    check(ModelOptions { log_writes_max: 1, ..ModelOptions::default() }, COMMITS);
 }
 
 /// A lock that another session has, whose release is in its client's stream behind a commit.
@@ -250,8 +250,8 @@ const LOCKS: &[&[Step]] = &[
 
 #[test]
 fn locks_are_handed_over() {
-    check(Options { groups: 1, ..Options::default() }, LOCKS);
-    check(Options { slow_log: true, ..Options::default() }, LOCKS);
+    check(ModelOptions { groups: 1, ..ModelOptions::default() }, LOCKS);
+    check(ModelOptions { slow_log: true, ..ModelOptions::default() }, LOCKS);
 }
 
 /// One client reads only when others were answered.
@@ -263,8 +263,8 @@ const LATE_READERS: &[&[Step]] = &[
 
 #[test]
 fn clients_that_do_not_read_delay_no_other_client() {
-    check(Options { room: 1, groups: 1, ..Options::default() }, LATE_READERS);
-    check(Options { room: 1, slow_log: true, ..Options::default() }, LATE_READERS);
+    check(ModelOptions { room: 1, groups: 1, ..ModelOptions::default() }, LATE_READERS);
+    check(ModelOptions { room: 1, slow_log: true, ..ModelOptions::default() }, LATE_READERS);
 }
 
 /// The last client ends the one before, whatever that is doing.
@@ -276,25 +276,25 @@ const TERMINATED: &[&[Step]] = &[
 
 #[test]
 fn sessions_can_be_ended() {
-    check(Options { room: 2, ..Options::default() }, TERMINATED);
+    check(ModelOptions { room: 2, ..ModelOptions::default() }, TERMINATED);
 }
 
 #[test]
 fn statements_that_panic_cost_their_session() {
-    check(Options::default(), &[&[Send(&[Panic])], &[Do(&[Ask]), Do(&[Commit, Ask])]]);
+    check(ModelOptions::default(), &[&[Send(&[Panic])], &[Do(&[Ask]), Do(&[Commit, Ask])]]);
 }
 
 #[test]
 fn idle_sessions_end() {
     let idle_timeout = Some(Duration::from_millis(8));
-    check(Options { idle_timeout, ..Options::default() }, &[&[Idle], &[Idle]]);
+    check(ModelOptions { idle_timeout, ..ModelOptions::default() }, &[&[Idle], &[Idle]]);
 }
 
 /// No thread is left that could take the group.
 #[test]
 fn too_few_threads_are_enough_for_commits_and_late_readers() {
     check(
-        Options { groups: 1, threads_max: 3, room: 1, ..Options::default() },
+        ModelOptions { groups: 1, threads_max: 3, room: 1, ..ModelOptions::default() },
         &[&[Send(&[Ask, Commit, Ask]), Read(3), Do(&[Ask])], &[Do(&[Commit]), Do(&[Ask])], &[Do(&[Commit, Ask])]],
     );
 }
@@ -316,57 +316,57 @@ const TOLD_AFTER_MOVES: &[&[Step]] =
 
 #[test]
 fn notifications_reach_an_idle_session() {
-    check(Options::default(), TOLD);
-    check(Options { look_turns: 1, ..Options::default() }, TOLD_AFTER_MOVES);
-    check(Options { groups: 1, ..Options::default() }, TOLD);
+    check(ModelOptions::default(), TOLD);
+    check(ModelOptions { look_turns: 1, ..ModelOptions::default() }, TOLD_AFTER_MOVES);
+    check(ModelOptions { groups: 1, ..ModelOptions::default() }, TOLD);
 }
 
 #[test]
 fn notifications_arrive_after_a_transaction() {
-    check(Options { slow_log: true, ..Options::default() }, TOLD_MEANWHILE);
-    check(Options { room: 1, groups: 1, ..Options::default() }, TOLD_MEANWHILE);
+    check(ModelOptions { slow_log: true, ..ModelOptions::default() }, TOLD_MEANWHILE);
+    check(ModelOptions { room: 1, groups: 1, ..ModelOptions::default() }, TOLD_MEANWHILE);
 }
 
 #[test]
 fn a_seat_that_is_parked_with_a_call_is_found() {
-    finds(Plant::ParkWithCall, Options::default(), TOLD);
+    finds(Plant::ParkWithCall, ModelOptions::default(), TOLD);
 }
 
 #[test]
 fn a_call_that_does_not_follow_its_seat_is_found() {
-    finds(Plant::CallFirstGroup, Options { look_turns: 1, ..Options::default() }, TOLD_AFTER_MOVES);
+    finds(Plant::CallFirstGroup, ModelOptions { look_turns: 1, ..ModelOptions::default() }, TOLD_AFTER_MOVES);
 }
 
 #[test]
 fn a_forgotten_answer_is_found() {
     const TWO: &[&[Step]] = &[&[Do(&[Ask]), Do(&[Ask])], &[Do(&[Ask]), Do(&[Ask])]];
-    finds(Plant::ForgetHeldAnswer, Options { groups: 1, ticks: 40, ..Options::default() }, TWO);
+    finds(Plant::ForgetHeldAnswer, ModelOptions { groups: 1, ticks: 40, ..ModelOptions::default() }, TWO);
 }
 
 #[test]
 fn dropped_news_are_found() {
-    finds(Plant::DropNews, Options::default(), QUESTIONS);
+    finds(Plant::DropNews, ModelOptions::default(), QUESTIONS);
 }
 
 #[test]
 fn an_answer_before_its_commit_is_found() {
-    finds(Plant::AnswerBeforeCommit, Options::default(), COMMITS);
+    finds(Plant::AnswerBeforeCommit, ModelOptions::default(), COMMITS);
 }
 
 #[test]
 fn a_thread_that_serves_while_it_holds_others_is_found() {
     const HANDOVER: &[&[Step]] = &[&[Do(&[Commit, Lock]), Do(&[Unlock])], &[Do(&[Lock]), Do(&[Commit, Unlock])]];
-    finds(Plant::ServeWhileHolding, Options { groups: 1, ..Options::default() }, HANDOVER);
+    finds(Plant::ServeWhileHolding, ModelOptions { groups: 1, ..ModelOptions::default() }, HANDOVER);
 }
 
 #[test]
 fn a_poller_that_is_not_woken_is_found() {
-    finds(Plant::NoWake, Options { slow_log: true, groups: 1, ..Options::default() }, COMMITS);
+    finds(Plant::NoWake, ModelOptions { slow_log: true, groups: 1, ..ModelOptions::default() }, COMMITS);
 }
 
 #[test]
 fn a_writer_of_the_log_that_is_not_woken_is_found() {
-    finds(Plant::NoCommitWake, Options { slow_log: true, ..Options::default() }, COMMITS);
+    finds(Plant::NoCommitWake, ModelOptions { slow_log: true, ..ModelOptions::default() }, COMMITS);
 }
 
 #[test]
