@@ -112,9 +112,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// The repository that cargo runs this in, else the one around the present directory: the program may have been built in another.
 fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest).to_owned()
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let inside = manifest.or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let root = inside.ancestors().find(|folder| folder.join("xtask/Cargo.toml").is_file());
+    root.map_or(inside.clone(), Path::to_owned)
 }
 
 /// Runs every part, also behind one that failed; the last line names those that failed.

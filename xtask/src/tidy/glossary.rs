@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::read;
+use super::types::{Place, code, definitions};
 
 const GLOSSARY: &str = "docs/GLOSSARY.md";
 /// Programs beside the server: their words meet nobody else's.
@@ -17,7 +18,8 @@ const CRATES_MAX: usize = 2;
 
 pub fn check(root: &Path, files: &[(String, String)], problems: &mut Vec<String>) -> Result<(), String> {
     let text = read(&root.join(GLOSSARY))?;
-    let types = types(files);
+    let code = code(files);
+    let types = public_types(&code);
     for path in paths(&text) {
         if !exists(path, files, &types) {
             problems.push(format!("{GLOSSARY}: `{path}` is not in the code"));
@@ -34,20 +36,10 @@ pub fn check(root: &Path, files: &[(String, String)], problems: &mut Vec<String>
 }
 
 /// Crates by the name of a type that they make public.
-fn types(files: &[(String, String)]) -> BTreeMap<&str, BTreeSet<&str>> {
-    let mut types: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (path, text) in files {
-        let Some((krate, _)) = path.strip_prefix("crates/").and_then(|p| p.split_once("/src/")) else { continue };
-        for line in text.lines().map(str::trim_start).filter(|line| line.starts_with("pub ")) {
-            let mut tokens = line.split_whitespace().skip_while(|t| !["struct", "enum", "trait", "type"].contains(t)).skip(1);
-            // A `pub fn` that mentions one of these words has a name in lower case behind it.
-            let name = tokens.next().and_then(|name| name.split(|c: char| !c.is_alphanumeric()).next());
-            if let Some(name) = name.filter(|name| name.starts_with(char::is_uppercase)) {
-                types.entry(name).or_default().insert(krate);
-            }
-        }
-    }
-    types
+fn public_types<'a>(code: &'a [(&'a str, &'a str, String)]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let public = |places: Vec<Place<'a>>| places.into_iter().filter(|place| place.public).map(|place| place.crate_name).collect();
+    let types = definitions(code).into_iter().map(|(name, places)| (name, public(places)));
+    types.filter(|(_, crates): &(_, BTreeSet<&str>)| !crates.is_empty()).collect()
 }
 
 /// What entries give in code marks within the brackets behind their term.

@@ -20,10 +20,12 @@ const FILES_MAX: usize = 5;
 
 /// Where a type is defined, or has methods.
 #[derive(Debug)]
-struct Place<'a> {
-    crate_name: &'a str,
+pub struct Place<'a> {
+    pub crate_name: &'a str,
     file: &'a str,
-    public: bool,
+    pub public: bool,
+    /// It only names another type.
+    alias: bool,
 }
 
 pub fn check(root: &Path, files: &[(String, String)], problems: &mut Vec<String>) -> Result<(), String> {
@@ -66,7 +68,7 @@ fn write(root: &Path, list: &str, head: &str, now: impl IntoIterator<Item = (Str
 }
 
 /// The files of the crates without tests: crate, path, code.
-fn code(files: &[(String, String)]) -> Vec<(&str, &str, String)> {
+pub fn code(files: &[(String, String)]) -> Vec<(&str, &str, String)> {
     let of_crate = |path: &'_ str| -> Option<bool> {
         let (_, below) = path.strip_prefix("crates/")?.split_once("/src/")?;
         module_of(below).map(|_| true)
@@ -89,8 +91,8 @@ fn dependencies<'a>(root: &Path, code: &[(&'a str, &'a str, String)]) -> Result<
     used.collect()
 }
 
-/// Types that are no alias, by name.
-fn definitions<'a>(code: &'a [(&'a str, &'a str, String)]) -> BTreeMap<&'a str, Vec<Place<'a>>> {
+/// Types and traits by name.
+pub fn definitions<'a>(code: &'a [(&'a str, &'a str, String)]) -> BTreeMap<&'a str, Vec<Place<'a>>> {
     let mut definitions: BTreeMap<&str, Vec<Place<'_>>> = BTreeMap::new();
     for (crate_name, file, text) in code {
         for line in text.lines() {
@@ -98,9 +100,10 @@ fn definitions<'a>(code: &'a [(&'a str, &'a str, String)]) -> BTreeMap<&'a str, 
                 Some(rest) => (rest.starts_with(' '), rest.split_once(' ').map_or("", |(_, rest)| rest)),
                 None => (false, line),
             };
-            let kinds = ["struct ", "enum ", "trait ", "unsafe trait ", "union "];
-            let Some(rest) = kinds.iter().find_map(|kind| declared.strip_prefix(kind)) else { continue };
-            definitions.entry(word(rest)).or_default().push(Place { crate_name, file, public });
+            let kinds = ["struct ", "enum ", "trait ", "unsafe trait ", "union ", "type "];
+            let Some((kind, rest)) = kinds.iter().find_map(|kind| Some((kind, declared.strip_prefix(kind)?))) else { continue };
+            let alias = *kind == "type ";
+            definitions.entry(word(rest)).or_default().push(Place { crate_name, file, public, alias });
         }
     }
     definitions
@@ -110,7 +113,7 @@ fn word(text: &str) -> &str {
     &text[..text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())]
 }
 
-/// Definitions that see another of the same name, or are seen by it.
+/// Definitions that see another of the same name, or are seen by it. Aliases are left out.
 fn repeated<'a, 'd>(
     definitions: &'d BTreeMap<&'a str, Vec<Place<'a>>>,
     dependencies: &BTreeMap<&str, BTreeSet<String>>,
@@ -120,9 +123,12 @@ fn repeated<'a, 'd>(
             || to.public && dependencies.get(from.crate_name).is_some_and(|used| used.contains(to.crate_name))
     };
     let in_sight = definitions.iter().map(|(name, places)| {
-        let others = |at: usize| places.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, place)| place);
-        let seen = places.iter().enumerate().filter(|(at, place)| others(*at).any(|o| sees(place, o) || sees(o, place)));
-        (*name, seen.map(|(_, place)| place).collect::<Vec<_>>())
+        let places: Vec<&Place<'_>> = places.iter().filter(|place| !place.alias).collect();
+        let has_twin = |at: usize| {
+            let mut others = places.iter().enumerate().filter(|(other, _)| *other != at);
+            others.any(|(_, other)| sees(places[at], other) || sees(other, places[at]))
+        };
+        (*name, (0..places.len()).filter(|at| has_twin(*at)).map(|at| places[at]).collect::<Vec<_>>())
     });
     in_sight.filter(|(_, places)| places.len() > 1).collect()
 }
