@@ -5,21 +5,18 @@
 use melba_types::{Datum, Oid};
 
 use super::layout::boolean;
-use super::planner::{Nothing, Planner};
+use super::planner::Planner;
 use super::rels::{conjuncts, contains_sublink, rels_of};
+use super::selectivity::constant;
 use super::volatility;
-use melba_expression::Compiler;
-use melba_tree::{Expr, Query};
+use melba_tree::{Command, Distinct, Expr, Query, SublinkKind};
 
 /// When a conjunct is true for no row, the others are not evaluated, except those that depend on no row.
 ///
 /// Expressions behind a constant false are not even computed.
 pub fn without_undecided(planner: &Planner<'_>, mut conditions: Vec<Expr>) -> Vec<Expr> {
-    let is_false = |c: &Expr| {
-        let compiled = Compiler::new(planner.inputs.catalog, Some(planner.inputs.session), &mut Nothing).compile(c);
-        compiled.is_ok_and(|c| matches!(c.as_const(), Some(Datum::Bool(false))))
-    };
-    if let Some(at) = conditions.iter().position(|c| rels_of(c) == 0 && !contains_sublink(c) && is_false(c)) {
+    let is_false = |c: &Expr| matches!(constant(planner, c), Some(Datum::Bool(false)));
+    if let Some(at) = conditions.iter().position(is_false) {
         conditions.truncate(at + 1);
     }
     if !conditions.iter().any(|c| rels_of(c) != 0 && is_never_true(planner, c)) {
@@ -32,17 +29,55 @@ pub fn without_undecided(planner: &Planner<'_>, mut conditions: Vec<Expr>) -> Ve
     conditions.into_iter().filter_map(decided).collect()
 }
 
-/// Casts to domains without constraints check nothing, so that an index finds the uncast value: most of all for the columns
-/// of information_schema. PostgreSQL does the same.
-pub fn relabel_unchecked_domains(planner: &Planner<'_>, query: &mut Query) {
+/// What is said of expressions before anything is planned. Casts to domains without constraints check nothing, so that an index
+/// finds the uncast value: most of all for the columns of information_schema. EXISTS asks for rows alone. PostgreSQL does the same.
+pub fn simplify(planner: &Planner<'_>, query: &mut Query) {
     query.visit_mut(0, &mut |e, _| {
-        if matches!(e, Expr::CoerceToDomain { ty, .. } if is_unchecked(planner, *ty))
-            && let Expr::CoerceToDomain { arg, ty, typmod, collation, form } = std::mem::replace(e, boolean(false))
-        {
-            *e = Expr::Relabel { arg, ty, typmod, collation, form };
+        match e {
+            Expr::CoerceToDomain { ty, .. } if is_unchecked(planner, *ty) => relabel(e),
+            Expr::Sublink(s) if s.kind == SublinkKind::Exists => drop_values(planner, &mut s.query),
+            _ => {}
         }
         true
     });
+}
+
+fn relabel(cast: &mut Expr) {
+    if let Expr::CoerceToDomain { arg, ty, typmod, collation, form } = std::mem::replace(cast, boolean(false)) {
+        *cast = Expr::Relabel { arg, ty, typmod, collation, form };
+    }
+}
+
+/// Leaves out of the subquery of EXISTS what decides about values and order, but not whether there is a row: of which outer rows it
+/// then depends is seen by FROM and WHERE alone. (PostgreSQL's simplify_EXISTS_query. ORMs write `EXISTS (SELECT ... LIMIT 1)`.)
+fn drop_values(planner: &Planner<'_>, query: &mut Query) {
+    let makes_rows = query.command != Command::Select
+        || query.ctes.iter().any(|cte| cte.query.command != Command::Select)
+        || query.set_operation.is_some()
+        || query.has_aggregates
+        || query.has_windows
+        || query.has_set_returning
+        || query.grouping_sets.is_some()
+        || query.having.is_some()
+        || query.offset.is_some()
+        || !query.locking.is_empty();
+    // A limit that is not known yet may be 0.
+    let lets_a_row_pass = |limit: &Expr| match constant(planner, limit) {
+        Some(Datum::Int8(n)) => n > 0,
+        Some(value) => value.is_null(),
+        None => false,
+    };
+    if makes_rows || !query.limit.as_ref().is_none_or(lets_a_row_pass) {
+        return;
+    }
+    query.limit = None;
+    query.with_ties = false;
+    query.targets.clear();
+    query.group_by.clear();
+    query.grouping_text = None;
+    query.windows.clear();
+    query.distinct = Distinct::None;
+    query.order_by.clear();
 }
 
 /// Whether every value of the base type is one of the domain.

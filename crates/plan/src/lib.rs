@@ -111,6 +111,6 @@ pub struct PlanInputs<'a> {
 /// Plans an analyzed statement.
 pub fn plan(query: &Query, inputs: &PlanInputs<'_>) -> Result<Arc<Plan>> {
     let (planner, mut query) = (planner::Planner::new(*inputs), query.clone());
-    fold::relabel_unchecked_domains(&planner, &mut query);
+    fold::simplify(&planner, &mut query);
     planner.plan(query)
 }
