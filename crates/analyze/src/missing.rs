@@ -34,6 +34,7 @@ pub fn missing_column(analyzer: &Analyzer<'_, '_>, relation: Option<&str>, name:
         Some(relation) => err!(UNDEFINED_COLUMN, "column {relation}.{name} does not exist"),
         None => err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist"),
     }
+    .routine("errorMissingColumn")
     .at(location);
     let similar = similar_columns(analyzer, relation, name);
     match &similar.exact[..] {

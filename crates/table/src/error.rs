@@ -8,6 +8,10 @@ use melba_types::{Datum, DbError, Oid, Result, err};
 use super::part_source::PartSource;
 use super::target::{IndexPart, IndexTarget, TableTarget};
 
+/// PostgreSQL's functions that raise these errors: clients see their names.
+const EXEC_CONSTRAINTS: &str = "ExecConstraints";
+const RI_REPORT: &str = "ri_ReportViolation";
+
 /// Longest value shown in a detail, in bytes.
 const SHOWN_BYTES_MAX: usize = 64;
 
@@ -102,14 +106,14 @@ pub fn not_null(session: &dyn Session, target: &TableTarget, column: usize, deta
         relation.name
     );
     let error = with_detail(error, detail);
-    at_table(error, session, relation).column(&**name)
+    at_table(error, session, relation).column(&**name).routine(EXEC_CONSTRAINTS)
 }
 
 pub fn check(session: &dyn Session, target: &TableTarget, constraint: &str, detail: Option<String>) -> DbError {
     let relation = &target.relation;
     let error = err!(CHECK_VIOLATION, "new row for relation \"{}\" violates check constraint \"{constraint}\"", relation.name);
     let error = with_detail(error, detail);
-    at_table(error, session, relation).constraint(constraint)
+    at_table(error, session, relation).constraint(constraint).routine(EXEC_CONSTRAINTS)
 }
 
 pub fn partition(session: &dyn Session, target: &TableTarget, detail: Option<String>) -> DbError {
@@ -129,7 +133,7 @@ fn key_text(session: &dyn Session, names: &[String], types: &[Oid], values: &[Da
 pub fn unique(session: &dyn Session, target: &TableTarget, index: &IndexTarget, values: &[Datum]) -> DbError {
     let error = err!(UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"{}\"", index.name);
     let detail = index_key(session, target, index, values).map(|key| format!("{key} already exists."));
-    at_table(with_detail(error, detail), session, &target.relation).constraint(&*index.name)
+    at_table(with_detail(error, detail), session, &target.relation).constraint(&*index.name).routine("_bt_check_unique")
 }
 
 /// 23514 for an empty value in the last column of a key WITHOUT OVERLAPS.
@@ -261,7 +265,7 @@ pub fn not_present(session: &dyn Session, constraint: &Constraint, relation: &Re
         "{} is not present in table \"{referenced}\".",
         foreign_key_text(session, relation, &constraint.columns, values)
     ));
-    at_table(error, session, relation).constraint(&*constraint.name)
+    at_table(error, session, relation).constraint(&*constraint.name).routine(RI_REPORT)
 }
 
 /// 23503 of MATCH FULL with some columns null.
@@ -273,7 +277,7 @@ pub fn mixed_nulls(session: &dyn Session, constraint: &Constraint, relation: &Re
         constraint.name
     )
     .detail("MATCH FULL does not allow mixing of null and nonnull key values.");
-    at_table(error, session, relation).constraint(&*constraint.name)
+    at_table(error, session, relation).constraint(&*constraint.name).routine(RI_REPORT)
 }
 
 /// 23503 (or 23001 for RESTRICT) of a referenced row.
@@ -308,6 +312,7 @@ pub fn still_referenced(
         )
         .detail(format!("{key} is still referenced from table \"{name}\"."))
     };
+    let error = error.routine(RI_REPORT);
     match referencing {
         Some(relation) => at_table(error, session, relation).constraint(&*constraint.name),
         None => error,
@@ -320,7 +325,7 @@ pub fn removed(session: &dyn Session, constraint: &Constraint, referencing: &Rel
     let key = foreign_key_text(session, referencing, &constraint.columns, values);
     let error = err!(FOREIGN_KEY_VIOLATION, "removing partition \"{partition}\" violates foreign key constraint \"{name}\"")
         .detail(format!("{key} is still referenced from table \"{}\".", referencing.name));
-    at_table(error, session, referencing).constraint(&**name)
+    at_table(error, session, referencing).constraint(&**name).routine(RI_REPORT)
 }
 
 fn referenced_name(catalog: &Catalog, constraint: &Constraint) -> String {
