@@ -4,7 +4,7 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use melba_types::{Batch, ByteStrings, Datum, DbError, Result, bail};
+use melba_types::{Batch, ByteStrings, ColumnData, Datum, DbError, Result, bail};
 
 use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator, parallel};
@@ -15,6 +15,9 @@ use melba_plan::Storage;
 use melba_plan::node::SortNode;
 use melba_spill::{Sorted, Sorter, Threads};
 use melba_types::BATCH_ROWS;
+
+/// The room behind strings is freed when it is more than 1/UNUSED_SHARE of their bytes.
+const UNUSED_SHARE: usize = 16;
 
 /// Top-N keeps a heap up to this many rows, and sorts everything beyond.
 const HEAP_ROWS_MAX: usize = 4096;
@@ -138,6 +141,22 @@ struct Top<'a> {
     filter: Option<&'a TopFilter>,
 }
 
+/// Frees the room behind the strings of a large batch: rows wait for all others, and count with everything that they hold.
+fn shrink(batch: &mut Batch, keys: &mut ByteStrings) {
+    if batch.rows < BATCH_ROWS / 2 {
+        return;
+    }
+    let strings = batch.columns.iter_mut().filter_map(|column| match &mut column.data {
+        ColumnData::Text(strings) | ColumnData::Bytes(strings) => Some(strings),
+        _ => None,
+    });
+    for ByteStrings { bytes, .. } in strings.chain([keys]) {
+        if bytes.capacity() - bytes.len() > bytes.len() / UNUSED_SHARE {
+            bytes.shrink_to_fit();
+        }
+    }
+}
+
 impl<'a> Collector<'a> {
     /// `heap`: only this many rows are wanted, at least one.
     fn new(
@@ -159,10 +178,13 @@ impl<'a> Collector<'a> {
         Collector { node, sorter: Sorter::new(ctx.resources(), bound, false), top }
     }
 
-    fn push(&mut self, ctx: &ExecContext, batch: Batch) -> Result<()> {
-        let keys = encode_keys(&self.node.keys, ctx, &batch)?;
+    fn push(&mut self, ctx: &ExecContext, mut batch: Batch) -> Result<()> {
+        let mut keys = encode_keys(&self.node.keys, ctx, &batch)?;
         match &mut self.top {
-            None => self.sorter.push(batch, keys),
+            None => {
+                shrink(&mut batch, &mut keys);
+                self.sorter.push(batch, keys)
+            }
             Some(top) if top.is_over => top.pass(batch, &keys, &mut self.sorter),
             Some(top) => {
                 top.push(batch, &keys);
@@ -267,4 +289,30 @@ pub(super) fn row_count(e: &Expression, ctx: &ExecContext, clause: &str) -> Resu
         bail!(INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE, "OFFSET must not be negative");
     }
     Ok(Some(value as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use melba_types::Column;
+
+    #[test]
+    fn rows_that_wait_have_little_room_behind_their_strings() {
+        let strings = |rows: usize| {
+            let mut out = ByteStrings { ends: Vec::new(), bytes: Vec::with_capacity(rows * 40) };
+            (0..rows).for_each(|row| out.push(format!("value {row}").as_bytes()));
+            out
+        };
+        for rows in [1, BATCH_ROWS] {
+            let text = Column::new(ColumnData::Text(strings(rows)));
+            let (mut batch, mut keys) = (Batch::new(vec![text], rows), strings(rows));
+            let before = batch.memory_bytes() + keys.bytes.capacity();
+            shrink(&mut batch, &mut keys);
+            let after = batch.memory_bytes() + keys.bytes.capacity();
+            // A few rows are not worth the copy.
+            assert_eq!(after < before / 2, rows == BATCH_ROWS, "{before} bytes became {after}");
+            let ColumnData::Text(text) = &batch.columns[0].data else { panic!("a column of text") };
+            assert!(*text == strings(rows) && keys == strings(rows));
+        }
+    }
 }
