@@ -76,14 +76,24 @@ const texts = (parameters) => parameters.map((value) => (value === null || value
 export const run = (sql, { parameters = [], connection = "editor", limit = 200, valueBytes } = {}) =>
   inTurn(connection, () => post("query", { connection, sql, parameters: texts(parameters), limit, value_bytes: valueBytes }));
 export const fetchMore = (connection, limit) => post("fetch", { connection, limit });
+export const reports = () => post("reports");
 export const cancel = (connection) => post("cancel", { connection });
 
-/** The rows of a statement as objects; fails with its error. */
+// The columns of a row of which the answer has the first part only.
+const cuts = new WeakMap();
+export const isCut = (row, column) => cuts.get(row)?.has(column) ?? false;
+
+/** The rows of a statement as objects; fails with its error. `more`: an answer was full before the last of them. */
 export const rows = async (sql, parameters = [], { connection = "page", limit = 10000 } = {}) => {
   const answer = await run(sql, { parameters, connection, limit, valueBytes: 8 << 20 });
   if (answer.error) throw new Failure(answer.error);
   const names = (answer.columns ?? []).map((column) => column.name);
-  return answer.rows.map((row) => Object.fromEntries(row.map((value, at) => [names[at], value])));
+  const found = answer.rows.map((row) => Object.fromEntries(row.map((value, at) => [names[at], value])));
+  for (const { row, column } of answer.cut) {
+    if (!cuts.has(found[row])) cuts.set(found[row], new Set());
+    cuts.get(found[row]).add(names[column]);
+  }
+  return Object.assign(found, { more: answer.more });
 };
 
 /** Lets the browser download a statement's result; the link serves once. */

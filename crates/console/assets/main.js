@@ -16,6 +16,7 @@ import * as activity from "./activity.js";
 import * as editor from "./editor.js";
 import * as load from "./import.js";
 import * as overview from "./overview.js";
+import * as reports from "./reports.js";
 import * as schema from "./schema.js";
 import * as queries from "./statements.js";
 import * as tables from "./tables.js";
@@ -28,7 +29,11 @@ const VIEWS = [
   ["statements", "Statements", queries],
   ["sessions", "Sessions", activity],
   ["import", "Import", load],
+  ["reports", "Reports", reports],
 ];
+
+// Reports are there when the console was given a folder of them.
+const views = () => VIEWS.filter(([key]) => key !== "reports" || session()?.reports);
 
 let current = null;
 
@@ -65,7 +70,8 @@ const loginPage = (note) => {
 
 const mainPage = () => {
   const place = h("main", { id: "main", tabindex: "-1" });
-  const links = VIEWS.map(([key, title], at) => h("a", { href: `#${key}`, accesskey: String(at + 1), title: `Alt+${at + 1}` }, title));
+  const present = views();
+  const links = present.map(([key, title], at) => h("a", { href: `#${key}`, accesskey: String(at + 1), title: `Alt+${at + 1}` }, title));
   const who = session();
   const bar = h("header", null,
     h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); place.focus(); } }, "Skip to the content"),
@@ -75,12 +81,12 @@ const mainPage = () => {
   document.body.replaceChildren(bar, place);
   const show = () => {
     const [key, ...rest] = location.hash.slice(1).split("/").map(decodeURIComponent);
-    const at = Math.max(0, VIEWS.findIndex(([known]) => known === key));
+    const at = Math.max(0, present.findIndex(([known]) => known === key));
     close();
-    current = VIEWS[at][2].view(rest);
+    current = present[at][2].view(rest);
     links.forEach((link, other) => (other === at ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
     links[at].scrollIntoView({ block: "nearest", inline: "nearest" });
-    document.title = `${VIEWS[at][1]} · Melba console`;
+    document.title = `${present[at][1]} · Melba console`;
     place.replaceChildren(current.element);
     current.focus?.();
   };
@@ -91,9 +97,9 @@ const mainPage = () => {
 // Alt and a digit go to a view, also in browsers that want other keys for `accesskey`.
 document.addEventListener("keydown", (event) => {
   const at = event.altKey && !event.ctrlKey && !event.metaKey ? Number(event.key) : 0;
-  if (session() && at >= 1 && at <= VIEWS.length) {
+  if (session() && at >= 1 && at <= views().length) {
     event.preventDefault();
-    location.hash = VIEWS[at - 1][0];
+    location.hash = views()[at - 1][0];
   }
 });
 

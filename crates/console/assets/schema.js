@@ -3,7 +3,7 @@
 
 import { button, errorBox, field, h, shown } from "./dom.js";
 import { list } from "./grid.js";
-import { rows, run } from "./interface.js";
+import { isCut, rows, run } from "./interface.js";
 import { name, qualified } from "./sql.js";
 
 const PAGE_ROWS = 50;
@@ -27,22 +27,42 @@ const changeOne = async (sql, parameters) => {
   if (!/ 1$/.test(answer.tag)) throw new Error("the row is not there any more; show the rows again");
 };
 
+/** How the lines of a text end, which a text field does not keep; undefined: in several ways. */
+const lineEnd = (text) => {
+  if (!text.includes("\r")) return "\n";
+  return text.replaceAll("\r\n", "").match(/[\r\n]/) ? undefined : "\r\n";
+};
+
+/** Why a value cannot be edited: the form would not give back what it was. */
+const lockOf = (row, column) => {
+  if (row === null || row[column.name] === null) return undefined;
+  if (isCut(row, column.name)) return "too long to be edited here";
+  return lineEnd(row[column.name]) === undefined ? "lines end in several ways: not edited here" : undefined;
+};
+
 /** A form for a row; `row` is null for a new one. */
 const editRow = (schema, relation, columns, row, done) => {
   const keys = columns.filter((column) => column.key === "t");
   const problem = h("div", { "aria-live": "assertive" });
   const inputs = columns.filter((column) => column.made !== "t").map((column) => {
     const input = h("textarea", { rows: "1", spellcheck: "false", value: row?.[column.name] ?? "" });
-    const isNull = h("input", { type: "checkbox", "aria-label": `${column.name} is NULL`, onchange: () => (input.disabled = isNull.checked) });
+    const before = input.value;
+    const lock = lockOf(row, column);
+    const isNull = h("input", { type: "checkbox", "aria-label": `${column.name} is NULL`, onchange: () => disable() });
     isNull.checked = row !== null && row[column.name] === null;
-    input.disabled = isNull.checked;
+    const disable = () => (input.disabled = isNull.checked || lock !== undefined);
+    disable();
     const isDefault = row === null && h("input", { type: "checkbox", "aria-label": `${column.name} has its default`, checked: true });
     input.addEventListener("input", () => isDefault && (isDefault.checked = false));
-    return { column, input, isNull, isDefault };
+    return { column, input, before, lock, isNull, isDefault };
   });
   const where = () => keys.map((key, at) => `${name(key.name)} = $${at + 1}`).join(" AND ");
   const keyValues = () => keys.map((key) => row[key.name]);
-  const valueOf = ({ input, isNull }) => (isNull.checked ? null : input.value);
+  const valueOf = ({ column, input, isNull }) => {
+    if (isNull.checked) return null;
+    return input.value.replaceAll("\n", lineEnd(row?.[column.name] ?? "") ?? "\n");
+  };
+  const isChanged = ({ column, input, before, isNull }) => isNull.checked !== (row[column.name] === null) || (!isNull.checked && input.value !== before);
   const save = async () => {
     if (row === null) {
       const given = inputs.filter(({ isDefault, isNull }) => !isDefault.checked || isNull.checked);
@@ -50,7 +70,7 @@ const editRow = (schema, relation, columns, row, done) => {
         : `(${given.map(({ column }) => name(column.name)).join(", ")}) VALUES (${given.map((_, at) => `$${at + 1}`).join(", ")})`;
       return changeOne(`INSERT INTO ${qualified(schema, relation)} ${into}`, given.map(valueOf));
     }
-    const changed = inputs.filter((one) => valueOf(one) !== row[one.column.name]);
+    const changed = inputs.filter(isChanged);
     if (changed.length === 0) return undefined;
     const set = changed.map(({ column }, at) => `${name(column.name)} = $${keys.length + at + 1}`).join(", ");
     return changeOne(`UPDATE ${qualified(schema, relation)} SET ${set} WHERE ${where()}`, [...keyValues(), ...changed.map(valueOf)]);
@@ -68,8 +88,8 @@ const editRow = (schema, relation, columns, row, done) => {
   };
   const dialog = h("dialog", { "aria-label": "Row" }, h("h2", null, row === null ? "New row" : "Row"),
     h("form", { onsubmit: act(save) },
-      inputs.map(({ column, input, isNull, isDefault }) => h("div", { class: "edited" }, field(`${column.name} · ${column.type}${column.key === "t" ? " · key" : ""}`, input),
-        h("div", { class: "flags" }, column.required !== "t" && h("label", null, isNull, " NULL"), isDefault && h("label", null, isDefault, " default")))),
+      inputs.map(({ column, input, lock, isNull, isDefault }) => h("div", { class: "edited" }, field(`${column.name} · ${column.type}${column.key === "t" ? " · key" : ""}`, input),
+        h("div", { class: "flags" }, lock !== undefined && h("span", { class: "faint" }, lock), column.required !== "t" && h("label", null, isNull, " NULL"), isDefault && h("label", null, isDefault, " default")))),
       problem,
       h("div", { class: "tools" }, h("button", { class: "primary" }, "Save"), button("Close", () => dialog.close()),
         row !== null && button("Delete row", (event) => confirm("Delete this row?") && act(remove)(event), { class: "danger" }))));
@@ -97,7 +117,7 @@ const relationView = (place, schema, relation) => shown(place, async () => {
     content.replaceChildren(
       h("div", { class: "tools" }, keys.length > 0 && button("New row", () => editRow(schema, relation, columns, null, show)),
         button("Back", () => { from = Math.max(0, from - PAGE_ROWS); show(); }, { disabled: from === 0 }),
-        button("Next", () => { from += PAGE_ROWS; show(); }, { disabled: found.length <= PAGE_ROWS }),
+        button("Next", () => { from += shownRows.length; show(); }, { disabled: found.length <= PAGE_ROWS && !found.more }),
         h("span", { class: "faint" }, shownRows.length ? `rows ${from + 1} to ${from + shownRows.length}` : "no rows",
           keys.length === 0 && "; without a primary key rows cannot be edited")),
       list(`Rows of ${relation}`, [["", edit], ...columns.map((column) => [column.name, value(column), false, (row) => row[column.name] ?? ""])], shownRows));

@@ -33,6 +33,7 @@ const ASSETS: &[Asset] = &[
     script!("plot.js"),
     script!("complete.js"),
     script!("import.js"),
+    script!("reports.js"),
 ];
 
 /// Scripts, styles and data come from here and nowhere else, and nothing is inline.

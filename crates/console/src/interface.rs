@@ -13,6 +13,7 @@ use crate::assets::guarded;
 use crate::gate::{self, TOKEN_HEADER};
 use crate::listener::Console;
 use crate::query::{Answer, Message, Room};
+use crate::reports;
 use crate::sessions::{Download, Export, Session, Unavailable, Use};
 use crate::transfer::Begun;
 
@@ -37,6 +38,8 @@ struct LoggedIn<'a> {
     place: String,
     user: &'a str,
     database: &'a str,
+    /// There is a folder of reports.
+    reports: bool,
 }
 
 #[derive(Deserialize)]
@@ -86,6 +89,11 @@ impl Console {
         }
         let answered = match (request.method.as_str(), request.path.as_str()) {
             ("GET", path) if path.starts_with("/api/download/") => return self.download(request, stream).err(),
+            ("GET", path) if path.starts_with("/reports/") => {
+                // With headers of its own, which sandbox it.
+                melba_http::write(stream, &self.report(request));
+                return None;
+            }
             ("GET", path) if !path.starts_with("/api/") => request
                 .refused_body()
                 .or_else(|| crate::assets::find(path))
@@ -137,12 +145,24 @@ impl Console {
                 let ticket = session.note_export(export).map_err(|e| refusal(503, &e))?;
                 Ok(json(200, &ticket))
             }
+            "/api/reports" => {
+                let listed = self.reports.as_ref().map_or(Ok(Vec::new()), |folder| reports::list(folder));
+                listed.map(|listed| json(200, &listed)).map_err(|e| refusal(500, &e))
+            }
             "/api/import" => {
                 let sql = decoded(&request.query).ok_or_else(|| refusal(400, "the statement is malformed"))?;
                 let mut body = RequestBody::new(request, stream);
                 on(&session, Use::Page, |open| open.import(&sql, &mut body))
             }
             _ => Err(refusal(404, "there is no such request")),
+        }
+    }
+
+    /// For those who have logged in.
+    fn report(&self, request: &Request) -> Response {
+        match self.session(request) {
+            Ok(_) => reports::show(self.reports.as_ref(), request.path.trim_start_matches("/reports/")),
+            Err(refusal) => guarded(refusal),
         }
     }
 
@@ -172,7 +192,7 @@ impl Console {
         let id = self.sessions.add(session).map_err(|e| refusal(503, &e))?;
         let cookie = format!("{}={id}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
         let place = self.target.place();
-        let answer = LoggedIn { token: &token, place, user: &login.user, database };
+        let answer = LoggedIn { token: &token, place, user: &login.user, database, reports: self.reports.is_some() };
         Ok(json(200, &answer).with_header("Set-Cookie", cookie))
     }
 

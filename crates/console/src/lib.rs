@@ -8,7 +8,7 @@
 //!    test that the scripts write text only).
 //! 4. Sizes, times, clients and sessions are bounded; a slow client keeps nobody out.
 //!
-//! `listener` is the port, `interface` the requests in JSON, `query` and `transfer` run statements, `assets` has the page. The
+//! `reports` shows pages that `melba lab` has written. `listener` is the port, `interface` the requests in JSON, `query` and `transfer` run statements, `assets` has the page. The
 //! scripts are modules without a build step; crates/console/assets/main.js says what each is for.
 
 #![allow(clippy::disallowed_methods, reason = "a client: its clock and sockets are not the database's")]
@@ -18,11 +18,14 @@ mod gate;
 mod interface;
 mod listener;
 mod query;
+mod reports;
 mod sessions;
 mod transfer;
 
 #[cfg(test)]
 mod tests;
+
+use std::path::PathBuf;
 
 pub use listener::{Bound, IsOwnAccount};
 pub use melba_client::target::Target;
@@ -39,6 +42,9 @@ pub struct Options {
     /// How browsers reach it through a proxy: https://HOST; may be given several times
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
+    /// A folder with reports of `melba lab` and `melba advise` (HTML), to be shown after a login
+    #[arg(long, value_name = "DIR")]
+    reports: Option<PathBuf>,
 }
 
 /// Serves a console until the process is ended.
@@ -47,7 +53,10 @@ pub struct Options {
 /// The address cannot be listened on, or the server's is malformed.
 pub fn console(options: &Options, is_own_account: IsOwnAccount) -> Result<(), String> {
     let target = Target::parse(&options.url)?;
-    let bound = Bound::new(&options.listen, &options.origins)?;
+    if let Some(folder) = &options.reports {
+        reports::list(folder)?;
+    }
+    let bound = Bound::new(&options.listen, &options.origins)?.with_reports(options.reports.clone());
     println!("melba console: {} for {}", bound.url(), target.place());
     bound.serve(target, is_own_account)
 }

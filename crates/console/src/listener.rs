@@ -1,6 +1,7 @@
 //! The port: accepts browsers, a thread each, bounded in number.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ pub struct Console {
     pub(crate) sessions: Sessions,
     /// Its name has the port, because browsers send a cookie to all ports of a host.
     pub(crate) cookie: String,
+    /// The folder with reports, if it shows any.
+    pub(crate) reports: Option<PathBuf>,
     clients: AtomicUsize,
 }
 
@@ -34,6 +37,7 @@ pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
     names: Names,
+    reports: Option<PathBuf>,
 }
 
 impl Bound {
@@ -51,7 +55,13 @@ impl Bound {
                  Listen on 127.0.0.1, and reach it by a tunnel, or by a proxy with TLS (`melba console --origin`)"
             ));
         }
-        Ok(Bound { listener, address, names: Names::new(address, origins)? })
+        Ok(Bound { listener, address, names: Names::new(address, origins)?, reports: None })
+    }
+
+    /// It shows the reports in this folder.
+    #[must_use]
+    pub fn with_reports(self, reports: Option<PathBuf>) -> Bound {
+        Bound { reports, ..self }
     }
 
     pub fn url(&self) -> String {
@@ -66,6 +76,7 @@ impl Bound {
             is_own_account,
             sessions: Sessions::default(),
             cookie: format!("melba_console_{}", self.address.port()),
+            reports: self.reports,
             clients: AtomicUsize::new(0),
         });
         let sweeping = Arc::clone(&console);

@@ -69,6 +69,7 @@ fn a_request_of_another_page_is_refused() {
     let forged = format!("{own}Cookie: melba_console_{}=0000; x=y\r\n", address.split(':').next_back().expect("a port"));
     assert_eq!(post(&address, "/api/query", &forged, "{}"), 401);
     assert_eq!(ask(&address, &format!("GET /api/download/x HTTP/1.1\r\nHost: {address}\r\n\r\n")).0, 401);
+    assert_eq!(ask(&address, &format!("GET /reports/one.html HTTP/1.1\r\nHost: {address}\r\n\r\n")).0, 401);
     assert_eq!(ask(&address, &format!("GET /api/query HTTP/1.1\r\nHost: {address}\r\n\r\n")).0, 404);
 }
 

@@ -15,8 +15,16 @@ const DATABASE = process.env.PGDATABASE ?? "postgres";
 const SCREENSHOTS = path.resolve(process.env.SCREENSHOTS);
 const MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
 
+const REPORT = "<!doctype html><title>a report</title><style>h1 { color: rgb(1, 2, 3) }</style><h1>measured</h1><script>document.title = 'owned'</script>";
+const reportsFolder = () => {
+  const folder = path.join(SCREENSHOTS, "reports");
+  fs.mkdirSync(path.join(folder, "tpcb"), { recursive: true });
+  fs.writeFileSync(path.join(folder, "tpcb", "results.html"), REPORT);
+  return folder;
+};
+
 const started = () => new Promise((done, fail) => {
-  const child = spawn(MELBA, ["console", SERVER, "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(MELBA, ["console", SERVER, "--listen", "127.0.0.1:0", "--reports", reportsFolder()], { stdio: ["ignore", "pipe", "inherit"] });
   child.stdout.on("data", (text) => done({ child, url: /http:\S+/.exec(text)[0] }));
   child.on("exit", (code) => fail(new Error(`melba console ended with ${code}`)));
 });
@@ -168,6 +176,27 @@ const test = async (page, url, problems) => {
   assert.equal(await page.$("main td img"), null);
   await picture("schema");
 
+  // What a field would not give back as it was is not edited: a value that was cut, lines that end in several ways.
+  await go("editor");
+  await run("CREATE TABLE console_long (id int PRIMARY KEY, long text, lines text, mixed text); "
+    + "INSERT INTO console_long VALUES (1, repeat('x', 9000000), E'a\\r\\nb', E'a\\nb\\r')");
+  await settled(() => document.querySelectorAll(".result").length === 2, "a table with a long value");
+  await go("schema/public/console_long");
+  await click("Edit");
+  await waitFor("dialog[open] textarea");
+  assert.deepEqual(await page.$$eval("dialog textarea", (inputs) => inputs.map((input) => input.disabled)), [false, true, false, true]);
+  assert.match(await textOf("dialog"), /too long to be edited here/);
+  await page.evaluate(() => {
+    const inputs = document.querySelectorAll("dialog textarea");
+    inputs[0].value = "2";
+    inputs[2].value += "\nc";
+  });
+  await page.evaluate(() => [...document.querySelectorAll("dialog button")].find((b) => b.textContent === "Save").click());
+  await settled(() => !document.querySelector("dialog"), "a saved row");
+  await go("editor");
+  await run("SELECT concat_ws(' ', id, length(long), replace(lines, E'\\r\\n', '/'), length(mixed)) FROM console_long; DROP TABLE console_long");
+  await settled(() => document.querySelector(".result")?.textContent.includes("2 9000000 a/b/c 4"), "the long value as it was");
+
   await go("import");
   await page.evaluate(() => {
     const files = new DataTransfer();
@@ -184,6 +213,16 @@ const test = async (page, url, problems) => {
   await click("Import");
   await settled(() => document.querySelector("main .error")?.textContent.includes("23505"), "a key that is there already");
   await picture("import");
+
+  // A report is a page of its own, in which nothing runs.
+  await go("reports");
+  await waitFor("main td a");
+  await picture("reports");
+  const report = await page.browser().newPage();
+  await report.goto(await page.$eval("main td a", (link) => link.href));
+  assert.equal(await report.title(), "a report");
+  assert.equal(await report.$eval("h1", (element) => getComputedStyle(element).color), "rgb(1, 2, 3)");
+  await report.close();
 
   await go("editor");
   await run("SELECT count(*) FROM console_test; DROP TABLE console_test");
