@@ -24,6 +24,7 @@ pub(crate) struct ViewColumn<'a> {
 /// Views over a function's rows, column for column.
 const OF_FUNCTION: &[(&str, &str)] = &[
     ("melba_compression_stats", "melba_get_compression_stats()"),
+    ("melba_memory", "melba_get_memory()"),
     ("pg_aios", "pg_get_aios()"),
     ("pg_backend_memory_contexts", "pg_get_backend_memory_contexts()"),
     ("pg_config", "pg_config()"),

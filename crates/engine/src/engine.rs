@@ -20,6 +20,15 @@ use crate::shared::Shared;
 use crate::txn::Transaction;
 use crate::view::Isolation;
 
+/// A part of the engine's memory. Bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryPart {
+    pub name: &'static str,
+    pub used: u64,
+    /// The most that it should have: writers wait, blocks are dropped or queries spill before that.
+    pub limit: u64,
+}
+
 /// A storage engine over one directory.
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
@@ -252,6 +261,19 @@ impl Engine {
     /// Temporary files made, and bytes written to them, since the engine was opened.
     pub fn temp_counters(&self) -> (u64, u64) {
         self.shared.queries.temp.counters()
+    }
+
+    /// The parts of memory that the engine counts.
+    pub fn memory(&self) -> [MemoryPart; 4] {
+        let (store, queries, options) = (&self.shared.store, self.query_memory(), &self.shared.options);
+        let cache = &store.files.cache;
+        [
+            // While one half is flushed, the other is written.
+            MemoryPart { name: "row store", used: store.row_store_bytes(), limit: 2 * options.row_store_bytes() },
+            MemoryPart { name: "block cache", used: cache.statistics().bytes as u64, limit: cache.capacity_bytes() as u64 },
+            MemoryPart { name: "memory tables", used: store.memory_tables_bytes(), limit: options.memory_tables_bytes() },
+            MemoryPart { name: "queries", used: queries.reserved(), limit: queries.limit() },
+        ]
     }
 
     /// The memory that queries hold, and their limit.

@@ -47,7 +47,7 @@ mod tests;
 pub use background::BackgroundStep;
 pub use backup::{Backup, BackupSegment, Restored, restore};
 pub use commit::Durability;
-pub use engine::Engine;
+pub use engine::{Engine, MemoryPart};
 pub use events::{BackgroundEvent, EventWatch};
 pub use index_build::{Duplicate, IndexBuilder};
 pub use index_load::IndexLoad;

@@ -153,6 +153,13 @@ pub fn set_memory_limit(bytes: u64) {
     LIMIT.store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
 }
 
+/// Bytes that the process has from its allocator, about; 0 where `Counting` is not the allocator. And the limit at which large
+/// statements are refused more, if there is one.
+pub fn process_memory() -> (u64, Option<u64>) {
+    let limit = u64::try_from(LIMIT.load(Ordering::Relaxed)).ok().filter(|limit| *limit > 0);
+    (u64::try_from(PROCESS.load(Ordering::Relaxed)).unwrap_or(0), limit)
+}
+
 /// Runs `f` with an interrupt that `check` reads. Calls nest; the memory is counted from the outermost.
 pub fn run<T>(interrupt: Arc<dyn Interruptible>, f: impl FnOnce() -> T) -> T {
     struct Restore(Option<Arc<dyn Interruptible>>);

@@ -45,6 +45,7 @@ pub(super) fn monitoring_rows(context: &StatementContext, source: &str, args: &[
         // I/O is not counted by session.
         "pg_stat_get_backend_io" | "pg_get_loaded_modules" | "pg_get_shmem_allocations_numa" => Ok(Vec::new()),
         "pg_get_backend_memory_contexts" => Ok(memory_rows(context)),
+        "melba_get_memory" => Ok(memory_part_rows(context)),
         "pg_tablespace_databases" => Ok(databases_of_tablespace(context, Oid(args[0].as_oid()))),
         "pg_ls_logdir" => files_of(context, "log_directory", true),
         "pg_ls_waldir" => files_of(context, "wal", false),
@@ -169,6 +170,21 @@ fn memory_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
         Datum::Int8(1),
         Datum::Int8(used),
     ]]
+}
+
+/// name, used_bytes, limit_bytes: the process, the parts that are counted, and what is left over for all that is not: connections,
+/// catalogs, plans, buffers of background work.
+fn memory_part_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
+    let parts = context.session.instance.cluster.engine.memory();
+    let (process, limit) = melba_types::limits::process_memory();
+    let other = process.saturating_sub(parts.iter().map(|part| part.used).sum());
+    let row = |name, used: u64, limit: Option<u64>| {
+        vec![Datum::text(name), Datum::Int8(used as i64), limit.map_or(Datum::Null, |limit| Datum::Int8(limit as i64))]
+    };
+    let mut rows = vec![row("process", process, limit)];
+    rows.extend(parts.iter().map(|part| row(part.name, part.used, Some(part.limit))));
+    rows.push(row("other", other, None));
+    rows
 }
 
 /// All databases are in one tablespace; shared objects are in the other.

@@ -1,0 +1,98 @@
+//! Data directories that builds have left, one for each version of a format from segments' 6 on (tests/kept/make.sh): they are opened, checked,
+//! changed, and become directories of today's version. Files of earlier versions are read by tests of `segment`, `store` and `wal`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::shell::{melba, said};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kept");
+
+/// The versions of the formats of segments, manifest and log that a kept directory has.
+struct Kept {
+    name: &'static str,
+    segment: u32,
+    manifest_and_log: u32,
+}
+
+/// A new version of a format raises these, after a directory of the version before was kept.
+const WRITTEN: Kept = Kept { name: "segment-6", segment: 6, manifest_and_log: 3 };
+
+const KEPT: &[Kept] = &[WRITTEN];
+
+fn unpack(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let archive = Path::new(FOLDER).join(name).with_extension("tar.gz");
+    let status = Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(folder.path()).status();
+    assert!(status.expect("tar runs").success(), "{}", archive.display());
+    let data = folder.path().join("data");
+    (folder, data)
+}
+
+/// Standard output of a command that succeeds.
+fn run(arguments: &[&str], data: &Path) -> String {
+    let (code, out, error) = said(&melba(arguments).arg("--data").arg(data).output().expect("it runs"));
+    assert_eq!((code, error.as_str()), (Some(0), ""), "{arguments:?}");
+    out
+}
+
+/// The format versions in the heads of files: 8 bytes of magic, then the version.
+fn versions(folder: &Path, ending: &str) -> Vec<u32> {
+    let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    // A spare file of the log has no head yet.
+    let files = files.filter(|path| path.to_string_lossy().ends_with(ending) && !path.to_string_lossy().contains("spare"));
+    let mut found: Vec<u32> = files.map(|path| version(&std::fs::read(path).expect("it is read"), 8)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn version(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// Behind length, checksum and the edit's number in the first record of the manifest.
+fn manifest_version(data: &Path) -> u32 {
+    version(&std::fs::read(data.join("MANIFEST")).expect("a manifest"), 9)
+}
+
+#[test]
+fn directories_of_earlier_versions_become_directories_of_this_one() {
+    let look = format!("{FOLDER}/look.sql");
+    let expected = std::fs::read_to_string(format!("{FOLDER}/look.out")).expect("expected answers");
+    for Kept { name, segment, manifest_and_log } in KEPT {
+        let (_folder, data) = unpack(name);
+        let segments = data.join("segments");
+        assert_eq!(versions(&segments, ".seg"), [*segment], "{name}");
+        assert_eq!(versions(&data.join("wal"), ".wal"), [*manifest_and_log], "{name}");
+        assert_eq!(manifest_version(&data), *manifest_and_log, "{name}");
+        let sound = run(&["check"], &data);
+        assert!(sound.contains("no errors found"), "{name}: {sound}");
+        assert_eq!(run(&["sql", "-A", "-f", &look], &data), expected, "{name}");
+        // Everything is written again: rows by an update, and the merges that VACUUM waits for.
+        let change = "update shop.orders set total = total + 1; update shop.pages set body = body || '.';
+                      update shop.pages set body = rtrim(body, '.'); update shop.orders set total = total - 1;
+                      insert into shop.customers (name) values ('a new one')";
+        run(&["sql", "-q", "-c", change, "-c", "checkpoint", "-c", "vacuum", "-c", "checkpoint"], &data);
+        let sound = run(&["check"], &data);
+        assert!(sound.contains("no errors found"), "{name}: {sound}");
+        assert_eq!(run(&["sql", "-A", "-f", &look], &data), expected, "{name} after changes");
+        assert_eq!(run(&["sql", "-A", "-t", "-c", "select count(*) from shop.customers"], &data), "52\n", "{name}");
+        assert_eq!(versions(&segments, ".seg").last(), Some(&WRITTEN.segment), "{name}");
+        assert_eq!(versions(&data.join("wal"), ".wal"), [WRITTEN.manifest_and_log], "{name}");
+        assert_eq!(manifest_version(&data), WRITTEN.manifest_and_log, "{name}");
+    }
+}
+
+/// Of a version to come, or of one that is read no more.
+#[test]
+fn a_directory_of_an_unknown_version_is_refused() {
+    let (_folder, data) = unpack(KEPT[0].name);
+    let file = std::fs::read_dir(data.join("wal")).expect("a folder").next().expect("a file").expect("an entry").path();
+    let mut bytes = std::fs::read(&file).expect("it is read");
+    bytes[8..12].copy_from_slice(&99_u32.to_le_bytes());
+    std::fs::write(&file, bytes).expect("it is written");
+    let output = melba(&["sql", "-c", "select 1", "--data"]).arg(&data).output().expect("it runs");
+    let (code, _, error) = said(&output);
+    assert!(code == Some(1) && error.contains("has unknown format version 99"), "{code:?} {error}");
+}
