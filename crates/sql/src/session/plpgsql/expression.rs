@@ -431,7 +431,7 @@ pub fn target_of(frame: &Frame<'_>, source: ParameterSource) -> Result<Option<Ta
 }
 
 /// A piece as messages show it.
-fn shown<'a>(e: &'a Expression) -> &'a Arc<str> {
+fn shown(e: &Expression) -> &Arc<str> {
     match e.form {
         Form::Assignment if !e.shown.is_empty() => &e.shown,
         _ => &e.text,
