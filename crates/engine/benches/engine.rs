@@ -46,7 +46,7 @@ fn load(engine: &Engine, rows: u64) -> (TreeId, TreeId) {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         for id in first..(first + 1000).min(rows) {
             let row = t.insert(table, &encoded).expect("inserts");
-            t.index_insert(index, &key(id), row).expect("inserts");
+            t.index(index).insert(&key(id), row).expect("inserts");
         }
         t.commit(Durability::Async).expect("commits");
     }
@@ -75,7 +75,7 @@ fn reads(engine: &Arc<Engine>, table: TreeId, index: TreeId, rows: u64, what: &s
     let start = Instant::now();
     for _ in 0..n {
         let key = key(next(&mut random) % rows);
-        let mut scan = t.index_lookup(view, index, &key).expect("opens");
+        let mut scan = t.index(index).lookup(view, &key).expect("opens");
         assert!(scan.next().expect("scans").is_some());
     }
     report(&format!("index lookup, {what}"), n, start);
@@ -89,7 +89,7 @@ fn reads(engine: &Arc<Engine>, table: TreeId, index: TreeId, rows: u64, what: &s
     report(&format!("table scan, two columns, {what}"), found, start);
     let start = Instant::now();
     let mut found = 0;
-    let mut scan = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+    let mut scan = t.index(index).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
     while scan.next().expect("scans").is_some() {
         found += 1;
     }
@@ -118,7 +118,7 @@ fn tpcb(
         t.lock_relation(tag, RelationLockMode::RowExclusive, Wait::Block).expect("free");
         let view = t.statement_view();
         let id = first + next(random) % count;
-        let mut scan = t.index_lookup(view, trees.1, &key(id)).expect("opens");
+        let mut scan = t.index(trees.1).lookup(view, &key(id)).expect("opens");
         let (_, id) = scan.next().expect("scans").expect("there");
         t.lock_row(trees.0, id, RowLockMode::ForNoKeyUpdate, Wait::Block).expect("waits");
         let latest = t.get_latest(trees.0, id).expect("reads").row.expect("there");

@@ -48,10 +48,10 @@ struct Shape {
     /// Operations a transaction.
     batch: u64,
     /// One operation, the n-th.
-    change: fn(&Transaction, u64, u64, &[u8]),
+    change: fn(&Arc<Transaction>, u64, u64, &[u8]),
 }
 
-fn update(t: &Transaction, row: u64, bytes: &[u8]) {
+fn update(t: &Arc<Transaction>, row: u64, bytes: &[u8]) {
     t.update(TABLE, RowId(row), bytes).expect("updates");
 }
 
@@ -98,7 +98,7 @@ const SHAPES: [Shape; 10] = [
         rows: 1,
         batch: 1,
         change: |t, n, _, _| {
-            let changed = if n % 2 == 0 { t.index_insert(INDEX, b"k", RowId(1)) } else { t.index_delete(INDEX, b"k", RowId(1)) };
+            let changed = if n % 2 == 0 { t.index(INDEX).insert(b"k", RowId(1)) } else { t.index(INDEX).delete(b"k", RowId(1)) };
             changed.expect("changes");
         },
     },
@@ -107,14 +107,14 @@ const SHAPES: [Shape; 10] = [
         row_bytes: 8,
         rows: 1,
         batch: 10,
-        change: |t, _, random, _| t.index_insert(INDEX, b"a hot key that is long", RowId(1 + random % ROWS)).expect("inserts"),
+        change: |t, _, random, _| t.index(INDEX).insert(b"a hot key that is long", RowId(1 + random % ROWS)).expect("inserts"),
     },
     Shape {
         name: "new short keys, strewn",
         row_bytes: 8,
         rows: 1,
         batch: 10,
-        change: |t, n, random, _| t.index_insert(INDEX, &random.to_be_bytes(), RowId(n)).expect("inserts"),
+        change: |t, n, random, _| t.index(INDEX).insert(&random.to_be_bytes(), RowId(n)).expect("inserts"),
     },
     Shape {
         name: "new long keys, strewn",
@@ -123,7 +123,7 @@ const SHAPES: [Shape; 10] = [
         batch: 10,
         change: |t, n, random, _| {
             let key = format!("a prefix that is the same, and {random:016x}");
-            t.index_insert(INDEX, key.as_bytes(), RowId(n)).expect("inserts");
+            t.index(INDEX).insert(key.as_bytes(), RowId(n)).expect("inserts");
         },
     },
 ];

@@ -46,7 +46,7 @@ fn create(engine: &Engine, rows: u64) {
 }
 
 /// A transaction for every `of` of the numbers up to `n`.
-fn in_transactions(engine: &Engine, n: u64, of: u64, each: impl Fn(&Transaction, u64)) {
+fn in_transactions(engine: &Engine, n: u64, of: u64, each: impl Fn(&Arc<Transaction>, u64)) {
     let session = engine.session().expect("a free slot");
     for first in (0..n).step_by(of as usize) {
         let t = engine.begin_in(&session, Isolation::ReadCommitted).expect("begins");
@@ -78,18 +78,18 @@ fn one_key(folder: &Path, n: u64) {
     create(&engine, 0);
     let count = |key: &[u8]| {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-        let mut scan = t.index_lookup(t.statement_view(), INDEX, key).expect("opens");
+        let mut scan = t.index(INDEX).lookup(t.statement_view(), key).expect("opens");
         let mut found = 0;
         while scan.next().expect("scans").is_some() {
             found += 1;
         }
         found
     };
-    in_transactions(&engine, n, 100, |t, i| t.index_insert(INDEX, b"one", RowId(i)).expect("inserts"));
+    in_transactions(&engine, n, 100, |t, i| t.index(INDEX).insert(b"one", RowId(i)).expect("inserts"));
     assert_eq!(count(b"one"), n);
     engine.checkpoint().expect("flushes");
     assert_eq!(count(b"one"), n);
-    in_transactions(&engine, n, 100, |t, i| t.index_delete(INDEX, b"one", RowId(i)).expect("deletes"));
+    in_transactions(&engine, n, 100, |t, i| t.index(INDEX).delete(b"one", RowId(i)).expect("deletes"));
     assert_eq!(count(b"one"), 0);
 }
 
@@ -116,7 +116,7 @@ fn savepoints(folder: &Path, n: u64) {
 fn row_locks(folder: &Path, n: u64) {
     let engine = open(folder);
     create(&engine, 0);
-    let lock = |t: &Transaction, id| t.lock_row(TABLE, RowId(id), RowLockMode::ForUpdate, Wait::NoWait).expect("answers");
+    let lock = |t: &Arc<Transaction>, id| t.lock_row(TABLE, RowId(id), RowLockMode::ForUpdate, Wait::NoWait).expect("answers");
     let (holder, other) = (engine.begin(Isolation::ReadCommitted), engine.begin(Isolation::ReadCommitted));
     let (holder, other) = (holder.expect("begins"), other.expect("begins"));
     (0..n).for_each(|id| assert_eq!(lock(&holder, id), RowLockResult::Granted));
@@ -146,7 +146,7 @@ fn tables(folder: &Path, n: u64) {
     t.commit(Durability::Async).expect("commits");
     in_transactions(&engine, n, 100, |t, i| t.drop_tree(TreeId(1 + i)).expect("drops"));
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    assert!(t.index_scan(t.statement_view(), TreeId(1), Bound::Unbounded, Bound::Unbounded, false).is_err());
+    assert!(t.index(TreeId(1)).scan(t.statement_view(), Bound::Unbounded, Bound::Unbounded, false).is_err());
 }
 
 /// What the process has had of a processor, without the operating system's part: that of a file that is made depends on what the file

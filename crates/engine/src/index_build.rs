@@ -16,7 +16,7 @@ use melba_threads::{Mutex, Running, Scheduler};
 use melba_types::{Csn, RowId, TreeId};
 
 use crate::serializable::Write;
-use crate::txn::Transaction;
+use crate::txn::{Transaction, announce};
 use crate::write_set::PrivateRun;
 
 /// Threads that make the final segments, at most.
@@ -70,14 +70,12 @@ pub struct Duplicate {
     pub rows: (RowId, RowId),
 }
 
-impl Transaction {
-    /// A builder of a whole index tree (CREATE INDEX). `unique`: `finish` searches for equal keys.
-    pub fn build_index(self: &Arc<Self>, tree: TreeId, unique: bool) -> Result<IndexBuilder> {
-        IndexBuilder::new(self, tree, if unique { Unique::Any } else { Unique::No })
-    }
-}
-
 impl IndexBuilder {
+    /// A builder of a whole index tree (CREATE INDEX). `unique`: `finish` searches for equal keys.
+    pub fn begin(txn: &Arc<Transaction>, tree: TreeId, unique: bool) -> Result<IndexBuilder> {
+        IndexBuilder::new(txn, tree, if unique { Unique::Any } else { Unique::No })
+    }
+
     pub(crate) fn new(txn: &Arc<Transaction>, tree: TreeId, unique: Unique) -> Result<IndexBuilder> {
         let tree = Arc::clone(&*txn.tree(tree)?);
         tree.require_index()?;
@@ -192,7 +190,7 @@ impl IndexBuilder {
 
     /// Hands the segments to the transaction.
     pub(crate) fn link(&self, mut built: Built) -> Result<()> {
-        self.txn.note_write(|| Write::All(self.tree.id))?;
+        announce::write(&self.txn, || Write::All(self.tree.id))?;
         self.txn.change(|state| {
             for run in std::mem::take(&mut built.runs).into_iter().chain(std::mem::take(&mut built.repeating)) {
                 state.writes.put_link(state.command, &self.tree, PrivateRun::Index(run));

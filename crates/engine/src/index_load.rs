@@ -20,7 +20,7 @@ use melba_types::{RowId, TreeId};
 
 use crate::index_build::{Built, Duplicate, IndexBuilder, Unique};
 use crate::scan::IndexScan;
-use crate::txn::Transaction;
+use crate::txn::{Transaction, entries};
 use crate::view::ReadView;
 
 /// Obstacles that are remembered from one search of all keys: those of the first rows.
@@ -35,15 +35,13 @@ pub struct IndexLoad {
     builder: IndexBuilder,
 }
 
-impl Transaction {
-    /// Begins a load of an index that is not in memory only. `unique`: keys must be unique, unless `add` gets another value.
-    pub fn load_index(self: &Arc<Self>, tree: TreeId, unique: bool) -> Result<IndexLoad> {
-        let unique = if unique { Unique::FirstRow } else { Unique::No };
-        Ok(IndexLoad { builder: IndexBuilder::new(self, tree, unique)? })
-    }
-}
-
 impl IndexLoad {
+    /// Begins a load of an index that is not in memory only. `unique`: keys must be unique, unless `add` gets another value.
+    pub fn begin(txn: &Arc<Transaction>, tree: TreeId, unique: bool) -> Result<IndexLoad> {
+        let unique = if unique { Unique::FirstRow } else { Unique::No };
+        Ok(IndexLoad { builder: IndexBuilder::new(txn, tree, unique)? })
+    }
+
     /// Adds an entry of a new row; see `IndexBuilder::add`.
     #[inline]
     pub fn add(&mut self, key: &[u8], row: RowId, may_repeat: bool) -> Result<()> {
@@ -83,7 +81,7 @@ fn lock_keys(txn: &Arc<Transaction>, keys: &Arc<LoadedKeys>, built: &Built) -> R
             if built.duplicate.as_ref().is_some_and(|duplicate| duplicate.rows.1 <= *row) {
                 break;
             }
-            if let Some(found) = txn.claim_key(keys.tree, key, None)? {
+            if let Some(found) = txn.index(keys.tree).claim_key(key, None)? {
                 return Ok(Some(Duplicate { key: key.clone(), rows: (found, *row) }));
             }
         }
@@ -147,7 +145,7 @@ fn locked(txn: &Arc<Transaction>, keys: &LoadedKeys, found: &mut Obstacles) -> R
                 interrupt.check()?;
             }
             n += 1;
-            let (key, row) = Transaction::split(cursor.key())?;
+            let (key, row) = entries::split(cursor.key())?;
             if locks.is_foreign(slot, &foreign, key)? {
                 found.push(key, row);
             }
@@ -160,8 +158,8 @@ fn locked(txn: &Arc<Transaction>, keys: &LoadedKeys, found: &mut Obstacles) -> R
 /// Keys of a segment that the index has.
 fn existing(txn: &Arc<Transaction>, view: ReadView, tree: TreeId, run: &Arc<IndexRun>, found: &mut Obstacles) -> Result<()> {
     let meta = run.reader.meta();
-    let (first, _) = Transaction::split(&meta.key_min)?;
-    let (last, _) = Transaction::split(&meta.key_max)?;
+    let (first, _) = entries::split(&meta.key_min)?;
+    let (last, _) = entries::split(&meta.key_max)?;
     let last = Bound::Included(last);
     let mut scan = IndexScan::open(Arc::clone(txn), view, &*txn.tree(tree)?, (Bound::Included(first), last), false, None)?;
     let mut cursor = run.reader.cursor();
@@ -172,7 +170,7 @@ fn existing(txn: &Arc<Transaction>, view: ReadView, tree: TreeId, run: &Arc<Inde
         known.clear();
         known.extend_from_slice(key);
         if cursor.is_valid()
-            && let (next, _) = Transaction::split(cursor.key())?
+            && let (next, _) = entries::split(cursor.key())?
             && next > known.as_slice()
         {
             passed += 1;
@@ -186,7 +184,7 @@ fn existing(txn: &Arc<Transaction>, view: ReadView, tree: TreeId, run: &Arc<Inde
         if !go_to(&mut cursor, &known)? {
             return Ok(());
         }
-        let (key, row) = Transaction::split(cursor.key())?;
+        let (key, row) = entries::split(cursor.key())?;
         if key == known {
             found.push(key, row);
         }

@@ -41,9 +41,6 @@ mod verify;
 mod view;
 mod write_set;
 
-#[cfg(test)]
-mod tests;
-
 pub use background::BackgroundStep;
 pub use backup::{Backup, BackupSegment, Restored, restore};
 pub use commit::Durability;
@@ -68,5 +65,11 @@ pub use recovery::RecoveryProgress;
 pub use scan::{IndexScan, Morsel, ScanBatch, ScanPiece, TableScan, ZoneOp, ZonePredicate};
 pub use scan_counts::ScanCounts;
 pub use session::EngineSession;
-pub use txn::{Committing, ExportedSnapshot, Latest, OnPublish, RowLockResult, Savepoint, Transaction, ViewPin};
+pub use txn::{
+    BulkRows, ClaimedValues, Committing, ExportedSnapshot, IndexAccess, Latest, OnPublish, RowLockResult, Savepoint, ToastFrames,
+    Transaction, TwoPhase, ViewPin,
+};
 pub use view::{Isolation, ReadView};
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ pub struct EngineOptions {
     pub wal_writer_flush_after_bytes: u64,
     /// Size of a log file.
     pub wal_file_bytes: u64,
-    /// Rows of one statement and table (by `insert_batch`) after which further batches are written directly to a segment.
+    /// Rows of one statement and table (`BulkRows::insert`) after which further batches are written directly to a segment.
     pub bulk_rows_min: usize,
     /// Raw bytes of a segment, at most, about: the amount that a merge rewrites at a time.
     pub segment_bytes: usize,

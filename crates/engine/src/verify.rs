@@ -80,10 +80,10 @@ impl Engine {
         let mut dropped = 0;
         for index in trees.iter().filter(|t| t.as_index().is_some() && !t.is_damaged()) {
             let rows = self.live_rows(index.table)?;
-            let mut scan = t.index_scan(t.statement_view(), index.id, Bound::Unbounded, Bound::Unbounded, false)?;
+            let mut scan = t.index(index.id).scan(t.statement_view(), Bound::Unbounded, Bound::Unbounded, false)?;
             while let Some((key, row)) = scan.next()? {
                 if !rows.contains(row.0) {
-                    t.index_delete(index.id, key, row)?;
+                    t.index(index.id).delete(key, row)?;
                     dropped += 1;
                 }
             }
@@ -104,7 +104,7 @@ impl Engine {
 
     fn compare(&self, index: TreeId, rows: &RoaringTreemap, is_whole: bool) -> Result<Option<String>> {
         let t = self.begin(Isolation::RepeatableRead)?;
-        let mut scan = t.index_scan(t.statement_view(), index, Bound::Unbounded, Bound::Unbounded, false)?;
+        let mut scan = t.index(index).scan(t.statement_view(), Bound::Unbounded, Bound::Unbounded, false)?;
         let (mut found, mut dangling) = (RoaringTreemap::new(), RoaringTreemap::new());
         while let Some((_, id)) = scan.next()? {
             (if rows.contains(id.0) { &mut found } else { &mut dangling }).insert(id.0);

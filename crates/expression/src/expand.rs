@@ -64,7 +64,7 @@ impl<S: ?Sized> Evaluation<S> {
             self.check_interrupt()?;
             let id = RowId(external.first.0 + number);
             let decode = |bytes: &[u8]| frame::decode_into(bytes, rest);
-            let bytes = self.transaction().with_frame(self.view(), external.tree, id, decode)?.map_err(damaged)?;
+            let bytes = self.transaction().frames(external.tree).with(self.view(), id, decode)?.map_err(damaged)?;
             rest = &mut rest[bytes..];
         }
         if rest.is_empty() { Ok(()) } else { Err(self.wrong_length(external)) }
@@ -86,7 +86,7 @@ impl<S: ?Sized> Evaluation<S> {
     /// Whether a value of a dense column is in a dense block already, by its first frame.
     pub fn is_dense(&self, external: &External) -> Result<bool> {
         let is_dense = |row: &[u8]| frame::density(row) == frame::Density::Dense;
-        Ok(self.transaction().with_frame(self.view(), external.tree, external.first, is_dense)?)
+        Ok(self.transaction().frames(external.tree).with(self.view(), external.first, is_dense)?)
     }
 
     fn wrong_length(&self, external: &External) -> DbError {
@@ -99,7 +99,7 @@ impl<S: ?Sized> Evaluation<S> {
             self.check_interrupt()?;
             let id = RowId(external.first.0 + number);
             let decode = |bytes: &[u8]| frame::decode(bytes, out);
-            self.transaction().with_frame(self.view(), external.tree, id, decode)?.map_err(damaged)?;
+            self.transaction().frames(external.tree).with(self.view(), id, decode)?.map_err(damaged)?;
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl<S: ?Sized> Evaluation<S> {
     /// The frame in which a character of an external text begins, and how many begin before it (`Characters::find`).
     pub fn find_character(&self, external: &External, n: usize) -> Result<(usize, usize)> {
         let id = RowId(external.first.0 + external.frames());
-        Ok(self.transaction().with_frame(self.view(), external.tree, id, |row| Characters(row).find(n))?)
+        Ok(self.transaction().frames(external.tree).with(self.view(), id, |row| Characters(row).find(n))?)
     }
 
     /// A column of values.

@@ -195,5 +195,5 @@ fn write<T>(
         }
     }
     let rows = ids.len();
-    Ok(engine.insert_batch_at(tree, &ids, &Batch::new(columns, rows))?)
+    Ok(engine.bulk(tree).insert_at(&ids, &Batch::new(columns, rows))?)
 }

@@ -53,7 +53,7 @@ impl World {
         let id = open.txn.insert(shape.tree, &row.encode(&layout))?;
         self.check_fresh(number, id)?;
         for (tree, key, _) in &shape.indexes {
-            open.txn.index_insert(*tree, &row.key(*key), id)?;
+            open.txn.index(*tree).insert(&row.key(*key), id)?;
         }
         open.changes.rows.insert((number, id), Some(row));
         Ok(Attempt::Done)
@@ -67,13 +67,13 @@ impl World {
         let (tree, count) = (shape.tree.toast(), 1 + self.random.below(3) as u64);
         // Many bytes are written directly to a segment; the writer announces that they are many.
         let bytes = if self.random.chance(30) { 1 << 30 } else { 0 };
-        let first = open.txn.reserve_frames(tree, count, bytes)?;
+        let first = open.txn.frames(tree).reserve(count, bytes)?;
         for id in (first.0..first.0 + count).map(RowId) {
             let frame = frame(tree, id);
             // The beginning of a dense column's frame comes in one piece.
             let least = frame.len().min(8);
             let (head, tail) = frame.split_at(least + self.random.below(frame.len() - least + 1));
-            open.txn.put_frame(tree, id, &[head, tail])?;
+            open.txn.frames(tree).put(id, &[head, tail])?;
         }
         row.set_frames(&(first..RowId(first.0 + count)));
         Ok(())
@@ -82,7 +82,7 @@ impl World {
     /// Locks a number and checks whether a row other than `except` has it; the result is verified.
     fn is_taken(&mut self, open: &Open, number: TableNumber, tree: TreeId, row: &Row, except: Option<RowId>) -> Outcome<bool> {
         let key = row.key(IndexKey::Number);
-        let found = open.txn.claim_key(tree, &key, except)?;
+        let found = open.txn.index(tree).claim_key(&key, except)?;
         let rows = self.model.rows(number, self.engine().applied_csn(), &open.changes);
         let wanted = rows.iter().find(|(id, r)| r.number() == row.number() && Some(**id) != except).map(|(id, _)| *id);
         ensure!(found == wanted, "index {tree}: the newest row with {} is {found:?}, not {wanted:?}", row.number());
@@ -161,15 +161,15 @@ impl World {
         }
         self.put_frames(open, &shape, &mut row)?;
         if let Some(old) = locked.row.frames().filter(|old| row.frames().as_ref() != Some(old)) {
-            open.txn.delete_frames(shape.tree.toast(), old)?;
+            open.txn.frames(shape.tree.toast()).delete(old)?;
         }
         let layout = open.txn.table_layout(shape.tree)?;
         open.txn.update(shape.tree, locked.id, &row.encode(&layout))?;
         for (tree, key, _) in &shape.indexes {
             let (old, new) = (locked.row.key(*key), row.key(*key));
             if old != new {
-                open.txn.index_delete(*tree, &old, locked.id)?;
-                open.txn.index_insert(*tree, &new, locked.id)?;
+                open.txn.index(*tree).delete(&old, locked.id)?;
+                open.txn.index(*tree).insert(&new, locked.id)?;
             }
         }
         open.changes.rows.insert((number, locked.id), Some(row));
@@ -185,10 +185,10 @@ impl World {
         };
         open.txn.delete(shape.tree, locked.id)?;
         if let Some(frames) = locked.row.frames() {
-            open.txn.delete_frames(shape.tree.toast(), frames)?;
+            open.txn.frames(shape.tree.toast()).delete(frames)?;
         }
         for (tree, key, _) in &shape.indexes {
-            open.txn.index_delete(*tree, &locked.row.key(*key), locked.id)?;
+            open.txn.index(*tree).delete(&locked.row.key(*key), locked.id)?;
         }
         open.changes.rows.insert((number, locked.id), None);
         Ok(Attempt::Done)
@@ -217,9 +217,9 @@ impl World {
         let mut ways = Vec::new();
         for (tree, key, _) in &shape.indexes {
             ways.push(match (*key, self.random.below(10)) {
-                (IndexKey::Number, way) if !fresh || way < 6 => Entering::Load(open.txn.load_index(*tree, true)?),
-                (IndexKey::Text, 0..4) => Entering::Load(open.txn.load_index(*tree, false)?),
-                (_, 6..9) => Entering::Builder(open.txn.build_index(*tree, false)?),
+                (IndexKey::Number, way) if !fresh || way < 6 => Entering::Load(IndexLoad::begin(&open.txn, *tree, true)?),
+                (IndexKey::Text, 0..4) => Entering::Load(IndexLoad::begin(&open.txn, *tree, false)?),
+                (_, 6..9) => Entering::Builder(IndexBuilder::begin(&open.txn, *tree, false)?),
                 _ => Entering::OneByOne,
             });
         }
@@ -245,7 +245,7 @@ impl World {
     ) -> Outcome<Vec<RowId>> {
         let mut all = Vec::new();
         for part in rows.chunks(1 + self.random.below(20)) {
-            let ids = open.txn.insert_batch(shape.tree, &batch(part, shape.columns))?;
+            let ids = open.txn.bulk(shape.tree).insert(&batch(part, shape.columns))?;
             for (row, id) in part.iter().zip((ids.start.0..ids.end.0).map(RowId)) {
                 self.check_fresh(number, id)?;
                 all.push(id);
@@ -253,7 +253,7 @@ impl World {
                     match way {
                         Entering::Load(load) => load.add(&row.key(*key), id, false)?,
                         Entering::Builder(builder) => builder.add(&row.key(*key), id, false)?,
-                        Entering::OneByOne => open.txn.index_insert(*tree, &row.key(*key), id)?,
+                        Entering::OneByOne => open.txn.index(*tree).insert(&row.key(*key), id)?,
                     }
                 }
                 open.changes.rows.insert((number, id), Some(row.clone()));
@@ -311,13 +311,13 @@ impl World {
         let (view, _pin) = txn.latest_view();
         let projection: Vec<usize> = (0..columns).collect();
         let mut scan = txn.scan(view, table, &projection, &crate::row::missing(columns), &[], None)?;
-        let mut builder = if self.random.chance(60) { Some(txn.build_index(index, false)?) } else { None };
+        let mut builder = if self.random.chance(60) { Some(IndexBuilder::begin(&txn, index, false)?) } else { None };
         while let Some(batch) = scan.next()? {
             for (i, id) in batch.row_ids.iter().enumerate() {
                 let row = Row(batch.columns.iter().map(|c| crate::row::value(&c.get(i))).collect());
                 match &mut builder {
                     Some(builder) => builder.add(&row.key(key), *id, false)?,
-                    None => txn.index_insert(index, &row.key(key), *id)?,
+                    None => txn.index(index).insert(&row.key(key), *id)?,
                 }
             }
         }

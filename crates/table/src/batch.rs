@@ -173,9 +173,9 @@ impl TableWriter {
     fn begin_load(&mut self, target: &TableTarget) -> Result<()> {
         let mut loads = Vec::new();
         if self.txn.has_segments(target.tree)? {
-            self.txn.expect_rows(target.tree)?;
+            self.txn.bulk(target.tree).expect_rows()?;
             for index in &target.indexes {
-                let load = (!index.deferrable).then(|| self.txn.load_index(index.tree, index.unique));
+                let load = (!index.deferrable).then(|| IndexLoad::begin(&self.txn, index.tree, index.unique));
                 loads.push(load.transpose()?);
             }
         } else {
@@ -209,7 +209,7 @@ impl TableWriter {
         first: u64,
     ) -> Result<(), (usize, DbError)> {
         let formed = self.former.form_batch(ctx, &target.toast, batch)?;
-        let ids = self.txn.insert_batch(target.tree, formed.as_ref().unwrap_or(batch)).map_err(|e| (0, e.into()))?;
+        let ids = self.txn.bulk(target.tree).insert(formed.as_ref().unwrap_or(batch)).map_err(|e| (0, e.into()))?;
         if target.indexes.is_empty() && target.references.is_empty() && target.triggers.is_none() && self.transitions.is_none() {
             return Ok(());
         }
@@ -313,7 +313,7 @@ impl TableWriter {
 
     /// 23505 of a row of the load.
     fn duplicate(&mut self, ctx: &Evaluation, target: &TableTarget, index: &IndexTarget, found: &Duplicate) -> Result<DbError> {
-        self.txn.check_serializable_insert(index.tree, &found.key)?;
+        self.txn.index(index.tree).check_serializable(&found.key)?;
         // Makes the command's changes readable.
         self.txn.current_view(ctx.view());
         let row = self.txn.get_latest(target.tree, found.rows.1)?.row;

@@ -4,7 +4,7 @@
 //! those are a group, and only rows of one group can exclude each other. How a group is searched depends on its other columns.
 //!
 //! Invariants:
-//! 1. A writer claims its values (`Transaction::claim_values`) before it searches, and waits for the owners of earlier claims that
+//! 1. A writer claims its values (`ClaimedValues::claim`) before it searches, and waits for the owners of earlier claims that
 //!    exclude them. So of two concurrent transactions with such values, one sees the other's row.
 //! 2. Ranges of rows that obey a constraint by `&&` do not overlap: in a group, their order by lower bounds is that by upper
 //!    bounds. So the search goes back from the last range that begins before the new one ends, up to the first that ends before the
@@ -50,11 +50,11 @@ pub fn claim(
 ) -> Result<Option<RowId>> {
     let Some(wanted) = ExclusiveKey::new(index, key, values, row) else { return Ok(None) };
     loop {
-        let number = txn.claim_values(index.tree, &wanted.group, &wanted.values, row)?;
+        let number = txn.claims(index.tree).claim(&wanted.group, &wanted.values, row)?;
         let found = wanted.obstacle(ctx, txn, target, number);
         if !matches!(found, Ok(None)) {
             // Others must not wait for values that are not written, nor while we wait for them.
-            txn.unclaim_values(number);
+            txn.claims(index.tree).unclaim(number);
         }
         if let Some(result) = await_obstacle(txn, target.tree, index.tree, found?)? {
             return Ok(result);
@@ -70,7 +70,7 @@ pub fn claim_unchecked(
     row: RowId,
 ) -> Result<bool> {
     let Some(wanted) = ExclusiveKey::new(index, key, values, Some(row)) else { return Ok(false) };
-    txn.claim_values(index.tree, &wanted.group, &wanted.values, Some(row))?;
+    txn.claims(index.tree).claim(&wanted.group, &wanted.values, Some(row))?;
     Ok(true)
 }
 
@@ -111,7 +111,7 @@ fn find(
 ) -> Result<Option<RowId>> {
     let Some(wanted) = ExclusiveKey::new(index, key, values, Some(row)) else { return Ok(None) };
     loop {
-        let number = txn.claim_of_row(index.tree, &wanted.group, row);
+        let number = txn.claims(index.tree).of_row(&wanted.group, row);
         let found = wanted.obstacle(ctx, txn, target, number)?;
         if let Some(result) = await_obstacle(txn, target.tree, index.tree, found)? {
             return Ok(result);
@@ -130,7 +130,7 @@ fn await_obstacle(
         None => Ok(Some(None)),
         Some(Excluding::Row(row)) if txn.await_change(table, row, Wait::NoWait)? => Ok(Some(Some(row))),
         Some(Excluding::Row(row)) => txn.await_change(table, row, Wait::Block).map(|_| None).map_err(DbError::from),
-        Some(Excluding::Claim(claim)) => txn.await_claim(index, &claim, Wait::Block).map(|_| None).map_err(DbError::from),
+        Some(Excluding::Claim(claim)) => txn.claims(index).wait(&claim, Wait::Block).map(|_| None).map_err(DbError::from),
     }
 }
 
@@ -152,13 +152,13 @@ impl<'a> ExclusiveKey<'a> {
         target: &TableTarget,
         number: ClaimNumber,
     ) -> Result<Option<Excluding>> {
-        for claim in txn.claims_before(self.index.tree, &self.group, number) {
+        for claim in txn.claims(self.index.tree).before(&self.group, number) {
             ctx.check_interrupt()?;
             let excludes = match &claim.values {
                 Some(values) => self.exclusion.excludes(ctx, values, &self.values)?,
                 None => true,
             };
-            if excludes && !txn.await_claim(self.index.tree, &claim, Wait::NoWait)? {
+            if excludes && !txn.claims(self.index.tree).wait(&claim, Wait::NoWait)? {
                 return Ok(Some(Excluding::Claim(claim)));
             }
         }
@@ -187,7 +187,7 @@ impl<'a> ExclusiveKey<'a> {
     }
 
     fn first(&self, txn: &Arc<Transaction>, view: ReadView, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<Option<RowId>> {
-        let mut scan = txn.index_scan(view, self.index.tree, bounds.0, bounds.1, false)?;
+        let mut scan = txn.index(self.index.tree).scan(view, bounds.0, bounds.1, false)?;
         while let Some((_, row)) = scan.next()? {
             if Some(row) != self.row {
                 return Ok(Some(row));
@@ -216,7 +216,7 @@ impl<'a> ExclusiveKey<'a> {
             None => Bound::Excluded([&self.group[..], &[KeyPart::not_null_marker().1]].concat()),
         };
         let last = last.as_ref().map(|key| &key[..]);
-        let mut scan = txn.index_scan(view, self.index.tree, Bound::Included(&self.group), last, true)?;
+        let mut scan = txn.index(self.index.tree).scan(view, Bound::Included(&self.group), last, true)?;
         // Of several the first one, which PostgreSQL's message often names.
         let mut found = None;
         while let Some((key, row)) = scan.next()? {
@@ -237,7 +237,7 @@ impl<'a> ExclusiveKey<'a> {
 
     fn any(&self, ctx: &Evaluation, txn: &Arc<Transaction>, target: &TableTarget, view: ReadView) -> Result<Option<RowId>> {
         let group = Bound::Included(&self.group[..]);
-        let mut scan = txn.index_scan(view, self.index.tree, group, group, false)?;
+        let mut scan = txn.index(self.index.tree).scan(view, group, group, false)?;
         while let Some((_, row)) = scan.next()? {
             ctx.check_interrupt()?;
             if Some(row) != self.row

@@ -91,10 +91,10 @@ pub(super) fn check_reference(
     };
     let Some(ReferencedKey { table: referenced, index: tree, bytes }) = referenced else { return Err(not_present(runner)) };
     loop {
-        let Some(row) = runner.txn.index_find_snapshot(tree, &bytes)? else { return Err(not_present(runner)) };
+        let Some(row) = runner.txn.index(tree).find_snapshot(&bytes)? else { return Err(not_present(runner)) };
         runner.txn.lock_row(referenced.tree, row, RowLockMode::ForKeyShare, Wait::Block)?;
         // During the wait, the row may have been deleted or changed its key.
-        if runner.txn.index_find_latest(tree, &bytes)? == Some(row) {
+        if runner.txn.index(tree).find_latest(&bytes)? == Some(row) {
             return Ok(());
         }
         refuse_newer(runner)?;
@@ -208,7 +208,7 @@ fn out_of_range(child: &TableTarget, constraint: &Constraint) -> DbError {
 /// Whether another row has the old key by now.
 fn still_there(runner: &mut Runner<'_>, constraint: &Constraint, old: &[Datum]) -> Result<bool> {
     let Some(place) = place_of(runner.ctx, |table| runner.target(table), constraint, old)? else { return Ok(false) };
-    Ok(runner.txn.index_find_latest(place.index, &place.bytes)?.is_some())
+    Ok(runner.txn.index(place.index).find_latest(&place.bytes)?.is_some())
 }
 
 /// A referenced key as the child's columns have it; `None`: they have no such values.
@@ -237,7 +237,7 @@ fn referencing_rows(
     let Some(values) = as_referencing(runner, child, referenced, constraint, old)? else { return Ok((rows, held)) };
     let (view, _pin) = runner.txn.latest_view();
     if let Some((tree, prefix)) = covering_prefix(child, constraint, &values) {
-        let mut scan = runner.txn.index_scan(view, tree, Bound::Included(&prefix), Bound::Included(&prefix), false)?;
+        let mut scan = runner.txn.index(tree).scan(view, Bound::Included(&prefix), Bound::Included(&prefix), false)?;
         while let Some((_, row)) = scan.next()? {
             rows.push(row);
             if rows.len() % BATCH_ROWS == 0 {

@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! 1. A row is in the table's tree exactly when it has one entry in every index tree whose predicate it satisfies.
-//! 2. A unique key is locked (`Transaction::claim_key`; many at once: `IndexLoad`) before it is searched for, and stays locked to
+//! 2. A unique key is locked (`IndexAccess::claim_key`; many at once: `IndexLoad`) before it is searched for, and stays locked to
 //!    the end of the transaction, so two transactions can never both find it free.
 //!    What an exclusion constraint excludes is claimed likewise (`excluding`).
 //! 3. Foreign keys are checked against the newest committed state, under row locks, after the statement's own changes.

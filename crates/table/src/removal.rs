@@ -47,5 +47,5 @@ fn check_leaf(runner: &mut Runner<'_>, part: &Constraint, key: &Constraint) -> R
 fn is_there(runner: &mut Runner<'_>, leaf: &super::TableTarget, key: &Constraint, values: &[Datum]) -> Result<bool> {
     let Some(values) = as_referenced(runner, leaf, key, values)? else { return Ok(false) };
     let Some(place) = place_of(runner.ctx, |table| runner.target(table), key, &values)? else { return Ok(false) };
-    Ok(runner.txn.index_find_latest(place.index, &place.bytes)?.is_some())
+    Ok(runner.txn.index(place.index).find_latest(&place.bytes)?.is_some())
 }

@@ -140,7 +140,7 @@ impl TableWriter {
         let old = &*target.with_plain_keys(ctx, old)?;
         for index in &target.indexes {
             if self.index_key(ctx, index, old)? {
-                self.txn.index_delete(index.tree, &self.key, id)?;
+                self.txn.index(index.tree).delete(&self.key, id)?;
             }
         }
         Ok(())

@@ -212,7 +212,7 @@ impl TableWriter {
             return Ok(());
         }
         if had {
-            self.txn.index_delete(index.tree, &self.old_key, id)?;
+            self.txn.index(index.tree).delete(&self.old_key, id)?;
         }
         if has {
             let must_be_unique = index.unique && index.must_be_unique(ctx, new)?;
@@ -253,7 +253,7 @@ impl TableWriter {
             if !index.must_be_unique(ctx, row)? {
                 continue;
             }
-            if let Some(found) = self.txn.claim_key(index.tree, &self.key, None)? {
+            if let Some(found) = self.txn.index(index.tree).claim_key(&self.key, None)? {
                 return Ok(Some(Conflict { index: at, row: found }));
             }
         }
@@ -322,7 +322,7 @@ impl TableWriter {
         }
         let found = excluding::claim(ctx, &self.txn, (&target, index), (&self.key, values.clone()), Some(id))?;
         let Some(found) = found else { return Ok(()) };
-        self.txn.check_serializable_insert(index.tree, &self.key)?;
+        self.txn.index(index.tree).check_serializable(&self.key)?;
         let existing = index.values_of_row(ctx, &self.txn, &target, found)?;
         Err(error::exclusion(&*ctx.session, &target, index, &values, existing.as_deref()))
     }
@@ -339,15 +339,15 @@ impl TableWriter {
         if index.exclusion.is_some() {
             self.claim_values(ctx, index, &row(), id)?;
         } else if must_be_unique {
-            let found = self.txn.claim_key(index.tree, &self.key, Some(id))?;
+            let found = self.txn.index(index.tree).claim_key(&self.key, Some(id))?;
             if found.is_some() && index.deferrable {
                 self.events.unique_later(ctx, &self.target, index, id)?;
             } else if found.is_some() {
-                self.txn.check_serializable_insert(index.tree, &self.key)?;
+                self.txn.index(index.tree).check_serializable(&self.key)?;
                 let values = index.values(ctx, &row())?;
                 return Err(error::unique(&*ctx.session, &self.target, index, &values));
             }
         }
-        Ok(self.txn.index_insert(index.tree, &self.key, id)?)
+        Ok(self.txn.index(index.tree).insert(&self.key, id)?)
     }
 }

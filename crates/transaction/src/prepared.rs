@@ -171,7 +171,7 @@ pub(crate) fn value_of(shown: &PreparedTransaction, changes: &[(Oid, ObjectChang
         out.push(stored.value.is_some().into());
         stored.value.iter().for_each(|value| put_bytes(value, &mut out));
     }
-    out.extend(engine.to_bytes()?);
+    out.extend(engine.two_phase().to_bytes()?);
     Ok(out)
 }
 
@@ -185,9 +185,9 @@ pub(crate) fn restore(engine: &Engine, identifier: String, row: RowId, value: Ar
     let (shown, changes) =
         read.ok_or_else(|| err!(DATA_CORRUPTED, "catalog row {row} of a prepared transaction cannot be read"))?;
     let transaction = engine.begin(Isolation::ReadCommitted)?;
-    transaction.restore(r.take(r.remaining()).unwrap_or_default())?;
+    transaction.two_phase().restore(r.take(r.remaining()).unwrap_or_default())?;
     transaction.delete(CATALOG_TREE, row)?;
-    transaction.set_aside();
+    transaction.two_phase().set_aside();
     Ok((shown, Voted { engine: transaction, changes, row, value }))
 }
 

@@ -30,7 +30,9 @@ impl Tx {
         self.claim_names()?;
         let catalog = self.catalog();
         let is_temporary = |oid: u32| catalog.relation(Oid(oid)).is_some_and(|r| r.persistence == Persistence::Temporary);
-        if self.engine.has_temporary_changes() || self.engine.locked_relations().into_iter().any(is_temporary) {
+        if self.engine.two_phase().has_temporary_changes()
+            || self.engine.two_phase().locked_relations().into_iter().any(is_temporary)
+        {
             bail!(FEATURE_NOT_SUPPORTED, "cannot PREPARE a transaction that has operated on temporary objects");
         }
         let (prepared, at) = (&self.cluster.prepared, self.cluster.clock.now_micros());
@@ -53,7 +55,7 @@ impl Tx {
         writer.commit(Durability::Sync)?;
         // The commit, whenever it comes, forgets it.
         self.engine.delete(CATALOG_TREE, row)?;
-        self.engine.set_aside();
+        self.engine.two_phase().set_aside();
         Ok(Voted { engine: self.engine.clone(), changes, row, value })
     }
 }

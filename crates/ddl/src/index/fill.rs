@@ -41,7 +41,7 @@ impl Entries<'_> {
         }
         self.few.push(Few { key: key.to_vec(), id, may_repeat });
         if self.on_disk && self.few.len() >= BUILT_ENTRIES_MIN {
-            let mut builder = self.tx.engine.build_index(self.index.tree, self.index.unique)?;
+            let mut builder = IndexBuilder::begin(&self.tx.engine, self.index.tree, self.index.unique)?;
             for few in std::mem::take(&mut self.few) {
                 builder.add(&few.key, few.id, few.may_repeat)?;
             }
@@ -151,7 +151,7 @@ fn insert_entries(ddl: &Ddl<'_>, index: &IndexTarget, mut entries: Vec<Few>) -> 
         return Ok(Some(pair[1].id));
     }
     for few in &entries {
-        ddl.tx().engine.index_insert(index.tree, &few.key, few.id)?;
+        ddl.tx().engine.index(index.tree).insert(&few.key, few.id)?;
     }
     Ok(None)
 }

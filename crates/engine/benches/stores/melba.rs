@@ -80,14 +80,14 @@ impl Client for MelbaClient<'_> {
             let values = [Datum::Bytes(key[..].into()), Datum::Bytes(value[..].into())];
             self.row.clear();
             self.store.layout.encode(values.iter(), &mut self.row);
-            match t.claim_key(index, key, None).expect("claims") {
+            match t.index(index).claim_key(key, None).expect("claims") {
                 Some(id) => {
                     t.lock_row_to_change(table, id, melba_engine::RowLockMode::ForNoKeyUpdate).expect("locks");
                     t.update(table, id, &self.row).expect("updates");
                 }
                 None => {
                     let id = t.insert(table, &self.row).expect("inserts");
-                    t.index_insert(index, key, id).expect("inserts");
+                    t.index(index).insert(key, id).expect("inserts");
                 }
             }
         }
@@ -98,7 +98,7 @@ impl Client for MelbaClient<'_> {
     fn get(&mut self, key: &Key, each: &mut dyn FnMut(&[u8])) -> bool {
         let t = self.begin();
         let view = t.statement_view();
-        let mut scan = t.index_lookup(view, self.store.index, key).expect("looks up");
+        let mut scan = t.index(self.store.index).lookup(view, key).expect("looks up");
         let id = scan.next().expect("scans").map(|(_, id)| id);
         let row = id.and_then(|id| t.get(view, self.store.table, id).expect("reads"));
         if let Some(row) = &row {
@@ -110,7 +110,7 @@ impl Client for MelbaClient<'_> {
     fn scan(&mut self, each: &mut dyn FnMut(&[u8])) {
         let t = self.begin();
         let view = t.statement_view();
-        let mut keys = t.index_scan(view, self.store.index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+        let mut keys = t.index(self.store.index).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
         let mut ids = Vec::with_capacity(FETCHED);
         loop {
             ids.clear();

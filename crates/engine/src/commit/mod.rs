@@ -8,8 +8,6 @@ mod log;
 mod pace;
 mod payload;
 mod pipeline;
-#[cfg(test)]
-pub(crate) mod tests;
 
 pub(crate) use apply::Apply;
 pub(crate) use log::Log;
@@ -19,3 +17,5 @@ pub(crate) use pace::{WAIT_MAX_FOR_BYTES, WAIT_MIN, merges_lag, throttle};
 pub(crate) use payload::{Operation, decode, encode};
 pub use pipeline::Durability;
 pub(crate) use pipeline::{CommitRecord, Committer, EarlyRelease, Floor, Needs, Pipeline, Started};
+#[cfg(test)]
+pub(crate) mod tests;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use melba_segment::KeyCursor;
 use melba_store::{EngineError, IndexLevels, IndexRun, KeyBytes, Result, Tree};
 use melba_threads::Guard;
-use melba_types::{RowId, TreeId};
+use melba_types::RowId;
 
 use crate::serializable::Read;
-use crate::txn::{OwnView, Transaction};
+use crate::txn::{IndexAccess, OwnView, Transaction, announce, entries};
 use crate::view::ReadView;
 
 /// The first batch is small: most index scans want one entry.
@@ -127,29 +127,22 @@ fn is_empty_range(bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> bool {
     }
 }
 
-impl Transaction {
+impl IndexAccess<'_> {
     /// Entries with keys within bounds, ascending or descending. Bounds are keys without row ids; a key that starts with an
     /// included upper bound is within it, so bounds may be prefixes.
-    pub fn index_scan(
-        self: &Arc<Self>,
-        view: ReadView,
-        tree: TreeId,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-        reverse: bool,
-    ) -> Result<IndexScan> {
-        let tree = self.tree(tree)?;
+    pub fn scan(&self, view: ReadView, lower: Bound<&[u8]>, upper: Bound<&[u8]>, reverse: bool) -> Result<IndexScan> {
+        let tree = self.txn.tree(self.tree)?;
         tree.require_index()?;
-        IndexScan::open(Arc::clone(self), view, &tree, (lower, upper), reverse, None)
+        IndexScan::open(Arc::clone(self.txn), view, &tree, (lower, upper), reverse, None)
     }
 
-    /// Entries whose whole key is `key` (all columns of the index): like `index_scan` with it as both bounds, but segments
+    /// Entries whose whole key is `key` (all columns of the index): like `scan` with it as both bounds, but segments
     /// without it are left out by their filters.
-    pub fn index_lookup(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8]) -> Result<IndexScan> {
-        let tree = self.tree(tree)?;
+    pub fn lookup(&self, view: ReadView, key: &[u8]) -> Result<IndexScan> {
+        let tree = self.txn.tree(self.tree)?;
         tree.require_index()?;
         let bounds = (Bound::Included(key), Bound::Included(key));
-        IndexScan::open(Arc::clone(self), view, &tree, bounds, false, Some(key))
+        IndexScan::open(Arc::clone(self.txn), view, &tree, bounds, false, Some(key))
     }
 }
 
@@ -218,7 +211,7 @@ impl IndexScan {
         let mut before = std::mem::take(&mut self.cursors).into_iter().peekable();
         let mut cursors = Vec::with_capacity(before.len());
         self.own.look();
-        self.own_runs = self.own.txn.private_indexes(self.view, self.tree.id);
+        self.own_runs = entries::private_indexes(&self.own.txn, self.view, self.tree.id);
         self.private = 0;
         for (i, run) in self.own_runs.iter().chain(self.levels.runs.iter()).enumerate() {
             // Of one segment and the next, in the same order as before.
@@ -247,7 +240,7 @@ impl IndexScan {
         }
         self.at += 1;
         let (entry, _) = self.batch.get(self.at - 1);
-        Transaction::split(entry).map(Some)
+        entries::split(entry).map(Some)
     }
 
     /// The row of the next live entry with exactly this key: bounds admit longer ones that begin with it.
@@ -275,7 +268,7 @@ impl IndexScan {
         }
         let end = self.batch.len().min(self.at + limit);
         for i in self.at..end {
-            let (key, row) = Transaction::split(self.batch.get(i).0)?;
+            let (key, row) = entries::split(self.batch.get(i).0)?;
             each(key, row);
         }
         self.at = end;
@@ -327,7 +320,7 @@ impl IndexScan {
 
     /// Announces the entries up to and including `end`, or all that are left: present or not, they have been searched.
     fn note_read(&self, end: Option<&KeyBytes>) -> Result<()> {
-        if !self.own.txn.tracks(self.view) {
+        if !announce::tracks(&self.own.txn, self.view) {
             return Ok(());
         }
         let (mut lower, mut upper) = (as_slice(&self.lower), as_slice(&self.upper));
@@ -336,7 +329,7 @@ impl IndexScan {
             Some(end) => upper = Bound::Included(end.as_slice()),
             None => {}
         }
-        self.own.txn.note_reads(std::iter::once(Read::Range(self.tree.id, lower, upper)))
+        announce::reads(&self.own.txn, std::iter::once(Read::Range(self.tree.id, lower, upper)))
     }
 
     /// The live entries of all sources up to and including `end`.

@@ -3,6 +3,7 @@
 //! Invariant: a scan keeps the levels that were current when it opened. They hold everything that its view sees, and no flush,
 //! merge or later commit removes it.
 
+mod find;
 mod index;
 mod mask;
 mod piece;

@@ -3,25 +3,26 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use melba_locks::{LockKey, Mode, Wait};
 use melba_store::{KeyBytes, Result, Tree};
-use melba_types::{RowId, TreeId};
+use melba_types::RowId;
 
 use super::index::{may_have_entries, successor};
-use crate::txn::Transaction;
+use crate::txn::{IndexAccess, announce, entries};
 use crate::view::ReadView;
 
-impl Transaction {
+impl IndexAccess<'_> {
     /// The row of a live entry with exactly this key, other than `except`, in the newest committed state with everything of
     /// our own: for checks of constraints.
-    pub fn index_probe_latest(self: &Arc<Self>, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
-        self.with_newest(|csn| self.probe(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key, except))
+    pub fn probe_latest(&self, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
+        self.txn.with_newest(|csn| self.probe(ReadView { csn, command: ReadView::LATEST_COMMAND }, key, except))
     }
 
-    fn probe(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
-        if self.is_absent(view, &*self.tree(tree)?, key)? {
+    fn probe(&self, view: ReadView, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
+        if self.is_absent(view, &*self.txn.tree(self.tree)?, key)? {
             return Ok(None);
         }
-        let mut scan = self.index_lookup(view, tree, key)?;
+        let mut scan = self.lookup(view, key)?;
         while let Some(row) = scan.next_of(key)? {
             if Some(row) != except {
                 return Ok(Some(row));
@@ -32,10 +33,10 @@ impl Transaction {
 
     /// Whether no source of entries has any that begins with `key`, which for most new keys costs a search in memory.
     fn is_absent(&self, view: ReadView, tree: &Tree, key: &[u8]) -> Result<bool> {
-        let Some(end) = successor(key).filter(|_| !self.tracks(view)) else { return Ok(false) };
+        let Some(end) = successor(key).filter(|_| !announce::tracks(self.txn, view)) else { return Ok(false) };
         let bounds = (Bound::Included(key), Bound::Excluded(end.as_slice()));
-        let mut known = !self.private_indexes(view, tree.id).is_empty();
-        self.own_keys(view, tree.id, bounds, false, 1, |_, _| known = true);
+        let mut known = !entries::private_indexes(self.txn, view, tree.id).is_empty();
+        entries::own_keys(self.txn, view, tree.id, bounds, false, 1, |_, _| known = true);
         let runs = {
             let levels = tree.require_index()?.levels.read();
             known |= levels.used_memory().any(|table| table.map.read().range::<[u8], _>(bounds).next().is_some());
@@ -46,5 +47,33 @@ impl Transaction {
             known = known || may_have_entries(run, view, &lower, &upper, Some(key))?;
         }
         Ok(!known)
+    }
+
+    /// Locks one value of a unique index against other transactions and finds the row, other than `except`, that has it now;
+    /// `None`: it is ours to use.
+    ///
+    /// Waits for other sessions that use the value, and for those that are changing or removing the row that has it, because they
+    /// may free it. The value stays locked only when it is free or its row is not being changed, because a session that changes
+    /// the row may need the value back.
+    pub fn claim_key(&self, key: &[u8], except: Option<RowId>) -> Result<Option<RowId>> {
+        let table = self.txn.tree(self.tree)?.table;
+        let lock = LockKey::Key(self.tree, self.txn.shared().locks.hash_key(key));
+        let (locks, slot) = (&self.txn.shared().locks, self.txn.session().slot);
+        loop {
+            let held = locks.held(slot);
+            self.txn.lock_key(lock, Mode::KEY, Wait::Block)?;
+            let is_new = locks.held(slot) > held;
+            if is_new && locks.yield_to_load(slot, self.tree, key)? {
+                continue;
+            }
+            let Some(row) = self.probe_latest(key, except)? else { return Ok(None) };
+            if self.txn.await_change(table, row, Wait::NoWait)? {
+                return Ok(Some(row));
+            }
+            if is_new {
+                locks.release_newest(slot, lock, Mode::KEY);
+            }
+            self.txn.await_change(table, row, Wait::Block)?;
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::mask::{MemoryMask, RunMask};
 use super::piece::{Places, ScanPiece};
 use super::{Morsel, ZonePredicate};
 use crate::serializable::Read;
-use crate::txn::{OwnView, Transaction};
+use crate::txn::{OwnView, Transaction, announce};
 use crate::view::ReadView;
 
 /// Rows taken from memory at a time, under one lock.
@@ -92,8 +92,8 @@ impl Transaction {
     ) -> Result<TableScan> {
         let tree = self.tree(tree)?;
         tree.require_table()?;
-        if self.tracks(view) {
-            self.note_reads(std::iter::once(Read::Table(tree.id)))?;
+        if announce::tracks(self, view) {
+            announce::reads(self, std::iter::once(Read::Table(tree.id)))?;
         }
         let layout = self.layout_of(&tree)?;
         TableScan::open(Arc::clone(self), view, &tree, Guard::into_inner(layout), projection, missing, predicates, morsel)

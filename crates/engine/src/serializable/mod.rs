@@ -24,8 +24,6 @@ mod conflict;
 mod lifetime;
 mod marks;
 mod summary;
-#[cfg(test)]
-pub(crate) mod tests;
 mod tracking;
 
 use std::collections::VecDeque;
@@ -167,3 +165,5 @@ fn check_doomed(entry: &Entry, when: &str) -> Result<()> {
         false => Ok(()),
     }
 }
+#[cfg(test)]
+pub(crate) mod tests;

@@ -42,7 +42,7 @@ impl Store {
     /// The rows with keys from `first` to `last`: key and value.
     pub fn range(&self, t: &Arc<Transaction>, first: u8, last: u8) -> Result<Vec<(u8, u64, RowId)>, EngineError> {
         let view = t.statement_view();
-        let mut scan = t.index_scan(view, self.index, Bound::Included(&[first]), Bound::Included(&[last]), false)?;
+        let mut scan = t.index(self.index).scan(view, Bound::Included(&[first]), Bound::Included(&[last]), false)?;
         let mut found = Vec::new();
         while let Some((key, id)) = scan.next()? {
             found.push((key[0], id));
@@ -83,7 +83,7 @@ impl Store {
             }
             None => {
                 let id = t.insert(self.table, &row(key, value))?;
-                t.index_insert(self.index, &[key], id)
+                t.index(self.index).insert(&[key], id)
             }
         }
     }
@@ -100,7 +100,7 @@ impl Store {
             return Err(EngineError::SerializationFailure);
         }
         t.delete(self.table, id)?;
-        t.index_delete(self.index, &[key], id)?;
+        t.index(self.index).delete(&[key], id)?;
         Ok(true)
     }
 
@@ -254,7 +254,7 @@ fn write_rows(store: &Store, t: &Arc<Transaction>, ids: std::ops::RangeInclusive
 
 fn read_key(store: &Store, t: &Arc<Transaction>, key: u16) -> Result<(), EngineError> {
     let key = key.to_be_bytes();
-    let mut scan = t.index_scan(t.statement_view(), store.index, Bound::Included(&key), Bound::Included(&key), false)?;
+    let mut scan = t.index(store.index).scan(t.statement_view(), Bound::Included(&key), Bound::Included(&key), false)?;
     scan.next().map(|_| ())
 }
 
@@ -269,10 +269,10 @@ fn conflicts_with_coarse_marks_are_noticed() {
     assert_skew(&store, "a block read", read_all, write_one);
     assert_skew(&store, "two blocks", read_all, write_all);
     let read_entry: Step = |s, t| read_key(s, t, 60_000);
-    let write_entry: Step = |s, t| t.index_insert(s.index, &60_000_u16.to_be_bytes(), RowId(1));
+    let write_entry: Step = |s, t| t.index(s.index).insert(&60_000_u16.to_be_bytes(), RowId(1));
     assert_skew(&store, "an entry", read_entry, write_entry);
     assert_skew(&store, "an index written", read_entry, |s, t| {
-        (50_000..=60_000_u16).try_for_each(|key| t.index_insert(s.index, &key.to_be_bytes(), RowId(1)))
+        (50_000..=60_000_u16).try_for_each(|key| t.index(s.index).insert(&key.to_be_bytes(), RowId(1)))
     });
     assert_skew(&store, "an index read", |s, t| (59_000..=60_000).try_for_each(|key| read_key(s, t, key)), write_entry);
 }
@@ -359,7 +359,7 @@ fn whom_a_transaction_read_around_is_known_after_both_are_summarised() {
         // It reads nothing: summarised reads and writes are known by tree.
         closing.statement_view();
         let id = closing.insert(store.table, &row(1, 1)).expect("inserts");
-        closing.index_insert(store.index, &[1], id).expect("inserts");
+        closing.index(store.index).insert(&[1], id).expect("inserts");
         commit(&closing).expect("commits");
         let report = if read_only { store.begin_read_only() } else { store.begin() };
         report.statement_view();

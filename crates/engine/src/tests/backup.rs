@@ -153,7 +153,7 @@ fn segments_that_a_load_links_are_part_of_the_backup() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     for _ in 0..15 {
         let rows = Column::new(ColumnData::Int4(vec![7; 4000]));
-        t.insert_batch(tree, &Batch::new(vec![rows], 4000)).expect("loads");
+        t.bulk(tree).insert(&Batch::new(vec![rows], 4000)).expect("loads");
     }
     t.commit(Durability::Sync).expect("commits");
     assert!(backup.advance().expect("advances") > 0, "the load has segments of its own");

@@ -74,10 +74,10 @@ fn savepoints_undo_rows_keys_trees_and_layouts() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let index = t.create_index_tree(tree, Persistence::Logged).expect("creates");
     let id = t.insert(tree, &row(1, "keep")).expect("inserts");
-    t.index_insert(index, b"keep", id).expect("inserts");
+    t.index(index).insert(b"keep", id).expect("inserts");
     let s = t.savepoint();
     t.update(tree, id, &row(1, "lost")).expect("updates");
-    t.index_delete(index, b"keep", id).expect("deletes");
+    t.index(index).delete(b"keep", id).expect("deletes");
     t.extend_table_tree(tree, &[Kind::Bool]).expect("extends");
     let other = t.create_table_tree(&[], Persistence::Logged).expect("creates");
     assert_eq!(t.table_layout(tree).expect("known").kinds().len(), 3);
@@ -85,8 +85,8 @@ fn savepoints_undo_rows_keys_trees_and_layouts() {
     assert_eq!(t.table_layout(tree).expect("known").kinds().len(), 2);
     assert!(t.insert(other, b"").is_err());
     assert_eq!(names(&t, t.statement_view(), tree), ["keep"]);
-    assert_eq!(t.index_probe_latest(index, b"keep", None).expect("probes"), Some(id));
-    assert_eq!(t.index_probe_latest(index, b"keep", Some(id)).expect("probes"), None);
+    assert_eq!(t.index(index).probe_latest(b"keep", None).expect("probes"), Some(id));
+    assert_eq!(t.index(index).probe_latest(b"keep", Some(id)).expect("probes"), None);
     t.rollback();
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert!(names(&t, t.statement_view(), tree).is_empty());
@@ -100,19 +100,19 @@ fn index_scans_merge_own_entries_with_committed_ones_both_ways() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let index = t.create_index_tree(tree, Persistence::Logged).expect("creates");
     for i in 0..3000u16 {
-        t.index_insert(index, &i.to_be_bytes(), RowId(u64::from(i))).expect("inserts");
+        t.index(index).insert(&i.to_be_bytes(), RowId(u64::from(i))).expect("inserts");
     }
     t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     for i in (0..3000u16).step_by(2) {
-        t.index_delete(index, &i.to_be_bytes(), RowId(u64::from(i))).expect("deletes");
+        t.index(index).delete(&i.to_be_bytes(), RowId(u64::from(i))).expect("deletes");
     }
-    t.index_insert(index, &100u16.to_be_bytes(), RowId(9)).expect("inserts");
+    t.index(index).insert(&100u16.to_be_bytes(), RowId(9)).expect("inserts");
     let view = t.statement_view();
     let mut expected: Vec<u16> = (51..=2001).filter(|i| i % 2 == 1 || *i == 100).collect();
     for reverse in [false, true] {
         let (lower, upper) = (50u16.to_be_bytes(), 2001u16.to_be_bytes());
-        let mut scan = t.index_scan(view, index, Bound::Excluded(&lower), Bound::Included(&upper), reverse).expect("opens");
+        let mut scan = t.index(index).scan(view, Bound::Excluded(&lower), Bound::Included(&upper), reverse).expect("opens");
         let mut found = Vec::new();
         while let Some((key, _)) = scan.next().expect("scans") {
             found.push(u16::from_be_bytes([key[0], key[1]]));

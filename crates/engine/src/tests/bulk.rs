@@ -49,7 +49,7 @@ fn a_bulk_load_behaves_like_single_rows() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let before = t.statement_view();
     for i in 0..10 {
-        t.insert_batch(tree, &batch(i * 4000, 4000)).expect("loads");
+        t.bulk(tree).insert(&batch(i * 4000, 4000)).expect("loads");
     }
     assert_eq!(count(&t, before, tree).0, 0, "a statement does not see its own rows");
     let view = t.statement_view();
@@ -59,7 +59,7 @@ fn a_bulk_load_behaves_like_single_rows() {
     assert!(t.get_latest(tree, id).expect("reads").row.is_some());
     t.delete(tree, id).expect("deletes");
     let savepoint = t.savepoint();
-    t.insert_batch(tree, &batch(0, 50_000)).expect("loads");
+    t.bulk(tree).insert(&batch(0, 50_000)).expect("loads");
     assert_eq!(count(&t, t.statement_view(), tree).0, 89_999);
     t.rollback_to(savepoint);
     assert_eq!(count(&t, t.statement_view(), tree).0, 39_999);
@@ -77,7 +77,7 @@ fn a_bulk_load_behaves_like_single_rows() {
     let engine = open(&crashed);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     assert_eq!(count(&t, t.statement_view(), tree).0, 39_999);
-    t.insert_batch(tree, &batch(0, 50_000)).expect("loads");
+    t.bulk(tree).insert(&batch(0, 50_000)).expect("loads");
     // A checkpoint names the linked segment, a merge replaces it; a load in progress is not touched.
     engine.checkpoint().expect("flushes");
     engine.merge_all().expect("merges");
@@ -96,18 +96,18 @@ fn built_indexes_are_sorted_over_spills_and_find_duplicates() {
     let table = t.create_table_tree(&[Kind::Int8], Persistence::Logged).expect("creates");
     let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
     let key = |i: u64| [&[b'k'; 300][..], &(i * 7919 % 100_000).to_be_bytes()].concat();
-    let mut builder = t.build_index(index, true).expect("begins");
+    let mut builder = IndexBuilder::begin(&t, index, true).expect("begins");
     (0..100_000).for_each(|i| builder.add(&key(i), RowId(i), false).expect("adds"));
     assert_eq!(builder.finish().expect("builds"), None);
     let view = t.statement_view();
-    let mut scan = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+    let mut scan = t.index(index).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
     let mut expected = 0u64;
     while let Some((key, _)) = scan.next().expect("scans") {
         assert_eq!(key[300..], expected.to_be_bytes());
         expected += 1;
     }
     assert_eq!(expected, 100_000);
-    let mut builder = t.build_index(index, true).expect("begins");
+    let mut builder = IndexBuilder::begin(&t, index, true).expect("begins");
     builder.add(b"same", RowId(1), false).expect("adds");
     builder.add(b"same", RowId(2), false).expect("adds");
     let duplicate = Duplicate { key: b"same".to_vec(), rows: (RowId(1), RowId(2)) };
@@ -116,7 +116,7 @@ fn built_indexes_are_sorted_over_spills_and_find_duplicates() {
     while engine.run_once() {}
     assert_eq!(segments(&directory), 1);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    assert_eq!(t.index_probe_latest(index, &key(5), None).expect("probes"), Some(RowId(5)));
+    assert_eq!(t.index(index).probe_latest(&key(5), None).expect("probes"), Some(RowId(5)));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn threads_build_an_index_by_parts_and_find_duplicates_between_them() {
     // In memory, and over many pieces; every seventh key is there twice, which is allowed.
     for n in [40_000, 80_000] {
         let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
-        let mut builder = t.build_index(index, true).expect("begins");
+        let mut builder = IndexBuilder::begin(&t, index, true).expect("begins");
         for i in 0..n {
             builder.add(&key(i), RowId(i), i % 7 == 0).expect("adds");
             if i % 7 == 0 {
@@ -141,7 +141,7 @@ fn threads_build_an_index_by_parts_and_find_duplicates_between_them() {
         }
         assert_eq!(builder.finish().expect("builds"), None);
         let view = t.statement_view();
-        let mut scan = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+        let mut scan = t.index(index).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
         let (mut count, mut last) = (0, Vec::new());
         while let Some((key, row)) = scan.next().expect("scans") {
             let entry = [key, &row.0.to_be_bytes()].concat();
@@ -154,7 +154,7 @@ fn threads_build_an_index_by_parts_and_find_duplicates_between_them() {
         let mut repeated = vec![0, n / 2, n / 3];
         repeated.sort_by_key(|i| std::cmp::Reverse(key(*i)));
         while let Some(least) = repeated.last().copied() {
-            let mut builder = t.build_index(index, true).expect("begins");
+            let mut builder = IndexBuilder::begin(&t, index, true).expect("begins");
             (0..n).for_each(|i| builder.add(&key(i), RowId(i), false).expect("adds"));
             repeated.iter().for_each(|i| builder.add(&key(*i), RowId(i + n), false).expect("adds"));
             let duplicate = Duplicate { key: key(least), rows: (RowId(least), RowId(least + n)) };
@@ -180,15 +180,15 @@ fn rows_come_and_go_under_chosen_ids() {
     let layout = t.table_layout(tree).expect("there");
     t.insert_at(tree, RowId(7), &layout.encode_row(&[melba_types::Datum::Int8(-1)])).expect("inserts");
     // Few rows, and many: the latter become segments, which may lie before one another in any order.
-    t.insert_batch_at(tree, &spread(2_000_000_000, 10), &batch(0, 10)).expect("loads");
-    t.insert_batch_at(tree, &spread(1_000_000_000, 10_000), &batch(0, 10_000)).expect("loads");
-    t.insert_batch_at(tree, &spread(1000, 10_000), &batch(10_000, 10_000)).expect("loads");
+    t.bulk(tree).insert_at(&spread(2_000_000_000, 10), &batch(0, 10)).expect("loads");
+    t.bulk(tree).insert_at(&spread(1_000_000_000, 10_000), &batch(0, 10_000)).expect("loads");
+    t.bulk(tree).insert_at(&spread(1000, 10_000), &batch(10_000, 10_000)).expect("loads");
     let view = t.statement_view();
     assert_eq!(count(&t, view, tree), (20_011, 20_000 * 19_999 / 2 + 45 - 1));
     t.delete(tree, RowId(2000)).expect("deletes");
     assert!(t.get(t.statement_view(), tree, RowId(2000)).expect("reads").is_none());
     let savepoint = t.savepoint();
-    t.insert_batch_at(tree, &spread(5, 10_000), &batch(0, 10_000)).expect("loads");
+    t.bulk(tree).insert_at(&spread(5, 10_000), &batch(0, 10_000)).expect("loads");
     t.rollback_to(savepoint);
     t.commit(Durability::Sync).expect("commits");
     drop(t);
@@ -217,7 +217,7 @@ fn rows_come_and_go_under_chosen_ids() {
     t.delete(tree, RowId(4000)).expect("deletes");
     t.statement_view();
     let again: Vec<RowId> = [3000, 4000].into_iter().chain(3_000_000_000..3_000_009_000).map(RowId).collect();
-    t.insert_batch_at(tree, &again, &batch(0, again.len())).expect("loads");
+    t.bulk(tree).insert_at(&again, &batch(0, again.len())).expect("loads");
     assert_eq!(count(&t, t.statement_view(), tree).0, 29_010);
     t.commit(Durability::Sync).expect("commits");
     for merged in [false, true] {
@@ -241,7 +241,7 @@ fn a_linked_segment_stays_while_the_log_may_link_it_again() {
     let engine = open(&directory);
     let tree = table(&engine);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    t.insert_batch(tree, &batch(0, 50_000)).expect("loads");
+    t.bulk(tree).insert(&batch(0, 50_000)).expect("loads");
     t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.drop_tree(tree).expect("drops");

@@ -64,18 +64,18 @@ fn work(directory: &Arc<MemoryDirectory>, seed: u64, history: &mut History) -> R
             match (victim, random.below(3)) {
                 (Some((id, old)), 0) => {
                     t.delete(TABLE, id)?;
-                    t.index_delete(INDEX, &old.to_be_bytes(), id)?;
+                    t.index(INDEX).delete(&old.to_be_bytes(), id)?;
                     state.remove(&id);
                 }
                 (Some((id, old)), 1) => {
                     t.update(TABLE, id, &row(n, &text))?;
-                    t.index_delete(INDEX, &old.to_be_bytes(), id)?;
-                    t.index_insert(INDEX, &n.to_be_bytes(), id)?;
+                    t.index(INDEX).delete(&old.to_be_bytes(), id)?;
+                    t.index(INDEX).insert(&n.to_be_bytes(), id)?;
                     state.insert(id, n);
                 }
                 _ => {
                     let id = t.insert(TABLE, &row(n, &text))?;
-                    t.index_insert(INDEX, &n.to_be_bytes(), id)?;
+                    t.index(INDEX).insert(&n.to_be_bytes(), id)?;
                     state.insert(id, n);
                 }
             }
@@ -109,8 +109,8 @@ fn load(t: &Arc<Transaction>, n: u64, state: &mut State) -> Result<()> {
             v
         }))),
     ];
-    let ids = t.insert_batch(TABLE, &Batch::new(columns, 25))?;
-    let mut builder = t.build_index(INDEX, false)?;
+    let ids = t.bulk(TABLE).insert(&Batch::new(columns, 25))?;
+    let mut builder = IndexBuilder::begin(&t, INDEX, false)?;
     for id in (ids.start.0..ids.end.0).map(RowId) {
         builder.add(&n.to_be_bytes(), id, false)?;
         state.insert(id, n);
@@ -130,7 +130,7 @@ fn read(engine: &Engine) -> State {
         }
     }
     let mut entries = State::new();
-    let mut scan = t.index_scan(view, INDEX, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+    let mut scan = t.index(INDEX).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
     while let Some((key, id)) = scan.next().expect("scans") {
         assert_eq!(entries.insert(id, u64::from_be_bytes(key.try_into().expect("8 bytes"))), None);
     }

@@ -36,7 +36,7 @@ pub(super) fn fill(clean: bool) -> Arc<MemoryDirectory> {
         for n in round * 40..round * 40 + 40 {
             let t = engine.begin(Isolation::ReadCommitted).expect("begins");
             let id = TABLES.map(|table| t.insert(table, &row(n)).expect("inserts"))[0];
-            t.index_insert(INDEX, &n.to_be_bytes(), id).expect("inserts");
+            t.index(INDEX).insert(&n.to_be_bytes(), id).expect("inserts");
             t.commit(Durability::Sync).expect("commits");
         }
         if round < 2 {
@@ -63,7 +63,7 @@ pub(super) fn table(engine: &Engine, tree: TreeId) -> Result<Rows> {
 
 pub(super) fn index(engine: &Engine) -> Result<Rows> {
     let t = engine.begin(Isolation::ReadCommitted)?;
-    let mut scan = t.index_scan(t.statement_view(), INDEX, Bound::Unbounded, Bound::Unbounded, false)?;
+    let mut scan = t.index(INDEX).scan(t.statement_view(), Bound::Unbounded, Bound::Unbounded, false)?;
     let mut rows = Rows::new();
     while let Some((key, id)) = scan.next()? {
         rows.insert(id, u64::from_be_bytes(key.try_into().expect("8 bytes")) as i64);
@@ -202,10 +202,10 @@ fn an_index_that_lacks_an_entry_or_has_one_too_many_is_found() {
         f(&t);
         t.commit(Durability::Sync).expect("commits");
     };
-    change(&|t| t.index_delete(INDEX, &7u64.to_be_bytes(), RowId(8)).expect("deletes"));
+    change(&|t| t.index(INDEX).delete(&7u64.to_be_bytes(), RowId(8)).expect("deletes"));
     assert_eq!(engine.check_indexes(|_| true), [format!("tree {INDEX}: 1 rows have no entry, row 8 first")]);
     assert_eq!(engine.check_indexes(|_| false), [] as [String; 0], "the index may be a partial one");
-    change(&|t| t.index_insert(INDEX, &7u64.to_be_bytes(), RowId(8)).expect("inserts"));
+    change(&|t| t.index(INDEX).insert(&7u64.to_be_bytes(), RowId(8)).expect("inserts"));
     change(&|t| t.delete(TABLES[0], RowId(8)).expect("deletes"));
     let expected = format!("tree {INDEX}: entries of 1 rows that are not in the table, row 8 first");
     assert_eq!(engine.check_indexes(|_| false), [expected]);

@@ -68,7 +68,7 @@ impl Fixture {
             rows.extend((0..batch.row_ids.len()).map(|i| batch.columns[0].get(i).as_i64()));
         }
         let mut entries = Vec::new();
-        let mut scan = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+        let mut scan = t.index(index).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
         while let Some((key, _)) = scan.next().expect("scans") {
             entries.push(i64::from_be_bytes(key.try_into().expect("8 bytes")));
         }
@@ -80,14 +80,14 @@ impl Fixture {
 
 fn put(t: &Arc<Transaction>, (table, index): (TreeId, TreeId), n: i64) {
     let id = t.insert(table, &RowLayout::new(vec![Kind::Int8]).encode_row(&[Datum::Int8(n)])).expect("inserts");
-    t.index_insert(index, &n.to_be_bytes(), id).expect("inserts");
+    t.index(index).insert(&n.to_be_bytes(), id).expect("inserts");
 }
 
 /// Enough rows for a separate segment.
 fn load(t: &Arc<Transaction>, (table, index): (TreeId, TreeId), from: i64) {
     let batch = Batch::new(vec![Column::new(ColumnData::Int8((from..from + 100).collect()))], 100);
-    let ids = t.insert_batch(table, &batch).expect("inserts");
-    let mut builder = t.build_index(index, false).expect("begins");
+    let ids = t.bulk(table).insert(&batch).expect("inserts");
+    let mut builder = IndexBuilder::begin(&t, index, false).expect("begins");
     for (n, id) in (from..).zip((ids.start.0..ids.end.0).map(RowId)) {
         builder.add(&n.to_be_bytes(), id, false).expect("adds");
     }

@@ -21,13 +21,13 @@ fn plain(id: RowId) -> Vec<u8> {
 }
 
 fn put(t: &Transaction, tree: TreeId, frames: u64) -> RowId {
-    let first = t.reserve_frames(tree, frames, 0).expect("reserves");
-    (first.0..first.0 + frames).for_each(|id| t.put_frame(tree, RowId(id), &[&plain(RowId(id))]).expect("puts"));
+    let first = t.frames(tree).reserve(frames, 0).expect("reserves");
+    (first.0..first.0 + frames).for_each(|id| t.frames(tree).put(RowId(id), &[&plain(RowId(id))]).expect("puts"));
     first
 }
 
 fn is_there(t: &Transaction, view: ReadView, tree: TreeId, id: RowId) -> bool {
-    match t.with_frame(view, tree, id, |bytes| bytes == plain(id)) {
+    match t.frames(tree).with(view, id, |bytes| bytes == plain(id)) {
         Ok(same) => same,
         Err(EngineError::Corrupt { .. }) => false,
         Err(e) => panic!("{e}"),
@@ -53,14 +53,14 @@ fn frames_come_and_go_with_their_transactions() {
     let view = t.statement_view();
     assert!((0..20).all(|i| is_there(&t, view, tree, RowId(first.0 + i))));
     assert!((0..20).all(|i| !is_there(&t, view, tree, RowId(undone.0 + i))));
-    t.delete_frames(tree, RowId(first.0 + 6)..RowId(first.0 + 14)).expect("deletes");
+    t.frames(tree).delete(RowId(first.0 + 6)..RowId(first.0 + 14)).expect("deletes");
     t.commit(Durability::Sync).expect("commits");
 
     let reader = engine.begin(Isolation::RepeatableRead).expect("begins");
     let view = reader.statement_view();
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let newer = put(&t, tree, 1);
-    t.delete_frames(tree, first..RowId(first.0 + 2)).expect("deletes");
+    t.frames(tree).delete(first..RowId(first.0 + 2)).expect("deletes");
     t.commit(Durability::Sync).expect("commits");
     assert!(is_there(&reader, view, tree, first), "an older view sees what it saw");
     assert!(is_there(&reader, view, tree, newer), "a newer version of a row leads to newer frames");
@@ -77,7 +77,7 @@ fn frames_come_and_go_with_their_transactions() {
     t.drop_tree(table).expect("drops");
     t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    assert!(matches!(t.reserve_frames(tree, 1, 0), Err(EngineError::UnknownTree(_))));
+    assert!(matches!(t.frames(tree).reserve(1, 0), Err(EngineError::UnknownTree(_))));
 }
 
 /// A frame of a dense column: pages that share most of their bytes.
@@ -102,7 +102,7 @@ fn frames_become_dense_when_merges_come_to_them() {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
         let view = t.statement_view();
         for id in (0..60).map(RowId) {
-            let read = t.with_frame(view, tree, RowId(id.0 + 1), |row| {
+            let read = t.frames(tree).with(view, RowId(id.0 + 1), |row| {
                 let mut copy = Vec::new();
                 frame::copy_as_written(row, &mut copy);
                 (frame::density(row), copy == waiting(RowId(id.0 + 1)))
@@ -116,12 +116,12 @@ fn frames_become_dense_when_merges_come_to_them() {
     };
     for part in 0..6 {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-        let first = t.reserve_frames(tree, 10, 0).expect("reserves");
+        let first = t.frames(tree).reserve(10, 0).expect("reserves");
         assert_eq!(first, RowId(part * 10 + 1));
-        (first.0..first.0 + 10).for_each(|id| t.put_frame(tree, RowId(id), &[&waiting(RowId(id))]).expect("puts"));
+        (first.0..first.0 + 10).for_each(|id| t.frames(tree).put(RowId(id), &[&waiting(RowId(id))]).expect("puts"));
         (first.0..first.0 + 10)
             .filter(|id| id % 6 == 0)
-            .for_each(|id| t.delete_frames(tree, RowId(id)..RowId(id + 1)).expect("deletes"));
+            .for_each(|id| t.frames(tree).delete(RowId(id)..RowId(id + 1)).expect("deletes"));
         t.commit(Durability::Sync).expect("commits");
         engine.checkpoint().expect("flushes");
     }
@@ -137,7 +137,7 @@ fn frames_become_dense_when_merges_come_to_them() {
     assert_eq!(directory.bytes_written(), written);
     // Deleted frames are removed.
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    t.delete_frames(tree, RowId(4)..RowId(6)).expect("deletes");
+    t.frames(tree).delete(RowId(4)..RowId(6)).expect("deletes");
     t.commit(Durability::Sync).expect("commits");
     engine.condense(table).expect("merges");
     assert_eq!(count_frames(&engine, tree), 48);

@@ -51,7 +51,7 @@ fn change(engine: &Engine, random: &SeededRandom, rows: &mut Rows) -> Result<()>
         let texts: Vec<String> = (0..25).map(|_| text(60)).collect();
         let mut bytes = ByteStrings::default();
         texts.iter().for_each(|t| bytes.push(t.as_bytes()));
-        let ids = t.insert_batch(TABLE, &Batch::new(vec![Column::new(ColumnData::Text(bytes))], 25))?;
+        let ids = t.bulk(TABLE).insert(&Batch::new(vec![Column::new(ColumnData::Text(bytes))], 25))?;
         after.extend((ids.start.0..ids.end.0).map(RowId).zip(texts));
     }
     let layout = RowLayout::new(vec![Kind::Text]);

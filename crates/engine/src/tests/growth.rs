@@ -41,9 +41,9 @@ fn change(engine: &Engine, id: RowId, times: u64) {
         let t = engine.begin_in(&session, Isolation::ReadCommitted).expect("begins");
         t.update(TABLE, id, &row(n)).expect("updates");
         if n % 2 == 0 {
-            t.index_delete(INDEX, b"key", id).expect("deletes");
+            t.index(INDEX).delete(b"key", id).expect("deletes");
         } else {
-            t.index_insert(INDEX, b"key", id).expect("inserts");
+            t.index(INDEX).insert(b"key", id).expect("inserts");
         }
         t.commit(Durability::Async).expect("commits");
     }
@@ -52,7 +52,7 @@ fn change(engine: &Engine, id: RowId, times: u64) {
 fn state(engine: &Engine, id: RowId) -> (Option<RowBytes>, usize) {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let view = t.statement_view();
-    let mut scan = t.index_scan(view, INDEX, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+    let mut scan = t.index(INDEX).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
     let mut entries = 0;
     while scan.next().expect("scans").is_some() {
         entries += 1;

@@ -84,7 +84,7 @@ fn a_table_ends_with_its_row_numbers() {
     for id in [i64::MAX as u64 - 1, u64::MAX] {
         is_limit(t.insert_at(tree, RowId(id), &row()).expect_err("beyond the last"));
         let batch = Batch::new(vec![Column::new(ColumnData::Int4(vec![7]))], 1);
-        is_limit(t.insert_batch_at(tree, &[RowId(id)], &batch).expect_err("beyond the last"));
+        is_limit(t.bulk(tree).insert_at(&[RowId(id)], &batch).expect_err("beyond the last"));
     }
     t.rollback();
     engine.checkpoint().expect("flushes");

@@ -30,7 +30,7 @@ fn key(n: u64) -> [u8; 8] {
 /// Loads numbers under row ids from `first` on.
 fn load(t: &Arc<Transaction>, index: TreeId, first: u64, numbers: impl Iterator<Item = u64>) -> Result<Option<Duplicate>> {
     t.statement_view();
-    let mut load = t.load_index(index, true).expect("begins");
+    let mut load = IndexLoad::begin(&t, index, true).expect("begins");
     for (n, row) in numbers.zip(first..) {
         load.add(&key(n), RowId(row), false).expect("adds");
     }
@@ -43,7 +43,7 @@ fn duplicate(n: u64, rows: (u64, u64)) -> Option<Duplicate> {
 
 /// Claims the key of the row with number `n`; an error when that must wait.
 fn claim(t: &Arc<Transaction>, index: TreeId, n: u64) -> Result<Option<RowId>> {
-    t.claim_key(index, &key(n), None)
+    t.index(index).claim_key(&key(n), None)
 }
 
 fn is_blocked<T: std::fmt::Debug>(result: Result<T>) {
@@ -59,13 +59,13 @@ fn the_first_row_whose_key_is_taken_is_named() {
     assert_eq!(load(&t, index, 1, (0..1000).map(|n| n * 10)).expect("loads"), None);
     t.commit(Durability::Sync).expect("commits");
     let t = begin(&engine);
-    t.index_insert(index, &key(5005), RowId(2000)).expect("inserts");
-    t.index_delete(index, &key(70), RowId(8)).expect("deletes");
+    t.index(index).insert(&key(5005), RowId(2000)).expect("inserts");
+    t.index(index).delete(&key(70), RowId(8)).expect("deletes");
     t.commit(Durability::Sync).expect("commits");
     let t = begin(&engine);
     assert_eq!(load(&t, index, 3000, (0..1000).map(|n| 20_000 - n)).expect("loads"), None);
     t.statement_view();
-    t.index_insert(index, &key(5006), RowId(5000)).expect("inserts");
+    t.index(index).insert(&key(5006), RowId(5000)).expect("inserts");
 
     let fresh = || (1..9).chain(30_000..31_000);
     assert_eq!(load(&t, index, 6000, fresh().chain([4990, 11])).expect("answers"), duplicate(4990, (500, 7008)));
@@ -90,14 +90,14 @@ fn keys_with_nulls_repeat() {
     for first in [1, 1000] {
         let t = begin(&engine);
         t.statement_view();
-        let mut load = t.load_index(index, true).expect("begins");
+        let mut load = IndexLoad::begin(&t, index, true).expect("begins");
         for row in first..first + 500 {
             load.add(b"null", RowId(row), true).expect("adds");
             load.add(&key(row), RowId(row), false).expect("adds");
         }
         assert_eq!(load.finish().expect("loads"), None);
         let view = t.statement_view();
-        let mut scan = t.index_lookup(view, index, b"null").expect("opens");
+        let mut scan = t.index(index).lookup(view, b"null").expect("opens");
         let mut rows = Vec::new();
         while scan.next_rows(1000, &mut rows).expect("scans") {}
         assert_eq!(rows.len(), if first == 1 { 500 } else { 1000 });
@@ -166,7 +166,7 @@ fn a_load_that_waits_holds_none_of_its_other_keys() {
         std::thread::yield_now();
     }
     assert_eq!(claim(&b, index, 10).expect("is not waited for"), None);
-    b.index_insert(index, &key(10), RowId(5000)).expect("inserts");
+    b.index(index).insert(&key(10), RowId(5000)).expect("inserts");
     b.commit(Durability::Sync).expect("commits");
     let (result, a) = loading.join().expect("ends");
     assert_eq!(result.expect("answers"), duplicate(10, (5000, 11)));

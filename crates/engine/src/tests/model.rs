@@ -121,7 +121,7 @@ impl World {
         let t = &open.txn;
         let (Some(id), 4..) = (victim, kind) else {
             let id = t.insert(table, &encode(&text)).expect("inserts");
-            t.index_insert(index, &key(&text), id).expect("inserts");
+            t.index(index).insert(&key(&text), id).expect("inserts");
             open.own.insert(id, Some(text));
             return;
         };
@@ -132,10 +132,10 @@ impl World {
             return;
         }
         let old = &state[&id];
-        t.index_delete(index, &key(old), id).expect("deletes");
+        t.index(index).delete(&key(old), id).expect("deletes");
         if kind < 7 {
             t.update(table, id, &encode(&text)).expect("updates");
-            t.index_insert(index, &key(&text), id).expect("inserts");
+            t.index(index).insert(&key(&text), id).expect("inserts");
             open.own.insert(id, Some(text));
         } else {
             t.delete(table, id).expect("deletes");
@@ -151,14 +151,14 @@ impl World {
         texts.iter().for_each(|t| strings.push(t.as_bytes()));
         let lengths = texts.iter().map(|t| t.len() as i32).collect();
         let columns = vec![Column::new(ColumnData::Int4(lengths)), Column::new(ColumnData::Text(strings))];
-        let ids = open.txn.insert_batch(table, &Batch::new(columns, texts.len())).expect("loads");
-        let mut builder = open.txn.build_index(index, false).expect("begins");
+        let ids = open.txn.bulk(table).insert(&Batch::new(columns, texts.len())).expect("loads");
+        let mut builder = IndexBuilder::begin(&open.txn, index, false).expect("begins");
         for (i, text) in texts.into_iter().enumerate() {
             let id = RowId(ids.start.0 + i as u64);
             if i % 2 == 0 {
                 builder.add(&key(&text), id, false).expect("adds");
             } else {
-                open.txn.index_insert(index, &key(&text), id).expect("inserts");
+                open.txn.index(index).insert(&key(&text), id).expect("inserts");
             }
             open.own.insert(id, Some(text));
         }
@@ -195,17 +195,17 @@ impl World {
         if reverse {
             expected.reverse();
         }
-        let mut scan = t.index_scan(view, self.index, lower, Bound::Unbounded, reverse).expect("opens");
+        let mut scan = t.index(self.index).scan(view, lower, Bound::Unbounded, reverse).expect("opens");
         let mut entries = Vec::new();
         while let Some((k, id)) = scan.next().expect("scans") {
             entries.push((k.to_vec(), id));
         }
         assert_eq!(entries, expected);
         if let Some((wanted, _)) = expected.get(self.random.below(expected.len() + 1)) {
-            let found = t.index_find(view, self.index, wanted).expect("finds").expect("is there");
+            let found = t.index(self.index).find(view, wanted).expect("finds").expect("is there");
             assert!(expected.contains(&(wanted.clone(), found)));
         }
-        assert_eq!(t.index_find(view, self.index, b"none").expect("finds"), None);
+        assert_eq!(t.index(self.index).find(view, b"none").expect("finds"), None);
         let ids: Vec<RowId> = (0..5).map(|_| RowId(self.random.below(400) as u64)).collect();
         let (kept, columns) = t.fetch(view, self.table, &ids, &[1], &[]).expect("fetches");
         let there: Vec<u32> = (0..5u32).filter(|i| state.contains_key(&ids[*i as usize])).collect();

@@ -49,16 +49,16 @@ fn a_restored_transaction_has_its_changes_and_its_locks() {
     t.lock_row_to_change(table, ids[1], RowLockMode::ForNoKeyUpdate).expect("locks");
     t.update(table, ids[1], &row(20)).expect("updates");
     let added = t.insert(table, &row(4)).expect("inserts");
-    assert_eq!(t.claim_key(index, b"four", None).expect("claims"), None);
-    t.index_insert(index, b"four", added).expect("inserts");
+    assert_eq!(t.index(index).claim_key(b"four", None).expect("claims"), None);
+    t.index(index).insert(b"four", added).expect("inserts");
     let made = t.create_table_tree(&[Kind::Int4], Persistence::Logged).expect("creates");
     t.insert(made, &row(7)).expect("inserts");
-    let bytes = t.to_bytes().expect("is one");
+    let bytes = t.two_phase().to_bytes().expect("is one");
     drop((t, engine));
 
     let engine = open(&directory);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    t.restore(&bytes).expect("is restored");
+    t.two_phase().restore(&bytes).expect("is restored");
     assert_eq!(numbers(&engine, table), [1, 2, 3], "nothing of it is there yet");
     let other = engine.begin(Isolation::ReadCommitted).expect("begins");
     for id in &ids[..2] {
@@ -67,7 +67,7 @@ fn a_restored_transaction_has_its_changes_and_its_locks() {
     }
     assert!(!other.lock_relation(tag, RelationLockMode::AccessExclusive, Wait::NoWait).expect("is asked"));
     other.session().set_lock_timeout(Some(std::time::Duration::from_millis(1)));
-    assert!(matches!(other.claim_key(index, b"four", None), Err(EngineError::LockTimeout)));
+    assert!(matches!(other.index(index).claim_key(b"four", None), Err(EngineError::LockTimeout)));
     assert_ne!(other.insert(table, &row(5)).expect("inserts"), added, "its rows keep their ids");
     let later = other.create_table_tree(&[Kind::Int4], Persistence::Logged).expect("creates");
     assert_ne!(later, made);
@@ -84,8 +84,8 @@ fn bytes_that_are_none_are_told() {
     let engine = open(&MemoryDirectory::new());
     for bytes in [&[][..], &[1], &[1, 9, 0], &[0, 99], &[1, 4, 1, 1, 200]] {
         let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-        assert!(matches!(t.restore(bytes), Err(EngineError::Corrupt { .. })), "{bytes:?}");
+        assert!(matches!(t.two_phase().restore(bytes), Err(EngineError::Corrupt { .. })), "{bytes:?}");
     }
     let t = engine.begin(Isolation::Serializable).expect("begins");
-    assert!(matches!(t.to_bytes(), Err(EngineError::Unsupported(_))));
+    assert!(matches!(t.two_phase().to_bytes(), Err(EngineError::Unsupported(_))));
 }

@@ -84,7 +84,7 @@ fn salvage_of_a_damaged_segment_linked_by_the_log_loses_unreadable_rows_only() {
     let numbers = Column::new(ColumnData::Int8((0..5000).collect()));
     let mut texts = Column::with_capacity(Kind::Text, 0);
     (0..5000).for_each(|n| texts.push(Datum::text(format!("row {n}"))));
-    t.insert_batch(TABLES[0], &Batch::new(vec![numbers, texts], 5000)).expect("loads");
+    t.bulk(TABLES[0]).insert(&Batch::new(vec![numbers, texts], 5000)).expect("loads");
     t.commit(Durability::Sync).expect("commits");
     let folder = sound.subdirectory("segments").expect("there");
     let [name] = folder.list().expect("lists").try_into().expect("one segment");
@@ -124,7 +124,7 @@ fn a_damaged_log_costs_the_commits_behind_the_damage() {
     // A salvaged database keeps working.
     let (engine, _) = salvage(&sound);
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
-    t.index_insert(INDEX, b"12345678", RowId(1)).expect("inserts");
+    t.index(INDEX).insert(b"12345678", RowId(1)).expect("inserts");
     t.commit(Durability::Sync).expect("commits");
     engine.shutdown().expect("stops");
 }

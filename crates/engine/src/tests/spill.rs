@@ -31,7 +31,7 @@ fn look(t: &Arc<Transaction>, view: ReadView, table: TreeId, index: TreeId) -> (
         rows += batch.row_ids.len();
         sum += (0..batch.row_ids.len()).map(|i| batch.columns[0].get(i).as_i64()).sum::<i64>();
     }
-    let mut entries = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+    let mut entries = t.index(index).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
     let (mut found, mut wrong) = (0, 0);
     while let Some((entry, id)) = entries.next().expect("scans") {
         let (entry, id) = (entry.to_vec(), id);
@@ -53,7 +53,7 @@ fn large_updates_are_as_small_ones() {
     let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
     let insert = |value: i64| {
         let id = t.insert(table, &row(value)).expect("inserts");
-        t.index_insert(index, &key(value), id).expect("inserts");
+        t.index(index).insert(&key(value), id).expect("inserts");
     };
     (0..ROWS).for_each(insert);
     assert!(t.write_bytes() < 60_000);
@@ -65,11 +65,11 @@ fn large_updates_are_as_small_ones() {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let view = t.statement_view();
     let update = |value: i64, new: i64| {
-        let id = t.index_probe_latest(index, &key(value), None).expect("probes").expect("there");
+        let id = t.index(index).probe_latest(&key(value), None).expect("probes").expect("there");
         assert!(t.get_latest(table, id).expect("reads").own_command.is_none());
         t.update(table, id, &row(new)).expect("updates");
-        t.index_delete(index, &key(value), id).expect("deletes");
-        t.index_insert(index, &key(new), id).expect("inserts");
+        t.index(index).delete(&key(value), id).expect("deletes");
+        t.index(index).insert(&key(new), id).expect("inserts");
         assert!(t.get_latest(table, id).expect("reads").own_command.is_some_and(|c| c >= view.command));
     };
     (0..ROWS).for_each(|i| update(i * 7919 % ROWS, i * 7919 % ROWS + 1_000_000));
@@ -83,17 +83,17 @@ fn large_updates_are_as_small_ones() {
     let pinned = t.statement_view();
     let _pin = t.pin_view(pinned);
     for value in (0..ROWS).step_by(2) {
-        let id = t.index_probe_latest(index, &key(value + 1_000_000), None).expect("probes").expect("there");
+        let id = t.index(index).probe_latest(&key(value + 1_000_000), None).expect("probes").expect("there");
         t.delete(table, id).expect("deletes");
-        t.index_delete(index, &key(value + 1_000_000), id).expect("deletes");
+        t.index(index).delete(&key(value + 1_000_000), id).expect("deletes");
     }
     assert_eq!(look(&t, pinned, table, index), updated, "a cursor sees what it saw");
     assert_eq!(look(&t, t.statement_view(), table, index).0, ROWS as usize / 2);
     t.rollback_to(savepoint);
     assert_eq!(look(&t, t.statement_view(), table, index), updated);
-    let id = t.index_probe_latest(index, &key(1_000_000), None).expect("probes").expect("there");
+    let id = t.index(index).probe_latest(&key(1_000_000), None).expect("probes").expect("there");
     t.delete(table, id).expect("deletes");
-    t.index_delete(index, &key(1_000_000), id).expect("deletes");
+    t.index(index).delete(&key(1_000_000), id).expect("deletes");
     let left = (updated.0 - 1, updated.1 - 1_000_000, 0);
     assert_eq!(look(&t, t.statement_view(), table, index), left);
     let log = engine.log_statistics().bytes;
@@ -151,7 +151,7 @@ fn scans_that_are_open_while_changes_are_moved_see_each_row_once() {
     let index = t.create_index_tree(table, Persistence::Logged).expect("creates");
     for value in 0..ROWS {
         let id = t.insert(table, &row(value)).expect("inserts");
-        t.index_insert(index, &key(value), id).expect("inserts");
+        t.index(index).insert(&key(value), id).expect("inserts");
     }
     t.commit(Durability::Sync).expect("commits");
     engine.checkpoint().expect("flushes");
@@ -164,15 +164,15 @@ fn scans_that_are_open_while_changes_are_moved_see_each_row_once() {
             let old = t.get_latest(table, id).expect("reads").row.expect("there");
             let old = RowLayout::new(vec![Kind::Int8]).view(&old).expect("a row").datum(0, &Datum::Null).as_i64();
             t.update(table, id, &row(old + by)).expect("updates");
-            t.index_delete(index, &key(old), id).expect("deletes");
-            t.index_insert(index, &key(old + by), id).expect("inserts");
+            t.index(index).delete(&key(old), id).expect("deletes");
+            t.index(index).insert(&key(old + by), id).expect("inserts");
         }
     };
     update(1..=ROWS / 2, ROWS);
     let all_in_memory = t.write_bytes();
     let view = t.statement_view();
     let mut scan = t.scan(view, table, &[0], &[], &[], None).expect("opens");
-    let mut entries = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
+    let mut entries = t.index(index).scan(view, Bound::Unbounded, Bound::Unbounded, false).expect("opens");
     let first = scan.next().expect("scans").expect("rows");
     let mut values: Vec<i64> = (0..first.row_ids.len()).map(|i| first.columns[0].get(i).as_i64()).collect();
     let mut keys = vec![entries.next().expect("scans").expect("an entry").0.to_vec()];

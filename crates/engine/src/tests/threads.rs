@@ -43,7 +43,7 @@ fn total(t: &Arc<Transaction>, tree: TreeId, index: TreeId) -> i64 {
     assert_eq!(rows, ACCOUNTS);
     // The index is keyed by balance, so that every transfer changes it.
     let mut by_index = 0;
-    let mut scan = t.index_scan(view, index, Bound::Unbounded, Bound::Unbounded, true).expect("opens");
+    let mut scan = t.index(index).scan(view, Bound::Unbounded, Bound::Unbounded, true).expect("opens");
     while let Some((key, _)) = scan.next().expect("scans") {
         by_index += i64::from_be_bytes(key.try_into().expect("8 bytes"));
     }
@@ -65,8 +65,8 @@ fn transfer(t: &Arc<Transaction>, tree: TreeId, index: TreeId, random: &SeededRa
         let old = balance(&latest.row.expect("never deleted"));
         t.update(tree, id, &row(old + sign * amount))?;
         if amount != 0 {
-            t.index_delete(index, &old.to_be_bytes(), id)?;
-            t.index_insert(index, &(old + sign * amount).to_be_bytes(), id)?;
+            t.index(index).delete(&old.to_be_bytes(), id)?;
+            t.index(index).insert(&(old + sign * amount).to_be_bytes(), id)?;
         }
     }
     let durability = if random.chance(30) { Durability::Sync } else { Durability::Async };
@@ -99,7 +99,7 @@ fn transfers_by_many_threads_keep_the_sum() {
     let index = t.create_index_tree(tree, Persistence::Logged).expect("creates");
     for _ in 0..ACCOUNTS {
         let id = t.insert(tree, &row(1000)).expect("inserts");
-        t.index_insert(index, &1000i64.to_be_bytes(), id).expect("inserts");
+        t.index(index).insert(&1000i64.to_be_bytes(), id).expect("inserts");
     }
     t.commit(Durability::Sync).expect("commits");
     let stop = AtomicBool::new(false);

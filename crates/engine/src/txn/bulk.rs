@@ -8,92 +8,47 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use melba_store::{Persistence, Result, TableOutput, TableTree, Tree};
+use melba_threads::Guard;
 use melba_threads::atomic::Ordering;
-use melba_threads::{Guard, Scheduler};
-use melba_types::{Batch, Csn, RowId, TreeId};
+use melba_types::{Batch, Csn, RowId};
 
 use crate::serializable::Write;
-use crate::txn::{Transaction, TransactionState};
+use crate::txn::{BulkRows, Transaction, TransactionState, announce};
 use crate::write_set::{BulkWriter, Pool, PrivateRun};
 
-/// Bytes of a batch's strings above which `insert_batch_at` makes a segment of them, however few rows they are.
+/// Bytes of a batch's strings above which `insert_at` makes a segment of them, however few rows they are.
 const BULK_BYTES_MIN: usize = 4 << 20;
 
-impl Transaction {
-    /// How many threads may do one statement's work: elsewhere than in a server everything happens in the caller's order.
-    pub fn threads(&self) -> usize {
-        self.shared().runtime.statement_threads()
-    }
+fn second_thread(txn: &Transaction) -> Option<Pool> {
+    let scheduler = || Arc::clone(&txn.shared().runtime.scheduler);
+    (txn.threads() > 1).then(|| Pool { memory: txn.session().query_memory(), scheduler: scheduler() })
+}
 
-    /// The scheduler to notify of waits.
-    pub fn scheduler(&self) -> &dyn Scheduler {
-        &*self.shared().runtime.scheduler
-    }
-
-    fn second_thread(&self) -> Option<Pool> {
-        let scheduler = || Arc::clone(&self.shared().runtime.scheduler);
-        (self.threads() > 1).then(|| Pool { memory: self.session().query_memory(), scheduler: scheduler() })
-    }
-
-    /// Adds a frame, given in parts, at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the
-    /// log.
-    pub fn put_frame(&self, tree: TreeId, id: RowId, parts: &[&[u8]]) -> Result<()> {
-        let tree = self.tree(tree)?;
-        let layout = self.layout_of(&tree)?;
-        let bytes = parts.iter().map(|part| part.len()).sum();
-        self.change(|state| {
-            let writer = state.bulk_writer(&tree, self);
-            if let Some(output) = writer.frame_output(&self.shared().store.files, &layout, bytes) {
-                return output.push_frame(id, Csn(0), Some(parts));
-            }
-            writer.small_bytes += bytes;
-            self.put_in(state, &tree, id, Some(layout.encode_bytes(parts)), 1)
-        })
-    }
-
-    /// Announces `bytes` of frames: a segment for them begins at once if they are many.
-    pub(crate) fn expect_frames(&self, tree: &Arc<Tree>, bytes: usize) -> Result<()> {
-        let layout = self.layout_of(tree)?;
-        self.change(|state| {
-            state.bulk_writer(tree, self).frame_output(&self.shared().store.files, &layout, bytes);
+impl BulkRows<'_> {
+    /// Rows that the running command adds by `insert` are many from the first one on.
+    pub fn expect_rows(&self) -> Result<()> {
+        let tree = self.txn.tree(self.tree)?;
+        self.txn.change(|state| {
+            state.bulk_writer(&tree, self.txn).small_rows = self.txn.shared().options.bulk_rows_min;
             Ok(())
         })
-    }
-
-    /// Rows that the running command adds by `insert_batch` are many from the first one on.
-    pub fn expect_rows(&self, tree: TreeId) -> Result<()> {
-        let tree = self.tree(tree)?;
-        self.change(|state| {
-            state.bulk_writer(&tree, self).small_rows = self.shared().options.bulk_rows_min;
-            Ok(())
-        })
-    }
-
-    /// Whether the bulk path is open to a tree's rows or entries: those of memory tables are never on disk.
-    pub fn has_segments(&self, tree: TreeId) -> Result<bool> {
-        Ok(self.tree(tree)?.is_flushed())
-    }
-
-    /// How many rows of one command and table are many.
-    pub fn bulk_rows_min(&self) -> usize {
-        self.shared().options.bulk_rows_min
     }
 
     /// Adds many rows; `batch` has a column for each of the layout's, in order. Their ids are consecutive. Large amounts bypass
     /// the row store and the log.
-    pub fn insert_batch(&self, tree: TreeId, batch: &Batch) -> Result<Range<RowId>> {
-        let tree = self.tree(tree)?;
-        let layout = self.layout_of(&tree)?;
+    pub fn insert(&self, batch: &Batch) -> Result<Range<RowId>> {
+        let tree = self.txn.tree(self.tree)?;
+        let layout = self.txn.layout_of(&tree)?;
         let table = tree.require_table()?;
-        self.note_write(|| Write::NewRows(tree.id))?;
-        self.change(|state| {
-            let writer = state.bulk_writer(&tree, self);
+        announce::write(self.txn, || Write::NewRows(tree.id))?;
+        self.txn.change(|state| {
+            let writer = state.bulk_writer(&tree, self.txn);
             // Under the transaction's lock, so that ids ascend within the segment.
             let first = table.take_rows(batch.rows as u64)?;
             let ids = RowId(first)..RowId(first + batch.rows as u64);
             writer.small_rows += batch.rows;
-            if writer.small_rows >= self.shared().options.bulk_rows_min && tree.persistence != Persistence::Memory {
-                let output = writer.output(&self.shared().store.files, &layout, true);
+            if writer.small_rows >= self.txn.shared().options.bulk_rows_min && tree.persistence != Persistence::Memory {
+                let output = writer.output(&self.txn.shared().store.files, &layout, true);
                 let row_ids: Vec<RowId> = (ids.start.0..ids.end.0).map(RowId).collect();
                 output.push_batch(&row_ids, Csn(0), batch)?;
                 return Ok(ids);
@@ -102,29 +57,29 @@ impl Transaction {
             for i in 0..batch.rows {
                 encoded.clear();
                 layout.encode(batch.row(i).iter(), &mut encoded);
-                self.put_in(state, &tree, RowId(first + i as u64), Some(encoded.as_slice().into()), 1)?;
+                self.txn.put_in(state, &tree, RowId(first + i as u64), Some(encoded.as_slice().into()), 1)?;
             }
             Ok(ids)
         })
     }
 
-    /// Adds many rows under ids of the caller's choice, ascending, with the guarantees that `insert_at` requires. Large amounts
+    /// Adds many rows under ids of the caller's choice, ascending, with the guarantees that `Transaction::insert_at` requires. Large amounts
     /// bypass the row store and the log at once: later commands of this transaction find them in a segment.
-    pub fn insert_batch_at(&self, tree: TreeId, ids: &[RowId], batch: &Batch) -> Result<()> {
+    pub fn insert_at(&self, ids: &[RowId], batch: &Batch) -> Result<()> {
         assert!(ids.len() == batch.rows && ids.is_sorted(), "an id for every row, ascending");
-        let tree = self.tree(tree)?;
+        let tree = self.txn.tree(self.tree)?;
         let table = tree.require_table()?;
         let Some(last) = ids.last() else { return Ok(()) };
         table.take_rows_to(*last)?;
-        let large = batch.rows >= self.shared().options.bulk_rows_min || batch.string_bytes() >= BULK_BYTES_MIN;
+        let large = batch.rows >= self.txn.shared().options.bulk_rows_min || batch.string_bytes() >= BULK_BYTES_MIN;
         if !large || tree.persistence == Persistence::Memory {
-            return self.put_rows(&tree, ids, batch, 0..batch.rows as u32);
+            return put_rows(self.txn, &tree, ids, batch, 0..batch.rows as u32);
         }
-        let (behind, fresh) = self.split_known(&tree, table, ids);
-        self.put_rows(&tree, ids, batch, behind.into_iter())?;
-        let files = &self.shared().store.files;
+        let (behind, fresh) = split_known(self.txn, &tree, table, ids);
+        put_rows(self.txn, &tree, ids, batch, behind.into_iter())?;
+        let files = &self.txn.shared().store.files;
         let mut output =
-            TableOutput::new(files, tree.is_synced(), Guard::into_inner(self.layout_of(&tree)?), files.segment_bytes)
+            TableOutput::new(files, tree.is_synced(), Guard::into_inner(self.txn.layout_of(&tree)?), files.segment_bytes)
                 .dense_columns(tree.dense_columns.load(Ordering::Relaxed));
         if fresh.len() == batch.rows {
             output.push_batch(ids, Csn(0), batch)?;
@@ -133,43 +88,43 @@ impl Transaction {
             output.push_batch(&fresh_ids, Csn(0), &batch.take(&fresh))?;
         }
         let runs = output.finish()?;
-        self.change(|state| {
+        self.txn.change(|state| {
             for run in runs {
                 state.writes.put_link(state.command, &tree, PrivateRun::Table(run));
             }
             Ok(())
         })
     }
+}
 
-    /// Positions of ids that have versions in memory, tombstones mostly, and of all others. A segment lies behind memory, so a
-    /// row with a version there must not be put into one. No other session adds versions: the caller has locked the ids.
-    fn split_known(&self, tree: &Tree, table: &TableTree, ids: &[RowId]) -> (Vec<u32>, Vec<u32>) {
-        let levels = table.levels.read();
-        let in_memory = |id: &RowId| levels.used_memory().any(|m| m.map.read().contains_key(id));
-        let state = self.has_writes().then(|| self.state());
-        let own = |id: RowId| state.as_ref().is_some_and(|s| s.writes.newest_row(tree.id, id).is_some());
-        (0..ids.len() as u32).partition(|i| in_memory(&ids[*i as usize]) || own(ids[*i as usize]))
-    }
+/// Positions of ids that have versions in memory, tombstones mostly, and of all others. A segment lies behind memory, so a
+/// row with a version there must not be put into one. No other session adds versions: the caller has locked the ids.
+fn split_known(txn: &Transaction, tree: &Tree, table: &TableTree, ids: &[RowId]) -> (Vec<u32>, Vec<u32>) {
+    let levels = table.levels.read();
+    let in_memory = |id: &RowId| levels.used_memory().any(|m| m.map.read().contains_key(id));
+    let state = txn.has_writes().then(|| txn.state());
+    let own = |id: RowId| state.as_ref().is_some_and(|s| s.writes.newest_row(tree.id, id).is_some());
+    (0..ids.len() as u32).partition(|i| in_memory(&ids[*i as usize]) || own(ids[*i as usize]))
+}
 
-    fn put_rows(&self, tree: &Arc<Tree>, ids: &[RowId], batch: &Batch, rows: impl Iterator<Item = u32>) -> Result<()> {
-        let layout = self.layout_of(tree)?;
-        self.change(|state| {
-            let mut encoded = Vec::new();
-            for i in rows {
-                encoded.clear();
-                layout.encode(batch.row(i as usize).iter(), &mut encoded);
-                self.put_in(state, tree, ids[i as usize], Some(encoded.as_slice().into()), 1)?;
-            }
-            Ok(())
-        })
-    }
+fn put_rows(txn: &Transaction, tree: &Arc<Tree>, ids: &[RowId], batch: &Batch, rows: impl Iterator<Item = u32>) -> Result<()> {
+    let layout = txn.layout_of(tree)?;
+    txn.change(|state| {
+        let mut encoded = Vec::new();
+        for i in rows {
+            encoded.clear();
+            layout.encode(batch.row(i as usize).iter(), &mut encoded);
+            txn.put_in(state, tree, ids[i as usize], Some(encoded.as_slice().into()), 1)?;
+        }
+        Ok(())
+    })
 }
 
 impl TransactionState {
     /// The segments that the running command has written of a tree on the bulk path.
-    fn bulk_writer(&mut self, tree: &Arc<Tree>, txn: &Transaction) -> &mut BulkWriter {
+    pub fn bulk_writer(&mut self, tree: &Arc<Tree>, txn: &Transaction) -> &mut BulkWriter {
         let at = self.bulk.iter().position(|b| Arc::ptr_eq(&b.tree, tree)).unwrap_or_else(|| {
-            self.bulk.push(BulkWriter::new(tree, txn.second_thread()));
+            self.bulk.push(BulkWriter::new(tree, second_thread(txn)));
             self.bulk.len() - 1
         });
         &mut self.bulk[at]

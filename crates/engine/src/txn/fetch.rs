@@ -12,7 +12,7 @@ use melba_store::{
 use melba_types::row::RowLayout;
 use melba_types::{Column, Csn, Datum, RowId, TreeId};
 
-use super::Transaction;
+use super::{Transaction, announce};
 use crate::serializable::Read;
 use crate::view::ReadView;
 
@@ -41,8 +41,8 @@ impl Transaction {
         missing: &[Datum],
     ) -> Result<Option<Vec<Column>>> {
         let tree = self.tree(tree)?;
-        if self.tracks(view) {
-            self.note_reads(std::iter::once(Read::Row(tree.id, id)))?;
+        if announce::tracks(self, view) {
+            announce::reads(self, std::iter::once(Read::Row(tree.id, id)))?;
         }
         let Some(found) = self.find(view, &tree, id)? else { return Ok(None) };
         let layout = self.layout_of(&tree)?;
@@ -61,8 +61,8 @@ impl Transaction {
         out: &mut Vec<Datum>,
     ) -> Result<bool> {
         let tree = self.tree(tree)?;
-        if self.tracks(view) {
-            self.note_reads(std::iter::once(Read::Row(tree.id, id)))?;
+        if announce::tracks(self, view) {
+            announce::reads(self, std::iter::once(Read::Row(tree.id, id)))?;
         }
         let Some(found) = self.find(view, &tree, id)? else { return Ok(false) };
         let layout = self.layout_of(&tree)?;
@@ -92,8 +92,8 @@ impl Transaction {
     ) -> Result<(Vec<u32>, Vec<Column>)> {
         let tree = self.tree(tree)?;
         let layout = self.layout_of(&tree)?;
-        if self.tracks(view) {
-            self.note_reads(ids.iter().map(|id| Read::Row(tree.id, *id)))?;
+        if announce::tracks(self, view) {
+            announce::reads(self, ids.iter().map(|id| Read::Row(tree.id, *id)))?;
         }
         let columns = empty_columns(&layout, projection, ids.len())?;
         let kept = Vec::with_capacity(ids.len());

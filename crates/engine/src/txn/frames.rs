@@ -1,28 +1,28 @@
-//! Frames of large values: the rows of toast trees (docs/design/toast.md). They are written once, read by row id and removed.
-//! `bulk` writes them.
+//! ToastFrames of large values: the rows of toast trees (docs/design/toast.md). They are written once, read by row id and removed.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use melba_store::{EngineError, Found, Result};
+use melba_store::{EngineError, Found, Result, Tree};
 use melba_types::row::Field;
-use melba_types::{RowId, TreeId};
+use melba_types::{Csn, RowId};
 
-use super::Transaction;
+use super::{ToastFrames, Transaction};
 use crate::view::ReadView;
 
-impl Transaction {
+impl ToastFrames<'_> {
     /// Takes `count` consecutive row ids of a toast tree, for frames of about `bytes` in all. The caller must write them in their
     /// order, before it takes others.
-    pub fn reserve_frames(&self, tree: TreeId, count: u64, bytes: usize) -> Result<RowId> {
-        let tree = self.tree(tree)?;
+    pub fn reserve(&self, count: u64, bytes: usize) -> Result<RowId> {
+        let tree = self.txn.tree(self.tree)?;
         let table = tree.require_table()?;
-        self.expect_frames(&tree, bytes)?;
+        expect_frames(self.txn, &tree, bytes)?;
         Ok(RowId(table.take_rows(count)?))
     }
 
     /// Removes the frames of a value.
-    pub fn delete_frames(&self, tree: TreeId, ids: Range<RowId>) -> Result<()> {
-        (ids.start.0..ids.end.0).try_for_each(|id| self.delete(tree, RowId(id)))
+    pub fn delete(&self, ids: Range<RowId>) -> Result<()> {
+        (ids.start.0..ids.end.0).try_for_each(|id| self.txn.delete(self.tree, RowId(id)))
     }
 
     /// Calls `each` with a frame of a toast tree. A frame whose row the view's statement was led to is found even when a
@@ -30,13 +30,13 @@ impl Transaction {
     ///
     /// # Errors
     /// `Corrupt` when there is no such frame.
-    pub fn with_frame<T>(&self, view: ReadView, tree: TreeId, id: RowId, each: impl FnOnce(&[u8]) -> T) -> Result<T> {
-        let tree = self.tree(tree)?;
-        let layout = self.layout_of(&tree)?;
+    pub fn with<T>(&self, view: ReadView, id: RowId, each: impl FnOnce(&[u8]) -> T) -> Result<T> {
+        let tree = self.txn.tree(self.tree)?;
+        let layout = self.txn.layout_of(&tree)?;
         let missing = || EngineError::Corrupt { what: format!("missing frame {id} of toast tree {}", tree.id) };
-        let found = match self.find(view, &tree, id)? {
+        let found = match self.txn.find(view, &tree, id)? {
             None | Some(Found::Deleted | Found::Memory(None)) => {
-                self.with_newest(|csn| self.find(ReadView { csn, command: u32::MAX }, &tree, id))?
+                self.txn.with_newest(|csn| self.txn.find(ReadView { csn, command: u32::MAX }, &tree, id))?
             }
             found => found,
         };
@@ -49,4 +49,29 @@ impl Transaction {
             _ => Err(missing()),
         }
     }
+
+    /// Adds a frame, given in parts, at a reserved row id of a toast tree. Many bytes of one command bypass the row store and the
+    /// log.
+    pub fn put(&self, id: RowId, parts: &[&[u8]]) -> Result<()> {
+        let tree = self.txn.tree(self.tree)?;
+        let layout = self.txn.layout_of(&tree)?;
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        self.txn.change(|state| {
+            let writer = state.bulk_writer(&tree, self.txn);
+            if let Some(output) = writer.frame_output(&self.txn.shared().store.files, &layout, bytes) {
+                return output.push_frame(id, Csn(0), Some(parts));
+            }
+            writer.small_bytes += bytes;
+            self.txn.put_in(state, &tree, id, Some(layout.encode_bytes(parts)), 1)
+        })
+    }
+}
+
+/// Announces `bytes` of frames: a segment for them begins at once if they are many.
+fn expect_frames(txn: &Transaction, tree: &Arc<Tree>, bytes: usize) -> Result<()> {
+    let layout = txn.layout_of(tree)?;
+    txn.change(|state| {
+        state.bulk_writer(tree, txn).frame_output(&txn.shared().store.files, &layout, bytes);
+        Ok(())
+    })
 }

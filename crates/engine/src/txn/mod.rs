@@ -1,37 +1,38 @@
 //! Transactions: views, commands, savepoints, locks, and the operations on trees.
 
+pub(crate) mod announce;
 mod bulk;
+mod claims;
 mod commit;
+pub(crate) mod entries;
 mod fetch;
-mod find;
 mod frames;
-mod index;
+mod lent;
 mod own;
 mod prepare;
 mod rows;
 mod schema;
-mod serializable;
 mod spill;
-mod unique;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use melba_locks::{HoldDuration, LockKey, LockTag, Mode, RelationLockMode, RowLockMode, Wait};
 use melba_store::{EngineError, Held, Interrupt, Result, RowBytes, TreeRef};
-use melba_threads::Mutex;
 use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
+use melba_threads::{Mutex, Scheduler};
 use melba_types::{Csn, RowId, TreeId, TxnId};
 use melba_wal::WrittenBy;
 
 use crate::commit::throttle;
 use crate::commit::{Durability, EarlyRelease, Needs, Started, WAIT_MAX_FOR_BYTES};
-use crate::serializable::Tracking;
+use crate::serializable::{Safety, Tracking};
 use crate::session::EngineSession;
 use crate::shared::Shared;
 use crate::step::step;
 use crate::view::{Isolation, ReadView};
 use crate::write_set::{BulkWriter, Epoch, LazyWriteSet};
+pub use lent::{BulkRows, ClaimedValues, IndexAccess, ToastFrames, TwoPhase};
 pub(crate) use own::OwnView;
 
 /// A point to roll back to.
@@ -161,7 +162,7 @@ impl Transaction {
             }),
             has_writes: AtomicBool::new(false),
             seen: AtomicU64::new(0),
-            tracking: Transaction::new_tracking(isolation),
+            tracking: announce::new_tracking(isolation),
         })
     }
 
@@ -197,7 +198,7 @@ impl Transaction {
                 let mut pins = self.session.pins.lock();
                 let least = self.least_view();
                 let acquire = || self.shared().snapshots.acquire(self.session.slot, pins.oldest_held(), least);
-                let csn = self.register_snapshot(acquire);
+                let csn = announce::register_snapshot(self, acquire);
                 pins.current = Some(csn);
                 if self.isolation != Isolation::ReadCommitted {
                     state.snapshot = Some(csn);
@@ -329,6 +330,39 @@ impl Transaction {
         })
     }
 
+    /// Declares whether the transaction may write, and whether it would rather wait than be tracked. Counts when the snapshot
+    /// is taken, and only for SERIALIZABLE. The caller keeps a READ ONLY transaction from writing.
+    pub fn set_access(&self, read_only: bool, deferrable: bool) {
+        if let Some(tracking) = &self.tracking {
+            tracking.read_only.store(read_only, Ordering::Relaxed);
+            tracking.deferrable.store(deferrable, Ordering::Relaxed);
+        }
+    }
+
+    /// Before the first `statement_view` of a SERIALIZABLE READ ONLY DEFERRABLE transaction: waits for a snapshot that no
+    /// running transaction can make unsafe. Does nothing for others.
+    ///
+    /// # Errors
+    /// `Interrupted` while it waits.
+    pub fn await_safe_snapshot(&self) -> Result<()> {
+        let Some(tracking) = &self.tracking else { return Ok(()) };
+        if !(tracking.read_only.load(Ordering::Relaxed) && tracking.deferrable.load(Ordering::Relaxed)) || self.has_snapshot() {
+            return Ok(());
+        }
+        loop {
+            self.take_snapshot();
+            let Some((id, _)) = tracking.registered() else { return Ok(()) };
+            let waited = announce::wait_for_safety(self, id);
+            let safe = matches!(waited, Ok(Safety::Safe));
+            announce::stop(self);
+            if safe {
+                return Ok(());
+            }
+            self.drop_snapshot();
+            waited?;
+        }
+    }
+
     /// Whether anything was changed: an idle or read-only transaction has no xid in PostgreSQL.
     pub fn has_writes(&self) -> bool {
         self.has_writes.load(Ordering::Acquire)
@@ -432,6 +466,53 @@ impl Transaction {
         result
     }
 
+    /// How many threads may do one statement's work: elsewhere than in a server everything happens in the caller's order.
+    pub fn threads(&self) -> usize {
+        self.shared().runtime.statement_threads()
+    }
+
+    /// The scheduler to notify of waits.
+    pub fn scheduler(&self) -> &dyn Scheduler {
+        &*self.shared().runtime.scheduler
+    }
+
+    /// Whether the bulk path is open to a tree's rows or entries: those of memory tables are never on disk.
+    pub fn has_segments(&self, tree: TreeId) -> Result<bool> {
+        Ok(self.tree(tree)?.is_flushed())
+    }
+
+    /// How many rows of one command and table are many.
+    pub fn bulk_rows_min(&self) -> usize {
+        self.shared().options.bulk_rows_min
+    }
+
+    // What it lends: its methods about one thing.
+
+    /// The entries of an index.
+    pub fn index(self: &Arc<Self>, tree: TreeId) -> IndexAccess<'_> {
+        IndexAccess { txn: self, tree }
+    }
+
+    /// The frames in a toast tree.
+    pub fn frames(&self, tree: TreeId) -> ToastFrames<'_> {
+        ToastFrames { txn: self, tree }
+    }
+
+    /// The rows that a statement adds to a table.
+    pub fn bulk(&self, tree: TreeId) -> BulkRows<'_> {
+        BulkRows { txn: self, tree }
+    }
+
+    /// The claims in the index of an exclusion constraint.
+    pub fn claims(&self, tree: TreeId) -> ClaimedValues<'_> {
+        ClaimedValues { txn: self, tree }
+    }
+
+    /// Two-phase commit.
+    pub fn two_phase(&self) -> TwoPhase<'_> {
+        TwoPhase { txn: self }
+    }
+
     // Locks, held to the end of the transaction. Those on rows and keys may come from a commit that is not durable yet.
 
     pub(crate) fn lock_key(&self, key: LockKey, mode: Mode, wait: Wait) -> Result<bool> {
@@ -452,6 +533,20 @@ impl Transaction {
     /// The same for a row that will be changed at once: others can distinguish it from a row that is only locked.
     pub fn lock_row_to_change(&self, tree: TreeId, row: RowId, mode: RowLockMode) -> Result<()> {
         self.lock_key(LockKey::Row(tree, row), Mode::of_change(mode), Wait::Block).map(drop)
+    }
+
+    /// Waits until no other transaction is changing a row of a table; false: one is, and we may not wait.
+    pub fn await_change(&self, table: TreeId, row: RowId, wait: Wait) -> Result<bool> {
+        self.await_holder(LockKey::Row(table, row), wait)
+    }
+
+    /// Waits until no other transaction holds a lock for a change; false: one does, and we may not wait.
+    fn await_holder(&self, lock: LockKey, wait: Wait) -> Result<bool> {
+        let free = self.lock_key(lock, Mode::AWAIT_CHANGE, wait)?;
+        if free {
+            self.shared().locks.release_newest(self.session.slot, lock, Mode::AWAIT_CHANGE);
+        }
+        Ok(free)
     }
 
     /// Waits for the commits of all transactions that came here before: transactions commit, and become visible, in the order of
@@ -496,7 +591,7 @@ impl Transaction {
     ///
     /// Others may take its locks on rows and keys as soon as the changes are applied, unless `on_publish` is given.
     pub fn start_commit(self: &Arc<Self>, durability: Durability, on_publish: Option<OnPublish>) -> Result<Committing> {
-        self.prepare_serializable()?;
+        announce::prepare(self)?;
         let (mut writes, log) = self.with_state(|state| {
             state.seal();
             match state.failure.take() {
@@ -569,7 +664,7 @@ impl Transaction {
             writes.clear();
         }
         self.session.next.lock().writes = writes.into_inner();
-        self.stop_tracking();
+        announce::stop(self);
         {
             let mut pins = self.session.pins.lock();
             pins.current = None;
@@ -631,7 +726,7 @@ impl Committing {
                     on_publish(*csn);
                 }
                 step();
-                txn.commit_serializable(*csn);
+                announce::commit(&txn, *csn);
             }
             result
         });

@@ -19,7 +19,7 @@ use melba_types::bytes::{ByteReader, put_varint};
 use melba_types::row::RowLayout;
 use melba_types::{Kind, RowId, TreeId};
 
-use super::Transaction;
+use super::{Transaction, TwoPhase};
 use crate::commit::{Operation, decode, encode};
 use crate::view::Isolation;
 use crate::write_set::ChangeKind;
@@ -30,10 +30,10 @@ const NAME: u8 = 2;
 const ADVISORY: u8 = 3;
 const ROW: u8 = 4;
 
-impl Transaction {
+impl TwoPhase<'_> {
     /// Whether it has changed objects of its session only.
     pub fn has_temporary_changes(&self) -> bool {
-        let state = self.state.lock();
+        let state = self.txn.state.lock();
         let is_temporary = |persistence| persistence == Persistence::Temporary;
         let of_schema = |what: &ChangeKind| match what {
             ChangeKind::CreateTree(tree) | ChangeKind::DropTree(tree) | ChangeKind::ExtendTable { tree, .. } => {
@@ -49,7 +49,7 @@ impl Transaction {
 
     /// OIDs of the relations that it has locked.
     pub fn locked_relations(&self) -> Vec<u32> {
-        let locks = self.shared().locks.transaction_locks(self.session.slot).unwrap_or_default();
+        let locks = self.txn.shared().locks.transaction_locks(self.txn.session.slot).unwrap_or_default();
         let relation = |(key, _): &(LockKey, Mode)| match key {
             LockKey::Tag(LockTag::Relation { relation, .. }) => Some(*relation),
             _ => None,
@@ -62,18 +62,18 @@ impl Transaction {
     /// # Errors
     /// `Unsupported` for a SERIALIZABLE transaction and one with claims, `Limit` for one whose changes are partly in files, or with too many locks.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        if self.isolation == Isolation::Serializable {
+        if self.txn.isolation == Isolation::Serializable {
             return Err(EngineError::Unsupported("PREPARE TRANSACTION of a SERIALIZABLE transaction"));
         }
-        if self.shared().locks.claims.has_any(self.session.slot) {
+        if self.txn.shared().locks.claims.has_any(self.txn.session.slot) {
             return Err(EngineError::Unsupported("PREPARE TRANSACTION after writing to a table with an exclusion constraint"));
         }
-        let locks = self.shared().locks.transaction_locks(self.session.slot);
+        let locks = self.txn.shared().locks.transaction_locks(self.txn.session.slot);
         let locks = locks.ok_or(EngineError::Limit("a transaction with so many locks cannot be prepared"))?;
         let mut out = Vec::new();
         put_varint(locks.len() as u64, &mut out);
         locks.iter().for_each(|(key, mode)| put_lock(key, *mode, &mut out));
-        self.with_state(|state| {
+        self.txn.with_state(|state| {
             state.seal();
             if !state.writes.links.is_empty() {
                 return Err(EngineError::Limit("a transaction with so many changes cannot be prepared"));
@@ -85,10 +85,10 @@ impl Transaction {
 
     /// No session runs it until its end: it keeps no versions alive.
     pub fn set_aside(&self) {
-        self.state.lock().snapshot = None;
-        let mut pins = self.session.pins.lock();
+        self.txn.state.lock().snapshot = None;
+        let mut pins = self.txn.session.pins.lock();
         pins.current = None;
-        self.shared().snapshots.hold(self.session.slot, pins.oldest());
+        self.txn.shared().snapshots.hold(self.txn.session.slot, pins.oldest());
     }
 
     /// Restores a prepared transaction into this one, which must be new. No other transaction has begun since the engine was
@@ -101,13 +101,13 @@ impl Transaction {
         let mut r = ByteReader::new(bytes);
         for _ in 0..r.varint().ok_or_else(corrupt)? {
             let (key, mode) = read_lock(&mut r).ok_or_else(corrupt)?;
-            self.lock_again(key, mode)?;
+            lock_again(self.txn, key, mode)?;
         }
         let mut failure = None;
         let changes = r.take(r.remaining()).unwrap_or_default();
         let decoded = decode(changes, &mut |operation| {
             if failure.is_none() {
-                failure = self.restore_operation(operation).err();
+                failure = restore_operation(self.txn, operation).err();
             }
         });
         match (failure, decoded) {
@@ -116,97 +116,97 @@ impl Transaction {
             (None, None) => Err(corrupt()),
         }
     }
+}
 
-    fn lock_again(&self, key: LockKey, mode: Mode) -> Result<()> {
-        match self.session.lock_key(key, mode, HoldDuration::Transaction, Wait::NoWait)? {
-            true => Ok(()),
-            false => Err(EngineError::Misuse("a prepared transaction's lock is taken")),
+fn lock_again(txn: &Transaction, key: LockKey, mode: Mode) -> Result<()> {
+    match txn.session.lock_key(key, mode, HoldDuration::Transaction, Wait::NoWait)? {
+        true => Ok(()),
+        false => Err(EngineError::Misuse("a prepared transaction's lock is taken")),
+    }
+}
+
+fn restore_operation(txn: &Transaction, operation: Operation<'_>) -> Result<()> {
+    let store = &txn.shared().store;
+    match operation {
+        Operation::CreateTable { tree, persistence, kinds } => create_again(txn, Tree::table(tree, &kinds, persistence)),
+        Operation::CreateIndex { tree, table, persistence } => create_again(txn, Tree::index(tree, table, persistence)),
+        Operation::DropTree(tree) => {
+            let tree = Arc::clone(&*store.tree(tree)?);
+            put_schema(txn, ChangeKind::DropTree(tree))
+        }
+        Operation::ExtendTable { tree, kinds } => extend_again(txn, tree, kinds),
+        Operation::CreateSequence { id, persistence, definition, state } => {
+            store.skip_tree_ids(id.0 + 1);
+            let sequence = Arc::new(Sequence::new(id, definition, state, persistence, false));
+            store.add_sequence(Arc::clone(&sequence));
+            put_schema(txn, ChangeKind::CreateSequence(sequence))
+        }
+        Operation::DropSequence(id) => put_schema(txn, ChangeKind::DropSequence(store.sequence(id)?)),
+        Operation::Row { tree, row, bytes } => put_again(txn, tree, row, bytes),
+        Operation::Entry { tree, key, live } => put_entry_again(txn, tree, key, live),
+        Operation::LinkSegments { .. } | Operation::SequenceState { .. } => {
+            Err(EngineError::Corrupt { what: "a prepared transaction has what it cannot have".into() })
         }
     }
+}
 
-    fn restore_operation(&self, operation: Operation<'_>) -> Result<()> {
-        let store = &self.shared().store;
-        match operation {
-            Operation::CreateTable { tree, persistence, kinds } => self.create_again(Tree::table(tree, &kinds, persistence)),
-            Operation::CreateIndex { tree, table, persistence } => self.create_again(Tree::index(tree, table, persistence)),
-            Operation::DropTree(tree) => {
-                let tree = Arc::clone(&*store.tree(tree)?);
-                self.put_schema(ChangeKind::DropTree(tree))
-            }
-            Operation::ExtendTable { tree, kinds } => self.extend_again(tree, kinds),
-            Operation::CreateSequence { id, persistence, definition, state } => {
-                store.skip_tree_ids(id.0 + 1);
-                let sequence = Arc::new(Sequence::new(id, definition, state, persistence, false));
-                store.add_sequence(Arc::clone(&sequence));
-                self.put_schema(ChangeKind::CreateSequence(sequence))
-            }
-            Operation::DropSequence(id) => self.put_schema(ChangeKind::DropSequence(store.sequence(id)?)),
-            Operation::Row { tree, row, bytes } => self.put_again(tree, row, bytes),
-            Operation::Entry { tree, key, live } => self.put_entry_again(tree, key, live),
-            Operation::LinkSegments { .. } | Operation::SequenceState { .. } => {
-                Err(EngineError::Corrupt { what: "a prepared transaction has what it cannot have".into() })
-            }
-        }
-    }
+fn put_schema(txn: &Transaction, what: ChangeKind) -> Result<()> {
+    txn.change(|state| {
+        let command = state.command;
+        state.writes.put_schema(command, what);
+        Ok(())
+    })
+}
 
-    fn put_schema(&self, what: ChangeKind) -> Result<()> {
-        self.change(|state| {
-            let command = state.command;
-            state.writes.put_schema(command, what);
-            Ok(())
-        })
-    }
+fn create_again(txn: &Transaction, tree: Tree) -> Result<()> {
+    let store = &txn.shared().store;
+    store.skip_tree_ids(tree.id.without_toast().0 + 1);
+    let tree = Arc::new(tree);
+    store.add_tree(Arc::clone(&tree));
+    put_schema(txn, ChangeKind::CreateTree(tree))
+}
 
-    fn create_again(&self, tree: Tree) -> Result<()> {
-        let store = &self.shared().store;
-        store.skip_tree_ids(tree.id.without_toast().0 + 1);
-        let tree = Arc::new(tree);
-        store.add_tree(Arc::clone(&tree));
-        self.put_schema(ChangeKind::CreateTree(tree))
-    }
+fn extend_again(txn: &Transaction, tree: TreeId, kinds: Vec<Kind>) -> Result<()> {
+    let tree = Arc::clone(&*txn.tree(tree)?);
+    txn.change(|state| {
+        let own = state.writes.layouts.iter().position(|(id, _)| *id == tree.id);
+        let before = own.map(|at| state.writes.layouts.swap_remove(at).1);
+        state.writes.layouts.push((tree.id, Arc::new(RowLayout::new(kinds))));
+        let command = state.command;
+        state.writes.put_schema(command, ChangeKind::ExtendTable { tree, before });
+        Ok(())
+    })
+}
 
-    fn extend_again(&self, tree: TreeId, kinds: Vec<Kind>) -> Result<()> {
-        let tree = Arc::clone(&*self.tree(tree)?);
-        self.change(|state| {
-            let own = state.writes.layouts.iter().position(|(id, _)| *id == tree.id);
-            let before = own.map(|at| state.writes.layouts.swap_remove(at).1);
-            state.writes.layouts.push((tree.id, Arc::new(RowLayout::new(kinds))));
-            let command = state.command;
-            state.writes.put_schema(command, ChangeKind::ExtendTable { tree, before });
-            Ok(())
-        })
-    }
+fn put_again(txn: &Transaction, tree: TreeId, row: RowId, bytes: Option<&[u8]>) -> Result<()> {
+    let tree = txn.tree(tree)?;
+    let table = tree.require_table()?;
+    // Other sessions that insert from now on take other ids.
+    table.next_row.fetch_max(row.0 + 1, Ordering::Relaxed);
+    let was_there = txn.get_latest(tree.id, row)?.row.is_some();
+    let live = match (was_there, bytes.is_some()) {
+        (false, true) => 1,
+        (true, false) => -1,
+        _ => 0,
+    };
+    txn.change(|state| {
+        let command = state.command;
+        state.writes.put_row(command, &tree, row, bytes.map(Into::into), live);
+        Ok(())
+    })
+}
 
-    fn put_again(&self, tree: TreeId, row: RowId, bytes: Option<&[u8]>) -> Result<()> {
-        let tree = self.tree(tree)?;
-        let table = tree.require_table()?;
-        // Other sessions that insert from now on take other ids.
-        table.next_row.fetch_max(row.0 + 1, Ordering::Relaxed);
-        let was_there = self.get_latest(tree.id, row)?.row.is_some();
-        let live = match (was_there, bytes.is_some()) {
-            (false, true) => 1,
-            (true, false) => -1,
-            _ => 0,
-        };
-        self.change(|state| {
-            let command = state.command;
-            state.writes.put_row(command, &tree, row, bytes.map(Into::into), live);
-            Ok(())
-        })
+fn put_entry_again(txn: &Transaction, tree: TreeId, entry: &[u8], live: bool) -> Result<()> {
+    let tree = txn.tree(tree)?;
+    tree.require_index()?;
+    if let Some((key, _)) = split_entry(entry) {
+        lock_again(txn, LockKey::Key(tree.id, txn.shared().locks.hash_key(key)), Mode::KEY)?;
     }
-
-    fn put_entry_again(&self, tree: TreeId, entry: &[u8], live: bool) -> Result<()> {
-        let tree = self.tree(tree)?;
-        tree.require_index()?;
-        if let Some((key, _)) = split_entry(entry) {
-            self.lock_again(LockKey::Key(tree.id, self.shared().locks.hash_key(key)), Mode::KEY)?;
-        }
-        self.change(|state| {
-            let command = state.command;
-            state.writes.put_key(command, &tree, KeyBytes::new(entry), live);
-            Ok(())
-        })
-    }
+    txn.change(|state| {
+        let command = state.command;
+        state.writes.put_key(command, &tree, KeyBytes::new(entry), live);
+        Ok(())
+    })
 }
 
 fn put_lock(key: &LockKey, mode: Mode, out: &mut Vec<u8>) {

@@ -7,6 +7,7 @@ use melba_types::{Csn, RowId, TreeId};
 
 use super::{Latest, Transaction, TransactionState};
 use crate::serializable::{Read, Write};
+use crate::txn::{announce, spill};
 use crate::view::ReadView;
 use crate::write_set::{PrivateRun, WriteSet};
 
@@ -14,7 +15,7 @@ impl Transaction {
     /// Adds a row, encoded by the tree's layout.
     pub fn insert(&self, tree: TreeId, row: &[u8]) -> Result<RowId> {
         let tree = self.tree(tree)?;
-        self.note_write(|| Write::NewRows(tree.id))?;
+        announce::write(self, || Write::NewRows(tree.id))?;
         let id = RowId(tree.require_table()?.take_rows(1)?);
         self.put(&tree, id, Some(row.into()), 1)?;
         Ok(id)
@@ -57,7 +58,7 @@ impl Transaction {
         }
         let levels = &tree.require_table()?.levels;
         let found = self.with_newest(|newest| find_row(levels, id, newest))?;
-        self.note_write(|| Write::Row(tree.id, id, found.map_or(Csn(0), |(csn, _)| csn)))
+        announce::write(self, || Write::Row(tree.id, id, found.map_or(Csn(0), |(csn, _)| csn)))
     }
 
     fn put(&self, tree: &Arc<Tree>, id: RowId, row: Option<RowBytes>, live: i8) -> Result<()> {
@@ -79,14 +80,14 @@ impl Transaction {
         }
         let command = state.command;
         state.writes.put_row(command, tree, id, row, live);
-        self.limit_writes(state)
+        spill::limit_writes(self, state)
     }
 
     /// A row as a view sees it.
     pub fn get(&self, view: ReadView, tree: TreeId, id: RowId) -> Result<Option<RowBytes>> {
         let tree = self.tree(tree)?;
-        if self.tracks(view) {
-            self.note_reads(std::iter::once(Read::Row(tree.id, id)))?;
+        if announce::tracks(self, view) {
+            announce::reads(self, std::iter::once(Read::Row(tree.id, id)))?;
         }
         match self.find(view, &tree, id)? {
             Some(Found::Memory(row)) => Ok(row),

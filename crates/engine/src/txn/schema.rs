@@ -8,7 +8,7 @@ use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
 use melba_types::{Kind, Lsn, TreeId};
 
-use super::Transaction;
+use super::{Transaction, announce};
 use crate::serializable::Write;
 use crate::write_set::ChangeKind;
 
@@ -46,7 +46,7 @@ impl Transaction {
         // Also damaged ones.
         let toast = self.shared().store.tree(tree.toast()).ok().map(|tree| Arc::clone(&tree));
         let tree = Arc::clone(&*self.shared().store.tree(tree)?);
-        self.note_write(|| Write::All(tree.id))?;
+        announce::write(self, || Write::All(tree.id))?;
         self.change(|state| {
             let command = state.command;
             for tree in toast.into_iter().chain([tree]) {

@@ -201,7 +201,7 @@ pub(super) fn not_a_key() -> DbError {
 
 fn open(arm: &IndexArm, range: &Range, reverse: bool, ctx: &ExecContext) -> Result<IndexScan> {
     let (lower, upper) = range.bounds();
-    Ok(ctx.transaction().index_scan(ctx.view(), arm.tree, lower, upper, reverse)?)
+    Ok(ctx.transaction().index(arm.tree).scan(ctx.view(), lower, upper, reverse)?)
 }
 
 impl Operator for IndexScanOp {

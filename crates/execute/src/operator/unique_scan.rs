@@ -29,7 +29,7 @@ impl UniqueScanOp {
         let (source, view) = (&self.node.source, ctx.view());
         let arm = &self.node.arms[0];
         let Some(key) = key(arm, ctx)? else { return Ok(None) };
-        let found = ctx.transaction().index_find(view, arm.tree, &key)?;
+        let found = ctx.transaction().index(arm.tree).find(view, &key)?;
         note_scan(ctx, arm.tree, 1, found.is_some().into());
         let Some(id) = found else { return Ok(None) };
         let mut row = Vec::with_capacity(source.projection.len());
@@ -49,7 +49,7 @@ impl UniqueScanOp {
         let (source, view) = (&self.node.source, ctx.view());
         let arm = &self.node.arms[0];
         let Some(key) = key(arm, ctx)? else { return Ok(None) };
-        let found = ctx.transaction().index_find(view, arm.tree, &key)?;
+        let found = ctx.transaction().index(arm.tree).find(view, &key)?;
         note_scan(ctx, arm.tree, 1, found.is_some().into());
         let Some(id) = found else { return Ok(None) };
         let columns = match &self.node.covered {

@@ -77,7 +77,7 @@ pub fn check_frames(txn: &Arc<Transaction>, view: ReadView, shape: &Shape, expec
         wanted.extend((frames.start.0..frames.end.0).map(RowId));
     }
     for id in &wanted {
-        let same = txn.with_frame(view, tree, *id, |bytes| {
+        let same = txn.frames(tree).with(view, *id, |bytes| {
             let mut written = Vec::new();
             melba_toast::frame::copy_as_written(bytes, &mut written);
             written == frame(tree, *id)
@@ -146,7 +146,7 @@ pub fn check_entries(
     if reverse {
         wanted.reverse();
     }
-    let mut scan = txn.index_scan(view, tree, as_slice(lower), as_slice(upper), reverse)?;
+    let mut scan = txn.index(tree).scan(view, as_slice(lower), as_slice(upper), reverse)?;
     let mut found = Vec::new();
     while let Some((k, id)) = scan.next()? {
         found.push((k.to_vec(), id));
@@ -211,7 +211,7 @@ pub fn check_points(
             (None, IndexKey::Number) => number_key(number),
             (None, IndexKey::Text) => text_key("none"),
         };
-        let mut scan = txn.index_lookup(view, *tree, &key_bytes)?;
+        let mut scan = txn.index(*tree).lookup(view, &key_bytes)?;
         let mut found = Vec::new();
         while let Some((_, id)) = scan.next()? {
             found.push(id);
@@ -219,7 +219,7 @@ pub fn check_points(
         let wanted: Vec<RowId> = expected.iter().filter(|(_, row)| row.key(*key) == key_bytes).map(|(id, _)| *id).collect();
         ensure!(found == wanted, "index {tree} at {}: looking {key_bytes:?} up gave {found:?}, not {wanted:?}", view.csn);
         // Of a key that is unique it is the row.
-        let one = txn.index_find(view, *tree, &key_bytes)?;
+        let one = txn.index(*tree).find(view, &key_bytes)?;
         let fits = one.map_or(wanted.is_empty(), |one| wanted.contains(&one));
         ensure!(fits, "index {tree} at {}: {key_bytes:?} was found to be of {one:?}, not of one of {wanted:?}", view.csn);
         keys.push((*key, key_bytes));

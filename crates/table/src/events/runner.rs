@@ -274,7 +274,7 @@ impl<'a> Runner<'a> {
         if !index.key(self.ctx, &values, &mut key)? || !index.must_be_unique(self.ctx, &values)? {
             return Ok(());
         }
-        if self.txn.index_probe_latest(index.tree, &key, Some(row))?.is_none() {
+        if self.txn.index(index.tree).probe_latest(&key, Some(row))?.is_none() {
             return Ok(());
         }
         Err(error::unique(&*self.ctx.session, target, index, &index.values(self.ctx, &values)?))

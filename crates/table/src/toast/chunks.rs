@@ -124,7 +124,7 @@ impl Chunks {
             self.bytes.drain(..std::mem::take(&mut self.at));
             let bytes = &mut self.bytes;
             let append = |row: &[u8]| frame::stream_as_written(row, bytes);
-            ctx.transaction().with_frame(ctx.view(), self.external.tree, RowId(self.external.first.0 + frame), append)?;
+            ctx.transaction().frames(self.external.tree).with(ctx.view(), RowId(self.external.first.0 + frame), append)?;
         }
         let start = self.at;
         self.at = (start + length).min(self.bytes.len());

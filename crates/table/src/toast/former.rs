@@ -249,7 +249,7 @@ impl RowFormer {
             let mut form = Vec::new();
             Inline::begin(method, external.raw_bytes, external.characters, &mut form);
             let append = |bytes: &[u8]| frame::stream_as_written(bytes, &mut form);
-            ctx.transaction().with_frame(ctx.view(), external.tree, external.first, append)?;
+            ctx.transaction().frames(external.tree).with(ctx.view(), external.first, append)?;
             return Ok(Some(FormedValue::Inline(Cow::Owned(form))));
         }
         Ok(Some(FormedValue::External(*external)))
@@ -374,12 +374,12 @@ impl RowFormer {
             FormedValue::Inline(form) => match parse(form)? {
                 Stored::Inline(inline) => {
                     let rows = 1 + u64::from(inline.characters != 0);
-                    let first = txn.reserve_frames(target.tree, rows, inline.stream.len())?;
+                    let first = txn.frames(target.tree).reserve(rows, inline.stream.len())?;
                     self.buffer.clear();
                     frame::begin(inline.method, inline.raw_bytes as usize, &mut self.buffer);
-                    txn.put_frame(target.tree, first, &[&self.buffer, inline.stream])?;
+                    txn.frames(target.tree).put(first, &[&self.buffer, inline.stream])?;
                     if inline.characters != 0 {
-                        txn.put_frame(target.tree, RowId(first.0 + 1), &[&inline.characters.to_le_bytes()])?;
+                        txn.frames(target.tree).put(RowId(first.0 + 1), &[&inline.characters.to_le_bytes()])?;
                     }
                     External {
                         method: Some(inline.method),
@@ -393,13 +393,13 @@ impl RowFormer {
                 Stored::External(external) => external,
             },
             FormedValue::External(other) => {
-                let first = txn.reserve_frames(target.tree, other.rows(), other.stored_bytes as usize)?;
+                let first = txn.frames(target.tree).reserve(other.rows(), other.stored_bytes as usize)?;
                 for i in 0..other.rows() {
                     ctx.check_interrupt()?;
                     self.buffer.clear();
                     let copy = |row: &[u8]| frame::copy_as_written(row, &mut self.buffer);
-                    txn.with_frame(ctx.view(), other.tree, RowId(other.first.0 + i), copy)?;
-                    txn.put_frame(target.tree, RowId(first.0 + i), &[&self.buffer])?;
+                    txn.frames(other.tree).with(ctx.view(), RowId(other.first.0 + i), copy)?;
+                    txn.frames(target.tree).put(RowId(first.0 + i), &[&self.buffer])?;
                 }
                 External { tree: target.tree, first, ..*other }
             }
@@ -434,7 +434,7 @@ impl RowFormer {
         }
         // Compression saves half, most often.
         let bytes = if external.method.is_some() { raw.len() / 2 } else { raw.len() };
-        external.first = ctx.transaction().reserve_frames(target.tree, external.rows(), bytes)?;
+        external.first = ctx.transaction().frames(target.tree).reserve(external.rows(), bytes)?;
         let mut id = external.first;
         let encoding = Encoding { method: external.method, level: column.level };
         let (threads, scheduler) = (ctx.transaction().threads(), ctx.transaction().scheduler());
@@ -446,13 +446,13 @@ impl RowFormer {
             |parts| -> Result<()> {
                 ctx.check_interrupt()?;
                 external.stored_bytes += frame::stream_bytes(parts) as u32;
-                ctx.transaction().put_frame(target.tree, id, parts)?;
+                ctx.transaction().frames(target.tree).put(id, parts)?;
                 id.0 += 1;
                 Ok(())
             },
         )?;
         if characters != 0 {
-            ctx.transaction().put_frame(target.tree, id, &[&self.buffer])?;
+            ctx.transaction().frames(target.tree).put(id, &[&self.buffer])?;
         }
         Ok(external)
     }
@@ -583,7 +583,7 @@ pub fn forget_value(txn: &Transaction, toast_tree: TreeId, value: &Datum) -> Res
         && let Stored::External(external) = parse(bytes)?
         && external.tree == toast_tree
     {
-        txn.delete_frames(toast_tree, external.first..RowId(external.first.0 + external.rows()))?;
+        txn.frames(toast_tree).delete(external.first..RowId(external.first.0 + external.rows()))?;
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! One row by the whole key of a unique index: the path of most small statements, which sets up nothing more.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
 
 use melba_store::{IndexRun, Result};
-use melba_types::{Csn, RowId, TreeId};
+use melba_types::{Csn, RowId};
 
-use super::Transaction;
+use crate::txn::entries::split;
+use crate::txn::{IndexAccess, announce};
 use crate::view::ReadView;
 
 /// The entries of one key, in order from the newest level to the oldest.
@@ -44,14 +44,14 @@ impl Search {
     }
 }
 
-impl Transaction {
+impl IndexAccess<'_> {
     /// The row that a unique index has under `key`, a value for all of its columns, in a view. Only for indexes of which no
     /// statement sees two live entries with one key: not for deferrable ones.
-    pub fn index_find(self: &Arc<Self>, view: ReadView, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
-        let found = self.tree(tree)?;
+    pub fn find(&self, view: ReadView, key: &[u8]) -> Result<Option<RowId>> {
+        let found = self.txn.tree(self.tree)?;
         let index = found.require_index()?;
-        if self.tracks(view) || (self.has_writes() && self.state().writes.knows(tree)) {
-            return self.index_lookup(view, tree, key)?.next_of(key);
+        if announce::tracks(self.txn, view) || (self.txn.has_writes() && self.txn.state().writes.knows(self.tree)) {
+            return self.lookup(view, key)?.next_of(key);
         }
         let mut search = Search { csn: view.csn, decided: None, gone: Vec::new(), found: None };
         let levels = index.levels.read();
@@ -63,7 +63,7 @@ impl Transaction {
                 if !entry.starts_with(key) {
                     break;
                 }
-                let (of, row) = Transaction::split(entry)?;
+                let (of, row) = split(entry)?;
                 if of == key
                     && let Some(version) = chain.visible(view.csn)
                     && search.look(row, version.csn, !version.value).is_break()
@@ -88,16 +88,16 @@ impl Transaction {
     }
 
     /// The same in the newest committed state with everything of our own: for checks of constraints.
-    pub fn index_find_latest(self: &Arc<Self>, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
-        self.with_newest(|csn| self.index_find(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key))
+    pub fn find_latest(&self, key: &[u8]) -> Result<Option<RowId>> {
+        self.txn.with_newest(|csn| self.find(ReadView { csn, command: ReadView::LATEST_COMMAND }, key))
     }
 
     /// The same in the transaction's snapshot, where it keeps one: REPEATABLE READ does not see a referenced row that was
     /// inserted later.
-    pub fn index_find_snapshot(self: &Arc<Self>, tree: TreeId, key: &[u8]) -> Result<Option<RowId>> {
-        match self.with_state(|state| Ok(state.snapshot))? {
-            Some(csn) => self.index_find(ReadView { csn, command: ReadView::LATEST_COMMAND }, tree, key),
-            None => self.index_find_latest(tree, key),
+    pub fn find_snapshot(&self, key: &[u8]) -> Result<Option<RowId>> {
+        match self.txn.with_state(|state| Ok(state.snapshot))? {
+            Some(csn) => self.find(ReadView { csn, command: ReadView::LATEST_COMMAND }, key),
+            None => self.find_latest(key),
         }
     }
 }
