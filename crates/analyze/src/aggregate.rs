@@ -31,6 +31,7 @@ impl ExprKind {
             ExprKind::TriggerWhen => "trigger WHEN conditions",
             ExprKind::PartitionBound => "partition bound",
             ExprKind::PartitionExpression => "partition key expressions",
+            ExprKind::StatisticsExpression => "statistics expressions",
             ExprKind::CallArgument => "CALL arguments",
             ExprKind::CopyWhere => "COPY FROM WHERE conditions",
             ExprKind::GeneratedColumn => "column generation expressions",

@@ -439,6 +439,7 @@ pub fn check_set_returning(analyzer: &mut Analyzer<'_, '_>, location: i32) -> Re
         ExprKind::PartitionExpression => {
             return forbidden("set-returning functions are not allowed in partition key expressions");
         }
+        ExprKind::StatisticsExpression => return forbidden("set-returning functions are not allowed in statistics expressions"),
         ExprKind::CallArgument => return forbidden("set-returning functions are not allowed in CALL arguments"),
         ExprKind::CopyWhere => return forbidden("set-returning functions are not allowed in COPY FROM WHERE conditions"),
         ExprKind::GeneratedColumn => {

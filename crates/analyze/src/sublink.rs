@@ -177,6 +177,7 @@ pub fn check_place(analyzer: &Analyzer<'_, '_>, location: i32) -> Result<()> {
         ExprKind::TriggerWhen => "cannot use subquery in trigger WHEN condition",
         ExprKind::PartitionBound => "cannot use subquery in partition bound",
         ExprKind::PartitionExpression => "cannot use subquery in partition key expression",
+        ExprKind::StatisticsExpression => "cannot use subquery in statistics expression",
         ExprKind::CallArgument => "cannot use subquery in CALL argument",
         ExprKind::CopyWhere => "cannot use subquery in COPY FROM WHERE condition",
         ExprKind::GeneratedColumn => "cannot use subquery in column generation expression",

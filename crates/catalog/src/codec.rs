@@ -3,7 +3,7 @@
 //! ```text
 //! key    u32 database (0: shared), u8 0 object / 1 comment, u32 class, u32 object, i32 sub      (big-endian)
 //! value  u8 version, u8 tag of the kind of object (255: a built-in object that was dropped), fields in order
-//! field  integers: LEB128 (signed: zigzag); f32: 4 bytes; text and lists: length, then the elements;
+//! field  integers: LEB128 (signed: zigzag); f32, f64: 4, 8 bytes; text and lists: length, then the elements;
 //!        optional: u8 0, or 1 and the value; enum: u8; Datum: u8 kind (255 null), length, storage format
 //! ```
 //!
@@ -96,7 +96,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     }
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
-        10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy
+        10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
     }
     out
 }
@@ -140,7 +140,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
     }
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
-        10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy
+        10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -149,6 +149,21 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
         Arc::make_mut(relation).storage = builtin.storage.clone();
     }
     reader.is_empty().then_some(object)
+}
+
+/// The bytes of a pg_mcv_list.
+pub fn encode_mcv_list(items: &[McvItem]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(items.len() as u64, &mut out);
+    items.iter().for_each(|item| item.write(&mut out));
+    out
+}
+
+/// The items of a pg_mcv_list; `None`: the bytes are none.
+pub fn decode_mcv_list(bytes: &[u8]) -> Option<Vec<McvItem>> {
+    let mut reader = ByteReader::new(bytes);
+    let items = Code::read(&mut reader)?;
+    reader.is_empty().then_some(items)
 }
 
 /// A length of items that take a byte at least, so that a corrupt one allocates nothing.
@@ -216,6 +231,15 @@ impl Code for f32 {
     }
     fn read(r: &mut ByteReader<'_>) -> Option<Self> {
         Some(f32::from_le_bytes(r.take(4)?.try_into().ok()?))
+    }
+}
+
+impl Code for f64 {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_le_bytes());
+    }
+    fn read(r: &mut ByteReader<'_>) -> Option<Self> {
+        Some(f64::from_le_bytes(r.take(8)?.try_into().ok()?))
     }
 }
 
@@ -500,6 +524,9 @@ code_struct! {
         constraint constraint_table parent depends_on
     }
     Policy { oid name table permissive command roles using check depends_on }
+    ExtendedStatistics { oid name namespace owner table columns expressions kinds target depends_on data }
+    StatisticsData { inherited ndistinct dependencies mcv }
+    McvItem { values frequency base_frequency }
     Collation { oid name namespace owner provider deterministic locale }
     Extension { oid name owner namespace version members }
     Description { address text }

@@ -161,6 +161,18 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
             list.normals(&o.depends_on);
         }
+        Object::ExtendedStatistics(o) => {
+            list.normal(classes::PG_NAMESPACE, o.namespace);
+            if o.columns.is_empty() {
+                list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
+            }
+            o.columns.iter().for_each(|c| list.push(address(classes::PG_CLASS, o.table, i32::from(*c)), DependencyKind::Auto));
+            for of in &o.depends_on {
+                // Columns of its table that an expression reads.
+                let own = of.class == classes::PG_CLASS && of.object == o.table;
+                list.push(*of, if own { DependencyKind::Auto } else { DependencyKind::Normal });
+            }
+        }
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::Extension(o) => {
             list.normal(classes::PG_NAMESPACE, o.namespace);

@@ -38,6 +38,7 @@ named! {
     Constraint, self, self.namespace, &self.name;
     Trigger, self, self.table, &self.name;
     Policy, self, self.table, &self.name;
+    ExtendedStatistics, self, self.namespace, &self.name;
     Collation, self, self.namespace, &self.name;
     Extension, self, Oid::INVALID, &self.name;
     DefaultAcl, self, self.role, "";

@@ -20,6 +20,7 @@ pub mod default_privileges;
 pub mod definitions;
 mod depend;
 pub mod derived;
+pub mod extended_statistics;
 pub mod families;
 pub mod foreign_keys;
 pub mod grants;
@@ -45,7 +46,7 @@ pub use builtin::{
     AccessMethods, ExtensionDefinition, OperatorClass, OperatorFamily, OperatorFamilyMember, PLPGSQL, available_extensions,
 };
 pub use cluster::Cluster;
-pub use codec::{KEY_BYTES, StoredChange, decode_change, encode_change};
+pub use codec::{KEY_BYTES, StoredChange, decode_change, decode_mcv_list, encode_change, encode_mcv_list};
 pub use depend::{Dependency, DependencyKind, dependencies, is_range_constructor};
 pub use layered::Named;
 pub use naming::{KeywordClass, format_type_modifier, keyword_class, keywords, quote_ident, quote_literal};

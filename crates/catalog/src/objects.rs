@@ -10,6 +10,7 @@ use std::sync::Arc;
 use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 
 pub use crate::aggregates::{AggregateInfo, MovingAggregate};
+pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
 pub use crate::row_security::Policy;
 
 /// A privilege list in PostgreSQL's aclitem text form; `None`: the owner's defaults.
@@ -36,6 +37,8 @@ pub enum Object {
     Constraint(Arc<Constraint>),
     Trigger(Arc<Trigger>),
     Policy(Arc<Policy>),
+    /// CREATE STATISTICS.
+    ExtendedStatistics(Arc<ExtendedStatistics>),
     Collation(Arc<Collation>),
     Extension(Arc<Extension>),
     /// ALTER DEFAULT PRIVILEGES.

@@ -51,6 +51,7 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
         Object::Type(o) if !o.relation.is_valid() || is_composite(o.relation) => (o.owner, &o.acl),
         Object::Function(o) => (o.owner, &o.acl),
         Object::Operator(o) => (o.owner, &none),
+        Object::ExtendedStatistics(o) => (o.owner, &none),
         Object::Collation(o) => (o.owner, &none),
         Object::Extension(o) => (o.owner, &none),
         Object::Database(o) => (o.owner, &o.acl),

@@ -30,6 +30,7 @@ pub struct Catalog {
     constraints: Layered<Constraint>,
     triggers: Layered<Trigger>,
     pub(crate) policies: Layered<Policy>,
+    statistics_objects: Layered<ExtendedStatistics>,
     collations: Layered<Collation>,
     extensions: Layered<Extension>,
     default_acls: Layered<DefaultAcl>,
@@ -87,6 +88,7 @@ impl Object {
             Object::Constraint(o) => at(classes::PG_CONSTRAINT, o.oid),
             Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
             Object::Policy(o) => at(classes::PG_POLICY, o.oid),
+            Object::ExtendedStatistics(o) => at(classes::PG_STATISTIC_EXT, o.oid),
             Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
             Object::Extension(o) => at(classes::PG_EXTENSION, o.oid),
             Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
@@ -152,6 +154,7 @@ impl Catalog {
             constraints: Layered::new(&b.constraints),
             triggers: Layered::new(&b.triggers),
             policies: Layered::new(&b.policies),
+            statistics_objects: Layered::new(&b.statistics_objects),
             collations: Layered::new(&b.collations),
             extensions: Layered::new(&b.extensions),
             default_acls: Layered::new(&b.default_acls),
@@ -234,6 +237,7 @@ impl Catalog {
             Object::Constraint(o) => self.constraints.put(o.clone()).map(Object::Constraint),
             Object::Trigger(o) => self.triggers.put(o.clone()).map(Object::Trigger),
             Object::Policy(o) => self.policies.put(o.clone()).map(Object::Policy),
+            Object::ExtendedStatistics(o) => self.statistics_objects.put(o.clone()).map(Object::ExtendedStatistics),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
             Object::Extension(o) => self.extensions.put(o.clone()).map(Object::Extension),
             Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
@@ -291,6 +295,7 @@ impl Catalog {
             classes::PG_CONSTRAINT => self.constraints.remove(oid).map(Object::Constraint),
             classes::PG_TRIGGER => self.triggers.remove(oid).map(Object::Trigger),
             classes::PG_POLICY => self.policies.remove(oid).map(Object::Policy),
+            classes::PG_STATISTIC_EXT => self.statistics_objects.remove(oid).map(Object::ExtendedStatistics),
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
             classes::PG_EXTENSION => self.extensions.remove(oid).map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
@@ -361,6 +366,7 @@ impl Catalog {
             || self.constraints.get(oid).is_some()
             || self.triggers.get(oid).is_some()
             || self.policies.get(oid).is_some()
+            || self.statistics_objects.get(oid).is_some()
             || self.collations.get(oid).is_some()
             || self.extensions.get(oid).is_some()
             || self.roles.get(oid).is_some()
@@ -416,6 +422,7 @@ lookups! {
     constraints, Constraint, constraint, constraint_by_name(namespace);
     triggers, Trigger, trigger, trigger_by_name(table);
     policies, Policy, policy, policy_by_name(table);
+    statistics_objects, ExtendedStatistics, statistics_object, statistics_object_by_name(namespace);
     collations, Collation, collation, collation_by_name(namespace);
 }
 
@@ -760,6 +767,7 @@ impl Catalog {
             classes::PG_CONSTRAINT => self.constraint(oid).cloned().map(Object::Constraint),
             classes::PG_TRIGGER => self.trigger(oid).cloned().map(Object::Trigger),
             classes::PG_POLICY => self.policy(oid).cloned().map(Object::Policy),
+            classes::PG_STATISTIC_EXT => self.statistics_object(oid).cloned().map(Object::ExtendedStatistics),
             classes::PG_COLLATION => self.collation(oid).cloned().map(Object::Collation),
             classes::PG_EXTENSION => self.extension(oid).cloned().map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl),
@@ -786,6 +794,7 @@ impl Catalog {
         all.extend(self.constraints.user_objects().cloned().map(Object::Constraint));
         all.extend(self.triggers.user_objects().cloned().map(Object::Trigger));
         all.extend(self.policies.user_objects().cloned().map(Object::Policy));
+        all.extend(self.statistics_objects.user_objects().cloned().map(Object::ExtendedStatistics));
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));
         all
     }

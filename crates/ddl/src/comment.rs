@@ -19,6 +19,7 @@ use crate::operator::find_operator;
 use crate::privileges::policy::commented_policy;
 use crate::routine::alter::commented_routine;
 use crate::routine::find::RoutineName;
+use crate::statistics::alter::find_statistics;
 use crate::trigger::commented_trigger;
 use crate::types::cast::find_cast;
 use crate::types::domain::{domain_by_name, domain_constraint_by_name};
@@ -26,7 +27,8 @@ use crate::types::named::named_type;
 use crate::words::relation_word;
 
 fn is_named_as_dropped(kind: ObjectType) -> bool {
-    matches!(kind, ObjectType::ObjectCast | ObjectType::ObjectOperator | ObjectType::ObjectCollation)
+    use ObjectType::*;
+    matches!(kind, ObjectCast | ObjectOperator | ObjectCollation | ObjectStatisticExt)
 }
 
 pub fn comment(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<()> {
@@ -45,6 +47,7 @@ fn commented_as_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>) 
     let found = match kind {
         ObjectType::ObjectCast => find_cast(ddl, Some(object), false)?,
         ObjectType::ObjectCollation => find_collation(ddl, object, false)?,
+        ObjectType::ObjectStatisticExt => find_statistics(ddl, object, false)?,
         _ => find_operator(ddl, object, false)?,
     };
     found.ok_or_else(|| DbError::internal("COMMENT ON what is not there"))

@@ -1,5 +1,6 @@
 //! Objects as messages about dependencies name them (PostgreSQL's getObjectDescription).
 
+use melba_catalog::extended_statistics::statistics_are_visible;
 use melba_catalog::{DefaultAcl, Object, ObjectAddress, Relation, RelationKind, classes};
 
 use crate::context::Ddl;
@@ -77,6 +78,13 @@ pub fn describe(ddl: &Ddl<'_>, address: ObjectAddress) -> String {
                 format!("collation {}", catalog.qualified(catalog.collation_is_visible(c, ddl.path()), c.namespace, &c.name))
             }
             None => format!("collation {}", address.object),
+        },
+        classes::PG_STATISTIC_EXT => match catalog.statistics_object(address.object) {
+            Some(s) => {
+                let visible = statistics_are_visible(&catalog, s, ddl.path());
+                format!("statistics object {}", catalog.qualified(visible, s.namespace, &s.name))
+            }
+            None => format!("statistics object {}", address.object),
         },
         classes::PG_LARGEOBJECT => format!("large object {}", address.object),
         classes::PG_DATABASE => format!("database {}", catalog.database(address.object).map_or("?", |d| &d.name)),

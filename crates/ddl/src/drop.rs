@@ -17,6 +17,7 @@ use crate::partition::index::refuse_index_part;
 use crate::privileges::policy::find_policy;
 use crate::routine::alter::dropped_routine;
 use crate::routine::find::RoutineName;
+use crate::statistics::alter::find_statistics;
 use crate::trigger::dropped_trigger;
 use crate::types::cast::find_cast;
 use crate::types::named::named_type;
@@ -49,6 +50,7 @@ fn resolve_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
         ObjectType::ObjectCast => find_cast(ddl, Some(object), missing_ok),
         ObjectType::ObjectOperator => find_operator(ddl, object, missing_ok),
         ObjectType::ObjectCollation => find_collation(ddl, object, missing_ok),
+        ObjectType::ObjectStatisticExt => find_statistics(ddl, object, missing_ok),
         _ => resolve_named(ddl, kind, object, missing_ok),
     }
 }

@@ -20,6 +20,8 @@ pub enum Use {
     IndexExpression,
     IndexPredicate,
     PartitionKey,
+    /// An expression of a statistics object.
+    Statistics,
     /// ALTER COLUMN TYPE ... USING.
     Transform,
 }
@@ -53,6 +55,7 @@ pub fn stored_expression(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage:
         Use::IndexExpression => ExprKind::IndexExpression,
         Use::IndexPredicate => ExprKind::IndexPredicate,
         Use::PartitionKey => ExprKind::PartitionExpression,
+        Use::Statistics => ExprKind::StatisticsExpression,
         Use::Transform => ExprKind::AlterColumnTransform,
     };
     let visible = Arc::new(relation.clone());
@@ -79,6 +82,16 @@ pub fn stored_expression(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage:
             },
             expr,
         })
+    })
+}
+
+/// A stored expression, analyzed again because a column's type has changed.
+pub fn again(ddl: &Ddl<'_>, text: &str, relation: &Relation, usage: Use) -> Result<Stored> {
+    // Positions would be in the stored text, which the client did not send.
+    let stored = stored_expression(ddl, &melba_parse::parse_expression(text)?, relation, usage, None);
+    stored.map_err(|mut error| {
+        error.fields_mut().position = None;
+        error
     })
 }
 

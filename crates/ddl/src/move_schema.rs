@@ -14,6 +14,7 @@ use crate::rename::refuse_type_of_other;
 use crate::routine::alter::move_routine;
 use crate::routine::find::RoutineName;
 use crate::sequence::owned_sequence;
+use crate::statistics::alter::move_statistics;
 use crate::stored_text::{rewriting_dependents, rewriting_users_of};
 use crate::table::alter::check_kind;
 use crate::table::relation::put_relation;
@@ -49,6 +50,7 @@ pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
             let name = s.object.as_deref().and_then(melba_parse::nodes::string).unwrap_or_default();
             move_extension(ddl, name, &s.newschema)
         }
+        ObjectType::ObjectStatisticExt => move_statistics(ddl, s.object.as_deref(), &s.newschema),
         ObjectType::ObjectCollation => move_collation(ddl, s.object.as_deref(), &s.newschema),
         ObjectType::ObjectOperator => {
             let operator = named_operator(ddl, s.object.as_deref())?;

@@ -21,6 +21,7 @@ use crate::privileges::grant::{grant_on_database, grant_on_relation, grant_on_sc
 use crate::privileges::policy::take_role_from_policy;
 use crate::role::{locked_role, named_role, named_roles, objects_of_role};
 use crate::routine::alter::{give_routine, grant_on_routine};
+use crate::statistics::alter::give_statistics;
 use crate::table::alter::give_relation;
 
 pub fn drop_owned(ddl: &Ddl<'_>, s: &DropOwnedStmt) -> Result<()> {
@@ -146,6 +147,7 @@ fn give_object(ddl: &Ddl<'_>, object: ObjectAddress, owner: Oid) -> Result<()> {
         }
         Some(Object::Operator(o)) => give_operator(ddl, &o, owner)?,
         Some(Object::Collation(o)) => give_collation(ddl, &o, owner)?,
+        Some(Object::ExtendedStatistics(o)) => give_statistics(ddl, &o, owner)?,
         Some(Object::Extension(o)) => {
             ddl.check_new_owner(o.owner, owner, Some(o.namespace))?;
             ddl.tx().put(Object::Extension(Arc::new(Extension { owner, ..(*o).clone() })));

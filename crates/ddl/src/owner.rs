@@ -16,6 +16,7 @@ use crate::privileges::acl::given;
 use crate::rename::refuse_type_of_other;
 use crate::routine::alter::alter_routine_owner;
 use crate::routine::find::RoutineName;
+use crate::statistics::alter::{give_statistics, named_statistics};
 use crate::table::relation::put_relation;
 use crate::types::named::named_type;
 
@@ -51,6 +52,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
             give_type(ddl, &ty, owner);
             Ok(())
         }
+        ObjectType::ObjectStatisticExt => give_statistics(ddl, &*named_statistics(ddl, object)?, owner),
         ObjectType::ObjectCollation => give_collation(ddl, &*named_collation(ddl, object)?, owner),
         ObjectType::ObjectOperator => {
             let operator = named_operator(ddl, object)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_analyze::{Expected, RoutineScope, analyze_in_routine, routine_statements};
 use melba_catalog::row_security::policies_of;
 use melba_catalog::{
-    Column, Constraint, DomainInfo, Function, IndexInfo, IndexKey, Object, ObjectAddress, Policy, Relation, Trigger, Type,
+    Column, Constraint, DomainInfo, ExtendedStatistics, Function, IndexInfo, IndexKey, Object, ObjectAddress, Policy, Relation, Trigger, Type,
     classes,
 };
 use melba_tree::{Expr, Query};
@@ -13,6 +13,7 @@ use melba_types::{DbError, Oid, Result};
 
 use crate::context::Ddl;
 use crate::privileges::policy::{print_policy, stored_policy_condition};
+use crate::statistics::create::put_statistics;
 use crate::table::relation::put_relation;
 use crate::trigger::{condition_of, trigger_condition_text};
 
@@ -26,6 +27,7 @@ pub enum StoredText {
     Predicate { index: Oid, expr: Expr },
     PartitionKey { relation: Oid, column: usize, expr: Expr },
     Condition { trigger: Oid, condition: Expr },
+    Statistics { statistics: Oid, exprs: Vec<Expr> },
     Policy { policy: Oid, using: Option<Expr>, check: Option<Expr> },
     Body { function: Oid, queries: Vec<Query>, scope: RoutineScope },
     ArgumentDefault { function: Oid, argument: usize, expr: Expr },
@@ -160,6 +162,18 @@ fn keep_policy(ddl: &Ddl<'_>, policy: &Policy, kept: &mut Vec<StoredText>) -> Re
     Ok(())
 }
 
+fn keep_statistics(ddl: &Ddl<'_>, oid: Oid, kept: &mut Vec<StoredText>) -> Result<()> {
+    let known = |k: &StoredText| matches!(k, StoredText::Statistics { statistics, .. } if *statistics == oid);
+    let catalog = ddl.catalog();
+    let Some(row) = catalog.statistics_object(oid).filter(|s| !s.expressions.is_empty() && !kept.iter().any(known)) else {
+        return Ok(());
+    };
+    let table = ddl.relation(row.table)?;
+    let exprs = row.expressions.iter().map(|text| stored(ddl, text, &table, None)).collect::<Result<_>>()?;
+    kept.push(StoredText::Statistics { statistics: oid, exprs });
+    Ok(())
+}
+
 fn keep_default(ddl: &Ddl<'_>, relation: &Arc<Relation>, at: usize, column: &Column, kept: &mut Vec<StoredText>) -> Result<()> {
     if let Some(text) = &column.default {
         let expr = stored(ddl, text, relation, Some(column))?;
@@ -214,6 +228,7 @@ fn keep_users(ddl: &Ddl<'_>, of: ObjectAddress, kept: &mut Vec<StoredText>) -> R
                     keep_policy(ddl, policy, kept)?;
                 }
             }
+            classes::PG_STATISTIC_EXT => keep_statistics(ddl, user.object, kept)?,
             classes::PG_TYPE => keep_domain_default(ddl, user.object, of, kept)?,
             _ => keep_relation(ddl, user.object, of, kept)?,
         }
@@ -279,6 +294,13 @@ fn print_again(ddl: &Ddl<'_>, item: StoredText) -> Result<()> {
             ddl.tx().put(Object::Trigger(Arc::new(Trigger { when, ..(**row).clone() })));
         }
         StoredText::Policy { policy, using, check } => print_policy(ddl, policy, using, check)?,
+        StoredText::Statistics { statistics, exprs } => {
+            let catalog = ddl.catalog();
+            let row = catalog.statistics_object(statistics).ok_or_else(|| DbError::internal("missing statistics object"))?;
+            let table = ddl.relation(row.table)?;
+            let expressions = exprs.iter().map(|e| print(e, Some(&table))).collect::<Result<_>>()?;
+            put_statistics(ddl, ExtendedStatistics { expressions, ..(**row).clone() });
+        }
         StoredText::Default { relation, column, expr } => {
             let relation = ddl.relation(relation)?;
             let text = print(&expr, Some(&relation))?;

@@ -92,7 +92,7 @@ pub fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn bytea_out(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+pub fn bytea_out(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
     limits::check_length(out.len() + 2 * value.as_bytes().len())?;
     if context.session.format().bytea_hex {
         out.extend_from_slice(b"\\x");

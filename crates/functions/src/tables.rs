@@ -44,6 +44,7 @@ pub static TABLES: Tables = Tables {
         crate::bool::TYPES,
         crate::bytea::TYPES,
         crate::catalog::TYPES,
+        crate::catalog::STATISTICS_TYPES,
         crate::datetime::TYPES,
         crate::float::TYPES,
         crate::int::TYPES,

@@ -205,16 +205,36 @@ FROM pg_statistic s
 WHERE NOT a.attisdropped AND has_column_privilege(c.oid, a.attnum, 'select')
     AND (NOT c.relrowsecurity OR NOT row_security_active(c.oid))
 
+-- view pg_stats_ext
+SELECT n.nspname AS schemaname, c.relname AS tablename, xn.nspname AS statistics_schemaname, x.stxname AS statistics_name,
+    pg_get_userbyid(x.stxowner) AS statistics_owner,
+    (SELECT array_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a
+        WHERE a.attrelid = x.stxrelid AND a.attnum = ANY (x.stxkeys)) AS attnames,
+    pg_get_statisticsobjdef_expressions(x.oid) AS exprs, x.stxkind AS kinds, d.stxdinherit AS inherited,
+    d.stxdndistinct AS n_distinct, d.stxddependencies AS dependencies, m.most_common_vals, m.most_common_val_nulls,
+    m.most_common_freqs, m.most_common_base_freqs
+FROM pg_statistic_ext x
+    JOIN pg_class c ON c.oid = x.stxrelid
+    JOIN pg_statistic_ext_data d ON d.stxoid = x.oid
+    LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_namespace xn ON xn.oid = x.stxnamespace
+    LEFT JOIN LATERAL (SELECT array_agg(i.values) AS most_common_vals, array_agg(i.nulls) AS most_common_val_nulls,
+            array_agg(i.frequency) AS most_common_freqs, array_agg(i.base_frequency) AS most_common_base_freqs
+        FROM pg_mcv_list_items(d.stxdmcv) i) m ON d.stxdmcv IS NOT NULL
+WHERE pg_has_role(c.relowner, 'USAGE') AND (NOT c.relrowsecurity OR NOT row_security_active(c.oid))
+
 -- view pg_stats_ext_exprs
 SELECT n.nspname AS schemaname, c.relname AS tablename, xn.nspname AS statistics_schemaname, x.stxname AS statistics_name,
-    pg_get_userbyid(x.stxowner) AS statistics_owner, NULL::text AS expr, false AS inherited, s.stanullfrac AS null_frac,
+    pg_get_userbyid(x.stxowner) AS statistics_owner, e.expr, d.stxdinherit AS inherited, s.stanullfrac AS null_frac,
     s.stawidth AS avg_width, s.stadistinct AS n_distinct, s.stavalues1 AS most_common_vals,
     s.stanumbers1 AS most_common_freqs, s.stavalues2 AS histogram_bounds, s.stanumbers3[1] AS correlation,
     s.stavalues4 AS most_common_elems, s.stanumbers4 AS most_common_elem_freqs, s.stanumbers5 AS elem_count_histogram
 FROM pg_statistic_ext x
     JOIN pg_class c ON c.oid = x.stxrelid
+    LEFT JOIN pg_statistic_ext_data d ON d.stxoid = x.oid
     LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
     LEFT JOIN pg_namespace xn ON xn.oid = x.stxnamespace
-    JOIN pg_statistic s ON s.starelid = c.oid
--- Extended statistics are not collected.
-WHERE false
+    JOIN LATERAL unnest(pg_get_statisticsobjdef_expressions(x.oid)) e(expr) ON true
+    -- Statistics of single expressions are not collected.
+    LEFT JOIN pg_statistic s ON false
+WHERE pg_has_role(c.relowner, 'USAGE') AND (NOT c.relrowsecurity OR NOT row_security_active(c.oid))

@@ -38,6 +38,28 @@ fn policy() -> Object {
     }))
 }
 
+fn statistics() -> Object {
+    let item = McvItem { values: vec![Some("1".into()), None], frequency: 0.5, base_frequency: 0.25 };
+    Object::ExtendedStatistics(Arc::new(ExtendedStatistics {
+        oid: Oid(16502),
+        name: "s".into(),
+        namespace: Oid(2200),
+        owner: Oid(10),
+        table: Oid(16400),
+        columns: vec![1, 2],
+        expressions: vec!["(a + 1)".into()],
+        kinds: vec![b'd', b'f', b'm', b'e'],
+        target: Some(100),
+        depends_on: vec![ObjectAddress { class: classes::PG_CLASS, object: Oid(16400), sub: 3 }],
+        data: vec![StatisticsData {
+            inherited: true,
+            ndistinct: vec![(vec![1, -1], 7)],
+            dependencies: vec![(vec![1, 2], 0.75)],
+            mcv: vec![item],
+        }],
+    }))
+}
+
 fn partition_key() -> PartitionKey {
     let column = PartitionColumn {
         column: 0,
@@ -122,6 +144,7 @@ fn samples() -> Vec<Object> {
         Object::Constraint(Arc::new(constraint)),
         default_acl(),
         policy(),
+        statistics(),
         Object::Collation(c.collation(Oid(950)).expect("C").clone()),
         Object::Description(Arc::new(Description { address, text: "héllo".into() })),
         Object::Role(c.role_by_name("pg_monitor").expect("a role").clone()),

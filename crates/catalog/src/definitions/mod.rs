@@ -5,12 +5,14 @@
 
 mod functions;
 mod relations;
+mod statistics;
 
 pub use functions::{function_argument_default, function_arguments, function_definition, function_result};
 pub use relations::{
     constraint_definition, index_column_definition, index_definition, owned_sequence, partition_key_definition,
     trigger_definition,
 };
+pub use statistics::{statistics_definition, statistics_definition_columns};
 
 use melba_types::Oid;
 

@@ -266,7 +266,8 @@ fn key_text(key: &IndexKey, table: &Relation, style: &Style<'_>) -> String {
     }
 }
 
-fn expression_key_text(expression: &str, table: &Relation, style: &Style<'_>) -> String {
+/// An expression among columns: in parentheses, unless it is one call.
+pub(super) fn expression_key_text(expression: &str, table: &Relation, style: &Style<'_>) -> String {
     let text = (style.expression)(expression, table.oid);
     if is_function_call(&text) { text } else { format!("({text})") }
 }

@@ -35,6 +35,7 @@ mod pg_rewrite;
 mod pg_sequence;
 mod pg_shdepend;
 mod pg_shdescription;
+mod pg_statistic_ext;
 mod pg_trigger;
 mod pg_type;
 mod seeded;
@@ -358,6 +359,8 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_sequence", pg_sequence::rows),
     ("pg_shdepend", pg_shdepend::rows),
     ("pg_shdescription", pg_shdescription::rows),
+    ("pg_statistic_ext", pg_statistic_ext::rows),
+    ("pg_statistic_ext_data", pg_statistic_ext::data_rows),
     ("pg_trigger", pg_trigger::rows),
     ("pg_type", pg_type::rows),
 ];
@@ -378,8 +381,6 @@ const EMPTY: &[&str] = &[
     "pg_seclabel",
     "pg_shseclabel",
     "pg_statistic",
-    "pg_statistic_ext",
-    "pg_statistic_ext_data",
     "pg_subscription",
     "pg_subscription_rel",
     "pg_transform",

@@ -30,7 +30,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 }
 
 /// The classes of objects that depend on others.
-const CLASSES: [Oid; 11] = [
+const CLASSES: [Oid; 12] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
     classes::PG_PROC,
@@ -39,6 +39,7 @@ const CLASSES: [Oid; 11] = [
     classes::PG_TRIGGER,
     classes::PG_POLICY,
     classes::PG_DEFAULT_ACL,
+    classes::PG_STATISTIC_EXT,
     classes::PG_COLLATION,
     classes::PG_CAST,
     classes::PG_EXTENSION,

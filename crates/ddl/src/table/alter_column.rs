@@ -119,7 +119,8 @@ fn alter_childrens_column(ddl: &Ddl<'_>, relation: &Relation, c: &AlterTableCmd,
     Ok(())
 }
 
-fn statistics_target(ddl: &Ddl<'_>, def: Option<&N>) -> Result<Option<i16>> {
+/// SET STATISTICS; `None`: the default.
+pub fn statistics_target(ddl: &Ddl<'_>, def: Option<&N>) -> Result<Option<i16>> {
     let Some(N::Integer(i)) = def else { return Ok(None) };
     match i.ival {
         ..-1 => bail!(INVALID_PARAMETER_VALUE, "statistics target {} is too low", i.ival),

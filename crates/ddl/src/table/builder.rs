@@ -31,6 +31,7 @@ pub mod like {
     pub const GENERATED: u32 = 16;
     pub const IDENTITY: u32 = 32;
     pub const INDEXES: u32 = 64;
+    pub const STATISTICS: u32 = 128;
     pub const STORAGE: u32 = 256;
 }
 

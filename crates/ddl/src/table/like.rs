@@ -1,4 +1,5 @@
-//! Copies the parts of CREATE TABLE ... (LIKE ...) besides columns: checks, indexes with their constraints, comments.
+//! Copies the parts of CREATE TABLE ... (LIKE ...) besides columns: checks, indexes with their constraints, statistics objects,
+//! comments.
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use melba_types::{Oid, Result};
 use crate::constraint::row::{bare_constraint, put_constraint};
 use crate::context::Ddl;
 use crate::partition::index::copy_index;
+use crate::statistics::create::copy_statistics;
 use crate::table::builder::like;
 
 pub fn copy_like(ddl: &Ddl<'_>, table: Oid, source: Oid, bits: u32) -> Result<()> {
@@ -39,6 +41,13 @@ pub fn copy_like(ddl: &Ddl<'_>, table: Oid, source: Oid, bits: u32) -> Result<()
             let copy = copy_index(ddl, table, index, &number)?;
             if comments {
                 copy_comment(ddl, (classes::PG_CLASS, index.oid, 0), (copy, 0));
+            }
+        }
+    }
+    if bits & like::STATISTICS != 0 {
+        for (original, copy) in copy_statistics(ddl, table, &source, &number)? {
+            if comments {
+                copy_comment(ddl, (classes::PG_STATISTIC_EXT, original, 0), (copy, 0));
             }
         }
     }

@@ -13,10 +13,11 @@ use pg_query::protobuf::node::Node as N;
 use crate::constraint::exclusion::retyped_operators;
 use crate::constraint::row::key_equality;
 use crate::context::Ddl;
-use crate::expression::{Stored, Use, stored_expression};
+use crate::expression::{Use, again};
 use crate::index::fill::fill_index;
 use crate::index::request::AccessMethod;
 use crate::partition::bound::refuse_partition_column;
+use crate::statistics::alter::retype_statistics;
 use crate::sequence::{SequenceOptions, change_sequence, is_sequence_type, owned_sequence};
 use crate::table::alter_column::{place_of_column, refuse_own_rows};
 use crate::table::alter_kind::check_form;
@@ -64,7 +65,8 @@ pub fn alter_column_types(ddl: &Ddl<'_>, table: Oid, commands: &[&AlterTableCmd]
     }
     retyped.0.iter().try_for_each(|(table, changes)| {
         let changed: Vec<usize> = changes.iter().map(|c| c.at).collect();
-        retype_constraints(ddl, &*ddl.relation(*table)?, &changed)
+        retype_constraints(ddl, &*ddl.relation(*table)?, &changed)?;
+        retype_statistics(ddl, &*ddl.relation(*table)?, &changed)
     })
 }
 
@@ -83,15 +85,6 @@ fn retype_constraints(ddl: &Ddl<'_>, relation: &Relation, changed: &[usize]) -> 
     keys.sort_by_key(|c| c.oid);
     keys.dedup_by_key(|c| c.oid);
     keys.into_iter().try_for_each(|key| retype_foreign_key(ddl, key))
-}
-
-fn again(ddl: &Ddl<'_>, text: &str, relation: &Relation, usage: Use) -> Result<Stored> {
-    // Positions would be in the stored text, which the client did not send.
-    let stored = stored_expression(ddl, &melba_parse::parse_expression(text)?, relation, usage, None);
-    stored.map_err(|mut error| {
-        error.fields_mut().position = None;
-        error
-    })
 }
 
 fn retype_index(ddl: &Ddl<'_>, relation: &Relation, index: &Relation, changed: &[usize]) -> Result<()> {

@@ -14,12 +14,12 @@ use melba_types::{Datum, Oid, Result, err, oids};
 use super::{oid_argument, partition_constraint};
 use crate::regs::object_named;
 
-fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Datum {
+pub(super) fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Datum {
     text.map_or(Datum::Null, Datum::text)
 }
 
 /// Runs `f` with the style of the optional last argument (pretty).
-fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Catalog, &Style<'_>) -> T) -> T {
+pub(super) fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Catalog, &Style<'_>) -> T) -> T {
     let path = call.session.search_path();
     let pretty = pretty.is_some_and(|p| p.as_bool());
     // An expression that can no longer be analyzed is shown as it was stored.
@@ -172,10 +172,6 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         Ok(text_or_null(relation_of(c, a).and_then(|r| partition_constraint::definition(c.session, r))))
     }),
     ("pg_get_serial_sequence", serial_sequence),
-    // Extended statistics are never created.
-    ("pg_get_statisticsobjdef", |_, _| Ok(Datum::Null)),
-    ("pg_get_statisticsobjdef_columns", |_, _| Ok(Datum::Null)),
-    ("pg_get_statisticsobjdef_expressions", |_, _| Ok(Datum::Null)),
     ("pg_relation_is_publishable", |c, a| {
         let relation = relation_of(c, a);
         Ok(relation.map_or(Datum::Null, |r| {

@@ -8,6 +8,7 @@ mod partition_constraint;
 mod partitions;
 mod privileges;
 mod sizes;
+mod statistics;
 mod visibility;
 
 use melba_fmgr::{CallContext, ScalarFn, SetFn};
@@ -21,12 +22,14 @@ pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     partitions::FUNCTIONS,
     privileges::FUNCTIONS,
     sizes::FUNCTIONS,
+    statistics::FUNCTIONS,
     visibility::FUNCTIONS,
 ];
 
 /// Set-returning functions.
 pub const SETS: &[(&str, SetFn)] = &[
     ("aclexplode", privileges::acl_explode),
+    ("pg_mcv_list_items", statistics::mcv_list_items),
     ("pg_options_to_table", definitions::options_to_table),
     ("pg_partition_ancestors", partitions::partition_ancestors),
     ("pg_partition_tree", partitions::partition_tree),
@@ -47,6 +50,7 @@ fn nothing(
 }
 
 pub use acl_item::TYPES;
+pub use statistics::TYPES as STATISTICS_TYPES;
 
 fn oid_argument(args: &[Datum], at: usize) -> Oid {
     Oid(args[at].as_oid())

@@ -39,8 +39,6 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     built_in!("pg_ts_dict_is_visible"),
     built_in!("pg_ts_parser_is_visible"),
     built_in!("pg_ts_template_is_visible"),
-    // Extended statistics are never created.
-    ("pg_statistics_obj_is_visible", |_, _| Ok(Datum::Null)),
     ("pg_is_other_temp_schema", |c, a| {
         let own = c.session.system_function("pg_my_temp_schema", c, &[])?.as_oid();
         let namespace = c.session.catalog().namespace(oid_argument(a, 0));

@@ -123,6 +123,8 @@ statements! {
     CreateTrigStmt(_): Utility, "CREATE TRIGGER", Changes, Ddl, Anywhere;
     CreatePolicyStmt(_): Utility, "CREATE POLICY", Changes, Ddl, Anywhere;
     AlterPolicyStmt(_): Utility, "ALTER POLICY", Changes, Ddl, Anywhere;
+    CreateStatsStmt(_): Utility, "CREATE STATISTICS", Changes, Ddl, Anywhere;
+    AlterStatsStmt(_): Utility, "ALTER STATISTICS", Changes, Ddl, Anywhere;
 
     // Objects of any kind
     DropStmt(s): Utility, drop(s.remove_type()), Changes, Ddl, drop_allowed(s);
@@ -177,8 +179,6 @@ statements! {
     AlterTypeStmt(_): Utility, "ALTER TYPE", Changes, Ddl, Anywhere;
     CreatePlangStmt(_): Utility, "CREATE LANGUAGE", Changes, Ddl, Anywhere;
     CreateTransformStmt(_): Utility, "CREATE TRANSFORM", Changes, Ddl, Anywhere;
-    CreateStatsStmt(_): Utility, "CREATE STATISTICS", Changes, Ddl, Anywhere;
-    AlterStatsStmt(_): Utility, "ALTER STATISTICS", Changes, Ddl, Anywhere;
     RuleStmt(_): Utility, "CREATE RULE", Changes, Ddl, Anywhere;
     CreateEventTrigStmt(_): Utility, "CREATE EVENT TRIGGER", Changes, Ddl, Anywhere;
     AlterEventTrigStmt(_): Utility, "ALTER EVENT TRIGGER", Changes, Ddl, Anywhere;

@@ -1,5 +1,5 @@
-//! VACUUM and ANALYZE: space is freed in the background and statistics are always current, so only the effects that others notice
-//! remain: privileges, targets, and locks.
+//! VACUUM and ANALYZE: space is freed in the background and statistics of columns are always current, so only the effects that
+//! others notice remain (privileges, targets, and locks), and the data of statistics objects.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use melba_types::{Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::ddl_context::Utility;
-use melba_ddl::{Lookup, undefined_relation};
+use melba_ddl::{Ddl, Lookup, analyze_statistics, undefined_relation};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
 const PARALLEL_MAX: i64 = 1024;
@@ -27,7 +27,7 @@ struct VacuumOptions {
 }
 
 pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
-    let lookup = &utility.lookup;
+    let ddl = &utility.ddl();
     let chosen = VacuumOptions::of(s)?;
     let named: Vec<&VacuumRelation> =
         s.rels.iter().filter_map(|n| if let Ok(N::VacuumRelation(r)) = inner(n) { Some(r) } else { None }).collect();
@@ -38,13 +38,13 @@ pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
         bail!(FEATURE_NOT_SUPPORTED, "ANALYZE option must be specified when a column list is provided");
     }
     if named.is_empty() && !chosen.only_database {
-        for relation in everything(lookup) {
-            chosen.process(lookup, &relation, &[], false)?;
+        for relation in everything(ddl) {
+            chosen.process(ddl, &relation, &[], false)?;
         }
     }
     for each in named {
         let name = each.relation.as_ref().ok_or_else(|| err!(INTERNAL_ERROR, "VACUUM of a table without a name"))?;
-        chosen.process_named(lookup, name, &strings(&each.va_cols))?;
+        chosen.process_named(ddl, name, &strings(&each.va_cols))?;
     }
     Ok(())
 }
@@ -104,22 +104,24 @@ impl VacuumOptions {
     }
 
     /// A table with its partitions and children, unless ONLY was given.
-    fn process_named(&self, lookup: &Lookup<'_>, name: &RangeVar, columns: &[&str]) -> Result<()> {
+    fn process_named(&self, ddl: &Ddl<'_>, name: &RangeVar, columns: &[&str]) -> Result<()> {
+        let lookup: &Lookup<'_> = ddl;
         let relation = lookup.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
         if !name.inh && self.vacuum && relation.kind == RelationKind::PartitionedTable {
             lookup.warning(SqlState::WARNING, format!("VACUUM ONLY of partitioned table \"{}\" has no effect", relation.name));
         }
-        self.process(lookup, &relation, columns, true)?;
+        self.process(ddl, &relation, columns, true)?;
         let catalog = lookup.catalog();
         let below = if name.inh { catalog.descendants(relation.oid) } else { Vec::new() };
         for child in below.into_iter().filter(|oid| *oid != relation.oid).filter_map(|oid| catalog.relation(oid)) {
-            self.process(lookup, child, columns, false)?;
+            self.process(ddl, child, columns, false)?;
         }
         Ok(())
     }
 
     /// `keep`: ANALYZE holds the lock until the transaction ends.
-    fn process(&self, lookup: &Lookup<'_>, relation: &Relation, columns: &[&str], keep: bool) -> Result<()> {
+    fn process(&self, ddl: &Ddl<'_>, relation: &Relation, columns: &[&str], keep: bool) -> Result<()> {
+        let lookup: &Lookup<'_> = ddl;
         let (verb, name) = (self.verb(), &relation.name);
         let catalog = lookup.catalog();
         let owns_database = catalog.database(lookup.tx().database).is_some_and(|d| lookup.is_owner(d.owner));
@@ -150,6 +152,9 @@ impl VacuumOptions {
             if columns[..at].contains(column) {
                 bail!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{name}\" appears more than once");
             }
+        }
+        if self.analyze {
+            analyze_statistics(ddl, relation, columns)?;
         }
         self.condense(lookup, relation)
     }

@@ -1,0 +1,105 @@
+//! Functions over statistics objects, and the types of what ANALYZE collects for them.
+
+use std::sync::Arc;
+
+use melba_catalog::decode_mcv_list;
+use melba_catalog::definitions::{statistics_definition, statistics_definition_columns};
+use melba_catalog::extended_statistics::statistics_are_visible;
+use melba_fmgr::{CallContext, ScalarFn, TypeIo};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, oids};
+
+use super::definitions::{styled, text_or_null};
+use super::oid_argument;
+use crate::bytea::bytea_out;
+
+/// A type whose values are held as the bytes of their text and are not read from clients.
+macro_rules! text_io {
+    ($name:literal) => {
+        TypeIo {
+            input: |_, _| Err(unreadable($name)),
+            output: |_, value, out| {
+                out.extend_from_slice(value.as_bytes());
+                Ok(())
+            },
+            receive: |_, _| Err(unreadable($name)),
+            send: |_, value, out| {
+                out.extend_from_slice(value.as_bytes());
+                Ok(())
+            },
+        }
+    };
+}
+
+pub const TYPES: &[(Oid, TypeIo)] = &[
+    (oids::PG_NDISTINCT, text_io!("pg_ndistinct")),
+    (oids::PG_DEPENDENCIES, text_io!("pg_dependencies")),
+    (
+        oids::PG_MCV_LIST,
+        TypeIo {
+            input: |_, _| Err(unreadable("pg_mcv_list")),
+            output: bytea_out,
+            receive: |_, _| Err(unreadable("pg_mcv_list")),
+            send: |_, value, out| {
+                out.extend_from_slice(value.as_bytes());
+                Ok(())
+            },
+        },
+    ),
+];
+
+fn unreadable(name: &str) -> DbError {
+    err!(FEATURE_NOT_SUPPORTED, "cannot accept a value of type {name}")
+}
+
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("pg_get_statisticsobjdef", |c, a| {
+        let pretty = Datum::Bool(true);
+        Ok(styled(c, Some(&pretty), |k, s| text_or_null(statistics_definition(k, oid_argument(a, 0), s))))
+    }),
+    ("pg_get_statisticsobjdef_columns", |c, a| {
+        let pretty = Datum::Bool(true);
+        Ok(styled(c, Some(&pretty), |k, s| text_or_null(statistics_definition_columns(k, oid_argument(a, 0), s))))
+    }),
+    ("pg_get_statisticsobjdef_expressions", expressions),
+    ("pg_statistics_obj_is_visible", |c, a| {
+        let catalog = c.session.catalog();
+        Ok(match catalog.statistics_object(oid_argument(a, 0)) {
+            Some(s) => Datum::Bool(statistics_are_visible(catalog, s, &c.session.search_path())),
+            None => Datum::Null,
+        })
+    }),
+];
+
+fn expressions(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    let found = call.session.catalog().statistics_object(oid_argument(args, 0));
+    let Some(statistics) = found.filter(|s| !s.expressions.is_empty()) else { return Ok(Datum::Null) };
+    let shown = |text: &Arc<str>| {
+        let shown = call.session.shown_expression(text, statistics.table, false);
+        Datum::text(shown.unwrap_or_else(|_| text.to_string()))
+    };
+    Ok(array(oids::TEXT, statistics.expressions.iter().map(shown).collect()))
+}
+
+fn array(element_type: Oid, elements: Vec<Datum>) -> Datum {
+    let dims = vec![ArrayDim { length: elements.len() as i32, lower_bound: 1 }];
+    Datum::Array(Arc::new(Array { element_type, dims, elements }))
+}
+
+/// pg_mcv_list_items: index, values, which are NULL, frequency, base frequency.
+pub fn mcv_list_items(_: &CallContext<'_>, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+    if args[0].is_null() {
+        return Ok(Box::new(std::iter::empty()));
+    }
+    let items = decode_mcv_list(args[0].as_bytes()).ok_or_else(|| err!(DATA_CORRUPTED, "invalid most-common-values list"))?;
+    Ok(Box::new(items.into_iter().enumerate().map(|(at, item)| {
+        let nulls = item.values.iter().map(|v| Datum::Bool(v.is_none())).collect();
+        let values = item.values.into_iter().map(|v| v.map_or(Datum::Null, Datum::Text)).collect();
+        Ok(vec![
+            Datum::Int4(at as i32),
+            array(oids::TEXT, values),
+            array(oids::BOOL, nulls),
+            Datum::Float8(item.frequency),
+            Datum::Float8(item.base_frequency),
+        ])
+    })))
+}
