@@ -204,6 +204,15 @@ create policy changes on app.secured as restrictive for update using (true);
 create policy goes on app.secured for delete to dump_owner using (id > 1);
 comment on policy reads on app.secured is 'who reads';
 
+-- Statistics objects
+create table app.correlated (a int, b text, c int);
+insert into app.correlated select i % 10, 'b' || i % 5, i from generate_series(1, 100) i;
+create statistics app."On two" (ndistinct, dependencies) on a, b from app.correlated;
+create statistics app.on_expressions on c, (a + c), lower(b) from app.correlated;
+create statistics app.on_one on (a * 2) from app.correlated;
+alter statistics app.on_one set statistics 50;
+comment on statistics app."On two" is 'two''s company';
+
 -- Triggers of every kind, and whether they fire.
 create schema events;
 set search_path = events;
@@ -254,3 +263,12 @@ create table app.entries (id integer, customer integer references app.orders on 
 create table app.entries1 partition of app.entries for values in (1);
 create table app.entries2 (customer integer, id integer, foreign key (customer) references app.orders on delete set null);
 alter table app.entries attach partition app.entries2 for values in (2);
+
+-- Event triggers
+create function app.on_event() returns event_trigger language plpgsql as $$ begin perform tg_event || tg_tag; end $$;
+create event trigger "At the end" on ddl_command_end when tag in ('CREATE TABLE', 'alter table') execute function app.on_event();
+create event trigger at_first on ddl_command_start execute function app.on_event();
+create event trigger replica_only on ddl_command_end execute function app.on_event();
+alter event trigger at_first disable;
+alter event trigger replica_only enable replica;
+comment on event trigger at_first is 'not now';

@@ -29,6 +29,7 @@ pub const PG_EXTENSION: Oid = Oid(3079);
 pub const PG_LARGEOBJECT_METADATA: Oid = Oid(2995);
 pub const PG_COLLATION: Oid = Oid(3456);
 pub const PG_STATISTIC_EXT: Oid = Oid(3381);
+pub const PG_EVENT_TRIGGER: Oid = Oid(3466);
 
 /// Namespaces.
 pub const PG_CATALOG: Oid = Oid(11);

@@ -97,6 +97,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
+        16 EventTrigger
     }
     out
 }
@@ -141,6 +142,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
+        16 EventTrigger
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -527,6 +529,7 @@ code_struct! {
     ExtendedStatistics { oid name namespace owner table columns expressions kinds target depends_on data }
     StatisticsData { inherited ndistinct dependencies mcv }
     McvItem { values frequency base_frequency }
+    EventTrigger { oid name event owner function enabled tags }
     Collation { oid name namespace owner provider deterministic locale }
     Extension { oid name owner namespace version members }
     Description { address text }

@@ -173,6 +173,7 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
                 list.push(*of, if own { DependencyKind::Auto } else { DependencyKind::Normal });
             }
         }
+        Object::EventTrigger(o) => list.normal(classes::PG_PROC, o.function),
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
         Object::Extension(o) => {
             list.normal(classes::PG_NAMESPACE, o.namespace);

@@ -39,6 +39,7 @@ named! {
     Trigger, self, self.table, &self.name;
     Policy, self, self.table, &self.name;
     ExtendedStatistics, self, self.namespace, &self.name;
+    EventTrigger, self, Oid::INVALID, &self.name;
     Collation, self, self.namespace, &self.name;
     Extension, self, Oid::INVALID, &self.name;
     DefaultAcl, self, self.role, "";

@@ -20,6 +20,7 @@ pub mod default_privileges;
 pub mod definitions;
 mod depend;
 pub mod derived;
+pub mod event_triggers;
 pub mod extended_statistics;
 pub mod families;
 pub mod foreign_keys;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 
 pub use crate::aggregates::{AggregateInfo, MovingAggregate};
+pub use crate::event_triggers::EventTrigger;
 pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
 pub use crate::row_security::Policy;
 
@@ -39,6 +40,7 @@ pub enum Object {
     Policy(Arc<Policy>),
     /// CREATE STATISTICS.
     ExtendedStatistics(Arc<ExtendedStatistics>),
+    EventTrigger(Arc<EventTrigger>),
     Collation(Arc<Collation>),
     Extension(Arc<Extension>),
     /// ALTER DEFAULT PRIVILEGES.

@@ -52,6 +52,7 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
         Object::Function(o) => (o.owner, &o.acl),
         Object::Operator(o) => (o.owner, &none),
         Object::ExtendedStatistics(o) => (o.owner, &none),
+        Object::EventTrigger(o) => (o.owner, &none),
         Object::Collation(o) => (o.owner, &none),
         Object::Extension(o) => (o.owner, &none),
         Object::Database(o) => (o.owner, &o.acl),

@@ -31,6 +31,7 @@ pub struct Catalog {
     triggers: Layered<Trigger>,
     pub(crate) policies: Layered<Policy>,
     statistics_objects: Layered<ExtendedStatistics>,
+    event_triggers: Layered<EventTrigger>,
     collations: Layered<Collation>,
     extensions: Layered<Extension>,
     default_acls: Layered<DefaultAcl>,
@@ -89,6 +90,7 @@ impl Object {
             Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
             Object::Policy(o) => at(classes::PG_POLICY, o.oid),
             Object::ExtendedStatistics(o) => at(classes::PG_STATISTIC_EXT, o.oid),
+            Object::EventTrigger(o) => at(classes::PG_EVENT_TRIGGER, o.oid),
             Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
             Object::Extension(o) => at(classes::PG_EXTENSION, o.oid),
             Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
@@ -155,6 +157,7 @@ impl Catalog {
             triggers: Layered::new(&b.triggers),
             policies: Layered::new(&b.policies),
             statistics_objects: Layered::new(&b.statistics_objects),
+            event_triggers: Layered::new(&b.event_triggers),
             collations: Layered::new(&b.collations),
             extensions: Layered::new(&b.extensions),
             default_acls: Layered::new(&b.default_acls),
@@ -238,6 +241,7 @@ impl Catalog {
             Object::Trigger(o) => self.triggers.put(o.clone()).map(Object::Trigger),
             Object::Policy(o) => self.policies.put(o.clone()).map(Object::Policy),
             Object::ExtendedStatistics(o) => self.statistics_objects.put(o.clone()).map(Object::ExtendedStatistics),
+            Object::EventTrigger(o) => self.event_triggers.put(o.clone()).map(Object::EventTrigger),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
             Object::Extension(o) => self.extensions.put(o.clone()).map(Object::Extension),
             Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
@@ -296,6 +300,7 @@ impl Catalog {
             classes::PG_TRIGGER => self.triggers.remove(oid).map(Object::Trigger),
             classes::PG_POLICY => self.policies.remove(oid).map(Object::Policy),
             classes::PG_STATISTIC_EXT => self.statistics_objects.remove(oid).map(Object::ExtendedStatistics),
+            classes::PG_EVENT_TRIGGER => self.event_triggers.remove(oid).map(Object::EventTrigger),
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
             classes::PG_EXTENSION => self.extensions.remove(oid).map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
@@ -367,6 +372,7 @@ impl Catalog {
             || self.triggers.get(oid).is_some()
             || self.policies.get(oid).is_some()
             || self.statistics_objects.get(oid).is_some()
+            || self.event_triggers.get(oid).is_some()
             || self.collations.get(oid).is_some()
             || self.extensions.get(oid).is_some()
             || self.roles.get(oid).is_some()
@@ -453,6 +459,20 @@ impl Catalog {
     /// In OID order.
     pub fn extensions(&self) -> impl Iterator<Item = &Arc<Extension>> {
         self.extensions.iter()
+    }
+
+    pub fn event_trigger(&self, oid: Oid) -> Option<&Arc<EventTrigger>> {
+        self.event_triggers.get(oid)
+    }
+
+    pub fn event_trigger_by_name(&self, name: &str) -> Option<&Arc<EventTrigger>> {
+        let oid = self.event_triggers.named(Oid::INVALID, name).next()?.oid;
+        self.event_triggers.get(oid)
+    }
+
+    /// In OID order.
+    pub fn event_triggers(&self) -> impl Iterator<Item = &Arc<EventTrigger>> {
+        self.event_triggers.iter()
     }
 
     /// The extension that an object is a member of.
@@ -768,6 +788,7 @@ impl Catalog {
             classes::PG_TRIGGER => self.trigger(oid).cloned().map(Object::Trigger),
             classes::PG_POLICY => self.policy(oid).cloned().map(Object::Policy),
             classes::PG_STATISTIC_EXT => self.statistics_object(oid).cloned().map(Object::ExtendedStatistics),
+            classes::PG_EVENT_TRIGGER => self.event_trigger(oid).cloned().map(Object::EventTrigger),
             classes::PG_COLLATION => self.collation(oid).cloned().map(Object::Collation),
             classes::PG_EXTENSION => self.extension(oid).cloned().map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl),
@@ -794,6 +815,7 @@ impl Catalog {
         all.extend(self.constraints.user_objects().cloned().map(Object::Constraint));
         all.extend(self.triggers.user_objects().cloned().map(Object::Trigger));
         all.extend(self.policies.user_objects().cloned().map(Object::Policy));
+        all.extend(self.event_triggers.user_objects().cloned().map(Object::EventTrigger));
         all.extend(self.statistics_objects.user_objects().cloned().map(Object::ExtendedStatistics));
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));
         all

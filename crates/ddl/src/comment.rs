@@ -12,6 +12,7 @@ use crate::collation::find_collation;
 use crate::constraint::row::column_numbers;
 use crate::context::Ddl;
 use crate::database::database_by_name;
+use crate::event_trigger::find_event_trigger;
 use crate::extension::owned_extension;
 use crate::large_object::commented_large_object;
 use crate::naming::range_var;
@@ -27,8 +28,14 @@ use crate::types::named::named_type;
 use crate::words::relation_word;
 
 fn is_named_as_dropped(kind: ObjectType) -> bool {
-    use ObjectType::*;
-    matches!(kind, ObjectCast | ObjectOperator | ObjectCollation | ObjectStatisticExt)
+    let kinds = [
+        ObjectType::ObjectCast,
+        ObjectType::ObjectOperator,
+        ObjectType::ObjectCollation,
+        ObjectType::ObjectStatisticExt,
+        ObjectType::ObjectEventTrigger,
+    ];
+    kinds.contains(&kind)
 }
 
 pub fn comment(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<()> {
@@ -47,6 +54,7 @@ fn commented_as_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>) 
     let found = match kind {
         ObjectType::ObjectCast => find_cast(ddl, Some(object), false)?,
         ObjectType::ObjectCollation => find_collation(ddl, object, false)?,
+        ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, false)?,
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, false)?,
         _ => find_operator(ddl, object, false)?,
     };

@@ -79,6 +79,7 @@ pub fn describe(ddl: &Ddl<'_>, address: ObjectAddress) -> String {
             }
             None => format!("collation {}", address.object),
         },
+        classes::PG_EVENT_TRIGGER => format!("event trigger {}", catalog.event_trigger(address.object).map_or("?", |e| &e.name)),
         classes::PG_STATISTIC_EXT => match catalog.statistics_object(address.object) {
             Some(s) => {
                 let visible = statistics_are_visible(&catalog, s, ddl.path());

@@ -10,6 +10,7 @@ use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType};
 use crate::collation::find_collation;
 use crate::context::Ddl;
 use crate::dependents::drop_addresses;
+use crate::event_trigger::find_event_trigger;
 use crate::extension::dropped_extension;
 use crate::naming::range_var;
 use crate::operator::find_operator;
@@ -50,6 +51,7 @@ fn resolve_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
         ObjectType::ObjectCast => find_cast(ddl, Some(object), missing_ok),
         ObjectType::ObjectOperator => find_operator(ddl, object, missing_ok),
         ObjectType::ObjectCollation => find_collation(ddl, object, missing_ok),
+        ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, missing_ok),
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, missing_ok),
         _ => resolve_named(ddl, kind, object, missing_ok),
     }

@@ -15,6 +15,7 @@ mod define;
 mod dependents;
 mod describe;
 mod drop;
+mod event_trigger;
 mod expression;
 mod extension;
 mod index;

@@ -12,6 +12,7 @@ use pg_query::protobuf::{DropBehavior, DropOwnedStmt, ObjectType, ReassignOwnedS
 use crate::collation::give_collation;
 use crate::context::Ddl;
 use crate::dependents::{FIRST_UNPINNED_OID, drop_addresses};
+use crate::event_trigger::give_event_trigger;
 use crate::large_object::{drop_large_object, give_large_object, grant_on_large_object};
 use crate::operator::give_operator;
 use crate::owner::{give_database, give_schema, give_type};
@@ -147,6 +148,7 @@ fn give_object(ddl: &Ddl<'_>, object: ObjectAddress, owner: Oid) -> Result<()> {
         }
         Some(Object::Operator(o)) => give_operator(ddl, &o, owner)?,
         Some(Object::Collation(o)) => give_collation(ddl, &o, owner)?,
+        Some(Object::EventTrigger(o)) => give_event_trigger(ddl, &o, owner)?,
         Some(Object::ExtendedStatistics(o)) => give_statistics(ddl, &o, owner)?,
         Some(Object::Extension(o)) => {
             ddl.check_new_owner(o.owner, owner, Some(o.namespace))?;

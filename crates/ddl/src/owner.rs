@@ -10,6 +10,7 @@ use pg_query::protobuf::{AlterOwnerStmt, ObjectType};
 use crate::collation::{give_collation, named_collation};
 use crate::context::Ddl;
 use crate::database::{database_by_name, may_create_databases};
+use crate::event_trigger::{give_event_trigger, named_event_trigger};
 use crate::large_object::alter_large_object_owner;
 use crate::operator::{give_operator, named_operator};
 use crate::privileges::acl::given;
@@ -52,6 +53,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
             give_type(ddl, &ty, owner);
             Ok(())
         }
+        ObjectType::ObjectEventTrigger => give_event_trigger(ddl, &*named_event_trigger(ddl, object)?, owner),
         ObjectType::ObjectStatisticExt => give_statistics(ddl, &*named_statistics(ddl, object)?, owner),
         ObjectType::ObjectCollation => give_collation(ddl, &*named_collation(ddl, object)?, owner),
         ObjectType::ObjectOperator => {

@@ -14,6 +14,7 @@ use crate::collation::rename_collation;
 use crate::constraint::row::is_system_column;
 use crate::context::Ddl;
 use crate::database::{database_by_name, may_create_databases};
+use crate::event_trigger::rename_event_trigger;
 use crate::naming::refuse_reserved_schema;
 use crate::privileges::policy::rename_policy;
 use crate::role::rename_role;
@@ -47,6 +48,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         }
         ObjectType::ObjectTrigger => rename_trigger(ddl, s),
         ObjectType::ObjectCollation => rename_collation(ddl, s.object.as_deref(), &s.newname),
+        ObjectType::ObjectEventTrigger => rename_event_trigger(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectStatisticExt => rename_statistics(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectPolicy => rename_policy(ddl, s),
         ObjectType::ObjectSchema => rename_schema(ddl, &s.subname, &s.newname),

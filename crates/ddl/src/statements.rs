@@ -6,8 +6,8 @@ use pg_query::protobuf::node::Node as N;
 
 use crate::context::Ddl;
 use crate::{
-    collation, comment, database, define, drop, extension, index, move_schema, operator, owned, owner, privileges, rename, role,
-    routine, schema, sequence, statistics, table, trigger, types, view,
+    collation, comment, database, define, drop, event_trigger, extension, index, move_schema, operator, owned, owner, privileges,
+    rename, role, routine, schema, sequence, statistics, table, trigger, types, view,
 };
 
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
@@ -50,6 +50,8 @@ statements! {
     CreateTrigStmt(_): ShareRowExclusive => trigger::create_trigger;
     CreatePolicyStmt(_): AccessExclusive => privileges::policy::create_policy;
     AlterPolicyStmt(_): AccessExclusive => privileges::policy::alter_policy;
+    CreateEventTrigStmt(_): UNNAMED => event_trigger::create_event_trigger;
+    AlterEventTrigStmt(_): UNNAMED => event_trigger::alter_event_trigger;
     CreateStatsStmt(_): ShareUpdateExclusive => statistics::create::create_statistics;
     AlterStatsStmt(_): UNNAMED => statistics::alter::alter_statistics;
     TruncateStmt(_): AccessExclusive => table::truncate::truncate;

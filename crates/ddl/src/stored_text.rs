@@ -5,8 +5,8 @@ use std::sync::Arc;
 use melba_analyze::{Expected, RoutineScope, analyze_in_routine, routine_statements};
 use melba_catalog::row_security::policies_of;
 use melba_catalog::{
-    Column, Constraint, DomainInfo, ExtendedStatistics, Function, IndexInfo, IndexKey, Object, ObjectAddress, Policy, Relation, Trigger, Type,
-    classes,
+    Column, Constraint, DomainInfo, ExtendedStatistics, Function, IndexInfo, IndexKey, Object, ObjectAddress, Policy, Relation,
+    Trigger, Type, classes,
 };
 use melba_tree::{Expr, Query};
 use melba_types::{DbError, Oid, Result};

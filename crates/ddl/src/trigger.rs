@@ -48,7 +48,7 @@ pub fn create_trigger(ddl: &Ddl<'_>, s: &CreateTrigStmt) -> Result<()> {
     check_events(events, s)?;
     let transitions = transition_names(&s.transition_rels, events, !s.columns.is_empty(), &table)?;
     let condition = s.when_clause.as_deref().map(|node| trigger_condition(ddl, node, &table, events)).transpose()?;
-    let function = trigger_function(ddl, &s.funcname)?;
+    let function = function_without_arguments(ddl, &s.funcname, oids::TRIGGER)?;
     let TransitionNames { old: old_table, new: new_table } = transitions;
     let trigger = Trigger {
         oid: Oid::INVALID,
@@ -72,9 +72,11 @@ pub fn create_trigger(ddl: &Ddl<'_>, s: &CreateTrigStmt) -> Result<()> {
     put_trigger(ddl, trigger, &table, s.replace, s.isconstraint)
 }
 
+/// The function of a trigger or event trigger.
+///
 /// # Errors
-/// 42883 without such a function, 42501 where it may not be called, 42P17 unless it returns trigger.
-fn trigger_function(ddl: &Ddl<'_>, funcname: &[Node]) -> Result<Oid> {
+/// 42883 without such a function, 42501 where it may not be called, 42P17 unless it returns `result`.
+pub fn function_without_arguments(ddl: &Ddl<'_>, funcname: &[Node], result: Oid) -> Result<Oid> {
     let names = strings(funcname);
     let (schema, name) = qualified(&names)?;
     let catalog = ddl.catalog();
@@ -86,8 +88,8 @@ fn trigger_function(ddl: &Ddl<'_>, funcname: &[Node]) -> Result<Oid> {
     if !catalog.has_privileges(ddl.user(), kind, function.owner, &function.acl, acl::EXECUTE) {
         bail!(INSUFFICIENT_PRIVILEGE, "permission denied for function {shown}");
     }
-    if function.return_type != oids::TRIGGER {
-        bail!(INVALID_OBJECT_DEFINITION, "function {shown} must return type trigger");
+    if function.return_type != result {
+        bail!(INVALID_OBJECT_DEFINITION, "function {shown} must return type {}", catalog.type_name(result, ddl.path()));
     }
     Ok(function.oid)
 }

@@ -227,6 +227,11 @@ impl Cluster {
                         temporary_oids.contains(&p.table)
                             || catalog.relation(p.table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids)),
                     ),
+                    Object::ExtendedStatistics(s) => (
+                        s.oid,
+                        temporary_oids.contains(&s.table)
+                            || catalog.relation(s.table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids)),
+                    ),
                     Object::Description(d) => (d.address.object, temporary_oids.contains(&d.address.object)),
                     _ => (Oid::INVALID, false),
                 };

@@ -40,6 +40,13 @@ impl UniqueName {
                 (classes::PG_PROC, "pg_proc_proname_args_nsp_index", "proname, proargtypes, pronamespace", values)
             }
             Object::Namespace(n) => (classes::PG_NAMESPACE, "pg_namespace_nspname_index", "nspname", n.name.to_string()),
+            Object::ExtendedStatistics(s) => {
+                let values = format!("{}, {}", s.name, s.namespace);
+                (classes::PG_STATISTIC_EXT, "pg_statistic_ext_name_index", "stxname, stxnamespace", values)
+            }
+            Object::EventTrigger(e) => {
+                (classes::PG_EVENT_TRIGGER, "pg_event_trigger_evtname_index", "evtname", e.name.to_string())
+            }
             Object::Role(r) => (classes::PG_AUTHID, "pg_authid_rolname_index", "rolname", r.name.to_string()),
             Object::Database(d) => (classes::PG_DATABASE, "pg_database_datname_index", "datname", d.name.to_string()),
             _ => return None,
@@ -66,6 +73,8 @@ fn by_oid(catalog: &Catalog, object: &Object) -> Option<Object> {
         Object::Type(t) => Object::Type(catalog.type_(t.oid)?.clone()),
         Object::Function(f) => Object::Function(catalog.function(f.oid)?.clone()),
         Object::Namespace(n) => Object::Namespace(catalog.namespace(n.oid)?.clone()),
+        Object::ExtendedStatistics(s) => Object::ExtendedStatistics(catalog.statistics_object(s.oid)?.clone()),
+        Object::EventTrigger(e) => Object::EventTrigger(catalog.event_trigger(e.oid)?.clone()),
         Object::Role(r) => Object::Role(catalog.role(r.oid)?.clone()),
         Object::Database(d) => Object::Database(catalog.database(d.oid)?.clone()),
         _ => return None,
@@ -82,6 +91,10 @@ fn by_name(catalog: &Catalog, object: &Object) -> Option<Object> {
             Object::Function(same.next()?.clone())
         }
         Object::Namespace(n) => Object::Namespace(catalog.namespace_by_name(&n.name)?.clone()),
+        Object::ExtendedStatistics(s) => {
+            Object::ExtendedStatistics(catalog.statistics_object_by_name(s.namespace, &s.name)?.clone())
+        }
+        Object::EventTrigger(e) => Object::EventTrigger(catalog.event_trigger_by_name(&e.name)?.clone()),
         Object::Role(r) => Object::Role(catalog.role_by_name(&r.name)?.clone()),
         Object::Database(d) => Object::Database(catalog.database_by_name(&d.name)?.clone()),
         _ => return None,

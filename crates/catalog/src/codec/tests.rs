@@ -60,6 +60,18 @@ fn statistics() -> Object {
     }))
 }
 
+fn event_trigger() -> Object {
+    Object::EventTrigger(Arc::new(EventTrigger {
+        oid: Oid(16503),
+        name: "e".into(),
+        event: "ddl_command_end".into(),
+        owner: Oid(10),
+        function: Oid(16504),
+        enabled: b'A',
+        tags: vec!["CREATE TABLE".into()],
+    }))
+}
+
 fn partition_key() -> PartitionKey {
     let column = PartitionColumn {
         column: 0,
@@ -145,6 +157,7 @@ fn samples() -> Vec<Object> {
         default_acl(),
         policy(),
         statistics(),
+        event_trigger(),
         Object::Collation(c.collation(Oid(950)).expect("C").clone()),
         Object::Description(Arc::new(Description { address, text: "héllo".into() })),
         Object::Role(c.role_by_name("pg_monitor").expect("a role").clone()),

@@ -21,6 +21,7 @@ mod pg_default_acl;
 mod pg_depend;
 mod pg_description;
 mod pg_enum;
+mod pg_event_trigger;
 mod pg_extension;
 mod pg_index;
 mod pg_inherits;
@@ -245,6 +246,8 @@ const LOOKUPS: &[(&str, &[(usize, Values)])] = {
         ("pg_range", &[(0, Rows(1.0))]),
         ("pg_rewrite", &[(0, Rows(1.0)), (2, Rows(1.0))]),
         ("pg_sequence", &[(0, Rows(1.0))]),
+        ("pg_statistic_ext", &[(0, Rows(1.0)), (1, Rows(2.0))]),
+        ("pg_statistic_ext_data", &[(0, Rows(1.0))]),
         ("pg_trigger", &[(0, Rows(1.0)), (1, Rows(2.0))]),
         ("pg_type", &[(0, Rows(1.0)), (1, Rows(1.0)), (2, Schemas), (11, Rows(1.0))]),
     ]
@@ -345,6 +348,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_depend", pg_depend::rows),
     ("pg_description", pg_description::rows),
     ("pg_enum", pg_enum::rows),
+    ("pg_event_trigger", pg_event_trigger::rows),
     ("pg_extension", pg_extension::rows),
     ("pg_index", pg_index::rows),
     ("pg_inherits", pg_inherits::rows),
@@ -367,7 +371,6 @@ const GENERATORS: &[(&str, Generator)] = &[
 
 /// Relations of features that Melba does not have, and those whose rows only `LiveInfo` may know.
 const EMPTY: &[&str] = &[
-    "pg_event_trigger",
     "pg_foreign_data_wrapper",
     "pg_foreign_server",
     "pg_foreign_table",

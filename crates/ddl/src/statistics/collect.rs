@@ -9,7 +9,7 @@ use melba_catalog::{ExtendedStatistics, McvItem, Relation, StatisticsData, Stora
 use melba_engine::RelationLockMode;
 use melba_expression::key::KeyPart;
 use melba_expression::{Evaluation, Expression, NoSubPlans, compile_for_table};
-use melba_fmgr::text_of;
+use melba_fmgr::io::text_of;
 use melba_tree::Expr;
 use melba_types::{Datum, Oid, Result, SqlState};
 
@@ -142,7 +142,7 @@ fn collect(
     let with_texts = statistics.kinds.contains(&kinds::MCV);
     let mut reservoir = Reservoir { size: ROWS_PER_TARGET * target, seen: 0 };
     for member in members {
-        read_member(ddl, statistics, relation, *member, (&mut dimensions, with_texts), &mut reservoir)?;
+        read_member(ddl, statistics, relation, *member, (&mut dimensions[..], with_texts), &mut reservoir)?;
     }
     if reservoir.seen == 0 {
         return Ok(None);

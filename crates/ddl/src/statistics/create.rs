@@ -118,7 +118,7 @@ impl Dimensions {
             return self.add_column(ddl, table, name);
         }
         let mut system = false;
-        stored.expr.visit_vars(&mut |v| system |= v.column < 0);
+        stored.expr.visit_vars(&mut |v| system |= v.column <= 0);
         refuse_column(table, system, &stored.columns)?;
         if count > 1 && !has_order(ddl, stored.ty) {
             let ty = ddl.catalog().type_name(stored.ty, ddl.path());
@@ -233,7 +233,7 @@ pub fn copy_statistics(ddl: &Ddl<'_>, table: Oid, source: &Relation, number: &dy
         columns.sort_unstable();
         let mut names: Vec<String> = statistics_columns(original, source).map(|name| name.to_string()).collect();
         names.extend(original.expressions.iter().map(|_| "expr".to_owned()));
-        let renumbered = |of: &ObjectAddress| match of.class == classes::PG_CLASS && of.object == source.oid {
+        let renumbered = |of: &ObjectAddress| match of.class == classes::PG_CLASS && of.object == source.oid && of.sub > 0 {
             true => ObjectAddress { object: table, sub: number(of.sub as i16).into(), ..*of },
             false => *of,
         };

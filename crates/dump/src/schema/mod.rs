@@ -3,11 +3,13 @@
 //! The connection's search_path is empty, so that every name is qualified. Objects are created in the order of their OIDs within
 //! a kind, each after those it needs.
 
+mod event_triggers;
 mod functions;
 mod order;
 mod policies;
 mod properties;
 mod relations;
+mod statistics;
 mod triggers;
 mod types;
 mod views;
@@ -86,8 +88,10 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     all.extend(views::after(reader)?);
     all.extend(relations::after(reader)?);
     all.extend(policies::entries(reader)?);
+    all.extend(statistics::after(reader)?);
     all.extend(triggers::after(reader)?);
     all.extend(properties::entries(reader)?);
+    all.extend(event_triggers::last(reader)?);
     all.sort_by_key(|e| e.section);
     Ok(all)
 }

@@ -4,9 +4,11 @@
 //! log, transaction blocks, bodies of functions. The handler of a utility statement is a row of another table: of
 //! `melba_ddl::execute` if the statement defines objects, of `sql`'s `session::utility` otherwise.
 
+mod event_tags;
 mod objects;
 mod rows;
 
+pub use event_tags::{fires_event_triggers, has_event_triggers, is_tag};
 pub use objects::object_word;
 pub use rows::{allowed, logged, run_by, tag};
 

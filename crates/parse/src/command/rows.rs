@@ -123,6 +123,8 @@ statements! {
     CreateTrigStmt(_): Utility, "CREATE TRIGGER", Changes, Ddl, Anywhere;
     CreatePolicyStmt(_): Utility, "CREATE POLICY", Changes, Ddl, Anywhere;
     AlterPolicyStmt(_): Utility, "ALTER POLICY", Changes, Ddl, Anywhere;
+    CreateEventTrigStmt(_): Utility, "CREATE EVENT TRIGGER", Changes, Ddl, Anywhere;
+    AlterEventTrigStmt(_): Utility, "ALTER EVENT TRIGGER", Changes, Ddl, Anywhere;
     CreateStatsStmt(_): Utility, "CREATE STATISTICS", Changes, Ddl, Anywhere;
     AlterStatsStmt(_): Utility, "ALTER STATISTICS", Changes, Ddl, Anywhere;
 
@@ -180,8 +182,6 @@ statements! {
     CreatePlangStmt(_): Utility, "CREATE LANGUAGE", Changes, Ddl, Anywhere;
     CreateTransformStmt(_): Utility, "CREATE TRANSFORM", Changes, Ddl, Anywhere;
     RuleStmt(_): Utility, "CREATE RULE", Changes, Ddl, Anywhere;
-    CreateEventTrigStmt(_): Utility, "CREATE EVENT TRIGGER", Changes, Ddl, Anywhere;
-    AlterEventTrigStmt(_): Utility, "ALTER EVENT TRIGGER", Changes, Ddl, Anywhere;
     AlterTsdictionaryStmt(_): Utility, "ALTER TEXT SEARCH DICTIONARY", Changes, Ddl, Anywhere;
     AlterTsconfigurationStmt(_): Utility, "ALTER TEXT SEARCH CONFIGURATION", Changes, Ddl, Anywhere;
     CreateFdwStmt(_): Utility, "CREATE FOREIGN DATA WRAPPER", Changes, Ddl, Anywhere;

@@ -14,6 +14,12 @@ use super::context::{SessionState, StatementContext};
 use super::control::Control;
 use super::local_settings::LocalSettings;
 
+/// What an event trigger's function learns of its event.
+pub(super) struct EventCall<'a> {
+    pub event: &'a str,
+    pub tag: &'a str,
+}
+
 /// The operations of a language. Positions of errors are bytes of the client's text, where the function's is part of it.
 pub(super) trait Language: Sync {
     /// Its row of pg_language.
@@ -39,6 +45,12 @@ pub(super) trait Language: Sync {
     fn trigger(&self, called: Called, _call: &TriggerCall<'_>) -> Result<Datum> {
         let name = called.context.catalog.language_name(self.oid()).unwrap_or_default();
         Err(DbError::internal(format!("a trigger function in language \"{name}\"")))
+    }
+
+    /// Runs an event trigger's function.
+    fn event_trigger(&self, called: Called, _call: &EventCall<'_>) -> Result<()> {
+        let name = called.context.catalog.language_name(self.oid()).unwrap_or_default();
+        Err(DbError::internal(format!("an event trigger's function in language \"{name}\"")))
     }
 
     /// Runs the text of a DO block.

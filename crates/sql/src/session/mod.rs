@@ -28,6 +28,7 @@ mod domain;
 mod encode;
 mod engine_info;
 pub mod engine_settings;
+mod event_trigger;
 mod execution;
 mod explain;
 mod extended;

@@ -15,7 +15,7 @@ use super::deferred;
 use super::execution::{Parameters, plain_evaluation, run_query};
 use super::outcome::Outcome;
 use super::temporary::{makes_temporary, with_temporary_schema};
-use super::{filling, maintenance, notify, vacuum};
+use super::{event_trigger, filling, maintenance, notify, vacuum};
 use melba_ddl::StatementText;
 use melba_parse::Statement;
 use melba_parse::command::tag;
@@ -100,11 +100,13 @@ pub(super) fn execute(
     };
     let text = StatementText { text: source, start };
     let utility = Utility { context, tx, lookup: lookup(context, tx), text, parameters };
-    let result = run_row(&utility, &statement.node).or_else(|| {
-        let defined = melba_ddl::execute(&utility.ddl(), &statement.node)?;
-        Some(defined.map(|()| ().tagged(tag(&statement.node))))
-    });
-    let outcome = result.ok_or_else(|| DbError::unsupported(tag(&statement.node)))??;
+    let outcome = event_trigger::around(context, tx, &statement.node, || {
+        let result = run_row(&utility, &statement.node).or_else(|| {
+            let defined = melba_ddl::execute(&utility.ddl(), &statement.node)?;
+            Some(defined.map(|()| ().tagged(tag(&statement.node))))
+        });
+        result.ok_or_else(|| DbError::unsupported(tag(&statement.node)))?
+    })?;
     tx.claim_names()?;
     Ok(outcome)
 }

@@ -38,7 +38,7 @@ use melba_types::{Datum, Oid, Result};
 
 use super::context::{SessionState, StatementContext};
 use super::control::Control;
-use super::language::{Called, Language, Within};
+use super::language::{Called, EventCall, Language, Within};
 
 /// LANGUAGE plpgsql.
 pub(super) struct PlPgSql;
@@ -66,6 +66,10 @@ impl Language for PlPgSql {
 
     fn trigger(&self, called: Called, call: &TriggerCall<'_>) -> Result<Datum> {
         result::call_trigger(called, call)
+    }
+
+    fn event_trigger(&self, called: Called, call: &EventCall<'_>) -> Result<()> {
+        result::call_event_trigger(called, call)
     }
 
     fn run_inline(&self, context: &Arc<StatementContext>, text: &str, within: Within<'_>, control: Control<'_>) -> Result<()> {

@@ -216,6 +216,13 @@ impl Program {
         Program::parse(context, function, &scope, trigger_result(context, call), call.table.row_type)
     }
 
+    /// The function that an event trigger runs.
+    pub fn of_event_trigger(context: &StatementContext, function: &Arc<Function>) -> Result<Program> {
+        let scope = RoutineScope::of(function, &[], Oid::INVALID);
+        let result = RoutineResult { ty: oids::EVENT_TRIGGER, columns: None, always_row: false };
+        Program::parse(context, function, &scope, result, oids::RECORD)
+    }
+
     /// `row`: of a trigger function, the type of the table's rows; `record` while there is no table.
     fn parse(
         context: &StatementContext,
@@ -230,13 +237,17 @@ impl Program {
                 return Err(err!(INVALID_FUNCTION_DEFINITION, "trigger functions cannot have declared arguments")
                     .hint("The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead."));
             }
+            oids::EVENT_TRIGGER if !function.arg_types.is_empty() => {
+                return Err(err!(INVALID_FUNCTION_DEFINITION, "event trigger functions cannot have declared arguments"));
+            }
             oids::TRIGGER => (trigger::parameters(&types, row), Vec::new(), None),
+            oids::EVENT_TRIGGER => (trigger::event_parameters(&types), Vec::new(), None),
             _ => parameters(&types, function, scope, &result),
         };
         let is_procedure = function.kind == FunctionKind::Procedure;
         let returns = match result.ty {
             _ if function.returns_set => Returns::Set,
-            oids::VOID => Returns::Void,
+            oids::VOID | oids::EVENT_TRIGGER => Returns::Void,
             oids::TRIGGER => Returns::Trigger,
             ty => Returns::Value { record: types.by_oid(ty, -1).is_record },
         };

@@ -29,6 +29,12 @@ pub fn of_trigger(context: &StatementContext, function: &Arc<Function>, call: &T
     cached(context, key, || Program::of_trigger(context, function, call))
 }
 
+/// The function that an event trigger runs.
+pub fn of_event_trigger(context: &StatementContext, function: &Arc<Function>) -> Result<Arc<Program>> {
+    let key = (function.oid, Box::default(), oids::EVENT_TRIGGER);
+    cached(context, key, || Program::of_event_trigger(context, function))
+}
+
 fn cached(
     context: &StatementContext,
     key: (Oid, Box<[Oid]>, Oid),

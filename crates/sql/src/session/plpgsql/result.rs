@@ -12,7 +12,7 @@ use melba_types::{Datum, DbError, Oid, Record, Result, bail, err, oids};
 
 use super::super::context::StatementContext;
 use super::super::control::Control;
-use super::super::language::{Called, Within};
+use super::super::language::{Called, EventCall, Within};
 use super::frame::{Frame, Typed};
 use super::program::{Program, compile_error};
 use super::state::RoutineState;
@@ -84,6 +84,20 @@ pub fn call_trigger(called: Called, call: &TriggerCall<'_>) -> Result<Datum> {
     };
     let row = trigger_row(&frame, call, value.value);
     row.map_err(|e| e.within(format!("PL/pgSQL function {} during function exit", frame.program.name)))
+}
+
+/// Runs an event trigger's function.
+pub fn call_event_trigger(called: Called, call: &EventCall<'_>) -> Result<()> {
+    let Called { context, function, settings } = called;
+    let program = program_cache::of_event_trigger(&context, &function);
+    let program = program.map_err(|e| compile_error(e, &function.name, &function.source))?;
+    let mut frame = Frame::new(program, context, None, Control::NONE)?;
+    for (variable, value) in [call.event, call.tag].into_iter().enumerate() {
+        frame.values[variable] = Datum::text(value);
+    }
+    frame.run()?;
+    drop(settings);
+    Ok(())
 }
 
 /// DO.

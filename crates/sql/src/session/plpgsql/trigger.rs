@@ -28,6 +28,12 @@ pub(super) fn parameters(types: &dyn Types, row: Oid) -> Vec<Parameter> {
     all.into_iter().map(variable).collect()
 }
 
+/// The variables of an event trigger's function.
+pub(super) fn event_parameters(types: &dyn Types) -> Vec<Parameter> {
+    let variable = |name: &str| Parameter { names: vec![name.into()], ty: types.by_oid(oids::TEXT, -1), constant: false };
+    ["tg_event", "tg_tag"].into_iter().map(variable).collect()
+}
+
 /// `schema`: the name of the table's.
 pub(super) fn values(call: &TriggerCall<'_>, schema: Arc<str>) -> [Datum; 12] {
     let trigger = call.trigger;
