@@ -18,6 +18,7 @@ mod coded;
 mod common;
 mod comparison;
 pub mod constant;
+mod correlation;
 mod cte;
 mod default_selectivity;
 mod dependency;

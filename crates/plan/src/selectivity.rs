@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
-use melba_catalog::{Relation, Storage, relations};
+use melba_catalog::extended_statistics::statistics_of;
+use melba_catalog::{Relation, StatisticsData, Storage, relations};
 use melba_engine::{ColumnEstimate, Point};
 use melba_types::{Datum, Oid, oids};
 
+use super::correlation::{counted, dependence};
 use super::default_selectivity::{EQUAL, OTHER, RANGE};
 use super::pattern::{like_exact, like_prefix, regex_exact, regex_prefix};
 use super::planner::{Nothing, Planner};
@@ -84,15 +86,19 @@ fn selectivity(planner: &Planner<'_>, condition: &Expr) -> f64 {
     }
 }
 
-/// The share of rows that pass all conditions. They count as independent, except the two ends of one range.
+/// The share of rows that pass all conditions. They count as independent, except the two ends of one range and equalities on
+/// columns whose dependence ANALYZE has measured for a statistics object.
 pub fn conjunction<'e>(planner: &Planner<'_>, conditions: impl IntoIterator<Item = &'e Expr>) -> f64 {
     let mut share = 1.0;
     // The ends of ranges by column: whether any is unknown, the share below the upper one and below the lower one.
     let mut ranges: Vec<(ColumnPlace, Option<f64>, Option<f64>, bool)> = Vec::new();
+    let mut equalities: Vec<(usize, i16, f64)> = Vec::new();
     for condition in conditions {
         let end = if let Expr::Operator(op) = condition { range_end(planner, op) } else { None };
         let Some((at, is_upper, below)) = end else {
-            share *= selectivity(planner, condition);
+            let of_one = selectivity(planner, condition);
+            share *= of_one;
+            equalities.extend(equal_column(planner, condition).map(|(entry, column)| (entry, column as i16 + 1, of_one)));
             continue;
         };
         let range = match ranges.iter_mut().position(|r| r.0 == at) {
@@ -125,7 +131,36 @@ pub fn conjunction<'e>(planner: &Planner<'_>, conditions: impl IntoIterator<Item
             (upper, lower) => values * (upper.unwrap_or(1.0) - lower.unwrap_or(0.0)).clamp(least(planner, entry), 1.0),
         };
     }
-    share
+    (share * dependence_of(planner, &equalities)).min(1.0)
+}
+
+/// How much more rows pass equalities, given by entry, column and share, than if all columns were independent.
+fn dependence_of(planner: &Planner<'_>, equalities: &[(usize, i16, f64)]) -> f64 {
+    if equalities.len() < 2 {
+        return 1.0;
+    }
+    let mut entries: Vec<usize> = equalities.iter().map(|e| e.0).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    let of_entry = |entry: usize| {
+        let shares: Vec<(i16, f64)> = equalities.iter().filter(|e| e.0 == entry).map(|e| (e.1, e.2)).collect();
+        dependence(&collected(planner, entry), &shares)
+    };
+    entries.into_iter().map(of_entry).product()
+}
+
+/// The column that an equality compares with a value.
+fn equal_column(planner: &Planner<'_>, condition: &Expr) -> Option<ColumnPlace> {
+    let Expr::Operator(op) = condition else { return None };
+    let comparison = comparison(planner, &op.args).filter(|_| planner.catalog().is_equality(op.operator))?;
+    Some((comparison.entry, comparison.column))
+}
+
+/// What ANALYZE has collected for the statistics objects of a table.
+fn collected<'p>(planner: &'p Planner<'_>, entry: usize) -> Vec<&'p StatisticsData> {
+    let Some(table) = table_of(planner, entry) else { return Vec::new() };
+    let objects = statistics_of(planner.catalog(), table.oid);
+    objects.into_iter().filter_map(|s| s.data.iter().find(|d| d.inherited == table.is_partitioned())).collect()
 }
 
 /// The share of pairs of rows that conditions between relations let through. `rows`: of the largest side, for columns without
@@ -180,8 +215,8 @@ pub fn match_share(planner: &Planner<'_>, conditions: &[&Expr], left: Rels, righ
 
 /// How many groups rows make by expressions.
 pub fn groups_of(planner: &Planner<'_>, exprs: &[Expr], rows: f64) -> f64 {
-    let mut groups = 1.0;
-    for expr in exprs {
+    let (mut groups, counted) = counted_groups(planner, exprs);
+    for (_, expr) in exprs.iter().enumerate().filter(|(at, _)| !counted.contains(at)) {
         let mut of_one: f64 = 1.0;
         let mut is_known = true;
         // An expression has at most as many values as its columns have together.
@@ -202,6 +237,25 @@ pub fn groups_of(planner: &Planner<'_>, exprs: &[Expr], rows: f64) -> f64 {
         groups *= if is_known { of_one.max(1.0) } else { (rows * 0.1).max(1.0) };
     }
     groups.clamp(1.0, rows.max(1.0))
+}
+
+/// The groups that columns of one table make together, where ANALYZE has counted them, and the places of these columns.
+fn counted_groups(planner: &Planner<'_>, exprs: &[Expr]) -> (f64, Vec<usize>) {
+    let columns: Vec<(usize, ColumnPlace)> =
+        exprs.iter().enumerate().filter_map(|(at, e)| Some((at, column_of(planner, e)?))).collect();
+    let (mut groups, mut places) = (1.0, Vec::new());
+    for (_, (entry, _)) in &columns {
+        let left = || columns.iter().filter(|(at, column)| column.0 == *entry && !places.contains(at));
+        if left().count() < 2 {
+            continue;
+        }
+        let numbers: Vec<i16> = left().map(|(_, column)| column.1 as i16 + 1).collect();
+        let Some((set, count)) = counted(&collected(planner, *entry), &numbers) else { continue };
+        groups *= count;
+        let found: Vec<usize> = left().filter(|(_, c)| set.contains(&(c.1 as i16 + 1))).map(|(at, _)| *at).collect();
+        places.extend(found);
+    }
+    (groups, places)
 }
 
 /// The entry and the column whose values' first characters an expression returns, and how many, if that is known.
