@@ -37,10 +37,7 @@ fn is_missing(error: &DbError) -> bool {
 fn owned_statistics(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<ExtendedStatistics>> {
     let (schema, name) = qualified(names)?;
     let catalog = ddl.catalog();
-    let found = match schema {
-        Some(schema) => catalog.statistics_object_by_name(ddl.namespace(schema)?.oid, name),
-        None => ddl.path().iter().find_map(|n| catalog.statistics_object_by_name(*n, name)),
-    };
+    let found = ddl.searched_schemas(schema)?.into_iter().find_map(|n| catalog.statistics_object_by_name(n, name));
     let shown = names.join(".");
     let found = found.ok_or_else(|| err!(UNDEFINED_OBJECT, "statistics object \"{shown}\" does not exist"))?;
     ddl.require_owner(found.owner, "statistics object", &shown)?;

@@ -29,7 +29,7 @@ pub const TABLES: &[&[(&str, ScalarFn)]] = &[
 /// Set-returning functions.
 pub const SETS: &[(&str, SetFn)] = &[
     ("aclexplode", privileges::acl_explode),
-    ("pg_mcv_list_items", statistics::mcv_list_items),
+    ("pg_stats_ext_mcvlist_items", statistics::mcv_list_items),
     ("pg_options_to_table", definitions::options_to_table),
     ("pg_partition_ancestors", partitions::partition_ancestors),
     ("pg_partition_tree", partitions::partition_tree),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::decode_mcv_list;
-use melba_catalog::definitions::{statistics_definition, statistics_definition_columns};
+use melba_catalog::definitions::{Style, statistics_definition, statistics_definition_columns};
 use melba_catalog::extended_statistics::statistics_are_visible;
+use melba_catalog::{Catalog, decode_mcv_list};
 use melba_fmgr::{CallContext, ScalarFn, TypeIo};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, oids};
 
@@ -52,13 +52,9 @@ fn unreadable(name: &str) -> DbError {
 }
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("pg_get_statisticsobjdef", |c, a| {
-        let pretty = Datum::Bool(true);
-        Ok(styled(c, Some(&pretty), |k, s| text_or_null(statistics_definition(k, oid_argument(a, 0), s))))
-    }),
+    ("pg_get_statisticsobjdef", |c, a| Ok(on_one_line(c, |k, s| statistics_definition(k, oid_argument(a, 0), s)))),
     ("pg_get_statisticsobjdef_columns", |c, a| {
-        let pretty = Datum::Bool(true);
-        Ok(styled(c, Some(&pretty), |k, s| text_or_null(statistics_definition_columns(k, oid_argument(a, 0), s))))
+        Ok(on_one_line(c, |k, s| statistics_definition_columns(k, oid_argument(a, 0), s)))
     }),
     ("pg_get_statisticsobjdef_expressions", expressions),
     ("pg_statistics_obj_is_visible", |c, a| {
@@ -69,6 +65,37 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         })
     }),
 ];
+
+/// A definition with few parentheses, whose expressions are not broken into lines.
+fn on_one_line(call: &CallContext<'_>, definition: impl FnOnce(&Catalog, &Style<'_>) -> Option<String>) -> Datum {
+    styled(call, Some(&Datum::Bool(true)), |catalog, style| {
+        let expression = |text: &str, relation| joined_lines(&(style.expression)(text, relation));
+        text_or_null(definition(catalog, &Style { path: style.path, pretty: true, expression: &expression }))
+    })
+}
+
+/// The text with a space for each line break and the indentation behind it, except within quotes.
+fn joined_lines(text: &str) -> String {
+    let (mut out, mut quote, mut is_indentation) = (String::with_capacity(text.len()), None, true);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(q), _) if q == c => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '\n') => {
+                if !out.is_empty() && !is_indentation {
+                    out.push(' ');
+                }
+                is_indentation = true;
+                continue;
+            }
+            (None, ' ') if is_indentation => continue,
+            _ => {}
+        }
+        is_indentation = false;
+        out.push(c);
+    }
+    out
+}
 
 fn expressions(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let found = call.session.catalog().statistics_object(oid_argument(args, 0));
@@ -102,4 +129,15 @@ pub fn mcv_list_items(_: &CallContext<'_>, args: &[Datum]) -> Result<Box<dyn Ite
             Datum::Float8(item.base_frequency),
         ])
     })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_breaks_within_quotes_stay() {
+        let text = "\nCASE\n    WHEN a = 'x\n  y' THEN 1\n    ELSE 2\nEND";
+        assert_eq!(joined_lines(text), "CASE WHEN a = 'x\n  y' THEN 1 ELSE 2 END");
+    }
 }
