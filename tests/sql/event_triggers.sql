@@ -11,7 +11,9 @@ begin
     end if;
 end $$;
 create function plain() returns int language sql as 'select 1';
+create function with_argument(a int) returns event_trigger language plpgsql as $$ begin end $$;
 create function in_sql() returns event_trigger language sql as $$ select 1 $$;
+select report();
 create event trigger e on ddl_command_start execute function plain();
 create event trigger e on ddl_command_start execute function nosuch();
 create event trigger e on elephant_bootstrap execute function report();

@@ -114,6 +114,12 @@ select '{}'::pg_ndistinct;
 select ''::pg_dependencies;
 select '\x'::pg_mcv_list;
 
+create temporary table temp (a int, b int);
+create statistics temp_ab on a, b from temp;
+drop statistics temp_ab;
+select pg_statistics_obj_is_visible(oid) from pg_statistic_ext where stxname = 'temp_ab';
+drop statistics pg_temp.temp_ab;
+
 -- Of families
 create table parent (a int, b int);
 create table child () inherits (parent);

@@ -98,9 +98,10 @@ pub fn statistics_of(catalog: &Catalog, table: Oid) -> Vec<&Arc<ExtendedStatisti
     found.filter(|s| s.table == table).collect()
 }
 
-/// Whether a bare name finds a statistics object.
+/// Whether a bare name finds a statistics object; those of temporary schemas are not searched.
 pub fn statistics_are_visible(catalog: &Catalog, statistics: &ExtendedStatistics, path: &[Oid]) -> bool {
-    let found = path.iter().find_map(|n| catalog.statistics_object_by_name(*n, &statistics.name));
+    let is_temporary = |n: &&Oid| catalog.namespace(**n).is_some_and(|n| n.name.starts_with("pg_temp_"));
+    let found = path.iter().filter(|n| !is_temporary(n)).find_map(|n| catalog.statistics_object_by_name(*n, &statistics.name));
     found.is_some_and(|s| s.oid == statistics.oid)
 }
 

@@ -37,7 +37,10 @@ fn is_missing(error: &DbError) -> bool {
 fn owned_statistics(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<ExtendedStatistics>> {
     let (schema, name) = qualified(names)?;
     let catalog = ddl.catalog();
-    let found = ddl.searched_schemas(schema)?.into_iter().find_map(|n| catalog.statistics_object_by_name(n, name));
+    // As functions, those of the temporary schema are not found by bare names.
+    let is_searched = |n: &Oid| schema.is_some() || *n != ddl.temporary();
+    let mut schemas = ddl.searched_schemas(schema)?.into_iter().filter(is_searched);
+    let found = schemas.find_map(|n| catalog.statistics_object_by_name(n, name));
     let shown = names.join(".");
     let found = found.ok_or_else(|| err!(UNDEFINED_OBJECT, "statistics object \"{shown}\" does not exist"))?;
     ddl.require_owner(found.owner, "statistics object", &shown)?;

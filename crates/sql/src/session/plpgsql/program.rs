@@ -194,7 +194,7 @@ impl Types for CatalogTypes<'_> {
 impl Program {
     /// The function that a call runs.
     pub fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Program> {
-        trigger::refuse_call(function)?;
+        trigger::refuse_call(function).map_err(|e| within_compilation(e, &function.name, 1))?;
         let cx = analysis(context);
         let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
         let column = |c: &melba_fmgr::RowColumn| OutputColumn {
@@ -234,11 +234,13 @@ impl Program {
         let types = CatalogTypes { cx: analysis(context) };
         let (parameters, inputs, output) = match result.ty {
             oids::TRIGGER if !function.arg_types.is_empty() => {
-                return Err(err!(INVALID_FUNCTION_DEFINITION, "trigger functions cannot have declared arguments")
-                    .hint("The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead."));
+                let e = err!(INVALID_FUNCTION_DEFINITION, "trigger functions cannot have declared arguments")
+                    .hint("The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.");
+                return Err(within_compilation(e, &function.name, 1));
             }
             oids::EVENT_TRIGGER if !function.arg_types.is_empty() => {
-                return Err(err!(INVALID_FUNCTION_DEFINITION, "event trigger functions cannot have declared arguments"));
+                let e = err!(INVALID_FUNCTION_DEFINITION, "event trigger functions cannot have declared arguments");
+                return Err(within_compilation(e, &function.name, 1));
             }
             oids::TRIGGER => (trigger::parameters(&types, row), Vec::new(), None),
             oids::EVENT_TRIGGER => (trigger::event_parameters(&types), Vec::new(), None),
@@ -407,5 +409,9 @@ pub(super) fn compile_error(e: DbError, name: &str, text: &str) -> DbError {
     // Without a position the parser has named the place.
     let Some(position) = e.fields().position else { return e };
     let line = text[..(position as usize - 1).min(text.len())].matches('\n').count() + 1;
-    e.in_query(text).within(format!("compilation of PL/pgSQL function \"{name}\" near line {line}"))
+    within_compilation(e.in_query(text), name, line)
+}
+
+fn within_compilation(e: DbError, name: &str, line: usize) -> DbError {
+    e.within(format!("compilation of PL/pgSQL function \"{name}\" near line {line}"))
 }
