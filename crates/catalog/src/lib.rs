@@ -13,6 +13,7 @@
 pub mod acl;
 mod aggregates;
 mod builtin;
+mod builtin_comments;
 pub mod classes;
 mod cluster;
 mod codec;

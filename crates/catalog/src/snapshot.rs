@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use melba_types::{Kind, Oid};
 
 use crate::builtin::{AccessMethods, BUILTINS};
+use crate::builtin_comments::{builtin_descriptions, is_builtin};
 use crate::classes;
 use crate::depend::{Dependency, Dependents, Links, dependencies};
 use crate::derived::Derived;
@@ -31,7 +32,7 @@ pub struct Catalog {
     triggers: Layered<Trigger>,
     pub(crate) policies: Layered<Policy>,
     statistics_objects: Layered<ExtendedStatistics>,
-    event_triggers: Layered<EventTrigger>,
+    pub(crate) event_triggers: Layered<EventTrigger>,
     collations: Layered<Collation>,
     extensions: Layered<Extension>,
     default_acls: Layered<DefaultAcl>,
@@ -123,21 +124,6 @@ impl Default for Catalog {
     fn default() -> Self {
         Catalog::new(classes::POSTGRES_DATABASE)
     }
-}
-
-/// The comment on a built-in object that pg_dump compares with the expected one.
-const PUBLIC_COMMENT: &str = "standard public schema";
-
-fn builtin_descriptions() -> RadixMap<Vec<Arc<Description>>> {
-    let address = ObjectAddress { class: classes::PG_NAMESPACE, object: classes::PUBLIC, sub: 0 };
-    let mut descriptions = RadixMap::default();
-    let comment = Description { address, text: PUBLIC_COMMENT.into() };
-    descriptions.entry(classes::PUBLIC.0, Vec::new).push(Arc::new(comment));
-    descriptions
-}
-
-fn is_builtin(comment: &Description) -> bool {
-    comment.address.object == classes::PUBLIC && *comment.text == *PUBLIC_COMMENT
 }
 
 impl Catalog {
@@ -459,20 +445,6 @@ impl Catalog {
     /// In OID order.
     pub fn extensions(&self) -> impl Iterator<Item = &Arc<Extension>> {
         self.extensions.iter()
-    }
-
-    pub fn event_trigger(&self, oid: Oid) -> Option<&Arc<EventTrigger>> {
-        self.event_triggers.get(oid)
-    }
-
-    pub fn event_trigger_by_name(&self, name: &str) -> Option<&Arc<EventTrigger>> {
-        let oid = self.event_triggers.named(Oid::INVALID, name).next()?.oid;
-        self.event_triggers.get(oid)
-    }
-
-    /// In OID order.
-    pub fn event_triggers(&self) -> impl Iterator<Item = &Arc<EventTrigger>> {
-        self.event_triggers.iter()
     }
 
     /// The extension that an object is a member of.

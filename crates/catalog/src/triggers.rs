@@ -1,7 +1,10 @@
-//! The meaning of pg_trigger's letters and bits.
+//! The meaning of pg_trigger's letters and bits; lookups of triggers.
+
+use std::sync::Arc;
 
 use melba_types::Oid;
 
+use crate::event_triggers::EventTrigger;
 use crate::objects::{Relation, Trigger};
 use crate::snapshot::Catalog;
 
@@ -45,5 +48,19 @@ impl Catalog {
     pub fn has_instead_trigger(&self, view: &Relation, event: i16) -> bool {
         let does = |t: &Oid| self.trigger(*t).is_some_and(|t| t.has(trigger_events::INSTEAD | event));
         event != 0 && view.triggers.iter().any(does)
+    }
+
+    pub fn event_trigger(&self, oid: Oid) -> Option<&Arc<EventTrigger>> {
+        self.event_triggers.get(oid)
+    }
+
+    pub fn event_trigger_by_name(&self, name: &str) -> Option<&Arc<EventTrigger>> {
+        let oid = self.event_triggers.named(Oid::INVALID, name).next()?.oid;
+        self.event_triggers.get(oid)
+    }
+
+    /// In OID order.
+    pub fn event_triggers(&self) -> impl Iterator<Item = &Arc<EventTrigger>> {
+        self.event_triggers.iter()
     }
 }

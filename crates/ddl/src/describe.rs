@@ -80,13 +80,7 @@ pub fn describe(ddl: &Ddl<'_>, address: ObjectAddress) -> String {
             None => format!("collation {}", address.object),
         },
         classes::PG_EVENT_TRIGGER => format!("event trigger {}", catalog.event_trigger(address.object).map_or("?", |e| &e.name)),
-        classes::PG_STATISTIC_EXT => match catalog.statistics_object(address.object) {
-            Some(s) => {
-                let visible = statistics_are_visible(&catalog, s, ddl.path());
-                format!("statistics object {}", catalog.qualified(visible, s.namespace, &s.name))
-            }
-            None => format!("statistics object {}", address.object),
-        },
+        classes::PG_STATISTIC_EXT => describe_statistics(ddl, address),
         classes::PG_LARGEOBJECT => format!("large object {}", address.object),
         classes::PG_DATABASE => format!("database {}", catalog.database(address.object).map_or("?", |d| &d.name)),
         classes::PG_DEFAULT_ACL => match catalog.default_acl_by_oid(address.object) {
@@ -96,6 +90,13 @@ pub fn describe(ddl: &Ddl<'_>, address: ObjectAddress) -> String {
         classes::PG_OPCLASS => describe_operator_class(ddl, address),
         _ => format!("object {}", address.object),
     }
+}
+
+fn describe_statistics(ddl: &Ddl<'_>, address: ObjectAddress) -> String {
+    let catalog = ddl.catalog();
+    let Some(s) = catalog.statistics_object(address.object) else { return format!("statistics object {}", address.object) };
+    let visible = statistics_are_visible(&catalog, s, ddl.path());
+    format!("statistics object {}", catalog.qualified(visible, s.namespace, &s.name))
 }
 
 /// An operator class of an extension.

@@ -294,13 +294,7 @@ fn print_again(ddl: &Ddl<'_>, item: StoredText) -> Result<()> {
             ddl.tx().put(Object::Trigger(Arc::new(Trigger { when, ..(**row).clone() })));
         }
         StoredText::Policy { policy, using, check } => print_policy(ddl, policy, using, check)?,
-        StoredText::Statistics { statistics, exprs } => {
-            let catalog = ddl.catalog();
-            let row = catalog.statistics_object(statistics).ok_or_else(|| DbError::internal("missing statistics object"))?;
-            let table = ddl.relation(row.table)?;
-            let expressions = exprs.iter().map(|e| print(e, Some(&table))).collect::<Result<_>>()?;
-            put_statistics(ddl, ExtendedStatistics { expressions, ..(**row).clone() });
-        }
+        StoredText::Statistics { statistics, exprs } => print_statistics(ddl, statistics, &exprs)?,
         StoredText::Default { relation, column, expr } => {
             let relation = ddl.relation(relation)?;
             let text = print(&expr, Some(&relation))?;
@@ -345,6 +339,16 @@ fn print_again(ddl: &Ddl<'_>, item: StoredText) -> Result<()> {
             Ok(f)
         })?,
     }
+    Ok(())
+}
+
+fn print_statistics(ddl: &Ddl<'_>, statistics: Oid, exprs: &[Expr]) -> Result<()> {
+    let catalog = ddl.catalog();
+    let row = catalog.statistics_object(statistics).ok_or_else(|| DbError::internal("missing statistics object"))?;
+    let table = ddl.relation(row.table)?;
+    let print = |e: &Expr| ddl.with_context(|c| Ok(Arc::<str>::from(melba_deparse::expression(c, e, Some(&table)))));
+    let expressions = exprs.iter().map(print).collect::<Result<_>>()?;
+    put_statistics(ddl, ExtendedStatistics { expressions, ..(**row).clone() });
     Ok(())
 }
 

@@ -114,7 +114,7 @@ impl Dimension {
 }
 
 /// Where a dimension's values are in the rows of one table.
-enum Source {
+enum DimensionSource {
     Column(usize),
     Expression(Expression),
 }
@@ -203,15 +203,15 @@ fn read_member(
 ) -> Result<()> {
     let (table, catalog) = (ddl.relation(member)?, ddl.catalog());
     let Storage::Tree(tree) = table.storage else { return Ok(()) };
-    // Functions in the expressions run as the table's owner, whoever runs ANALYZE.
+    // Functions in the expressions run as the table's owner, not as the role that runs ANALYZE.
     let ctx = Evaluation::plain(ddl.session_of_owner(relation.owner), &ddl.tx().engine);
     let column = |number: &i16| {
         let name = &relation.columns[*number as usize - 1].name;
-        table.columns.iter().position(|c| !c.dropped && c.name == *name).map(Source::Column)
+        table.columns.iter().position(|c| !c.dropped && c.name == *name).map(DimensionSource::Column)
     };
-    let mut sources: Vec<Source> = statistics.columns.iter().filter_map(column).collect();
+    let mut sources: Vec<DimensionSource> = statistics.columns.iter().filter_map(column).collect();
     for expression in expressions_over(ddl, statistics, member)? {
-        sources.push(Source::Expression(compile_for_table(&catalog, Some(&*ctx.session), &expression)?));
+        sources.push(DimensionSource::Expression(compile_for_table(&catalog, Some(&*ctx.session), &expression)?));
     }
     let missing: Vec<Datum> = table.columns.iter().map(|c| c.missing.clone()).collect();
     let (view, _pin) = ddl.tx().engine.latest_view();
@@ -223,8 +223,8 @@ fn read_member(
             let row = ctx.expand_row(&row, table.columns.iter().map(|c| c.kind))?;
             for (source, dimension) in sources.iter().zip(dimensions.iter_mut()) {
                 let value = match source {
-                    Source::Column(at) => row[*at].clone(),
-                    Source::Expression(expression) => expression.eval_row(&ctx, &row)?,
+                    DimensionSource::Column(at) => row[*at].clone(),
+                    DimensionSource::Expression(expression) => expression.eval_row(&ctx, &row)?,
                 };
                 let number = dimension.number(&ctx, &value, with_texts)?;
                 match dimension.rows.get_mut(place) {

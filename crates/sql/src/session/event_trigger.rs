@@ -6,12 +6,11 @@ use melba_catalog::event_triggers::{events, firing_event_triggers};
 use melba_fmgr::Session;
 use melba_parse::command::{fires_event_triggers, tag};
 use melba_transaction::Tx;
-use melba_types::Result;
+use melba_types::{DbError, Result};
 use pg_query::protobuf::node::Node as N;
 
 use super::context::StatementContext;
-use super::language::EventCall;
-use super::routine::run_event_trigger;
+use super::language::{EventCall, language_of};
 
 /// Runs a utility statement, and the event triggers before and after it.
 ///
@@ -36,5 +35,10 @@ fn fire(context: &StatementContext, tx: &Arc<Tx>, call: &EventCall<'_>) -> Resul
     }
     let replica = context.setting("session_replication_role").as_deref() == Some("replica");
     let firing = firing_event_triggers(&catalog, call.event, call.tag, replica);
-    firing.iter().try_for_each(|trigger| run_event_trigger(context, trigger.function, call))
+    firing.iter().try_for_each(|trigger| {
+        let function = catalog.function(trigger.function);
+        let function = function.ok_or_else(|| DbError::internal(format!("function {} is missing", trigger.function)))?;
+        let called = context.within_routine(function)?;
+        language_of(function)?.event_trigger(called, call)
+    })
 }

@@ -24,7 +24,7 @@ pub(super) use procedure::{analyzed, call_columns, output, run_call, run_called}
 
 use super::context::{StatementContext, format_settings};
 use super::control::Control;
-use super::language::{Called, EventCall, Language, Within, language_named, language_of, languages};
+use super::language::{Called, Language, Within, language_named, language_of, languages};
 use super::local_settings::LocalSettings;
 use super::names::SearchPath;
 use super::user::User;
@@ -59,7 +59,7 @@ impl StatementContext {
     }
 
     /// A function in its surroundings.
-    fn within_routine(&self, function: &Arc<Function>) -> Result<Called> {
+    pub(super) fn within_routine(&self, function: &Arc<Function>) -> Result<Called> {
         limits::check_stack()?;
         let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
         let catalog_version = tx.cluster().catalog_version();
@@ -148,16 +148,6 @@ pub(super) fn run_trigger(context: &StatementContext, call: &TriggerCall<'_>) ->
         Arc::make_mut(&mut called.context).transitions = Some(transitions);
     }
     language_of(function)?.trigger(called, call)
-}
-
-/// Runs an event trigger's function.
-pub(super) fn run_event_trigger(context: &StatementContext, function: Oid, call: &EventCall<'_>) -> Result<()> {
-    let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-    let catalog = tx.catalog();
-    let found = catalog.function(function);
-    let found = found.ok_or_else(|| DbError::internal(format!("function {function} is missing")))?;
-    let called = context.within_routine(found)?;
-    language_of(found)?.event_trigger(called, call)
 }
 
 /// Runs a DO block. Errors of its syntax point into the statement.
