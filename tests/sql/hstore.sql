@@ -85,6 +85,32 @@ select n from ix where h -> 'k7' = '0';
 select count(*) from ix a join ix b using (h);
 select count(*) from ix where h ?| array['k1', 'k2', 'k400'];
 select min(n), max(n) from ix where h #># 'k298=>0';
+-- GIN.
+create table gx (id int, h hstore);
+insert into gx values (1, 'a=>1, b=>2'), (2, 'a=>NULL'), (3, ''), (4, null), (5, 'b=>a, c=>""'), (6, 'a=>1'), (7, hstore('long', repeat('x', 200)));
+create index gx_h on gx using gin (h);
+\d gx
+\d gx_h
+select opcname, opcintype::regtype, opcdefault, opckeytype::regtype from pg_opclass where opcmethod = 2742 and opcname like '%hstore%';
+select amopstrategy, amopopr::regoperator from pg_amop join pg_opfamily f on f.oid = amopfamily where amopmethod = 2742 and opfname like '%hstore%' order by 1;
+set enable_seqscan = off;
+select id from gx where h @> 'a=>1' order by id;
+select id from gx where h @> 'a=>NULL' order by id;
+select id from gx where h @> '' order by id;
+select id from gx where h @> 'b=>1' order by id;
+select id from gx where h @> hstore('long', repeat('x', 200)) order by id;
+select id from gx where 'c=>""' <@ h order by id;
+select id from gx where h ? 'a' order by id;
+select id from gx where h ? '' order by id;
+select id from gx where h ?| array['c', 'long', null] order by id;
+select id from gx where h ?| '{}' order by id;
+select id from gx where h ?& array['a', 'b'] order by id;
+select id from gx where h ?& array['a', null] order by id;
+select id from gx where h ?& '{}' order by id;
+update gx set h = h || 'new=>1' where h ? 'b';
+select id from gx where h ? 'new' order by id;
+reset enable_seqscan;
+drop table gx;
 -- Casts.
 select castsource::regtype, casttarget::regtype, castcontext from pg_cast where 'hstore'::regtype in (castsource, casttarget) order by 1, 2;
 select 'a=>1'::hstore::text, 'a=>1'::text::hstore, 'a=>1'::varchar::hstore, pg_typeof('a=>1'::hstore || '');

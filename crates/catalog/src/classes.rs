@@ -41,6 +41,7 @@ pub const HEAP: Oid = Oid(2);
 pub const BTREE: Oid = Oid(403);
 pub const HASH: Oid = Oid(405);
 pub const GIST: Oid = Oid(783);
+pub const GIN: Oid = Oid(2742);
 /// Melba's own: tables whose rows never touch the disk.
 pub const MEMORY: Oid = Oid(9900);
 

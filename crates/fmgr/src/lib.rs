@@ -11,6 +11,8 @@
 
 mod aggregate;
 mod call;
+pub mod gin;
+mod gin_column;
 pub mod integer;
 pub mod io;
 pub mod lookup;
@@ -26,6 +28,7 @@ pub mod varlena;
 
 pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate};
 pub use call::{CallContext, FormatSettings, RoutineCall, RoutineRows, RowColumn, Session};
+pub use gin_column::GinColumn;
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 pub use table::{AggregateEntry, Operand, Partition, QuickFn, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};
 pub use trigger::{TransitionTable, TriggerCall};

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use melba_types::Oid;
 
+use crate::gin::GinSupport;
 use crate::{AggregateFn, QuickFn, ScalarFn, SetFn, Tables, TypeIo, VectorFn, WindowFn, type_functions};
 
 static INSTALLED: OnceLock<&'static [&'static Tables]> = OnceLock::new();
@@ -79,6 +80,12 @@ pub fn aggregate(transition: &str, final_function: &str) -> Option<AggregateFn> 
         rows.map(|&(transition, final_function, make)| ((transition, final_function), make)).collect()
     };
     MAP.get_or_init(build).get(&(transition, final_function)).copied()
+}
+
+/// The operator class of GIN whose function extractValue has this pg_proc.prosrc.
+pub fn gin(source: &str) -> Option<GinSupport> {
+    static MAP: OnceLock<HashMap<&str, GinSupport>> = OnceLock::new();
+    MAP.get_or_init(|| by_name(|tables| tables.gin.iter())).get(source).copied()
 }
 
 /// Input and output of a built-in type (or of a family, by its pseudo-type), or of a type of an extension.

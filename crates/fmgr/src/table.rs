@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use melba_types::{Column, Datum, Oid, Result};
 
+use crate::gin::GinSupport;
 use crate::{AggregateFn, CallContext, TypeIo};
 
 /// One call, one value.
@@ -61,9 +62,11 @@ pub struct Tables {
     pub aggregates: &'static [&'static [&'static [AggregateEntry]]],
     /// Type families that users extend are keyed by their pseudo-type: ANYARRAY, ANYENUM, ANYRANGE, ANYMULTIRANGE, RECORD.
     pub types: &'static [&'static [(Oid, TypeIo)]],
+    /// Operator classes of GIN, by pg_proc.prosrc of their functions extractValue.
+    pub gin: &'static [&'static [(&'static str, GinSupport)]],
 }
 
 impl Tables {
     pub const NONE: Tables =
-        Tables { scalars: &[], vectors: &[], quick: &[], sets: &[], windows: &[], aggregates: &[], types: &[] };
+        Tables { scalars: &[], vectors: &[], quick: &[], sets: &[], windows: &[], aggregates: &[], types: &[], gin: &[] };
 }

@@ -61,4 +61,5 @@ pub static TABLES: Tables = Tables {
         crate::oid::TYPES,
         crate::text::io::TYPES,
     ],
+    gin: &[crate::array::gin::CLASSES],
 };

@@ -9,6 +9,7 @@ mod cast;
 mod construct;
 mod edit;
 mod expand;
+mod gin;
 pub mod jsonpath;
 mod populate;
 mod subscript;

@@ -11,5 +11,6 @@ pub static TABLES: Tables = Tables {
     sets: &[crate::expand::SETS, crate::populate::SETS, crate::jsonpath::SETS],
     aggregates: &[&[crate::aggregates::AGGREGATES]],
     types: &[crate::TYPES, crate::jsonpath::TYPES],
+    gin: &[crate::gin::CLASSES],
     ..Tables::NONE
 };

@@ -1,6 +1,7 @@
 //! How one relation is read: sequentially, by an index, by a function, or as a subquery.
 
 mod ctid;
+mod gin;
 mod index;
 pub mod json_table;
 pub mod leaf;
@@ -25,6 +26,8 @@ use melba_types::{Datum, DbError, Result, bail};
 
 /// More than finding a row by an index: a plan that is made while a table is empty stays good when it grows.
 const SCAN_START: f64 = 2.0;
+/// A way that the session has disabled is taken only where no other is, as in PostgreSQL.
+const DISABLED: f64 = 1e10;
 /// A row of the row store takes more than twice as long as one of a segment. The number of rows there is not known; the first
 /// ROW_STORE_ROWS of a table count as such.
 const ROW_STORE_ROW: f64 = 0.03;
@@ -93,6 +96,11 @@ impl Planner<'_> {
         };
         let sel = selectivity::conjunction(self, own);
         let rows = (raw * sel).max(1.0);
+        let mut by_index = index::index_paths(self, entry, &relation, raw, own, across, goal)?;
+        if self.inputs.is_enabled("enable_bitmapscan") {
+            by_index.extend(gin::gin_paths(self, entry, &relation, raw, own, across)?);
+        }
+        let is_disabled = !by_index.is_empty() && !self.inputs.is_enabled("enable_seqscan");
         // Of the rows, the first ROW_STORE_ROWS count as in memory; each condition costs PostgreSQL's cpu_operator_cost, 0.0025, a row.
         let read = raw * SEQUENTIAL_ROW + raw.min(ROW_STORE_ROWS) * (ROW_STORE_ROW - SEQUENTIAL_ROW);
         let mut out = vec![Rc::new(Path {
@@ -100,12 +108,12 @@ impl Planner<'_> {
             params,
             rows,
             startup: 0.0,
-            total: SCAN_START + read + raw * own.len() as f64 * 0.0025,
+            total: SCAN_START + read + raw * own.len() as f64 * 0.0025 + if is_disabled { DISABLED } else { 0.0 },
             ordered: false,
             used: vec![],
             kind: PathKind::Leaf(LeafPath { entry, access: Access::Table, filter: own.to_vec() }),
         })];
-        out.extend(index::index_paths(self, entry, &relation, raw, own, across, goal)?);
+        out.extend(by_index);
         Ok(out)
     }
 }

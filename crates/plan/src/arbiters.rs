@@ -77,8 +77,8 @@ fn is_inferred(
     Ok(conflict.inference_filter.as_ref().is_some_and(|f| implies(f, &predicate)))
 }
 
-/// An index's stored expression over the target's entry.
-fn index_expression(planner: &Planner<'_>, text: &str, relation: &Arc<Relation>, entry: usize) -> Result<Expr> {
+/// An index's stored expression over an entry of its table.
+pub fn index_expression(planner: &Planner<'_>, text: &str, relation: &Arc<Relation>, entry: usize) -> Result<Expr> {
     let context = Context {
         catalog: planner.inputs.catalog,
         session: planner.inputs.session,
@@ -100,7 +100,7 @@ fn index_expression(planner: &Planner<'_>, text: &str, relation: &Arc<Relation>,
 }
 
 /// Whether a condition surely implies a predicate: it is the predicate, or an AND with it.
-fn implies(condition: &Expr, predicate: &Expr) -> bool {
+pub fn implies(condition: &Expr, predicate: &Expr) -> bool {
     let parts = |e: &Expr| match e {
         Expr::And(args) => args.clone(),
         other => vec![other.clone()],
@@ -110,7 +110,7 @@ fn implies(condition: &Expr, predicate: &Expr) -> bool {
 }
 
 /// Whether two expressions are equal, with or without explicit casts: in stored texts casts are explicit.
-fn is_same(a: &Expr, b: &Expr) -> bool {
+pub fn is_same(a: &Expr, b: &Expr) -> bool {
     equal(&with_casts_alike(a), &with_casts_alike(b))
 }
 

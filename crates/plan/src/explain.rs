@@ -110,6 +110,7 @@ fn shown(plan: &Plan, node: &PlanNode, timings: &[NodeTiming]) -> Shown {
         label: None,
     };
     match &node.op {
+        Op::BitmapScan(n) => out.tell_index(&n.name),
         Op::Aggregate(n) => out.tell_workers(n.workers, own_timing),
         Op::Sort(n) => out.tell_workers(n.workers, own_timing),
         Op::Modify(n) => out.tell_change(n, node),
@@ -123,6 +124,21 @@ fn at_least_a_row(estimate: Estimate) -> Estimate {
 }
 
 impl Shown {
+    /// PostgreSQL finds the rows in a separate node.
+    fn tell_index(&mut self, index: &str) {
+        let is_condition = |detail: &mut (&'static str, String)| detail.0 == "Index Cond";
+        let details = self.details.extract_if(.., is_condition).collect();
+        self.children.push(Shown {
+            title: format!("Bitmap Index Scan on {index}"),
+            estimate: Estimate { startup: 0.0, total: self.estimate.startup, ..self.estimate },
+            width: 0,
+            timing: self.timing.map(|timing| timing.with_storage(None)),
+            details,
+            children: vec![],
+            label: None,
+        });
+    }
+
     /// A change returns rows only by RETURNING; PostgreSQL computes the single row of VALUES in a separate node.
     fn tell_change(&mut self, change: &super::modify_node::ModifyNode, node: &PlanNode) {
         if change.input().is_none() {
@@ -170,6 +186,7 @@ fn changed_members(node: &super::modify_node::ModifyNode) -> Vec<String> {
         let source = match &next.op {
             Op::TableScan(n) => Some(&n.source),
             Op::IndexScan(n) => Some(&n.source),
+            Op::BitmapScan(n) => Some(&n.source),
             _ => None,
         };
         let is_its = |s: &&TableSource| family.members.iter().any(|m| m.source.relation == s.relation);
@@ -330,15 +347,18 @@ fn properties(node: &Shown, place: Option<usize>, options: &ExplainOptions) -> G
     later.into_iter().for_each(|(key, value)| add(key, PropertyValue::Text(value)));
     if let Some(on) = on {
         let (name, alias) = on.split_once(' ').unwrap_or((on, on));
-        let what = ["Function", "CTE", "WorkTable", "Values"].into_iter().find(|word| title.starts_with(word));
+        let what = ["Function", "CTE", "WorkTable", "Values", "Bitmap Index"].into_iter().find(|word| title.starts_with(word));
         match what {
             // VALUES has no other name.
             Some("Values") => {}
+            Some("Bitmap Index") => add("Index Name", PropertyValue::text(name)),
             Some("Function") => add("Function Name", PropertyValue::text(name)),
             Some(_) => add("CTE Name", PropertyValue::text(name)),
             None => add("Relation Name", PropertyValue::text(name)),
         }
-        add("Alias", PropertyValue::text(alias.trim_matches('"')));
+        if what != Some("Bitmap Index") {
+            add("Alias", PropertyValue::text(alias.trim_matches('"')));
+        }
     }
     if options.costs {
         let e = node.estimate;
@@ -395,6 +415,7 @@ fn title(plan: &Plan, node: &PlanNode) -> String {
             }
             _ => format!("Bitmap Heap Scan{on}"),
         },
+        Op::BitmapScan(_) => format!("Bitmap Heap Scan{on}"),
         Op::FunctionScan(_) => format!("Function Scan{on}"),
         Op::JsonTable(_) => format!("Table Function Scan{on}"),
         Op::CteScan { cte } => match plan.ctes.get(*cte) {

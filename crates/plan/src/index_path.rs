@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use melba_catalog::Relation;
 use melba_expression::key::KeyPart;
+use melba_fmgr::GinColumn;
 use melba_types::{Oid, TreeId};
 
 use melba_tree::Expr;
@@ -42,4 +44,21 @@ pub(super) struct IndexChoice {
     pub reverse: bool,
     /// Conditions on the relation alone that hold for all rows found.
     pub decided: Vec<Expr>,
+}
+
+/// A GIN index, and the conditions that its rows are found by.
+pub(super) struct BitmapChoice {
+    pub index: Arc<Relation>,
+    pub columns: Vec<GinColumn>,
+    pub matches: Vec<BitmapMatch>,
+}
+
+/// A condition that a column of an index answers.
+pub(super) struct BitmapMatch {
+    /// From 0.
+    pub column: usize,
+    pub strategy: i16,
+    /// The right operand of the strategy's operator.
+    pub value: Expr,
+    pub shown: Expr,
 }

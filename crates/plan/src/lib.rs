@@ -109,6 +109,13 @@ pub struct PlanInputs<'a> {
     pub explain: bool,
 }
 
+impl PlanInputs<'_> {
+    /// Whether the session has not turned a way to run queries off (`enable_seqscan` and others).
+    fn is_enabled(&self, setting: &str) -> bool {
+        self.session.setting(setting).as_deref() != Some("off")
+    }
+}
+
 /// Plans an analyzed statement.
 pub fn plan(query: &Query, inputs: &PlanInputs<'_>) -> Result<Arc<Plan>> {
     let (planner, mut query) = (planner::Planner::new(*inputs), query.clone());

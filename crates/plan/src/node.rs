@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use melba_engine::RelationLockMode;
-use melba_fmgr::{MakeAggregate, SetFn, WindowFn};
+use melba_fmgr::{GinColumn, MakeAggregate, SetFn, WindowFn};
 use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use melba_expression::Expression;
@@ -135,6 +135,7 @@ pub enum Op {
     Values(Arc<Vec<Vec<Expression>>>),
     TableScan(Arc<TableScanNode>),
     IndexScan(Arc<IndexScanNode>),
+    BitmapScan(Arc<BitmapScanNode>),
     SystemScan(Arc<SystemScanNode>),
     FunctionScan(Arc<FunctionScanNode>),
     JsonTable(Arc<JsonTableNode>),
@@ -292,6 +293,28 @@ impl IndexScanNode {
     pub fn is_one_scan(&self) -> bool {
         self.arms.len() == 1 || self.covered.is_some()
     }
+}
+
+/// Rows by the entries of a GIN index, in the order of their ids.
+#[derive(Debug)]
+pub struct BitmapScanNode {
+    pub source: TableSource,
+    /// The index's.
+    pub name: Arc<str>,
+    pub tree: TreeId,
+    /// All of them must be met.
+    pub conditions: Vec<BitmapCondition>,
+    /// The same conditions, which entries do not decide, and others.
+    pub filter: Vec<Expression>,
+}
+
+#[derive(Debug)]
+pub struct BitmapCondition {
+    pub column: GinColumn,
+    /// The operator's number in the operator class.
+    pub strategy: i16,
+    /// Its right operand.
+    pub value: Expression,
 }
 
 /// How an index's keys supply the columns of a projection.

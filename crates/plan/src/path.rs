@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::index_path::IndexChoice;
+use super::index_path::{BitmapChoice, IndexChoice};
 use super::member::Member;
 use super::node::JoinType;
 use super::planner::Stage;
@@ -77,6 +77,7 @@ pub(super) struct LeafPath {
 pub(super) enum Access {
     Table,
     Index(IndexChoice),
+    Bitmap(BitmapChoice),
     System {
         equal: Vec<(usize, Expr)>,
         /// Lists of values that a column is among.

@@ -17,6 +17,9 @@ use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, ScalarArray};
 
 /// Both ends of a range, of which one is unknown: PostgreSQL's DEFAULT_RANGE_INEQ_SEL.
 const BETWEEN: f64 = 0.005;
+/// Of an array that contains elements, or of a document that contains keys: DEFAULT_CONTAIN_SEL, DEFAULT_MATCHING_SEL.
+const CONTAINS: f64 = 0.005;
+const MATCHING: f64 = 0.01;
 /// Of a pattern that begins with a wildcard: a word of a few letters.
 const PATTERN: f64 = 0.05;
 /// An IN list whose length is not known.
@@ -296,6 +299,9 @@ fn distinct_values(planner: &Planner<'_>, entry: usize, column: usize) -> Option
 }
 
 fn operator_selectivity(planner: &Planner<'_>, op: &OperatorCall) -> f64 {
+    if let Some(share) = default_of_estimator(planner, op) {
+        return share;
+    }
     let Some(comparison) = comparison(planner, &op.args) else {
         return if planner.catalog().is_equality(op.operator) { EQUAL } else { OTHER };
     };
@@ -317,6 +323,15 @@ fn operator_selectivity(planner: &Planner<'_>, op: &OperatorCall) -> f64 {
         Some("textregexne" | "bpcharregexne" | "nameregexne") => 1.0 - pattern(planner, &comparison, regex_prefix),
         _ if is_negated_equality(planner, op) => 1.0 - equal(planner, &comparison),
         _ => OTHER,
+    }
+}
+
+/// PostgreSQL's share without statistics, for operators over many-valued types.
+fn default_of_estimator(planner: &Planner<'_>, op: &OperatorCall) -> Option<f64> {
+    match &*planner.catalog().operator(op.operator)?.restrict {
+        "arraycontsel" => Some(CONTAINS),
+        "matchingsel" => Some(MATCHING),
+        _ => None,
     }
 }
 

@@ -14,6 +14,7 @@ use melba_engine::{Duplicate, IndexLoad};
 use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
 
 use super::error;
+use super::gin::gin_entries;
 use super::target::{IndexTarget, PlainParts, TableTarget, plain_parts};
 use super::trigger::{Moment, Triggers};
 use super::writer::TableWriter;
@@ -286,7 +287,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// The same for keys with expressions, of long values, or of only some rows.
+    /// The same for keys with expressions, of long values, or of only some rows, and for GIN indexes.
     fn load_computed(
         &mut self,
         ctx: &Evaluation,
@@ -300,9 +301,13 @@ impl TableWriter {
             let row = batch.row(i);
             let mut add = || {
                 let row = &*target.with_plain_keys(ctx, &row)?;
+                let id = RowId(first.0 + i as u64);
+                if !index.gin.is_empty() {
+                    return gin_entries(ctx, index, row)?.iter().try_for_each(|entry| Ok(load.add(entry, id, true)?));
+                }
                 if self.index_key(ctx, index, row)? {
                     let may_repeat = index.unique && !index.must_be_unique(ctx, row)?;
-                    load.add(&self.key, RowId(first.0 + i as u64), may_repeat)?;
+                    load.add(&self.key, id, may_repeat)?;
                 }
                 Ok(())
             };

@@ -272,15 +272,17 @@ fn referencing_rows(
 
 /// An index of `child` that begins with the constraint's columns, and the prefix for `values`.
 fn covering_prefix(child: &TableTarget, constraint: &Constraint, values: &[Datum]) -> Option<(melba_types::TreeId, Vec<u8>)> {
-    child.indexes.iter().filter(|i| i.predicate.is_none() && i.parts.len() >= values.len()).find_map(|index| {
-        let mut prefix = Vec::new();
-        for part in &index.parts[..values.len()] {
-            let PartSource::Column(column) = part.source else { return None };
-            let at = constraint.columns.iter().position(|c| *c as usize - 1 == column)?;
-            part.key.encode(&values[at], &mut prefix);
-        }
-        Some((index.tree, prefix))
-    })
+    child.indexes.iter().filter(|i| i.predicate.is_none() && i.gin.is_empty() && i.parts.len() >= values.len()).find_map(
+        |index| {
+            let mut prefix = Vec::new();
+            for part in &index.parts[..values.len()] {
+                let PartSource::Column(column) = part.source else { return None };
+                let at = constraint.columns.iter().position(|c| *c as usize - 1 == column)?;
+                part.key.encode(&values[at], &mut prefix);
+            }
+            Some((index.tree, prefix))
+        },
+    )
 }
 
 /// CASCADE, SET NULL or SET DEFAULT on one referencing row.

@@ -4,7 +4,8 @@
 //! statement's use of it.
 //!
 //! Invariants:
-//! 1. A row is in the table's tree exactly when it has one entry in every index tree whose predicate it satisfies.
+//! 1. A row is in the table's tree exactly when it has one entry in every index tree whose predicate it satisfies: of a GIN index,
+//!    one for each key of its values (`gin`).
 //! 2. A unique key is locked (`IndexAccess::claim_key`; many at once: `IndexLoad`) before it is searched for, and stays locked to
 //!    the end of the transaction, so two transactions can never both find it free.
 //!    What an exclusion constraint excludes is claimed likewise (`excluding`).
@@ -18,6 +19,7 @@ mod events;
 mod excluding;
 mod exclusion;
 mod foreign_key;
+mod gin;
 pub mod matching;
 mod part_source;
 mod partition;
@@ -40,6 +42,7 @@ pub use batch::RowError;
 pub use changes::StatementChanges;
 pub use events::{DeferredEvents, DeferredPosition, Events, check_existing};
 pub use excluding::check as check_exclusion;
+pub use gin::gin_entries;
 pub use part_source::PartSource;
 pub use partition::{HashPartition, PartitionMap, RangePartition};
 pub use removal::check_removal;

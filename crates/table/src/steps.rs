@@ -30,6 +30,7 @@ use melba_catalog::trigger_events::{DELETE, INSERT, UPDATE};
 use melba_types::{Datum, Result, RowId};
 
 use super::error;
+use super::gin;
 use super::referencing::check_movable;
 use super::target::TableTarget;
 use super::toast::forget;
@@ -139,7 +140,9 @@ impl TableWriter {
         self.txn.delete(target.tree, id)?;
         let old = &*target.with_plain_keys(ctx, old)?;
         for index in &target.indexes {
-            if self.index_key(ctx, index, old)? {
+            if !index.gin.is_empty() {
+                gin::remove(ctx, &self.txn, index, old, id)?;
+            } else if self.index_key(ctx, index, old)? {
                 self.txn.index(index.tree).delete(&self.key, id)?;
             }
         }

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use melba_catalog::classes::GIST;
+use melba_catalog::classes::{GIN, GIST};
 use melba_catalog::foreign_keys::foreign_keys;
 use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, RelationKind, Storage};
 use melba_engine::Transaction;
-use melba_fmgr::Session;
+use melba_fmgr::{GinColumn, Session};
 use melba_types::row::RowLayout;
 use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, TreeId};
 
@@ -93,6 +93,8 @@ pub struct IndexTarget {
     pub constraint_oid: Oid,
     /// Of an exclusion constraint's index.
     pub exclusion: Option<Exclusion>,
+    /// Of a GIN index, which has several entries a row (`gin`): its columns.
+    pub gin: Vec<GinColumn>,
 }
 
 /// One column of an index key.
@@ -148,9 +150,7 @@ impl TableTarget {
 impl IndexTarget {
     /// Appends the row's key to `out`; false when the index leaves the row out.
     pub fn key(&self, ctx: &Evaluation, row: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
-        if let Some(predicate) = &self.predicate
-            && !predicate.holds(ctx, row)?
-        {
+        if !self.has_row(ctx, row)? {
             return Ok(false);
         }
         for part in &self.parts {
@@ -160,6 +160,11 @@ impl IndexTarget {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the row satisfies the predicate.
+    pub fn has_row(&self, ctx: &Evaluation, row: &[Datum]) -> Result<bool> {
+        self.predicate.as_ref().map_or(Ok(true), |predicate| predicate.holds(ctx, row))
     }
 
     /// Whether no other row may have the row's key, in a unique index: nulls are no key, unless they are not distinct.
@@ -222,6 +227,10 @@ fn is_identical(a: &Datum, b: &Datum) -> bool {
         (Datum::Oid(a), Datum::Oid(b)) => a == b,
         (Datum::Uuid(a), Datum::Uuid(b)) => a == b,
         (Datum::Text(a), Datum::Text(b)) => a == b,
+        (Datum::Bytes(a), Datum::Bytes(b)) => a == b,
+        (Datum::Array(a), Datum::Array(b)) => {
+            Arc::ptr_eq(a, b) || a.dims == b.dims && a.elements.iter().zip(&b.elements).all(|(a, b)| is_identical(a, b))
+        }
         _ => false,
     }
 }
@@ -229,13 +238,14 @@ fn is_identical(a: &Datum, b: &Datum) -> bool {
 /// Columns of a key, and how each is encoded.
 pub type PlainParts<'a> = Vec<(usize, &'a KeyPart)>;
 
-/// The columns of an index without expressions and predicate, and their keys.
+/// The columns of an index without expressions and predicate, and their keys; `None` for a GIN index.
 pub fn plain_parts(index: &IndexTarget) -> Option<PlainParts<'_>> {
     let plain = |part: &IndexPart| match &part.source {
         PartSource::Column(column) => Some(*column),
         PartSource::Expression(_) => None,
     };
     match &index.predicate {
+        _ if !index.gin.is_empty() => None,
         Some(_) => None,
         None => index.parts.iter().map(|part| plain(part).map(|column| (column, &part.key))).collect(),
     }
@@ -396,6 +406,7 @@ impl TargetBuilder<'_> {
             Some(text) => Some(self.compile(text, table, None)?),
             None => None,
         };
+        let gin = if index.access_method == GIN { GinColumn::of_index(self.catalog, info)? } else { Vec::new() };
         Ok(IndexTarget {
             oid,
             name: index.name.clone(),
@@ -406,6 +417,7 @@ impl TargetBuilder<'_> {
             nulls_not_distinct: info.nulls_not_distinct,
             constraint: constraint.map(|c| c.name.clone()),
             exclusion: excludes.map(|c| Exclusion::new(self.catalog, c, info)).transpose()?,
+            gin,
             deferrable: info.deferrable,
             constraint_oid: info.constraint,
         })

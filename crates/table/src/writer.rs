@@ -12,6 +12,7 @@ use super::changes::StatementChanges;
 use super::error;
 use super::events::Events;
 use super::excluding;
+use super::gin;
 use super::part_source::PartSource;
 use super::router::{Routed, Router};
 use super::routing::ColumnMap;
@@ -163,6 +164,9 @@ impl TableWriter {
 
     /// Enters a new row into an index.
     pub(super) fn enter(&mut self, ctx: &Evaluation, index: &IndexTarget, row: &[Datum], id: RowId) -> Result<()> {
+        if !index.gin.is_empty() {
+            return gin::enter(ctx, &self.txn, index, row, id);
+        }
         if self.index_key(ctx, index, row)? {
             let must_be_unique = index.unique && index.must_be_unique(ctx, row)?;
             self.add_entry(ctx, index, must_be_unique, || Cow::Borrowed(row), id)?;
@@ -205,6 +209,9 @@ impl TableWriter {
         new: &[Datum],
         id: RowId,
     ) -> Result<()> {
+        if !index.gin.is_empty() {
+            return gin::reenter(ctx, &self.txn, index, (old, new), id);
+        }
         let had = self.index_key(ctx, index, old)?;
         std::mem::swap(&mut self.key, &mut self.old_key);
         let has = self.index_key(ctx, index, new)?;

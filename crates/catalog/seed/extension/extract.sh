@@ -6,7 +6,8 @@
 # place among its objects. They are written into databases: an extension's place in the list must never change, nor an
 # object's in its extension.
 #
-# Left out is what needs what Melba lacks: gin and gist, text search, functions over `internal`. Of btree_gist the operator classes are
+# Left out is what needs what Melba lacks: gist, text search, functions over `internal` but those of gin's operator classes, whose objects
+# came later and are numbered from 500 on. Of btree_gist the operator classes are
 # there, by which exclusion constraints find their operators, but not what its indexes keep, nor distances. Views are in views.tsv, written by hand;
 # privileges and defaults of arguments are put into pg_proc.tsv by hand (pg_stat_statements_reset).
 set -euo pipefail
@@ -30,13 +31,14 @@ CREATE TABLE seed.object AS
   SELECT extension, place, classid, objid FROM seed.member m
   WHERE NOT EXISTS (SELECT FROM pg_proc p WHERE classid = 'pg_proc'::regclass AND p.oid = objid
       AND p.oid NOT IN (SELECT typreceive FROM pg_type)
+      AND p.proname NOT LIKE 'gin\_%'
       AND (ARRAY['internal', 'regdictionary', 'ghstore'] && (ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) || format_type(prorettype, NULL))
         OR prosrc = 'hstore_subscript_handler'))
     AND (extension <> 'btree_gist' OR classid IN ('pg_opclass'::regclass, 'pg_opfamily'::regclass))
     AND NOT EXISTS (SELECT FROM pg_type t WHERE classid = 'pg_type'::regclass AND t.oid = objid AND (typname IN ('ghstore', '_ghstore') OR typname ~ '^_?pg_stat_statements'))
-    AND NOT EXISTS (SELECT FROM pg_opclass c WHERE classid = 'pg_opclass'::regclass AND c.oid = objid AND opcmethod NOT IN (403, 405)
+    AND NOT EXISTS (SELECT FROM pg_opclass c WHERE classid = 'pg_opclass'::regclass AND c.oid = objid AND opcmethod NOT IN (403, 405, 2742)
       AND extension <> 'btree_gist')
-    AND NOT EXISTS (SELECT FROM pg_opfamily f WHERE classid = 'pg_opfamily'::regclass AND f.oid = objid AND opfmethod NOT IN (403, 405)
+    AND NOT EXISTS (SELECT FROM pg_opfamily f WHERE classid = 'pg_opfamily'::regclass AND f.oid = objid AND opfmethod NOT IN (403, 405, 2742)
       AND extension <> 'btree_gist')
     AND classid NOT IN ('pg_ts_dict'::regclass, 'pg_ts_template'::regclass);
 INSERT INTO seed.object
@@ -48,8 +50,16 @@ INSERT INTO seed.object
   UNION ALL SELECT extension, place, 'pg_amproc'::regclass, a.oid FROM seed.object JOIN pg_amproc a
     ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid AND extension <> 'btree_gist';
 CREATE TABLE seed.number AS
-  SELECT extension, classid, objid, $first + 1000 * (place - 1) + row_number() OVER (PARTITION BY place ORDER BY classid, objid) AS oid
-  FROM seed.object;
+  WITH family AS (SELECT oid FROM pg_opfamily WHERE opfmethod = 2742),
+    gin AS (SELECT 'pg_opfamily'::regclass AS classid, oid FROM family
+      UNION ALL SELECT 'pg_opclass'::regclass, oid FROM pg_opclass WHERE opcmethod = 2742
+      UNION ALL SELECT 'pg_amop'::regclass, oid FROM pg_amop WHERE amopfamily IN (SELECT oid FROM family)
+      UNION ALL SELECT 'pg_amproc'::regclass, oid FROM pg_amproc WHERE amprocfamily IN (SELECT oid FROM family)
+      UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE proname LIKE 'gin\\_%'),
+    placed AS (SELECT o.*, CASE WHEN (classid, objid) IN (SELECT * FROM gin) THEN 500 ELSE 0 END AS part FROM seed.object o)
+  SELECT extension, classid, objid, $first + 1000 * (place - 1) + part
+    + row_number() OVER (PARTITION BY place, part ORDER BY classid, objid) AS oid
+  FROM placed;
 CREATE FUNCTION seed.o(oid) RETURNS bigint LANGUAGE sql
   RETURN coalesce((SELECT n.oid FROM seed.number n WHERE n.objid = \$1), \$1::bigint);
 CREATE FUNCTION seed.os(oid[]) RETURNS text LANGUAGE sql

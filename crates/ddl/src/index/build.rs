@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{IndexInfo, IndexKey, Relation, RelationKind, Storage};
-use melba_types::{DbError, Oid, Result, bail};
+use melba_catalog::{IndexInfo, IndexKey, Relation, RelationKind, Storage, classes};
+use melba_fmgr::GinColumn;
+use melba_types::{DbError, Oid, Result, bail, oids};
 
 use crate::context::Ddl;
 use crate::index::fill::fill_index;
@@ -32,7 +33,7 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
     let mut keys = Vec::new();
     for (key, name) in request.keys.iter().zip(&names) {
         let key = resolve_key(ddl, relation, key, request.method)?;
-        columns.push(new_column(ddl, name, key.ty, -1)?);
+        columns.push(new_column(ddl, name, column_type(ddl, &key), -1)?);
         keys.push(key);
     }
     for (number, name) in request.include.iter().zip(names.iter().skip(keys.len())) {
@@ -57,6 +58,10 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
         constraint: request.constraint,
         deferrable: request.deferrable,
     };
+    if request.method.oid == classes::GIN {
+        // Partitioned tables have no tree that would be filled.
+        GinColumn::of_index(&ddl.catalog(), &info)?;
+    }
     let (kind, storage) = match table_tree {
         Some(tree) => {
             let tree = ddl.tx().engine.create_index_tree(tree, engine_persistence(relation.persistence))?;
@@ -81,6 +86,33 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
     Ok(oid)
 }
 
+/// The type of an index's column: of a GIN index, that of the keys of its values; of a hash index, that of PostgreSQL's hash codes.
+pub fn column_type(ddl: &Ddl<'_>, key: &IndexKey) -> Oid {
+    let catalog = ddl.catalog();
+    let class = catalog.access_methods().class(key.opclass);
+    match class.filter(|class| class.method == classes::GIN).map(|class| (class.key_type, class.input_type)) {
+        None if class.is_some_and(|class| class.method == classes::HASH) => oids::INT4,
+        Some((oids::ANYELEMENT, oids::ANYARRAY)) => catalog.array_element(catalog.base_type(key.ty)).unwrap_or(key.ty),
+        Some((kept, _)) if kept.is_valid() => kept,
+        _ => key.ty,
+    }
+}
+
+/// An operator class that a statement names, for a type.
+///
+/// # Errors
+/// 42804 when it is for another type.
+pub fn accepting_class(ddl: &Ddl<'_>, opclass: Oid, ty: Oid) -> Result<Oid> {
+    let catalog = ddl.catalog();
+    if let Some(class) = catalog.access_methods().class(opclass)
+        && !catalog.is_binary_coercible(ty, class.input_type)
+    {
+        let name = catalog.type_name(ty, ddl.path());
+        bail!(DATATYPE_MISMATCH, "operator class \"{}\" does not accept data type {name}", class.name);
+    }
+    Ok(opclass)
+}
+
 pub fn resolve_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, method: AccessMethod) -> Result<IndexKey> {
     let catalog = ddl.catalog();
     let (ty, collation) = match &key.expression {
@@ -94,7 +126,7 @@ pub fn resolve_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, method:
         }
     };
     let opclass = match key.opclass {
-        Some(opclass) => opclass,
+        Some(opclass) => accepting_class(ddl, opclass, ty)?,
         None => {
             let class = catalog.default_operator_class(method.oid, ty).map(|c| c.oid);
             class.ok_or_else(|| no_default_class(ddl, ty, method.name))?

@@ -12,12 +12,11 @@ use pg_query::protobuf::{IndexElem, IndexStmt, SortByDir, SortByNulls};
 use crate::constraint::row::column_numbers;
 use crate::context::Ddl;
 use crate::expression::{Use, stored_expression};
-use crate::index::build::build_index;
-use crate::index::request::{AccessMethod, IndexRequest, KeyRequest, index_column_names, no_default_class};
+use crate::index::build::{build_index, resolve_key};
+use crate::index::request::{AccessMethod, IndexRequest, KeyRequest, index_column_names};
 use crate::naming::{column_part, unused_relation_name};
 use crate::partition::index::index_partitions;
 use crate::table::relation::{put_relation, relation_exists};
-use crate::table::storage_parameters::ParametersOf;
 use crate::table::truncate::refuse_pending_events;
 use crate::words::plural;
 
@@ -31,12 +30,12 @@ pub fn create_index(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<()> {
     }
     ddl.require_own_relation(&relation)?;
     refuse_pending_events(ddl, &relation, "CREATE INDEX")?;
-    check_access_method(&s.access_method)?;
+    let method = access_method(ddl, s)?;
     if !s.table_space.is_empty() && s.table_space != "pg_default" {
         bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.table_space);
     }
     let mut depends_on = Vec::new();
-    let keys = key_requests(ddl, &relation, s, &mut depends_on)?;
+    let keys = key_requests(ddl, &relation, s, method, &mut depends_on)?;
     let mut include = Vec::new();
     for element in &s.index_including_params {
         if let N::IndexElem(element) = inner(element)? {
@@ -64,7 +63,8 @@ pub fn create_index(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<()> {
         unique: s.unique,
         nulls_not_distinct: s.nulls_not_distinct,
         predicate,
-        options: ParametersOf::Index.new_list(&s.options)?,
+        options: method.parameters().new_list(&s.options)?,
+        method,
         depends_on,
         ..IndexRequest::named(index_name)
     };
@@ -89,55 +89,42 @@ pub fn invalidate_partitioned_index(ddl: &Ddl<'_>, index: Oid) -> Result<()> {
     Ok(())
 }
 
-fn check_access_method(name: &str) -> Result<()> {
-    match name {
-        "" | "btree" => Ok(()),
-        // A hash index supports only equality; a tree supports that too, in the same time.
-        "hash" => Ok(()),
-        "gin" | "gist" | "brin" | "spgist" => Err(DbError::unsupported(format!("access method \"{name}\""))),
-        other => bail!(UNDEFINED_OBJECT, "access method \"{other}\" does not exist"),
+/// The access method that a statement names.
+///
+/// # Errors
+/// 42704 for an unknown one, 0A000 for what it cannot do.
+fn access_method(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<AccessMethod> {
+    let method = AccessMethod::of(&ddl.catalog(), &s.access_method)?;
+    if matches!(method.name, "gist" | "brin" | "spgist") {
+        return Err(DbError::unsupported(format!("access method \"{}\"", method.name)));
     }
+    method.check_index(s)?;
+    Ok(method)
 }
 
 fn key_requests(
     ddl: &Ddl<'_>,
     relation: &Relation,
     s: &IndexStmt,
+    method: AccessMethod,
     depends_on: &mut Vec<ObjectAddress>,
 ) -> Result<Vec<KeyRequest>> {
-    let is_hash = s.access_method == "hash";
-    if is_hash {
-        check_hash_index(s)?;
-    }
     let mut keys = Vec::new();
     for element in &s.index_params {
         if let N::IndexElem(element) = inner(element)? {
-            let key = key_request(ddl, relation, element, AccessMethod::BTREE, depends_on)?;
-            if is_hash {
-                check_hash_key(ddl, relation, &key, element)?;
+            let key = key_request(ddl, relation, element, method, depends_on)?;
+            // The operator class is checked before the options.
+            resolve_key(ddl, relation, &key, method)?;
+            if !method.is_ordered() && element.ordering() != SortByDir::SortbyDefault {
+                bail!(FEATURE_NOT_SUPPORTED, "access method \"{}\" does not support ASC/DESC options", method.name);
+            }
+            if !method.is_ordered() && element.nulls_ordering() != SortByNulls::SortbyNullsDefault {
+                bail!(FEATURE_NOT_SUPPORTED, "access method \"{}\" does not support NULLS FIRST/LAST options", method.name);
             }
             keys.push(key);
         }
     }
     Ok(keys)
-}
-
-/// Refuses keys that a hash index cannot have, though the tree that implements it could.
-fn check_hash_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, element: &IndexElem) -> Result<()> {
-    let ty = match &key.expression {
-        Some((_, ty, _)) => *ty,
-        None => relation.columns[key.column as usize - 1].ty,
-    };
-    if key.opclass.is_none() && ddl.catalog().default_operator_class(classes::HASH, ty).is_none() {
-        return Err(no_default_class(ddl, ty, "hash"));
-    }
-    if element.ordering() != SortByDir::SortbyDefault {
-        bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support ASC/DESC options");
-    }
-    if element.nulls_ordering() != SortByNulls::SortbyNullsDefault {
-        bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support NULLS FIRST/LAST options");
-    }
-    Ok(())
 }
 
 pub fn key_request(
@@ -209,17 +196,4 @@ pub fn index_name(ddl: &Ddl<'_>, relation: &Relation, keys: &[KeyRequest], inclu
 /// Columns that an expression or predicate reads: the index is dropped with them.
 fn column_addresses(relation: &Relation, columns: &[i16]) -> impl Iterator<Item = ObjectAddress> {
     columns.iter().map(|number| ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: i32::from(*number) })
-}
-
-/// Refuses features that PostgreSQL's hash indexes lack.
-fn check_hash_index(s: &IndexStmt) -> Result<()> {
-    let lacks = [
-        (s.unique, "unique indexes"),
-        (!s.index_including_params.is_empty(), "included columns"),
-        (s.index_params.len() > 1, "multicolumn indexes"),
-    ];
-    match lacks.into_iter().find(|(wanted, _)| *wanted) {
-        Some((_, what)) => bail!(FEATURE_NOT_SUPPORTED, "access method \"hash\" does not support {what}"),
-        None => Ok(()),
-    }
 }

@@ -4,7 +4,7 @@ use melba_catalog::Persistence;
 use melba_engine::{IndexBuilder, ReadView};
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
-use melba_table::{IndexTarget, TableTarget, error, plain_parts};
+use melba_table::{IndexTarget, TableTarget, error, gin_entries, plain_parts};
 use melba_transaction::Tx;
 use melba_types::{Datum, DbError, Oid, Result, RowId};
 
@@ -116,7 +116,7 @@ fn plain_entries(
     Ok(())
 }
 
-/// Keys with expressions, or of only some rows.
+/// Keys with expressions, or of only some rows, and those of GIN indexes.
 fn computed_entries(
     ddl: &Ddl<'_>,
     ctx: &Evaluation,
@@ -132,6 +132,10 @@ fn computed_entries(
         for (id, row) in batch {
             key.clear();
             let row = target.with_plain_keys(ctx, &row)?;
+            if !index.gin.is_empty() {
+                gin_entries(ctx, index, &row)?.iter().try_for_each(|entry| entries.add(entry, id, true))?;
+                continue;
+            }
             if index.key(ctx, &row, &mut key)? {
                 let has_null = index.unique && index.values(ctx, &row)?.iter().any(Datum::is_null);
                 entries.add(&key, id, has_null)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{IndexInfo, Relation};
+use melba_catalog::{IndexInfo, Relation, classes};
 use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::ReplicaIdentityStmt;
 
@@ -12,6 +12,12 @@ use crate::table::relation::put_relation;
 /// CLUSTER ON an index, or SET WITHOUT CLUSTER.
 pub fn cluster_on(ddl: &Ddl<'_>, table: &Relation, index: Option<&str>) -> Result<()> {
     let chosen = index.map(|name| index_of(ddl, table, name)).transpose()?;
+    if let Some(index) = &chosen
+        && [classes::GIN, classes::HASH].contains(&index.access_method)
+    {
+        let name = &index.name;
+        bail!(FEATURE_NOT_SUPPORTED, "cannot cluster on index \"{name}\" because access method does not support clustering");
+    }
     if let Some(index) = &chosen
         && index.index.as_ref().is_some_and(|i| i.predicate.is_some())
     {

@@ -4,10 +4,38 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, ObjectAddress, Relation, classes};
 use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::IndexStmt;
 
 use crate::context::Ddl;
+use crate::table::storage_parameters::ParametersOf;
 
 impl AccessMethod {
+    /// Whether its keys have directions.
+    pub fn is_ordered(self) -> bool {
+        self.oid == classes::BTREE
+    }
+
+    /// The storage parameters of its indexes.
+    pub fn parameters(self) -> ParametersOf {
+        match self.oid {
+            classes::GIN => ParametersOf::Gin,
+            _ => ParametersOf::Index,
+        }
+    }
+
+    /// Refuses what an access method's indexes cannot have.
+    pub fn check_index(self, s: &IndexStmt) -> Result<()> {
+        let lacks = [
+            (s.unique, "unique indexes"),
+            (!s.index_including_params.is_empty(), "included columns"),
+            (s.index_params.len() > 1 && self.oid == classes::HASH, "multicolumn indexes"),
+        ];
+        match lacks.into_iter().find(|(wanted, _)| *wanted && !self.is_ordered()) {
+            Some((_, what)) => bail!(FEATURE_NOT_SUPPORTED, "access method \"{}\" does not support {what}", self.name),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses what an access method's constraints cannot have.
     pub fn check_exclusion(self, columns: usize, has_included: bool) -> Result<()> {
         let name = self.name;

@@ -14,8 +14,9 @@ use crate::constraint::exclusion::retyped_operators;
 use crate::constraint::row::key_equality;
 use crate::context::Ddl;
 use crate::expression::{Use, again};
+use crate::index::build::{accepting_class, column_type};
 use crate::index::fill::fill_index;
-use crate::index::request::AccessMethod;
+use crate::index::request::{AccessMethod, no_default_class};
 use crate::partition::bound::refuse_partition_column;
 use crate::sequence::{SequenceOptions, change_sequence, is_sequence_type, owned_sequence};
 use crate::statistics::alter::retype_statistics;
@@ -112,15 +113,12 @@ fn retype_index(ddl: &Ddl<'_>, relation: &Relation, index: &Relation, changed: &
             }
         };
         let method = AccessMethod::of_oid(&catalog, index.access_method);
-        let Some(opclass) = catalog.default_operator_class(method.oid, ty) else {
-            bail!(
-                UNDEFINED_OBJECT,
-                "data type {} has no default operator class for access method \"{}\"",
-                catalog.type_name(ty, ddl.path()),
-                method.name
-            );
+        let is_default = catalog.default_operator_class(method.oid, key.ty).is_some_and(|class| class.oid == key.opclass);
+        let opclass = match is_default {
+            true => catalog.default_operator_class(method.oid, ty).ok_or_else(|| no_default_class(ddl, ty, method.name))?.oid,
+            false => accepting_class(ddl, key.opclass, ty)?,
         };
-        *key = IndexKey { ty, collation, natural_collation: natural, opclass: opclass.oid, ..key.clone() };
+        *key = IndexKey { ty, collation, natural_collation: natural, opclass, ..key.clone() };
     }
     if let Some(constraint) = catalog.constraint(info.constraint).filter(|c| !c.operators.is_empty()) {
         let operators = retyped_operators(ddl, constraint, &keys)?;
@@ -128,8 +126,8 @@ fn retype_index(ddl: &Ddl<'_>, relation: &Relation, index: &Relation, changed: &
     }
     let mut columns = index.columns.to_vec();
     for (key, c) in keys.iter().zip(&mut columns) {
-        c.ty = key.ty;
-        c.kind = catalog.kind_of(key.ty).unwrap_or(c.kind);
+        c.ty = column_type(ddl, key);
+        c.kind = catalog.kind_of(c.ty).unwrap_or(c.kind);
     }
     let info = IndexInfo { keys, predicate, ..(**info).clone() };
     put_relation(ddl, Relation { index: Some(Arc::new(info)), columns: columns.into(), ..index.clone() });

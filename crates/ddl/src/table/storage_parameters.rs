@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Relation, RelationKind};
+use melba_catalog::{Relation, RelationKind, classes};
 use melba_parse::nodes::{option_bool, option_text, options};
 use melba_types::{Result, bail, boolean, err};
 use pg_query::protobuf::Node;
@@ -16,6 +16,7 @@ const TOAST: u8 = 2;
 const INDEX: u8 = 4;
 const VIEW: u8 = 8;
 const COLUMN: u8 = 16;
+const GIN: u8 = 32;
 
 enum Values {
     Bool,
@@ -43,6 +44,8 @@ static PARAMETERS: &[Parameter] = {
     &[
         parameter("fillfactor", TABLE | INDEX, Integer(10, 100)),
         parameter("deduplicate_items", INDEX, Bool),
+        parameter("fastupdate", GIN, Bool),
+        parameter("gin_pending_list_limit", GIN, Integer(64, INT_MAX)),
         parameter("vacuum_cleanup_index_scale_factor", INDEX, Real(0.0, 1e10)),
         parameter("toast_tuple_target", TABLE, Integer(128, 8160)),
         parameter("parallel_workers", TABLE, Integer(0, 1024)),
@@ -83,6 +86,8 @@ pub enum ParametersOf {
     Table,
     PartitionedTable,
     Index,
+    /// A GIN index.
+    Gin,
     View,
     Column,
 }
@@ -92,6 +97,7 @@ impl ParametersOf {
         match relation.kind {
             RelationKind::PartitionedTable => ParametersOf::PartitionedTable,
             RelationKind::View => ParametersOf::View,
+            RelationKind::Index | RelationKind::PartitionedIndex if relation.access_method == classes::GIN => ParametersOf::Gin,
             RelationKind::Index | RelationKind::PartitionedIndex => ParametersOf::Index,
             _ => ParametersOf::Table,
         }
@@ -101,6 +107,7 @@ impl ParametersOf {
         match self {
             ParametersOf::Table | ParametersOf::PartitionedTable => TABLE,
             ParametersOf::Index => INDEX,
+            ParametersOf::Gin => GIN,
             ParametersOf::View => VIEW,
             ParametersOf::Column => COLUMN,
         }

@@ -3,8 +3,8 @@
 use melba_types::{Result, limits};
 
 use super::{
-    aggregate, cte, function_scan, hash_join, index_scan, json_table, limit, lock_rows, nested_loop, project, set_op, simple,
-    sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
+    aggregate, bitmap_scan, cte, function_scan, hash_join, index_scan, json_table, limit, lock_rows, nested_loop, project,
+    set_op, simple, sort, synthesized_scan, system_scan, table_scan, unique_scan, window,
 };
 use crate::{ExecContext, Operator};
 use melba_plan::Synthesized;
@@ -19,6 +19,7 @@ pub(crate) fn build(node: &PlanNode, ctx: &ExecContext) -> Result<Box<dyn Operat
         Op::TableScan(n) => Box::new(table_scan::TableScanOp::new(n.clone())),
         Op::IndexScan(n) if matches!(&n.arms[..], [arm] if arm.unique) => Box::new(unique_scan::UniqueScanOp::new(n.clone())),
         Op::IndexScan(n) => Box::new(index_scan::IndexScanOp::new(n.clone())),
+        Op::BitmapScan(n) => Box::new(bitmap_scan::BitmapScanOp::new(n.clone())),
         Op::SystemScan(n) => match Synthesized::of(n.relation) {
             Some(rows) => Box::new(synthesized_scan::SynthesizedScanOp::new(rows, n.clone(), node.kinds.clone())),
             None => Box::new(system_scan::SystemScanOp::new(n.clone(), node.kinds.clone())),

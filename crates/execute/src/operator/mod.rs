@@ -1,6 +1,7 @@
 //! The operator trait; the operators, one module per family.
 
 mod aggregate;
+mod bitmap_scan;
 mod build;
 mod cte;
 mod dedup;

@@ -1,6 +1,7 @@
 //! hstore: texts by keys (`types::hstore`). Functions that look many keys up do so by halving, never by walking.
 
 mod convert;
+mod gin;
 mod io;
 mod record;
 
@@ -15,6 +16,7 @@ use melba_types::jsonb::compare_keys;
 use melba_types::{Array, Datum, DbError, Result, err, oids};
 
 pub use convert::FUNCTIONS as CONVERSIONS;
+pub use gin::CLASSES as GIN_CLASSES;
 pub use io::TYPES;
 pub use record::FUNCTIONS as RECORDS;
 

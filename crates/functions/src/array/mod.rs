@@ -1,4 +1,5 @@
 //! Arrays.
 
 pub mod functions;
+pub mod gin;
 pub mod io;

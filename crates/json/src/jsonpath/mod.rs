@@ -6,6 +6,7 @@
 mod ast;
 mod datetime;
 mod exec;
+pub mod gin;
 mod immutable;
 mod item;
 mod methods;
@@ -73,7 +74,7 @@ fn with_defaults(a: &[Datum]) -> Result<[Datum; 4]> {
 }
 
 /// The parsed path of a stored one.
-fn parsed(stored: &Datum) -> Result<Rc<Path>> {
+pub fn parsed(stored: &Datum) -> Result<Rc<Path>> {
     const CACHED: usize = 16;
     thread_local! {
         static CACHE: RefCell<Vec<(Vec<u8>, Rc<Path>)>> = const { RefCell::new(Vec::new()) };

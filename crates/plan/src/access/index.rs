@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use melba_catalog::{IndexInfo, Relation, Storage};
+use melba_catalog::{Catalog, IndexInfo, Relation, Storage, classes};
 use melba_types::{Oid, Result, TreeId, oids};
 
 use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
@@ -14,11 +14,8 @@ use crate::{comparison, needed, selectivity, volatility};
 use melba_expression::key::KeyPart;
 use melba_tree::Expr;
 
-/// pg_am.
-const BTREE: Oid = Oid(403);
-
 /// Finding the first row by a key: as long as reading more than 100 rows of segments, as measured with TPC-H.
-const INDEX_START: f64 = 1.5;
+pub const INDEX_START: f64 = 1.5;
 /// Another row of a table whose column has no statistics.
 const INDEX_ROW: f64 = 0.03;
 /// Another row of a segment, whose columns are decoded for it.
@@ -60,7 +57,7 @@ pub fn index_paths(
     for oid in &relation.indexes {
         let Some(index) = planner.catalog().relation(*oid).cloned() else { continue };
         let (Some(info), Storage::Tree(tree)) = (index.index.clone(), &index.storage) else { continue };
-        if !info.valid || info.predicate.is_some() || index.access_method != BTREE {
+        if !info.valid || info.predicate.is_some() || !is_ordered_tree(&index) {
             continue;
         }
         let base = arm_of(planner, &index, &info, *tree);
@@ -106,12 +103,29 @@ pub fn index_paths(
             }));
         }
     }
-    out.extend(union_path(planner, entry, relation, raw, own, own_rels));
+    if planner.inputs.is_enabled("enable_bitmapscan") {
+        out.extend(union_path(planner, entry, relation, raw, own, own_rels));
+    }
     Ok(out)
 }
 
+/// Whether an index has one key a row, in order: a hash index is kept as one, too.
+fn is_ordered_tree(index: &Relation) -> bool {
+    [classes::BTREE, classes::HASH].contains(&index.access_method)
+}
+
+/// The B-tree's number of an operator in an operator class, where equality is 3.
+fn strategy(catalog: &Catalog, operator: Oid, opclass: Oid) -> Option<i16> {
+    let class = catalog.access_methods().class(opclass)?;
+    let found = catalog.access_methods().strategy(operator, class.family)?;
+    match class.method {
+        classes::HASH => Some(3).filter(|_| found == 1),
+        _ => Some(found),
+    }
+}
+
 /// The cost of a row that an index has found. Statistics cover only rows in segments.
-fn found_row(planner: &Planner<'_>, entry: usize, relation: &Relation) -> f64 {
+pub fn found_row(planner: &Planner<'_>, entry: usize, relation: &Relation) -> f64 {
     let column = relation.columns.iter().position(|c| c.ty.is_valid());
     match column.and_then(|column| selectivity::estimate(planner, entry, column)) {
         Some(_) => SEGMENT_ROW,
@@ -236,8 +250,7 @@ fn bound(planner: &Planner<'_>, entry: usize, column: usize, ty: Oid, opclass: O
             if !comparison::comparable(planner, ty, value.ty()) {
                 return None;
             }
-            let family = planner.catalog().access_methods().class(opclass).map(|c| c.family)?;
-            let strategy = planner.catalog().access_methods().strategy(op.operator, family)?;
+            let strategy = strategy(planner.catalog(), op.operator, opclass)?;
             let value = value.clone();
             Some(match (strategy, flipped) {
                 (3, _) => Bound::Match(Match::Equal(value)),
@@ -249,8 +262,7 @@ fn bound(planner: &Planner<'_>, entry: usize, column: usize, ty: Oid, opclass: O
             })
         }
         Expr::ScalarArray(s) if s.any && is_column(&s.scalar) && is_value(&s.array) => {
-            let family = planner.catalog().access_methods().class(opclass).map(|c| c.family)?;
-            let strategy = planner.catalog().access_methods().strategy(s.operator, family)?;
+            let strategy = strategy(planner.catalog(), s.operator, opclass)?;
             let element = planner.catalog().array_element(s.array.ty())?;
             (strategy == 3 && comparison::comparable(planner, ty, element)).then(|| Bound::Match(Match::AnyOf(s.array.clone())))
         }
@@ -331,7 +343,7 @@ fn union_path(
             for oid in &relation.indexes {
                 let index = planner.catalog().relation(*oid)?;
                 let (Some(info), Storage::Tree(tree)) = (&index.index, &index.storage) else { continue };
-                if !info.valid || info.predicate.is_some() || index.access_method != BTREE {
+                if !info.valid || info.predicate.is_some() || !is_ordered_tree(index) {
                     continue;
                 }
                 let arm = arm_of(planner, index, info, *tree);
@@ -369,7 +381,7 @@ fn union_path(
 }
 
 /// With own conditions alone, then helped by each set of conditions that another relation would supply.
-fn suppliers(entry: usize, across: &[Rc<Expr>]) -> Vec<Rels> {
+pub fn suppliers(entry: usize, across: &[Rc<Expr>]) -> Vec<Rels> {
     let mut suppliers: Vec<Rels> = vec![0];
     for condition in across {
         let others = rels_of(condition) & !(1 << entry);

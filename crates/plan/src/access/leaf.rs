@@ -7,6 +7,7 @@ use melba_fmgr::{RowColumn, registry};
 use melba_types::{DbError, Kind, Result};
 
 use super::ctid::WantedRow;
+use super::gin::create_bitmap_scan;
 use super::source::ScanColumns;
 use super::{ctid, json_table, members, source, zone};
 use crate::Synthesized;
@@ -33,6 +34,7 @@ pub fn create_leaf(planner: &mut Planner<'_>, leaf: &LeafPath, estimate: Estimat
             create_table_scan(planner, entry, &relation, &leaf.filter, estimate)
         }
         Access::Index(choice) => create_index_scan(planner, entry, choice, &leaf.filter, estimate),
+        Access::Bitmap(choice) => create_bitmap_scan(planner, entry, choice, &leaf.filter, estimate),
         Access::System { equal, any_of } => create_system_scan(planner, entry, (equal, any_of), &leaf.filter, estimate),
         Access::Family(family) => {
             let stage = members::create_family(planner, entry, family, estimate)?;

@@ -288,6 +288,8 @@ mod catalog_tests;
 #[cfg(test)]
 mod event_tests;
 #[cfg(test)]
+mod gin_tests;
+#[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
 mod spill_tests;

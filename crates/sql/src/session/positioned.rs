@@ -58,7 +58,7 @@ pub(super) fn add_positions(query: &mut Query, catalog: &Catalog) -> Vec<Positio
 /// Whether a plan's rows come directly from scans: a sorted or joined row has no position, unless it is locked.
 pub(super) fn is_simple_scan(node: &PlanNode) -> bool {
     match &node.op {
-        Op::TableScan(_) | Op::IndexScan(_) => true,
+        Op::TableScan(_) | Op::IndexScan(_) | Op::BitmapScan(_) => true,
         Op::Filter(n) => is_simple_scan(&n.input),
         Op::Project(n) => is_simple_scan(&n.input),
         Op::Limit(n) => is_simple_scan(&n.input),

@@ -241,7 +241,10 @@ fn hstore_is_read_and_becomes_json() {
         ("select json_build_object(h, 1) from t", "T E22023 Z:I"),
         ("create view v as select h['a'] as a, h -> 'b' as b from t", "C:CREATE VIEW Z:I"),
         ("select pg_get_viewdef('v')", "T D: SELECT h['a'::text] AS a,\n    (h -> 'b'::text) AS b\n   FROM t; C:SELECT 1 Z:I"),
-        ("create index on t using gin (h)", "E0A000 Z:I"),
+        ("create index on t using gin (h)", "C:CREATE INDEX Z:I"),
+        ("set enable_seqscan = off", "C:SET Z:I"),
+        ("select 'found' from t where h ? 'a' and h @> 'a=>1'", "T D:found C:SELECT 1 Z:I"),
+        ("select 'found' from t where h ?| array['b', 'c']", "T C:SELECT 0 Z:I"),
     ]);
 }
 

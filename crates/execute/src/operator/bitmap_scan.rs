@@ -1,0 +1,179 @@
+//! Scans by GIN indexes: the row ids of all entries that the conditions demand are gathered first, then rows are fetched in their order.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use melba_engine::{Held, IndexScan};
+use melba_expression::filter;
+use melba_fmgr::GinColumn;
+use melba_fmgr::gin::GinQuery;
+use melba_plan::node::BitmapScanNode;
+use melba_types::{BATCH_ROWS, Batch, Result, RowId};
+
+use super::note_scan;
+use super::pending::{Pending, give_scanned};
+use super::table_scan::outputs;
+use crate::{ExecContext, Operator};
+
+pub(super) struct BitmapScanOp {
+    node: Arc<BitmapScanNode>,
+    /// The rows still to fetch, once they are known, and the account of them.
+    found: Option<(std::vec::IntoIter<RowId>, Held)>,
+    pending: Pending,
+    /// Rows fetched at once; grows.
+    batch: usize,
+}
+
+/// Rows of the first batch.
+const FIRST_ROWS: usize = 64;
+
+impl BitmapScanOp {
+    pub fn new(node: Arc<BitmapScanNode>) -> BitmapScanOp {
+        BitmapScanOp { node, found: None, pending: Pending::default(), batch: FIRST_ROWS }
+    }
+
+    /// The rows that meet all conditions as far as entries tell.
+    fn find(&self, ctx: &ExecContext) -> Result<Vec<RowId>> {
+        let mut found: Option<Vec<RowId>> = None;
+        let mut everything = None;
+        for condition in &self.node.conditions {
+            let value = condition.value.eval_row(ctx, &[])?;
+            if value.is_null() {
+                return Ok(Vec::new());
+            }
+            let query = condition.column.query(condition.strategy, &value)?;
+            if query == GinQuery::ALL {
+                everything = Some(&condition.column);
+                continue;
+            }
+            let rows = self.rows_of(ctx, &condition.column, &query)?;
+            found = Some(match found {
+                Some(found) => common(found, &rows),
+                None => rows,
+            });
+        }
+        match (found, everything) {
+            (Some(found), _) => Ok(found),
+            (None, Some(column)) => self.rows_of(ctx, column, &GinQuery::ALL),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// The rows, in order, that have what a query demands.
+    fn rows_of(&self, ctx: &ExecContext, column: &GinColumn, query: &GinQuery) -> Result<Vec<RowId>> {
+        ctx.check_interrupt()?;
+        match query {
+            GinQuery::Key(key) => {
+                let entry = column.entry(key);
+                let txn = ctx.transaction();
+                self.collect(ctx, txn.index(self.node.tree).lookup(ctx.view(), &entry)?)
+            }
+            GinQuery::And(parts) if parts.is_empty() => {
+                let all = column.all();
+                let bounds = (Bound::Included(&all.start[..]), Bound::Excluded(&all.end[..]));
+                let scan = ctx.transaction().index(self.node.tree).scan(ctx.view(), bounds.0, bounds.1, false)?;
+                self.collect(ctx, scan)
+            }
+            GinQuery::And(parts) => {
+                let mut parts = parts.iter().filter(|part| **part != GinQuery::ALL);
+                let Some(first) = parts.next() else { return self.rows_of(ctx, column, &GinQuery::ALL) };
+                let mut rows = self.rows_of(ctx, column, first)?;
+                for part in parts {
+                    if rows.is_empty() {
+                        break;
+                    }
+                    rows = common(rows, &self.rows_of(ctx, column, part)?);
+                }
+                Ok(rows)
+            }
+            GinQuery::Or(parts) => {
+                let mut rows = Vec::new();
+                for part in parts {
+                    rows.extend(self.rows_of(ctx, column, part)?);
+                }
+                Ok(in_order(rows))
+            }
+        }
+    }
+
+    fn collect(&self, ctx: &ExecContext, mut scan: IndexScan) -> Result<Vec<RowId>> {
+        let mut rows = Vec::new();
+        let mut held = ctx.resources().held();
+        while scan.next_rows(BATCH_ROWS, &mut rows)? {
+            ctx.check_interrupt()?;
+            held.set(rows.capacity() * size_of::<RowId>())?;
+        }
+        note_scan(ctx, self.node.tree, 1, rows.len());
+        Ok(in_order(rows))
+    }
+
+    /// The next rows before the filter; `None` at the end.
+    fn read(&mut self, ctx: &ExecContext) -> Result<Option<Batch>> {
+        let node = self.node.clone();
+        let source = &node.source;
+        let (mut found, held) = match self.found.take() {
+            Some(found) => found,
+            None => {
+                let found = self.find(ctx)?;
+                let mut held = ctx.resources().held();
+                held.set(found.capacity() * size_of::<RowId>())?;
+                (found.into_iter(), held)
+            }
+        };
+        let mut batch = None;
+        while batch.is_none() && found.len() > 0 {
+            let ids: Vec<RowId> = found.by_ref().take(self.batch).collect();
+            self.batch = (self.batch * 4).min(BATCH_ROWS);
+            let (kept, columns) = ctx.transaction().fetch(ctx.view(), source.tree, &ids, &source.projection, &source.missing)?;
+            if !kept.is_empty() {
+                let ids: Vec<RowId> = kept.iter().map(|&i| ids[i as usize]).collect();
+                batch = Some(outputs(ctx, source, &ids, columns)?);
+            }
+        }
+        self.found = Some((found, held));
+        Ok(batch)
+    }
+}
+
+impl Operator for BitmapScanOp {
+    fn next(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        if let Some(batch) = self.pending.take(self.pending.rows_within(limit)) {
+            return Ok(Some(batch));
+        }
+        loop {
+            let Some(batch) = self.read(ctx)? else { return Ok(None) };
+            let batch = match filter(&self.node.filter, ctx, &batch)? {
+                None => batch,
+                Some(rows) if rows.is_empty() => {
+                    ctx.check_interrupt()?;
+                    continue;
+                }
+                Some(rows) => batch.take(&rows),
+            };
+            return Ok(give_scanned(&mut self.pending, batch, limit));
+        }
+    }
+
+    fn rescan(&mut self, _ctx: &ExecContext) -> Result<()> {
+        self.found = None;
+        self.batch = FIRST_ROWS;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+fn in_order(mut rows: Vec<RowId>) -> Vec<RowId> {
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+/// The rows that are in both lists, which are in order.
+fn common(mut rows: Vec<RowId>, others: &[RowId]) -> Vec<RowId> {
+    let mut rest = others;
+    rows.retain(|row| {
+        rest = &rest[rest.partition_point(|other| other < row)..];
+        rest.first() == Some(row)
+    });
+    rows
+}

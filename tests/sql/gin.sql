@@ -1,0 +1,265 @@
+-- GIN indexes: definitions and mistakes; answers with an index and without one.
+create table a (id int, i int[], t text[], v varchar(10)[], n numeric[], plain int);
+create index a_i on a using gin (i);
+create index on a using gin (t array_ops, v);
+create index on a using gin (n) with (fastupdate = off, gin_pending_list_limit = 128);
+create index on a using gin (i) where id > 2;
+create index on a using gin ((t || v::text[]));
+create index concurrently a_c on a using gin (i);
+\d a
+\d a_t_v_idx
+select c.relname, am.amname, i.indisunique, i.indclass::text, i.indoption, i.indcollation, pg_get_indexdef(c.oid)
+  from pg_class c join pg_am am on am.oid = c.relam join pg_index i on i.indexrelid = c.oid where i.indrelid = 'a'::regclass order by 1;
+select amname, amtype, amhandler from pg_am where amname = 'gin';
+select opcname, opcintype::regtype, opcdefault, opckeytype::regtype, opfname from pg_opclass join pg_opfamily f on f.oid = opcfamily where opcmethod = 2742 order by 1;
+select opfname, amopstrategy, amopopr::regoperator, amoppurpose from pg_amop join pg_opfamily f on f.oid = amopfamily where amopmethod = 2742 order by 1, 2, 3;
+select opfname, amprocnum, amproc from pg_amproc join pg_opfamily f on f.oid = amprocfamily where opfmethod = 2742 order by 1, 2;
+create unique index on a using gin (i);
+create index on a using gin (i) include (plain);
+create index on a using gin (i desc);
+create index on a using gin (i nulls first);
+create index on a using gin (plain);
+create index on a using gin (plain, i desc);
+create index on a using gin (plain array_ops);
+create index on a using gin (i int4_ops);
+create index on a using gin (i jsonb_ops);
+create index on a using btree (plain text_ops);
+create index on a using gin (i) with (fillfactor = 50);
+create index on a using gin (i) with (gin_pending_list_limit = 3);
+create index on a using gin (i) with (fastupdate = maybe);
+create index on a (plain) with (fastupdate = on);
+create index on a using gins (i);
+create table bad (i int[], exclude using gin (i with &&));
+create table bad (j json[]);
+create index on bad using gin (j);
+drop table bad;
+cluster a using a_i;
+alter table a cluster on a_i;
+alter table a replica identity using index a_i;
+alter index a_i set (fastupdate = off);
+alter index a_i set (fillfactor = 10);
+alter index a_i reset (fastupdate);
+reindex index a_i;
+reindex table a;
+comment on index a_i is 'elements';
+select obj_description('a_i'::regclass);
+drop index a_c;
+-- Rows before and after the indexes: nulls, empty arrays, repeated elements, several dimensions, long elements.
+insert into a values (1, '{1,2,3}', '{a,b}', '{x}', '{1.0,2.50}'), (2, '{}', '{}', '{}', '{}'), (3, null, null, null, null), (4, '{null}', '{null}', '{null}', '{NaN}'),
+  (5, '{1,null,1}', '{a,null}', '{x,null}', '{1,null}'), (6, '{{1,2},{3,4}}', '{{a,b},{c,d}}', null, '{{1,2}}'), (7, '{3}', array[repeat('long', 100), repeat('long', 100) || 'x'], '{longish}', '{100,1e2}'),
+  (8, '[0:1]={1,2}', '{"",a}', '{"",""}', '{0,-0.0}'), (9, '{2,1}', '{b,a}', '{x,x}', '{2.5,1}');
+set enable_seqscan = off;
+select id from a where i @> '{1}' order by id;
+select id from a where i @> '{1,2}' order by id;
+select id from a where i @> '{}' order by id;
+select id from a where i @> '{null}' order by id;
+select id from a where i @> '{1,null}' order by id;
+select id from a where i && '{2,3}' order by id;
+select id from a where i && '{}' order by id;
+select id from a where i && '{null}' order by id;
+select id from a where i <@ '{1,2,3}' order by id;
+select id from a where i <@ '{}' order by id;
+select id from a where i <@ '{null}' order by id;
+select id from a where i = '{1,2}' order by id;
+select id from a where i = '{}' order by id;
+select id from a where i = '{null}' order by id;
+select id from a where i = '{1,null,1}' order by id;
+select id from a where i @> null order by id;
+select id from a where '{1}' <@ i order by id;
+select id from a where '{1,2,3,4}' @> i order by id;
+select id from a where i @> '{1}' and i @> '{3}' order by id;
+select id from a where i @> '{1}' and not i @> '{3}' order by id;
+select id from a where i @> '{1}' or i @> '{3}' order by id;
+select id from a where i @> '{1}' and id > 4 order by id;
+select id from a where t @> '{a}' and v && '{x}' order by id;
+select id from a where t @> array[repeat('long', 100)] order by id;
+select id from a where t @> array[repeat('long', 101)] order by id;
+select id from a where t @> array[''] order by id;
+select id from a where v @> '{x}' order by id;
+select id from a where v::text[] @> '{x}'::text[] order by id;
+select id from a where n @> '{1.00}' order by id;
+select id from a where n @> '{NaN}' order by id;
+select id from a where n @> '{100.0}' order by id;
+select id from a where n && '{0}' order by id;
+select id from a where t || v::text[] @> '{a,x}' order by id;
+select id, i @> array[plain] from a where i @> array[id] order by id;
+select x.id, y.id from a x join a y on y.i @> x.i where x.id in (7, 9) order by 1, 2;
+select w, array(select id from a where i @> array[w] order by id) from generate_series(1, 4) w order by w;
+prepare p(int[]) as select id from a where i && $1 order by id;
+execute p('{3}');
+execute p('{1,2}');
+execute p('{}');
+execute p(null);
+explain (costs off) select id from a where i @> '{1}' and plain is null;
+explain (costs off) select id from a where t @> '{a}' and v @> '{x}';
+-- Changes and rollbacks.
+update a set i = i || 9 where id in (1, 2, 3);
+update a set plain = id;
+select id from a where i @> '{9}' order by id;
+begin;
+update a set i = '{77}' where id = 1;
+delete from a where id = 9;
+select id from a where i @> '{77}' order by id;
+select id from a where i @> '{1}' order by id;
+savepoint s;
+insert into a (id, i) values (10, '{77,1}');
+select id from a where i && '{77}' order by id;
+rollback to s;
+select id from a where i && '{77}' order by id;
+rollback;
+select id from a where i && '{77,9}' order by id;
+delete from a where i @> '{9}' returning id;
+insert into a (id, i) values (11, '{1}') on conflict do nothing;
+merge into a using (values (11, array[5]), (12, array[6])) s (id, i) on a.id = s.id when matched then update set i = s.i when not matched then insert (id, i) values (s.id, s.i);
+select id from a where i && '{5,6}' order by id;
+copy a (id, i) from stdin;
+13	{5,6}
+14	{6,7}
+\.
+select id from a where i @> '{6}' order by id;
+insert into a (id, i) select g, array[g % 7, g % 11 + 100] from generate_series(100, 5000) g;
+select count(*) from a where i @> '{3}';
+select count(*) from a where i @> '{3,105}';
+update a set i = i || 1000 where i @> '{3,105}';
+select count(*), min(id) from a where i @> '{1000}';
+delete from a where i && '{100,101,102}';
+select count(*) from a where i && '{100,103}';
+create index a_later on a using gin (i);
+drop index a_i;
+select count(*) from a where i && '{103,104}';
+select count(*) from a where i <@ '{1,2,3,103,104}';
+alter table a alter i type bigint[];
+\d a_later
+select count(*) from a where i && '{103,104}';
+alter table a alter i type int using 1;
+truncate a;
+select count(*) from a where i && '{103,104}';
+drop table a;
+-- Elements of types with other orders.
+create type mood as enum ('sad', 'ok');
+create domain word as text check (value <> 'bad');
+create table e (id int, m mood[], d word[], c char(3)[], u uuid[], r int4range[], f float8[], b jsonb[]);
+create index on e using gin (m);
+create index on e using gin (d);
+create index on e using gin (c, u, r, f, b);
+insert into e values (1, '{sad}', '{w}', '{a,"b "}', '{00000000-0000-0000-0000-000000000001}', '{"[1,3)"}', '{0,-0,NaN}', array['{"a": 1}', '1.0']::jsonb[]);
+alter type mood add value 'first' before 'sad';
+insert into e values (2, '{first,ok}', '{w,x}', '{"b"}', null, '{"[1,2]"}', '{1}', array['1']::jsonb[]);
+select id from e where m @> '{sad}' order by id;
+select id from e where m && '{first}' order by id;
+select id from e where d && '{x}' order by id;
+select id from e where c @> '{"b  "}' order by id;
+select id from e where u @> '{00000000-0000-0000-0000-000000000001}' order by id;
+select id from e where r @> array[int4range(1, 3)] order by id;
+select id from e where f @> '{NaN}' order by id;
+select id from e where f @> '{0}' order by id;
+select id from e where b @> array['1.00']::jsonb[] order by id;
+drop table e;
+drop type mood;
+drop domain word;
+-- jsonb.
+create table j (id int, d jsonb);
+insert into j values (1, '{"a": 1, "b": {"c": [1, 2, {"d": null}]}}'), (2, '{"a": "1"}'), (3, '[1, "a", true, null]'), (4, '"a"'), (5, '1'), (6, 'null'), (7, null), (8, '{}'), (9, '[]'), (10, '{"a": {}}'),
+  (11, '{"a": []}'), (12, '{"k": "a"}'), (13, '[["a"]]'), (14, '[{"a": 1.00}, {"b": false}]'), (15, '{"a": true, "b": {"a": 1}}'), (16, jsonb_build_object('long', repeat('x', 200), repeat('y', 300), 1)), (17, '"1"'), (18, '{"a": null, "x": {"y": "z"}}');
+create index j_ops on j using gin (d);
+create index j_path on j using gin (d jsonb_path_ops);
+\d j
+\d j_ops
+\d j_path
+select id from j where d @> '{"a": 1}' order by id;
+select id from j where d @> '{"a": 1.0}' order by id;
+select id from j where d @> '{}' order by id;
+select id from j where d @> '[]' order by id;
+select id from j where d @> '{"a": {}}' order by id;
+select id from j where d @> '{"a": []}' order by id;
+select id from j where d @> '"a"' order by id;
+select id from j where d @> '["a"]' order by id;
+select id from j where d @> '1' order by id;
+select id from j where d @> 'null' order by id;
+select id from j where d @> '[{"a": 1}]' order by id;
+select id from j where d @> '{"b": {"c": [2]}}' order by id;
+select id from j where d @> '{"b": {"c": [{"d": null}]}}' order by id;
+select id from j where d @> jsonb_build_object('long', repeat('x', 200)) order by id;
+select id from j where d @> jsonb_build_object('long', repeat('x', 201)) order by id;
+select id from j where '{"a": 1, "b": 2}' <@ d order by id;
+select id from j where d @> null order by id;
+drop index j_path;
+select id from j where d ? 'a' order by id;
+select id from j where d ? '1' order by id;
+select id from j where d ? '' order by id;
+select id from j where d ? repeat('y', 300) order by id;
+select id from j where d ?| array['a', 'b'] order by id;
+select id from j where d ?| array['zz', null] order by id;
+select id from j where d ?| '{}' order by id;
+select id from j where d ?& array['a', 'b'] order by id;
+select id from j where d ?& array['a', null] order by id;
+select id from j where d ?& '{}' order by id;
+select id from j where d @> '{"a": 1}' and d ? 'b' order by id;
+select id from j where d @? '$.a' order by id;
+select id from j where d @? '$.a ? (@ == 1)' order by id;
+select id from j where d @? '$.b.c[*] ? (@ == 2 || @.d == null)' order by id;
+select id from j where d @? '$.*.a' order by id;
+select id from j where d @? '$.** ? (@ == "z")' order by id;
+select id from j where d @? '$ ? (!exists(@.a))' order by id;
+select id from j where d @? '$.a == 1' order by id;
+select id from j where d @? '$.a ? (@.type() == "number")' order by id;
+select id from j where d @? 'strict $.a ? (@ > 0)' order by id;
+select id from j where d @? '$.keyvalue().value ? (@ == "z" || @.y == "z")' order by id;
+select id from j where d @@ '$.a == 1' order by id;
+select id from j where d @@ '$.a == "1" || $.b.a == 1' order by id;
+select id from j where d @@ '$.a != 1' order by id;
+select id from j where d @@ '$.a' order by id;
+select id from j where d @@ 'exists($.x.y) && $.a == null' order by id;
+select id from j where d @@ '$.x.y starts with "z"' order by id;
+select id from j where d @@ '$ == "a"' order by id;
+select id from j where d @@ '1 == 1' order by id;
+drop index j_ops;
+create index j_path on j using gin (d jsonb_path_ops);
+select id from j where d ? 'a' order by id;
+select id from j where d @> '{"a": 1}' order by id;
+select id from j where d @> '{"x": {"y": "z"}}' order by id;
+select id from j where d @> '"a"' order by id;
+select id from j where d @> '{"a": {}}' order by id;
+select id from j where d @? '$.a' order by id;
+select id from j where d @? '$.a ? (@ == 1)' order by id;
+select id from j where d @? '$.b.c[*] ? (@ == 2 || @.d == null)' order by id;
+select id from j where d @? '$.** ? (@ == "z")' order by id;
+select id from j where d @@ '$.a == 1' order by id;
+select id from j where d @@ '$.x.y == "z" && $.a == null' order by id;
+select id from j where d @@ '$.a == "1" || $.b.a == 1' order by id;
+update j set d = d || '{"new": [1]}' where jsonb_typeof(d) = 'object';
+select id from j where d @> '{"new": [1]}' order by id;
+create index on j using gin ((d -> 'b'));
+select id from j where d -> 'b' ? 'a' order by id;
+select id from j where d -> 'b' @> '{"c": [1]}' order by id;
+drop table j;
+-- Partitions.
+create table p (id int, i int[]) partition by range (id);
+create table p1 partition of p for values from (1) to (10);
+create index p_i on p using gin (i);
+create table p2 partition of p for values from (10) to (20);
+create table p3 (id int, i int[]);
+create index p3_own on p3 using gin (i);
+alter table p attach partition p3 for values from (20) to (30);
+insert into p values (1, '{1}'), (11, '{1,2}'), (21, '{2,3}');
+\d p
+\d p3
+select * from p where i @> '{2}' order by id;
+update p set id = 12 where i @> '{1}' and id = 1;
+select tableoid::regclass, * from p where i @> '{1}' order by id, i;
+drop index p_i;
+\d p3
+drop table p;
+-- Another way to keep an index: a hash index has its name.
+create table h (a int, b text);
+create index h_a on h using hash (a);
+create index h_b on h using hash (b);
+insert into h select g, 'x' || g from generate_series(1, 100) g;
+\d h
+select c.relname, am.amname, i.indclass::text, pg_get_indexdef(c.oid) from pg_class c join pg_am am on am.oid = c.relam join pg_index i on i.indexrelid = c.oid where i.indrelid = 'h'::regclass;
+select b from h where a = 7;
+select b from h where a < 3 order by 1;
+select b from h where a in (8, 9) order by 1;
+\d h_b
+cluster h using h_a;
+drop table h;
