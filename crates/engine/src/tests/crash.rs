@@ -110,7 +110,7 @@ fn load(t: &Arc<Transaction>, n: u64, state: &mut State) -> Result<()> {
         }))),
     ];
     let ids = t.bulk(TABLE).insert(&Batch::new(columns, 25))?;
-    let mut builder = IndexBuilder::begin(&t, INDEX, false)?;
+    let mut builder = IndexBuilder::begin(t, INDEX, false)?;
     for id in (ids.start.0..ids.end.0).map(RowId) {
         builder.add(&n.to_be_bytes(), id, false)?;
         state.insert(id, n);

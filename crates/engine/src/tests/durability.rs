@@ -87,7 +87,7 @@ fn put(t: &Arc<Transaction>, (table, index): (TreeId, TreeId), n: i64) {
 fn load(t: &Arc<Transaction>, (table, index): (TreeId, TreeId), from: i64) {
     let batch = Batch::new(vec![Column::new(ColumnData::Int8((from..from + 100).collect()))], 100);
     let ids = t.bulk(table).insert(&batch).expect("inserts");
-    let mut builder = IndexBuilder::begin(&t, index, false).expect("begins");
+    let mut builder = IndexBuilder::begin(t, index, false).expect("begins");
     for (n, id) in (from..).zip((ids.start.0..ids.end.0).map(RowId)) {
         builder.add(&n.to_be_bytes(), id, false).expect("adds");
     }

@@ -30,7 +30,7 @@ fn key(n: u64) -> [u8; 8] {
 /// Loads numbers under row ids from `first` on.
 fn load(t: &Arc<Transaction>, index: TreeId, first: u64, numbers: impl Iterator<Item = u64>) -> Result<Option<Duplicate>> {
     t.statement_view();
-    let mut load = IndexLoad::begin(&t, index, true).expect("begins");
+    let mut load = IndexLoad::begin(t, index, true).expect("begins");
     for (n, row) in numbers.zip(first..) {
         load.add(&key(n), RowId(row), false).expect("adds");
     }
