@@ -1,7 +1,8 @@
 //! The storage engine: the API boundary for everything above storage.
 //!
 //! An `Engine` holds trees: table trees (rows by row id) and index trees (memcomparable keys, each followed by a row id). A
-//! `EngineSession` is one client's context, a `Transaction` its unit of work, a `ReadView` the versions that one statement sees.
+//! `EngineSession` is one client's context, a `Transaction` its unit of work, a `ReadView` the versions that one statement sees. A
+//! transaction lends its operations on one index (`IndexAccess`), toast tree (`ToastFrames`) and the like.
 //!
 //! Invariants:
 //! 1. A transaction's changes are in its private write set until commit; rollback drops the write set.
