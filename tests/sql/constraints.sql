@@ -83,6 +83,12 @@ alter table parent replica identity using index lower_code;
 select relname, indisclustered, indisreplident from pg_index join pg_class c on c.oid = indexrelid where indrelid = 'parent'::regclass order by 1;
 select relreplident from pg_class where oid = 'parent'::regclass;
 alter table parent set without cluster, replica identity full;
+-- no table has OIDs, and no view files
+alter table parent set without oids, set tablespace pg_default;
+create view parents as select 1 as one;
+alter table parents set without oids;
+alter table parents set tablespace pg_default;
+drop view parents;
 select bool_or(indisclustered), bool_or(indisreplident) from pg_index where indrelid = 'parent'::regclass;
 select relreplident from pg_class where oid = 'parent'::regclass;
 -- a row that violates its own constraints and also conflicts with another row

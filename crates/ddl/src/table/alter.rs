@@ -22,7 +22,7 @@ use crate::privileges::acl::given;
 use crate::privileges::policy::set_row_security;
 use crate::sequence::owned_sequence;
 use crate::table::alter_column::alter_column_command;
-use crate::table::alter_kind::check_form;
+use crate::table::alter_kind::{check_form, unsupported_form};
 use crate::table::alter_persistence::{set_access_method, set_logged};
 use crate::table::attach::{add_inherit, attach_partition, detach_partition, drop_inherit};
 use crate::table::column::{add_column_everywhere, drop_column_everywhere};
@@ -116,11 +116,13 @@ fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> R
         (At::AtDropCluster, _) => cluster_on(ddl, &relation, None),
         (At::AtReplicaIdentity, Some(N::ReplicaIdentityStmt(s))) => set_replica_identity(ddl, &relation, s),
         (At::AtSetTableSpace, _) if c.name == "pg_default" => Ok(()),
+        // No table has any.
+        (At::AtDropOids, _) => Ok(()),
         (At::AtSetAccessMethod, _) => set_access_method(ddl, &relation, &c.name),
         (_, _) if set_row_security(ddl, &relation, c)? => Ok(()),
         (_, _) if enable_triggers(ddl, &relation, c, recurse)? => Ok(()),
         (_, _) if alter_column_command(ddl, &relation, c, def, recurse)? => Ok(()),
-        (other, _) => Err(DbError::unsupported(format!("ALTER TABLE {}", other.as_str_name().replace('_', " ")))),
+        (other, _) => Err(unsupported_form(other)),
     }
 }
 

@@ -11,7 +11,7 @@ const TABLES_AND_VIEWS: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::V
 const TABLES_AND_COPIES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView];
 const TABLES_AND_TYPES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::Composite];
 
-const WITH_STATISTICS: &[Kind] =
+const WITH_FILES: &[Kind] =
     &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView, Kind::Index, Kind::PartitionedIndex];
 
 const WITH_OPTIONS: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::View, Kind::MaterializedView, Kind::Index];
@@ -30,7 +30,7 @@ fn form(form: At) -> Option<(&'static str, &'static [Kind])> {
         At::AtSetNotNull => ("ALTER COLUMN ... SET NOT NULL", TABLES),
         At::AtSetExpression => ("ALTER COLUMN ... SET EXPRESSION", TABLES),
         At::AtDropExpression => ("ALTER COLUMN ... DROP EXPRESSION", TABLES),
-        At::AtSetStatistics => ("ALTER COLUMN ... SET STATISTICS", WITH_STATISTICS),
+        At::AtSetStatistics => ("ALTER COLUMN ... SET STATISTICS", WITH_FILES),
         At::AtSetOptions => ("ALTER COLUMN ... SET", TABLES_AND_COPIES),
         At::AtResetOptions => ("ALTER COLUMN ... RESET", TABLES_AND_COPIES),
         At::AtSetStorage => ("ALTER COLUMN ... SET STORAGE", TABLES_AND_COPIES),
@@ -56,6 +56,13 @@ fn form(form: At) -> Option<(&'static str, &'static [Kind])> {
         At::AtDisableRowSecurity => ("DISABLE ROW SECURITY", TABLES),
         At::AtForceRowSecurity => ("FORCE ROW SECURITY", TABLES),
         At::AtNoForceRowSecurity => ("NO FORCE ROW SECURITY", TABLES),
+        At::AtEnableRule => ("ENABLE RULE", TABLES),
+        At::AtEnableAlwaysRule => ("ENABLE ALWAYS RULE", TABLES),
+        At::AtEnableReplicaRule => ("ENABLE REPLICA RULE", TABLES),
+        At::AtDisableRule => ("DISABLE RULE", TABLES),
+        At::AtDropOids => ("SET WITHOUT OIDS", TABLES),
+        At::AtSetTableSpace => ("SET TABLESPACE", WITH_FILES),
+        At::AtDetachPartitionFinalize => ("DETACH PARTITION ... FINALIZE", &[Kind::PartitionedTable]),
         _ => return None,
     })
 }
@@ -66,6 +73,11 @@ pub fn check_form(of: At, relation: &Relation) -> Result<()> {
         Some((name, kinds)) if !kinds.contains(&relation.kind) => Err(refused_for_kind(name, relation)),
         _ => Ok(()),
     }
+}
+
+/// 0A000 of a form that nothing runs.
+pub fn unsupported_form(of: At) -> DbError {
+    DbError::unsupported(form(of).map_or("this form of ALTER TABLE".into(), |(name, _)| format!("ALTER TABLE ... {name}")))
 }
 
 pub fn refused_for_kind(action: &str, relation: &Relation) -> DbError {
