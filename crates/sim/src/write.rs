@@ -311,7 +311,7 @@ impl World {
         let (view, _pin) = txn.latest_view();
         let projection: Vec<usize> = (0..columns).collect();
         let mut scan = txn.scan(view, table, &projection, &crate::row::missing(columns), &[], None)?;
-        let mut builder = if self.random.chance(60) { Some(IndexBuilder::begin(&txn, index, false)?) } else { None };
+        let mut builder = if self.random.chance(60) { Some(IndexBuilder::begin(txn, index, false)?) } else { None };
         while let Some(batch) = scan.next()? {
             for (i, id) in batch.row_ids.iter().enumerate() {
                 let row = Row(batch.columns.iter().map(|c| crate::row::value(&c.get(i))).collect());

@@ -11,8 +11,7 @@ const TABLES_AND_VIEWS: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::V
 const TABLES_AND_COPIES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView];
 const TABLES_AND_TYPES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::Composite];
 
-const WITH_FILES: &[Kind] =
-    &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView, Kind::Index, Kind::PartitionedIndex];
+const WITH_FILES: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::MaterializedView, Kind::Index, Kind::PartitionedIndex];
 
 const WITH_OPTIONS: &[Kind] = &[Kind::Table, Kind::PartitionedTable, Kind::View, Kind::MaterializedView, Kind::Index];
 
