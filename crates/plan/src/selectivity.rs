@@ -1,5 +1,6 @@
 //! Estimates the share of rows that pass a condition: by the columns' statistics, and by the condition's form where there are none.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use melba_catalog::extended_statistics::statistics_of;
@@ -246,17 +247,19 @@ pub fn groups_of(planner: &Planner<'_>, exprs: &[Expr], rows: f64) -> f64 {
 fn counted_groups(planner: &Planner<'_>, exprs: &[Expr]) -> (f64, Vec<usize>) {
     let columns: Vec<(usize, ColumnPlace)> =
         exprs.iter().enumerate().filter_map(|(at, e)| Some((at, column_of(planner, e)?))).collect();
+    let entries: BTreeSet<usize> = columns.iter().map(|(_, (entry, _))| *entry).collect();
     let (mut groups, mut places) = (1.0, Vec::new());
-    for (_, (entry, _)) in &columns {
-        let left = || columns.iter().filter(|(at, column)| column.0 == *entry && !places.contains(at));
-        if left().count() < 2 {
+    for entry in entries {
+        let data = collected(planner, entry);
+        if data.is_empty() {
             continue;
         }
-        let numbers: Vec<i16> = left().map(|(_, column)| column.1 as i16 + 1).collect();
-        let Some((set, count)) = counted(&collected(planner, *entry), &numbers) else { continue };
-        groups *= count;
-        let found: Vec<usize> = left().filter(|(_, c)| set.contains(&(c.1 as i16 + 1))).map(|(at, _)| *at).collect();
-        places.extend(found);
+        let of_entry = columns.iter().filter(|(_, column)| column.0 == entry);
+        let mut left: Vec<(usize, i16)> = of_entry.map(|(at, column)| (*at, column.1 as i16 + 1)).collect();
+        while let Some((set, count)) = counted(&data, &left.iter().map(|(_, number)| *number).collect::<Vec<i16>>()) {
+            groups *= count;
+            places.extend(left.extract_if(.., |(_, number)| set.contains(number)).map(|(at, _)| at));
+        }
     }
     (groups, places)
 }
