@@ -33,8 +33,9 @@ mod tidy;
 mod tpch;
 mod wire;
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 const USAGE: &str = "usage: cargo xtask <task>
@@ -120,7 +121,7 @@ fn root() -> PathBuf {
     root.map_or(inside.clone(), Path::to_owned)
 }
 
-/// Runs every part, also behind one that failed; the last line names those that failed.
+/// Runs every part, also behind one that failed; the last lines name those that failed and say why.
 fn ci() -> Result<(), String> {
     let mut ci = Ci::default();
     ci.step("fmt", || cargo(&["fmt", "--all", "--check"]));
@@ -152,12 +153,13 @@ fn ci() -> Result<(), String> {
     ci.step("shapes", || server_task("shapes", &["--tables", "400"]));
     ci.step("powercut", powercut::ci);
     ci.step("differential", differential::ci);
-    if ci.failed.is_empty() { Ok(()) } else { Err(format!("ci: failed: {}", ci.failed.join(", "))) }
+    ci.outcome()
 }
 
 #[derive(Default)]
 struct Ci {
-    failed: Vec<&'static str>,
+    /// The parts that failed, with their errors.
+    failed: Vec<(&'static str, String)>,
 }
 
 impl Ci {
@@ -168,8 +170,20 @@ impl Ci {
         println!("ci: {name} took {} s", began.elapsed().as_secs());
         if let Err(error) = result {
             eprintln!("ci: {name} failed: {error}");
-            self.failed.push(name);
+            self.failed.push((name, error));
         }
+    }
+
+    fn outcome(self) -> Result<(), String> {
+        if self.failed.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.failed.iter().map(|(name, _)| *name).collect();
+        let mut report = format!("ci: failed: {}", names.join(", "));
+        for (name, error) in &self.failed {
+            report += &format!("\nci: {name}: {error}");
+        }
+        Err(report)
     }
 }
 
@@ -298,9 +312,37 @@ impl Options {
     }
 }
 
+/// Runs cargo. Its error repeats the lines that name errors and failed tests.
 fn cargo(args: &[&str]) -> Result<(), String> {
     eprintln!("== cargo {}", args.join(" "));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(args).current_dir(root()).status().map_err(|e| format!("cargo: {e}"))?;
-    if status.success() { Ok(()) } else { Err(format!("cargo {} failed", args.join(" "))) }
+    let mut command = Command::new(cargo);
+    command.args(args).current_dir(root()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("cargo: {e}"))?;
+    let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let errors = std::thread::scope(|scope| {
+        let tests = scope.spawn(|| echo(stdout, std::io::stdout()));
+        let mut errors = echo(stderr, std::io::stderr());
+        errors.extend(tests.join().expect("does not panic"));
+        errors
+    });
+    let status = child.wait().map_err(|e| format!("cargo: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("cargo {} failed{}", args.join(" "), errors.concat())) }
+}
+
+/// Copies lines from `input` to `output`. Returns the first 40 that name an error or a failed test, each behind a line break.
+fn echo(input: impl Read, mut output: impl Write) -> Vec<String> {
+    let mut input = BufReader::new(input);
+    let mut errors = Vec::new();
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+        // Nobody may read the output any more; the command must still end.
+        let _ = output.write_all(&line).and_then(|()| output.flush());
+        let text = String::from_utf8_lossy(&line);
+        if errors.len() < 40 && ["error", "---- ", "Diff in "].iter().any(|start| text.starts_with(start)) {
+            errors.push(format!("\n    {}", text.trim_end()));
+        }
+        line.clear();
+    }
+    errors
 }
