@@ -4,14 +4,13 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_engine::{Held, IndexScan};
-use melba_expression::filter;
 use melba_fmgr::GinColumn;
 use melba_fmgr::gin::GinQuery;
 use melba_plan::node::BitmapScanNode;
 use melba_types::{BATCH_ROWS, Batch, Result, RowId};
 
 use super::note_scan;
-use super::pending::{Pending, give_scanned};
+use super::pending::{Pending, give_filtered};
 use super::table_scan::outputs;
 use crate::{ExecContext, Operator};
 
@@ -142,15 +141,10 @@ impl Operator for BitmapScanOp {
         }
         loop {
             let Some(batch) = self.read(ctx)? else { return Ok(None) };
-            let batch = match filter(&self.node.filter, ctx, &batch)? {
-                None => batch,
-                Some(rows) if rows.is_empty() => {
-                    ctx.check_interrupt()?;
-                    continue;
-                }
-                Some(rows) => batch.take(&rows),
-            };
-            return Ok(give_scanned(&mut self.pending, batch, limit));
+            let passed = give_filtered(&mut self.pending, &self.node.filter, ctx, batch, limit)?;
+            if passed.is_some() {
+                return Ok(passed);
+            }
         }
     }
 

@@ -7,10 +7,9 @@ use melba_engine::IndexScan;
 use melba_types::{Batch, Column, Datum, DbError, Result, RowId, SqlState};
 
 use super::note_scan;
-use super::pending::{Pending, give_scanned};
+use super::pending::{Pending, give_filtered};
 use super::table_scan::outputs;
 use crate::{ExecContext, Operator};
-use melba_expression::filter;
 use melba_expression::key::KeyPart;
 use melba_plan::node::{Covered, IndexArm, IndexScanNode, KeyMatch, KeyRange};
 use melba_plan::pattern;
@@ -217,15 +216,10 @@ impl Operator for IndexScanOp {
             let want = if self.node.filter.is_empty() { self.batch.min(limit) } else { self.batch };
             let Some(batch) = self.read(ctx, want)? else { return Ok(None) };
             self.batch = (self.batch * 4).min(BATCH_ROWS);
-            let batch = match filter(&self.node.filter, ctx, &batch)? {
-                None => batch,
-                Some(rows) if rows.is_empty() => {
-                    ctx.check_interrupt()?;
-                    continue;
-                }
-                Some(rows) => batch.take(&rows),
-            };
-            return Ok(give_scanned(&mut self.pending, batch, limit));
+            let passed = give_filtered(&mut self.pending, &self.node.filter, ctx, batch, limit)?;
+            if passed.is_some() {
+                return Ok(passed);
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! A batch that is returned in pieces.
 
-use melba_types::{Batch, Column, Kind};
+use melba_types::{Batch, Column, Kind, Result};
 
-use melba_expression::expand;
+use crate::ExecContext;
+use melba_expression::{Expression, expand, filter};
 
 /// Rows computed but not requested yet.
 #[derive(Default)]
@@ -65,6 +66,25 @@ pub(crate) fn give_scanned(pending: &mut Pending, batch: Batch, limit: usize) ->
     }
     pending.put(batch);
     pending.take(pending.rows_within(limit))
+}
+
+/// The rows of a scan's batch that meet the conditions, as `give_scanned` returns them; `None` when none does.
+pub(crate) fn give_filtered(
+    pending: &mut Pending,
+    conditions: &[Expression],
+    ctx: &ExecContext,
+    batch: Batch,
+    limit: usize,
+) -> Result<Option<Batch>> {
+    let batch = match filter(conditions, ctx, &batch)? {
+        None => batch,
+        Some(rows) if rows.is_empty() => {
+            ctx.check_interrupt()?;
+            return Ok(None);
+        }
+        Some(rows) => batch.take(&rows),
+    };
+    Ok(give_scanned(pending, batch, limit))
 }
 
 /// A batch of rows given as datums.
