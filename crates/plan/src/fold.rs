@@ -51,23 +51,13 @@ fn relabel(cast: &mut Expr) {
 /// Leaves out of the subquery of EXISTS what decides about values and order, but not whether there is a row: of which outer rows it
 /// then depends is seen by FROM and WHERE alone. (PostgreSQL's simplify_EXISTS_query. ORMs write `EXISTS (SELECT ... LIMIT 1)`.)
 fn drop_values(planner: &Planner<'_>, query: &mut Query) {
-    let makes_rows = query.command != Command::Select
-        || query.ctes.iter().any(|cte| cte.query.command != Command::Select)
-        || query.set_operation.is_some()
-        || query.has_aggregates
-        || query.has_windows
-        || query.has_set_returning
-        || query.grouping_sets.is_some()
-        || query.having.is_some()
-        || query.offset.is_some()
-        || !query.locking.is_empty();
     // A limit that is not known yet may be 0.
     let lets_a_row_pass = |limit: &Expr| match constant(planner, limit) {
         Some(Datum::Int8(n)) => n > 0,
         Some(value) => value.is_null(),
         None => false,
     };
-    if makes_rows || !query.limit.as_ref().is_none_or(lets_a_row_pass) {
+    if makes_rows(query) || !query.limit.as_ref().is_none_or(lets_a_row_pass) {
         return;
     }
     query.limit = None;
@@ -78,6 +68,20 @@ fn drop_values(planner: &Planner<'_>, query: &mut Query) {
     query.windows.clear();
     query.distinct = Distinct::None;
     query.order_by.clear();
+}
+
+/// Whether more than FROM, WHERE and LIMIT decides if a query returns a row, or it does more than return rows.
+pub fn makes_rows(query: &Query) -> bool {
+    query.command != Command::Select
+        || query.ctes.iter().any(|cte| cte.query.command != Command::Select)
+        || query.set_operation.is_some()
+        || query.has_aggregates
+        || query.has_windows
+        || query.has_set_returning
+        || query.grouping_sets.is_some()
+        || query.having.is_some()
+        || query.offset.is_some()
+        || !query.locking.is_empty()
 }
 
 /// Whether every value of the base type is one of the domain.

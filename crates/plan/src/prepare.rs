@@ -393,9 +393,6 @@ impl Builder<'_, '_> {
 
     fn exists(&mut self, s: &Sublink, join: TreeJoin, available: Rels) -> Result<Option<(TreeJoin, Tree, Vec<Expr>)>> {
         let mut query = s.query.clone();
-        query.targets.clear();
-        query.order_by.clear();
-        query.distinct = Distinct::None;
         if !self.is_simple(&query)
             || query.from.is_empty()
             || !refers_up(&query, 1)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_types::{Oid, Result};
 
 use super::comparison;
+use super::fold::makes_rows;
 use super::layout::Layout;
 use super::node::SubPlanNode;
 use super::planner::Planner;
@@ -13,7 +14,7 @@ use super::rels::conjuncts;
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Node, SubPlan, SubPlanKind, SubPlanTest};
-use melba_tree::{Command, Expr, Param, ParamKind, Sublink, SublinkKind, Target, Var};
+use melba_tree::{Expr, Param, ParamKind, Sublink, SublinkKind, Target, Var};
 
 /// A subquery with a higher cost is not run for every row if there is another way.
 const EACH_ROW_COST_MAX: f64 = 10.0;
@@ -194,25 +195,11 @@ fn row_test(planner: &mut Planner<'_>, sublink: &Sublink, value: Expression, lay
 /// outer query.
 fn exists_as_any(sublink: &Sublink) -> Option<Sublink> {
     let mut query = sublink.query.clone();
-    let plain = query.command == Command::Select
-        && query.set_operation.is_none()
-        && query.ctes.is_empty()
-        && !query.has_aggregates
-        && !query.has_windows
-        && !query.has_set_returning
-        && query.group_by.is_empty()
-        && query.having.is_none()
-        && query.limit.is_none()
-        && query.offset.is_none()
-        && query.locking.is_empty();
-    if !plain || query.from.is_empty() {
+    if makes_rows(&query) || query.limit.is_some() || !query.ctes.is_empty() || query.from.is_empty() {
         return None;
     }
     let mut conditions = Vec::new();
     conjuncts(query.filter.take()?, &mut conditions);
-    query.targets.clear();
-    query.order_by.clear();
-    query.distinct = melba_tree::Distinct::None;
     let (mut kept, mut tests) = (Vec::new(), Vec::new());
     for condition in conditions {
         if !refers_out(&condition) {
