@@ -256,15 +256,7 @@ impl Adding<'_> {
     fn condition(&self, text: &str) -> Result<Expr> {
         let mut e = analyze_stored_expression(self.cx, text, Some(self.relation), None)?;
         inline_in_expression(self.cx, &mut e)?;
-        let entry = self.entry;
-        e.visit_mut(0, &mut |e, level| {
-            if let Expr::Var(v) = e
-                && v.levels_up == level
-            {
-                v.entry = entry;
-            }
-            true
-        });
+        put_on_entry(&mut e, self.entry);
         Ok(e)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_analyze::{Context, analyze_stored_expression};
 use melba_catalog::{IndexInfo, Relation};
-use melba_tree::{CoercionForm, Expr, OnConflict, equal};
+use melba_tree::{CoercionForm, Expr, OnConflict, equal, put_on_entry};
 use melba_types::{Oid, Result, bail, err};
 
 use super::planner::Planner;
@@ -88,14 +88,7 @@ pub fn index_expression(planner: &Planner<'_>, text: &str, relation: &Arc<Relati
         user: relation.owner,
     };
     let mut e = analyze_stored_expression(&context, text, Some(relation), None)?;
-    e.visit_mut(0, &mut |e, level| {
-        if let Expr::Var(v) = e
-            && v.levels_up == level
-        {
-            v.entry = entry;
-        }
-        true
-    });
+    put_on_entry(&mut e, entry);
     Ok(e)
 }
 

@@ -24,7 +24,7 @@ pub use json::*;
 pub use privileges::Privileges;
 pub use props::{C_COLLATION, DEFAULT_COLLATION, equal, shape};
 pub use row_check::{RowCheck, RowCheckKind};
-pub use var::{Param, ParamKind, RowVersion, Var};
+pub use var::{Param, ParamKind, RowVersion, Var, put_on_entry};
 pub use window::{Frame, FrameBound, FrameExclusion, FrameMode, Window};
 
 /// A statement's command.

@@ -55,3 +55,15 @@ impl Var {
         Var::new(entry, column, expr.ty(), expr.typmod(), expr.collation())
     }
 }
+
+/// Makes the columns of a stored expression, which knows one relation, those of the relation's range entry.
+pub fn put_on_entry(expr: &mut Expr, entry: usize) {
+    expr.visit_mut(0, &mut |e, level| {
+        if let Expr::Var(v) = e
+            && v.levels_up == level
+        {
+            v.entry = entry;
+        }
+        true
+    });
+}
