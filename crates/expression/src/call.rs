@@ -46,6 +46,28 @@ pub struct Call {
     pub location: i32,
 }
 
+impl Call {
+    /// A call without special forms of its function: not strict, not volatile, parallel safe, without a collation.
+    pub fn plain(target: CallTarget, args: Vec<Expression>, return_type: Oid, location: i32) -> Call {
+        Call {
+            target,
+            vector: None,
+            quick: None,
+            stored: None,
+            strict: false,
+            arg_types: args.iter().map(|a| a.ty).collect(),
+            args,
+            return_type,
+            collation: Oid::INVALID,
+            variadic: false,
+            columns: None,
+            volatile: false,
+            parallel_safe: true,
+            location,
+        }
+    }
+}
+
 impl std::fmt::Debug for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Call").field("args", &self.args).field("return_type", &self.return_type).finish_non_exhaustive()

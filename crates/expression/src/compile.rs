@@ -633,19 +633,14 @@ pub fn call_of(
     let own = if of_user { catalog.collation(collation) } else { None };
     let collation = own.map_or(collation, |c| c.casing());
     Ok(Call {
-        target: target_of(f),
         quick,
         vector,
         stored,
         strict: f.strict,
         volatile: f.volatility == b'v',
         parallel_safe: f.parallel == b's' && !is_routine(f),
-        arg_types: args.iter().map(|a| a.ty).collect(),
-        args,
-        return_type,
         collation,
         variadic,
-        columns: None,
-        location,
+        ..Call::plain(target_of(f), args, return_type, location)
     })
 }

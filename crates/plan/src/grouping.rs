@@ -294,25 +294,17 @@ fn aggregate_spec(planner: &mut Planner<'_>, call: &AggregateCall, input: &Layou
         order.push((planner.compile(&key.expr, input)?, part));
     }
     let filter = call.filter.as_ref().map(|f| planner.compile(f, input)).transpose()?;
+    let name = if is_builtin(&function) { function.name.clone() } else { "".into() };
     Ok(AggregateSpec {
         make,
         kind: planner.kind(call.ty),
         strict,
         call: Call {
-            target: CallTarget::System(if is_builtin(&function) { function.name.clone() } else { "".into() }),
-            vector: None,
-            quick: None,
-            stored: None,
             strict,
-            volatile: false,
             parallel_safe: function.parallel == b's',
-            arg_types: args.iter().map(|a| a.ty).collect(),
-            args,
-            return_type: call.ty,
             collation: call.input_collation,
             variadic: call.variadic,
-            columns: None,
-            location: call.location,
+            ..Call::plain(CallTarget::System(name), args, call.ty, call.location)
         },
         filter,
         distinct,

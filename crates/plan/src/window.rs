@@ -171,20 +171,9 @@ fn window_spec(planner: &mut Planner<'_>, call: &WindowCall, layout: &Layout) ->
     Ok(WindowSpec {
         function: target,
         call: Call {
-            target: CallTarget::System(function.name.clone()),
-            vector: None,
-            quick: None,
-            stored: None,
-            strict: false,
-            volatile: false,
             parallel_safe: function.parallel == b's',
-            arg_types: args.iter().map(|a| a.ty).collect(),
-            args,
-            return_type: call.ty,
             collation: call.input_collation,
-            variadic: false,
-            columns: None,
-            location: call.location,
+            ..Call::plain(CallTarget::System(function.name.clone()), args, call.ty, call.location)
         },
         kind,
         filter,

@@ -94,22 +94,7 @@ impl Compiler<'_> {
 
     /// A call of a function that has no row in pg_proc. Its result may depend on settings.
     fn named_call(&mut self, source: &str, args: Vec<Expression>, return_type: Oid, location: i32) -> Result<Expression> {
-        let call = Call {
-            target: CallTarget::Scalar(implementation(source)?),
-            vector: None,
-            quick: None,
-            stored: None,
-            strict: false,
-            arg_types: args.iter().map(|a| a.ty).collect(),
-            args,
-            return_type,
-            collation: Oid::INVALID,
-            variadic: false,
-            columns: None,
-            volatile: false,
-            parallel_safe: true,
-            location,
-        };
+        let call = Call::plain(CallTarget::Scalar(implementation(source)?), args, return_type, location);
         Ok(self.expression(Node::Call(Box::new(call)), return_type))
     }
 
