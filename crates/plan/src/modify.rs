@@ -29,6 +29,16 @@ fn changes_plainly(query: &Query) -> bool {
     query.command != Command::Merge && query.insert.as_ref().is_none_or(|insert| insert.on_conflict.is_none())
 }
 
+/// The table that a statement changes.
+struct Changed<'a> {
+    /// Its range entry.
+    entry: usize,
+    relation: &'a Arc<Relation>,
+    target: Arc<TableTarget>,
+    /// The command tag counts its rows: the statement is the outermost.
+    counts: bool,
+}
+
 pub fn modify(planner: &mut Planner<'_>, query: &mut Query) -> Result<Stage> {
     let Some(entry) = query.result else {
         return Err(DbError::internal("a data-modifying statement without a target"));
@@ -62,12 +72,11 @@ pub fn modify(planner: &mut Planner<'_>, query: &mut Query) -> Result<Stage> {
     let required = &query.range_table[entry].required;
     target.written = required.inserted.iter().chain(&required.updated).copied().collect();
     target.updated = required.updated.clone();
-    let target = Arc::new(target);
-    let counts = planner.levels.len() == 1;
-    if query.command == Command::Insert {
-        return insert(planner, query, entry, &relation, target, counts);
+    let changed = Changed { entry, relation: &relation, target: Arc::new(target), counts: planner.levels.len() == 1 };
+    match query.command {
+        Command::Insert => insert(planner, query, changed),
+        _ => change(planner, query, changed),
     }
-    change(planner, query, entry, &relation, target, counts)
 }
 
 /// The tables that a change of a table with children reaches; `None` when it is the only one.
@@ -91,14 +100,8 @@ fn family(planner: &mut Planner<'_>, entry: usize, relation: &Arc<Relation>, lay
     Ok(Some(Family { table, members }))
 }
 
-fn insert(
-    planner: &mut Planner<'_>,
-    query: &mut Query,
-    entry: usize,
-    relation: &Arc<Relation>,
-    target: Arc<TableTarget>,
-    counts: bool,
-) -> Result<Stage> {
+fn insert(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) -> Result<Stage> {
+    let Changed { entry, relation, .. } = changed;
     let info = query.insert.clone().ok_or_else(|| DbError::internal("INSERT without its description"))?;
     let tree = match info.source {
         Some(source) => Tree::Leaf(source),
@@ -139,18 +142,12 @@ fn insert(
         }
     };
     let action = Action::Insert { values, on_conflict };
-    finish_modify(planner, query, entry, relation, target, counts, input, layout, None, action)
+    finish_modify(planner, query, changed, input, layout, None, action)
 }
 
 /// UPDATE, DELETE, MERGE.
-fn change(
-    planner: &mut Planner<'_>,
-    query: &mut Query,
-    entry: usize,
-    relation: &Arc<Relation>,
-    target: Arc<TableTarget>,
-    counts: bool,
-) -> Result<Stage> {
+fn change(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) -> Result<Stage> {
+    let Changed { entry, relation, .. } = changed;
     let mut marker = None;
     if query.command == Command::Merge {
         marker = merge_join(query, entry)?;
@@ -209,7 +206,7 @@ fn change(
         _ => merge_action(planner, query, relation, &layout, marker)?,
     };
     let found = Some((existing, family));
-    finish_modify(planner, query, entry, relation, target, counts, Some(stage.node), layout, found, action)
+    finish_modify(planner, query, changed, Some(stage.node), layout, found, action)
 }
 
 /// MERGE's source and target as a join; the entry whose presence shows whether there is a source row.
@@ -316,19 +313,16 @@ fn is_key_assigned(planner: &Planner<'_>, table: Oid, assigned: &[&str]) -> bool
         || table.partition_key.as_ref().is_some_and(|key| key.columns.iter().any(|part| is_assigned(part.column)))
 }
 
-#[allow(clippy::too_many_arguments)]
 fn finish_modify(
     planner: &mut Planner<'_>,
     query: &Query,
-    entry: usize,
-    relation: &Arc<Relation>,
-    target: Arc<TableTarget>,
-    counts: bool,
+    changed: Changed<'_>,
     input: Option<PlanNode>,
     layout: Layout,
     found: Option<(Existing, Option<Family>)>,
     action: Action,
 ) -> Result<Stage> {
+    let Changed { entry, relation, target, counts } = changed;
     let (existing, family) = found.map_or((None, None), |(existing, family)| (Some(existing), family));
     let command = match query.command {
         Command::Insert => PlanCommand::Insert,

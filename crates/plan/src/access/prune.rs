@@ -27,8 +27,8 @@ pub fn pruner(planner: &mut Planner<'_>, entry: usize, root: &Arc<Relation>, own
         let Some(table) = planner.catalog().relation(oid).cloned() else { continue };
         let map = PartitionMap::new(planner.catalog(), &table)?;
         tables.extend(map.partitioned());
-        let key = key_columns_in(&table, root);
-        let tests = Tests::All(own.iter().map(|c| tests(planner, entry, &map, &key, c, &mut pruner.values)).collect());
+        let key = EntryKey { entry, map: &map, columns: key_columns_in(&table, root) };
+        let tests = Tests::All(own.iter().map(|c| tests(planner, &key, c, &mut pruner.values)).collect());
         pruner.tables.push(PrunedTable { relation: table, map, tests });
     }
     if pruner.tables.iter().all(|t| t.tests.is_empty()) {
@@ -50,6 +50,14 @@ pub fn compile_pruning(planner: &mut Planner<'_>, pruner: &Pruner, members: &[Oi
     Ok(Pruning { root: pruner.tables[0].relation.oid, tables, values, members: members.to_vec() })
 }
 
+/// The partition key of a table, over the entry of the table that is read.
+struct EntryKey<'a> {
+    entry: usize,
+    map: &'a PartitionMap,
+    /// The positions of the key's columns in the table that is read; `None` for expressions.
+    columns: Vec<Option<usize>>,
+}
+
 /// The positions of a key's columns in the table above; `None` for expressions.
 fn key_columns_in(table: &Relation, root: &Relation) -> Vec<Option<usize>> {
     let key = table.partition_key.as_ref().map_or(&[][..], |k| &k.columns);
@@ -60,34 +68,20 @@ fn key_columns_in(table: &Relation, root: &Relation) -> Vec<Option<usize>> {
     key.iter().map(position).collect()
 }
 
-fn tests(
-    planner: &Planner<'_>,
-    entry: usize,
-    map: &PartitionMap,
-    key: &[Option<usize>],
-    condition: &Expr,
-    values: &mut Vec<Expr>,
-) -> Tests<usize> {
-    let mut many = |parts: &[Expr]| parts.iter().map(|p| tests(planner, entry, map, key, p, values)).collect::<Vec<_>>();
+fn tests(planner: &Planner<'_>, key: &EntryKey<'_>, condition: &Expr, values: &mut Vec<Expr>) -> Tests<usize> {
+    let mut many = |parts: &[Expr]| parts.iter().map(|p| tests(planner, key, p, values)).collect::<Vec<_>>();
     match condition {
         Expr::And(parts) => Tests::All(many(parts)),
         Expr::Or(parts) => Tests::Any(many(parts)),
-        other => key_test(planner, entry, map, key, other, values).map_or_else(|| Tests::All(vec![]), Tests::One),
+        other => key_test(planner, key, other, values).map_or_else(|| Tests::All(vec![]), Tests::One),
     }
 }
 
 /// The test that one condition gives for one column of a key.
-fn key_test(
-    planner: &Planner<'_>,
-    entry: usize,
-    map: &PartitionMap,
-    key: &[Option<usize>],
-    condition: &Expr,
-    values: &mut Vec<Expr>,
-) -> Option<KeyTest<usize>> {
+fn key_test(planner: &Planner<'_>, key: &EntryKey<'_>, condition: &Expr, values: &mut Vec<Expr>) -> Option<KeyTest<usize>> {
     let column_of = |e: &Expr| {
-        let at = crate::rels::plain_column(e, entry)?;
-        key.iter().position(|k| *k == Some(at))
+        let at = crate::rels::plain_column(e, key.entry)?;
+        key.columns.iter().position(|k| *k == Some(at))
     };
     let mut add = |value: &Expr| {
         values.push(value.clone());
@@ -99,8 +93,8 @@ fn key_test(
             let (family, strategy) = planner.catalog().btree_strategy(op.operator)?;
             for (side, other, flipped) in [(a, b, false), (b, a, true)] {
                 let Some(column) = column_of(side) else { continue };
-                let ty = map.key().columns[column].ty;
-                if planner.catalog().type_operators(ty).btree_family != family || !is_known(planner, entry, ty, other) {
+                let ty = key.map.key().columns[column].ty;
+                if planner.catalog().type_operators(ty).btree_family != family || !is_known(planner, key.entry, ty, other) {
                     return None;
                 }
                 let kind = match (strategy, flipped) {
@@ -118,8 +112,8 @@ fn key_test(
         Expr::ScalarArray(s) if s.any && planner.catalog().is_equality(s.operator) => {
             let column = column_of(&s.scalar)?;
             let element = planner.catalog().array_element(s.array.ty())?;
-            let ty = map.key().columns[column].ty;
-            let known = is_known_value(planner, entry, &s.array) && comparison::comparable(planner, ty, element);
+            let ty = key.map.key().columns[column].ty;
+            let known = is_known_value(planner, key.entry, &s.array) && comparison::comparable(planner, ty, element);
             known.then(|| KeyTest { column, kind: TestKind::AnyOf, value: Some(add(&s.array)) })
         }
         Expr::NullTest { arg, is_null, row: false } => {
