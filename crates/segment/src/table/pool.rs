@@ -7,6 +7,7 @@
 //! 1. A file's groups are numbered; group `n` is written after group `n - 1`, by one thread at a time.
 //! 2. At most `JOBS_MAX` groups wait for the thread, and `ENCODED_MAX` encoded ones of a file for their turn.
 //! 3. No bytes are written to an abandoned file.
+//! 4. A finished file holds no buffers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -94,6 +95,13 @@ impl PooledFile {
         })))
     }
 
+    /// Buffers that wait to be used or written.
+    #[cfg(test)]
+    pub fn buffers(&self) -> usize {
+        let state = self.0.lock();
+        state.spare.len() + state.encoded.len()
+    }
+
     /// Nothing more is written.
     pub fn give_up(&self) {
         self.0.lock().given_up = true;
@@ -122,6 +130,8 @@ impl PooledFile {
                 }
             } else if state.end.as_ref().is_some_and(|(groups, _)| *groups == number) {
                 let Some((_, end)) = state.end.take() else { return };
+                // The file may stay long after its end: a statement waits for all its segments together.
+                state.spare = Vec::new();
                 let finished = MutexGuard::unlocked(&mut state, || end.write(frames, groups, Vec::new()));
                 state.result = Some(finished);
             } else {

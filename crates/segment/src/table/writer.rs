@@ -329,6 +329,13 @@ impl Drop for Pooled {
 }
 
 impl Finishing {
+    /// Waits for the end; returns the buffers that the segment still has then.
+    #[cfg(test)]
+    pub(super) fn buffers_after_end(&self) -> Result<usize> {
+        let Finishing::Pooled(end) = self else { return Ok(0) };
+        end.pool.finish(&end.file).map(|_| end.file.buffers())
+    }
+
     /// Waits for the end.
     pub fn wait(self) -> Result<SegmentMeta> {
         match self {
