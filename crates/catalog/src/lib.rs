@@ -26,6 +26,7 @@ pub mod extended_statistics;
 pub mod families;
 pub mod foreign_keys;
 pub mod grants;
+pub mod identity;
 mod index_lists;
 mod layered;
 pub mod memberships;

@@ -6,6 +6,7 @@
 //! `statements` has a row for each statement with its function, which takes a [`Ddl`]. The functions stand in modules by the kind of
 //! object. Other utility statements use [`Lookup`] alone.
 
+mod address;
 mod collation;
 mod comment;
 mod constraint;
@@ -44,6 +45,7 @@ mod types;
 mod view;
 mod words;
 
+pub use address::object_address;
 pub use context::{Ddl, DdlSession, OnCommit, StatementText};
 pub use dependents::drop_quietly;
 pub use index::marks::cluster_on;

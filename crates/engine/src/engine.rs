@@ -110,6 +110,11 @@ impl Engine {
         self.shared.pipeline.log.wal.end()
     }
 
+    /// The end of the log's durable part.
+    pub fn log_durable(&self) -> Lsn {
+        self.shared.pipeline.log.wal.durable()
+    }
+
     /// Merges every tree's segments into one run (VACUUM FULL and the like).
     pub fn merge_all(&self) -> Result<()> {
         self.shared.runtime.check_poison()?;

@@ -5,6 +5,7 @@
 //!    exist, in the same time: only the log tells them apart.
 //! 2. A client that fails waits (auth_delay.milliseconds) before it is told.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use melba_catalog::privileges::RoleUse;
@@ -69,6 +70,14 @@ impl From<DbError> for Refusal {
     }
 }
 
+/// How the authentication of a client ends.
+pub(crate) enum Verdict {
+    /// The client has left.
+    Left,
+    /// With `method:identity`, where the method establishes an identity.
+    Admitted(Option<Arc<str>>),
+}
+
 type Proof = std::result::Result<(), Refusal>;
 
 fn fatal(error: DbError) -> DbError {
@@ -76,11 +85,9 @@ fn fatal(error: DbError) -> DbError {
 }
 
 impl Authentication<'_> {
-    /// False when the client has left.
-    ///
     /// # Errors
     /// The error: the message before the client is disconnected, and the log's detail.
-    pub fn run(&self, connection: &mut Connection) -> std::result::Result<bool, Refused> {
+    pub fn run(&self, connection: &mut Connection) -> std::result::Result<Verdict, Refused> {
         let in_force = self.access.hosts.in_force();
         let is_encrypted = connection.tls().is_some();
         let Some(rule) = self.find_rule(&in_force, is_encrypted) else {
@@ -93,15 +100,20 @@ impl Authentication<'_> {
         let proved = self.prove(rule, &in_force, connection).and_then(|()| self.check_certificate(rule, &in_force, connection));
         match proved {
             Ok(()) => {
-                self.log_identity(rule, connection);
-                Ok(true)
+                let identity = self.identity(rule, connection);
+                self.log_identity(rule, identity.as_deref());
+                let method = match rule.method {
+                    Method::Owner if !self.is_owner(connection) => Method::ScramSha256,
+                    method => method,
+                };
+                Ok(Verdict::Admitted(identity.map(|identity| format!("{}:{identity}", method.name()).into())))
             }
             Err(Refusal::Silent) if connection.is_late() => {
                 let message = format!("canceling authentication of user \"{}\" due to timeout", self.user);
                 (self.log)(&Entry::new(Level::Fatal, &message));
-                Ok(false)
+                Ok(Verdict::Left)
             }
-            Err(Refusal::Silent) => Ok(false),
+            Err(Refusal::Silent) => Ok(Verdict::Left),
             Err(Refusal::Error(error)) => Err(error.into()),
             Err(Refusal::Failed(reason)) => {
                 let error = self.failure(rule);
@@ -112,18 +124,28 @@ impl Authentication<'_> {
         }
     }
 
+    /// Who the client is, by its method; `None` where the method establishes nothing.
+    fn identity(&self, rule: &Rule, connection: &Connection) -> Option<String> {
+        let by_account = |name: Option<String>| Some(name.unwrap_or_else(|| self.user.to_owned()));
+        match rule.method {
+            Method::Trust | Method::Reject => None,
+            Method::Peer => by_account(peer_account(connection.descriptor()).and_then(account_name)),
+            Method::Owner if self.is_owner(connection) => by_account(account_name(own_account())),
+            Method::Cert => {
+                let certificate = connection.tls().and_then(Channel::certificate).flatten();
+                Some(certificate.map_or_else(|| self.user.to_owned(), |c| c.distinguished_name))
+            }
+            _ => Some(self.user.to_owned()),
+        }
+    }
+
     /// log_connections: the client's identity, and the rule and method that established it.
-    fn log_identity(&self, rule: &Rule, connection: &Connection) {
+    fn log_identity(&self, rule: &Rule, identity: Option<&str>) {
         if !self.aspects.authentication {
             return;
         }
-        let by_account = |name: Option<String>| name.unwrap_or_else(|| self.user.to_owned());
-        let (what, identity) = match rule.method {
-            Method::Trust | Method::Reject => ("user", self.user.to_owned()),
-            Method::Peer => ("identity", by_account(peer_account(connection.descriptor()).and_then(account_name))),
-            Method::Owner if self.is_owner(connection) => ("identity", by_account(account_name(own_account()))),
-            _ => ("identity", self.user.to_owned()),
-        };
+        let what = if identity.is_some() { "identity" } else { "user" };
+        let identity = identity.unwrap_or(self.user);
         let place = match &rule.file {
             Some(file) => format!("{}:{}", file.display(), rule.line),
             None => "built-in rule".to_owned(),

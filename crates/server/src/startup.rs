@@ -18,7 +18,7 @@ use melba_sql::session::{BACKUP_HINT, Session};
 use melba_types::{DbError, Oid, Result, Severity, SqlState, err};
 
 use crate::access::Access;
-use crate::authentication::{Authentication, Refused};
+use crate::authentication::{Authentication, Refused, Verdict};
 use crate::connection::Connection;
 use crate::newcomers::Newcomers;
 use crate::tls::{Channel, TlsConfiguration};
@@ -86,9 +86,7 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> std::resul
         log: &log,
     };
     let asked = instance.cluster.clock.monotonic();
-    if !authentication.run(connection)? {
-        return Ok(None);
-    }
+    let Verdict::Admitted(identity) = authentication.run(connection)? else { return Ok(None) };
     let proved = instance.cluster.clock.monotonic();
     newcomers.remove(pid);
     // A client refused for a reason other than the password is told after authentication, as in PostgreSQL.
@@ -100,7 +98,8 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> std::resul
     }
     state.settings.lock().set_socket(socket);
     let encryption = connection.tls().map(encryption);
-    register(instance, &request, &state, (&role, &catalog), (addresses, encryption), wake)?;
+    let peer = Peer { addresses, encryption, identity, ..Peer::default() };
+    register(instance, &request, &state, (&role, &catalog), peer, wake)?;
     connection.patience().watch(state.interrupt.clone());
     let mut session = Session::new(state.clone());
     let secret = instance.backends.get(pid).map_or_else(Vec::new, |backend| backend.secret.clone());
@@ -411,7 +410,7 @@ fn register(
     request: &Request,
     state: &SessionState,
     (role, catalog): (&Role, &Catalog),
-    (addresses, encryption): (Option<Addresses>, Option<Arc<Encryption>>),
+    peer: Peer,
     wake: Box<dyn Wake>,
 ) -> Result<()> {
     // Superusers are not limited; a negative limit is no limit.
@@ -437,9 +436,8 @@ fn register(
         user: state.user.clone(),
         database: state.database.clone(),
         application_name: state.settings.lock().get("application_name").as_text().into(),
-        addresses,
-        encryption,
         started: instance.cluster.clock.now_micros(),
+        ..peer
     };
     if !role.superuser {
         check_reserved(instance, catalog, role)?;

@@ -156,6 +156,10 @@ pub fn argument_type(ddl: &Ddl<'_>, name: &TypeName) -> Result<Oid> {
 /// # Errors
 /// 42501 unless the user owns the function, which the message calls `name`.
 pub fn require_routine_owner(ddl: &Ddl<'_>, f: &Function, name: &str) -> Result<()> {
-    let what = if f.kind == FunctionKind::Procedure { "procedure" } else { "function" };
+    let what = match f.kind {
+        FunctionKind::Procedure => "procedure",
+        FunctionKind::Aggregate => "aggregate",
+        _ => "function",
+    };
     ddl.require_owner(f.owner, what, name)
 }

@@ -231,7 +231,7 @@ fn add_like(ddl: &Ddl<'_>, builder: &mut TableBuilder, clause: &TableLikeClause)
         let copy = Column {
             default: if keep_default { column.default.clone() } else { None },
             default_oid: if keep_default && column.default.is_some() { ddl.tx().new_oid() } else { Oid::INVALID },
-            default_depends_on: if keep_default { column.default_depends_on.clone() } else { vec![] },
+            default_depends_on: if keep_default { ddl.usable(column.default_depends_on.clone())? } else { vec![] },
             generated: if on(like::GENERATED) { column.generated } else { 0 },
             identity: if on(like::IDENTITY) { column.identity } else { 0 },
             storage: if on(like::STORAGE) { column.storage } else { type_storage(ddl, column.ty) },

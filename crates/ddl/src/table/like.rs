@@ -84,7 +84,7 @@ fn copy_check(ddl: &Ddl<'_>, table: Oid, check: &Row, number: &dyn Fn(i16) -> i1
     let row = Row {
         columns: check.columns.iter().map(|c| number(*c)).collect(),
         expression: check.expression.clone(),
-        depends_on: check.depends_on.clone(),
+        depends_on: ddl.usable(check.depends_on.clone())?,
         no_inherit: check.no_inherit,
         enforced: check.enforced,
         validated: check.enforced,

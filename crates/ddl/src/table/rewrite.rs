@@ -30,7 +30,7 @@ pub struct TypeChange {
 pub fn fill_new_column(ddl: &Ddl<'_>, table: Oid, column: usize) -> Result<()> {
     let relation = ddl.relation(table)?;
     let definition = &relation.columns[column];
-    if definition.generated == b'v' || relation.is_partitioned() {
+    if definition.generated == b'v' || relation.storage == Storage::None {
         return Ok(());
     }
     let catalog = ddl.catalog();

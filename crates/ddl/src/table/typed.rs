@@ -16,13 +16,19 @@ use crate::table::builder::TableBuilder;
 use crate::table::relation::{new_column, put_relation};
 
 /// The stand-alone composite type that a table is of.
+///
+/// # Errors
+/// 42809 when it is another one, 42501 without USAGE on it.
 fn table_type(ddl: &Ddl<'_>, name: &TypeName) -> Result<Arc<Relation>> {
     let (ty, _) = ddl.type_from_name(name)?;
     let catalog = ddl.catalog();
     let found = catalog.type_(ty).filter(|t| t.domain.is_none()).and_then(|t| catalog.relation(t.relation));
     let shown = || catalog.type_name(ty, ddl.path());
     match found {
-        Some(relation) if relation.kind == RelationKind::Composite => Ok(relation.clone()),
+        Some(relation) if relation.kind == RelationKind::Composite => {
+            ddl.require_type(ty)?;
+            Ok(relation.clone())
+        }
         Some(_) => Err(err!(WRONG_OBJECT_TYPE, "type {} is the row type of another table", shown())
             .detail("A typed table must use a stand-alone composite type created with CREATE TYPE.")),
         None => bail!(WRONG_OBJECT_TYPE, "type {} is not a composite type", shown()),

@@ -21,11 +21,9 @@ pub fn create_cast(ddl: &Ddl<'_>, s: &CreateCastStmt) -> Result<()> {
     }
     require_one_type(ddl, &source, &target)?;
     [&source, &target].into_iter().try_for_each(|ty| ddl.require_type(ty.oid))?;
-    for (ty, what) in [(&source, "source"), (&target, "target")] {
-        if ty.domain.is_some() {
-            let message = format!("cast will be ignored because the {what} data type is a domain");
-            ddl.warning(SqlState::WRONG_OBJECT_TYPE, message);
-        }
+    if let Some((_, what)) = [(&source, "source"), (&target, "target")].into_iter().find(|(ty, _)| ty.domain.is_some()) {
+        let message = format!("cast will be ignored because the {what} data type is a domain");
+        ddl.warning(SqlState::WRONG_OBJECT_TYPE, message);
     }
     let (function, method) = match &s.func {
         Some(name) => (cast_function(ddl, name, &source, &target)?, b'f'),

@@ -85,7 +85,8 @@ fn with_domain_constraints(ddl: &Ddl<'_>, mut domain: Type, s: &CreateDomainStmt
                 (info.default, domain.depends_on) = new_domain_default(ddl, &domain, c.raw_expr.as_deref())?;
             }
             _ => {
-                let row = domain_constraint(ddl, c, &domain, &rows).map_err(|e| e.at(c.location))?;
+                domain_constraint_kind(c).map_err(|e| e.at(c.location))?;
+                let row = domain_constraint(ddl, c, &domain, &rows)?;
                 info.not_null |= row.kind == ConstraintKind::NotNull;
                 rows.push(row);
             }

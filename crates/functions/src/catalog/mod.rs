@@ -33,12 +33,13 @@ pub const SETS: &[(&str, SetFn)] = &[
     ("pg_options_to_table", definitions::options_to_table),
     ("pg_partition_ancestors", partitions::partition_ancestors),
     ("pg_partition_tree", partitions::partition_tree),
-    // Features that Melba does not have list nothing: extensions to install, replication slots, shared memory and I/O queues of
-    // PostgreSQL's kind.
+    // Features that Melba does not have list nothing: extensions to install, replication slots and origins, shared memory and I/O queues
+    // of PostgreSQL's kind.
     ("pg_available_extensions", nothing),
     ("pg_available_extension_versions", nothing),
     ("pg_get_aios", nothing),
     ("pg_get_replication_slots", nothing),
+    ("pg_show_replication_origin_status", nothing),
     ("pg_get_shmem_allocations", nothing),
 ];
 

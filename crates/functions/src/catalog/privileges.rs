@@ -3,6 +3,7 @@
 //! Each of the has_..._privilege functions comes with the role given by name, by OID or not at all, and the object by name or
 //! OID: one implementation distinguishes them by the number and kind of the arguments.
 
+use melba_catalog::grants::privilege_bit;
 use melba_catalog::memberships::is_admin_of;
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
 use melba_catalog::row_security::hides_rows;
@@ -135,7 +136,7 @@ fn check_column(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let at =
         match &rest[1] {
             Datum::Text(name) => {
-                let found = relation.columns.iter().position(|c| !c.dropped && c.name == *name);
+                let found = relation.columns.iter().position(|c| c.name == *name);
                 Some(found.ok_or_else(|| {
                     err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", relation.name)
                 })?)
@@ -201,6 +202,20 @@ fn acl_default(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     let dims = vec![ArrayDim { length: items.len() as i32, lower_bound: 1 }];
     let dims = if items.is_empty() { Vec::new() } else { dims };
     Ok(Datum::Array(std::sync::Arc::new(Array { element_type: oids::ACLITEM, dims, elements: items })))
+}
+
+/// makeaclitem(): an item from grantee, grantor, a list of privileges, and whether they may be granted on.
+fn make_acl_item(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    let mut privileges = 0;
+    for word in args[2].as_str().split(',').map(str::trim) {
+        let bit = privilege_bit(&word.to_ascii_lowercase());
+        privileges |= bit.ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "unrecognized privilege type: \"{word}\""))?;
+    }
+    if args[3].as_bool() {
+        privileges |= privileges << acl::GRANT_OPTION_SHIFT;
+    }
+    let item = AclItem { grantee: Oid(args[0].as_oid()), grantor: Oid(args[1].as_oid()), privileges };
+    Ok(item_text(call.session.catalog(), &item))
 }
 
 fn item_text(catalog: &Catalog, item: &AclItem) -> Datum {
@@ -273,4 +288,5 @@ privileges! {
         "pg_has_role_id";
     row_security_active => "row_security_active" "row_security_active_name";
     acl_default => "acldefault_sql";
+    make_acl_item => "makeaclitem";
 }

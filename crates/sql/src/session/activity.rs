@@ -87,6 +87,8 @@ pub struct Peer {
     /// `None`: the client has come by a Unix-domain socket.
     pub addresses: Option<Addresses>,
     pub encryption: Option<Arc<Encryption>>,
+    /// `method:identity` of the authentication; `None` where the method established no identity.
+    pub identity: Option<Arc<str>>,
     /// Microseconds since 2000-01-01.
     pub started: i64,
 }

@@ -90,6 +90,9 @@ impl DdlSession for StatementContext {
     }
 }
 
+/// PostgreSQL's MAX_ENCRYPTED_PASSWORD_LEN.
+const STORED_PASSWORD_BYTES_MAX: usize = 512;
+
 /// The form in which a role stores a password, by the session's settings.
 fn stored_password(context: &StatementContext, role: &str, password: &str) -> Result<Option<String>> {
     let mut salt = [0; 16];
@@ -105,6 +108,10 @@ fn stored_password(context: &StatementContext, role: &str, password: &str) -> Re
     let warns = settings.get("md5_password_warnings").as_bool();
     drop(settings);
     let stored = password::stored(role, password, &encryption);
+    if stored.as_ref().is_some_and(|stored| stored.len() > STORED_PASSWORD_BYTES_MAX) {
+        let detail = format!("Encrypted passwords must be no longer than {STORED_PASSWORD_BYTES_MAX} bytes.");
+        return Err(err!(PROGRAM_LIMIT_EXCEEDED, "encrypted password is too long").detail(detail));
+    }
     if warns && stored.as_deref().is_some_and(password::is_md5) {
         let warning = err!(WARNING_DEPRECATED_FEATURE, "setting an MD5-encrypted password").severity(Severity::Warning);
         let detail = "MD5 password support is deprecated and will be removed in a future release of PostgreSQL.";

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
-use melba_catalog::{ObjectAddress, ObjectChange, acl, classes};
+use melba_catalog::{Acl, ObjectAddress, ObjectChange, acl, classes};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 
 use super::context::StatementContext;
@@ -96,6 +96,18 @@ fn compatible_privileges(context: &StatementContext) -> bool {
 fn snapshot(context: &StatementContext) -> Result<Sight> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     Ok(Sight::Snapshot(tx.engine.active_view()))
+}
+
+/// Whether there is a large object with this OID.
+pub(super) fn large_object_exists(context: &StatementContext, oid: Oid) -> Result<bool> {
+    let sight = snapshot(context)?;
+    with_objects(context, |lo| Ok(lo.metadata(sight, oid)?.is_some()))
+}
+
+/// A large object's privilege list.
+pub(super) fn large_object_acl(context: &StatementContext, oid: Oid) -> Result<Acl> {
+    let sight = snapshot(context)?;
+    with_objects(context, |lo| Ok(lo.metadata(sight, oid)?.and_then(|metadata| metadata.acl)))
 }
 
 /// Checks that the object exists and that the user has the privileges in `mask`; returns its size.

@@ -50,6 +50,7 @@ mod monitoring;
 pub mod names;
 mod notifications;
 mod notify;
+mod object_names;
 mod outcome;
 mod pipeline;
 mod planned;

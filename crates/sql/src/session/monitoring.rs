@@ -67,6 +67,7 @@ pub(super) fn monitoring_value(context: &StatementContext, source: &str, args: &
     Some(match source {
         "pg_conf_load_time" => Ok(Datum::Int8(context.session.instance.loaded_at())),
         "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => Ok(Datum::Int8(engine.log_end().0 as i64)),
+        "pg_current_wal_flush_lsn" => Ok(Datum::Int8(engine.log_durable().0 as i64)),
         // Nothing is replayed or received from another server.
         "pg_last_wal_replay_lsn" | "pg_last_wal_receive_lsn" | "pg_last_xact_replay_timestamp" => Ok(Datum::Null),
         "pg_is_wal_replay_paused"
@@ -76,15 +77,38 @@ pub(super) fn monitoring_value(context: &StatementContext, source: &str, args: &
         | "pg_promote" => is_in_recovery(),
         "pg_stat_statements_info" => Ok(statements_info(context)),
         "pg_stat_statements_reset_1_11" => Ok(reset_statements(context, args)),
-        "pg_jit_available" => Ok(Datum::Bool(false)),
+        "pg_jit_available" | "pg_numa_available" => Ok(Datum::Bool(false)),
         // The log is not counted by session.
         "pg_stat_get_backend_wal" => Ok(Datum::Null),
         "pg_wal_lsn_diff" => Ok(Datum::Numeric(Numeric::from(args[0].as_i64().wrapping_sub(args[1].as_i64())))),
         "pg_tablespace_size_oid" => tablespace_size(context, Oid(args[0].as_oid())),
         "pg_tablespace_size_name" => tablespace_named(args[0].as_str()).and_then(|oid| tablespace_size(context, oid)),
         "pg_stat_have_stats" => Ok(Datum::Bool(has_statistics(context, args))),
+        "pg_xact_commit_timestamp" | "pg_xact_commit_timestamp_origin" | "pg_last_committed_xact" => no_commit_times(),
+        _ => return origin_value(source, args),
+    })
+}
+
+/// Functions over replication origins, of which there are none; `None`: no such function.
+fn origin_value(source: &str, args: &[Datum]) -> Option<Result<Datum>> {
+    Some(match source.strip_prefix("pg_replication_origin_")? {
+        "oid" => Ok(Datum::Null),
+        "session_is_setup" => Ok(Datum::Bool(false)),
+        "xact_reset" => Ok(Datum::text("")),
+        "session_reset" | "session_progress" | "xact_setup" => {
+            Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "no replication origin is configured"))
+        }
+        "drop" | "session_setup" | "advance" | "progress" => {
+            Err(err!(UNDEFINED_OBJECT, "replication origin \"{}\" does not exist", args[0].as_str()))
+        }
         _ => return None,
     })
+}
+
+/// The times of commits are not kept, as without track_commit_timestamp.
+fn no_commit_times() -> Result<Datum> {
+    Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "could not get commit timestamp data")
+        .hint("Make sure the configuration parameter \"track_commit_timestamp\" is set."))
 }
 
 /// A column of pg_stat_activity, of the session of that number.

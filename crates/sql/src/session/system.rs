@@ -22,6 +22,7 @@ use super::domain::domain_check;
 use super::large_objects::{call_large_object, has_large_object_privilege};
 use super::logging::{current_log_file, rotate_log};
 use super::notify::call_notify;
+use super::object_names::call_object_names;
 use super::server_files::call_server_file;
 use super::statistics::{archiver_statistics, replication_slot_statistics, statistics_value, wal_statistics};
 use super::user;
@@ -53,6 +54,7 @@ const BACKEND: SystemFunction = |c| call_backend(c.context, c.source, c.args);
 const CONNECTION_END: SystemFunction = |c| Ok(connection_end(c.context, c.source));
 const BLOCKING: SystemFunction = |c| call_blocking(c.context, c.source, c.args);
 const XACT: SystemFunction = |c| call_xact(c.context, c.source, c.args);
+const OBJECT_NAMES: SystemFunction = |c| call_object_names(c.context, c.source, c.args);
 const OF_SEQUENCE: SystemFunction = |c| describe_sequence(c.context, c.source, c.args);
 const SEQUENCE: SystemFunction = |c| call_sequence(c.context, c.source, c.args);
 const ADVISORY: SystemFunction = |c| call_advisory(c.context, c.source, c.args);
@@ -67,6 +69,7 @@ const REFUSED_BACKUP: SystemFunction = |c| Err(refused_backup(c.source));
 const FUNCTIONS: &[(&str, SystemFunction)] = &[
     ("current_user", |c| Ok(Datum::text(&*c.context.user.name))),
     ("session_user", |c| Ok(Datum::text(&*c.context.user.session_name))),
+    ("system_user", |c| Ok(c.context.session.activity.peer.lock().identity.clone().map_or(Datum::Null, Datum::Text))),
     ("current_database", |c| Ok(Datum::text(&*c.context.session.database))),
     ("current_schema", |c| Ok(current_schema(c.context))),
     ("current_schemas", |c| Ok(current_schemas(c.context, c.args[0].as_bool()))),
@@ -109,6 +112,11 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
     ("pg_current_xact_id_if_assigned", XACT),
     ("pg_current_snapshot", XACT),
     ("pg_xact_status", XACT),
+    ("pg_describe_object", OBJECT_NAMES),
+    ("pg_identify_object", OBJECT_NAMES),
+    ("pg_identify_object_as_address", OBJECT_NAMES),
+    ("pg_get_object_address", OBJECT_NAMES),
+    ("pg_get_acl", OBJECT_NAMES),
     ("pg_sequence_parameters", OF_SEQUENCE),
     ("pg_sequence_last_value", OF_SEQUENCE),
     ("pg_get_sequence_data", OF_SEQUENCE),

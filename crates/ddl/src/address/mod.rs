@@ -1,0 +1,233 @@
+//! The address of an object from its kind, names and arguments, as pg_get_object_address takes them.
+//!
+//! The lists are those that `melba_catalog::identity` gives. Nothing but USAGE on a named schema is checked.
+
+mod in_schema;
+mod on_relation;
+mod typed;
+
+use std::sync::Arc;
+
+use melba_catalog::identity::seeded_object_by_name;
+use melba_catalog::{ObjectAddress, Relation, classes};
+use melba_engine::RelationLockMode;
+use melba_types::{DbError, Oid, Result, bail, err};
+use pg_query::protobuf::RangeVar;
+
+use crate::context::Ddl;
+use crate::naming::range_var;
+
+type Find = fn(&NamedObject<'_>) -> Result<ObjectAddress>;
+
+/// How many names a kind takes.
+#[derive(Clone, Copy, PartialEq)]
+enum Names {
+    AtLeast(usize),
+    One,
+    /// One, the name of a type or an OID: the first check of all.
+    OneText,
+}
+
+/// A kind of object, how many names and arguments it takes, and its lookup.
+struct Kind {
+    word: &'static str,
+    names: Names,
+    arguments: Option<usize>,
+    find: Find,
+}
+
+const fn kind(word: &'static str, names: Names, arguments: Option<usize>, find: Find) -> Kind {
+    Kind { word, names, arguments, find }
+}
+
+const ANY: Names = Names::AtLeast(1);
+
+const KINDS: &[Kind] = &[
+    kind("table", ANY, None, on_relation::relation),
+    kind("index", ANY, None, on_relation::relation),
+    kind("sequence", ANY, None, on_relation::relation),
+    kind("view", ANY, None, on_relation::relation),
+    kind("materialized view", ANY, None, on_relation::relation),
+    kind("foreign table", ANY, None, on_relation::relation),
+    kind("table column", ANY, None, on_relation::column),
+    kind("foreign table column", ANY, None, on_relation::column),
+    kind("default value", ANY, None, on_relation::column_default),
+    kind("rule", ANY, None, on_relation::part),
+    kind("trigger", ANY, None, on_relation::part),
+    kind("table constraint", ANY, None, on_relation::part),
+    kind("policy", ANY, None, on_relation::part),
+    kind("publication relation", ANY, Some(1), on_relation::published),
+    kind("aggregate", ANY, None, typed::routine),
+    kind("function", ANY, None, typed::routine),
+    kind("procedure", ANY, None, typed::routine),
+    kind("operator", ANY, Some(2), typed::operator),
+    kind("type", Names::OneText, None, typed::type_),
+    kind("cast", Names::OneText, Some(1), typed::cast),
+    kind("transform", Names::OneText, Some(1), typed::transform),
+    kind("domain constraint", Names::OneText, Some(1), typed::domain_constraint),
+    kind("operator of access method", Names::AtLeast(3), Some(2), typed::family_member),
+    kind("function of access method", Names::AtLeast(3), Some(2), typed::family_member),
+    kind("large object", Names::OneText, None, large_object),
+    kind("collation", ANY, None, in_schema::collation),
+    kind("statistics object", ANY, None, in_schema::statistics_object),
+    kind("conversion", ANY, None, in_schema::seeded),
+    kind("text search parser", ANY, None, in_schema::seeded),
+    kind("text search dictionary", ANY, None, in_schema::seeded),
+    kind("text search template", ANY, None, in_schema::seeded),
+    kind("text search configuration", ANY, None, in_schema::seeded),
+    kind("operator class", Names::AtLeast(2), None, in_schema::of_access_method),
+    kind("operator family", Names::AtLeast(2), None, in_schema::of_access_method),
+    kind("default acl", ANY, Some(1), in_schema::default_acl),
+    kind("publication namespace", Names::One, Some(1), in_schema::published),
+    kind("user mapping", Names::One, Some(1), user_mapping),
+    kind("access method", Names::One, None, unqualified),
+    kind("database", Names::One, None, unqualified),
+    kind("event trigger", Names::One, None, unqualified),
+    kind("extension", Names::One, None, unqualified),
+    kind("foreign-data wrapper", Names::One, None, unqualified),
+    kind("server", Names::One, None, unqualified),
+    kind("language", Names::One, None, unqualified),
+    kind("parameter ACL", Names::One, None, unqualified),
+    kind("publication", Names::One, None, unqualified),
+    kind("role", Names::One, None, unqualified),
+    kind("schema", Names::One, None, unqualified),
+    kind("subscription", Names::One, None, unqualified),
+    kind("tablespace", Names::One, None, unqualified),
+];
+
+/// Kinds that pg_identify_object names and no lookup takes.
+const UNSUPPORTED: &[&str] = &[
+    "toast table",
+    "composite type",
+    "index column",
+    "sequence column",
+    "toast table column",
+    "view column",
+    "materialized view column",
+    "composite type column",
+    "role membership",
+];
+
+/// The object that the lists name. The caller checks that a large object exists.
+///
+/// # Errors
+/// 22023 for another kind or lists of another length; those of the lookup of the kind, as 42P01 and 42704 for what does not exist.
+pub fn object_address(ddl: &Ddl<'_>, word: &str, names: &[Option<&str>], arguments: &[Option<&str>]) -> Result<ObjectAddress> {
+    let Some(kind) = KINDS.iter().find(|k| k.word == word) else {
+        let how = if UNSUPPORTED.contains(&word) { "unsupported" } else { "unrecognized" };
+        bail!(INVALID_PARAMETER_VALUE, "{how} object type \"{word}\"");
+    };
+    if kind.names == Names::OneText && names.len() != 1 {
+        return Err(wrong_length("name", "exactly", 1));
+    }
+    if kind.word == "large object" && names == [None] {
+        bail!(INVALID_PARAMETER_VALUE, "large object OID may not be null");
+    }
+    let names = without_nulls(names)?;
+    if names.is_empty() {
+        return Err(wrong_length("name", "at least", 1));
+    }
+    let arguments = without_nulls(arguments)?;
+    match kind.names {
+        Names::AtLeast(least) if names.len() < least => return Err(wrong_length("name", "at least", least)),
+        Names::One if names.len() != 1 => return Err(wrong_length("name", "exactly", 1)),
+        _ => {}
+    }
+    if let Some(exactly) = kind.arguments.filter(|n| *n != arguments.len()) {
+        return Err(wrong_length("argument", "exactly", exactly));
+    }
+    (kind.find)(&NamedObject { ddl, word, names: &names, arguments: &arguments })
+}
+
+fn wrong_length(list: &str, how: &str, length: usize) -> DbError {
+    err!(INVALID_PARAMETER_VALUE, "{list} list length must be {how} {length}")
+}
+
+fn without_nulls<'a>(list: &[Option<&'a str>]) -> Result<Vec<&'a str>> {
+    let all: Option<Vec<&str>> = list.iter().copied().collect();
+    all.ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "name or argument lists may not contain nulls"))
+}
+
+/// What a lookup gets.
+struct NamedObject<'a> {
+    ddl: &'a Ddl<'a>,
+    /// The kind.
+    word: &'a str,
+    names: &'a [&'a str],
+    arguments: &'a [&'a str],
+}
+
+fn at(class: Oid, object: Oid) -> ObjectAddress {
+    ObjectAddress { class, object, sub: 0 }
+}
+
+impl NamedObject<'_> {
+    /// The relation of a list of names, locked.
+    fn open(&self, names: &[&str]) -> Result<Arc<Relation>> {
+        let target = match names {
+            [database, _, _] => RangeVar { catalogname: (*database).to_owned(), ..range_var(names) },
+            [_] | [_, _] => range_var(names),
+            _ => bail!(SYNTAX_ERROR, "improper relation name (too many dotted names): {}", names.join(".")),
+        };
+        if self.ddl.find_relation(&target)?.is_none()
+            && let [.., schema, _] = names
+        {
+            self.ddl.searched_schemas(Some(schema))?;
+        }
+        self.ddl.open_relation(&target, RelationLockMode::AccessShare)
+    }
+
+    /// The schemas in which a list of names is searched, and the name in them.
+    fn searched<'n>(&self, names: &[&'n str]) -> Result<(Vec<Oid>, &'n str)> {
+        let catalog = self.ddl.catalog();
+        let database = catalog.database(self.ddl.tx().database).map_or("", |d| &d.name);
+        if let [other, _, _] = names
+            && **other != *database
+        {
+            bail!(FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: {}", names.join("."));
+        }
+        let (schema, name) = melba_parse::nodes::qualified(names)?;
+        Ok((self.ddl.searched_schemas(schema)?, name))
+    }
+
+    fn missing(&self, name: &str) -> DbError {
+        err!(UNDEFINED_OBJECT, "{} \"{name}\" does not exist", self.word)
+    }
+}
+
+/// Objects outside of schemas. Of foreign data, publications and granted parameters there are none.
+fn unqualified(n: &NamedObject<'_>) -> Result<ObjectAddress> {
+    let (catalog, name) = (n.ddl.catalog(), n.names[0]);
+    let seeded = |class| seeded_object_by_name(&catalog, class, &[], name, Oid::INVALID).map(|o| o.oid);
+    let (class, found) = match n.word {
+        "access method" => (classes::PG_AM, catalog.access_methods().method_by_name(name)),
+        "database" => {
+            let found = catalog.database_by_name(name).map(|d| d.oid);
+            let found = found.ok_or_else(|| err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist"))?;
+            (classes::PG_DATABASE, Some(found))
+        }
+        "schema" => (classes::PG_NAMESPACE, Some(n.ddl.namespace(name)?.oid)),
+        "event trigger" => (classes::PG_EVENT_TRIGGER, catalog.event_trigger_by_name(name).map(|t| t.oid)),
+        "extension" => (classes::PG_EXTENSION, catalog.extension_by_name(name).map(|e| e.oid)),
+        "language" => (classes::PG_LANGUAGE, seeded(classes::PG_LANGUAGE)),
+        "role" => (classes::PG_AUTHID, catalog.role_by_name(name).map(|r| r.oid)),
+        "tablespace" => (classes::PG_TABLESPACE, seeded(classes::PG_TABLESPACE)),
+        _ => (Oid::INVALID, None),
+    };
+    found.map(|object| at(class, object)).ok_or_else(|| n.missing(name))
+}
+
+fn large_object(n: &NamedObject<'_>) -> Result<ObjectAddress> {
+    let text = n.names[0];
+    let object = text.parse().map_err(|_| err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type oid: \"{text}\""))?;
+    Ok(at(classes::PG_LARGEOBJECT, Oid(object)))
+}
+
+/// There are no servers of foreign data.
+fn user_mapping(n: &NamedObject<'_>) -> Result<ObjectAddress> {
+    let (user, server) = (n.names[0], n.arguments[0]);
+    if user == "public" || n.ddl.catalog().role_by_name(user).is_some() {
+        bail!(UNDEFINED_OBJECT, "server \"{server}\" does not exist");
+    }
+    bail!(UNDEFINED_OBJECT, "user mapping for user \"{user}\" on server \"{server}\" does not exist")
+}
