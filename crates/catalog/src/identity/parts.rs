@@ -125,7 +125,7 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
 
 /// The name of a schema; the session's own temporary schema is `pg_temp`.
 fn schema_name(catalog: &Catalog, scope: &NameScope<'_>, namespace: Oid) -> Option<String> {
-    if namespace == scope.temporary {
+    if namespace.is_valid() && namespace == scope.temporary {
         return Some("pg_temp".to_owned());
     }
     catalog.namespace(namespace).map(|n| n.name.to_string())

@@ -22,7 +22,14 @@ fn built_in_objects_have_the_texts_of_postgresql() {
         (PG_LANGUAGE, 14, 0, "language", "sql", "language sql"),
         (PG_AM, 403, 0, "access method", "btree", "access method btree"),
         (PG_COLLATION, 100, 0, "collation", "pg_catalog.\"default\"", "collation \"default\""),
-        (PG_OPFAMILY, 1976, 0, "operator family", "pg_catalog.integer_ops USING btree", "operator family integer_ops for access method btree"),
+        (
+            PG_OPFAMILY,
+            1976,
+            0,
+            "operator family",
+            "pg_catalog.integer_ops USING btree",
+            "operator family integer_ops for access method btree",
+        ),
         (
             PG_AMOP,
             10000,
@@ -50,7 +57,9 @@ fn built_in_objects_have_the_texts_of_postgresql() {
 #[test]
 fn a_missing_object_has_a_kind_only() {
     let c = Catalog::default();
-    for (class, kind) in [(PG_CLASS, "relation"), (PG_PROC, "routine"), (PG_CONSTRAINT, "constraint"), (PG_TS_DICT, "text search dictionary")] {
+    for (class, kind) in
+        [(PG_CLASS, "relation"), (PG_PROC, "routine"), (PG_CONSTRAINT, "constraint"), (PG_TS_DICT, "text search dictionary")]
+    {
         let address = ObjectAddress { class, object: Oid(0), sub: 0 };
         assert_eq!(object_kind(&c, address).as_deref(), Some(kind));
         assert_eq!(identify(&c, &scope(), address), None);

@@ -109,7 +109,8 @@ pub fn find_routine(ddl: &Ddl<'_>, wanted: &RoutineName<'_>) -> Result<Arc<Funct
     }
     let signature = || {
         let types: Vec<String> = types.iter().map(|t| catalog.type_name(*t, ddl.path())).collect();
-        format!("{shown}({})", types.join(", "))
+        let of_any = types.is_empty() && wanted.kind == ObjectType::ObjectAggregate;
+        format!("{shown}({})", if of_any { "*".to_owned() } else { types.join(", ") })
     };
     match found {
         Some(f) if wanted.fits_kind(f) => Ok((*f).clone()),
