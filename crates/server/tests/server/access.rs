@@ -1,7 +1,7 @@
 //! Who may do what: statements as a superuser, as a holder of CREATEROLE, as an object's owner, as a member with and without INHERIT,
 //! as somebody with grants and as a stranger, each in a transaction of its own that is rolled back.
 //!
-//! `access/expected.txt` has what PostgreSQL 18 answers, recorded by `ACCESS_RECORD=HOST:PORT cargo test -p melba-server --test access`
+//! `access/expected.txt` has what PostgreSQL 18 answers, recorded by `ACCESS_RECORD=HOST:PORT cargo test -p melba-server --test server access`
 //! (user postgres, database postgres; it cleans up). `access/different.txt` has the answers that are known to be others here
 //! (FIXME: most are words in messages, and what is refused with 0A000); `UPDATE=1` writes it anew.
 
