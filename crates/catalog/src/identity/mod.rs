@@ -22,7 +22,7 @@ use crate::snapshot::Catalog;
 
 /// The row of pg_identify_object, and the lists of pg_identify_object_as_address.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Identity {
+pub struct ObjectIdentity {
     /// The object's schema, quoted.
     pub schema: Option<String>,
     /// Its name, quoted, where the name and the schema find no other object of its class.
@@ -34,12 +34,12 @@ pub struct Identity {
 }
 
 /// The names of an object; `None` when there is no such object.
-pub fn identify(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress) -> Option<Identity> {
+pub fn identify(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress) -> Option<ObjectIdentity> {
     let parts = parts::parts(catalog, scope, address)?;
     let (namespace, name) = placed(catalog, address);
     let schema = namespace.and_then(|n| catalog.namespace(n)).map(|n| quote_ident(&n.name).into_owned());
     let name = name.map(|n| quote_ident(&n).into_owned());
-    Some(Identity { schema, name, identity: parts.identity, names: parts.names, arguments: parts.arguments })
+    Some(ObjectIdentity { schema, name, identity: parts.identity, names: parts.names, arguments: parts.arguments })
 }
 
 /// The schema of an object, and its name where that is unique for its class.

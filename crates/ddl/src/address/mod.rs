@@ -21,7 +21,7 @@ type Find = fn(&NamedObject<'_>) -> Result<ObjectAddress>;
 
 /// How many names a kind takes.
 #[derive(Clone, Copy, PartialEq)]
-enum Names {
+enum NameCount {
     AtLeast(usize),
     One,
     /// One, the name of a type or an OID: the first check of all.
@@ -29,20 +29,20 @@ enum Names {
 }
 
 /// A kind of object, how many names and arguments it takes, and its lookup.
-struct Kind {
+struct AddressedKind {
     word: &'static str,
-    names: Names,
+    names: NameCount,
     arguments: Option<usize>,
     find: Find,
 }
 
-const fn kind(word: &'static str, names: Names, arguments: Option<usize>, find: Find) -> Kind {
-    Kind { word, names, arguments, find }
+const fn kind(word: &'static str, names: NameCount, arguments: Option<usize>, find: Find) -> AddressedKind {
+    AddressedKind { word, names, arguments, find }
 }
 
-const ANY: Names = Names::AtLeast(1);
+const ANY: NameCount = NameCount::AtLeast(1);
 
-const KINDS: &[Kind] = &[
+const KINDS: &[AddressedKind] = &[
     kind("table", ANY, None, on_relation::relation),
     kind("index", ANY, None, on_relation::relation),
     kind("sequence", ANY, None, on_relation::relation),
@@ -61,13 +61,13 @@ const KINDS: &[Kind] = &[
     kind("function", ANY, None, typed::routine),
     kind("procedure", ANY, None, typed::routine),
     kind("operator", ANY, Some(2), typed::operator),
-    kind("type", Names::OneText, None, typed::type_),
-    kind("cast", Names::OneText, Some(1), typed::cast),
-    kind("transform", Names::OneText, Some(1), typed::transform),
-    kind("domain constraint", Names::OneText, Some(1), typed::domain_constraint),
-    kind("operator of access method", Names::AtLeast(3), Some(2), typed::family_member),
-    kind("function of access method", Names::AtLeast(3), Some(2), typed::family_member),
-    kind("large object", Names::OneText, None, large_object),
+    kind("type", NameCount::OneText, None, typed::type_),
+    kind("cast", NameCount::OneText, Some(1), typed::cast),
+    kind("transform", NameCount::OneText, Some(1), typed::transform),
+    kind("domain constraint", NameCount::OneText, Some(1), typed::domain_constraint),
+    kind("operator of access method", NameCount::AtLeast(3), Some(2), typed::family_member),
+    kind("function of access method", NameCount::AtLeast(3), Some(2), typed::family_member),
+    kind("large object", NameCount::OneText, None, large_object),
     kind("collation", ANY, None, in_schema::collation),
     kind("statistics object", ANY, None, in_schema::statistics_object),
     kind("conversion", ANY, None, in_schema::seeded),
@@ -75,24 +75,24 @@ const KINDS: &[Kind] = &[
     kind("text search dictionary", ANY, None, in_schema::seeded),
     kind("text search template", ANY, None, in_schema::seeded),
     kind("text search configuration", ANY, None, in_schema::seeded),
-    kind("operator class", Names::AtLeast(2), None, in_schema::of_access_method),
-    kind("operator family", Names::AtLeast(2), None, in_schema::of_access_method),
+    kind("operator class", NameCount::AtLeast(2), None, in_schema::of_access_method),
+    kind("operator family", NameCount::AtLeast(2), None, in_schema::of_access_method),
     kind("default acl", ANY, Some(1), in_schema::default_acl),
-    kind("publication namespace", Names::One, Some(1), in_schema::published),
-    kind("user mapping", Names::One, Some(1), user_mapping),
-    kind("access method", Names::One, None, unqualified),
-    kind("database", Names::One, None, unqualified),
-    kind("event trigger", Names::One, None, unqualified),
-    kind("extension", Names::One, None, unqualified),
-    kind("foreign-data wrapper", Names::One, None, unqualified),
-    kind("server", Names::One, None, unqualified),
-    kind("language", Names::One, None, unqualified),
-    kind("parameter ACL", Names::One, None, unqualified),
-    kind("publication", Names::One, None, unqualified),
-    kind("role", Names::One, None, unqualified),
-    kind("schema", Names::One, None, unqualified),
-    kind("subscription", Names::One, None, unqualified),
-    kind("tablespace", Names::One, None, unqualified),
+    kind("publication namespace", NameCount::One, Some(1), in_schema::published),
+    kind("user mapping", NameCount::One, Some(1), user_mapping),
+    kind("access method", NameCount::One, None, unqualified),
+    kind("database", NameCount::One, None, unqualified),
+    kind("event trigger", NameCount::One, None, unqualified),
+    kind("extension", NameCount::One, None, unqualified),
+    kind("foreign-data wrapper", NameCount::One, None, unqualified),
+    kind("server", NameCount::One, None, unqualified),
+    kind("language", NameCount::One, None, unqualified),
+    kind("parameter ACL", NameCount::One, None, unqualified),
+    kind("publication", NameCount::One, None, unqualified),
+    kind("role", NameCount::One, None, unqualified),
+    kind("schema", NameCount::One, None, unqualified),
+    kind("subscription", NameCount::One, None, unqualified),
+    kind("tablespace", NameCount::One, None, unqualified),
 ];
 
 /// Kinds that pg_identify_object names and no lookup takes.
@@ -117,7 +117,7 @@ pub fn object_address(ddl: &Ddl<'_>, word: &str, names: &[Option<&str>], argumen
         let how = if UNSUPPORTED.contains(&word) { "unsupported" } else { "unrecognized" };
         bail!(INVALID_PARAMETER_VALUE, "{how} object type \"{word}\"");
     };
-    if kind.names == Names::OneText && names.len() != 1 {
+    if kind.names == NameCount::OneText && names.len() != 1 {
         return Err(wrong_length("name", "exactly", 1));
     }
     if kind.word == "large object" && names == [None] {
@@ -129,8 +129,8 @@ pub fn object_address(ddl: &Ddl<'_>, word: &str, names: &[Option<&str>], argumen
     }
     let arguments = without_nulls(arguments)?;
     match kind.names {
-        Names::AtLeast(least) if names.len() < least => return Err(wrong_length("name", "at least", least)),
-        Names::One if names.len() != 1 => return Err(wrong_length("name", "exactly", 1)),
+        NameCount::AtLeast(least) if names.len() < least => return Err(wrong_length("name", "at least", least)),
+        NameCount::One if names.len() != 1 => return Err(wrong_length("name", "exactly", 1)),
         _ => {}
     }
     if let Some(exactly) = kind.arguments.filter(|n| *n != arguments.len()) {

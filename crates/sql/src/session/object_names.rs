@@ -66,7 +66,10 @@ fn may_exist(context: &StatementContext, address: ObjectAddress) -> Result<bool>
     Ok(address.class != classes::PG_LARGEOBJECT || large_object_exists(context, address.object)?)
 }
 
-fn identify_existing(context: &StatementContext, address: ObjectAddress) -> Result<Option<melba_catalog::identity::Identity>> {
+fn identify_existing(
+    context: &StatementContext,
+    address: ObjectAddress,
+) -> Result<Option<melba_catalog::identity::ObjectIdentity>> {
     if !may_exist(context, address)? {
         return Ok(None);
     }
