@@ -104,6 +104,11 @@ pub fn named_collation(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<Arc<Colla
 
 /// The collation that DROP or COMMENT names.
 pub fn find_collation(ddl: &Ddl<'_>, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+    if let [schema, _] = collation_name(object)?[..]
+        && ddl.is_missing_schema(schema, missing_ok)?
+    {
+        return Ok(None);
+    }
     match named_collation(ddl, Some(object)) {
         Ok(c) => Ok(Some(ObjectAddress { class: classes::PG_COLLATION, object: c.oid, sub: 0 })),
         Err(error) if missing_ok && error.sqlstate() == SqlState::UNDEFINED_OBJECT => {

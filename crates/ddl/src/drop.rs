@@ -7,6 +7,7 @@ use melba_types::{DbError, Oid, Result, SqlState, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{DropBehavior, DropStmt, Node, ObjectType};
 
+use crate::built_in::{BuiltInKind, built_in_object};
 use crate::collation::find_collation;
 use crate::context::Ddl;
 use crate::dependents::drop_addresses;
@@ -19,7 +20,7 @@ use crate::privileges::policy::find_policy;
 use crate::routine::alter::dropped_routine;
 use crate::routine::find::RoutineName;
 use crate::statistics::alter::find_statistics;
-use crate::trigger::dropped_trigger;
+use crate::trigger::{dropped_trigger, find_on_table};
 use crate::types::cast::find_cast;
 use crate::types::named::named_type;
 use crate::words::relation_word;
@@ -51,6 +52,7 @@ fn resolve_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
         ObjectType::ObjectCast => find_cast(ddl, Some(object), missing_ok),
         ObjectType::ObjectOperator => find_operator(ddl, object, missing_ok),
         ObjectType::ObjectCollation => find_collation(ddl, object, missing_ok),
+        _ if BuiltInKind::of(kind).is_some() => built_in_object(ddl, kind, object, missing_ok),
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, missing_ok),
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, missing_ok),
         _ => resolve_named(ddl, kind, object, missing_ok),
@@ -64,6 +66,9 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
         N::TypeName(name) => strings(&name.names),
         _ => vec![],
     };
+    if schema_is_missing(ddl, kind, &names, missing_ok)? {
+        return Ok(None);
+    }
     let skip = |error: DbError, what: &str| {
         if !missing_ok {
             return Err(error);
@@ -76,17 +81,10 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
         | ObjectType::ObjectView
         | ObjectType::ObjectMatview
         | ObjectType::ObjectSequence
+        | ObjectType::ObjectForeignTable
         | ObjectType::ObjectIndex => {
             let word = relation_kind_word(kind);
             let range = range_var(&names);
-            if names.len() > 1 && ddl.catalog().namespace_by_name(&range.schemaname).is_none() && range.schemaname != "pg_temp" {
-                let error = err!(INVALID_SCHEMA_NAME, "schema \"{}\" does not exist", range.schemaname);
-                if !missing_ok {
-                    return Err(error);
-                }
-                ddl.notice(format!("schema \"{}\" does not exist, skipping", range.schemaname));
-                return Ok(None);
-            }
             if ddl.find_relation(&range)?.is_none() {
                 let message = format!("{word} \"{}\" does not exist", names.join("."));
                 let state = if kind == ObjectType::ObjectIndex { SqlState::UNDEFINED_OBJECT } else { SqlState::UNDEFINED_TABLE };
@@ -105,6 +103,7 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
             Ok(Some(ObjectAddress { class: classes::PG_NAMESPACE, object: namespace.oid, sub: 0 }))
         }
         ObjectType::ObjectTrigger => dropped_trigger(ddl, &names, missing_ok),
+        ObjectType::ObjectRule => find_on_table(ddl, "rule", &names, missing_ok, |_, _, _| None).map(|_| None),
         ObjectType::ObjectPolicy => find_policy(ddl, &names, missing_ok),
         ObjectType::ObjectExtension => dropped_extension(ddl, names.first().unwrap_or(&""), missing_ok),
         ObjectType::ObjectType | ObjectType::ObjectDomain => match named_type(ddl, Some(object)) {
@@ -121,12 +120,20 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
     }
 }
 
+/// Whether the schema of a name is missing where IF EXISTS skips it.
+fn schema_is_missing(ddl: &Ddl<'_>, kind: ObjectType, names: &[&str], missing_ok: bool) -> Result<bool> {
+    let in_schema = !matches!(kind, ObjectType::ObjectTrigger | ObjectType::ObjectPolicy | ObjectType::ObjectRule);
+    let (true, [schema, _]) = (in_schema, names) else { return Ok(false) };
+    ddl.is_missing_schema(schema, missing_ok)
+}
+
 fn check_dropped_kind(ddl: &Ddl<'_>, kind: ObjectType, relation: &Relation) -> Result<()> {
     let right = match kind {
         ObjectType::ObjectTable => matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable),
         ObjectType::ObjectView => relation.kind == RelationKind::View,
         ObjectType::ObjectMatview => relation.kind == RelationKind::MaterializedView,
         ObjectType::ObjectSequence => relation.kind == RelationKind::Sequence,
+        ObjectType::ObjectForeignTable => false,
         _ => matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex),
     };
     if !right {
@@ -162,6 +169,7 @@ fn relation_kind_word(kind: ObjectType) -> &'static str {
         ObjectType::ObjectMatview => "materialized view",
         ObjectType::ObjectSequence => "sequence",
         ObjectType::ObjectIndex => "index",
+        ObjectType::ObjectForeignTable => "foreign table",
         _ => "table",
     }
 }

@@ -7,6 +7,7 @@
 //! object. Other utility statements use [`Lookup`] alone.
 
 mod address;
+mod built_in;
 mod collation;
 mod comment;
 mod constraint;

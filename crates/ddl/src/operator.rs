@@ -301,6 +301,10 @@ pub fn find_operator(ddl: &Ddl<'_>, node: &Node, missing_ok: bool) -> Result<Opt
             ddl.require_owner(operator.owner, "operator", &operator.name)?;
             Ok(Some(ObjectAddress { class: classes::PG_OPERATOR, object: operator.oid, sub: 0 }))
         }
+        Err(e) if missing_ok && matches!(e.sqlstate(), SqlState::UNDEFINED_OBJECT | SqlState::INVALID_SCHEMA_NAME) => {
+            ddl.notice(format!("{}, skipping", e.message()));
+            Ok(None)
+        }
         Err(e) if missing_ok => {
             let missing = e.message().strip_prefix("operator does not exist: ");
             let Some(shown) = missing else { return Err(e) };

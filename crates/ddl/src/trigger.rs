@@ -265,8 +265,7 @@ pub fn find_on_table(
     let [table @ .., name] = names else { bail!(SYNTAX_ERROR, "{kind} name must be qualified") };
     let range = range_var(table);
     let shown = table.join(".");
-    if missing_ok && !range.schemaname.is_empty() && ddl.catalog().namespace_by_name(&range.schemaname).is_none() {
-        ddl.notice(format!("schema \"{}\" does not exist, skipping", range.schemaname));
+    if !range.schemaname.is_empty() && ddl.is_missing_schema(&range.schemaname, missing_ok)? {
         return Ok(None);
     }
     if missing_ok && ddl.find_relation(&range)?.is_none() {
@@ -282,7 +281,8 @@ pub fn find_on_table(
         ddl.notice(format!("{kind} \"{name}\" for relation \"{shown}\" does not exist, skipping"));
         return Ok(None);
     }
-    bail!(UNDEFINED_OBJECT, "{kind} \"{name}\" for table \"{}\" does not exist", relation.name)
+    let of = if kind == "rule" { "relation" } else { "table" };
+    bail!(UNDEFINED_OBJECT, "{kind} \"{name}\" for {of} \"{}\" does not exist", relation.name)
 }
 
 /// The trigger that COMMENT ON TRIGGER names.

@@ -118,6 +118,21 @@ impl<'a> Lookup<'a> {
         self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice));
     }
 
+    /// Whether there is no such schema; IF EXISTS, `missing_ok`, tells so and goes on.
+    ///
+    /// # Errors
+    /// 3F000 without IF EXISTS.
+    pub fn is_missing_schema(&self, schema: &str, missing_ok: bool) -> Result<bool> {
+        if schema == "pg_temp" || self.catalog().namespace_by_name(schema).is_some() {
+            return Ok(false);
+        }
+        if !missing_ok {
+            return Err(err!(INVALID_SCHEMA_NAME, "schema \"{schema}\" does not exist"));
+        }
+        self.notice(format!("schema \"{schema}\" does not exist, skipping"));
+        Ok(true)
+    }
+
     /// A message of level DEBUG1: only those of PostgreSQL for which clients' tests look.
     pub fn debug(&self, message: impl Into<String>) {
         self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Debug));

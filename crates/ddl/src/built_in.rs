@@ -1,0 +1,96 @@
+//! DROP of kinds of objects of which there are only built-in ones: any other name does not exist.
+
+use melba_catalog::identity::seeded_object_by_name;
+use melba_catalog::{ObjectAddress, classes};
+use melba_parse::command::object_word;
+use melba_parse::nodes::{inner, qualified, string, strings};
+use melba_types::{DbError, Oid, Result, bail};
+use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{Node, ObjectType};
+
+use crate::context::Ddl;
+use crate::dependents::FIRST_UNPINNED_OID;
+
+/// A kind of object that no statement creates.
+pub struct BuiltInKind {
+    word: &'static str,
+    /// The system relation of its objects; none: there are no objects.
+    class: Option<Oid>,
+    /// Its access method's name comes first in DROP.
+    has_method: bool,
+}
+
+impl BuiltInKind {
+    pub fn of(kind: ObjectType) -> Option<BuiltInKind> {
+        let (word, class) = match kind {
+            ObjectType::ObjectAccessMethod => ("access method", Some(classes::PG_AM)),
+            ObjectType::ObjectConversion => ("conversion", Some(classes::PG_CONVERSION)),
+            ObjectType::ObjectFdw => ("foreign-data wrapper", None),
+            ObjectType::ObjectForeignServer => ("server", None),
+            ObjectType::ObjectLanguage => ("language", Some(classes::PG_LANGUAGE)),
+            ObjectType::ObjectOpclass => ("operator class", Some(classes::PG_OPCLASS)),
+            ObjectType::ObjectOpfamily => ("operator family", Some(classes::PG_OPFAMILY)),
+            ObjectType::ObjectPublication => ("publication", None),
+            ObjectType::ObjectTsconfiguration => ("text search configuration", Some(classes::PG_TS_CONFIG)),
+            ObjectType::ObjectTsdictionary => ("text search dictionary", Some(classes::PG_TS_DICT)),
+            ObjectType::ObjectTsparser => ("text search parser", Some(classes::PG_TS_PARSER)),
+            ObjectType::ObjectTstemplate => ("text search template", Some(classes::PG_TS_TEMPLATE)),
+            _ => return None,
+        };
+        let has_method = matches!(kind, ObjectType::ObjectOpclass | ObjectType::ObjectOpfamily);
+        Some(BuiltInKind { word, class, has_method })
+    }
+
+    fn find(&self, ddl: &Ddl<'_>, names: &[&str], method: Oid) -> Result<Option<Oid>> {
+        let Some(class) = self.class else { return Ok(None) };
+        let (schema, name) = qualified(names)?;
+        let catalog = ddl.catalog();
+        if class == classes::PG_AM {
+            return Ok(catalog.access_methods().method_by_name(name));
+        }
+        let schemas = ddl.searched_schemas(schema)?;
+        Ok(seeded_object_by_name(&catalog, class, &schemas, name, method).map(|object| object.oid))
+    }
+}
+
+/// The object that DROP names: never one, for built-in objects are not dropped.
+///
+/// # Errors
+/// 42704 when there is none and IF EXISTS is missing, 2BP01 or 0A000 when there is one.
+pub fn built_in_object(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
+    let Some(of_kind) = BuiltInKind::of(kind) else { return Ok(None) };
+    let names = match inner(object)? {
+        N::List(list) => strings(&list.items),
+        _ => string(object).into_iter().collect(),
+    };
+    let (method, names) = match (of_kind.has_method, &names[..]) {
+        (true, [method, names @ ..]) => (Some(*method), names),
+        (_, names) => (None, names),
+    };
+    let method_oid = match method.map(|name| (name, ddl.catalog().access_methods().method_by_name(name))) {
+        Some((name, None)) => bail!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
+        Some((_, Some(oid))) => oid,
+        None => Oid::INVALID,
+    };
+    if let [schema, _] = names
+        && ddl.is_missing_schema(schema, missing_ok)?
+    {
+        return Ok(None);
+    }
+    let word = of_kind.word;
+    if let Some(oid) = of_kind.find(ddl, names, method_oid)? {
+        if oid < Oid(FIRST_UNPINNED_OID) {
+            let of = method.map_or_else(String::new, |name| format!(" for access method {name}"));
+            let name = names.join(".");
+            bail!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {word} {name}{of} because it is required by the database system");
+        }
+        return Err(DbError::unsupported(format!("DROP {} of a built-in object", object_word(kind))));
+    }
+    let of = method.map_or_else(String::new, |name| format!(" for access method \"{name}\""));
+    let missing = format!("{word} \"{}\" does not exist{of}", names.join("."));
+    if !missing_ok {
+        bail!(UNDEFINED_OBJECT, "{missing}");
+    }
+    ddl.notice(format!("{missing}, skipping"));
+    Ok(None)
+}
