@@ -5,8 +5,19 @@ use std::sync::Arc;
 
 use melba_types::Oid;
 
-use crate::objects::{Constraint, ConstraintKind, Relation};
+use crate::objects::{Constraint, ConstraintKind, ForeignKeyInfo, Relation};
 use crate::snapshot::Catalog;
+
+/// `anyrange && anyrange` and `anymultirange && anymultirange` in pg_operator.
+pub const RANGES_OVERLAP: Oid = Oid(3888);
+pub const MULTIRANGES_OVERLAP: Oid = Oid(2868);
+
+impl ForeignKeyInfo {
+    /// FOREIGN KEY (..., PERIOD column): the periods of several referenced rows together contain a referencing row's.
+    pub fn has_period(&self) -> bool {
+        matches!(self.operators.last(), Some(&RANGES_OVERLAP | &MULTIRANGES_OVERLAP))
+    }
+}
 
 /// Whether a foreign key is a part of another one of its table: for a partition of the table that this one refers to.
 pub fn is_referenced_part(catalog: &Catalog, key: &Constraint) -> bool {

@@ -677,7 +677,7 @@ pub struct ForeignKeyInfo {
     pub match_type: u8,
     /// ON DELETE SET NULL/DEFAULT (columns); empty: all.
     pub delete_set_columns: Vec<i16>,
-    /// Equality operators, one a column: referenced = referencing.
+    /// Equality operators, one a column: referenced = referencing. Of a PERIOD it is `&&`.
     pub operators: Vec<Oid>,
 }
 

@@ -23,8 +23,8 @@ use super::error;
 use super::exclusion::{Exclusion, GroupSearch};
 use super::target::{IndexTarget, TableTarget};
 
-/// The key of a new row.
-struct ExclusiveKey<'a> {
+/// The key of a new row, or of a period that others must contain.
+pub(super) struct ExclusiveKey<'a> {
     index: &'a IndexTarget,
     exclusion: &'a Exclusion,
     key: &'a [u8],
@@ -136,7 +136,7 @@ fn await_obstacle(
 
 impl<'a> ExclusiveKey<'a> {
     /// `None`: there is no constraint, or the row excludes none.
-    fn new(index: &'a IndexTarget, key: &'a [u8], values: Vec<Datum>, row: Option<RowId>) -> Option<ExclusiveKey<'a>> {
+    pub(super) fn new(index: &'a IndexTarget, key: &'a [u8], values: Vec<Datum>, row: Option<RowId>) -> Option<ExclusiveKey<'a>> {
         let exclusion = index.exclusion.as_ref().filter(|exclusion| !exclusion.is_free(&values))?;
         let mut group = Vec::new();
         for (part, value) in index.parts[..exclusion.equal].iter().zip(&values) {
@@ -196,7 +196,7 @@ impl<'a> ExclusiveKey<'a> {
         Ok(None)
     }
 
-    /// Invariant 2.
+    /// Invariant 2: of several the first one, which PostgreSQL's message often names.
     fn overlapping(
         &self,
         ctx: &Evaluation,
@@ -204,7 +204,49 @@ impl<'a> ExclusiveKey<'a> {
         target: &TableTarget,
         view: ReadView,
     ) -> Result<Option<RowId>> {
-        let Datum::Range(range) = &self.values[self.exclusion.equal] else { return Ok(None) };
+        let mut found = None;
+        self.each_overlapping(ctx, txn, target, view, &mut |_, row| {
+            found = Some(row);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// All rows of the group that exclude the key, by descending keys where they are compared by `&&`.
+    pub(super) fn each(
+        &self,
+        ctx: &Evaluation,
+        txn: &Arc<Transaction>,
+        target: &TableTarget,
+        view: ReadView,
+        visit: &mut dyn FnMut(&[u8], RowId) -> Result<()>,
+    ) -> Result<()> {
+        if self.exclusion.search == GroupSearch::Overlap {
+            return self.each_overlapping(ctx, txn, target, view, visit);
+        }
+        let group = Bound::Included(&self.group[..]);
+        let mut scan = txn.index(self.index.tree).scan(view, group, group, false)?;
+        while let Some((key, row)) = scan.next()? {
+            ctx.check_interrupt()?;
+            if Some(row) != self.row
+                && let Some(existing) = self.index.values_of_row(ctx, txn, target, row)?
+                && self.exclusion.excludes(ctx, &existing, &self.values)?
+            {
+                visit(key, row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn each_overlapping(
+        &self,
+        ctx: &Evaluation,
+        txn: &Arc<Transaction>,
+        target: &TableTarget,
+        view: ReadView,
+        visit: &mut dyn FnMut(&[u8], RowId) -> Result<()>,
+    ) -> Result<()> {
+        let Datum::Range(range) = &self.values[self.exclusion.equal] else { return Ok(()) };
         // The last range that can begin where the new one ends.
         let last = match &range.upper {
             Some(upper) => {
@@ -217,8 +259,6 @@ impl<'a> ExclusiveKey<'a> {
         };
         let last = last.as_ref().map(|key| &key[..]);
         let mut scan = txn.index(self.index.tree).scan(view, Bound::Included(&self.group), last, true)?;
-        // Of several the first one, which PostgreSQL's message often names.
-        let mut found = None;
         while let Some((key, row)) = scan.next()? {
             ctx.check_interrupt()?;
             if Some(row) == self.row {
@@ -227,12 +267,12 @@ impl<'a> ExclusiveKey<'a> {
             let is_before = key < self.key;
             let Some(existing) = self.index.values_of_row(ctx, txn, target, row)? else { continue };
             if self.exclusion.excludes(ctx, &existing, &self.values)? {
-                found = Some(row);
+                visit(key, row)?;
             } else if is_before {
                 break;
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     fn any(&self, ctx: &Evaluation, txn: &Arc<Transaction>, target: &TableTarget, view: ReadView) -> Result<Option<RowId>> {

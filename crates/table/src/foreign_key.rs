@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use melba_catalog::trigger_events::{DELETE, UPDATE};
 use melba_catalog::{Constraint, ForeignKeyInfo, Relation};
-use melba_engine::{Held, Isolation, RowLockMode, Wait};
+use melba_engine::{Held, RowLockMode, Wait};
 use melba_fmgr::io;
-use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, bail, err};
+use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, err};
 
 use super::error;
 use super::events::{Events, Runner};
 use super::part_source::PartSource;
-use super::referenced_key::{ReferencedKey, place_of};
+use super::period::{Periods, without_period};
+use super::referenced_key::{ReferencedKey, index_of, key_of, place_of, refuse_newer};
 use super::routing::ColumnMap;
 use super::target::TableTarget;
 use super::writer::{Above, TableWriter};
@@ -44,10 +45,6 @@ impl Action {
             _ => Action::Check,
         }
     }
-}
-
-fn key_of(constraint: &Constraint) -> Result<&Arc<ForeignKeyInfo>> {
-    constraint.foreign_key.as_ref().ok_or_else(|| DbError::internal("foreign key without a definition"))
 }
 
 /// A value of the other side's type, so that both have the same key bytes; `None`: there is none.
@@ -85,7 +82,15 @@ pub(super) fn check_reference(
         return Err(error::mixed_nulls(&*runner.ctx.session, constraint, &target.relation));
     }
     let not_present = |runner: &Runner<'_>| error::not_present(&*runner.ctx.session, constraint, &target.relation, values);
-    let referenced = match as_referenced(runner, target, constraint, values)? {
+    let values_there = as_referenced(runner, target, constraint, values)?;
+    if key_of(constraint)?.has_period() {
+        let is_covered = match values_there {
+            Some(values) => periods(runner, constraint, &values)?.contain()?,
+            None => false,
+        };
+        return if is_covered { Ok(()) } else { Err(not_present(runner)) };
+    }
+    let referenced = match values_there {
         Some(values) => place_of(runner.ctx, |table| runner.target(table), constraint, &values)?,
         None => None,
     };
@@ -97,16 +102,8 @@ pub(super) fn check_reference(
         if runner.txn.index(tree).find_latest(&bytes)? == Some(row) {
             return Ok(());
         }
-        refuse_newer(runner)?;
+        refuse_newer(runner.txn)?;
     }
-}
-
-/// Rows newer than the snapshot make a transaction fail that keeps one.
-fn refuse_newer(runner: &Runner<'_>) -> Result<()> {
-    if runner.txn.isolation() != Isolation::ReadCommitted {
-        bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
-    }
-    Ok(())
 }
 
 /// The values of a referencing row as the referenced columns have them; `None`: they have no such values.
@@ -134,6 +131,13 @@ pub(super) fn follow(
     new: Option<&[Datum]>,
 ) -> Result<Events> {
     let key = key_of(constraint)?.clone();
+    if key.has_period() {
+        let child = runner.target(constraint.relation)?;
+        let key = &old[..old.len().saturating_sub(1)];
+        let (rows, _held) = referencing_rows(runner, &child, referenced, &without_period(constraint)?, key)?;
+        periods(runner, constraint, old)?.check_referencing(&child, rows, referenced)?;
+        return Ok(Events::default());
+    }
     let deleted = new.is_none();
     let action = Action::of_key(&key, deleted);
     let child = runner.target(constraint.relation)?;
@@ -188,6 +192,16 @@ pub(super) fn follow(
         return Err(error::still_referenced(session, constraint, &referenced.relation, columns, old, false));
     }
     Ok(std::mem::take(&mut writer.events))
+}
+
+/// The rows that a key with PERIOD refers to.
+pub(super) fn periods<'r: 'p, 'p>(
+    runner: &mut Runner<'r>,
+    constraint: &'p Constraint,
+    values: &'p [Datum],
+) -> Result<Periods<'p>> {
+    let place = index_of(runner.ctx, |table| runner.target(table), constraint, values)?;
+    Ok(Periods { ctx: runner.ctx, txn: runner.txn, constraint, values, place })
 }
 
 /// The table that has a foreign key, of which a leaf is changed: the statement is one on all of it.
@@ -299,7 +313,7 @@ fn change_referencing(
     runner.txn.lock_row_to_change(child.tree, row, mode)?;
     let latest = runner.txn.get_latest(child.tree, row)?;
     if latest.own_command.is_none() && latest.csn > runner.ctx.view().csn {
-        refuse_newer(runner)?;
+        refuse_newer(runner.txn)?;
     }
     let Some(bytes) = latest.row else { return Ok(()) };
     let old = child.decode(&bytes);

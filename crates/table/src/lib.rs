@@ -23,6 +23,7 @@ mod gin;
 pub mod matching;
 mod part_source;
 mod partition;
+mod period;
 mod reference;
 mod referenced_key;
 mod referencing;

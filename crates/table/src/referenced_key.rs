@@ -2,13 +2,31 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Constraint;
+use melba_catalog::{Constraint, ForeignKeyInfo};
+use melba_engine::{Isolation, Transaction};
 use melba_expression::Evaluation;
-use melba_types::{Datum, DbError, Oid, Result, TreeId};
+use melba_types::{Datum, DbError, Oid, Result, TreeId, bail};
 
 use super::part_source::PartSource;
 use super::partition::PartitionMap;
-use super::target::TableTarget;
+use super::target::{IndexPart, TableTarget};
+
+/// # Errors
+/// XX000 of a constraint that is no foreign key.
+pub(super) fn key_of(constraint: &Constraint) -> Result<&Arc<ForeignKeyInfo>> {
+    constraint.foreign_key.as_ref().ok_or_else(|| DbError::internal("foreign key without a definition"))
+}
+
+/// Rows newer than the snapshot make a transaction fail that keeps one.
+///
+/// # Errors
+/// 40001.
+pub(super) fn refuse_newer(txn: &Transaction) -> Result<()> {
+    if txn.isolation() != Isolation::ReadCommitted {
+        bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+    }
+    Ok(())
+}
 
 /// A key that a referenced row has, if there is one.
 pub(super) struct ReferencedKey {
@@ -17,6 +35,15 @@ pub(super) struct ReferencedKey {
     /// The unique index that the constraint relies on, or the table's part of it.
     pub index: TreeId,
     pub bytes: Vec<u8>,
+}
+
+/// The table and the index that have keys with certain values of the referenced columns.
+pub(super) struct ReferencedIndex {
+    pub table: Arc<TableTarget>,
+    /// The place of the index among the table's.
+    pub index: usize,
+    /// The place of each part of its key among the referenced columns.
+    pub order: Vec<usize>,
 }
 
 /// The place of a key with these values of the referenced columns; `None`: no partition may have it. `target`: of a table.
@@ -29,6 +56,25 @@ pub(super) fn place_of(
     constraint: &Constraint,
     values: &[Datum],
 ) -> Result<Option<ReferencedKey>> {
+    let Some(found) = index_of(ctx, target, constraint, values)? else { return Ok(None) };
+    let index = &found.table.indexes[found.index];
+    let mut bytes = Vec::new();
+    for (part, at) in index.parts.iter().zip(&found.order) {
+        part.key.encode(&values[*at], &mut bytes);
+    }
+    Ok(Some(ReferencedKey { index: index.tree, table: found.table, bytes }))
+}
+
+/// The same before the key's bytes are made.
+///
+/// # Errors
+/// XX000 when the catalog contradicts itself.
+pub(super) fn index_of(
+    ctx: &Evaluation,
+    target: impl FnOnce(Oid) -> Result<Arc<TableTarget>>,
+    constraint: &Constraint,
+    values: &[Datum],
+) -> Result<Option<ReferencedIndex>> {
     let lost = || DbError::internal(format!("foreign key \"{}\" has lost its index", constraint.name));
     let key = constraint.foreign_key.as_ref().ok_or_else(lost)?;
     let catalog = ctx.catalog();
@@ -47,14 +93,12 @@ pub(super) fn place_of(
         columns = renumbered.collect::<Option<_>>().ok_or_else(lost)?;
         table = below;
     }
-    let target = target(table.oid)?;
-    let index = target.indexes.iter().find(|i| i.oid == index).ok_or_else(lost)?;
-    let mut bytes = Vec::new();
-    for part in &index.parts {
-        let PartSource::Column(column) = part.source else { return Err(lost()) };
-        let at = columns.iter().position(|c| *c as usize - 1 == column).ok_or_else(lost)?;
-        part.key.encode(&values[at], &mut bytes);
-    }
-    let index = index.tree;
-    Ok(Some(ReferencedKey { table: target, index, bytes }))
+    let table = target(table.oid)?;
+    let index = table.indexes.iter().position(|i| i.oid == index).ok_or_else(lost)?;
+    let place = |part: &IndexPart| match part.source {
+        PartSource::Column(column) => columns.iter().position(|c| *c as usize - 1 == column).ok_or_else(lost),
+        PartSource::Expression(_) => Err(lost()),
+    };
+    let order = table.indexes[index].parts.iter().map(place).collect::<Result<_>>()?;
+    Ok(Some(ReferencedIndex { table, index, order }))
 }

@@ -9,8 +9,8 @@ use melba_types::{Datum, DbError, Result};
 
 use super::error;
 use super::events::Runner;
-use super::foreign_key::as_referenced;
-use super::referenced_key::place_of;
+use super::foreign_key::{as_referenced, periods};
+use super::referenced_key::{key_of, place_of};
 use super::referencing::keys_of_leaves;
 
 /// `part`: of a foreign key, for the partition.
@@ -46,6 +46,9 @@ fn check_leaf(runner: &mut Runner<'_>, part: &Constraint, key: &Constraint) -> R
 
 fn is_there(runner: &mut Runner<'_>, leaf: &super::TableTarget, key: &Constraint, values: &[Datum]) -> Result<bool> {
     let Some(values) = as_referenced(runner, leaf, key, values)? else { return Ok(false) };
+    if key_of(key)?.has_period() {
+        return periods(runner, key, &values)?.overlap();
+    }
     let Some(place) = place_of(runner.ctx, |table| runner.target(table), key, &values)? else { return Ok(false) };
     Ok(runner.txn.index(place.index).find_latest(&place.bytes)?.is_some())
 }

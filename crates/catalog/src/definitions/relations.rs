@@ -120,7 +120,7 @@ pub fn constraint_definition(catalog: &Catalog, oid: Oid, style: &Style<'_>) -> 
             }
             out
         }
-        ConstraintKind::ForeignKey => foreign_key_definition(catalog, c, &columns(), style)?,
+        ConstraintKind::ForeignKey => foreign_key_definition(catalog, c, style)?,
         ConstraintKind::Exclusion => {
             let relation = catalog.relation(c.index)?;
             let index = relation.index.as_ref()?;
@@ -149,13 +149,20 @@ pub fn constraint_definition(catalog: &Catalog, oid: Oid, style: &Style<'_>) -> 
     Some(out)
 }
 
-fn foreign_key_definition(catalog: &Catalog, c: &Constraint, columns: &str, style: &Style<'_>) -> Option<String> {
+fn foreign_key_definition(catalog: &Catalog, c: &Constraint, style: &Style<'_>) -> Option<String> {
     let key = c.foreign_key.as_ref()?;
     let referenced = catalog.relation(key.referenced_table)?;
+    let columns = |table: &Relation, columns: &[i16]| match columns.split_last() {
+        Some((period, others)) if key.has_period() => {
+            format!("{}, PERIOD {}", column_names(table, others), column_names(table, &[*period]))
+        }
+        _ => column_names(table, columns),
+    };
     let mut out = format!(
-        "FOREIGN KEY ({columns}) REFERENCES {}({})",
+        "FOREIGN KEY ({}) REFERENCES {}({})",
+        catalog.relation(c.relation).map_or_else(String::new, |table| columns(table, &c.columns)),
         catalog.relation_name(referenced, style.path),
-        column_names(referenced, &key.referenced_columns),
+        columns(referenced, &key.referenced_columns),
     );
     match key.match_type {
         b'f' => out.push_str(" MATCH FULL"),

@@ -89,7 +89,7 @@ fn push(c: &Constraint, out: &mut RelationRows<'_>) {
             bool(c.local),
             Datum::Int2(c.inherited),
             bool(c.no_inherit || (is_key(c.kind) && c.kind != ConstraintKind::ForeignKey && !c.parent.is_valid())),
-            bool(c.is_without_overlaps()),
+            bool(c.is_without_overlaps() || key.is_some_and(ForeignKeyInfo::has_period)),
             int2s_or_null(&c.columns),
             key.map_or(Datum::Null, |k| int2s_or_null(&k.referenced_columns)),
             key_operators(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Relation, RelationKind, acl, classes};
+use melba_catalog::{Catalog, Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Relation, RelationKind, acl, classes};
 use melba_engine::RelationLockMode;
 use melba_parse::nodes::strings;
 use melba_types::{DbError, Oid, Result, bail, err};
@@ -11,7 +11,7 @@ use pg_query::protobuf::{ConstrType, Constraint};
 use crate::constraint::exclusion::{add_exclusion, check_partitioned_operators, period_operators};
 use crate::constraint::row::{
     ForeignKeyRequest, Modifiers, add_not_null, bare_constraint, check_partitioned_reference, column_numbers, is_system_column,
-    key_equality, put_constraint,
+    key_operators, put_constraint,
 };
 use crate::context::Ddl;
 use crate::expression::{Use, stored_expression};
@@ -338,9 +338,6 @@ fn constraint_from_index(ddl: &Ddl<'_>, relation: &Relation, c: &Constraint, pri
 
 fn add_foreign_key(ddl: &Ddl<'_>, table: Oid, request: &ForeignKeyRequest<'_>, modifiers: Modifiers) -> Result<()> {
     let c = request.constraint;
-    if c.fk_with_period || c.pk_with_period {
-        return Err(DbError::unsupported("PERIOD"));
-    }
     let relation = ddl.relation(table)?;
     let name = c.pktable.as_ref().ok_or_else(|| DbError::internal("foreign key without a table"))?;
     let referenced = ddl.open_relation(name, RelationLockMode::ShareRowExclusive)?;
@@ -349,12 +346,18 @@ fn add_foreign_key(ddl: &Ddl<'_>, table: Oid, request: &ForeignKeyRequest<'_>, m
     }
     check_partitioned_reference(&relation, &referenced, request.recurse)?;
     check_foreign_key_persistence(&relation, &referenced)?;
-    if request.columns.iter().any(|number| relation.columns[*number as usize - 1].generated == b'v') {
-        bail!(FEATURE_NOT_SUPPORTED, "foreign key constraints on virtual generated columns are not supported");
+    let has_period = c.fk_with_period || c.pk_with_period;
+    if has_period && !c.fk_with_period {
+        let message = "foreign key uses PERIOD on the referenced table but not the referencing table";
+        bail!(INVALID_FOREIGN_KEY, "{message}");
     }
     let catalog = ddl.catalog();
     let columns = &request.columns;
-    let (referenced_columns, index) = referenced_key(ddl, &referenced, &strings(&c.pk_attrs))?;
+    let (referenced_columns, index) = referenced_key(ddl, &referenced, c)?;
+    if request.columns.iter().any(|number| relation.columns[*number as usize - 1].generated == b'v') {
+        bail!(FEATURE_NOT_SUPPORTED, "foreign key constraints on virtual generated columns are not supported");
+    }
+    refuse_period_actions(c)?;
     if columns.len() != referenced_columns.len() {
         bail!(INVALID_FOREIGN_KEY, "number of referencing and referenced columns for foreign key disagree");
     }
@@ -364,12 +367,8 @@ fn add_foreign_key(ddl: &Ddl<'_>, table: Oid, request: &ForeignKeyRequest<'_>, m
     } else {
         c.conname.clone()
     };
-    let mut operators = Vec::with_capacity(columns.len());
-    for (referencing, target) in columns.iter().zip(&referenced_columns) {
-        let from = &relation.columns[*referencing as usize - 1];
-        let to = &referenced.columns[*target as usize - 1];
-        operators.push(key_equality(ddl, &constraint_name, from, to)?);
-    }
+    let sides = ((&*relation, &columns[..]), (&*referenced, &referenced_columns[..]));
+    let operators = key_operators(ddl, &constraint_name, sides.0, sides.1, has_period)?;
     let set_columns = foreign_key_columns(&relation, &strings(&c.fk_del_set_cols))?;
     if let Some(stranger) = set_columns.iter().find(|n| !columns.contains(n)) {
         let name = &relation.columns[*stranger as usize - 1].name;
@@ -407,21 +406,42 @@ fn add_foreign_key(ddl: &Ddl<'_>, table: Oid, request: &ForeignKeyRequest<'_>, m
     pass_foreign_key_on(ddl, &row)
 }
 
+/// 0A000 of actions that a foreign key with PERIOD cannot have.
+fn refuse_period_actions(c: &Constraint) -> Result<()> {
+    for (action, event) in [(&c.fk_upd_action, "ON UPDATE"), (&c.fk_del_action, "ON DELETE")] {
+        if c.fk_with_period && matches!(&**action, "r" | "c" | "n" | "d") {
+            bail!(FEATURE_NOT_SUPPORTED, "unsupported {event} action for foreign key constraint using PERIOD");
+        }
+    }
+    Ok(())
+}
+
 /// The referenced columns, which the user must be allowed to refer to, and the unique index that covers exactly them.
-fn referenced_key(ddl: &Ddl<'_>, referenced: &Relation, names: &[&str]) -> Result<(Vec<i16>, Oid)> {
-    let (columns, index) = unique_key(ddl, referenced, names)?;
-    let catalog = ddl.catalog();
-    let constraint = catalog.relation(index).and_then(|i| catalog.constraint(i.index.as_ref()?.constraint));
-    if constraint.is_some_and(|c| c.is_without_overlaps()) {
-        let message = "foreign key must use PERIOD when referencing a primary key using WITHOUT OVERLAPS";
+fn referenced_key(ddl: &Ddl<'_>, referenced: &Relation, c: &Constraint) -> Result<(Vec<i16>, Oid)> {
+    if c.fk_with_period && !c.pk_attrs.is_empty() && !c.pk_with_period {
+        let message = "foreign key uses PERIOD on the referencing table but not the referenced table";
+        bail!(INVALID_FOREIGN_KEY, "{message}");
+    }
+    let (columns, index) = unique_key(ddl, referenced, &strings(&c.pk_attrs), c.fk_with_period)?;
+    if is_without_overlaps(&ddl.catalog(), index) && !c.fk_with_period {
+        let message = match c.pk_attrs.is_empty() {
+            true => "foreign key uses PERIOD on the referenced table but not the referencing table",
+            false => "foreign key must use PERIOD when referencing a primary key using WITHOUT OVERLAPS",
+        };
         bail!(INVALID_FOREIGN_KEY, "{message}");
     }
     ddl.require_columns(referenced, &columns, acl::REFERENCES)?;
     Ok((columns, index))
 }
 
+/// Whether an index is that of a key WITHOUT OVERLAPS.
+fn is_without_overlaps(catalog: &Catalog, index: Oid) -> bool {
+    let constraint = catalog.relation(index).and_then(|i| catalog.constraint(i.index.as_ref()?.constraint));
+    constraint.is_some_and(|c| c.is_without_overlaps())
+}
+
 /// The columns and the unique index that covers exactly them; without names, the primary key.
-fn unique_key(ddl: &Ddl<'_>, referenced: &Relation, names: &[&str]) -> Result<(Vec<i16>, Oid)> {
+fn unique_key(ddl: &Ddl<'_>, referenced: &Relation, names: &[&str], has_period: bool) -> Result<(Vec<i16>, Oid)> {
     let catalog = ddl.catalog();
     let mut indexes = referenced.indexes.iter().filter_map(|i| catalog.relation(*i));
     if names.is_empty() {
@@ -440,13 +460,18 @@ fn unique_key(ddl: &Ddl<'_>, referenced: &Relation, names: &[&str]) -> Result<(V
         return Ok((keys, primary.oid));
     }
     let columns = foreign_key_columns(referenced, names)?;
+    if (1..columns.len()).any(|at| columns[..at].contains(&columns[at])) {
+        bail!(INVALID_FOREIGN_KEY, "foreign key referenced-columns list must not contain duplicates");
+    }
     let covers = |i: &&Arc<Relation>| {
         i.index.as_ref().is_some_and(|x| {
             let mut keys: Vec<i16> = x.keys.iter().map(|k| k.column).collect();
+            let last = keys.last().copied();
             let mut wanted = columns.clone();
             keys.sort_unstable();
             wanted.sort_unstable();
-            x.unique && x.valid && x.predicate.is_none() && keys == wanted
+            let fits = !has_period || is_without_overlaps(&catalog, i.oid) && last == columns.last().copied();
+            x.unique && x.valid && x.predicate.is_none() && keys == wanted && fits
         })
     };
     let mut covering = indexes.filter(covers).peekable();

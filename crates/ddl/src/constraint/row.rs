@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Column, Constraint as Row, ConstraintKind, FIRES_ON_ORIGIN, Object, Relation, classes};
-use melba_types::{Oid, Result, bail, err};
+use melba_catalog::foreign_keys::{MULTIRANGES_OVERLAP, RANGES_OVERLAP};
+use melba_catalog::{Column, Constraint as Row, ConstraintKind, FIRES_ON_ORIGIN, Object, Relation, TypeKind, classes};
+use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::Constraint;
 
 use crate::context::Ddl;
@@ -119,19 +120,50 @@ fn is_key_comparable(ddl: &Ddl<'_>, to: Oid, from: Oid) -> bool {
 }
 
 /// The = operator between a referenced and a referencing column.
-pub fn key_equality(ddl: &Ddl<'_>, constraint: &str, from: &Column, to: &Column) -> Result<Oid> {
+fn key_equality(ddl: &Ddl<'_>, constraint: &str, from: &Column, to: &Column) -> Result<Oid> {
     let operator = equality_operator(ddl, to.ty, from.ty).filter(|_| is_key_comparable(ddl, to.ty, from.ty));
-    operator.ok_or_else(|| {
-        let catalog = ddl.catalog();
-        err!(DATATYPE_MISMATCH, "foreign key constraint \"{constraint}\" cannot be implemented").detail(format!(
-            "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of incompatible types: {} \
+    operator.ok_or_else(|| incomparable(ddl, constraint, from, to))
+}
+
+fn incomparable(ddl: &Ddl<'_>, constraint: &str, from: &Column, to: &Column) -> DbError {
+    let catalog = ddl.catalog();
+    err!(DATATYPE_MISMATCH, "foreign key constraint \"{constraint}\" cannot be implemented").detail(format!(
+        "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table are of incompatible types: {} \
              and {}.",
-            from.name,
-            to.name,
-            catalog.type_name(from.ty, ddl.path()),
-            catalog.type_name(to.ty, ddl.path())
-        ))
-    })
+        from.name,
+        to.name,
+        catalog.type_name(from.ty, ddl.path()),
+        catalog.type_name(to.ty, ddl.path())
+    ))
+}
+
+/// The operators by which the columns of a foreign key are compared: equality, and `&&` of a PERIOD, which is the last one.
+pub fn key_operators(
+    ddl: &Ddl<'_>,
+    constraint: &str,
+    (relation, columns): (&Relation, &[i16]),
+    (referenced, referenced_columns): (&Relation, &[i16]),
+    has_period: bool,
+) -> Result<Vec<Oid>> {
+    let mut operators = Vec::with_capacity(columns.len());
+    for (at, (from, to)) in columns.iter().zip(referenced_columns).enumerate() {
+        let (from, to) = (&relation.columns[*from as usize - 1], &referenced.columns[*to as usize - 1]);
+        operators.push(match has_period && at + 1 == columns.len() {
+            true => period_overlap(ddl, from, to).ok_or_else(|| incomparable(ddl, constraint, from, to))?,
+            false => key_equality(ddl, constraint, from, to)?,
+        });
+    }
+    Ok(operators)
+}
+
+fn period_overlap(ddl: &Ddl<'_>, from: &Column, to: &Column) -> Option<Oid> {
+    let catalog = ddl.catalog();
+    let ty = catalog.base_type(to.ty);
+    match catalog.type_(ty).filter(|_| catalog.base_type(from.ty) == ty)?.type_kind {
+        TypeKind::Range => Some(RANGES_OVERLAP),
+        TypeKind::Multirange => Some(MULTIRANGES_OVERLAP),
+        _ => None,
+    }
 }
 
 /// DEFERRABLE and INITIALLY DEFERRED of a constraint.

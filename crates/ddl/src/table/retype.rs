@@ -11,7 +11,7 @@ use pg_query::protobuf::AlterTableCmd;
 use pg_query::protobuf::node::Node as N;
 
 use crate::constraint::exclusion::retyped_operators;
-use crate::constraint::row::key_equality;
+use crate::constraint::row::key_operators;
 use crate::context::Ddl;
 use crate::expression::{Use, again};
 use crate::index::build::{accepting_class, column_type};
@@ -146,11 +146,8 @@ fn retype_check(ddl: &Ddl<'_>, relation: &Relation, check: &Constraint) -> Resul
 fn retype_foreign_key(ddl: &Ddl<'_>, key: &Constraint) -> Result<()> {
     let Some(info) = &key.foreign_key else { return Ok(()) };
     let (from, to) = (ddl.relation(key.relation)?, ddl.relation(info.referenced_table)?);
-    let mut operators = Vec::new();
-    for (referencing, referenced) in key.columns.iter().zip(&info.referenced_columns) {
-        let (from, to) = (&from.columns[*referencing as usize - 1], &to.columns[*referenced as usize - 1]);
-        operators.push(key_equality(ddl, &key.name, from, to)?);
-    }
+    let referenced = (&*to, &info.referenced_columns[..]);
+    let operators = key_operators(ddl, &key.name, (&from, &key.columns), referenced, info.has_period())?;
     let info = ForeignKeyInfo { operators, ..(**info).clone() };
     ddl.tx().put(Object::Constraint(Arc::new(Constraint { foreign_key: Some(Arc::new(info)), ..key.clone() })));
     if key.validated && key.enforced { validate_foreign_key(ddl, key.oid) } else { Ok(()) }
