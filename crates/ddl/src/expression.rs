@@ -47,7 +47,16 @@ impl Stored {
 }
 
 /// Analyzes an expression over a table's columns; `column`: the one whose value it is (defaults, generation).
+///
+/// # Errors
+/// Those of the analysis; 42501 without USAGE on a type that it names.
 pub fn stored_expression(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage: Use, column: Option<&Column>) -> Result<Stored> {
+    let stored = analyzed(ddl, node, relation, usage, column)?;
+    let depends_on = ddl.usable(stored.depends_on)?;
+    Ok(Stored { depends_on, ..stored })
+}
+
+fn analyzed(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage: Use, column: Option<&Column>) -> Result<Stored> {
     let kind = match usage {
         Use::Default => ExprKind::ColumnDefault,
         Use::Check => ExprKind::CheckConstraint,
@@ -74,7 +83,7 @@ pub fn stored_expression(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage:
             text: melba_deparse::expression(c, &expr, Some(relation)).into(),
             ty: expr.ty(),
             collation: expr.collation(),
-            depends_on: ddl.usable(expr.dependencies())?,
+            depends_on: expr.dependencies(),
             columns,
             column_only: match &expr {
                 Expr::Var(v) if v.column > 0 => Some(v.column),
@@ -85,10 +94,10 @@ pub fn stored_expression(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage:
     })
 }
 
-/// A stored expression, analyzed again because a column's type has changed.
+/// A stored expression, analyzed again because a column's type has changed; its types were usable when it was stored.
 pub fn again(ddl: &Ddl<'_>, text: &str, relation: &Relation, usage: Use) -> Result<Stored> {
     // Positions would be in the stored text, which the client did not send.
-    let stored = stored_expression(ddl, &melba_parse::parse_expression(text)?, relation, usage, None);
+    let stored = analyzed(ddl, &melba_parse::parse_expression(text)?, relation, usage, None);
     stored.map_err(|mut error| {
         error.fields_mut().position = None;
         error
