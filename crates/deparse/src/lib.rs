@@ -154,9 +154,10 @@ fn condition_over<'a>(mut printer: Printer<'a>, condition: &'a Expr, over: &'a Q
     printer.out
 }
 
-/// An expression of a plan: `levels` are the queries around it, outermost first, of which only the range tables matter.
+/// An expression of a plan, with schemas where the search path does not find a name: `levels` are the queries around it, outermost
+/// first, of which only the range tables matter.
 pub fn plan_expression(catalog: &Catalog, session: &dyn Session, levels: &[Query], expr: &Expr) -> String {
-    let path = [classes::PG_CATALOG];
+    let path = session.search_path();
     let mut printer = Printer::new(catalog, session, &path, false);
     printer.backslashes = Backslashes::shown_to(session);
     for query in levels {
