@@ -90,3 +90,10 @@ create table pef(x) as execute pe(5) with no data;
 create temp table peg as execute pe(6);
 create table peg as execute pe;
 create table peg as execute missing;
+create type rowed as (a int, b int);
+create table rower (c int default (row(1, 2)::rowed).a);
+drop type rowed;
+alter table rower alter c drop default, add check (c <> (row(1, 2)::rowed).b);
+drop type rowed;
+drop type rowed cascade;
+\d rower

@@ -42,6 +42,7 @@ impl FoundObjects {
             | Expr::ArrayCoerce { ty, .. }
             | Expr::ConvertRowtype { ty, .. }
             | Expr::CoerceToDomain { ty, .. } => self.add(classes::PG_TYPE, *ty, 0),
+            Expr::Row(row) => self.add(classes::PG_TYPE, row.ty, 0),
             Expr::JsonConstructor(c) => self.add(classes::PG_TYPE, c.returning.ty, 0),
             Expr::Json(j) => self.add(classes::PG_TYPE, j.returning.ty, 0),
             Expr::Collate { collation, .. } => self.add(classes::PG_COLLATION, *collation, 0),

@@ -180,6 +180,10 @@ create type acc.n as enum ('a')
 create type acc.n as (c acc.color)
 create domain acc.n as acc.small
 create domain acc.n as acc.color
+create table acc.n of acc.pair
+create table acc.n (like acc.guarded including constraints)
+create table acc.n (like acc.guarded including defaults)
+drop aggregate acc.total(int)
 alter type acc.color add value 'blue'
 alter type acc.color rename to colour
 alter type acc.color owner to acc_root
