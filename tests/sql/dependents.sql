@@ -38,6 +38,13 @@ create table uctx (a ctx, b ctx[]);
 alter type ctx alter attribute a type text;
 drop type ctx;
 drop type ctx cascade;
+create type rowed as (a int, b int);
+create table rower (c int default (row(1, 2)::rowed).a);
+drop type rowed;
+alter table rower alter c drop default, add check (c <> (row(1, 2)::rowed).b);
+drop type rowed;
+drop type rowed cascade;
+\d rower
 drop type int4;
 drop schema pg_catalog;
 drop function now();
@@ -90,10 +97,3 @@ create table pef(x) as execute pe(5) with no data;
 create temp table peg as execute pe(6);
 create table peg as execute pe;
 create table peg as execute missing;
-create type rowed as (a int, b int);
-create table rower (c int default (row(1, 2)::rowed).a);
-drop type rowed;
-alter table rower alter c drop default, add check (c <> (row(1, 2)::rowed).b);
-drop type rowed;
-drop type rowed cascade;
-\d rower

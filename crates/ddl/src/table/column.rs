@@ -1,6 +1,6 @@
 //! ALTER TABLE ... ADD COLUMN and DROP COLUMN, in the children too.
 
-use melba_catalog::{Column, ObjectAddress, Relation, Storage, classes};
+use melba_catalog::{Column, ObjectAddress, Relation, RelationKind, Storage, classes};
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::{AlterTableCmd, ColumnDef, ConstrType, Constraint, DropBehavior};
 
@@ -16,7 +16,7 @@ use crate::sequence::create_owned_sequence;
 use crate::table::alter_column::refuse_own_rows;
 use crate::table::builder::TableBuilder;
 use crate::table::children::{EXCLUSIVE, change_column, each_child, has_children};
-use crate::table::column_uses::refuse_used_row_type;
+use crate::table::column_uses::{has_expressions, refuse_used_row_type};
 use crate::table::create::add_column_definition;
 use crate::table::relation::put_relation;
 use crate::table::rewrite::fill_new_column;
@@ -87,6 +87,9 @@ pub fn drop_column(ddl: &Ddl<'_>, relation: &Relation, c: &AlterTableCmd) -> Res
     // Values that are stored have their fields by place, and would be taken for others.
     if refuse_used_row_type(ddl, relation).is_err() {
         return Err(DbError::unsupported("dropping a column of a row type that columns of tables have"));
+    }
+    if relation.kind == RelationKind::Composite && has_expressions(ddl, relation.row_type) {
+        return Err(DbError::unsupported("dropping an attribute of a type that stored expressions use"));
     }
     let address = ObjectAddress { class: classes::PG_CLASS, object: relation.oid, sub: at as i32 + 1 };
     drop_addresses(ddl, &[address], c.behavior() == DropBehavior::DropCascade)

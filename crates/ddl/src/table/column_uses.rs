@@ -51,6 +51,21 @@ pub fn generated_from(ddl: &Ddl<'_>, relation: &Relation, at: usize) -> Result<V
     Ok(found)
 }
 
+/// Whether a view, default, constraint or the like has an expression over a type.
+pub fn has_expressions(ddl: &Ddl<'_>, ty: Oid) -> bool {
+    let catalog = ddl.catalog();
+    let is_expression = |d: ObjectAddress| match d.class {
+        classes::PG_ATTRDEF | classes::PG_CONSTRAINT | classes::PG_POLICY | classes::PG_TRIGGER | classes::PG_STATISTIC_EXT => {
+            true
+        }
+        classes::PG_CLASS => {
+            d.sub == 0 && catalog.relation(d.object).is_some_and(|r| r.view_query.is_some() || r.index.is_some())
+        }
+        _ => false,
+    };
+    catalog.dependents(ObjectAddress { class: classes::PG_TYPE, object: ty, sub: 0 }).any(|d| is_expression(d.dependent))
+}
+
 /// Columns of a row type hold values of the type as it was.
 pub fn refuse_used_row_type(ddl: &Ddl<'_>, relation: &Relation) -> Result<()> {
     refuse_columns_of(ddl, relation, relation.row_type, &mut Vec::new())

@@ -516,3 +516,21 @@ fn keys_without_overlaps_exclude_overlapping_ranges() {
         ("drop extension btree_gist", "E2BP01 Z:I"),
     ]);
 }
+
+/// Their stored texts name the attributes.
+#[test]
+fn attributes_stay_while_expressions_make_rows_of_their_type() {
+    check(&[
+        ("create type pair as (a int, b int)", "C:CREATE TYPE Z:I"),
+        ("create function both() returns pair language sql as 'select row(1, 2)::pair'", "C:CREATE FUNCTION Z:I"),
+        ("alter type pair add attribute c int", "C:ALTER TYPE Z:I"),
+        ("create view by_row as select (row(1, 2, 3)::pair).b", "C:CREATE VIEW Z:I"),
+        ("alter type pair drop attribute a", "E0A000 Z:I"),
+        ("drop view by_row", "C:DROP VIEW Z:I"),
+        ("create view by_function as select (both()).b", "C:CREATE VIEW Z:I"),
+        ("alter type pair drop attribute a", "E0A000 Z:I"),
+        ("drop type pair", "E2BP01 Z:I"),
+        ("drop view by_function", "C:DROP VIEW Z:I"),
+        ("alter type pair drop attribute a", "C:ALTER TYPE Z:I"),
+    ]);
+}
