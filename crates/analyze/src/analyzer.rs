@@ -8,7 +8,7 @@ use super::context::Context;
 use super::literal::Literals;
 use super::params::Params;
 use super::routine_scope::RoutineScope;
-use super::scope::{ExprKind, Level};
+use super::scope::{ExprKind, QueryLevel};
 use super::variables::Variables;
 use melba_tree::*;
 
@@ -16,7 +16,7 @@ use melba_tree::*;
 pub struct Analyzer<'a, 'p> {
     cx: &'a Context<'a>,
     params: Params,
-    levels: Vec<Level<'p>>,
+    levels: Vec<QueryLevel<'p>>,
     literals: Literals<'a>,
     /// The function whose body is being analyzed.
     routine: Option<&'a RoutineScope>,
@@ -89,7 +89,7 @@ impl<'a, 'p> Analyzer<'a, 'p> {
     }
 
     /// The query levels, the innermost first.
-    pub fn levels(&self) -> impl DoubleEndedIterator<Item = &Level<'p>> + ExactSizeIterator {
+    pub fn levels(&self) -> impl DoubleEndedIterator<Item = &QueryLevel<'p>> + ExactSizeIterator {
         self.levels.iter().rev()
     }
 
@@ -99,20 +99,20 @@ impl<'a, 'p> Analyzer<'a, 'p> {
     }
 
     /// The innermost query level.
-    pub fn level(&self) -> &Level<'p> {
+    pub fn level(&self) -> &QueryLevel<'p> {
         self.levels.last().expect("a statement is being analyzed")
     }
 
-    pub fn level_mut(&mut self) -> &mut Level<'p> {
+    pub fn level_mut(&mut self) -> &mut QueryLevel<'p> {
         self.levels.last_mut().expect("a statement is being analyzed")
     }
 
     /// The level `up` queries outwards.
-    pub fn level_up(&self, up: usize) -> &Level<'p> {
+    pub fn level_up(&self, up: usize) -> &QueryLevel<'p> {
         &self.levels[self.levels.len() - 1 - up]
     }
 
-    pub fn level_up_mut(&mut self, up: usize) -> &mut Level<'p> {
+    pub fn level_up_mut(&mut self, up: usize) -> &mut QueryLevel<'p> {
         let index = self.levels.len() - 1 - up;
         &mut self.levels[index]
     }
@@ -121,7 +121,7 @@ impl<'a, 'p> Analyzer<'a, 'p> {
     pub fn with_level<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         limits::check_stack()?;
         limits::check_interrupt()?;
-        self.levels.push(Level { last_srf: -1, ..Level::default() });
+        self.levels.push(QueryLevel { last_srf: -1, ..QueryLevel::default() });
         let result = f(self);
         self.levels.pop();
         result

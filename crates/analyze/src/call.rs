@@ -8,7 +8,7 @@ use super::analyzer::Analyzer;
 use super::call_syntax::CallSyntax;
 use super::coerce::{CoercionContext, How};
 use super::context::Context;
-use super::functions::{FunctionCandidate, Resolved, Wanted, call_error};
+use super::functions::{FunctionCandidate, Resolved, WantedFunction, call_error};
 use super::scope::ExprKind;
 use super::{aggregate, coerce, field, nodes, operators, polymorphic, window};
 use melba_tree::*;
@@ -102,7 +102,7 @@ pub fn call<'p>(
         && !syntax.decorated()
         && n.funcformat == pb::CoercionForm::CoerceExplicitCall as i32
         && (types[0] == oids::RECORD || analyzer.cx().is_complex(types[0]));
-    let wanted = Wanted {
+    let wanted = WantedFunction {
         schema,
         name,
         args: &types,
@@ -419,7 +419,7 @@ pub fn functional_notation(analyzer: &mut Analyzer<'_, '_>, name: &str, arg: Exp
         return Ok(Some(e));
     }
     let types = [ty];
-    let wanted = Wanted {
+    let wanted = WantedFunction {
         schema: None,
         name,
         args: &types,

@@ -92,7 +92,7 @@ pub fn find_own_column(analyzer: &mut Analyzer<'_, '_>, name: &str, location: i3
 fn find_column_within(analyzer: &mut Analyzer<'_, '_>, levels: usize, name: &str, location: i32) -> Result<Option<Expr>> {
     for up in 0..levels {
         let level = analyzer.level_up(up);
-        let mut found: Option<(usize, Found)> = None;
+        let mut found: Option<(usize, FoundColumn)> = None;
         for (i, item) in level.namespace.iter().enumerate() {
             if !item.columns_visible || item.lateral_only && !level.lateral_active {
                 continue;
@@ -180,7 +180,7 @@ fn whole_row_reference(analyzer: &mut Analyzer<'_, '_>, names: &[&str], location
 }
 
 /// The Var for a column found in an item.
-fn var(analyzer: &mut Analyzer<'_, '_>, up: usize, item: &NsItem, found: Found, location: i32) -> Result<Expr> {
+fn var(analyzer: &mut Analyzer<'_, '_>, up: usize, item: &NsItem, found: FoundColumn, location: i32) -> Result<Expr> {
     let level = analyzer.level_up_mut(up);
     check_lateral(item, level.target.as_ref(), location)?;
     self_check_generated(level.kind.0, found.column, location)?;
@@ -261,7 +261,7 @@ fn is_missing(e: &DbError) -> bool {
 
 /// A column found by name.
 #[derive(Clone, Copy)]
-pub struct Found {
+pub struct FoundColumn {
     pub entry: usize,
     pub column: i16,
     pub ty: Oid,
@@ -269,21 +269,21 @@ pub struct Found {
     pub collation: Oid,
 }
 
-fn at(table: &[RangeEntry], item: &NsItem, i: usize) -> Option<Found> {
+fn at(table: &[RangeEntry], item: &NsItem, i: usize) -> Option<FoundColumn> {
     match &item.columns {
         Some(columns) => {
             let c = columns.get(i)?;
-            Some(Found { entry: c.entry, column: c.column, ty: c.ty, typmod: c.typmod, collation: c.collation })
+            Some(FoundColumn { entry: c.entry, column: c.column, ty: c.ty, typmod: c.typmod, collation: c.collation })
         }
         None => {
             let c = table[item.entry].columns.get(i)?;
-            Some(Found { entry: item.entry, column: i as i16 + 1, ty: c.ty, typmod: c.typmod, collation: c.collation })
+            Some(FoundColumn { entry: item.entry, column: i as i16 + 1, ty: c.ty, typmod: c.typmod, collation: c.collation })
         }
     }
 }
 
 /// Looks for a user column; `Err` when the item has two of that name.
-fn scan(table: &[RangeEntry], item: &NsItem, name: &str, qualified: bool) -> Result<Option<Found>, ()> {
+fn scan(table: &[RangeEntry], item: &NsItem, name: &str, qualified: bool) -> Result<Option<FoundColumn>, ()> {
     let entry = &table[item.entry];
     let count = item.visible_columns.unwrap_or(entry.columns.len());
     let mut found = None;
@@ -302,13 +302,13 @@ fn scan(table: &[RangeEntry], item: &NsItem, name: &str, qualified: bool) -> Res
     Ok(found)
 }
 
-fn system_column(table: &[RangeEntry], item: &NsItem, name: &str) -> Option<Found> {
+fn system_column(table: &[RangeEntry], item: &NsItem, name: &str) -> Option<FoundColumn> {
     let entry = &table[item.entry];
     if !matches!(entry.kind, RangeKind::Relation { .. }) {
         return None;
     }
     let (_, column, ty) = SYSTEM_COLUMNS.iter().find(|(n, _, _)| *n == name)?;
-    Some(Found { entry: item.entry, column: *column, ty: *ty, typmod: -1, collation: Oid::INVALID })
+    Some(FoundColumn { entry: item.entry, column: *column, ty: *ty, typmod: -1, collation: Oid::INVALID })
 }
 
 fn ambiguous(name: &str, location: i32) -> DbError {

@@ -412,7 +412,7 @@ fn case<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::CaseExpr) -> Result<Expr
     let mut all = all.into_iter();
     let default = all.next().unwrap_or_else(|| Expr::null(ty, -1, Oid::INVALID));
     let whens = conditions.into_iter().zip(all).collect();
-    Ok(Expr::Case(Box::new(Case { arg, whens, default, ty, typmod, collation: Oid::INVALID, location: n.location })))
+    Ok(Expr::Case(Box::new(CaseExpr { arg, whens, default, ty, typmod, collation: Oid::INVALID, location: n.location })))
 }
 
 /// Set-returning functions are not allowed in conditionally evaluated constructs.

@@ -4,7 +4,7 @@ use melba_types::{Oid, Result, oids};
 
 use super::analyzer::Analyzer;
 use super::out_arguments;
-use super::record::{Names, Origin, is_record_reference, origin};
+use super::record::{Names, RecordOrigin, is_record_reference, origin};
 use melba_tree::*;
 use melba_types::DbError;
 use melba_types::err;
@@ -65,15 +65,15 @@ pub fn record_columns(analyzer: &mut Analyzer<'_, '_>, value: &Expr) -> Result<O
     }
     let scopes = analyzer.levels().rev().map(|level| Names { entries: &level.range_table, ctes: &level.ctes }).collect();
     match origin(scopes, value) {
-        Some(Origin::Row(columns)) => Ok(Some(columns)),
-        Some(Origin::Expr(Expr::Row(row))) => Ok(Some(
+        Some(RecordOrigin::Row(columns)) => Ok(Some(columns)),
+        Some(RecordOrigin::Expr(Expr::Row(row))) => Ok(Some(
             row.fields
                 .iter()
                 .zip(&row.names)
                 .map(|(f, n)| OutputColumn { name: n.clone(), ty: f.ty(), typmod: f.typmod(), collation: f.collation() })
                 .collect(),
         )),
-        Some(Origin::Expr(Expr::Function(call))) => out_arguments::columns(analyzer.cx(), &call),
+        Some(RecordOrigin::Expr(Expr::Function(call))) => out_arguments::columns(analyzer.cx(), &call),
         _ => Ok(None),
     }
 }

@@ -43,7 +43,7 @@ pub enum Resolved<'a> {
 }
 
 /// The wanted function of a call.
-pub struct Wanted<'n> {
+pub struct WantedFunction<'n> {
     pub schema: Option<&'n str>,
     pub name: &'n str,
     pub args: &'n [Oid],
@@ -57,7 +57,7 @@ pub struct Wanted<'n> {
 
 impl<'a> Context<'a> {
     /// The candidate functions of a call.
-    pub fn function_candidates(&self, wanted: &Wanted<'_>) -> Result<Vec<FunctionCandidate<'a>>> {
+    pub fn function_candidates(&self, wanted: &WantedFunction<'_>) -> Result<Vec<FunctionCandidate<'a>>> {
         let mut all: Vec<FunctionCandidate<'a>> = Vec::new();
         let single;
         let namespaces: &[Oid] = match wanted.schema {
@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
         Ok(all)
     }
 
-    fn candidate(&self, function: &'a Arc<Function>, wanted: &Wanted<'_>) -> Option<FunctionCandidate<'a>> {
+    fn candidate(&self, function: &'a Arc<Function>, wanted: &WantedFunction<'_>) -> Option<FunctionCandidate<'a>> {
         let given = wanted.args.len();
         let declared: &[Oid] =
             if wanted.include_out && !function.all_arg_types.is_empty() { &function.all_arg_types } else { &function.arg_types };
@@ -123,7 +123,7 @@ impl<'a> Context<'a> {
         &self,
         mut candidate: FunctionCandidate<'a>,
         declared: &[Oid],
-        wanted: &Wanted<'_>,
+        wanted: &WantedFunction<'_>,
     ) -> Option<FunctionCandidate<'a>> {
         let function = candidate.function;
         let arity = declared.len();
@@ -157,7 +157,7 @@ impl<'a> Context<'a> {
     }
 
     /// Resolves a call (PostgreSQL's func_get_detail).
-    pub fn resolve_function(&self, wanted: &Wanted<'_>, arg: Option<&Expr>) -> Result<Resolved<'a>> {
+    pub fn resolve_function(&self, wanted: &WantedFunction<'_>, arg: Option<&Expr>) -> Result<Resolved<'a>> {
         let candidates = self.function_candidates(wanted)?;
         if let Some(exact) = candidates.iter().find(|c| c.args == wanted.args) {
             return Ok(if exact.ambiguous { Resolved::Multiple } else { Resolved::Function(exact.clone()) });
@@ -182,7 +182,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    fn function_as_type(&self, wanted: &Wanted<'_>) -> Option<Oid> {
+    fn function_as_type(&self, wanted: &WantedFunction<'_>) -> Option<Oid> {
         let ty = self.find_type(wanted.schema, wanted.name).ok()??;
         (ty.defined && !ty.relation.is_valid()).then_some(ty.oid)
     }

@@ -12,7 +12,7 @@ use melba_tree::*;
 
 /// The purpose of a value with an optional FORMAT.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct WantedJson {
     /// The format of a value without one.
     pub format: JsonFormatKind,
     /// The type that it must become, by a cast.
@@ -21,13 +21,13 @@ pub struct Wanted {
     pub passing: bool,
 }
 
-impl Wanted {
+impl WantedJson {
     /// An argument of a constructor: any value.
-    pub const ARGUMENT: Wanted = Wanted { format: JsonFormatKind::Default, ty: None, passing: false };
+    pub const ARGUMENT: WantedJson = WantedJson { format: JsonFormatKind::Default, ty: None, passing: false };
 }
 
 /// A value with an optional FORMAT JSON, as JSON where that is wanted.
-pub fn value<'p>(analyzer: &mut Analyzer<'_, 'p>, v: Option<&'p pb::JsonValueExpr>, wanted: Wanted) -> Result<Expr> {
+pub fn value<'p>(analyzer: &mut Analyzer<'_, 'p>, v: Option<&'p pb::JsonValueExpr>, wanted: WantedJson) -> Result<Expr> {
     let v = v.ok_or_else(|| DbError::internal("JSON value missing"))?;
     let e = analyzer.boxed(&v.raw_expr)?;
     formatted_value(analyzer, e, v.format.as_ref(), wanted)
@@ -37,7 +37,7 @@ pub fn formatted_value(
     analyzer: &mut Analyzer<'_, '_>,
     e: Expr,
     written: Option<&pb::JsonFormat>,
-    wanted: Wanted,
+    wanted: WantedJson,
 ) -> Result<Expr> {
     let e = coerce::resolve_unknown(analyzer, e)?;
     let (ty, location) = (e.ty(), e.location());
@@ -251,7 +251,7 @@ pub fn json_parse<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonParseExpr)
         }
         arg
     } else {
-        value(analyzer, v, Wanted { format: JsonFormatKind::Json, ty: Some(returning.ty), passing: false })?
+        value(analyzer, v, WantedJson { format: JsonFormatKind::Json, ty: Some(returning.ty), passing: false })?
     };
     let mut made = constructor(analyzer, JsonConstructorKind::Parse, vec![arg], None, returning, n.location)?;
     made.unique_keys = n.unique_keys;
@@ -259,7 +259,7 @@ pub fn json_parse<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonParseExpr)
 }
 
 pub fn json_serialize<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonSerializeExpr) -> Result<Expr> {
-    let arg = value(analyzer, n.expr.as_deref(), Wanted { format: JsonFormatKind::Json, ty: None, passing: false })?;
+    let arg = value(analyzer, n.expr.as_deref(), WantedJson { format: JsonFormatKind::Json, ty: None, passing: false })?;
     let text =
         JsonReturning { format: JsonFormat { kind: JsonFormatKind::Json, ..JsonFormat::default() }, ty: oids::TEXT, typmod: -1 };
     let returning = returning(analyzer.cx(), n.output.as_ref(), true)?.unwrap_or(text);
@@ -324,7 +324,7 @@ pub fn json_object<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonObjectCon
     for e in &n.exprs {
         let Some(NodeEnum::JsonKeyValue(pair)) = &e.node else { continue };
         args.push(analyzer.boxed(&pair.key)?);
-        args.push(value(analyzer, pair.value.as_deref(), Wanted::ARGUMENT)?);
+        args.push(value(analyzer, pair.value.as_deref(), WantedJson::ARGUMENT)?);
     }
     let returning = constructor_returning(analyzer.cx(), n.output.as_ref(), &args)?;
     let mut made = constructor(analyzer, JsonConstructorKind::Object, args, None, returning, n.location)?;

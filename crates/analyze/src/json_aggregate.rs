@@ -7,7 +7,7 @@ use pg_query::protobuf as pb;
 
 use super::analyzer::Analyzer;
 use super::context::Context;
-use super::json::Wanted;
+use super::json::WantedJson;
 use super::scope::ExprKind;
 use super::sublink::scalar_sublink;
 use super::values::column_var;
@@ -30,7 +30,7 @@ pub fn json_object_aggregate<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::Jso
     let syntax = n.constructor.as_deref().ok_or_else(lacks)?;
     let pair = n.arg.as_deref().ok_or_else(lacks)?;
     let key = analyzer.boxed(&pair.key)?;
-    let args = vec![key, json::value(analyzer, pair.value.as_deref(), Wanted::ARGUMENT)?];
+    let args = vec![key, json::value(analyzer, pair.value.as_deref(), WantedJson::ARGUMENT)?];
     let returning = json::constructor_returning(analyzer.cx(), syntax.output.as_ref(), &args)?;
     let mut name = format!("{}_object_agg", prefix(returning));
     if n.unique {
@@ -56,7 +56,7 @@ pub fn json_object_aggregate<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::Jso
 pub fn json_array_aggregate<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonArrayAgg) -> Result<Expr> {
     let lacks = || DbError::internal("JSON_ARRAYAGG without its parts");
     let syntax = n.constructor.as_deref().ok_or_else(lacks)?;
-    let args = vec![json::value(analyzer, n.arg.as_deref(), Wanted::ARGUMENT)?];
+    let args = vec![json::value(analyzer, n.arg.as_deref(), WantedJson::ARGUMENT)?];
     let returning = json::constructor_returning(analyzer.cx(), syntax.output.as_ref(), &args)?;
     json_aggregate(
         analyzer,
@@ -151,7 +151,7 @@ fn array_query<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonArrayQueryCon
         security: Vec::new(),
     });
     let aggregate = analyzer.with_kind(ExprKind::SelectTarget, |a| {
-        let args = vec![json::formatted_value(a, arg, n.format.as_ref(), Wanted::ARGUMENT)?];
+        let args = vec![json::formatted_value(a, arg, n.format.as_ref(), WantedJson::ARGUMENT)?];
         let returning = json::constructor_returning(a.cx(), n.output.as_ref(), &args)?;
         let function = json_aggregate_function(a.cx(), &array_aggregate(returning, n.absent_on_null), 1)?;
         let ty = if returning.format.kind == JsonFormatKind::Jsonb { oids::JSONB } else { oids::JSON };

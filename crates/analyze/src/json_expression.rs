@@ -4,7 +4,7 @@ use melba_types::{DbError, Result};
 use pg_query::NodeEnum;
 
 use super::analyzer::Analyzer;
-use super::json::Wanted;
+use super::json::WantedJson;
 use super::{coerce, json, json_aggregate, json_query};
 use melba_tree::*;
 
@@ -24,7 +24,7 @@ pub fn json_expression<'p>(analyzer: &mut Analyzer<'_, 'p>, node: &'p NodeEnum) 
             let mut args = Vec::with_capacity(n.exprs.len());
             for e in &n.exprs {
                 let Some(NodeEnum::JsonValueExpr(v)) = &e.node else { continue };
-                args.push(json::value(analyzer, Some(v), Wanted::ARGUMENT)?);
+                args.push(json::value(analyzer, Some(v), WantedJson::ARGUMENT)?);
             }
             let returning = json::constructor_returning(analyzer.cx(), n.output.as_ref(), &args)?;
             let mut made = json::constructor(analyzer, JsonConstructorKind::Array, args, None, returning, n.location)?;

@@ -9,7 +9,7 @@ use pg_query::protobuf as pb;
 use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How, is_domain, returns_set};
 use super::context::Context;
-use super::json::Wanted;
+use super::json::WantedJson;
 use super::{coerce, json};
 use melba_tree::*;
 
@@ -47,7 +47,7 @@ pub fn json_function<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonFuncExp
     check_behaviors(operation, None, n.on_empty.as_deref(), n.on_error.as_deref())?;
     check_quotes(operation, n.wrapper, n.quotes, n.location)?;
     let format = if operation == JsonOperation::Query { JsonFormatKind::Jsonb } else { JsonFormatKind::Default };
-    let item = json::value(analyzer, n.context_item.as_deref(), Wanted { format, ty: Some(oids::JSONB), passing: false })?;
+    let item = json::value(analyzer, n.context_item.as_deref(), WantedJson { format, ty: Some(oids::JSONB), passing: false })?;
     let path = analyzer.boxed(&n.pathspec)?;
     let path = json_path(analyzer, path)?;
     let passing = json_passing(analyzer, &n.passing)?;
@@ -82,7 +82,7 @@ pub fn json_passing<'p>(analyzer: &mut Analyzer<'_, 'p>, list: &'p [pb::Node]) -
     let mut passing = Vec::with_capacity(list.len());
     for arg in list {
         let Some(NodeEnum::JsonArgument(arg)) = &arg.node else { continue };
-        let wanted = Wanted { format: JsonFormatKind::Jsonb, ty: None, passing: true };
+        let wanted = WantedJson { format: JsonFormatKind::Jsonb, ty: None, passing: true };
         passing.push((arg.name.as_str().into(), json::value(analyzer, arg.val.as_deref(), wanted)?));
     }
     Ok(passing)

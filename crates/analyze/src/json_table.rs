@@ -10,7 +10,7 @@ use pg_query::protobuf as pb;
 
 use super::analyzer::Analyzer;
 use super::context::Context;
-use super::json::Wanted;
+use super::json::WantedJson;
 use super::json_query::{PathCall, behavior_kind};
 use super::range_columns::apply_aliases;
 use super::scope::{ExprKind, NsItem};
@@ -42,7 +42,7 @@ pub fn json_table_item<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonTable
     shared.check_names(&n.columns)?;
     let saved = std::mem::replace(&mut analyzer.level_mut().lateral_active, true);
     let table = analyzer.with_kind(ExprKind::FromFunction, |a| {
-        let wanted = Wanted { format: JsonFormatKind::Jsonb, ty: Some(oids::JSONB), passing: false };
+        let wanted = WantedJson { format: JsonFormatKind::Jsonb, ty: Some(oids::JSONB), passing: false };
         let item = json::value(a, n.context_item.as_deref(), wanted)?;
         let passing = json_query::json_passing(a, &n.passing)?;
         let root = json_table_path(a, &mut shared, spec, name, &n.columns)?;

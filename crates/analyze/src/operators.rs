@@ -286,7 +286,7 @@ pub fn make_scalar_array(
     };
     let scalar = coerce::to_type(analyzer, scalar, declared[0], -1, How::implicit())?;
     let array = coerce::to_type(analyzer, array, target, -1, How::implicit())?;
-    Ok(Expr::ScalarArray(Box::new(ScalarArray {
+    Ok(Expr::ScalarArray(Box::new(ScalarArrayExpr {
         operator: operator.oid,
         function: operator.function,
         any,
@@ -345,7 +345,7 @@ pub fn make_row_comparison(
         Comparison::Equal => Expr::And(wrap(calls)),
         Comparison::NotEqual => Expr::Or(wrap(calls)),
         _ => {
-            let mut row = RowCompare {
+            let mut row = RowCompareExpr {
                 comparison,
                 operators: Vec::new(),
                 left: Vec::new(),

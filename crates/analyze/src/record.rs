@@ -11,7 +11,7 @@ pub struct Names<'q> {
 }
 
 /// Where the fields of a record come from.
-pub enum Origin {
+pub enum RecordOrigin {
     /// An expression that is no reference.
     Expr(Expr),
     /// A whole row of these columns.
@@ -26,13 +26,15 @@ impl<'q> Names<'q> {
 
 /// Follows references through sub-queries, joins and CTEs, from the last of `scopes`, the innermost; `None` when one leads to an
 /// expression that cannot be followed.
-pub fn origin<'q>(mut scopes: Vec<Names<'q>>, mut value: &'q Expr) -> Option<Origin> {
+pub fn origin<'q>(mut scopes: Vec<Names<'q>>, mut value: &'q Expr) -> Option<RecordOrigin> {
     loop {
-        let Expr::Var(v) = value else { return Some(Origin::Expr(value.clone())) };
+        let Expr::Var(v) = value else { return Some(RecordOrigin::Expr(value.clone())) };
         scopes.truncate(scopes.len().checked_sub(v.levels_up)?);
         let names = *scopes.last()?;
         let entry = names.entries.get(v.entry)?;
-        let Some(index) = usize::try_from(v.column).ok()?.checked_sub(1) else { return Some(Origin::Row(entry.columns.clone())) };
+        let Some(index) = usize::try_from(v.column).ok()?.checked_sub(1) else {
+            return Some(RecordOrigin::Row(entry.columns.clone()));
+        };
         let query = match &entry.kind {
             RangeKind::Subquery { query, .. } => query,
             RangeKind::Cte { name, levels, self_reference: false } => {

@@ -184,7 +184,7 @@ impl Blocked {
 
 /// Working state for one query level.
 #[derive(Default)]
-pub struct Level<'p> {
+pub struct QueryLevel<'p> {
     pub range_table: Vec<RangeEntry>,
     pub namespace: Vec<NsItem>,
     pub lateral_active: bool,

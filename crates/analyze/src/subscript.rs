@@ -101,7 +101,7 @@ pub fn subscripts<'p>(
         super::coerce::relabel(container, base, typmod, CoercionForm::ImplicitCast)
     };
     let ty = if slice || assign.is_some() { base } else { element };
-    let result = Subscript {
+    let result = SubscriptExpr {
         container,
         container_type: if container_type == base { base } else { analyzer.cx().base_type(container_type) },
         ty,
@@ -155,7 +155,7 @@ fn jsonb_subscripts<'p>(
         };
         upper.push(Some(coerce::to_type(analyzer, e, target, -1, How::implicit())?));
     }
-    Ok(Expr::Subscript(Box::new(Subscript {
+    Ok(Expr::Subscript(Box::new(SubscriptExpr {
         container,
         container_type: oids::JSONB,
         ty: oids::JSONB,
@@ -201,7 +201,7 @@ fn hstore_subscript<'p>(
     let key = coerce::to_target(analyzer, key, oids::TEXT, -1, How::assignment())?;
     let key = key.ok_or_else(|| err!(DATATYPE_MISMATCH, "hstore subscript must have type text").at(location))?;
     let ty = if assign.is_some() { oids::HSTORE } else { oids::TEXT };
-    Ok(Expr::Subscript(Box::new(Subscript {
+    Ok(Expr::Subscript(Box::new(SubscriptExpr {
         container,
         container_type: oids::HSTORE,
         ty,

@@ -8,7 +8,7 @@ use melba_fmgr::Session;
 use melba_types::{Oid, Result, bail, err, oids};
 
 use super::context::Context;
-use super::functions::{Resolved, Wanted};
+use super::functions::{Resolved, WantedFunction};
 use super::polymorphic;
 
 /// The function that takes arguments of exactly these types, and its result type for them.
@@ -22,7 +22,7 @@ pub fn support_function(cx: &Context<'_>, names: &[&str], args: &[Oid]) -> Resul
         _ => bail!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {}", names.join(".")),
     };
     let wanted =
-        Wanted { schema, name, args, arg_names: &[], expand_variadic: false, expand_defaults: false, include_out: false };
+        WantedFunction { schema, name, args, arg_names: &[], expand_variadic: false, expand_defaults: false, include_out: false };
     let signature = || cx.function_signature(&names.join("."), args, &[]);
     let Resolved::Function(found) = cx.resolve_function(&wanted, None)? else {
         bail!(UNDEFINED_FUNCTION, "function {} does not exist", signature());

@@ -180,7 +180,12 @@ fn window<'p>(
     Ok(Window { name, references: (!d.refname.is_empty()).then(|| d.refname.as_str().into()), partition_by, order_by, frame })
 }
 
-fn frame<'p>(analyzer: &mut Analyzer<'_, 'p>, d: &'p pb::WindowDef, order_by: &[SortGroup], targets: &[Target]) -> Result<Frame> {
+fn frame<'p>(
+    analyzer: &mut Analyzer<'_, 'p>,
+    d: &'p pb::WindowDef,
+    order_by: &[SortGroup],
+    targets: &[Target],
+) -> Result<WindowFrame> {
     let has = |bit: i32| d.frame_options & bit != 0;
     let mode = if has(frame::ROWS) {
         FrameMode::Rows
@@ -235,7 +240,7 @@ fn frame<'p>(analyzer: &mut Analyzer<'_, 'p>, d: &'p pb::WindowDef, order_by: &[
     } else {
         FrameExclusion::None
     };
-    Ok(Frame { mode, start, end, exclude, explicit: has(frame::NONDEFAULT), in_range })
+    Ok(WindowFrame { mode, start, end, exclude, explicit: has(frame::NONDEFAULT), in_range })
 }
 
 /// An offset and, for RANGE, the in_range function that adds it.

@@ -22,7 +22,7 @@ pub struct Server {
 
 /// A file of the backup.
 #[derive(Clone, Copy)]
-pub struct File {
+pub struct BackupFile {
     pub number: u64,
     pub footer: u32,
     pub bytes: u64,
@@ -49,10 +49,10 @@ impl Server {
     }
 
     /// The backup's segments, as of now.
-    pub fn files(&mut self) -> Result<Vec<File>> {
+    pub fn files(&mut self) -> Result<Vec<BackupFile>> {
         let rows = self.client.query("SELECT file, checksum, bytes FROM pg_catalog.melba_backup_files()", &[]).map_err(failed)?;
         let number = |row: &postgres::Row, at: usize| row.get::<_, i64>(at) as u64;
-        Ok(rows.iter().map(|r| File { number: number(r, 0), footer: number(r, 1) as u32, bytes: number(r, 2) }).collect())
+        Ok(rows.iter().map(|r| BackupFile { number: number(r, 0), footer: number(r, 1) as u32, bytes: number(r, 2) }).collect())
     }
 
     /// Bytes of a segment; none at its end.

@@ -10,7 +10,7 @@ use melba_dump::Progress;
 use crate::catalog::expire;
 use crate::record::{Backup, Content, FORMAT, LogPiece, Part, Segment, segment_key};
 use crate::repository::Repository;
-use crate::server::{File, Server};
+use crate::server::{BackupFile, Server};
 use crate::{Result, duration, shown};
 
 /// The files of the data directory that people write.
@@ -131,8 +131,8 @@ impl Taken {
             return Ok(());
         }
         let known = &self.sender.known;
-        let is_new = |f: &File| !known.contains_key(&segment_key(f.number, f.footer));
-        let files: Vec<File> = self.server.files()?.into_iter().filter(is_new).collect();
+        let is_new = |f: &BackupFile| !known.contains_key(&segment_key(f.number, f.footer));
+        let files: Vec<BackupFile> = self.server.files()?.into_iter().filter(is_new).collect();
         let segments = self.sender.segments(&mut self.server, repository, &files)?;
         let log = self.sender.log(&mut self.server, repository, from, to)?;
         let key = format!("{}/backups/{}/{to:016x}.json", self.sender.database, self.time);
@@ -159,8 +159,8 @@ fn known_segments(repository: &Repository, database: &str) -> Result<HashMap<Str
 }
 
 impl Sender {
-    fn segments(&mut self, server: &mut Server, repository: &Repository, files: &[File]) -> Result<Vec<Segment>> {
-        let missing = |f: &&File| !self.known.contains_key(&segment_key(f.number, f.footer));
+    fn segments(&mut self, server: &mut Server, repository: &Repository, files: &[BackupFile]) -> Result<Vec<Segment>> {
+        let missing = |f: &&BackupFile| !self.known.contains_key(&segment_key(f.number, f.footer));
         let progress = Progress::new("segments", files.iter().filter(missing).map(|f| f.bytes).sum());
         let mut segments = Vec::with_capacity(files.len());
         for file in files {
@@ -178,7 +178,13 @@ impl Sender {
         Ok(segments)
     }
 
-    fn segment(&mut self, server: &mut Server, repository: &Repository, file: &File, progress: &Progress) -> Result<Content> {
+    fn segment(
+        &mut self,
+        server: &mut Server,
+        repository: &Repository,
+        file: &BackupFile,
+        progress: &Progress,
+    ) -> Result<Content> {
         let key = format!("{}/{}", self.database, segment_key(file.number, file.footer));
         let (mut offset, throttle) = (0, &mut self.throttle);
         let content = repository.put_pieces(&key, &mut || {

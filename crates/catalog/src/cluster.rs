@@ -1,4 +1,4 @@
-//! `Cluster`: the catalogs of all databases, which share roles, databases and the OID counter.
+//! `ClusterCatalog`: the catalogs of all databases, which share roles, databases and the OID counter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use crate::snapshot::{Catalog, ObjectChange};
 
 /// Snapshots of all databases. Cloning is cheap; every catalog sees the same roles and databases.
 #[derive(Clone, Debug)]
-pub struct Cluster {
+pub struct ClusterCatalog {
     databases: BTreeMap<Oid, Arc<Catalog>>,
 }
 
-impl Default for Cluster {
+impl Default for ClusterCatalog {
     /// A new cluster: template0, template1 and postgres, all empty.
     fn default() -> Self {
         let first = Catalog::default();
         let oids: Vec<Oid> = first.databases().map(|d| d.oid).collect();
-        Cluster { databases: oids.into_iter().map(|oid| (oid, Arc::new(first.sibling(oid)))).collect() }
+        ClusterCatalog { databases: oids.into_iter().map(|oid| (oid, Arc::new(first.sibling(oid)))).collect() }
     }
 }
 
-impl Cluster {
+impl ClusterCatalog {
     /// The cluster that stored changes (see `decode_change`) make, in any order.
-    pub fn load(changes: impl IntoIterator<Item = (Oid, ObjectChange)>) -> Cluster {
+    pub fn load(changes: impl IntoIterator<Item = (Oid, ObjectChange)>) -> ClusterCatalog {
         let mut by_database: BTreeMap<Oid, Vec<ObjectChange>> = BTreeMap::new();
         for (database, change) in changes {
             by_database.entry(database).or_default().push(change);
         }
         // Shared objects (database 0) come first: they say which databases there are.
         let shared = by_database.remove(&Oid::INVALID).unwrap_or_default();
-        let mut cluster = Cluster::default().with(classes::POSTGRES_DATABASE, &shared);
+        let mut cluster = ClusterCatalog::default().with(classes::POSTGRES_DATABASE, &shared);
         for (database, mut changes) in by_database {
             // Tables before the indexes that they then list.
             changes.sort_by_key(|c| matches!(c, ObjectChange::Put(Object::Relation(r)) if r.index.is_some()));
@@ -58,7 +58,7 @@ impl Cluster {
 
     /// The cluster after changes made in one database. Changes to shared objects reach all; a database that was added starts
     /// empty; one that was removed no longer exists. Changes to a removed database are dropped with it.
-    pub fn with(&self, database: Oid, changes: &[ObjectChange]) -> Cluster {
+    pub fn with(&self, database: Oid, changes: &[ObjectChange]) -> ClusterCatalog {
         let mut next = self.clone();
         // Shared objects can change in a database that does not exist (any more): their home is any other.
         let home = next.databases.get(&database).or_else(|| next.databases.values().next());
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn shared_objects_reach_every_database() {
-        let cluster = Cluster::default();
+        let cluster = ClusterCatalog::default();
         let postgres = cluster.database_by_name("postgres").expect("postgres").clone();
         let template = postgres.database_by_name("template1").expect("template1");
         let database = Database { oid: postgres.allocate_oid(), name: "app".into(), ..(**template).clone() };
@@ -115,7 +115,7 @@ mod tests {
         let cluster = cluster.with(postgres.database_oid(), &changes);
         let rows: Vec<_> = changes.iter().map(|c| encode_change(postgres.database_oid(), c)).collect();
         let read = rows.iter().map(|r| decode_change(&r.key, r.value.as_ref().expect("a put")).expect("reads back"));
-        for cluster in [cluster.clone(), Cluster::load(read)] {
+        for cluster in [cluster.clone(), ClusterCatalog::load(read)] {
             let app = cluster.database_by_name("app").expect("the new database");
             assert!(app.role_by_name("anna").is_some() && app.namespace_by_name("s").is_none());
             let postgres = cluster.database_by_name("postgres").expect("postgres");

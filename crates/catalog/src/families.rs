@@ -15,13 +15,13 @@ const RECENT_MAX: usize = 16;
 
 /// The partitions of a table in a snapshot.
 #[derive(Clone, Debug, Default)]
-pub struct Family {
+pub struct PartitionFamily {
     number: u64,
     /// The states before, the newest last, and the partition that changed then.
     recent: Vec<(u64, Oid)>,
 }
 
-impl Family {
+impl PartitionFamily {
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -35,10 +35,10 @@ impl Family {
 
 /// By partitioned table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Families(RadixMap<Family>);
+pub(crate) struct Families(RadixMap<PartitionFamily>);
 
 impl Families {
-    pub(crate) fn of(&self, table: Oid) -> Option<&Family> {
+    pub(crate) fn of(&self, table: Oid) -> Option<&PartitionFamily> {
         self.0.get(table.0)
     }
 
@@ -48,7 +48,7 @@ impl Families {
         let key = |r: Option<&Relation>| r.and_then(|r| r.partition_key.as_ref()).map(Arc::as_ptr);
         if key(before) != key(after) {
             match after.filter(|r| r.is_partitioned()) {
-                Some(_) => self.0.insert(relation.oid.0, Family { number: derived.number(), recent: Vec::new() }),
+                Some(_) => self.0.insert(relation.oid.0, PartitionFamily { number: derived.number(), recent: Vec::new() }),
                 None => self.0.remove(relation.oid.0),
             }
         }
@@ -61,7 +61,7 @@ impl Families {
         let [old, new] = parts.map(|r| r.map_or(&[][..], |r| &r.parents));
         for parent in new.iter().chain(old.iter().filter(|p| !new.contains(p))) {
             if self.0.get(parent.0).is_some() {
-                let family = self.0.entry(parent.0, Family::default);
+                let family = self.0.entry(parent.0, PartitionFamily::default);
                 if family.recent.len() == RECENT_MAX {
                     family.recent.remove(0);
                 }

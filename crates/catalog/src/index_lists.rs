@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use crate::objects::{Object, ObjectAddress, Storage};
     use crate::snapshot::ObjectChange;
-    use crate::{Cluster, classes};
+    use crate::{ClusterCatalog, classes};
 
     const TABLE: Oid = Oid(20000);
 
@@ -94,7 +94,7 @@ mod tests {
         let (table, index) = table_and_index(&Catalog::default(), 20001);
         for changes in [[put(&index), put(&table)], [put(&table), put(&index)]] {
             let changes = changes.into_iter().map(|c| (classes::POSTGRES_DATABASE, c));
-            let cluster = Cluster::load(changes);
+            let cluster = ClusterCatalog::load(changes);
             let catalog = cluster.database(classes::POSTGRES_DATABASE).expect("the database");
             assert_eq!(catalog.relation(TABLE).expect("the table").indexes, [Oid(20001)]);
         }

@@ -48,7 +48,7 @@ mod views;
 pub use builtin::{
     AccessMethods, ExtensionDefinition, OperatorClass, OperatorFamily, OperatorFamilyMember, PLPGSQL, available_extensions,
 };
-pub use cluster::Cluster;
+pub use cluster::ClusterCatalog;
 pub use codec::{KEY_BYTES, StoredChange, decode_change, decode_mcv_list, encode_change, encode_mcv_list};
 pub use depend::{Dependency, DependencyKind, dependencies, is_range_constructor};
 pub use layered::Named;

@@ -8,7 +8,7 @@ use crate::snapshot::Catalog;
 
 /// A role that an object mentions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RoleUse {
+pub struct RoleDependency {
     pub object: ObjectAddress,
     pub role: Oid,
     pub how: RoleUseKind,
@@ -24,7 +24,7 @@ pub enum RoleUseKind {
     Policy,
 }
 
-impl RoleUse {
+impl RoleDependency {
     pub fn is_owner(&self) -> bool {
         self.how == RoleUseKind::Owner
     }
@@ -32,14 +32,14 @@ impl RoleUse {
 
 /// Every use of a role by OID of the object, databases included, large objects not. The bootstrap superuser and
 /// predefined roles cannot be dropped and are left out.
-pub fn role_uses(catalog: &Catalog) -> Vec<RoleUse> {
-    let mut uses: Vec<RoleUse> = catalog.user_objects().iter().flat_map(|o| of_object(catalog, o)).collect();
+pub fn role_uses(catalog: &Catalog) -> Vec<RoleDependency> {
+    let mut uses: Vec<RoleDependency> = catalog.user_objects().iter().flat_map(|o| of_object(catalog, o)).collect();
     uses.retain(|u| u.role.0 >= classes::FIRST_USER_OID);
     uses.sort_by_key(|u| (u.object.object, u.object.class, u.object.sub));
     uses
 }
 
-fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
+fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleDependency> {
     let none = None;
     // A composite type has a relation as its part, a table a row type as its.
     let is_composite = |oid: Oid| catalog.relation(oid).is_some_and(|r| r.kind == RelationKind::Composite);
@@ -58,7 +58,7 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
         Object::Database(o) => (o.owner, &o.acl),
         Object::DefaultAcl(o) => return of_list(object.address(), o.role, &o.acl),
         Object::Policy(o) => {
-            let of = |role: &Oid| RoleUse { object: object.address(), role: *role, how: RoleUseKind::Policy };
+            let of = |role: &Oid| RoleDependency { object: object.address(), role: *role, how: RoleUseKind::Policy };
             return o.roles.iter().map(of).collect();
         }
         _ => return Vec::new(),
@@ -75,11 +75,11 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleUse> {
 }
 
 /// The owner, then everybody else in a list, each once.
-fn of_list(object: ObjectAddress, owner: Oid, acl: &[AclItem]) -> Vec<RoleUse> {
-    let mut uses = vec![RoleUse { object, role: owner, how: RoleUseKind::Owner }];
+fn of_list(object: ObjectAddress, owner: Oid, acl: &[AclItem]) -> Vec<RoleDependency> {
+    let mut uses = vec![RoleDependency { object, role: owner, how: RoleUseKind::Owner }];
     for role in acl.iter().flat_map(|i| [i.grantee, i.grantor]) {
         if !uses.iter().any(|u| u.role == role) {
-            uses.push(RoleUse { object, role, how: RoleUseKind::Acl });
+            uses.push(RoleDependency { object, role, how: RoleUseKind::Acl });
         }
     }
     uses

@@ -11,7 +11,7 @@ use crate::builtin_comments::{builtin_descriptions, is_builtin};
 use crate::classes;
 use crate::depend::{Dependency, Dependents, Links, dependencies};
 use crate::derived::Derived;
-use crate::families::{Families, Family};
+use crate::families::{Families, PartitionFamily};
 use crate::index_lists::{table_with, table_without, with_its_indexes};
 use crate::layered::{Layered, Named};
 use crate::objects::*;
@@ -716,7 +716,7 @@ impl Catalog {
     }
 
     /// The state of a partitioned table's partitions.
-    pub fn family(&self, table: Oid) -> Option<&Family> {
+    pub fn family(&self, table: Oid) -> Option<&PartitionFamily> {
         self.families.of(table)
     }
 

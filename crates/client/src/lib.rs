@@ -22,7 +22,7 @@ mod tls;
 
 pub use cancel::CancelKey;
 pub use report::{Failure, Report};
-pub use session::{Column, Connection, Event, Row, Table};
+pub use session::{Connection, Event, ResultColumn, Row, Table};
 pub use startup::open;
 
 /// A failure in words for a person.

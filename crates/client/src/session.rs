@@ -35,7 +35,7 @@ pub struct Connection {
 
 /// A message of the server.
 pub enum Event {
-    Columns(Vec<Column>),
+    Columns(Vec<ResultColumn>),
     Row(Row),
     /// With the command's tag.
     Complete(String),
@@ -59,7 +59,7 @@ pub enum Event {
 }
 
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct ResultColumn {
     pub name: String,
     pub type_oid: u32,
 }
@@ -76,7 +76,7 @@ impl Row {
 }
 
 /// Columns, and rows of values as text; `None` for NULL.
-pub type Table = (Vec<Column>, Vec<Vec<Option<String>>>);
+pub type Table = (Vec<ResultColumn>, Vec<Vec<Option<String>>>);
 
 impl Connection {
     pub fn parameter(&self, name: &str) -> Option<&str> {
@@ -98,7 +98,7 @@ impl Connection {
         loop {
             let event = match self.message().map_err(|e| lost(&e))? {
                 Message::RowDescription(body) => {
-                    let columns = body.fields().map(|f| Ok(Column { name: f.name().to_owned(), type_oid: f.type_oid() }));
+                    let columns = body.fields().map(|f| Ok(ResultColumn { name: f.name().to_owned(), type_oid: f.type_oid() }));
                     Event::Columns(columns.collect().map_err(|e| e.to_string())?)
                 }
                 Message::DataRow(body) => Event::Row(Row(body)),

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use melba_client::{Column, Event, Report};
+use melba_client::{Event, Report, ResultColumn};
 
 use crate::query::{Answer, Message, Open};
 use crate::sessions::{Download, Export};
@@ -20,7 +20,7 @@ const DOCUMENTS: [u32; 2] = [114, 3802];
 
 /// The first message of a statement that fails before its rows.
 pub enum Begun {
-    Rows(Vec<Column>),
+    Rows(Vec<ResultColumn>),
     Failed(String),
 }
 
@@ -52,7 +52,7 @@ impl Open {
     ///
     /// # Errors
     /// The statement failed, or the browser is gone; then what was written is not whole.
-    pub fn export_rows(&mut self, columns: &[Column], format: Download, out: &mut dyn Write) -> Result<(), String> {
+    pub fn export_rows(&mut self, columns: &[ResultColumn], format: Download, out: &mut dyn Write) -> Result<(), String> {
         let result = self.write_rows(columns, format, out);
         if result.is_err() && !self.connection.is_lost {
             let ended = self.connection.end_portal().and_then(|()| self.until_ready());
@@ -61,7 +61,7 @@ impl Open {
         result
     }
 
-    fn write_rows(&mut self, columns: &[Column], format: Download, out: &mut dyn Write) -> Result<(), String> {
+    fn write_rows(&mut self, columns: &[ResultColumn], format: Download, out: &mut dyn Write) -> Result<(), String> {
         let gone = |e: std::io::Error| e.to_string();
         let mut line = Vec::new();
         let mut is_first = true;
@@ -174,7 +174,7 @@ fn csv_value(out: &mut Vec<u8>, at: usize, value: Option<&[u8]>) {
     out.push(b'"');
 }
 
-fn json_row(out: &mut Vec<u8>, columns: &[Column], values: &[Option<&[u8]>]) -> Result<(), String> {
+fn json_row(out: &mut Vec<u8>, columns: &[ResultColumn], values: &[Option<&[u8]>]) -> Result<(), String> {
     out.push(b'{');
     for (at, (column, value)) in columns.iter().zip(values).enumerate() {
         if at > 0 {
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn json_has_numbers_where_the_type_has_them() {
-        let column = |name: &str, type_oid| Column { name: name.to_owned(), type_oid };
+        let column = |name: &str, type_oid| ResultColumn { name: name.to_owned(), type_oid };
         let columns =
             [column("n", 1700), column("x", 701), column("b", 16), column("d", 3802), column("t\"", 25), column("z", 23)];
         let values: [Option<&[u8]>; 6] =

@@ -26,7 +26,7 @@ struct CollationOptions<'s> {
 }
 
 /// The result of a definition.
-struct Definition {
+struct CollationDefinition {
     provider: u8,
     locale: Option<Arc<str>>,
     /// It is of databases in UTF-8 alone.
@@ -67,7 +67,7 @@ pub fn create_collation(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
     Ok(())
 }
 
-fn copied_collation(ddl: &Ddl<'_>, from: &DefElem) -> Result<Definition> {
+fn copied_collation(ddl: &Ddl<'_>, from: &DefElem) -> Result<CollationDefinition> {
     let names = option_name(from)?.unwrap_or_default();
     let old = ddl.with_context(|c| c.find_collation(&names, -1).cloned())?;
     if old.oid == classes::DEFAULT_COLLATION {
@@ -77,7 +77,7 @@ fn copied_collation(ddl: &Ddl<'_>, from: &DefElem) -> Result<Definition> {
         return Err(unsupported_icu());
     }
     let utf8 = old.provider == b'b' || !matches!(old.locale.as_deref(), Some("C" | "POSIX"));
-    Ok(Definition { provider: old.provider, locale: old.locale.clone(), utf8 })
+    Ok(CollationDefinition { provider: old.provider, locale: old.locale.clone(), utf8 })
 }
 
 /// ALTER COLLATION ... REFRESH VERSION: the order of bytes has none that changes.
@@ -200,7 +200,7 @@ impl<'s> CollationOptions<'s> {
         Ok(out)
     }
 
-    fn definition(&self) -> Result<Definition> {
+    fn definition(&self) -> Result<CollationDefinition> {
         let provider = match self.provider.and_then(option_text).map(|p| p.to_ascii_lowercase()).as_deref() {
             None | Some("libc") => b'c',
             Some("builtin") => b'b',
@@ -232,17 +232,17 @@ impl<'s> CollationOptions<'s> {
     }
 }
 
-fn builtin(locale: &str) -> Result<Definition> {
+fn builtin(locale: &str) -> Result<CollationDefinition> {
     let canonical = match locale {
         "C" => "C",
         "C.UTF-8" | "C.UTF8" => "C.UTF-8",
         "PG_UNICODE_FAST" => "PG_UNICODE_FAST",
         _ => bail!(WRONG_OBJECT_TYPE, "invalid locale name \"{locale}\" for builtin provider"),
     };
-    Ok(Definition { provider: b'b', locale: Some(canonical.into()), utf8: canonical != "C" })
+    Ok(CollationDefinition { provider: b'b', locale: Some(canonical.into()), utf8: canonical != "C" })
 }
 
-fn libc(collate: &str, ctype: &str) -> Result<Definition> {
+fn libc(collate: &str, ctype: &str) -> Result<CollationDefinition> {
     let compares_bytes = ["C", "POSIX", "C.UTF-8", "C.UTF8", "C.utf8", "C.utf-8"].contains(&collate);
     if !compares_bytes {
         return Err(DbError::unsupported(format!("ordering by the operating system's locale \"{collate}\"")));
@@ -250,5 +250,5 @@ fn libc(collate: &str, ctype: &str) -> Result<Definition> {
     if collate != ctype {
         return Err(DbError::unsupported("a collation whose LC_COLLATE and LC_CTYPE differ"));
     }
-    Ok(Definition { provider: b'c', locale: Some(collate.into()), utf8: true })
+    Ok(CollationDefinition { provider: b'c', locale: Some(collate.into()), utf8: true })
 }

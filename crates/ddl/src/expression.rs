@@ -27,7 +27,7 @@ pub enum Use {
 }
 
 /// An analyzed expression in the form the catalog keeps.
-pub struct Stored {
+pub struct StoredExpression {
     pub expr: Expr,
     pub text: Arc<str>,
     pub ty: Oid,
@@ -39,7 +39,7 @@ pub struct Stored {
     pub column_only: Option<i16>,
 }
 
-impl Stored {
+impl StoredExpression {
     /// A superfluous default: a column without one is NULL, too.
     pub fn is_null(&self) -> bool {
         matches!(&self.expr, Expr::Const(c) if c.value.is_null())
@@ -50,13 +50,19 @@ impl Stored {
 ///
 /// # Errors
 /// Those of the analysis; 42501 without USAGE on a type that it names.
-pub fn stored_expression(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage: Use, column: Option<&Column>) -> Result<Stored> {
+pub fn stored_expression(
+    ddl: &Ddl<'_>,
+    node: &Node,
+    relation: &Relation,
+    usage: Use,
+    column: Option<&Column>,
+) -> Result<StoredExpression> {
     let stored = analyzed(ddl, node, relation, usage, column)?;
     let depends_on = ddl.usable(stored.depends_on)?;
-    Ok(Stored { depends_on, ..stored })
+    Ok(StoredExpression { depends_on, ..stored })
 }
 
-fn analyzed(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage: Use, column: Option<&Column>) -> Result<Stored> {
+fn analyzed(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage: Use, column: Option<&Column>) -> Result<StoredExpression> {
     let kind = match usage {
         Use::Default => ExprKind::ColumnDefault,
         Use::Check => ExprKind::CheckConstraint,
@@ -79,7 +85,7 @@ fn analyzed(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage: Use, column:
         });
         columns.sort_unstable();
         refuse_virtual(usage, &visible, &columns)?;
-        Ok(Stored {
+        Ok(StoredExpression {
             text: melba_deparse::expression(c, &expr, Some(relation)).into(),
             ty: expr.ty(),
             collation: expr.collation(),
@@ -95,7 +101,7 @@ fn analyzed(ddl: &Ddl<'_>, node: &Node, relation: &Relation, usage: Use, column:
 }
 
 /// A stored expression, analyzed again because a column's type has changed; its types were usable when it was stored.
-pub fn again(ddl: &Ddl<'_>, text: &str, relation: &Relation, usage: Use) -> Result<Stored> {
+pub fn again(ddl: &Ddl<'_>, text: &str, relation: &Relation, usage: Use) -> Result<StoredExpression> {
     // Positions would be in the stored text, which the client did not send.
     let stored = analyzed(ddl, &melba_parse::parse_expression(text)?, relation, usage, None);
     stored.map_err(|mut error| {

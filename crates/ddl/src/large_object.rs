@@ -2,9 +2,9 @@
 
 use melba_catalog::grants::given_to;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::role_uses::{RoleUse, RoleUseKind};
+use melba_catalog::role_uses::{RoleDependency, RoleUseKind};
 use melba_catalog::{ObjectAddress, ObjectChange, classes};
-use melba_largeobject::{Access, Sight, Trees, method_of_setting};
+use melba_largeobject::{LargeObjectAccess, Sight, Trees, method_of_setting};
 use melba_parse::nodes::inner;
 use melba_types::{Oid, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
@@ -13,10 +13,10 @@ use pg_query::protobuf::{GrantStmt, Node};
 use crate::context::Ddl;
 use crate::privileges::acl::{Grant, acl_after};
 
-fn with_large_objects<T>(ddl: &Ddl<'_>, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
+fn with_large_objects<T>(ddl: &Ddl<'_>, f: impl FnOnce(&mut LargeObjectAccess<'_>) -> Result<T>) -> Result<T> {
     let method = method_of_setting(&ddl.session().setting("default_toast_compression").unwrap_or_default());
     let mut objects = ddl.tx().large_objects.lock();
-    f(&mut Access::new(&mut objects, &ddl.tx().engine, Trees::of(&ddl.catalog()), method))
+    f(&mut LargeObjectAccess::new(&mut objects, &ddl.tx().engine, Trees::of(&ddl.catalog()), method))
 }
 
 fn compatible_privileges(ddl: &Ddl<'_>) -> bool {
@@ -84,7 +84,7 @@ pub fn commented_large_object(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<Ob
 }
 
 /// The large objects that a role owns or has privileges on.
-pub fn large_objects_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<RoleUse>> {
+pub fn large_objects_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<RoleDependency>> {
     let mut out = Vec::new();
     with_large_objects(ddl, |lo| {
         lo.all(|oid, metadata| {
@@ -92,7 +92,7 @@ pub fn large_objects_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<RoleUse>> {
             if is_owner || metadata.acl.iter().flat_map(|items| items.iter()).any(|i| i.grantee == role) {
                 let object = ObjectAddress { class: classes::PG_LARGEOBJECT, object: oid, sub: 0 };
                 let how = if is_owner { RoleUseKind::Owner } else { RoleUseKind::Acl };
-                out.push(RoleUse { object, role, how });
+                out.push(RoleDependency { object, role, how });
             }
         })
     })?;

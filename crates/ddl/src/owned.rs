@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
-use melba_catalog::role_uses::{RoleUse, RoleUseKind};
+use melba_catalog::role_uses::{RoleDependency, RoleUseKind};
 use melba_catalog::{Extension, Object, ObjectAddress, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
@@ -62,7 +62,7 @@ pub fn reassign_owned(ddl: &Ddl<'_>, s: &ReassignOwnedStmt) -> Result<()> {
     require_privileges_of(ddl, new, "reassign", "reassign objects to it")?;
     for role in roles {
         refuse_pinned_role(ddl, role, "reassign ownership of objects owned by")?;
-        for RoleUse { object, .. } in objects_of_role(ddl, role)?.into_iter().filter(RoleUse::is_owner) {
+        for RoleDependency { object, .. } in objects_of_role(ddl, role)?.into_iter().filter(RoleDependency::is_owner) {
             lock_used(ddl, object)?;
             give_object(ddl, object, new)?;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::memberships::{GrantOptions, check_may_grant_role, check_new_members, is_admin_of, revocation, role_grantor};
-use melba_catalog::role_uses::{RoleUse, RoleUseKind, role_uses};
+use melba_catalog::role_uses::{RoleDependency, RoleUseKind, role_uses};
 use melba_catalog::{Membership, Object, ObjectAddress, Role, classes};
 use melba_parse::nodes::{inner, option_bool, option_text, options};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
@@ -395,7 +395,7 @@ fn drop_unused_role(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
 }
 
 /// The objects in this database, and the databases, that a role owns or has privileges on.
-pub fn objects_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<RoleUse>> {
+pub fn objects_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<RoleDependency>> {
     let mut uses = role_uses(&ddl.catalog());
     uses.retain(|u| u.role == role);
     uses.extend(large_objects_of_role(ddl, role)?);
@@ -406,7 +406,7 @@ pub fn objects_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<RoleUse>> {
 /// The objects that keep a role from being dropped, one line each: those of this database, and their number in others.
 fn uses_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<String>> {
     let catalog = ddl.catalog();
-    let told = |u: RoleUse| match u.how {
+    let told = |u: RoleDependency| match u.how {
         RoleUseKind::Owner => format!("owner of {}", describe(ddl, u.object)),
         RoleUseKind::Acl => format!("privileges for {}", describe(ddl, u.object)),
         RoleUseKind::Policy => format!("target of {}", describe(ddl, u.object)),

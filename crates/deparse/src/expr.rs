@@ -163,7 +163,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn scalar_array(&mut self, e: &'a Expr, s: &'a ScalarArray) {
+    fn scalar_array(&mut self, e: &'a Expr, s: &'a ScalarArrayExpr) {
         self.operand(&s.scalar, e, false);
         let name = self.operator_name(s.operator);
         self.put(&format!(" {name} {} (", if s.any { "ANY" } else { "ALL" }));
@@ -324,7 +324,7 @@ impl<'a> Printer<'a> {
         self.put(")");
     }
 
-    fn case(&mut self, case: &'a Case) {
+    fn case(&mut self, case: &'a CaseExpr) {
         self.keyword("CASE", 0, INDENT_VAR, 0);
         if let Some(arg) = &case.arg {
             self.put(" ");
@@ -383,7 +383,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn row_compare(&mut self, r: &'a RowCompare) {
+    fn row_compare(&mut self, r: &'a RowCompareExpr) {
         self.put("(ROW(");
         self.list(&r.left);
         let name = r.operators.first().map_or_else(String::new, |o| self.operator_name(*o));
@@ -412,7 +412,7 @@ impl<'a> Printer<'a> {
         column.unwrap_or_else(|| format!("f{field}").into())
     }
 
-    fn subscript(&mut self, s: &'a Subscript) {
+    fn subscript(&mut self, s: &'a SubscriptExpr) {
         // Behind another subscript it would be one of that: a[1:2][1:2] has two dimensions.
         let plain = matches!(s.container, Expr::Var(_) | Expr::Param(_) | Expr::FieldSelect { .. });
         if !plain {

@@ -503,7 +503,7 @@ impl<'a> Printer<'a> {
         self.put(")");
     }
 
-    fn frame(&mut self, frame: &'a Frame) {
+    fn frame(&mut self, frame: &'a WindowFrame) {
         self.put(match frame.mode {
             FrameMode::Range => "RANGE BETWEEN ",
             FrameMode::Rows => "ROWS BETWEEN ",

@@ -1,7 +1,7 @@
 //! A copy of the database while it runs, and a database created from such a copy.
 //!
 //! A copy is a state of the manifest, the segment files that it names, and the log from that state's replay point on: the same as
-//! after a crash, so that the ordinary recovery opens it. Until a `Backup` is dropped none of those files is removed.
+//! after a crash, so that the ordinary recovery opens it. Until a `OnlineBackup` is dropped none of those files is removed.
 //!
 //! Invariants:
 //! 1. Files are held before the state is taken: every file that the state names exists.
@@ -37,7 +37,7 @@ pub struct BackupSegment {
 }
 
 /// Holds the files that a copy of the database needs.
-pub struct Backup {
+pub struct OnlineBackup {
     shared: Arc<Shared>,
     /// The reader that holds the log.
     reader: u64,
@@ -52,12 +52,12 @@ impl Engine {
     ///
     /// # Errors
     /// Fails if the log cannot be written, or if its part after the state cannot be read.
-    pub fn begin_backup(&self) -> Result<Backup> {
+    pub fn begin_backup(&self) -> Result<OnlineBackup> {
         let shared = &self.shared;
         shared.runtime.check_poison()?;
         let wal = &shared.pipeline.log.wal;
         shared.store.files.trash.hold();
-        let mut backup = Backup {
+        let mut backup = OnlineBackup {
             shared: Arc::clone(shared),
             reader: wal.hold(),
             state: ManifestState::default(),
@@ -81,7 +81,7 @@ impl Engine {
     }
 }
 
-impl Backup {
+impl OnlineBackup {
     /// Some bytes of a segment of the copy.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Backup {
     }
 }
 
-impl Drop for Backup {
+impl Drop for OnlineBackup {
     fn drop(&mut self) {
         self.shared.pipeline.log.wal.release(self.reader);
         self.shared.store.files.trash.release();

@@ -54,21 +54,21 @@ pub(crate) struct Flush {
     whole: Csn,
     replay: Lsn,
     trees: Vec<Arc<Tree>>,
-    written: Vec<(Arc<Tree>, Written)>,
+    written: Vec<(Arc<Tree>, FlushedRuns)>,
     began: Duration,
 }
 
-enum Written {
+enum FlushedRuns {
     Table(Vec<Arc<TableRun>>),
     Index(Vec<Arc<IndexRun>>),
 }
 
-impl Written {
+impl FlushedRuns {
     /// Segments, and their bytes.
     fn size(&self) -> (usize, u64) {
         match self {
-            Written::Table(runs) => (runs.len(), table_bytes(runs)),
-            Written::Index(runs) => (runs.len(), index_bytes(runs)),
+            FlushedRuns::Table(runs) => (runs.len(), table_bytes(runs)),
+            FlushedRuns::Index(runs) => (runs.len(), index_bytes(runs)),
         }
     }
 }
@@ -208,9 +208,9 @@ impl Flusher {
     /// Makes the names of the new files durable, and room in the manifest.
     fn prepare_install(&self, flush: &Flush) -> Result<()> {
         self.store.files.sync_names().map_err(|e| self.runtime.poison(e))?;
-        let files = |w: &Written| match w {
-            Written::Table(runs) => runs.len(),
-            Written::Index(runs) => runs.len(),
+        let files = |w: &FlushedRuns| match w {
+            FlushedRuns::Table(runs) => runs.len(),
+            FlushedRuns::Index(runs) => runs.len(),
         };
         let mut manifest = self.store.manifest();
         let edits = self.store.schema_edits(manifest.state());
@@ -233,11 +233,11 @@ impl Flusher {
         Flush { csn, whole, replay, trees, written: Vec::new(), began: self.runtime.clock.monotonic() }
     }
 
-    fn write_frozen(&self, tree: &Tree) -> Result<Option<Written>> {
+    fn write_frozen(&self, tree: &Tree) -> Result<Option<FlushedRuns>> {
         let keep = Keep::new(self.snapshots.in_use());
         Ok(match &tree.data {
-            TreeData::Table(t) => self.write_frozen_table(tree, t, &keep)?.map(Written::Table),
-            TreeData::Index(t) => self.write_frozen_index(tree, t, &keep)?.map(Written::Index),
+            TreeData::Table(t) => self.write_frozen_table(tree, t, &keep)?.map(FlushedRuns::Table),
+            TreeData::Index(t) => self.write_frozen_index(tree, t, &keep)?.map(FlushedRuns::Index),
         })
     }
 
@@ -297,8 +297,8 @@ impl Flusher {
         let mut thawed: Vec<Box<dyn Any>> = Vec::new();
         for (tree, written) in &written {
             match (&tree.data, written) {
-                (TreeData::Table(t), Written::Table(runs)) => thawed.push(Box::new(thaw(&t.levels, runs))),
-                (TreeData::Index(t), Written::Index(runs)) => thawed.push(Box::new(thaw(&t.levels, runs))),
+                (TreeData::Table(t), FlushedRuns::Table(runs)) => thawed.push(Box::new(thaw(&t.levels, runs))),
+                (TreeData::Index(t), FlushedRuns::Index(runs)) => thawed.push(Box::new(thaw(&t.levels, runs))),
                 _ => unreachable!("what was written is of the tree's kind"),
             }
         }

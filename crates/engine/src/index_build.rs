@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use melba_store::{EntryMerge, Files, Held, IndexOutput, IndexRun, Interrupt, Piece, PiecePart, Result, Tree, split_entry};
+use melba_store::{EntryMerge, EntryPiece, Files, Held, IndexOutput, IndexRun, Interrupt, PiecePart, Result, Tree, split_entry};
 use melba_threads::{Mutex, Running, Scheduler};
 use melba_types::{Csn, RowId, TreeId};
 
@@ -36,7 +36,7 @@ pub struct IndexBuilder {
     txn: Arc<Transaction>,
     tree: Arc<Tree>,
     unique: Unique,
-    piece: Piece,
+    piece: EntryPiece,
     /// The size that a piece may have now, and at most.
     piece_bytes: usize,
     piece_bytes_max: usize,
@@ -59,7 +59,7 @@ pub(crate) enum Unique {
 
 /// Returns the piece, empty, when the thread has ended.
 struct Sorting {
-    piece: Arc<Mutex<Piece>>,
+    piece: Arc<Mutex<EntryPiece>>,
     thread: Running<Result<Option<Arc<IndexRun>>>>,
 }
 
@@ -83,7 +83,7 @@ impl IndexBuilder {
             txn: Arc::clone(txn),
             tree,
             unique,
-            piece: Piece::default(),
+            piece: EntryPiece::default(),
             piece_bytes: PIECE_BYTES_MIN,
             piece_bytes_max: txn.shared().options.index_build_bytes(),
             threads: txn.threads().min(THREADS_MAX),
@@ -141,8 +141,8 @@ impl IndexBuilder {
     }
 
     /// Waits for the second thread; the piece that it has emptied.
-    fn join(&mut self) -> Result<Piece> {
-        let Some(sorting) = self.sorting.take() else { return Ok(Piece::default()) };
+    fn join(&mut self) -> Result<EntryPiece> {
+        let Some(sorting) = self.sorting.take() else { return Ok(EntryPiece::default()) };
         match sorting.thread.join(self.scheduler()) {
             Ok(run) => self.runs.extend(run?),
             Err(panic) => std::panic::resume_unwind(panic),

@@ -43,7 +43,7 @@ mod view;
 mod write_set;
 
 pub use background::BackgroundStep;
-pub use backup::{Backup, BackupSegment, Restored, restore};
+pub use backup::{BackupSegment, OnlineBackup, Restored, restore};
 pub use commit::Durability;
 pub use engine::{Engine, MemoryPart};
 pub use events::{BackgroundEvent, EventWatch};
@@ -60,7 +60,7 @@ pub use melba_store::{
 #[doc(hidden)]
 pub use melba_threads::planted;
 pub use melba_threads::{OwnThreads, Scheduler};
-pub use melba_wal::{WalStatistics, Written};
+pub use melba_wal::{WalStatistics, WriteCounts};
 pub use options::EngineOptions;
 pub use recovery::RecoveryProgress;
 pub use scan::{IndexScan, Morsel, ScanBatch, ScanPiece, TableScan, ZoneOp, ZonePredicate};

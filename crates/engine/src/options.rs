@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use melba_segment::{DenseOptions, Effort};
-use melba_store::{Density, Sizes};
+use melba_store::{DensePolicy, Sizes};
 
 /// How an engine runs.
 #[derive(Clone, Debug)]
@@ -112,8 +112,8 @@ impl EngineOptions {
     }
 
     /// How merges make values dense, as far as memory allows.
-    pub(crate) fn density(&self, effort: Effort) -> Density {
+    pub(crate) fn density(&self, effort: Effort) -> DensePolicy {
         let options = DenseOptions::within(self.memory_bytes, self.dense_read_budget, effort);
-        Density { options, spool_bytes: DenseOptions::section_bytes(self.memory_bytes) }
+        DensePolicy { options, spool_bytes: DenseOptions::section_bytes(self.memory_bytes) }
     }
 }

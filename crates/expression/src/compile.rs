@@ -456,7 +456,7 @@ impl<'a> Compiler<'a> {
         call_of(self.catalog, function, args, return_type, collation, variadic, location)
     }
 
-    fn scalar_array(&mut self, s: &melba_tree::ScalarArray) -> Result<Expression> {
+    fn scalar_array(&mut self, s: &melba_tree::ScalarArrayExpr) -> Result<Expression> {
         let args = vec![self.compile(&s.scalar)?, self.compile(&s.array)?];
         let call = call_of(self.catalog, s.function, args, oids::BOOL, s.input_collation, false, s.location)?;
         if call.args[1].is_null_const() {
@@ -501,7 +501,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn case(&mut self, case: &melba_tree::Case) -> Result<Expression> {
+    fn case(&mut self, case: &melba_tree::CaseExpr) -> Result<Expression> {
         let mut arg = case.arg.as_ref().map(|a| self.compile(a)).transpose()?;
         let local = match arg.take() {
             None => None,
@@ -540,7 +540,7 @@ impl<'a> Compiler<'a> {
         Ok(self.expression(Node::Case(Box::new(Case { arg, whens: kept, default })), case.ty))
     }
 
-    fn row_compare(&mut self, compare: &melba_tree::RowCompare) -> Result<Node> {
+    fn row_compare(&mut self, compare: &melba_tree::RowCompareExpr) -> Result<Node> {
         let mut pairs = Vec::with_capacity(compare.operators.len());
         for (i, operator) in compare.operators.iter().enumerate() {
             let order_function = self.catalog.operator(*operator).map(|o| o.function).unwrap_or_default();
@@ -567,7 +567,7 @@ impl<'a> Compiler<'a> {
         found.ok_or_else(|| DbError::internal("row comparison operator has no equality beside it"))
     }
 
-    fn subscript(&mut self, s: &melba_tree::Subscript) -> Result<Expression> {
+    fn subscript(&mut self, s: &melba_tree::SubscriptExpr) -> Result<Expression> {
         let container = self.compile(&s.container)?;
         let mut bounds = |list: &[Option<Expr>]| -> Result<Vec<Option<Expression>>> {
             list.iter().map(|b| b.as_ref().map(|b| self.compile(b)).transpose()).collect()

@@ -13,13 +13,13 @@ use melba_types::{Datum, DbError, Oid, Record, Result, err, limits, oids};
 pub const TYPES: &[(Oid, TypeIo)] = &[(oids::RECORD, TypeIo { input, output, receive, send })];
 
 /// A live column of a composite type.
-struct Field {
+struct Attribute {
     name: Arc<str>,
     ty: Oid,
     typmod: i32,
 }
 
-fn fields(session: &dyn Session, ty: Oid) -> Result<Vec<Field>> {
+fn fields(session: &dyn Session, ty: Oid) -> Result<Vec<Attribute>> {
     if ty == oids::RECORD {
         return Err(err!(FEATURE_NOT_SUPPORTED, "input of anonymous composite types is not implemented"));
     }
@@ -27,10 +27,10 @@ fn fields(session: &dyn Session, ty: Oid) -> Result<Vec<Field>> {
     let relation = catalog.type_(ty).and_then(|t| catalog.relation(t.relation));
     let relation = relation.ok_or_else(|| err!(WRONG_OBJECT_TYPE, "type {} is not composite", lookup::type_name(session, ty)))?;
     let live = relation.columns.iter().filter(|c| !c.dropped);
-    Ok(live.map(|c| Field { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
+    Ok(live.map(|c| Attribute { name: c.name.clone(), ty: c.ty, typmod: c.typmod }).collect())
 }
 
-fn record(ty: Oid, fields: &[Field], values: Vec<Datum>) -> Datum {
+fn record(ty: Oid, fields: &[Attribute], values: Vec<Datum>) -> Datum {
     Datum::Record(Arc::new(Record {
         type_oid: ty,
         field_types: fields.iter().map(|f| f.ty).collect(),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use melba_fmgr::{Aggregate, AggregateFn, CallContext, io};
 use melba_types::json::write_string;
-use melba_types::jsonb::Value;
+use melba_types::jsonb::JsonbValue;
 use melba_types::{Datum, DbError, Result, err, limits};
 
 use super::build::{append_json, argument_type, is_structured, key_text, null_key, to_value};
@@ -87,7 +87,7 @@ impl Aggregate for TextArray {
 
 /// jsonb_agg.
 struct ValueArray {
-    elements: Option<Vec<Value>>,
+    elements: Option<Vec<JsonbValue>>,
     skip_nulls: bool,
     /// Bytes that the arguments pointed to.
     memory: usize,
@@ -108,7 +108,7 @@ impl Aggregate for ValueArray {
     }
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
-        self.elements.as_ref().map_or(Ok(Datum::Null), |elements| datum(&Value::Array(elements.clone())))
+        self.elements.as_ref().map_or(Ok(Datum::Null), |elements| datum(&JsonbValue::Array(elements.clone())))
     }
 
     fn as_any(self: Box<Self>) -> Box<dyn Any> {
@@ -197,7 +197,7 @@ impl Aggregate for TextObject {
 
 /// jsonb_object_agg.
 struct ValueObject {
-    fields: Option<Vec<(String, Value)>>,
+    fields: Option<Vec<(String, JsonbValue)>>,
     skip_nulls: bool,
     keys: Option<HashSet<String>>,
     /// Bytes that the arguments pointed to.
@@ -238,7 +238,7 @@ impl Aggregate for ValueObject {
     }
 
     fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
-        self.fields.as_ref().map_or(Ok(Datum::Null), |fields| datum(&Value::object(fields.clone())?))
+        self.fields.as_ref().map_or(Ok(Datum::Null), |fields| datum(&JsonbValue::object(fields.clone())?))
     }
 
     fn as_any(self: Box<Self>) -> Box<dyn Any> {

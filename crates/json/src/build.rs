@@ -9,7 +9,7 @@ use melba_functions::datetime::session_zone;
 use melba_functions::record::field_names;
 use melba_types::datetime::{DateOrder, DateStyle, format};
 use melba_types::json::write_string;
-use melba_types::jsonb::{Value, write};
+use melba_types::jsonb::{JsonbValue, write};
 use melba_types::{Datum, DbError, Numeric, Oid, Record, Result, err, oids};
 
 use super::{datum, root};
@@ -29,9 +29,9 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let args = arguments(c, a);
         let Some(args) = args else { return Ok(Datum::Null) };
         let elements = args.iter().map(|(ty, value)| to_value(c.session, *ty, value)).collect::<Result<_>>()?;
-        datum(&Value::Array(elements))
+        datum(&JsonbValue::Array(elements))
     }),
-    ("jsonb_build_array_noargs", |_, _| datum(&Value::Array(Vec::new()))),
+    ("jsonb_build_array_noargs", |_, _| datum(&JsonbValue::Array(Vec::new()))),
     ("jsonb_build_object", |c, a| {
         let Some(args) = arguments(c, a) else { return Ok(Datum::Null) };
         check_even(&args, "jsonb_build_object()")?;
@@ -42,9 +42,9 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             }
             fields.push((key_text(c.session, pair[0].0, &pair[0].1)?, to_value(c.session, pair[1].0, &pair[1].1)?));
         }
-        datum(&Value::object(fields)?)
+        datum(&JsonbValue::object(fields)?)
     }),
-    ("jsonb_build_object_noargs", |_, _| datum(&Value::Object(Vec::new()))),
+    ("jsonb_build_object_noargs", |_, _| datum(&JsonbValue::Object(Vec::new()))),
     ("json_object", |_, a| Ok(object_text(&pairs_of_array(&a[0])?))),
     ("json_object_two_arg", |_, a| Ok(object_text(&pairs_of_arrays(&a[0], &a[1])?))),
     ("jsonb_object", |_, a| object_value(pairs_of_array(&a[0])?)),
@@ -298,25 +298,25 @@ pub fn key_text(session: &dyn Session, ty: Oid, value: &Datum) -> Result<String>
 }
 
 /// A value as a JSON tree.
-pub fn to_value(session: &dyn Session, ty: Oid, value: &Datum) -> Result<Value> {
+pub fn to_value(session: &dyn Session, ty: Oid, value: &Datum) -> Result<JsonbValue> {
     if value.is_null() {
-        return Ok(Value::Null);
+        return Ok(JsonbValue::Null);
     }
     let ty = lookup::base_type(session, ty);
     Ok(match category(session, ty) {
-        Category::Bool => Value::Bool(value.as_bool()),
+        Category::Bool => JsonbValue::Bool(value.as_bool()),
         Category::Number => {
             let text = io::text_of(session, ty, value)?;
             match Numeric::parse(&text) {
-                Ok(number) if number.is_finite() => Value::Number(number),
-                _ => Value::String(text),
+                Ok(number) if number.is_finite() => JsonbValue::Number(number),
+                _ => JsonbValue::String(text),
             }
         }
-        Category::Json => Value::parse(value.as_str())?,
-        Category::Jsonb => Value::from_json(root(value)),
+        Category::Json => JsonbValue::parse(value.as_str())?,
+        Category::Jsonb => JsonbValue::from_json(root(value)),
         Category::Cast(function) => match cast(session, ty, function, value)? {
-            Datum::Null => Value::Null,
-            json => Value::parse(json.as_str())?,
+            Datum::Null => JsonbValue::Null,
+            json => JsonbValue::parse(json.as_str())?,
         },
         Category::Array(element) => {
             let array = value.as_array();
@@ -330,9 +330,9 @@ pub fn to_value(session: &dyn Session, ty: Oid, value: &Datum) -> Result<Value> 
                 Ok((name.to_string(), to_value(session, field_type(record, i), value)?))
             };
             let fields = names.iter().zip(&record.fields).enumerate().map(field);
-            Value::object(fields.collect::<Result<_>>()?)?
+            JsonbValue::object(fields.collect::<Result<_>>()?)?
         }
-        _ => Value::String(scalar_text(session, ty, value)?),
+        _ => JsonbValue::String(scalar_text(session, ty, value)?),
     })
 }
 
@@ -341,8 +341,8 @@ fn array_value(
     element: Oid,
     lengths: &[usize],
     elements: &mut std::slice::Iter<'_, Datum>,
-) -> Result<Value> {
-    let Some((length, inner)) = lengths.split_first() else { return Ok(Value::Array(Vec::new())) };
+) -> Result<JsonbValue> {
+    let Some((length, inner)) = lengths.split_first() else { return Ok(JsonbValue::Array(Vec::new())) };
     let mut values = Vec::with_capacity(*length);
     for _ in 0..*length {
         values.push(if inner.is_empty() {
@@ -351,7 +351,7 @@ fn array_value(
             array_value(session, element, inner, elements)?
         });
     }
-    Ok(Value::Array(values))
+    Ok(JsonbValue::Array(values))
 }
 
 type Pairs = Vec<(Arc<str>, Option<Arc<str>>)>;
@@ -409,6 +409,6 @@ fn object_text(pairs: &Pairs) -> Datum {
 }
 
 fn object_value(pairs: Pairs) -> Result<Datum> {
-    let value = |value: Option<Arc<str>>| value.map_or(Value::Null, |text| Value::String(text.to_string()));
-    datum(&Value::object(pairs.into_iter().map(|(key, v)| (key.to_string(), value(v))).collect())?)
+    let value = |value: Option<Arc<str>>| value.map_or(JsonbValue::Null, |text| JsonbValue::String(text.to_string()));
+    datum(&JsonbValue::object(pairs.into_iter().map(|(key, v)| (key.to_string(), value(v))).collect())?)
 }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use melba_fmgr::{CallContext, ScalarFn, io, lookup};
-use melba_types::json::{Kind, Node, parse, unescape, validate, write_string};
-use melba_types::jsonb::Value;
+use melba_types::json::{JsonKind, JsonNode, parse, unescape, validate, write_string};
+use melba_types::jsonb::JsonbValue;
 use melba_types::{Datum, Result, err, limits, oids};
 
 use super::build::{append_json, argument_type, key_text, null_key, to_value};
@@ -30,7 +30,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         if !has_unique_keys(&node)? {
             return Err(err!(DUPLICATE_JSON_OBJECT_KEY_VALUE, "duplicate JSON object key value"));
         }
-        if c.return_type == oids::JSONB { datum(&Value::from_node(&node)?) } else { Ok(a[0].clone()) }
+        if c.return_type == oids::JSONB { datum(&JsonbValue::from_node(&node)?) } else { Ok(a[0].clone()) }
     }),
     // The value, the kind of item (NULL: any), unique keys.
     ("sqljson_is", |c, a| match &a[0] {
@@ -44,7 +44,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             Datum::Null if lookup::base_type(c.session, ty) != ty => io::check_domain(c.session, ty, Datum::Null),
             Datum::Null => Ok(Datum::Null),
             json if a[2].as_bool() => io::text_in(c.session, ty, typmod, &unquoted(json)?),
-            json => populate(c.session, ty, typmod, &Value::from_json(root(json))),
+            json => populate(c.session, ty, typmod, &JsonbValue::from_json(root(json))),
         }
     }),
 ];
@@ -57,8 +57,8 @@ fn json_text(call: &CallContext<'_>, at: usize, value: &Datum) -> Result<Datum> 
 }
 
 fn unquoted(json: &Datum) -> Result<String> {
-    match Value::from_json(root(json)) {
-        Value::String(text) => Ok(text),
+    match JsonbValue::from_json(root(json)) {
+        JsonbValue::String(text) => Ok(text),
         value => {
             let mut out = Vec::new();
             melba_types::jsonb::write(melba_types::jsonb::Json::root(&value.to_bytes()?), &mut out);
@@ -114,7 +114,7 @@ fn object(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         append_json(call.session, ty, value, &mut text)?;
     }
     if jsonb {
-        return datum(&Value::object(fields)?);
+        return datum(&JsonbValue::object(fields)?);
     }
     text.push(b'}');
     io::into_string(text).map(Datum::text)
@@ -125,7 +125,7 @@ fn array(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     let values = a.iter().enumerate().skip(1).filter(|(_, value)| !absent_on_null || !value.is_null());
     if call.return_type == oids::JSONB {
         let elements = values.map(|(i, value)| to_value(call.session, argument_type(call, i), value));
-        return datum(&Value::Array(elements.collect::<Result<_>>()?));
+        return datum(&JsonbValue::Array(elements.collect::<Result<_>>()?));
     }
     let mut out = vec![b'['];
     for (i, value) in values {
@@ -170,18 +170,18 @@ fn is_json(call: &CallContext<'_>, a: &[Datum]) -> Result<bool> {
 }
 
 /// Whether no object in it has a key twice.
-fn has_unique_keys(node: &Node<'_>) -> Result<bool> {
+fn has_unique_keys(node: &JsonNode<'_>) -> Result<bool> {
     limits::check_stack()?;
     limits::tick()?;
     match &node.kind {
-        Kind::Array(elements) => {
+        JsonKind::Array(elements) => {
             for element in elements {
                 if !has_unique_keys(element)? {
                     return Ok(false);
                 }
             }
         }
-        Kind::Object(fields) => {
+        JsonKind::Object(fields) => {
             let mut keys = HashSet::with_capacity(fields.len());
             for (key, value) in fields {
                 if !keys.insert(unescape(key)?) || !has_unique_keys(value)? {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use melba_fmgr::ScalarFn;
-use melba_types::jsonb::Value;
+use melba_types::jsonb::JsonbValue;
 use melba_types::{Datum, DbError, Result, err};
 
 use super::access::{flag, not_applicable};
@@ -26,22 +26,22 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         let keys: Vec<&str> = keys.iter().flatten().map(|key| &**key).collect();
         delete_keys(&a[0], &keys)
     }),
-    ("jsonb_delete_idx", |_, a| match Value::from_json(root(&a[0])) {
-        Value::Object(_) => Err(not_applicable("delete from object using integer index")),
-        Value::Array(mut elements) => {
+    ("jsonb_delete_idx", |_, a| match JsonbValue::from_json(root(&a[0])) {
+        JsonbValue::Object(_) => Err(not_applicable("delete from object using integer index")),
+        JsonbValue::Array(mut elements) => {
             let index = i64::from(a[1].as_i32());
             let index = if index < 0 { elements.len() as i64 + index } else { index };
             if (0..elements.len() as i64).contains(&index) {
                 elements.remove(index as usize);
             }
-            datum(&Value::Array(elements))
+            datum(&JsonbValue::Array(elements))
         }
         _ => Err(not_applicable("delete from scalar")),
     }),
-    ("jsonb_concat", |_, a| datum(&concatenate(Value::from_json(root(&a[0])), Value::from_json(root(&a[1])))?)),
+    ("jsonb_concat", |_, a| datum(&concatenate(JsonbValue::from_json(root(&a[0])), JsonbValue::from_json(root(&a[1])))?)),
     ("jsonb_strip_nulls", |_, a| {
         let in_arrays = flag(a, 1, false)?;
-        datum(&strip_nulls(Value::from_json(root(&a[0])), in_arrays))
+        datum(&strip_nulls(JsonbValue::from_json(root(&a[0])), in_arrays))
     }),
 ];
 
@@ -68,17 +68,18 @@ impl Change {
 
 fn edit(target: &Datum, path: &Datum, new: Option<&Datum>, change: Change) -> Result<Datum> {
     check_dimensions(path)?;
-    let value = Value::from_json(root(target));
+    let value = JsonbValue::from_json(root(target));
     if value.is_scalar() {
         let verb = if change == Change::Delete { "delete path" } else { "set path" };
         return Err(not_applicable(&format!("{verb} in scalar")));
     }
     let steps = strings(path);
-    let is_empty = matches!(&value, Value::Array(e) if e.is_empty()) || matches!(&value, Value::Object(f) if f.is_empty());
+    let is_empty =
+        matches!(&value, JsonbValue::Array(e) if e.is_empty()) || matches!(&value, JsonbValue::Object(f) if f.is_empty());
     if steps.is_empty() || (is_empty && !change.adds()) {
         return Ok(target.clone());
     }
-    let new = new.map(|new| Value::from_json(root(new)));
+    let new = new.map(|new| JsonbValue::from_json(root(new)));
     let editor = Editor { steps: &steps, new: new.as_ref(), change };
     datum(&editor.apply(value, 0)?)
 }
@@ -92,16 +93,16 @@ fn check_dimensions(path: &Datum) -> Result<()> {
 
 struct Editor<'a> {
     steps: &'a [Option<std::sync::Arc<str>>],
-    new: Option<&'a Value>,
+    new: Option<&'a JsonbValue>,
     change: Change,
 }
 
 impl Editor<'_> {
-    fn new_value(&self) -> Value {
-        self.new.cloned().unwrap_or(Value::Null)
+    fn new_value(&self) -> JsonbValue {
+        self.new.cloned().unwrap_or(JsonbValue::Null)
     }
 
-    fn apply(&self, value: Value, level: usize) -> Result<Value> {
+    fn apply(&self, value: JsonbValue, level: usize) -> Result<JsonbValue> {
         if value.is_scalar() {
             return Ok(value);
         }
@@ -110,13 +111,13 @@ impl Editor<'_> {
         };
         let last = level + 1 == self.steps.len();
         match value {
-            Value::Object(fields) => self.object(fields, step, level, last),
-            Value::Array(elements) => self.array(elements, step, level, last),
+            JsonbValue::Object(fields) => self.object(fields, step, level, last),
+            JsonbValue::Array(elements) => self.array(elements, step, level, last),
             scalar => Ok(scalar),
         }
     }
 
-    fn object(&self, mut fields: Vec<(String, Value)>, key: &str, level: usize, last: bool) -> Result<Value> {
+    fn object(&self, mut fields: Vec<(String, JsonbValue)>, key: &str, level: usize, last: bool) -> Result<JsonbValue> {
         let at = fields.binary_search_by(|field| melba_types::jsonb::compare_keys(&field.0, key));
         match at {
             Ok(at) if last => {
@@ -131,16 +132,16 @@ impl Editor<'_> {
                 }
             }
             Ok(at) => {
-                let value = std::mem::replace(&mut fields[at].1, Value::Null);
+                let value = std::mem::replace(&mut fields[at].1, JsonbValue::Null);
                 fields[at].1 = self.apply(value, level + 1)?;
             }
             Err(at) if last && self.change.adds() => fields.insert(at, (key.to_string(), self.new_value())),
             Err(_) => {}
         }
-        Ok(Value::Object(fields))
+        Ok(JsonbValue::Object(fields))
     }
 
-    fn array(&self, mut elements: Vec<Value>, step: &str, level: usize, last: bool) -> Result<Value> {
+    fn array(&self, mut elements: Vec<JsonbValue>, step: &str, level: usize, last: bool) -> Result<JsonbValue> {
         let index = index_of(step).ok_or_else(|| {
             err!(INVALID_TEXT_REPRESENTATION, "path element at position {} is not an integer: \"{step}\"", level + 1)
         })?;
@@ -148,20 +149,20 @@ impl Editor<'_> {
         let index = if index < 0 { count + index } else { index };
         if last && self.change.adds() && (index < 0 || count == 0) {
             elements.insert(0, self.new_value());
-            return Ok(Value::Array(elements));
+            return Ok(JsonbValue::Array(elements));
         }
         if last && self.change.adds() && index >= count {
             elements.push(self.new_value());
-            return Ok(Value::Array(elements));
+            return Ok(JsonbValue::Array(elements));
         }
         if !(0..count).contains(&index) {
-            return Ok(Value::Array(elements));
+            return Ok(JsonbValue::Array(elements));
         }
         let at = index as usize;
         if !last {
-            let value = std::mem::replace(&mut elements[at], Value::Null);
+            let value = std::mem::replace(&mut elements[at], JsonbValue::Null);
             elements[at] = self.apply(value, level + 1)?;
-            return Ok(Value::Array(elements));
+            return Ok(JsonbValue::Array(elements));
         }
         match self.change {
             Change::Create | Change::Replace => elements[at] = self.new_value(),
@@ -169,7 +170,7 @@ impl Editor<'_> {
             Change::InsertAfter => elements.insert(at + 1, self.new_value()),
             Change::Delete => drop(elements.remove(at)),
         }
-        Ok(Value::Array(elements))
+        Ok(JsonbValue::Array(elements))
     }
 }
 
@@ -194,7 +195,7 @@ fn set_lax(_: &melba_fmgr::CallContext<'_>, a: &[Datum]) -> Result<Datum> {
         "raise_exception" => Err(err!(NULL_VALUE_NOT_ALLOWED, "JSON value must not be null")
             .detail("Exception was raised because null_value_treatment is \"raise_exception\".")
             .hint("To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed.")),
-        "use_json_null" => edit(&a[0], &a[1], Some(&datum(&Value::Null)?), change),
+        "use_json_null" => edit(&a[0], &a[1], Some(&datum(&JsonbValue::Null)?), change),
         "delete_key" => edit(&a[0], &a[1], None, Change::Delete),
         "return_target" => Ok(a[0].clone()),
         _ => Err(invalid()),
@@ -203,47 +204,47 @@ fn set_lax(_: &melba_fmgr::CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 
 fn delete_keys(target: &Datum, keys: &[&str]) -> Result<Datum> {
     let keys: HashSet<&str> = keys.iter().copied().collect();
-    match Value::from_json(root(target)) {
-        Value::Object(mut fields) => {
+    match JsonbValue::from_json(root(target)) {
+        JsonbValue::Object(mut fields) => {
             fields.retain(|(key, _)| !keys.contains(key.as_str()));
-            datum(&Value::Object(fields))
+            datum(&JsonbValue::Object(fields))
         }
-        Value::Array(mut elements) => {
-            elements.retain(|element| !matches!(element, Value::String(text) if keys.contains(text.as_str())));
-            datum(&Value::Array(elements))
+        JsonbValue::Array(mut elements) => {
+            elements.retain(|element| !matches!(element, JsonbValue::String(text) if keys.contains(text.as_str())));
+            datum(&JsonbValue::Array(elements))
         }
         _ => Err(not_applicable("delete from scalar")),
     }
 }
 
 /// Objects are merged, the right one wins; everything else becomes an array.
-fn concatenate(a: Value, b: Value) -> Result<Value> {
+fn concatenate(a: JsonbValue, b: JsonbValue) -> Result<JsonbValue> {
     Ok(match (a, b) {
-        (Value::Object(mut a), Value::Object(b)) => {
+        (JsonbValue::Object(mut a), JsonbValue::Object(b)) => {
             a.extend(b);
-            Value::object(a)?
+            JsonbValue::object(a)?
         }
         (a, b) => {
-            let elements = |value: Value| match value {
-                Value::Array(elements) => elements,
+            let elements = |value: JsonbValue| match value {
+                JsonbValue::Array(elements) => elements,
                 other => vec![other],
             };
             let mut all = elements(a);
             all.extend(elements(b));
-            Value::Array(all)
+            JsonbValue::Array(all)
         }
     })
 }
 
-fn strip_nulls(value: Value, in_arrays: bool) -> Value {
+fn strip_nulls(value: JsonbValue, in_arrays: bool) -> JsonbValue {
     match value {
-        Value::Object(fields) => {
-            let kept = fields.into_iter().filter(|(_, value)| *value != Value::Null);
-            Value::Object(kept.map(|(key, value)| (key, strip_nulls(value, in_arrays))).collect())
+        JsonbValue::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, value)| *value != JsonbValue::Null);
+            JsonbValue::Object(kept.map(|(key, value)| (key, strip_nulls(value, in_arrays))).collect())
         }
-        Value::Array(elements) => {
-            let kept = elements.into_iter().filter(|value| !in_arrays || *value != Value::Null);
-            Value::Array(kept.map(|value| strip_nulls(value, in_arrays)).collect())
+        JsonbValue::Array(elements) => {
+            let kept = elements.into_iter().filter(|value| !in_arrays || *value != JsonbValue::Null);
+            JsonbValue::Array(kept.map(|value| strip_nulls(value, in_arrays)).collect())
         }
         scalar => scalar,
     }

@@ -1,7 +1,7 @@
 //! Set-returning functions that split JSON.
 
 use melba_fmgr::SetFn;
-use melba_types::json::{Kind, Node, parse, unescape};
+use melba_types::json::{JsonKind, JsonNode, parse, unescape};
 use melba_types::jsonb::View;
 use melba_types::{Datum, Result, err};
 
@@ -20,11 +20,11 @@ pub const SETS: &[(&str, SetFn)] = &[
     ("jsonb_array_elements", |_, a| jsonb_elements(&a[0], false)),
     ("jsonb_array_elements_text", |_, a| jsonb_elements(&a[0], true)),
     ("json_object_keys", |_, a| match parse(a[0].as_str(), true)?.kind {
-        Kind::Object(fields) => {
+        JsonKind::Object(fields) => {
             let keys = fields.iter().map(|(key, _)| Ok(vec![Datum::text(unescape(key)?)]));
             Ok(rows(keys.collect::<Result<_>>()?))
         }
-        Kind::Array(_) => Err(not_applicable("call json_object_keys on an array")),
+        JsonKind::Array(_) => Err(not_applicable("call json_object_keys on an array")),
         _ => Err(not_applicable("call json_object_keys on a scalar")),
     }),
     ("json_each", |_, a| json_each(&a[0], false)),
@@ -58,25 +58,27 @@ fn jsonb_elements(value: &Datum, text: bool) -> Result<Rows> {
     }
 }
 
-fn json_value(node: &Node<'_>, text: bool) -> Result<Datum> {
+fn json_value(node: &JsonNode<'_>, text: bool) -> Result<Datum> {
     if text { as_text(Some(node)) } else { Ok(Datum::text(node.raw)) }
 }
 
 fn json_each(value: &Datum, text: bool) -> Result<Rows> {
     match parse(value.as_str(), true)?.kind {
-        Kind::Object(fields) => {
+        JsonKind::Object(fields) => {
             let fields = fields.iter().map(|(key, node)| Ok(vec![Datum::text(unescape(key)?), json_value(node, text)?]));
             Ok(rows(fields.collect::<Result<_>>()?))
         }
-        Kind::Array(_) => Err(err!(INVALID_PARAMETER_VALUE, "cannot deconstruct an array as an object")),
+        JsonKind::Array(_) => Err(err!(INVALID_PARAMETER_VALUE, "cannot deconstruct an array as an object")),
         _ => Err(err!(INVALID_PARAMETER_VALUE, "cannot deconstruct a scalar")),
     }
 }
 
 fn json_elements(value: &Datum, function: &str, text: bool) -> Result<Rows> {
     match parse(value.as_str(), text)?.kind {
-        Kind::Array(elements) => Ok(rows(elements.iter().map(|node| Ok(vec![json_value(node, text)?])).collect::<Result<_>>()?)),
-        Kind::Object(_) => Err(not_applicable(&format!("call {function} on a non-array"))),
+        JsonKind::Array(elements) => {
+            Ok(rows(elements.iter().map(|node| Ok(vec![json_value(node, text)?])).collect::<Result<_>>()?))
+        }
+        JsonKind::Object(_) => Err(not_applicable(&format!("call {function} on a non-array"))),
         _ => Err(not_applicable(&format!("call {function} on a scalar"))),
     }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use melba_fmgr::TypeIo;
 use melba_fmgr::type_io::{received, send_text};
-use melba_types::jsonb::{Json, Value, write};
+use melba_types::jsonb::{Json, JsonbValue, write};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 const TYPES: &[(Oid, TypeIo)] = &[
@@ -51,13 +51,13 @@ const TYPES: &[(Oid, TypeIo)] = &[
     (
         oids::JSONB,
         TypeIo {
-            input: |_, s| datum(&Value::parse(s)?),
+            input: |_, s| datum(&JsonbValue::parse(s)?),
             output: |_, v, out| {
                 write(root(v), out);
                 Ok(())
             },
             receive: |c, b| match b.split_first() {
-                Some((1, text)) => datum(&Value::parse(&received(c, text)?)?),
+                Some((1, text)) => datum(&JsonbValue::parse(&received(c, text)?)?),
                 Some((version, _)) => Err(err!(INTERNAL_ERROR, "unsupported jsonb version number {version}")),
                 None => Err(err!(PROTOCOL_VIOLATION, "insufficient data left in message")),
             },
@@ -80,7 +80,7 @@ pub fn root(datum: &Datum) -> Json<'_> {
 ///
 /// # Errors
 /// 54001 when it nests too deeply, 54000 when it is too large.
-pub fn datum(value: &Value) -> Result<Datum> {
+pub fn datum(value: &JsonbValue) -> Result<Datum> {
     Ok(Datum::bytes(value.to_bytes()?))
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use melba_fmgr::{CallContext, RowColumn, ScalarFn, Session, SetFn, io, lookup};
 use melba_functions::record::columns;
-use melba_types::json::{Kind, Node, parse, unescape};
-use melba_types::jsonb::{Value, write};
+use melba_types::json::{JsonKind, JsonNode, parse, unescape};
+use melba_types::jsonb::{JsonbValue, write};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, err, oids};
 
 use super::access::not_applicable;
@@ -33,21 +33,21 @@ pub const SETS: &[(&str, SetFn)] = &[
 
 /// JSON in either form.
 enum Source<'a> {
-    Text(&'a Node<'a>),
-    Tree(&'a Value),
+    Text(&'a JsonNode<'a>),
+    Tree(&'a JsonbValue),
 }
 
 impl Source<'_> {
     fn is_null(&self) -> bool {
-        matches!(self, Source::Text(Node { kind: Kind::Null, .. }) | Source::Tree(Value::Null))
+        matches!(self, Source::Text(JsonNode { kind: JsonKind::Null, .. }) | Source::Tree(JsonbValue::Null))
     }
 
     /// Strings without quotes, everything else as JSON.
     fn text(&self) -> Result<String> {
         match self {
-            Source::Text(node) if matches!(node.kind, Kind::String) => unescape(node.raw),
+            Source::Text(node) if matches!(node.kind, JsonKind::String) => unescape(node.raw),
             Source::Text(node) => Ok(node.raw.to_string()),
-            Source::Tree(Value::String(text)) => Ok(text.clone()),
+            Source::Tree(JsonbValue::String(text)) => Ok(text.clone()),
             Source::Tree(value) => {
                 let bytes = value.to_bytes()?;
                 let mut out = Vec::new();
@@ -59,23 +59,23 @@ impl Source<'_> {
 
     fn elements(&self) -> Option<Vec<Source<'_>>> {
         match self {
-            Source::Text(Node { kind: Kind::Array(elements), .. }) => Some(elements.iter().map(Source::Text).collect()),
-            Source::Tree(Value::Array(elements)) => Some(elements.iter().map(Source::Tree).collect()),
+            Source::Text(JsonNode { kind: JsonKind::Array(elements), .. }) => Some(elements.iter().map(Source::Text).collect()),
+            Source::Tree(JsonbValue::Array(elements)) => Some(elements.iter().map(Source::Tree).collect()),
             _ => None,
         }
     }
 
     fn is_object(&self) -> bool {
-        matches!(self, Source::Text(Node { kind: Kind::Object(_), .. }) | Source::Tree(Value::Object(_)))
+        matches!(self, Source::Text(JsonNode { kind: JsonKind::Object(_), .. }) | Source::Tree(JsonbValue::Object(_)))
     }
 
     fn is_string(&self) -> bool {
-        matches!(self, Source::Text(Node { kind: Kind::String, .. }) | Source::Tree(Value::String(_)))
+        matches!(self, Source::Text(JsonNode { kind: JsonKind::String, .. }) | Source::Tree(JsonbValue::String(_)))
     }
 
     fn field(&self, name: &str) -> Result<Option<Source<'_>>> {
         match self {
-            Source::Text(Node { kind: Kind::Object(fields), .. }) => {
+            Source::Text(JsonNode { kind: JsonKind::Object(fields), .. }) => {
                 for (key, node) in fields.iter().rev() {
                     if unescape(key)? == name {
                         return Ok(Some(Source::Text(node)));
@@ -83,7 +83,7 @@ impl Source<'_> {
                 }
                 Ok(None)
             }
-            Source::Tree(Value::Object(fields)) => {
+            Source::Tree(JsonbValue::Object(fields)) => {
                 Ok(fields.iter().find(|(key, _)| key == name).map(|(_, value)| Source::Tree(value)))
             }
             _ => Ok(None),
@@ -153,7 +153,7 @@ fn not_a_row(source: &Source<'_>) -> DbError {
 fn with_source<T>(json: &Datum, run: impl FnOnce(&Source<'_>) -> Result<T>) -> Result<T> {
     match json {
         Datum::Text(text) => run(&Source::Text(&parse(text, true)?)),
-        _ => run(&Source::Tree(&Value::from_json(root(json)))),
+        _ => run(&Source::Tree(&JsonbValue::from_json(root(json)))),
     }
 }
 
@@ -208,7 +208,7 @@ fn fill(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Rec
             None => match base.and_then(|record| record.fields.get(i)) {
                 Some(value) => value.clone(),
                 // A domain may refuse it.
-                None => convert(session, target, &Source::Tree(&Value::Null), &target.name, None)?,
+                None => convert(session, target, &Source::Tree(&JsonbValue::Null), &target.name, None)?,
             },
         });
     }
@@ -218,7 +218,7 @@ fn fill(session: &dyn Session, ty: Oid, targets: &[RowColumn], base: Option<&Rec
 }
 
 /// The value of a type that a whole jsonb stands for. Its strings keep their quotes where the type reads text.
-pub fn populate(session: &dyn Session, ty: Oid, typmod: i32, value: &Value) -> Result<Datum> {
+pub fn populate(session: &dyn Session, ty: Oid, typmod: i32, value: &JsonbValue) -> Result<Datum> {
     let target = RowColumn { name: "".into(), ty, typmod };
     let base = lookup::base_type(session, ty);
     if base == oids::JSONB {
@@ -227,8 +227,8 @@ pub fn populate(session: &dyn Session, ty: Oid, typmod: i32, value: &Value) -> R
     }
     let is_composite = lookup::array_element(session, base).is_some() || columns(session, base).is_some();
     match value {
-        Value::String(_) if columns(session, base).is_some() => Err(not_a_row(&Source::Tree(value))),
-        Value::String(_) if is_composite => Err(expected_array("")),
+        JsonbValue::String(_) if columns(session, base).is_some() => Err(not_a_row(&Source::Tree(value))),
+        JsonbValue::String(_) if is_composite => Err(expected_array("")),
         _ if is_composite => convert(session, &target, &Source::Tree(value), "", None),
         _ => io::text_in(session, ty, typmod, &io::text_of(session, oids::JSONB, &datum(value)?)?),
     }
@@ -247,7 +247,7 @@ fn convert(session: &dyn Session, target: &RowColumn, source: &Source<'_>, path:
         })
     } else if base == oids::JSONB {
         match source {
-            Source::Text(node) => datum(&Value::from_node(node)?)?,
+            Source::Text(node) => datum(&JsonbValue::from_node(node)?)?,
             Source::Tree(value) => datum(value)?,
         }
     } else if let Some(element) = lookup::array_element(session, base) {

@@ -1,7 +1,7 @@
 //! json: the functions over JSON text. Results keep the text of the input.
 
 use melba_fmgr::ScalarFn;
-use melba_types::json::{Kind, Node, parse, unescape, write_string};
+use melba_types::json::{JsonKind, JsonNode, parse, unescape, write_string};
 use melba_types::{Datum, Result};
 
 use super::access::{flag, not_applicable};
@@ -16,17 +16,17 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("json_extract_path_text", |_, a| as_text(walk(&parse(a[0].as_str(), true)?, &a[1])?)),
     ("json_typeof", |_, a| {
         Ok(Datum::text(match parse(a[0].as_str(), false)?.kind {
-            Kind::Null => "null",
-            Kind::Bool(_) => "boolean",
-            Kind::Number => "number",
-            Kind::String => "string",
-            Kind::Array(_) => "array",
-            Kind::Object(_) => "object",
+            JsonKind::Null => "null",
+            JsonKind::Bool(_) => "boolean",
+            JsonKind::Number => "number",
+            JsonKind::String => "string",
+            JsonKind::Array(_) => "array",
+            JsonKind::Object(_) => "object",
         }))
     }),
     ("json_array_length", |_, a| match parse(a[0].as_str(), false)?.kind {
-        Kind::Array(elements) => Ok(Datum::Int4(elements.len() as i32)),
-        Kind::Object(_) => Err(not_applicable("get array length of a non-array")),
+        JsonKind::Array(elements) => Ok(Datum::Int4(elements.len() as i32)),
+        JsonKind::Object(_) => Err(not_applicable("get array length of a non-array")),
         _ => Err(not_applicable("get array length of a scalar")),
     }),
     ("json_strip_nulls", |_, a| {
@@ -37,8 +37,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 /// The last field of that name.
-fn field<'n, 't>(node: &'n Node<'t>, key: &str) -> Result<Option<&'n Node<'t>>> {
-    let Kind::Object(fields) = &node.kind else { return Ok(None) };
+fn field<'n, 't>(node: &'n JsonNode<'t>, key: &str) -> Result<Option<&'n JsonNode<'t>>> {
+    let JsonKind::Object(fields) = &node.kind else { return Ok(None) };
     for (name, value) in fields.iter().rev() {
         if name.len() == key.len() + 2 && &name[1..name.len() - 1] == key && !key.contains('\\') {
             return Ok(Some(value));
@@ -50,19 +50,19 @@ fn field<'n, 't>(node: &'n Node<'t>, key: &str) -> Result<Option<&'n Node<'t>>> 
     Ok(None)
 }
 
-fn element<'n, 't>(node: &'n Node<'t>, index: i64) -> Option<&'n Node<'t>> {
-    let Kind::Array(elements) = &node.kind else { return None };
+fn element<'n, 't>(node: &'n JsonNode<'t>, index: i64) -> Option<&'n JsonNode<'t>> {
+    let JsonKind::Array(elements) = &node.kind else { return None };
     let index = if index < 0 { elements.len() as i64 + index } else { index };
     usize::try_from(index).ok().and_then(|i| elements.get(i))
 }
 
-fn walk<'n, 't>(node: &'n Node<'t>, path: &Datum) -> Result<Option<&'n Node<'t>>> {
+fn walk<'n, 't>(node: &'n JsonNode<'t>, path: &Datum) -> Result<Option<&'n JsonNode<'t>>> {
     let mut current = node;
     for step in strings(path) {
         let Some(step) = step else { return Ok(None) };
         let next = match &current.kind {
-            Kind::Object(_) => field(current, &step)?,
-            Kind::Array(_) => index_of(&step).and_then(|index| element(current, index)),
+            JsonKind::Object(_) => field(current, &step)?,
+            JsonKind::Array(_) => index_of(&step).and_then(|index| element(current, index)),
             _ => None,
         };
         match next {
@@ -73,24 +73,24 @@ fn walk<'n, 't>(node: &'n Node<'t>, path: &Datum) -> Result<Option<&'n Node<'t>>
     Ok(Some(current))
 }
 
-fn raw(node: Option<&Node<'_>>) -> Datum {
+fn raw(node: Option<&JsonNode<'_>>) -> Datum {
     node.map_or(Datum::Null, |node| Datum::text(node.raw))
 }
 
 /// Strings without quotes and escapes, null as NULL.
-pub fn as_text(node: Option<&Node<'_>>) -> Result<Datum> {
+pub fn as_text(node: Option<&JsonNode<'_>>) -> Result<Datum> {
     Ok(match node {
         None => Datum::Null,
-        Some(Node { kind: Kind::Null, .. }) => Datum::Null,
-        Some(Node { kind: Kind::String, raw }) => Datum::text(unescape(raw)?),
+        Some(JsonNode { kind: JsonKind::Null, .. }) => Datum::Null,
+        Some(JsonNode { kind: JsonKind::String, raw }) => Datum::text(unescape(raw)?),
         Some(node) => Datum::text(node.raw),
     })
 }
 
-fn strip(node: &Node<'_>, in_arrays: bool, out: &mut Vec<u8>) -> Result<()> {
-    let is_null = |node: &Node<'_>| matches!(node.kind, Kind::Null);
+fn strip(node: &JsonNode<'_>, in_arrays: bool, out: &mut Vec<u8>) -> Result<()> {
+    let is_null = |node: &JsonNode<'_>| matches!(node.kind, JsonKind::Null);
     match &node.kind {
-        Kind::Object(fields) => {
+        JsonKind::Object(fields) => {
             out.push(b'{');
             for (i, (key, value)) in fields.iter().filter(|(_, value)| !is_null(value)).enumerate() {
                 if i > 0 {
@@ -102,7 +102,7 @@ fn strip(node: &Node<'_>, in_arrays: bool, out: &mut Vec<u8>) -> Result<()> {
             }
             out.push(b'}');
         }
-        Kind::Array(elements) => {
+        JsonKind::Array(elements) => {
             out.push(b'[');
             for (i, value) in elements.iter().filter(|value| !in_arrays || !is_null(value)).enumerate() {
                 if i > 0 {
@@ -112,7 +112,7 @@ fn strip(node: &Node<'_>, in_arrays: bool, out: &mut Vec<u8>) -> Result<()> {
             }
             out.push(b']');
         }
-        Kind::String => write_string(&unescape(node.raw)?, out),
+        JsonKind::String => write_string(&unescape(node.raw)?, out),
         _ => out.extend_from_slice(node.raw.as_bytes()),
     }
     Ok(())

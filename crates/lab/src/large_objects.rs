@@ -115,7 +115,8 @@ impl Size<'_> {
                     self.progress.step(format_args!("round {round}: {name}, {}", target.name));
                     match dumper.refuses(&report.targets[index].version) {
                         Some(why) => report.notes.push(format!("{name}, {}: {why}", target.name)),
-                        None => Pass { options: self.options, name, dumper, target, index, collector: self.collector }.run()?,
+                        None => LargeObjectPass { options: self.options, name, dumper, target, index, collector: self.collector }
+                            .run()?,
                     }
                 }
             }
@@ -251,7 +252,7 @@ impl Dumper {
 }
 
 /// One way on one target.
-struct Pass<'a> {
+struct LargeObjectPass<'a> {
     options: &'a LargeObjectOptions,
     /// Of its lines.
     name: String,
@@ -261,7 +262,7 @@ struct Pass<'a> {
     collector: &'a mut Collector,
 }
 
-impl Pass<'_> {
+impl LargeObjectPass<'_> {
     fn run(&mut self) -> Result<()> {
         let path = self.options.scratch.join(format!("melba-lab-dump-{}", std::process::id()));
         remove(&path);

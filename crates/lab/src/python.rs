@@ -19,7 +19,7 @@ pub struct Python {
 /// A program's answer; missing fields are zero.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub struct Answer {
+pub struct PythonAnswer {
     pub version: String,
     error: Option<String>,
     pub seconds: f64,
@@ -52,7 +52,7 @@ impl Python {
     }
 
     /// A request with its bytes, and the first answer with its own.
-    pub fn ask(&mut self, request: &impl Serialize, payload: &[u8]) -> Result<(Answer, Vec<u8>)> {
+    pub fn ask(&mut self, request: &impl Serialize, payload: &[u8]) -> Result<(PythonAnswer, Vec<u8>)> {
         let line = serde_json::to_string(request).map_err(|e| e.to_string())?;
         let written =
             writeln!(self.input, "{line}").and_then(|()| self.input.write_all(payload)).and_then(|()| self.input.flush());
@@ -64,10 +64,10 @@ impl Python {
     }
 
     /// The next answer.
-    pub fn answer(&mut self) -> Result<(Answer, Vec<u8>)> {
+    pub fn answer(&mut self) -> Result<(PythonAnswer, Vec<u8>)> {
         let mut line = String::new();
         self.output.read_line(&mut line).map_err(|e| e.to_string())?;
-        let answer: Answer = serde_json::from_str(&line).map_err(|e| format!("Python answered {line:?}: {e}"))?;
+        let answer: PythonAnswer = serde_json::from_str(&line).map_err(|e| format!("Python answered {line:?}: {e}"))?;
         if let Some(error) = answer.error {
             return Err(error);
         }

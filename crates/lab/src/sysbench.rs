@@ -79,7 +79,7 @@ pub fn run(options: &SysbenchOptions) -> Result<Report> {
     Ok(report)
 }
 
-fn collect(workload: &str, delay: Option<Duration>, outcome: &Outcome, index: usize, collector: &mut Collector) {
+fn collect(workload: &str, delay: Option<Duration>, outcome: &SysbenchOutcome, index: usize, collector: &mut Collector) {
     let section = |title| SlowDisk::section(title, delay);
     collector.add(Key::higher(section("Throughput"), workload, "1/s"), index, outcome.rate);
     collector.add(Key::lower(section("Latency, 99 %"), workload, "ms"), index, outcome.latency_99);
@@ -91,7 +91,7 @@ fn collect(workload: &str, delay: Option<Duration>, outcome: &Outcome, index: us
 }
 
 #[derive(Debug, Default)]
-struct Outcome {
+struct SysbenchOutcome {
     events: f64,
     /// Deadlocks and serialization failures, which sysbench tries again; any other ends it.
     errors: f64,
@@ -101,7 +101,7 @@ struct Outcome {
     cpu_seconds: Option<f64>,
 }
 
-fn measure(options: &SysbenchOptions, workload: &str, delay: Option<Duration>, target: &Target) -> Result<Outcome> {
+fn measure(options: &SysbenchOptions, workload: &str, delay: Option<Duration>, target: &Target) -> Result<SysbenchOutcome> {
     let step = |step: &str| {
         let command = &mut command(options, workload, target)?;
         tool::output(command.arg(step)).map_err(|e| format!("{}, {workload} {step}: {e}", target.name))
@@ -118,7 +118,7 @@ fn measure(options: &SysbenchOptions, workload: &str, delay: Option<Duration>, t
     options.disk.set(Some(Duration::ZERO))?;
     step("cleanup")?;
     let outcome = parse(&report).map_err(|e| format!("{}, {workload}: {e}", target.name))?;
-    Ok(Outcome { cpu_seconds: used, ..outcome })
+    Ok(SysbenchOutcome { cpu_seconds: used, ..outcome })
 }
 
 fn command(options: &SysbenchOptions, workload: &str, target: &Target) -> Result<Command> {
@@ -148,14 +148,14 @@ fn command(options: &SysbenchOptions, workload: &str, target: &Target) -> Result
 }
 
 /// sysbench's report.
-fn parse(text: &str) -> Result<Outcome> {
+fn parse(text: &str) -> Result<SysbenchOutcome> {
     let after = |start: &str| text.lines().find_map(|l| l.trim().strip_prefix(start)).and_then(|v| v.split_whitespace().next());
     let number = |start: &str| -> Result<f64> {
         after(start).and_then(|v| v.parse().ok()).ok_or_else(|| format!("sysbench's report has no \"{start}\""))
     };
     let (events, seconds) = (number("total number of events:")?, seconds(text)?);
     let errors = number("ignored errors:")?;
-    Ok(Outcome { events, errors, rate: events / seconds, latency_99: number("99th percentile:")?, cpu_seconds: None })
+    Ok(SysbenchOutcome { events, errors, rate: events / seconds, latency_99: number("99th percentile:")?, cpu_seconds: None })
 }
 
 /// "total time: 10.0012s"

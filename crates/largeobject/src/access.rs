@@ -41,7 +41,7 @@ pub enum Sight {
 }
 
 /// Large objects as a running transaction works with them.
-pub struct Access<'a> {
+pub struct LargeObjectAccess<'a> {
     pub objects: &'a mut LargeObjects,
     engine: &'a Arc<Transaction>,
     trees: Trees,
@@ -49,10 +49,15 @@ pub struct Access<'a> {
     newest: Option<(ReadView, ViewPin)>,
 }
 
-impl<'a> Access<'a> {
-    pub fn new(objects: &'a mut LargeObjects, engine: &'a Arc<Transaction>, trees: Trees, method: Method) -> Access<'a> {
+impl<'a> LargeObjectAccess<'a> {
+    pub fn new(
+        objects: &'a mut LargeObjects,
+        engine: &'a Arc<Transaction>,
+        trees: Trees,
+        method: Method,
+    ) -> LargeObjectAccess<'a> {
         objects.buffer.target = Some((trees, method));
-        Access { objects, engine, trees, newest: None }
+        LargeObjectAccess { objects, engine, trees, newest: None }
     }
 
     fn view(&mut self, sight: Sight) -> ReadView {

@@ -19,7 +19,7 @@ mod extent;
 mod metadata;
 mod scan;
 
-pub use access::{Access, Sight};
+pub use access::{LargeObjectAccess, Sight};
 pub use descriptor::Descriptor;
 pub use extent::method_of_setting;
 pub use metadata::Metadata;
@@ -73,7 +73,7 @@ impl Trees {
 }
 
 /// Creates trees for databases that have none yet: those of a new cluster.
-pub fn give_trees(cluster: &melba_catalog::Cluster, engine: &Transaction) -> Result<Vec<(Oid, ObjectChange)>> {
+pub fn give_trees(cluster: &melba_catalog::ClusterCatalog, engine: &Transaction) -> Result<Vec<(Oid, ObjectChange)>> {
     let mut changes = Vec::new();
     for catalog in cluster.databases() {
         let Some(database) = catalog.database(catalog.database_oid()) else { continue };

@@ -44,8 +44,8 @@ impl Client {
         Client { transaction, objects: LargeObjects::default(), trees }
     }
 
-    fn run<T>(&mut self, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
-        f(&mut Access::new(&mut self.objects, &self.transaction, self.trees, Method::Lz4))
+    fn run<T>(&mut self, f: impl FnOnce(&mut LargeObjectAccess<'_>) -> Result<T>) -> Result<T> {
+        f(&mut LargeObjectAccess::new(&mut self.objects, &self.transaction, self.trees, Method::Lz4))
     }
 
     fn write(&mut self, offset: i64, data: &[u8]) -> Result<()> {
@@ -53,7 +53,7 @@ impl Client {
     }
 
     fn read(&mut self, offset: i64, length: usize) -> Vec<u8> {
-        let read = |lo: &mut Access<'_>| {
+        let read = |lo: &mut LargeObjectAccess<'_>| {
             let size = lo.existing(Sight::Newest, OBJECT)?.size;
             lo.read(Sight::Newest, OBJECT, size, offset, length)
         };
@@ -211,11 +211,11 @@ fn dense_objects_are_stored_against_each_other() {
     let objects = 40;
     for n in 0..objects {
         let mut client = Client::new(&engine, trees, Isolation::ReadCommitted);
-        let write = |lo: &mut Access<'_>| {
+        let write = |lo: &mut LargeObjectAccess<'_>| {
             lo.create(Oid(9000 + n), Oid(10), None, || Oid(0))?;
             lo.write(Oid(9000 + n), 0, &near_copy(n.into()))
         };
-        let access = &mut Access::new(&mut client.objects, &client.transaction, client.trees, Method::Dense);
+        let access = &mut LargeObjectAccess::new(&mut client.objects, &client.transaction, client.trees, Method::Dense);
         write(access).expect("writes");
         client.commit();
     }
@@ -227,7 +227,7 @@ fn dense_objects_are_stored_against_each_other() {
     let reopened = open(&disk);
     let mut client = Client::new(&reopened, trees, Isolation::ReadCommitted);
     for n in 0..objects {
-        let read = |lo: &mut Access<'_>| {
+        let read = |lo: &mut LargeObjectAccess<'_>| {
             let size = lo.existing(Sight::Newest, Oid(9000 + n))?.size;
             lo.read(Sight::Newest, Oid(9000 + n), size, 0, 100_000)
         };

@@ -198,7 +198,7 @@ pub(crate) fn leave_queue(shard: &mut Shard, key: &LockKey, owner: Owner, woken:
 
 /// The locks of a session: for release, for the fast path, and for the detector's messages.
 #[derive(Default)]
-struct Held {
+struct HeldLocks {
     /// Weak relation locks that are in no shard (invariant 3).
     fast: Vec<(LockKey, ModeSet)>,
     /// Transaction locks in the table, in the order in which they were granted. May repeat.
@@ -210,7 +210,7 @@ struct Held {
 /// The lock state of one session.
 #[derive(Default)]
 pub struct SessionLocks {
-    held: Mutex<Held>,
+    held: Mutex<HeldLocks>,
     pub cell: Arc<WaitCell>,
     /// Where a commit waits for its turn to be published.
     pub publish_cell: Arc<WaitCell>,

@@ -19,7 +19,7 @@ const PORT: u16 = 5432;
 const DIRECTORY_BYTES_MAX: usize = 80;
 
 /// The effect of SIGINT.
-pub enum Interrupt {
+pub enum SigintEffect {
     Ends,
     /// It ends, and nothing is left of the database.
     EndsAndRemoves(TempDir),
@@ -90,14 +90,14 @@ impl Parts {
 
 impl Ending {
     /// Catches signals from now on.
-    pub fn watch(interrupt: Interrupt, socket: PrivateSocket, handle: ServerHandle, engine: Arc<Engine>) -> Result<Ending> {
+    pub fn watch(interrupt: SigintEffect, socket: PrivateSocket, handle: ServerHandle, engine: Arc<Engine>) -> Result<Ending> {
         let mut caught = vec![SIGHUP, SIGTERM];
-        if !matches!(interrupt, Interrupt::IsTheBodys) {
+        if !matches!(interrupt, SigintEffect::IsTheBodys) {
             caught.push(SIGINT);
         }
         let database = match interrupt {
-            Interrupt::EndsAndRemoves(directory) => Some(directory),
-            Interrupt::Ends | Interrupt::IsTheBodys => None,
+            SigintEffect::EndsAndRemoves(directory) => Some(directory),
+            SigintEffect::Ends | SigintEffect::IsTheBodys => None,
         };
         let is_over = Arc::<AtomicBool>::default();
         let parts = Parts { handle, is_over: Arc::clone(&is_over), engine, _socket: socket, _database: database };

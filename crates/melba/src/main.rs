@@ -78,7 +78,7 @@ enum Command {
     /// Verifies the data directory of a stopped server, and writes nothing: every checksum, every catalog row, indexes and tables
     Check {
         #[command(flatten)]
-        data: Data,
+        data: DataArguments,
     },
     /// Makes a new data directory from the readable data of a damaged one, and lists the losses
     Salvage {
@@ -109,7 +109,7 @@ enum Command {
         point: melba_backup::Point,
     },
     /// Makes a backup of a running server in a folder or an object store; `melba restore` makes a data directory of it
-    Backup(Backup),
+    Backup(BackupArguments),
     /// Reruns published experiments on servers side by side, and reports
     #[command(subcommand)]
     Lab(melba_lab::Experiment),
@@ -133,7 +133,7 @@ enum Command {
 }
 
 #[derive(Args)]
-struct Data {
+struct DataArguments {
     /// The data directory; `serve` creates it when it is missing
     #[arg(long = "data", value_name = "DIR", default_value = "./melba-data")]
     directory: PathBuf,
@@ -141,7 +141,7 @@ struct Data {
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
-struct Backup {
+struct BackupArguments {
     #[command(subcommand)]
     look: Option<melba_backup::Look>,
     #[command(flatten)]
@@ -151,7 +151,7 @@ struct Backup {
 #[derive(Args)]
 struct Serve {
     #[command(flatten)]
-    data: Data,
+    data: DataArguments,
     /// Address and port to listen on, instead of listen_addresses and port (127.0.0.1:5432 unless melba.conf says otherwise); the socket
     /// in each of unix_socket_directories (/tmp) has the same port
     #[arg(long, value_name = "HOST:PORT")]
@@ -223,8 +223,8 @@ fn run(command: Command) -> Result<u8, String> {
             Some((place, to)) if melba_backup::is_repository(&place) => melba_backup::restore(&place, &to, &point),
             _ => melba_dump::restore(&options),
         },
-        Command::Backup(Backup { look: Some(look), .. }) => melba_backup::look(&look),
-        Command::Backup(Backup { options: Some(options), .. }) => melba_backup::backup(&options),
+        Command::Backup(BackupArguments { look: Some(look), .. }) => melba_backup::look(&look),
+        Command::Backup(BackupArguments { options: Some(options), .. }) => melba_backup::backup(&options),
         Command::Backup(_) => Err("--to is needed".to_owned()),
         Command::Lab(experiment) => melba_lab::run(experiment),
         Command::Advise(options) => melba_advise::advise(&options, &serve::while_serving_anew),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_engine::{Engine, EngineOptions, RecoveryProgress};
-use melba_server::{Access, Bound, Metrics, Server, Work};
+use melba_server::{Access, BoundListeners, Metrics, Server, Work};
 use melba_serverlog::{Entry, Level, ServerLog};
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::{Instance, problem_in_place};
@@ -15,19 +15,19 @@ use melba_sql::session::setting_value::Value;
 use melba_sql::session::settings::Settings;
 use melba_sql::session::settings::configuration::Configured;
 use melba_types::DbError;
-use melba_types::error::Fields;
+use melba_types::error::ErrorFields;
 use melba_vfs::{Clock, Directory, OsClock, OsDirectory, OsRandom};
 
 use crate::background_log;
-use crate::config::{self, Files};
+use crate::config::{self, ConfigFiles};
 use crate::console;
 use crate::data_directory;
-use crate::embedded::{Ending, Interrupt, PrivateSocket};
+use crate::embedded::{Ending, PrivateSocket, SigintEffect};
 use crate::memory;
 use crate::open_files::Shares;
 use crate::recovery;
 use crate::self_signed;
-use crate::signals::{self, Running};
+use crate::signals::{self, RunningServer};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -51,10 +51,10 @@ pub fn serve(data: &Path, entrance: &Entrance, mut overrides: Vec<(String, Strin
         self_signed::make(data)?;
         overrides.push(("ssl".to_owned(), "on".to_owned()));
     }
-    let files = Files::new(data, overrides)?;
+    let files = ConfigFiles::new(data, overrides)?;
     let (settings, open_files_max) = fit_open_files(&files.configured()?)?;
     let log = Arc::new(ServerLog::start(&settings, Arc::new(OsClock::new()))?);
-    let running = Running::default();
+    let running = RunningServer::default();
     signals::watch(&log, &running)?;
     let result = serve_logged(files, entrance, mode, directory, (settings, open_files_max), &log, &running);
     if let Err(error) = &result {
@@ -71,18 +71,18 @@ const LOG_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves until a signal comes.
 fn serve_logged(
-    files: Files,
+    files: ConfigFiles,
     entrance: &Entrance,
     mode: u32,
     directory: Arc<dyn Directory>,
     (settings, open_files_max): (Settings, usize),
     log: &Arc<ServerLog>,
-    running: &Running,
+    running: &RunningServer,
 ) -> Result<()> {
     log.server(Level::Log, format!("starting {}", melba_sql::session::version()));
     let access = Access::load(&settings, entrance.require_password, log).map_err(|e| full(&e))?;
     let listen = entrance.listen.as_deref();
-    let bound = Bound::new(listen, &settings, OsClock::new().now_micros()).map_err(|e| in_use(&full(&e)))?;
+    let bound = BoundListeners::new(listen, &settings, OsClock::new().now_micros()).map_err(|e| in_use(&full(&e)))?;
     bound.descriptions().into_iter().for_each(|listener| log.server(Level::Log, format!("listening on {listener}")));
     let work = Arc::<Work>::default();
     let metrics = listen_for_metrics(&settings, &work, log)?;
@@ -145,19 +145,19 @@ pub fn while_serving(data: &Path, body: impl FnOnce(&str) -> Result<()>) -> Resu
     if !data.is_dir() {
         return Err(format!("{} is no directory", data.display()));
     }
-    serve_for(data, Vec::new(), Interrupt::Ends, |_| {}, body)
+    serve_for(data, Vec::new(), SigintEffect::Ends, |_| {}, body)
 }
 
 /// The same for a shell, which interrupts its statements itself, and makes the directory if it is missing.
 pub fn while_serving_shell(data: &Path, body: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-    serve_for(data, Vec::new(), Interrupt::IsTheBodys, Engine::start_background, body)
+    serve_for(data, Vec::new(), SigintEffect::IsTheBodys, Engine::start_background, body)
 }
 
 /// Serves a new database in a temporary directory, with some settings, for as long as `body` runs.
 pub fn while_serving_anew(settings: Vec<(String, String)>, body: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
     let data = tempfile::tempdir().map_err(|e| format!("could not make a temporary directory: {e}"))?;
     let path = data.path().to_owned();
-    serve_for(&path, settings, Interrupt::EndsAndRemoves(data), Engine::start_background, body)
+    serve_for(&path, settings, SigintEffect::EndsAndRemoves(data), Engine::start_background, body)
 }
 
 /// A shell's directory, or a new database in a temporary one.
@@ -173,7 +173,7 @@ pub fn while_serving_any(data: Option<&Path>, body: &mut dyn FnMut(&str) -> Resu
 fn serve_for(
     data: &Path,
     mut overrides: Vec<(String, String)>,
-    interrupt: Interrupt,
+    interrupt: SigintEffect,
     prepare: impl FnOnce(&Engine),
     body: impl FnOnce(&str) -> Result<()>,
 ) -> Result<()> {
@@ -182,12 +182,12 @@ fn serve_for(
     let _lock = lock(&*directory, data)?;
     let socket = PrivateSocket::new()?;
     overrides.extend(socket.settings());
-    let files = Files::new(data, overrides)?;
+    let files = ConfigFiles::new(data, overrides)?;
     let (settings, open_files_max) = fit_open_files(&files.configured()?)?;
     let cluster = open_cluster(directory, &settings, open_files_max, &RecoveryProgress::default())?;
     let engine = cluster.engine.clone();
     let instance = Arc::new(Instance::new(settings, cluster));
-    let bound = Bound::new(None, &instance.settings(), instance.started).map_err(|e| full(&e))?;
+    let bound = BoundListeners::new(None, &instance.settings(), instance.started).map_err(|e| full(&e))?;
     let server = Server::new(bound, instance, Access::owner_only()).map_err(|e| full(&e))?;
     let handle = server.handle();
     prepare(&engine);
@@ -215,7 +215,7 @@ fn serve_for(
 
 /// An error with its detail and hint, a line each.
 fn full(error: &DbError) -> String {
-    let Fields { detail, hint, .. } = error.fields();
+    let ErrorFields { detail, hint, .. } = error.fields();
     let lines = [("detail", detail), ("hint", hint)];
     let lines =
         lines.iter().filter_map(|(what, text)| Some(format!("\n  {what}: {}", text.as_ref()?.replace('\n', "\n          "))));
@@ -250,7 +250,7 @@ fn checked(configured: &Configured) -> Result<Settings> {
     let (settings, problems) = Settings::configured(configured);
     let of_files = configured.errors.iter().map(|error| error.message.clone());
     let of_values = problems.iter().map(|(at, problem)| {
-        let Fields { detail, hint, .. } = problem.fields();
+        let ErrorFields { detail, hint, .. } = problem.fields();
         let more = [("detail", detail), ("hint", hint)];
         let more = more.iter().filter_map(|(what, text)| Some(format!("\n  {what}: {}", text.as_ref()?)));
         problem_in_place(problem, &configured.assignments[*at]) + &more.collect::<String>()
@@ -276,7 +276,7 @@ pub fn fit_open_files(configured: &Configured) -> Result<(Settings, usize)> {
 
 /// Opens the database; clients that connect meanwhile get the progress.
 fn open_while_listening(
-    bound: &Bound,
+    bound: &BoundListeners,
     directory: Arc<dyn Directory>,
     settings: &Settings,
     open_files_max: usize,

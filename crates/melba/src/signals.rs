@@ -20,7 +20,7 @@ use signal_hook::iterator::Signals;
 
 /// Stops and reloads an opened server; `None` while it recovers.
 #[derive(Clone, Default)]
-pub struct Running(Arc<Mutex<Option<Opened>>>);
+pub struct RunningServer(Arc<Mutex<Option<Opened>>>);
 
 #[derive(Clone)]
 struct Opened {
@@ -33,14 +33,14 @@ const IMMEDIATE: i32 = 2;
 /// How long the log may keep a server from ending.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);
 
-impl Running {
+impl RunningServer {
     pub fn set(&self, handle: ServerHandle, instance: Arc<Instance>) {
         *self.0.lock() = Some(Opened { handle, instance });
     }
 }
 
 /// Catches signals from now on, for as long as the process lives.
-pub fn watch(log: &Arc<ServerLog>, running: &Running) -> Result<(), String> {
+pub fn watch(log: &Arc<ServerLog>, running: &RunningServer) -> Result<(), String> {
     let caught = [SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2];
     let mut signals = Signals::new(caught).map_err(|e| format!("could not catch signals: {e}"))?;
     let (log, running) = (Arc::clone(log), running.clone());
@@ -56,7 +56,7 @@ pub fn watch(log: &Arc<ServerLog>, running: &Running) -> Result<(), String> {
         .map_err(|e| format!("could not start a thread: {e}"))
 }
 
-fn serve(signal: i32, log: &ServerLog, running: &Running) {
+fn serve(signal: i32, log: &ServerLog, running: &RunningServer) {
     let current = running.0.lock().clone();
     match (signal, current) {
         (SIGINT | SIGTERM, Some(Opened { handle, .. })) => {

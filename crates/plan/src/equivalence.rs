@@ -14,7 +14,7 @@ use melba_types::Oid;
 
 use super::join_tree::{Tree, TreeJoin};
 use super::layout::same;
-use super::membership::Membership;
+use super::membership::ClassMembership;
 use super::planner::Planner;
 use super::rels::{Rels, contains_sublink, rels_of};
 use super::volatility;
@@ -157,7 +157,7 @@ fn implied_equalities(planner: &Planner<'_>, conditions: &[Expr]) -> Vec<Expr> {
 
 /// Of each condition: its class, if it is an equality of columns of two relations. A class is used only if any two of its
 /// columns are compared by a condition, or by one value; with another class, each condition counts alone.
-pub fn memberships(planner: &Planner<'_>, conditions: &[Rc<Expr>]) -> Vec<Option<Membership>> {
+pub fn memberships(planner: &Planner<'_>, conditions: &[Rc<Expr>]) -> Vec<Option<ClassMembership>> {
     let equalities = equalities(planner, conditions.iter().map(|c| &**c));
     let classes = classes(planner, &equalities);
     let is_closed: Vec<bool> = classes.iter().map(|class| class.is_closed(&equalities)).collect();
@@ -166,7 +166,7 @@ pub fn memberships(planner: &Planner<'_>, conditions: &[Rc<Expr>]) -> Vec<Option
         let is_of = |c: &Class<'_>| c.family == family && c.collation == collation && c.has(a) && c.has(b);
         let class = classes.iter().position(is_of).filter(|class| is_closed[*class])?;
         let is_fixed = |member| classes[class].is_fixed(&equalities, member);
-        Some(Membership { class, is_decided: is_fixed(a) && is_fixed(b) })
+        Some(ClassMembership { class, is_decided: is_fixed(a) && is_fixed(b) })
     };
     conditions.iter().map(of_one).collect()
 }

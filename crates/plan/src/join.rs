@@ -14,7 +14,7 @@ use melba_types::{DbError, Result, limits};
 
 use super::access::leaf;
 use super::join_tree::{Tree, TreeJoin, flatten};
-use super::membership::Membership;
+use super::membership::ClassMembership;
 use super::node::*;
 use super::path::{Goal, Path, PathKind};
 use super::plain_path::{CPU, effort};
@@ -38,7 +38,7 @@ struct Joining {
     /// Relations of the items. Other relations to which it refers, in a lateral subquery, are joined above and come as parameters.
     rels: Rels,
     condition: Rc<Expr>,
-    membership: Option<Membership>,
+    membership: Option<ClassMembership>,
 }
 
 impl Planner<'_> {
@@ -569,7 +569,7 @@ fn independent<'c>(conditions: impl Iterator<Item = &'c Joining>) -> Vec<&'c Exp
     // By class, the relations whose columns are known to be equal.
     let mut equal: Vec<(usize, Rels)> = Vec::new();
     let mut is_new = |c: &Joining| {
-        let Some(Membership { class, is_decided }) = c.membership else { return true };
+        let Some(ClassMembership { class, is_decided }) = c.membership else { return true };
         let (joined, others): (Vec<_>, Vec<_>) = equal.iter().partition(|(of, rels)| *of == class && rels & c.rels != 0);
         let follows = is_decided || joined.iter().any(|(_, rels)| rels & c.rels == c.rels);
         equal = others;

@@ -76,7 +76,7 @@ use melba_types::{Result, TreeId};
 
 pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, SubPlanNode};
 pub use synthesized::Synthesized;
-pub use timing::{NodeTiming, Storage};
+pub use timing::{NodeStorage, NodeTiming};
 
 use melba_tree::Query;
 

@@ -10,7 +10,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, JsonPath, Routine};
-use melba_tree::{Frame, LockStrength, LockWait, OutputColumn, SetOperation};
+use melba_tree::{LockStrength, LockWait, OutputColumn, SetOperation, WindowFrame};
 
 /// An immutable plan, shared by its executions.
 #[derive(Debug)]
@@ -212,7 +212,7 @@ pub struct TableSource {
 
 /// A comparison of a column with a value known before the scan begins, by which row groups are skipped.
 #[derive(Debug)]
-pub struct Zone {
+pub struct ZoneFilter {
     /// Of the table.
     pub column: usize,
     pub op: melba_engine::ZoneOp,
@@ -224,7 +224,7 @@ pub struct Zone {
 #[derive(Debug)]
 pub struct TableScanNode {
     pub source: TableSource,
-    pub zones: Vec<Zone>,
+    pub zones: Vec<ZoneFilter>,
     pub filter: Vec<Expression>,
     /// The ctid of the only row that is wanted.
     pub row: Option<Expression>,
@@ -597,7 +597,7 @@ pub struct WindowNode {
     pub input: PlanNode,
     pub partition: Vec<(Expression, KeyPart)>,
     pub order: Vec<(Expression, KeyPart)>,
-    pub frame: Frame,
+    pub frame: WindowFrame,
     pub start_offset: Option<Expression>,
     pub end_offset: Option<Expression>,
     /// RANGE with offsets: the in_range function of the order column's type.

@@ -15,7 +15,7 @@ use melba_catalog::Catalog;
 use melba_types::{Datum, Oid};
 
 use super::rels::Rels;
-use melba_tree::{BooleanTest, Expr, ScalarArray, Sublink, SublinkKind};
+use melba_tree::{BooleanTest, Expr, ScalarArrayExpr, Sublink, SublinkKind};
 
 const ALL: Rels = Rels::MAX;
 
@@ -100,7 +100,7 @@ impl Outcome {
     }
 
     /// Over an empty array ANY is FALSE and ALL is TRUE for every scalar; over a NULL array both are NULL.
-    fn of_scalar_array(catalog: &Catalog, s: &ScalarArray) -> Outcome {
+    fn of_scalar_array(catalog: &Catalog, s: &ScalarArrayExpr) -> Outcome {
         let array = Outcome::of(catalog, &s.array).null;
         let scalar = if is_strict(catalog, s.function) { Outcome::of(catalog, &s.scalar).null } else { 0 };
         if has_elements(&s.array) {

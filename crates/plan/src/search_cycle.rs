@@ -31,7 +31,7 @@ pub fn expand(cte: &Cte, catalog: &Catalog) -> Result<Cte> {
     for (i, column) in added.iter().enumerate() {
         cte.query.targets.insert(own + i, target(var(left, own + i, column), column));
     }
-    let paths = Paths { columns, added, search: search.as_ref(), cycle: cycle.as_ref() };
+    let paths = PathColumns { columns, added, search: search.as_ref(), cycle: cycle.as_ref() };
     let table = &mut cte.query.range_table;
     let base = paths.base(take_query(&mut table[left])?);
     put_query(&mut table[left], base, added);
@@ -91,7 +91,7 @@ fn array_of(row: Expr) -> Expr {
     }))
 }
 
-struct Paths<'a> {
+struct PathColumns<'a> {
     /// The query's own columns, and those that the clauses add.
     columns: &'a [OutputColumn],
     added: &'a [OutputColumn],
@@ -99,7 +99,7 @@ struct Paths<'a> {
     cycle: Option<&'a Cycle>,
 }
 
-impl Paths<'_> {
+impl PathColumns<'_> {
     /// SELECT ... FROM (arm), with its own columns.
     fn around(&self, mut arm: Query, name: &str, added: &[OutputColumn]) -> Query {
         arm.shift_levels(1);
@@ -197,7 +197,7 @@ impl Paths<'_> {
                 returns_set: false,
                 location: -1,
             })))));
-            let met = Expr::ScalarArray(Box::new(ScalarArray {
+            let met = Expr::ScalarArray(Box::new(ScalarArrayExpr {
                 operator: RECORD_EQUAL,
                 function: RECORD_EQ,
                 any: true,
@@ -206,7 +206,7 @@ impl Paths<'_> {
                 input_collation: Oid::INVALID,
                 location: -1,
             }));
-            values.push(Expr::Case(Box::new(Case {
+            values.push(Expr::Case(Box::new(CaseExpr {
                 arg: None,
                 whens: vec![(met, (*cycle.mark_value).clone())],
                 default: (*cycle.mark_default).clone(),

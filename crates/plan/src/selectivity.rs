@@ -14,7 +14,7 @@ use super::pattern::{like_exact, like_prefix, regex_exact, regex_prefix};
 use super::planner::{Nothing, Planner};
 use super::rels::{Rels, contains_sublink, rels_of};
 use melba_expression::Compiler;
-use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, ScalarArray};
+use melba_tree::{BooleanTest, Expr, OperatorCall, RangeKind, ScalarArrayExpr};
 
 /// Both ends of a range, of which one is unknown: PostgreSQL's DEFAULT_RANGE_INEQ_SEL.
 const BETWEEN: f64 = 0.005;
@@ -37,7 +37,7 @@ const SPARSE_PLACES: f64 = 16.0;
 const DAY_MICROS: f64 = 86_400_000_000.0;
 
 /// A comparison of a column with a value that is not of its relation.
-struct Comparison<'e> {
+struct ColumnComparison<'e> {
     entry: usize,
     column: usize,
     value: &'e Expr,
@@ -338,7 +338,7 @@ fn default_of_estimator(planner: &Planner<'_>, op: &OperatorCall) -> Option<f64>
     }
 }
 
-fn list_selectivity(planner: &Planner<'_>, list: &ScalarArray) -> f64 {
+fn list_selectivity(planner: &Planner<'_>, list: &ScalarArrayExpr) -> f64 {
     let elements = elements(planner, &list.array);
     let is_equality = planner.catalog().is_equality(list.operator);
     let of_one = match (is_equality, column_of(planner, &list.scalar)) {
@@ -360,7 +360,7 @@ pub fn elements(planner: &Planner<'_>, array: &Expr) -> f64 {
     }
 }
 
-fn equal(planner: &Planner<'_>, comparison: &Comparison<'_>) -> f64 {
+fn equal(planner: &Planner<'_>, comparison: &ColumnComparison<'_>) -> f64 {
     let (entry, column) = (comparison.entry, comparison.column);
     if let Some(place) = place(planner, entry, column, comparison.value)
         && estimate(planner, entry, column).is_some_and(|e| e.excludes(place.as_point()))
@@ -376,7 +376,7 @@ pub fn share_of_value(planner: &Planner<'_>, entry: usize, column: usize) -> f64
     distinct_values(planner, entry, column).map_or(EQUAL, |distinct| values / distinct)
 }
 
-fn pattern(planner: &Planner<'_>, comparison: &Comparison<'_>, prefix_of: fn(&str) -> String) -> f64 {
+fn pattern(planner: &Planner<'_>, comparison: &ColumnComparison<'_>, prefix_of: fn(&str) -> String) -> f64 {
     let Some(Datum::Text(pattern)) = constant(planner, comparison.value) else { return EQUAL };
     let prefix = prefix_of(&pattern).into_bytes();
     if prefix.is_empty() {
@@ -428,13 +428,13 @@ fn is_negated_equality(planner: &Planner<'_>, op: &OperatorCall) -> bool {
 }
 
 /// Two operands of which one is a column and the other does not depend on its relation.
-fn comparison<'e>(planner: &Planner<'_>, args: &'e [Expr]) -> Option<Comparison<'e>> {
+fn comparison<'e>(planner: &Planner<'_>, args: &'e [Expr]) -> Option<ColumnComparison<'e>> {
     let [a, b] = args else { return None };
     for (side, value, flipped) in [(a, b, false), (b, a, true)] {
         if let Some((entry, column)) = column_of(planner, side)
             && rels_of(value) >> entry.min(127) & 1 == 0
         {
-            return Some(Comparison { entry, column, value, flipped });
+            return Some(ColumnComparison { entry, column, value, flipped });
         }
     }
     None

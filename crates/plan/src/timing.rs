@@ -13,7 +13,7 @@ pub struct NodeTiming {
     /// Threads that ran a part of the node's input beside the statement's own, the last time.
     pub workers: u64,
     /// Where a node that keeps rows had them.
-    pub storage: Option<Storage>,
+    pub storage: Option<NodeStorage>,
     /// The present run of the node has returned rows.
     pub started: bool,
 }
@@ -28,14 +28,14 @@ impl NodeTiming {
         self.storage = self.storage.or(other.storage);
     }
 
-    pub fn with_storage(self, storage: Option<Storage>) -> NodeTiming {
+    pub fn with_storage(self, storage: Option<NodeStorage>) -> NodeTiming {
         NodeTiming { storage, ..self }
     }
 }
 
 /// The memory and files of a node that keeps rows, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub enum Storage {
+pub enum NodeStorage {
     Sort {
         method: &'static str,
         on_disk: bool,
@@ -58,23 +58,25 @@ pub enum Storage {
     },
 }
 
-impl Storage {
+impl NodeStorage {
     /// The name and the value of each figure, as EXPLAIN's text format has them on one line.
     pub fn line(&self) -> String {
         let kb = |bytes: u64| format!("{}kB", bytes.div_ceil(1024));
         match *self {
-            Storage::Sort { method, on_disk, bytes } => {
+            NodeStorage::Sort { method, on_disk, bytes } => {
                 format!("Sort Method: {method}  {}: {}", if on_disk { "Disk" } else { "Memory" }, kb(bytes))
             }
-            Storage::HashJoin { buckets, batches, memory } => {
+            NodeStorage::HashJoin { buckets, batches, memory } => {
                 format!("Buckets: {buckets}  Batches: {batches}  Memory Usage: {}", kb(memory))
             }
-            Storage::HashAggregate { batches, memory, disk: 0 } => format!("Batches: {batches}  Memory Usage: {}", kb(memory)),
-            Storage::HashAggregate { batches, memory, disk } => {
+            NodeStorage::HashAggregate { batches, memory, disk: 0 } => {
+                format!("Batches: {batches}  Memory Usage: {}", kb(memory))
+            }
+            NodeStorage::HashAggregate { batches, memory, disk } => {
                 format!("Batches: {batches}  Memory Usage: {}  Disk Usage: {}", kb(memory), kb(disk))
             }
-            Storage::Rows { memory, disk: 0 } => format!("Storage: Memory  Maximum Storage: {}", kb(memory)),
-            Storage::Rows { disk, .. } => format!("Storage: Disk  Maximum Storage: {}", kb(disk)),
+            NodeStorage::Rows { memory, disk: 0 } => format!("Storage: Memory  Maximum Storage: {}", kb(memory)),
+            NodeStorage::Rows { disk, .. } => format!("Storage: Disk  Maximum Storage: {}", kb(disk)),
         }
     }
 
@@ -83,26 +85,26 @@ impl Storage {
         let kb = |bytes: u64| PropertyValue::plain(bytes.div_ceil(1024));
         let place = |disk: bool| PropertyValue::text(if disk { "Disk" } else { "Memory" });
         match *self {
-            Storage::Sort { method, on_disk, bytes } => {
+            NodeStorage::Sort { method, on_disk, bytes } => {
                 vec![
                     ("Sort Method", PropertyValue::text(method)),
                     ("Sort Space Used", kb(bytes)),
                     ("Sort Space Type", place(on_disk)),
                 ]
             }
-            Storage::HashJoin { buckets, batches, memory } => vec![
+            NodeStorage::HashJoin { buckets, batches, memory } => vec![
                 ("Hash Buckets", PropertyValue::plain(buckets)),
                 ("Hash Batches", PropertyValue::plain(batches)),
                 ("Peak Memory Usage", kb(memory)),
             ],
-            Storage::HashAggregate { batches, memory, disk } => {
+            NodeStorage::HashAggregate { batches, memory, disk } => {
                 vec![
                     ("HashAgg Batches", PropertyValue::plain(batches)),
                     ("Peak Memory Usage", kb(memory)),
                     ("Disk Usage", kb(disk)),
                 ]
             }
-            Storage::Rows { memory, disk } => {
+            NodeStorage::Rows { memory, disk } => {
                 vec![("Storage", place(disk > 0)), ("Maximum Storage", kb(memory.max(disk)))]
             }
         }

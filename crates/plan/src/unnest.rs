@@ -21,7 +21,7 @@ use super::rels::{Rels, bit, conjuncts, rels_of};
 use super::{comparison, selectivity, volatility};
 use melba_expression::Compiler;
 use melba_tree::{
-    BooleanTest, Case, Const, Expr, OutputColumn, Query, RangeEntry, RangeKind, SortGroup, Sublink, SublinkKind, Target,
+    BooleanTest, CaseExpr, Const, Expr, OutputColumn, Query, RangeEntry, RangeKind, SortGroup, Sublink, SublinkKind, Target,
 };
 
 /// A subquery stays when this many times its outer rows are fewer than its own: an index is used for each.
@@ -303,7 +303,7 @@ fn target(expr: Expr, reference: u32) -> Target {
 /// `CASE WHEN is_group IS TRUE THEN found ELSE of_nothing END`
 fn choose(is_group: Expr, found: Expr, of_nothing: Expr, sublink: &Sublink) -> Expr {
     let has_group = Expr::BooleanTest { arg: Box::new(is_group), test: BooleanTest::True };
-    Expr::Case(Box::new(Case {
+    Expr::Case(Box::new(CaseExpr {
         arg: None,
         whens: vec![(has_group, found)],
         default: of_nothing,

@@ -61,7 +61,7 @@ pub fn for_loop(parser: &mut Parser<'_>, label: Option<Arc<str>>) -> Result<Stat
         let query = parser.expression_until(&["using", "loop"])?;
         let using = if parser.take_word("using") { parser.expressions_until(&["loop"])? } else { Vec::new() };
         let target = row_target(target, at)?;
-        StatementKind::ForRows { target, source: RowSource::Execute { query, using }, body: rest_of_loop(parser, label)? }
+        StatementKind::ForRows { target, source: LoopSource::Execute { query, using }, body: rest_of_loop(parser, label)? }
     } else if let Some(cursor) = cursor_of_loop(parser)? {
         for_cursor(parser, cursor, &names, label)?
     } else {
@@ -82,7 +82,7 @@ pub fn for_loop(parser: &mut Parser<'_>, label: Option<Arc<str>>) -> Result<Stat
             }
             let target = row_target(target, at)?;
             let query = parser.piece_until(&["loop"], Form::Statement)?;
-            StatementKind::ForRows { target, source: RowSource::Query(query), body: rest_of_loop(parser, label)? }
+            StatementKind::ForRows { target, source: LoopSource::Query(query), body: rest_of_loop(parser, label)? }
         }
     };
     parser.scope = outer;
@@ -136,7 +136,7 @@ fn for_cursor(parser: &mut Parser<'_>, cursor: usize, names: &[Arc<str>], label:
     };
     let arguments = declare::cursor_arguments(parser, cursor)?;
     let variable = parser.add_named(name, parser.types.by_oid(oids::RECORD, -1));
-    let source = RowSource::Cursor { cursor, arguments };
+    let source = LoopSource::Cursor { cursor, arguments };
     Ok(StatementKind::ForRows { target: Target::Variable(variable), source, body: rest_of_loop(parser, label)? })
 }
 

@@ -11,7 +11,7 @@ use super::{Returns, conditions, declare, loops, raise};
 
 impl Parser<'_> {
     /// The function's block, and nothing behind it but a semicolon.
-    pub fn outer_block(&mut self) -> Result<Statement> {
+    pub fn outer_block(&mut self) -> Result<PlpgsqlStatement> {
         let label = self.label()?;
         let block = self.block(label)?;
         self.take_symbol(";");
@@ -32,7 +32,7 @@ impl Parser<'_> {
     }
 
     /// `[DECLARE ...] BEGIN ... [EXCEPTION ...] END [label]`
-    fn block(&mut self, label: Option<Arc<str>>) -> Result<Statement> {
+    fn block(&mut self, label: Option<Arc<str>>) -> Result<PlpgsqlStatement> {
         let outer = self.scope;
         self.push_label(label.as_deref().unwrap_or(""), LabelKind::Block);
         let declares = if self.take_word("declare") { declare::declarations(self)? } else { Vec::new() };
@@ -43,7 +43,7 @@ impl Parser<'_> {
         self.expect_word("end")?;
         self.end_label(label.as_deref())?;
         self.scope = outer;
-        Ok(Statement { line, kind: StatementKind::Block(Box::new(Block { label, declares, body, exceptions })) })
+        Ok(PlpgsqlStatement { line, kind: StatementKind::Block(Box::new(StatementBlock { label, declares, body, exceptions })) })
     }
 
     pub fn end_label(&mut self, label: Option<&str>) -> Result<()> {
@@ -117,7 +117,7 @@ impl Parser<'_> {
     }
 
     /// Statements up to one of the words, which is left standing.
-    pub fn statements(&mut self, ends: &[&str]) -> Result<Vec<Statement>> {
+    pub fn statements(&mut self, ends: &[&str]) -> Result<Vec<PlpgsqlStatement>> {
         limits::check_stack()?;
         let mut out = Vec::new();
         while !ends.iter().any(|end| self.at_word(end)) {
@@ -132,7 +132,7 @@ impl Parser<'_> {
     }
 
     /// One statement with its semicolon; none for NULL.
-    fn statement(&mut self) -> Result<Option<Statement>> {
+    fn statement(&mut self) -> Result<Option<PlpgsqlStatement>> {
         if let Some(statement) = self.assignment()? {
             return Ok(Some(statement));
         }
@@ -194,11 +194,11 @@ impl Parser<'_> {
                 StatementKind::Sql { query, into }
             }
         };
-        Ok(Some(Statement { line, kind }))
+        Ok(Some(PlpgsqlStatement { line, kind }))
     }
 
     /// `target := expression`, if the text here is one.
-    fn assignment(&mut self) -> Result<Option<Statement>> {
+    fn assignment(&mut self) -> Result<Option<PlpgsqlStatement>> {
         let start = self.position();
         let at = self.token();
         let Some((target, shown)) = self.variable_here() else { return Ok(None) };
@@ -233,7 +233,7 @@ impl Parser<'_> {
         self.advance();
         value.form = Form::Assignment;
         value.shown = format!("{shown} {operator} {}", value.text).into();
-        Ok(Some(Statement { line, kind: StatementKind::Assign { target, value } }))
+        Ok(Some(PlpgsqlStatement { line, kind: StatementKind::Assign { target, value } }))
     }
 
     /// A statement that looks like an assignment has no variable as its target.
@@ -349,7 +349,7 @@ impl Parser<'_> {
                 let e = err!(DATATYPE_MISMATCH, "RETURN cannot have a parameter in function returning set");
                 return Err(e.hint("Use RETURN NEXT or RETURN QUERY.").at(at.start as i32));
             }
-            (Returns::Set, _) => Returned::Nothing,
+            (Returns::Set, _) => ReturnExpression::Nothing,
             (Returns::Void, None) if !is_empty => {
                 return refuse(match self.signature.is_procedure {
                     true => "RETURN cannot have a parameter in a procedure",
@@ -362,7 +362,7 @@ impl Parser<'_> {
                     false => "RETURN cannot have a parameter in function with OUT parameters",
                 });
             }
-            (Returns::Void, None) | (_, Some(_)) => Returned::Nothing,
+            (Returns::Void, None) | (_, Some(_)) => ReturnExpression::Nothing,
             (Returns::Value { .. } | Returns::Trigger, None) => self.returned_value()?,
         };
         self.expect_symbol(";")?;
@@ -370,15 +370,15 @@ impl Parser<'_> {
     }
 
     /// A variable unchanged, or an expression.
-    fn returned_value(&mut self) -> Result<Returned> {
+    fn returned_value(&mut self) -> Result<ReturnExpression> {
         let (names, tokens) = self.dotted(0);
         if let Some(found) = self.resolve(&names).filter(|f| f.names_used == names.len())
             && self.is_symbol(self.peek(tokens), ";")
         {
             self.skip(tokens);
-            return Ok(Returned::Variable(found.variable));
+            return Ok(ReturnExpression::Variable(found.variable));
         }
-        Ok(Returned::Value(self.expression_until(&[";"])?))
+        Ok(ReturnExpression::Value(self.expression_until(&[";"])?))
     }
 
     fn return_next(&mut self) -> Result<StatementKind> {
@@ -391,7 +391,7 @@ impl Parser<'_> {
                 let message = "RETURN NEXT cannot have a parameter in function with OUT parameters";
                 return Err(err!(DATATYPE_MISMATCH, "{message}").at(at.start as i32));
             }
-            (Some(_), true) => Returned::Nothing,
+            (Some(_), true) => ReturnExpression::Nothing,
             (None, _) => self.returned_value()?,
         };
         self.expect_symbol(";")?;
@@ -407,9 +407,9 @@ impl Parser<'_> {
             true => {
                 let query = self.expression_until(&["using", ";"])?;
                 let using = if self.take_word("using") { self.expressions_until(&[";"])? } else { Vec::new() };
-                RowSource::Execute { query, using }
+                LoopSource::Execute { query, using }
             }
-            false => RowSource::Query(self.piece_until(&[";"], Form::Statement)?),
+            false => LoopSource::Query(self.piece_until(&[";"], Form::Statement)?),
         };
         self.expect_symbol(";")?;
         Ok(StatementKind::ReturnQuery(source))

@@ -120,7 +120,7 @@ pub enum Conflict {
 pub struct Function {
     pub variables: Vec<Variable>,
     pub names: Vec<Name>,
-    pub body: Statement,
+    pub body: PlpgsqlStatement,
     /// Pieces of SQL in it.
     pub expressions: usize,
     pub conflict: Option<Conflict>,
@@ -130,18 +130,18 @@ pub struct Function {
 }
 
 #[derive(Clone, Debug)]
-pub struct Statement {
+pub struct PlpgsqlStatement {
     /// Counted from 1.
     pub line: u32,
     pub kind: StatementKind,
 }
 
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct StatementBlock {
     pub label: Option<Arc<str>>,
     /// Variables that it declares.
     pub declares: Vec<usize>,
-    pub body: Vec<Statement>,
+    pub body: Vec<PlpgsqlStatement>,
     pub exceptions: Option<Exceptions>,
 }
 
@@ -156,7 +156,7 @@ pub struct Exceptions {
 #[derive(Clone, Debug)]
 pub struct Handler {
     pub conditions: Vec<Condition>,
-    pub body: Vec<Statement>,
+    pub body: Vec<PlpgsqlStatement>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ pub enum Condition {
 #[derive(Clone, Debug)]
 pub struct Loop {
     pub label: Option<Arc<str>>,
-    pub body: Vec<Statement>,
+    pub body: Vec<PlpgsqlStatement>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,14 +261,14 @@ pub enum Opened {
 
 /// A query over whose rows a loop runs.
 #[derive(Clone, Debug)]
-pub enum RowSource {
+pub enum LoopSource {
     Query(Expression),
     Execute { query: Expression, using: Vec<Expression> },
     Cursor { cursor: usize, arguments: Option<Expression> },
 }
 
 #[derive(Clone, Debug)]
-pub enum Returned {
+pub enum ReturnExpression {
     Nothing,
     Value(Expression),
     /// The variable unchanged.
@@ -283,20 +283,20 @@ pub struct Into {
 
 #[derive(Clone, Debug)]
 pub enum StatementKind {
-    Block(Box<Block>),
+    Block(Box<StatementBlock>),
     Assign {
         target: Target,
         value: Expression,
     },
     If {
-        branches: Vec<(Expression, Vec<Statement>)>,
-        otherwise: Vec<Statement>,
+        branches: Vec<(Expression, Vec<PlpgsqlStatement>)>,
+        otherwise: Vec<PlpgsqlStatement>,
     },
     /// `variable` holds the value with which the branches' conditions compare.
     Case {
         operand: Option<(usize, Expression)>,
-        branches: Vec<(u32, Expression, Vec<Statement>)>,
-        otherwise: Option<Vec<Statement>>,
+        branches: Vec<(u32, Expression, Vec<PlpgsqlStatement>)>,
+        otherwise: Option<Vec<PlpgsqlStatement>>,
     },
     Loop(Loop),
     While {
@@ -313,7 +313,7 @@ pub enum StatementKind {
     },
     ForRows {
         target: Target,
-        source: RowSource,
+        source: LoopSource,
         body: Loop,
     },
     ForEach {
@@ -327,9 +327,9 @@ pub enum StatementKind {
         label: Option<Arc<str>>,
         condition: Option<Expression>,
     },
-    Return(Returned),
-    ReturnNext(Returned),
-    ReturnQuery(RowSource),
+    Return(ReturnExpression),
+    ReturnNext(ReturnExpression),
+    ReturnQuery(LoopSource),
     Raise(Box<Raise>),
     Assert {
         condition: Expression,
@@ -381,9 +381,9 @@ impl StatementKind {
             StatementKind::While { .. } => "WHILE",
             StatementKind::ForInteger { .. } => "FOR with integer loop variable",
             StatementKind::ForRows { source, .. } => match source {
-                RowSource::Query(_) => "FOR over SELECT rows",
-                RowSource::Execute { .. } => "FOR over EXECUTE statement",
-                RowSource::Cursor { .. } => "FOR over cursor",
+                LoopSource::Query(_) => "FOR over SELECT rows",
+                LoopSource::Execute { .. } => "FOR over EXECUTE statement",
+                LoopSource::Cursor { .. } => "FOR over cursor",
             },
             StatementKind::ForEach { .. } => "FOREACH over array",
             StatementKind::Exit { is_continue: false, .. } => "EXIT",

@@ -42,7 +42,7 @@ pub enum TransactionStatus {
 
 /// One column of a RowDescription.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Field<'a> {
+pub struct FieldDescription<'a> {
     pub name: &'a str,
     /// The table and attribute number the column comes from, 0 and 0 for an expression.
     pub table: Oid,
@@ -232,7 +232,7 @@ impl Output {
         self.complete = self.bytes.len();
     }
 
-    pub fn row_description<'a>(&mut self, fields: impl ExactSizeIterator<Item = Field<'a>>) {
+    pub fn row_description<'a>(&mut self, fields: impl ExactSizeIterator<Item = FieldDescription<'a>>) {
         self.begin(b'T');
         self.i16(fields.len() as i16);
         for field in fields {

@@ -4,7 +4,7 @@ use melba_types::{DbError, Result, Severity, err};
 
 /// One message as it lies in the read buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Frame {
+pub struct MessageFrame {
     pub tag: u8,
     /// Where the body starts, from the start of the frame.
     pub body: usize,
@@ -29,8 +29,8 @@ fn body_bytes_max(tag: u8) -> Option<usize> {
 
 /// The result of `next_frame`.
 #[derive(Debug, PartialEq)]
-pub enum Next {
-    Frame(Frame),
+pub enum NextFrame {
+    Frame(MessageFrame),
     /// The buffer must hold at least this many bytes before there is a frame.
     Need(usize),
     /// A length that no message has: the start of the next one is unknown. PostgreSQL ends such a connection without a message.
@@ -38,18 +38,22 @@ pub enum Next {
 }
 
 /// The first frame of `buffer`. An unknown type byte is a FATAL error.
-pub fn next_frame(buffer: &[u8]) -> Result<Next> {
-    let Some(&tag) = buffer.first() else { return Ok(Next::Need(HEADER_BYTES)) };
+pub fn next_frame(buffer: &[u8]) -> Result<NextFrame> {
+    let Some(&tag) = buffer.first() else { return Ok(NextFrame::Need(HEADER_BYTES)) };
     let Some(max) = body_bytes_max(tag) else {
         return Err(fatal(err!(PROTOCOL_VIOLATION, "invalid frontend message type {tag}")));
     };
-    let Some(length) = buffer.get(1..HEADER_BYTES) else { return Ok(Next::Need(HEADER_BYTES)) };
+    let Some(length) = buffer.get(1..HEADER_BYTES) else { return Ok(NextFrame::Need(HEADER_BYTES)) };
     let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
     if length < 4 || length - 4 > max {
-        return Ok(Next::Lost);
+        return Ok(NextFrame::Lost);
     }
     let end = length + 1;
-    if buffer.len() < end { Ok(Next::Need(end)) } else { Ok(Next::Frame(Frame { tag, body: HEADER_BYTES, end })) }
+    if buffer.len() < end {
+        Ok(NextFrame::Need(end))
+    } else {
+        Ok(NextFrame::Frame(MessageFrame { tag, body: HEADER_BYTES, end }))
+    }
 }
 
 pub(crate) fn fatal(error: DbError) -> DbError {

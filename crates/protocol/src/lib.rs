@@ -20,7 +20,7 @@ pub mod scram;
 pub mod startup;
 
 pub use backend::{Format, Output, TransactionStatus};
-pub use frame::{Frame, next_frame};
+pub use frame::{MessageFrame, next_frame};
 pub use frontend::{Bind, Frontend, FunctionCall, Target};
 pub use startup::{ProtocolVersion, Startup, StartupMessage, next_startup};
 

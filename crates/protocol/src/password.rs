@@ -12,7 +12,7 @@ use crate::scram::Verifier;
 
 /// How a password that is given as text is stored (the setting password_encryption).
 #[derive(Clone, Debug)]
-pub enum Encryption {
+pub enum PasswordEncryption {
     ScramSha256 { salt: [u8; 16], iterations: u32 },
     Md5,
 }
@@ -48,7 +48,7 @@ pub fn are_equal(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// The stored form of a role's password; `None` for an empty one.
-pub fn stored(role: &str, password: &str, encryption: &Encryption) -> Option<String> {
+pub fn stored(role: &str, password: &str, encryption: &PasswordEncryption) -> Option<String> {
     if is_md5(password) {
         return (password != md5_hash(role, "")).then(|| password.to_owned());
     }
@@ -59,8 +59,8 @@ pub fn stored(role: &str, password: &str, encryption: &Encryption) -> Option<Str
         return None;
     }
     Some(match encryption {
-        Encryption::Md5 => md5_hash(role, password),
-        Encryption::ScramSha256 { salt, iterations } => Verifier::from_password(password, salt, *iterations).to_string(),
+        PasswordEncryption::Md5 => md5_hash(role, password),
+        PasswordEncryption::ScramSha256 { salt, iterations } => Verifier::from_password(password, salt, *iterations).to_string(),
     })
 }
 
@@ -68,15 +68,15 @@ pub fn stored(role: &str, password: &str, encryption: &Encryption) -> Option<Str
 mod tests {
     use super::*;
 
-    const SCRAM: Encryption = Encryption::ScramSha256 { salt: [7; 16], iterations: 4096 };
+    const SCRAM: PasswordEncryption = PasswordEncryption::ScramSha256 { salt: [7; 16], iterations: 4096 };
 
     #[test]
     fn verifiers_and_hashes_are_stored_as_they_are() {
         let scram = stored("ann", "secret", &SCRAM).expect("it is not empty");
         assert!(scram.starts_with("SCRAM-SHA-256$4096:"));
-        assert_eq!(stored("bob", &scram, &Encryption::Md5), Some(scram));
+        assert_eq!(stored("bob", &scram, &PasswordEncryption::Md5), Some(scram));
         // echo -n secretann | md5sum
-        let md5 = stored("ann", "secret", &Encryption::Md5).expect("it is not empty");
+        let md5 = stored("ann", "secret", &PasswordEncryption::Md5).expect("it is not empty");
         assert_eq!(md5, "md59d792a3a8853c2411afb9163d088c036");
         assert!(is_md5(&md5));
         assert_eq!(stored("bob", &md5, &SCRAM), Some(md5));
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn passwords_are_found_in_both_forms() {
-        for stored in [stored("ann", "secret", &SCRAM), stored("ann", "secret", &Encryption::Md5)] {
+        for stored in [stored("ann", "secret", &SCRAM), stored("ann", "secret", &PasswordEncryption::Md5)] {
             let stored = stored.expect("it is not empty");
             assert!(is_stored("ann", "secret", &stored) && !is_stored("ann", "Secret", &stored), "{stored}");
         }

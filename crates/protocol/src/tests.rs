@@ -1,7 +1,7 @@
 use melba_types::{Severity, SqlState, err};
 
 use crate::body::utf8;
-use crate::frame::Next;
+use crate::frame::NextFrame;
 use crate::frontend::decode_sasl_initial;
 use crate::startup::NextStartup;
 use crate::*;
@@ -62,11 +62,11 @@ fn invalid_utf8_names_the_bytes() {
 fn frames_are_cut_and_limited() {
     let mut stream = message(b'S', b"");
     stream.extend(message(b'Q', b"x\0"));
-    assert_eq!(next_frame(&stream).unwrap(), Next::Frame(Frame { tag: b'S', body: 5, end: 5 }));
-    assert_eq!(next_frame(&stream[5..9]).unwrap(), Next::Need(5));
-    assert_eq!(next_frame(&stream[5..11]).unwrap(), Next::Need(7));
+    assert_eq!(next_frame(&stream).unwrap(), NextFrame::Frame(MessageFrame { tag: b'S', body: 5, end: 5 }));
+    assert_eq!(next_frame(&stream[5..9]).unwrap(), NextFrame::Need(5));
+    assert_eq!(next_frame(&stream[5..11]).unwrap(), NextFrame::Need(7));
     for bad in [&b"S\0\0\0\x03"[..], b"S\0\0\xff\xff", b"Q\x7f\0\0\0"] {
-        assert_eq!(next_frame(bad).unwrap(), Next::Lost);
+        assert_eq!(next_frame(bad).unwrap(), NextFrame::Lost);
     }
     let error = next_frame(b"!\0\0\0\x04").unwrap_err();
     assert_eq!((error.sqlstate(), error.fields().severity), (SqlState::PROTOCOL_VIOLATION, Severity::Fatal));
@@ -161,7 +161,7 @@ fn fuzzed_messages_are_clean_errors() {
             NextStartup::Packet(Startup::Message(m), _) => m.negotiate().map(drop),
             _ => Ok(()),
         }));
-        if let Ok(Next::Frame(frame)) = next_frame(&bytes) {
+        if let Ok(NextFrame::Frame(frame)) = next_frame(&bytes) {
             check(Frontend::decode(frame.tag, &bytes[frame.body..frame.end]).map(|m| {
                 if let Frontend::Bind(b) = &m {
                     assert_eq!(b.parameters.iter().count(), b.parameters.len());

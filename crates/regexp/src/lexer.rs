@@ -7,7 +7,7 @@ use crate::flags::{Flags, Flavor};
 use crate::parse::Preference;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Token {
+pub enum RegexpToken {
     End,
     Or,
     Open {
@@ -95,7 +95,7 @@ impl Lexer {
     }
 
     /// The next token; `groups` have been opened so far.
-    pub fn next(&mut self, groups: usize) -> Result<Token> {
+    pub fn next(&mut self, groups: usize) -> Result<RegexpToken> {
         self.skip();
         if self.flags.flavor == Flavor::Advanced {
             while self.eat("(?#") {
@@ -105,29 +105,29 @@ impl Lexer {
         }
         let (starts, follows_anchor) = (self.starts, self.follows_anchor);
         (self.starts, self.follows_anchor) = (false, false);
-        let Some(c) = self.take() else { return Ok(Token::End) };
+        let Some(c) = self.take() else { return Ok(RegexpToken::End) };
         match c {
             '[' => return self.bracket(groups),
-            '.' => return Ok(Token::Set(if self.flags.newline_excluded { "(?-s:.)" } else { "(?s:.)" }.to_owned())),
+            '.' => return Ok(RegexpToken::Set(if self.flags.newline_excluded { "(?-s:.)" } else { "(?s:.)" }.to_owned())),
             _ => {}
         }
         if self.flags.flavor == Flavor::Basic { self.basic(c, starts, follows_anchor) } else { self.extended(c, groups) }
     }
 
-    fn line_start(&self) -> Token {
-        Token::Place(if self.flags.newline_anchors { "(?m:^)" } else { "\\A" })
+    fn line_start(&self) -> RegexpToken {
+        RegexpToken::Place(if self.flags.newline_anchors { "(?m:^)" } else { "\\A" })
     }
 
-    fn line_end(&self) -> Token {
-        Token::Place(if self.flags.newline_anchors { "(?m:$)" } else { "\\z" })
+    fn line_end(&self) -> RegexpToken {
+        RegexpToken::Place(if self.flags.newline_anchors { "(?m:$)" } else { "\\z" })
     }
 
-    fn extended(&mut self, c: char, groups: usize) -> Result<Token> {
+    fn extended(&mut self, c: char, groups: usize) -> Result<RegexpToken> {
         Ok(match c {
-            '|' => Token::Or,
-            ')' => Token::Close,
+            '|' => RegexpToken::Or,
+            ')' => RegexpToken::Close,
             '(' if self.flags.flavor == Flavor::Advanced && self.eat("?") => return self.special_group(),
-            '(' => Token::Open { captures: true },
+            '(' => RegexpToken::Open { captures: true },
             '^' => self.line_start(),
             '$' => self.line_end(),
             '*' => self.repeat(0, None),
@@ -144,27 +144,27 @@ impl Lexer {
             '\\' => match self.escape(groups)? {
                 Escape::Char(c) => one(c),
                 Escape::Class { name, negated } => Lexer::class(name, negated),
-                Escape::Place(place) => Token::Place(place),
-                Escape::Back(number) => Token::Back(number),
+                Escape::Place(place) => RegexpToken::Place(place),
+                Escape::Back(number) => RegexpToken::Back(number),
             },
             c => one(c),
         })
     }
 
     /// After `(?`.
-    fn special_group(&mut self) -> Result<Token> {
-        const FORMS: [(&str, Token); 5] = [
-            (":", Token::Open { captures: false }),
-            ("=", Token::Look { behind: false, negative: false }),
-            ("!", Token::Look { behind: false, negative: true }),
-            ("<=", Token::Look { behind: true, negative: false }),
-            ("<!", Token::Look { behind: true, negative: true }),
+    fn special_group(&mut self) -> Result<RegexpToken> {
+        const FORMS: [(&str, RegexpToken); 5] = [
+            (":", RegexpToken::Open { captures: false }),
+            ("=", RegexpToken::Look { behind: false, negative: false }),
+            ("!", RegexpToken::Look { behind: false, negative: true }),
+            ("<=", RegexpToken::Look { behind: true, negative: false }),
+            ("<!", RegexpToken::Look { behind: true, negative: true }),
         ];
         let form = FORMS.into_iter().find(|(text, _)| self.eat(text));
         form.map(|(_, token)| token).ok_or_else(|| invalid("quantifier operand invalid"))
     }
 
-    fn basic(&mut self, c: char, starts: bool, follows_anchor: bool) -> Result<Token> {
+    fn basic(&mut self, c: char, starts: bool, follows_anchor: bool) -> Result<RegexpToken> {
         Ok(match c {
             '*' if !starts && !follows_anchor => self.repeat(0, None),
             '^' if starts => {
@@ -180,12 +180,12 @@ impl Lexer {
                 '{' => return self.bound(),
                 '(' => {
                     self.starts = true;
-                    Token::Open { captures: true }
+                    RegexpToken::Open { captures: true }
                 }
-                ')' => Token::Close,
-                '<' => Token::Place(WORD_START),
-                '>' => Token::Place(WORD_END),
-                c @ '1'..='9' => Token::Back(c as usize - '0' as usize),
+                ')' => RegexpToken::Close,
+                '<' => RegexpToken::Place(WORD_START),
+                '>' => RegexpToken::Place(WORD_END),
+                c @ '1'..='9' => RegexpToken::Back(c as usize - '0' as usize),
                 c => one(c),
             },
             c => one(c),
@@ -193,14 +193,14 @@ impl Lexer {
     }
 
     /// A quantifier; in advanced expressions a question mark makes it prefer the shortest match.
-    fn repeat(&mut self, min: u32, max: Option<u32>) -> Token {
+    fn repeat(&mut self, min: u32, max: Option<u32>) -> RegexpToken {
         let shortest = self.flags.flavor == Flavor::Advanced && self.eat("?");
         let prefers = Some(if shortest { Preference::Shortest } else { Preference::Longest });
-        Token::Repeat { min, max, prefers }
+        RegexpToken::Repeat { min, max, prefers }
     }
 
     /// `m}`, `m,}` or `m,n}`; the brace is escaped in basic expressions.
-    fn bound(&mut self) -> Result<Token> {
+    fn bound(&mut self) -> Result<RegexpToken> {
         let min = self.number()?;
         let mut max = Some(min);
         let is_exact = !self.eat(",");
@@ -219,7 +219,7 @@ impl Lexer {
         }
         // {m} leaves the preference to the repeated part; {m,m} does not, and nor does a question mark.
         Ok(match self.repeat(min, max) {
-            Token::Repeat { min, max, .. } if is_exact => Token::Repeat { min, max, prefers: None },
+            RegexpToken::Repeat { min, max, .. } if is_exact => RegexpToken::Repeat { min, max, prefers: None },
             token => token,
         })
     }
@@ -239,10 +239,10 @@ impl Lexer {
     }
 
     /// A class by its name, outside of brackets.
-    fn class(name: &str, negated: bool) -> Token {
+    fn class(name: &str, negated: bool) -> RegexpToken {
         let set = named_class(name).unwrap_or_default();
         // Those that are negated match a newline in every mode.
-        Token::Set(format!("[{}{set}]", if negated { "^" } else { "" }))
+        RegexpToken::Set(format!("[{}{set}]", if negated { "^" } else { "" }))
     }
 
     fn escape(&mut self, groups: usize) -> Result<Escape> {
@@ -318,10 +318,10 @@ impl Lexer {
         if count < least { Err(invalid(BAD_ESCAPE)) } else { Ok(value) }
     }
 
-    fn bracket(&mut self, groups: usize) -> Result<Token> {
+    fn bracket(&mut self, groups: usize) -> Result<RegexpToken> {
         for (text, place) in [("[:<:]]", WORD_START), ("[:>:]]", WORD_END)] {
             if self.eat(text) {
-                return Ok(Token::Place(place));
+                return Ok(RegexpToken::Place(place));
             }
         }
         let negated = self.eat("^");
@@ -340,7 +340,7 @@ impl Lexer {
         }
         self.at += 1;
         class.push(']');
-        Ok(Token::Set(class))
+        Ok(RegexpToken::Set(class))
     }
 
     fn bracket_item(&mut self, class: &mut String, first: bool, groups: usize) -> Result<()> {
@@ -409,8 +409,8 @@ impl Lexer {
     }
 }
 
-fn one(c: char) -> Token {
-    Token::Set(regex::escape(c.encode_utf8(&mut [0; 4])))
+fn one(c: char) -> RegexpToken {
+    RegexpToken::Set(regex::escape(c.encode_utf8(&mut [0; 4])))
 }
 
 /// A collating element: a character, or POSIX's name of one.

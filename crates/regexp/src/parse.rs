@@ -9,7 +9,7 @@ use melba_types::{Result, limits};
 
 use crate::error::invalid;
 use crate::flags::{Flags, Flavor};
-use crate::lexer::{Lexer, Token};
+use crate::lexer::{Lexer, RegexpToken};
 
 /// A part of a pattern. A copy shares its content: patterns have tens of thousands of parts, and a tree names many stretches of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +114,7 @@ pub fn parse(pattern: &str, flags: Flags) -> Result<Pattern> {
         let part = Part::Sequence(body.chars().map(set).collect::<Vec<Part>>().into());
         return Ok(Pattern { part, groups: Vec::new(), ignore_case: flags.ignore_case, weight: body.len() });
     }
-    let mut parser = Parser { lexer: Lexer::new(body, flags), token: Token::End, groups: Vec::new(), depth: 0, weight: 0 };
+    let mut parser = Parser { lexer: Lexer::new(body, flags), token: RegexpToken::End, groups: Vec::new(), depth: 0, weight: 0 };
     parser.advance()?;
     let part = parser.branches(true, false)?;
     let groups = parser.groups.into_iter().flatten().map(|(group, _)| group).collect();
@@ -123,7 +123,7 @@ pub fn parse(pattern: &str, flags: Flags) -> Result<Pattern> {
 
 struct Parser {
     lexer: Lexer,
-    token: Token,
+    token: RegexpToken,
     /// By number, each with its weight; unclosed ones are missing.
     groups: Vec<Option<(Part, usize)>>,
     depth: usize,
@@ -144,11 +144,11 @@ impl Parser {
             return Err(invalid(TOO_COMPLEX));
         }
         let mut branches = vec![self.branch(top, looking)?];
-        while self.token == Token::Or {
+        while self.token == RegexpToken::Or {
             self.advance()?;
             branches.push(self.branch(top, looking)?);
         }
-        if !top && self.token == Token::End {
+        if !top && self.token == RegexpToken::End {
             return Err(invalid(NOT_BALANCED));
         }
         self.depth -= 1;
@@ -159,8 +159,8 @@ impl Parser {
         let mut parts = Vec::new();
         loop {
             match self.token {
-                Token::Or | Token::End => break,
-                Token::Close if !top => break,
+                RegexpToken::Or | RegexpToken::End => break,
+                RegexpToken::Close if !top => break,
                 _ => {}
             }
             let weight = self.weight;
@@ -174,16 +174,16 @@ impl Parser {
     fn atom(&mut self, looking: bool) -> Result<(Part, bool)> {
         let weight = self.weight;
         self.add_weight(1)?;
-        let token = std::mem::replace(&mut self.token, Token::End);
+        let token = std::mem::replace(&mut self.token, RegexpToken::End);
         let (part, is_atom) = match token {
-            Token::Set(set) => (Part::Set(set.into()), true),
-            Token::Place(place) => (Part::Place(place), false),
-            Token::Look { behind, negative } => {
+            RegexpToken::Set(set) => (Part::Set(set.into()), true),
+            RegexpToken::Place(place) => (Part::Place(place), false),
+            RegexpToken::Look { behind, negative } => {
                 self.advance()?;
                 let part = Rc::new(self.branches(false, true)?);
                 (Part::Look { behind, negative, part }, false)
             }
-            Token::Open { captures } => {
+            RegexpToken::Open { captures } => {
                 let number = (captures && !looking).then(|| {
                     self.groups.push(None);
                     self.groups.len()
@@ -196,7 +196,7 @@ impl Parser {
                 }
                 (part, true)
             }
-            Token::Back(number) => {
+            RegexpToken::Back(number) => {
                 let group = self.groups.get(number.wrapping_sub(1)).and_then(Option::as_ref);
                 let Some((_, weight)) = group.filter(|_| !looking) else {
                     return Err(invalid("invalid backreference number"));
@@ -206,8 +206,8 @@ impl Parser {
                 (Part::Back(number), true)
             }
             // An ordinary character where nothing is open: POSIX forgot to forbid it.
-            Token::Close if self.lexer.flavor() == Flavor::Extended => (Part::Set("\\)".into()), true),
-            Token::Close => return Err(invalid(NOT_BALANCED)),
+            RegexpToken::Close if self.lexer.flavor() == Flavor::Extended => (Part::Set("\\)".into()), true),
+            RegexpToken::Close => return Err(invalid(NOT_BALANCED)),
             _ => return Err(invalid(NO_OPERAND)),
         };
         self.advance()?;
@@ -221,7 +221,7 @@ impl Parser {
 
     /// A part that has made the whole heavier than `weight`, with the quantifier that follows it.
     fn quantified(&mut self, part: Part, weight: usize) -> Result<Part> {
-        let Token::Repeat { min, max, prefers } = self.token else { return Ok(part) };
+        let RegexpToken::Repeat { min, max, prefers } = self.token else { return Ok(part) };
         // Repetitions are copies in the compiled form.
         let copies = max.unwrap_or(min).max(1) as usize;
         self.weight = weight + (self.weight - weight).saturating_mul(copies);

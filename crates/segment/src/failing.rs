@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use melba_types::{Batch, Column, ColumnData, Csn, Kind, RowId};
-use melba_vfs::{Directory, Faults, FaultyDirectory, MemoryDirectory, Operation};
+use melba_vfs::{Directory, Faults, FaultyDirectory, FileOperation, MemoryDirectory};
 
 use crate::{
     BlockCache, EncoderPool, KeyOptions, KeySegmentReader, KeySegmentWriter, Result, SegmentError, TableOptions,
@@ -65,7 +65,7 @@ fn fail_each(write: fn(&dyn Directory) -> Result<()>, read: fn(&dyn Directory) -
     let attempt = |fails_at: u64| {
         let (plain, faults) = (MemoryDirectory::new(), Faults::new());
         let failing = FaultyDirectory::new(Arc::clone(&plain) as Arc<dyn Directory>, Arc::clone(&faults));
-        faults.fail_from(Operation::ALL, fails_at);
+        faults.fail_from(FileOperation::ALL, fails_at);
         let written = write(&*failing);
         let steps_of_write = faults.operations();
         let result = written.and_then(|()| read(&*failing));

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use melba_protocol::frame::{Frame, Next};
+use melba_protocol::frame::{MessageFrame, NextFrame};
 use melba_protocol::{Frontend, Output, next_frame};
 use melba_sql::session::client::Client;
 use melba_sql::session::{Flow, Session};
@@ -103,7 +103,7 @@ impl Input {
     }
 
     /// Moves the first message, which is whole, to the end of `message`; where its body begins there.
-    fn take(&mut self, frame: &Frame, message: &mut Vec<u8>) -> usize {
+    fn take(&mut self, frame: &MessageFrame, message: &mut Vec<u8>) -> usize {
         message.clear();
         let data = self.data();
         if frame.end > COPIED_BYTES_MAX && data.len() - frame.end <= COPIED_BYTES_MAX {
@@ -276,9 +276,9 @@ impl Connection {
         loop {
             match next_frame(self.input.data()) {
                 Err(e) => return Ok(Err(e)),
-                Ok(Next::Need(n)) => self.read_until(n)?,
-                Ok(Next::Lost) => return Err(ReadEnd),
-                Ok(Next::Frame(frame)) => {
+                Ok(NextFrame::Need(n)) => self.read_until(n)?,
+                Ok(NextFrame::Lost) => return Err(ReadEnd),
+                Ok(NextFrame::Frame(frame)) => {
                     message.clear();
                     message.extend_from_slice(&self.input.data()[frame.body..frame.end]);
                     self.input.consume(frame.end);
@@ -370,10 +370,10 @@ impl Connection {
         loop {
             self.input.consume(std::mem::take(&mut self.lent));
             let frame = match next_frame(self.input.data()) {
-                Ok(Next::Frame(frame)) => frame,
-                Ok(Next::Lost) => return Turn::Ends,
-                Ok(Next::Need(_)) if self.drained && !hung_up => return Turn::Waits,
-                Ok(Next::Need(need)) => match self.read_news(need) {
+                Ok(NextFrame::Frame(frame)) => frame,
+                Ok(NextFrame::Lost) => return Turn::Ends,
+                Ok(NextFrame::Need(_)) if self.drained && !hung_up => return Turn::Waits,
+                Ok(NextFrame::Need(need)) => match self.read_news(need) {
                     Ok(true) => continue,
                     Ok(false) => return Turn::Waits,
                     Err(ReadEnd) => {
@@ -400,7 +400,7 @@ impl Connection {
 
     /// A turn would have work without further news of the socket.
     pub fn wants_turn(&self) -> bool {
-        !self.drained || !matches!(next_frame(self.input.data()), Ok(Next::Need(_)))
+        !self.drained || !matches!(next_frame(self.input.data()), Ok(NextFrame::Need(_)))
     }
 
     /// Reads once without waiting; false when there is nothing.
@@ -509,7 +509,7 @@ impl Client for Connection {
         /// Shorter pauses are normal for a working client.
         const PAUSE_MILLISECONDS: i32 = 20;
         self.input.consume(std::mem::take(&mut self.lent));
-        let Next::Need(need) = next_frame(self.input.data())? else { return Ok(false) };
+        let NextFrame::Need(need) = next_frame(self.input.data())? else { return Ok(false) };
         match self.read_news(need) {
             Ok(false) => {}
             // The next reader finds the end of the stream again.
@@ -526,17 +526,17 @@ impl Client for Connection {
         let gone = |_| err!(CONNECTION_FAILURE, "unexpected EOF on client connection with an open transaction");
         loop {
             match next_frame(self.input.data())? {
-                Next::Need(n) => {
+                NextFrame::Need(n) => {
                     // This read does not check whether that was all.
                     self.drained = false;
                     self.read_until(n).map_err(gone)?;
                 }
-                Next::Lost => return Err(gone(ReadEnd)),
-                Next::Frame(frame) if frame.tag == b'd' => {
+                NextFrame::Lost => return Err(gone(ReadEnd)),
+                NextFrame::Frame(frame) if frame.tag == b'd' => {
                     self.lent = frame.end;
                     return Ok(Some(&self.input.data()[frame.body..frame.end]));
                 }
-                Next::Frame(frame) => {
+                NextFrame::Frame(frame) => {
                     let message = self.input.data()[frame.body..frame.end].to_vec();
                     self.input.consume(frame.end);
                     match Frontend::decode(frame.tag, &message)? {

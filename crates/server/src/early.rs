@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CLIENTS_MAX: usize = 64;
 
 /// Bound listeners, of which a `Server` is made.
-pub struct Bound {
+pub struct BoundListeners {
     pub(crate) listeners: Vec<Listener>,
     pub(crate) address: SocketAddr,
     pub(crate) warnings: Vec<DbError>,
@@ -34,13 +34,13 @@ pub struct Bound {
     pub(crate) is_named: bool,
 }
 
-impl Bound {
+impl BoundListeners {
     /// Listens on the address, HOST:PORT, or where listen_addresses and port say, and with that port in unix_socket_directories.
     /// `started`: microseconds since 2000.
     ///
     /// # Errors
     /// The address, or all of listen_addresses, cannot be listened on.
-    pub fn new(address: Option<&str>, settings: &Settings, started: i64) -> Result<Bound> {
+    pub fn new(address: Option<&str>, settings: &Settings, started: i64) -> Result<BoundListeners> {
         let is_named = address.is_some();
         let Tcp { listeners: tcp, address, mut warnings } = match address {
             Some(address) => tcp::listen_on(address)?,
@@ -56,7 +56,7 @@ impl Bound {
             return Err(err!(INVALID_PARAMETER_VALUE, "there is nothing to listen on")
                 .hint("Set \"listen_addresses\" or \"unix_socket_directories\"."));
         }
-        Ok(Bound { listeners, address, warnings, is_named })
+        Ok(BoundListeners { listeners, address, warnings, is_named })
     }
 
     /// Where clients find it.

@@ -33,7 +33,7 @@ mod turns;
 mod unix_socket;
 
 pub use access::Access;
-pub use early::Bound;
+pub use early::BoundListeners;
 pub use hba::is_own_account;
 pub use listener::{Server, ServerHandle};
 pub use melba_protocol::scram::Verifier;

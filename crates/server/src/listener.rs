@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use melba_serverlog::{Client, Entry, Source, Verbosity};
+use melba_serverlog::{Entry, SessionClient, Source, Verbosity};
 use melba_sql::session::STACK_BYTES;
 use melba_sql::session::backends::{Addresses, Wake};
 use melba_sql::session::context::Instance;
@@ -21,7 +21,7 @@ use crate::access::Access;
 use crate::authentication::Refused;
 use crate::client_session::{ClientSession, Machine};
 use crate::connection::Connection;
-use crate::early::Bound;
+use crate::early::BoundListeners;
 use crate::hba::Network;
 use crate::hba::system::System;
 use crate::newcomers::Newcomers;
@@ -33,7 +33,7 @@ use crate::turns::Turns;
 
 /// Bound listeners.
 pub struct Server {
-    bound: Bound,
+    bound: BoundListeners,
     shared: Arc<Shared>,
 }
 
@@ -58,7 +58,7 @@ impl Server {
     /// Listens on the address and, with its port, in unix_socket_directories.
     pub fn bind(address: &str, instance: Arc<Instance>) -> Result<Server> {
         let access = Access::load(&instance.settings(), false, &Arc::default())?;
-        let bound = Bound::new(Some(address), &instance.settings(), instance.started)?;
+        let bound = BoundListeners::new(Some(address), &instance.settings(), instance.started)?;
         Server::new(bound, instance, access)
     }
 
@@ -66,7 +66,7 @@ impl Server {
     ///
     /// # Errors
     /// Fails if no client could connect, or if the system has no more threads or descriptors.
-    pub fn new(bound: Bound, instance: Arc<Instance>, access: Access) -> Result<Server> {
+    pub fn new(bound: BoundListeners, instance: Arc<Instance>, access: Access) -> Result<Server> {
         access.check(&instance.cluster.catalog(Oid::INVALID))?;
         let hosts: Vec<String> =
             bound.listeners.iter().filter_map(Listener::address).map(|address| address.ip().to_string()).collect();
@@ -195,9 +195,9 @@ impl Shared {
         let client = match addresses {
             Some(Addresses { client, server }) => {
                 let shown = |ip: IpAddr| ip.to_canonical().to_string();
-                Client::new(self.host(client.ip()), Some(client.port()), shown(server.ip()))
+                SessionClient::new(self.host(client.ip()), Some(client.port()), shown(server.ip()))
             }
-            None => Client::new("[local]".to_owned(), None, "[local]".to_owned()),
+            None => SessionClient::new("[local]".to_owned(), None, "[local]".to_owned()),
         };
         Source::session(pid, self.instance.cluster.clock.now_micros(), client)
     }

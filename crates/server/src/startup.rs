@@ -24,7 +24,7 @@ use crate::newcomers::Newcomers;
 use crate::tls::{Channel, TlsConfiguration};
 
 /// The client's request.
-pub(crate) struct Request {
+pub(crate) struct StartupRequest {
     version: ProtocolVersion,
     user: String,
     database: String,
@@ -125,7 +125,7 @@ fn log_receipt(source: &Source, log: &dyn Fn(&Entry<'_>)) {
 }
 
 /// log_connections: a client is let in.
-fn log_authorization(request: &Request, connection: &Connection, log: &dyn Fn(&Entry<'_>)) {
+fn log_authorization(request: &StartupRequest, connection: &Connection, log: &dyn Fn(&Entry<'_>)) {
     let mut message = format!("connection authorized: user={} database={}", request.user, request.database);
     if let Some((_, name)) = request.settings.iter().find(|(name, _)| name == "application_name") {
         message.push_str(&format!(" application_name={name}"));
@@ -143,7 +143,7 @@ pub(crate) fn read_request(
     tls: Option<&TlsConfiguration>,
     cancel: impl Fn(i32, &[u8]),
     log: &dyn Fn(&str),
-) -> Result<Option<Request>> {
+) -> Result<Option<StartupRequest>> {
     let (mut tls_decided, mut gss_decided) = (false, false);
     // The first byte of a TLS handshake is that of no packet: its length would be beyond bounds.
     if connection.read_until(1).is_err()
@@ -209,7 +209,7 @@ pub(crate) fn read_request(
 }
 
 /// The client's request, and where it is not fully granted: the options that are unknown here.
-fn negotiate(message: &StartupMessage<'_>) -> Result<(Request, Option<Vec<String>>)> {
+fn negotiate(message: &StartupMessage<'_>) -> Result<(StartupRequest, Option<Vec<String>>)> {
     let (version, unknown) = message.negotiate()?;
     let request = read_parameters(message.parameters(), version)?;
     let differs = version != message.requested || !unknown.is_empty();
@@ -272,9 +272,9 @@ fn encryption(channel: &Channel) -> Arc<Encryption> {
 fn read_parameters<'a>(
     parameters: impl Iterator<Item = Result<(&'a str, &'a str)>>,
     version: ProtocolVersion,
-) -> Result<Request> {
+) -> Result<StartupRequest> {
     let mut request =
-        Request { version, user: String::new(), database: String::new(), options: String::new(), settings: Vec::new() };
+        StartupRequest { version, user: String::new(), database: String::new(), options: String::new(), settings: Vec::new() };
     for pair in parameters {
         let (name, value) = pair.map_err(fatal)?;
         match name {
@@ -337,7 +337,7 @@ fn fatal(error: DbError) -> DbError {
 }
 
 /// The role and the database must exist and accept this client.
-fn admit(database: Option<Arc<Catalog>>, request: &Request, role: Option<Arc<Role>>) -> Result<(Arc<Role>, Arc<Catalog>)> {
+fn admit(database: Option<Arc<Catalog>>, request: &StartupRequest, role: Option<Arc<Role>>) -> Result<(Arc<Role>, Arc<Catalog>)> {
     let role =
         role.ok_or_else(|| fatal(err!(INVALID_AUTHORIZATION_SPECIFICATION, "role \"{}\" does not exist", request.user)))?;
     if !role.can_login {
@@ -360,7 +360,7 @@ fn admit(database: Option<Arc<Catalog>>, request: &Request, role: Option<Arc<Rol
 
 fn session_state(
     instance: &Arc<Instance>,
-    request: &Request,
+    request: &StartupRequest,
     role: &Role,
     catalog: &Catalog,
     (pid, source): (i32, &Arc<Source>),
@@ -407,7 +407,7 @@ fn apply_stored(settings: &mut Settings, catalog: &Catalog, role: &Role) -> Vec<
 /// Takes one of max_connections' places, which the limits of the role and of the database must leave.
 fn register(
     instance: &Instance,
-    request: &Request,
+    request: &StartupRequest,
     state: &SessionState,
     (role, catalog): (&Role, &Catalog),
     peer: Peer,

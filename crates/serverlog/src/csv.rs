@@ -1,9 +1,9 @@
 //! csvlog: one record of 26 columns a message, for COPY into a table.
 
 use crate::policy::Verbosity;
-use crate::{Record, prefix};
+use crate::{LogRecord, prefix};
 
-pub(crate) fn line(record: &Record<'_>, number: u64) -> Vec<u8> {
+pub(crate) fn line(record: &LogRecord<'_>, number: u64) -> Vec<u8> {
     let (source, entry) = (record.source, record.entry);
     let client = source.client.as_ref();
     let login = client.and_then(|client| client.login());

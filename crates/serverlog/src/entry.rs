@@ -9,7 +9,7 @@ use crate::redaction::without_passwords;
 
 /// The place in the source that raised a message.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin {
+pub struct MessageOrigin {
     pub routine: &'static str,
     pub file: &'static str,
     pub line: u32,
@@ -38,7 +38,7 @@ pub struct Entry<'a> {
     /// The client's query, and the position in it.
     pub statement: Option<Cow<'a, str>>,
     pub position: Option<u32>,
-    pub origin: Option<Origin>,
+    pub origin: Option<MessageOrigin>,
     /// The session's activity: the tag of its command, or `idle`.
     pub command: &'a str,
     pub transaction: TransactionIds,
@@ -75,7 +75,11 @@ impl<'a> Entry<'a> {
             internal: fields.internal.as_ref().map(|(position, query)| (*position, Cow::Borrowed(query.as_str()))),
             context: text(&fields.context),
             position: fields.position,
-            origin: Some(Origin { routine: fields.origin.routine(), file: fields.origin.file(), line: fields.origin.line() }),
+            origin: Some(MessageOrigin {
+                routine: fields.origin.routine(),
+                file: fields.origin.file(),
+                line: fields.origin.line(),
+            }),
             ..Entry::new(fields.severity.into(), &fields.message)
         }
     }

@@ -1,9 +1,9 @@
 //! jsonlog: one object per message and line; keys without a value are left out.
 
 use crate::policy::Verbosity;
-use crate::{Record, prefix};
+use crate::{LogRecord, prefix};
 
-pub(crate) fn line(record: &Record<'_>, number: u64) -> Vec<u8> {
+pub(crate) fn line(record: &LogRecord<'_>, number: u64) -> Vec<u8> {
     let (source, entry) = (record.source, record.entry);
     let mut out = Object("{".to_owned());
     out.text("timestamp", &record.stamp.milliseconds());

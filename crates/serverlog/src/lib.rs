@@ -25,11 +25,11 @@ mod stderr;
 mod time;
 mod writer;
 
-pub use entry::{Entry, Origin, TransactionIds};
+pub use entry::{Entry, MessageOrigin, TransactionIds};
 pub use level::Level;
 pub use policy::{ConnectionAspects, Policy, Statements, Verbosity};
 pub use redaction::without_passwords;
-pub use source::{Client, Source};
+pub use source::{SessionClient, Source};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl ServerLog {
         let (Some(queue), Some(clock)) = (&self.queue, &self.clock) else { return };
         let configuration = self.configuration.read().clone();
         let entry = entry.without_passwords();
-        let record = Record {
+        let record = LogRecord {
             source,
             entry: &entry,
             verbosity,
@@ -182,7 +182,7 @@ impl ServerLog {
 }
 
 /// The data that a format prints.
-struct Record<'a> {
+struct LogRecord<'a> {
     source: &'a Source,
     entry: &'a Entry<'a>,
     verbosity: Verbosity,

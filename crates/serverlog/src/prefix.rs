@@ -3,13 +3,13 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use crate::Record;
+use crate::LogRecord;
 
 /// Printed for a name that is not known yet.
 const UNKNOWN: &str = "[unknown]";
 
 /// Appends the prefix of one more line of the record's source.
-pub(crate) fn append(out: &mut String, prefix: &str, record: &Record<'_>) {
+pub(crate) fn append(out: &mut String, prefix: &str, record: &LogRecord<'_>) {
     let line = record.source.next_line();
     let mut chars = prefix.chars().peekable();
     while let Some(c) = chars.next() {
@@ -61,7 +61,7 @@ fn pad(out: &mut String, text: &str, padding: i32) {
 }
 
 /// The value of an escape; empty for values that only sessions have, `None` for a letter that is no escape.
-fn value(escape: char, record: &Record<'_>, line: u64) -> Option<String> {
+fn value(escape: char, record: &LogRecord<'_>, line: u64) -> Option<String> {
     let (source, entry) = (record.source, record.entry);
     let client = source.client.as_ref();
     let known = |text: &str| if text.is_empty() { UNKNOWN.to_owned() } else { text.to_owned() };
@@ -96,6 +96,6 @@ fn value(escape: char, record: &Record<'_>, line: u64) -> Option<String> {
 }
 
 /// As pg_locks.virtualtransaction has it.
-pub(crate) fn virtual_id(record: &Record<'_>) -> Option<String> {
+pub(crate) fn virtual_id(record: &LogRecord<'_>) -> Option<String> {
     record.entry.transaction.virtual_id.map(|(process, count)| format!("{process}/{count}"))
 }

@@ -14,7 +14,7 @@ pub struct Source {
     /// Microseconds since 2000-01-01.
     pub started: i64,
     /// `None` for the server.
-    pub client: Option<Client>,
+    pub client: Option<SessionClient>,
     /// Lines of the stderr format so far, and messages.
     lines: AtomicU64,
     records: AtomicU64,
@@ -22,7 +22,7 @@ pub struct Source {
 
 /// The client of a session.
 #[derive(Debug, Default)]
-pub struct Client {
+pub struct SessionClient {
     /// An address or name, `[local]` for a Unix-domain socket.
     pub host: String,
     pub port: Option<u16>,
@@ -33,9 +33,9 @@ pub struct Client {
     application_name: Mutex<Arc<str>>,
 }
 
-impl Client {
-    pub fn new(host: String, port: Option<u16>, local_host: String) -> Client {
-        Client { host, port, local_host, ..Client::default() }
+impl SessionClient {
+    pub fn new(host: String, port: Option<u16>, local_host: String) -> SessionClient {
+        SessionClient { host, port, local_host, ..SessionClient::default() }
     }
 
     /// Role and database.
@@ -64,7 +64,7 @@ impl Source {
         Source { pid, kind, started, client: None, lines: AtomicU64::new(0), records: AtomicU64::new(0) }
     }
 
-    pub fn session(pid: i32, started: i64, client: Client) -> Source {
+    pub fn session(pid: i32, started: i64, client: SessionClient) -> Source {
         Source { client: Some(client), ..Source::server("client backend", pid, started) }
     }
 

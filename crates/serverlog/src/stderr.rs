@@ -1,11 +1,11 @@
 //! The human-readable format: a line for each part of a message, each with the prefix.
 
-use crate::Record;
+use crate::LogRecord;
 use crate::policy::Verbosity;
 use crate::prefix;
 
 /// The lines of a message, as PostgreSQL has them.
-pub(crate) fn lines(record: &Record<'_>, prefix: &str) -> Vec<u8> {
+pub(crate) fn lines(record: &LogRecord<'_>, prefix: &str) -> Vec<u8> {
     let entry = record.entry;
     let mut out = String::new();
     prefix::append(&mut out, prefix, record);

@@ -14,7 +14,7 @@ use crate::policy::Verbosity;
 use crate::queue::{Destination, Queue, Work};
 use crate::source::Source;
 use crate::time::Stamp;
-use crate::{Record, csv, json, stderr};
+use crate::{LogRecord, csv, json, stderr};
 
 /// The writer looks up this often, in case the clock was set.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -121,7 +121,7 @@ impl Writer {
     fn say(&mut self, level: Level, message: &str) {
         let zone = &self.configuration.zone;
         let entry = Entry::new(level, message);
-        let record = Record {
+        let record = LogRecord {
             source: &self.source,
             entry: &entry,
             verbosity: Verbosity::Default,

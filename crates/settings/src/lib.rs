@@ -38,35 +38,35 @@ struct Slot {
     /// The server's value that the session started from; of the server's own settings, the one that was configured.
     based_on: Value,
     /// Where `reset` comes from.
-    source: Source,
+    source: SettingSource,
     /// The files have another value, which the next start will use.
     pending_restart: bool,
 }
 
 /// Where a value comes from, as pg_settings has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SettingSource {
     pub name: &'static str,
     /// File and line.
     pub file: Option<(Arc<str>, u32)>,
 }
 
-impl Source {
-    const fn named(name: &'static str) -> Source {
-        Source { name, file: None }
+impl SettingSource {
+    const fn named(name: &'static str) -> SettingSource {
+        SettingSource { name, file: None }
     }
 
-    fn of(place: &Place) -> Source {
+    fn of(place: &Place) -> SettingSource {
         let file = match place {
             Place::File(file, line) => Some((Arc::clone(file), *line)),
             _ => None,
         };
-        Source { name: place.source(), file }
+        SettingSource { name: place.source(), file }
     }
 }
 
 impl Slot {
-    fn new(value: Value, source: Source) -> Slot {
+    fn new(value: Value, source: SettingSource) -> Slot {
         let [current, session, reset] = std::array::from_fn(|_| value.clone());
         Slot { current, session, reset, based_on: value, source, pending_restart: false }
     }
@@ -143,14 +143,14 @@ impl Settings {
         }
         let value = self.check(id, value)?;
         if in_force {
-            self.slots[id] = Slot::new(value, Source::of(place));
+            self.slots[id] = Slot::new(value, SettingSource::of(place));
         }
         Ok(())
     }
 
     fn defaults() -> Settings {
         Settings {
-            slots: table().defaults.iter().map(|value| Slot::new(value.clone(), Source::named("default"))).collect(),
+            slots: table().defaults.iter().map(|value| Slot::new(value.clone(), SettingSource::named("default"))).collect(),
             custom_names: Vec::new(),
             levels: vec![Level::default()],
             version: Arc::new(AtomicU64::new(1)),
@@ -204,9 +204,9 @@ impl Settings {
     }
 
     /// Where the value comes from.
-    pub fn source(&self, id: SettingId) -> Source {
+    pub fn source(&self, id: SettingId) -> SettingSource {
         let slot = &self.slots[id];
-        if slot.current == slot.reset { slot.source.clone() } else { Source::named("session") }
+        if slot.current == slot.reset { slot.source.clone() } else { SettingSource::named("session") }
     }
 
     /// Whether it was set explicitly: it is neither a default nor derived from other settings.
@@ -341,7 +341,7 @@ impl Settings {
                 .detail("Custom parameter names must be two or more simple identifiers separated by dots."));
         }
         self.custom_names.push(name.into());
-        self.slots.push(Slot::new(Value::Text("".into()), Source::named("default")));
+        self.slots.push(Slot::new(Value::Text("".into()), SettingSource::named("default")));
         Ok(self.slots.len() - 1)
     }
 
@@ -505,7 +505,7 @@ impl Settings {
     fn put(&mut self, id: SettingId, value: Value, source: &'static str) {
         let Slot { based_on, pending_restart, .. } = &self.slots[id];
         let (based_on, pending_restart) = (based_on.clone(), *pending_restart);
-        self.slots[id] = Slot { based_on, pending_restart, ..Slot::new(value, Source::named(source)) };
+        self.slots[id] = Slot { based_on, pending_restart, ..Slot::new(value, SettingSource::named(source)) };
         self.note_change(id);
     }
 

@@ -25,12 +25,12 @@ pub struct Running(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ProgressState {
     is_over: bool,
     /// Something is on the screen.
     is_shown: bool,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_engine::{BackgroundStep, Engine, EngineError, Isolation, Persistence};
-use melba_vfs::{Clock, Directory, Faults, MemoryDirectory, Operation, SeededRandom};
+use melba_vfs::{Clock, Directory, Faults, FileOperation, MemoryDirectory, SeededRandom};
 
 use crate::check;
 use crate::client::Client;
@@ -86,7 +86,7 @@ impl World {
         for _ in 0..CUT_RECOVERIES_MAX {
             match self.random.below(8) {
                 0 => self.directory.cut_power_at_sync(self.random.below(8) as u64),
-                1 => self.faults.fail_once(Operation::ALL, self.random.below(40) as u64),
+                1 => self.faults.fail_once(FileOperation::ALL, self.random.below(40) as u64),
                 _ => break,
             }
             match self.open() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use melba_engine::{BackgroundStep, Engine, EngineError};
 use melba_types::Csn;
-use melba_vfs::{Clock, Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory, Operation, SeededRandom};
+use melba_vfs::{Clock, Directory, Faults, FaultyDirectory, FileOperation, ManualClock, MemoryDirectory, SeededRandom};
 
 use crate::check::serializable::History;
 use crate::client::{Action, Attempt, Client, Open};
@@ -178,14 +178,14 @@ impl World {
         match self.profile.trouble {
             Trouble::Crashes => {}
             Trouble::Faults => {
-                let which: &[&[Operation]] = &[
-                    Operation::ALL,
-                    &[Operation::Read],
-                    &[Operation::Write],
-                    &[Operation::Sync],
-                    &[Operation::SyncNames],
-                    &[Operation::Rename, Operation::Remove],
-                    &[Operation::Create, Operation::Open],
+                let which: &[&[FileOperation]] = &[
+                    FileOperation::ALL,
+                    &[FileOperation::Read],
+                    &[FileOperation::Write],
+                    &[FileOperation::Sync],
+                    &[FileOperation::SyncNames],
+                    &[FileOperation::Rename, FileOperation::Remove],
+                    &[FileOperation::Create, FileOperation::Open],
                 ];
                 let which = which[self.random.below(which.len())];
                 let n = self.random.below(60) as u64;

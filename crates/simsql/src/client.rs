@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_protocol::{Frontend, Output};
-use melba_sql::session::client::Client as Peer;
+use melba_sql::session::client::Client;
 use melba_sql::session::context::{Instance, Login, SessionState};
 use melba_sql::session::{Session, setting_value::Value};
 use melba_types::{DbError, Result};
@@ -13,7 +13,7 @@ use melba_workload::{Connection, Failure, Row};
 #[derive(Default)]
 struct Answers(Output);
 
-impl Peer for Answers {
+impl Client for Answers {
     fn output(&mut self) -> &mut Output {
         &mut self.0
     }
@@ -32,15 +32,15 @@ impl Peer for Answers {
 }
 
 /// One session.
-pub struct Client {
+pub struct SimClient {
     session: Session,
     answers: Answers,
 }
 
-impl Client {
+impl SimClient {
     /// # Errors
     /// The engine has no session for us.
-    pub fn connect(instance: &Arc<Instance>) -> std::result::Result<Client, String> {
+    pub fn connect(instance: &Arc<Instance>) -> std::result::Result<SimClient, String> {
         let catalog = instance.cluster.catalog_by_name("postgres").ok_or("there is no database")?;
         let login = Login {
             user: "postgres".into(),
@@ -53,7 +53,7 @@ impl Client {
         let mut settings = instance.settings().for_session(true);
         settings.set_internal("session_authorization", Value::Text("postgres".into()));
         let state = SessionState::new(instance, login, engine, settings);
-        let mut client = Client { session: Session::new(Arc::new(state)), answers: Answers::default() };
+        let mut client = SimClient { session: Session::new(Arc::new(state)), answers: Answers::default() };
         client.session.greet(&[0; 4], &mut client.answers);
         client.answers.0.clear();
         // A wait is an error: no other session runs meanwhile.
@@ -67,7 +67,7 @@ impl Client {
     }
 }
 
-impl Connection for Client {
+impl Connection for SimClient {
     fn ask(&mut self, statement: &str) -> std::result::Result<Vec<Row>, Failure> {
         let flow = self.session.handle(Frontend::Query(statement), &mut self.answers);
         let answer = decode(self.answers.0.bytes());

@@ -9,12 +9,10 @@ use melba_engine::{BackgroundStep, Engine, EngineOptions, RecoveryProgress, Sche
 use melba_sql::cluster::Cluster;
 use melba_sql::session::context::Instance;
 use melba_sql::session::settings::Settings;
-use melba_vfs::{
-    Clock, Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory, Operation as FileOperation, SeededRandom,
-};
+use melba_vfs::{Clock, Directory, Faults, FaultyDirectory, FileOperation, ManualClock, MemoryDirectory, SeededRandom};
 use melba_workload::{Attempt, Connection, Failure, Operation, Session, State, Statement, Transaction, judge, read, schema};
 
-use crate::client::Client;
+use crate::client::SimClient;
 use crate::trace::Trace;
 
 /// The counts of a run, or of many together.
@@ -102,7 +100,7 @@ struct Open {
 struct Member {
     history: Session,
     state: State,
-    client: Client,
+    client: SimClient,
     open: Option<Open>,
     /// The outcome of its last transaction is unknown: it waits for the server's end.
     over: bool,
@@ -183,7 +181,7 @@ impl World {
         let directory = MemoryDirectory::new();
         let clock = Arc::default();
         let instance = start(&options, Arc::clone(&directory) as Arc<dyn Directory>, &clock, seed)?;
-        let mut client = Client::connect(&instance)?;
+        let mut client = SimClient::connect(&instance)?;
         for statement in schema() {
             client.ask(&statement).map_err(|e| format!("{statement}: {}", text(&e)))?;
         }
@@ -215,7 +213,7 @@ impl World {
 
     fn join(&mut self, histories: Vec<Session>) -> Result<(), String> {
         for history in histories {
-            let client = Client::connect(&self.instance)?;
+            let client = SimClient::connect(&self.instance)?;
             let state = history.state_after(0);
             self.members.push(Member { history, state, client, open: None, over: false });
         }
@@ -433,7 +431,7 @@ impl World {
         if !wrong.is_empty() {
             return Err(format!("indexes and tables disagree: {}", wrong.join("; ")));
         }
-        let mut client = Client::connect(&self.instance)?;
+        let mut client = SimClient::connect(&self.instance)?;
         let found = read(&mut client)?;
         let left = judge(&found, histories, self.ticks).map_err(|problems| problems.join("\n"))?;
         client.close();

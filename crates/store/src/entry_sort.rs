@@ -21,7 +21,7 @@ const MAY_REPEAT: u32 = 1 << 31;
 
 /// Entries of an index.
 #[derive(Default)]
-pub struct Piece {
+pub struct EntryPiece {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     /// Bytes that all entries begin with.
@@ -80,7 +80,7 @@ impl PiecePart<'_> {
     }
 }
 
-impl Piece {
+impl EntryPiece {
     /// Adds an entry; see `IndexBuilder::add`.
     pub fn push(&mut self, key: &[u8], row: RowId, may_repeat: bool) {
         let start = self.bytes.len();
@@ -160,7 +160,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % n
         };
-        let mut piece = Piece::default();
+        let mut piece = EntryPiece::default();
         let mut expected = Vec::new();
         for row in 0..5000 {
             let key: Vec<u8> = std::iter::once(1).chain((0..random(40)).map(|_| (random(8) / 7) as u8)).collect();

@@ -45,7 +45,7 @@ pub use chain::{Chain, Payload, steps};
 pub use dense_work::DenseWork;
 pub use density::DenseStatistics;
 pub use entry_merge::EntryMerge;
-pub use entry_sort::{Piece, PiecePart};
+pub use entry_sort::{EntryPiece, PiecePart};
 pub use error::{EngineError, InterruptReason, Result};
 pub use files::{Files, IndexRun, Run, SegmentFile, Sizes, TableRun, segment_name, segment_number};
 pub use give_way::{Hurry, giving_way};
@@ -59,7 +59,7 @@ pub use levels::{
 pub use manifest::{Edit, FORMAT_VERSION, Manifest, ManifestState, SequenceRecord, TreeRecord};
 pub use memory::{Held, MemoryBudget, QueryMemory};
 pub use memory_table::{MemTable, entry_bytes};
-pub use output::{Density, IndexOutput, TableOutput};
+pub use output::{DensePolicy, IndexOutput, TableOutput};
 pub use persistence::{Persistence, put_kinds, read_kinds};
 pub use reserve::{Reserve, with_space_of};
 pub use sequence::{Sequence, SequenceDefinition, SequenceState};

@@ -539,7 +539,7 @@ fn replace(directory: &dyn Directory) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use melba_vfs::{Faults, FaultyDirectory, MemoryDirectory, Operation};
+    use melba_vfs::{Faults, FaultyDirectory, FileOperation, MemoryDirectory};
 
     fn tree(id: u64) -> TreeRecord {
         TreeRecord {
@@ -663,7 +663,7 @@ mod tests {
         for rewrite_at in [u64::MAX, 0] {
             manifest.rewrite_at = rewrite_at;
             let before = manifest.state().clone();
-            faults.fail_once(&[Operation::Sync], 0);
+            faults.fail_once(&[FileOperation::Sync], 0);
             assert!(manifest.install(&edits()[2]).is_err());
             assert_eq!(*manifest.state(), before);
         }

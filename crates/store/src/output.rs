@@ -29,7 +29,7 @@ const POOL_SHARE: u64 = 4;
 
 /// How frames become dense.
 #[derive(Clone, Copy, Debug)]
-pub struct Density {
+pub struct DensePolicy {
     pub options: DenseOptions,
     /// Bytes that frames may take, compressed by lz4, while they wait for the end of their segment: the more there are, the more
     /// have their like among them.
@@ -43,7 +43,7 @@ pub struct TableOutput {
     layout: Arc<RowLayout>,
     /// Raw bytes after which another segment is begun.
     segment_bytes: usize,
-    dense: Option<Density>,
+    dense: Option<DensePolicy>,
     /// The input of most dense values.
     reused: Option<Arc<TableSegmentReader>>,
     /// As in `TableOptions`.
@@ -51,11 +51,11 @@ pub struct TableOutput {
     writers: BTreeMap<usize, Writer>,
     /// Columns, file, and the finish to wait for.
     done: Vec<(usize, u64, Option<Finishing>)>,
-    pool: Option<Pooled>,
+    pool: Option<EncoderThread>,
 }
 
 /// A second thread for the row groups, and their memory.
-struct Pooled {
+struct EncoderThread {
     pool: Arc<EncoderPool>,
     _held: Held,
 }
@@ -92,7 +92,7 @@ impl TableOutput {
     }
 
     /// Makes values of dense columns dense: as many together as `density` allows.
-    pub fn dense(mut self, density: Density) -> TableOutput {
+    pub fn dense(mut self, density: DensePolicy) -> TableOutput {
         self.dense = Some(density);
         self
     }
@@ -121,7 +121,7 @@ impl TableOutput {
         let bytes = POOLED_GROUPS * options.group_bytes;
         if bytes as u64 <= memory.limit() / POOL_SHARE && held.try_set(bytes) {
             let pool = EncoderPool::new(options, Arc::clone(scheduler));
-            self.pool = Some(Pooled { pool, _held: held });
+            self.pool = Some(EncoderThread { pool, _held: held });
         }
         self
     }

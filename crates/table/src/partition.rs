@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use melba_catalog::derived::Derivation;
-use melba_catalog::families::Family;
+use melba_catalog::families::PartitionFamily;
 use melba_catalog::{Catalog, PartitionBound, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation};
 use melba_fmgr::{CallContext, ScalarFn, Session, registry};
 use melba_types::{Datum, DbError, Oid, Result};
@@ -129,7 +129,7 @@ impl PartitionMap {
     }
 
     /// Made from that of the last state that is known.
-    fn from_before(catalog: &Catalog, table: Oid, family: &Family) -> Option<PartitionMap> {
+    fn from_before(catalog: &Catalog, table: Oid, family: &PartitionFamily) -> Option<PartitionMap> {
         let known = |number| catalog.derived().at(number).get::<PartitionMap>(table, Derivation::Partitions);
         let (map, changed) = family.before().find_map(|(number, changed)| Some((known(number)?, changed)))?;
         let mut map = (*map).clone();

@@ -31,7 +31,7 @@ pub struct Cluster {
     pub engine: Arc<Engine>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
-    published: RwLock<Arc<melba_catalog::Cluster>>,
+    published: RwLock<Arc<melba_catalog::ClusterCatalog>>,
     version: AtomicU64,
     pub xids: Xids,
     pub notifications: Notifications,
@@ -86,7 +86,7 @@ impl Cluster {
             xids: Xids::starting_at(clock.now_micros()),
             clock,
             random,
-            published: RwLock::new(Arc::new(melba_catalog::Cluster::load(changes))),
+            published: RwLock::new(Arc::new(melba_catalog::ClusterCatalog::load(changes))),
             version: AtomicU64::new(1),
             rows: Mutex::new(rows),
             prepared: PreparedTransactions::default(),
@@ -137,7 +137,7 @@ impl Cluster {
     }
 
     /// The newest committed catalogs of all databases.
-    pub fn catalogs(&self) -> Arc<melba_catalog::Cluster> {
+    pub fn catalogs(&self) -> Arc<melba_catalog::ClusterCatalog> {
         self.published.read().clone()
     }
 

@@ -26,7 +26,7 @@ use cluster::Cluster;
 use melba_largeobject::LargeObjects;
 use melba_table::{DeferredEvents, DeferredPosition};
 use melba_types::RarelyUsed;
-use notify::{Listener, Pending};
+use notify::{Listener, PendingNotifications};
 use prepared::Voted;
 use xids::XidSnapshot;
 
@@ -40,7 +40,7 @@ pub struct Tx {
     pub deferred: DeferredEvents,
     pub large_objects: RarelyUsed<LargeObjects>,
     /// Its notifications, and its changes to LISTEN, which take effect once it has committed.
-    notifications: RarelyUsed<Pending>,
+    notifications: RarelyUsed<PendingNotifications>,
     ddl: RarelyUsed<CatalogChanges>,
     /// Its id in SQL, once it has one.
     xid: OnceLock<u64>,
@@ -74,7 +74,7 @@ pub struct TxSavepoint {
     depth: usize,
     deferred: DeferredPosition,
     large_objects: u64,
-    notifications: notify::Position,
+    notifications: notify::PendingPosition,
 }
 
 impl Tx {
@@ -341,7 +341,7 @@ impl Tx {
         Ok(committed)
     }
 
-    fn commit_and_notify(&self, durability: Durability, pending: &mut Pending) -> Result<(Csn, Option<DbError>)> {
+    fn commit_and_notify(&self, durability: Durability, pending: &mut PendingNotifications) -> Result<(Csn, Option<DbError>)> {
         let queue = &self.cluster.notifications;
         if !pending.notifies() {
             let csn = self.start_commit(durability)?.wait()?;

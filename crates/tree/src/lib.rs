@@ -25,7 +25,7 @@ pub use privileges::Privileges;
 pub use props::{C_COLLATION, DEFAULT_COLLATION, equal, shape};
 pub use row_check::{RowCheck, RowCheckKind};
 pub use var::{Param, ParamKind, RowVersion, Var, put_on_entry};
-pub use window::{Frame, FrameBound, FrameExclusion, FrameMode, Window};
+pub use window::{FrameBound, FrameExclusion, FrameMode, Window, WindowFrame};
 
 /// A statement's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -425,11 +425,11 @@ pub enum Expr {
     /// NULLIF; `operator` is the = operator.
     NullIf(Box<OperatorCall>),
     /// `scalar op ANY/ALL (array)`.
-    ScalarArray(Box<ScalarArray>),
+    ScalarArray(Box<ScalarArrayExpr>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Not(Box<Expr>),
-    Case(Box<Case>),
+    Case(Box<CaseExpr>),
     Coalesce {
         args: Vec<Expr>,
         ty: Oid,
@@ -504,7 +504,7 @@ pub enum Expr {
     Array(Box<ArrayExpr>),
     Row(Box<RowExpr>),
     /// Row comparison other than = and <> (those become AND/OR of operators).
-    RowCompare(Box<RowCompare>),
+    RowCompare(Box<RowCompareExpr>),
     FieldSelect {
         arg: Box<Expr>,
         field: i16,
@@ -519,7 +519,7 @@ pub enum Expr {
         ty: Oid,
     },
     /// Array element, slice or jsonb key; with `assign`, the container with that part replaced.
-    Subscript(Box<Subscript>),
+    Subscript(Box<SubscriptExpr>),
     Aggregate(Box<AggregateCall>),
     /// GROUPING(...): references of the grouped targets; filled from `group_by`.
     Grouping {
@@ -614,7 +614,7 @@ pub struct OperatorCall {
 }
 
 #[derive(Clone, Debug)]
-pub struct ScalarArray {
+pub struct ScalarArrayExpr {
     pub operator: Oid,
     pub function: Oid,
     pub any: bool,
@@ -625,7 +625,7 @@ pub struct ScalarArray {
 }
 
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct CaseExpr {
     /// CASE arg WHEN: conditions refer to it as `Expr::CaseTest`.
     pub arg: Option<Expr>,
     pub whens: Vec<(Expr, Expr)>,
@@ -671,7 +671,7 @@ pub struct RowExpr {
 }
 
 #[derive(Clone, Debug)]
-pub struct RowCompare {
+pub struct RowCompareExpr {
     pub comparison: Comparison,
     pub operators: Vec<Oid>,
     pub left: Vec<Expr>,
@@ -690,7 +690,7 @@ pub enum Comparison {
 }
 
 #[derive(Clone, Debug)]
-pub struct Subscript {
+pub struct SubscriptExpr {
     pub container: Expr,
     pub container_type: Oid,
     /// Result (element or container) type.

@@ -12,11 +12,11 @@ pub struct Window {
     pub references: Option<Arc<str>>,
     pub partition_by: Vec<SortGroup>,
     pub order_by: Vec<SortGroup>,
-    pub frame: Frame,
+    pub frame: WindowFrame,
 }
 
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct WindowFrame {
     pub mode: FrameMode,
     pub start: FrameBound,
     pub end: FrameBound,

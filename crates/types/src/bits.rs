@@ -41,23 +41,23 @@ pub fn spelled(stored: &[u8], zero: u8, one: u8) -> Result<Vec<u8>> {
 }
 
 /// A bit string in the making.
-pub struct Builder {
+pub struct BitStringBuilder {
     bits: usize,
     /// In stored form, without the number of bits.
     stored: Vec<u8>,
 }
 
-impl Builder {
+impl BitStringBuilder {
     /// Capacity for about `bits` bits.
     ///
     /// # Errors
     /// Those of `limits::check_request`.
-    pub fn with_room(bits: usize) -> Result<Builder> {
+    pub fn with_room(bits: usize) -> Result<BitStringBuilder> {
         let bytes = HEADER_BYTES + bits.div_ceil(8);
         limits::check_request(bytes)?;
         let mut stored = Vec::with_capacity(bytes);
         stored.resize(HEADER_BYTES, 0);
-        Ok(Builder { bits: 0, stored })
+        Ok(BitStringBuilder { bits: 0, stored })
     }
 
     /// The first `count` bits of a byte, of at most eight.
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Vec<u8> {
-        let mut out = Builder::with_room(text.len()).expect("is short");
+        let mut out = BitStringBuilder::with_room(text.len()).expect("is short");
         text.bytes().for_each(|c| out.push(if c == b'1' { 0x80 } else { 0x7f }, 1));
         out.finish()
     }
@@ -154,7 +154,7 @@ mod tests {
         for before in 0..10 {
             for start in 0..text.len() {
                 for end in start..=text.len() {
-                    let mut out = Builder::with_room(0).expect("is short");
+                    let mut out = BitStringBuilder::with_room(0).expect("is short");
                     out.append_zeros(before).expect("is short");
                     out.append(&all, start..end).expect("is short");
                     out.append_zeros(3).expect("is short");

@@ -38,12 +38,12 @@ impl Severity {
 
 /// An error or notice. Boxed so that `Result<T>` stays small on hot paths.
 #[derive(Clone, PartialEq)]
-pub struct DbError(Box<Fields>);
+pub struct DbError(Box<ErrorFields>);
 
 /// The fields of an ErrorResponse. Messages follow PostgreSQL's style: lower case, no final period; detail and hint
 /// are sentences.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fields {
+pub struct ErrorFields {
     pub severity: Severity,
     pub sqlstate: SqlState,
     pub message: String,
@@ -60,24 +60,24 @@ pub struct Fields {
     pub column: Option<String>,
     pub data_type: Option<String>,
     pub constraint: Option<String>,
-    pub origin: Origin,
+    pub origin: SourceLocation,
 }
 
 /// Where in the source an error was raised. Any two are equal: it is not part of the error.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin {
+pub struct SourceLocation {
     location: &'static Location<'static>,
     /// A function's path, or the name of PostgreSQL's function for the errors that clients know by it.
     routine: Option<&'static str>,
 }
 
-impl PartialEq for Origin {
-    fn eq(&self, _: &Origin) -> bool {
+impl PartialEq for SourceLocation {
+    fn eq(&self, _: &SourceLocation) -> bool {
         true
     }
 }
 
-impl Origin {
+impl SourceLocation {
     /// The name of the source file, without its folder.
     pub fn file(&self) -> &'static str {
         let path = self.location.file();
@@ -98,7 +98,7 @@ impl Origin {
 impl DbError {
     #[track_caller]
     pub fn new(sqlstate: SqlState, message: impl Into<String>) -> DbError {
-        DbError(Box::new(Fields {
+        DbError(Box::new(ErrorFields {
             severity: Severity::Error,
             sqlstate,
             message: message.into(),
@@ -112,7 +112,7 @@ impl DbError {
             column: None,
             data_type: None,
             constraint: None,
-            origin: Origin { location: Location::caller(), routine: None },
+            origin: SourceLocation { location: Location::caller(), routine: None },
         }))
     }
 
@@ -220,11 +220,11 @@ impl DbError {
         &self.0.message
     }
 
-    pub fn fields(&self) -> &Fields {
+    pub fn fields(&self) -> &ErrorFields {
         &self.0
     }
 
-    pub fn fields_mut(&mut self) -> &mut Fields {
+    pub fn fields_mut(&mut self) -> &mut ErrorFields {
         &mut self.0
     }
 }

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use crate::datetime::keywords::{DateKeyword, IntervalKeyword, Unit, date_keyword, interval_keyword};
-use crate::datetime::scan::{Field, Shape, fraction, leading_int, leading_integer, parse_clock, scan};
+use crate::datetime::scan::{DateTimeField, Shape, fraction, leading_int, leading_integer, parse_clock, scan};
 use crate::datetime::{
     DateTimeError, IntervalStyle, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, round_micros,
 };
@@ -414,7 +414,7 @@ fn signed_by_minus(text: &str) -> bool {
 }
 
 /// The sum of the fields; `None` for an infinity.
-fn parse_fields(words: &[Field], fields: i32, style: IntervalStyle) -> Result<Option<Sum>, DateTimeError> {
+fn parse_fields(words: &[DateTimeField], fields: i32, style: IntervalStyle) -> Result<Option<Sum>, DateTimeError> {
     let mut sum = Sum::default();
     let mut seen = 0u32;
     let mut unit: Option<Unit> = None;

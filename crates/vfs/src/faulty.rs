@@ -13,7 +13,7 @@ use crate::{Directory, File};
 
 /// The operations that may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum FileOperation {
     Create,
     Open,
     Read,
@@ -29,26 +29,32 @@ pub enum Operation {
     List,
 }
 
-impl Operation {
-    pub const ALL: &[Operation] = &[
-        Operation::Create,
-        Operation::Open,
-        Operation::Read,
-        Operation::Write,
-        Operation::Sync,
-        Operation::SyncNames,
-        Operation::Length,
-        Operation::Rename,
-        Operation::Remove,
-        Operation::List,
+impl FileOperation {
+    pub const ALL: &[FileOperation] = &[
+        FileOperation::Create,
+        FileOperation::Open,
+        FileOperation::Read,
+        FileOperation::Write,
+        FileOperation::Sync,
+        FileOperation::SyncNames,
+        FileOperation::Length,
+        FileOperation::Rename,
+        FileOperation::Remove,
+        FileOperation::List,
     ];
     /// Those that change the disk, or make a change durable.
-    pub const CHANGES: &[Operation] =
-        &[Operation::Create, Operation::Write, Operation::Sync, Operation::SyncNames, Operation::Rename, Operation::Remove];
+    pub const CHANGES: &[FileOperation] = &[
+        FileOperation::Create,
+        FileOperation::Write,
+        FileOperation::Sync,
+        FileOperation::SyncNames,
+        FileOperation::Rename,
+        FileOperation::Remove,
+    ];
 }
 
 struct Plan {
-    which: &'static [Operation],
+    which: &'static [FileOperation],
     /// How many of them still succeed.
     left: u64,
     /// Whether all after the first failing one fail too.
@@ -75,12 +81,12 @@ impl Faults {
     }
 
     /// Makes one later operation of these fail: the next one for 0. Replaces an earlier plan.
-    pub fn fail_once(&self, which: &'static [Operation], n: u64) {
+    pub fn fail_once(&self, which: &'static [FileOperation], n: u64) {
         self.0.lock().plan = Some(Plan { which, left: n, lasting: false });
     }
 
     /// Makes one later operation of these and all that follow it fail.
-    pub fn fail_from(&self, which: &'static [Operation], n: u64) {
+    pub fn fail_from(&self, which: &'static [FileOperation], n: u64) {
         self.0.lock().plan = Some(Plan { which, left: n, lasting: true });
     }
 
@@ -104,7 +110,7 @@ impl Faults {
         self.0.lock().failures
     }
 
-    fn step(&self, operation: Operation) -> io::Result<()> {
+    fn step(&self, operation: FileOperation) -> io::Result<()> {
         let mut state = self.0.lock();
         state.operations += 1;
         let Some(plan) = state.plan.as_mut().filter(|p| p.which.contains(&operation)) else { return Ok(()) };
@@ -166,12 +172,12 @@ impl FaultyDirectory {
 
 impl File for FaultyFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.faults.step(Operation::Read)?;
+        self.faults.step(FileOperation::Read)?;
         self.inner.read_at(buffer, offset)
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        if let Err(error) = self.faults.step(Operation::Write) {
+        if let Err(error) = self.faults.step(FileOperation::Write) {
             let part = data.len() / 2;
             if self.faults.take_space((offset + part as u64).saturating_sub(self.inner.len()?)) > 0 {
                 self.inner.write_at(&data[..part], offset)?;
@@ -185,7 +191,7 @@ impl File for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let planned = self.faults.step(Operation::Sync);
+        let planned = self.faults.step(FileOperation::Sync);
         if planned.is_err() {
             self.lost.store(true, Ordering::SeqCst);
         }
@@ -193,12 +199,12 @@ impl File for FaultyFile {
     }
 
     fn len(&self) -> io::Result<u64> {
-        self.faults.step(Operation::Length)?;
+        self.faults.step(FileOperation::Length)?;
         self.inner.len()
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.faults.step(Operation::Length)?;
+        self.faults.step(FileOperation::Length)?;
         let now = self.inner.len()?;
         let growth = len.saturating_sub(now);
         let taken = self.faults.take_space(growth);
@@ -215,24 +221,24 @@ impl File for FaultyFile {
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        self.faults.step(Operation::Length)?;
+        self.faults.step(FileOperation::Length)?;
         self.inner.allocate(len)
     }
 }
 
 impl Directory for FaultyDirectory {
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        self.faults.step(Operation::Create)?;
+        self.faults.step(FileOperation::Create)?;
         Ok(self.file(self.inner.create(name)?))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn File>> {
-        self.faults.step(Operation::Open)?;
+        self.faults.step(FileOperation::Open)?;
         Ok(self.file(self.inner.open(name)?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.faults.step(Operation::Rename)?;
+        self.faults.step(FileOperation::Rename)?;
         let replaced = self.length(to);
         self.inner.rename(from, to)?;
         self.faults.give_space(replaced);
@@ -240,7 +246,7 @@ impl Directory for FaultyDirectory {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.faults.step(Operation::Remove)?;
+        self.faults.step(FileOperation::Remove)?;
         let removed = self.length(name);
         self.inner.remove(name)?;
         self.faults.give_space(removed);
@@ -248,12 +254,12 @@ impl Directory for FaultyDirectory {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        self.faults.step(Operation::List)?;
+        self.faults.step(FileOperation::List)?;
         self.inner.list()
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        self.faults.step(Operation::SyncNames)?;
+        self.faults.step(FileOperation::SyncNames)?;
         self.inner.sync_names()
     }
 
@@ -285,13 +291,13 @@ mod tests {
     #[test]
     fn what_is_planned_fails_and_nothing_else() {
         let (_, faults, d) = folder();
-        faults.fail_once(&[Operation::Write], 1);
+        faults.fail_once(&[FileOperation::Write], 1);
         let f = d.create("a").expect("creates");
         f.write_at(b"one", 0).expect("the first write");
         assert!(f.write_at(b"more", 3).is_err());
         assert_eq!(f.len().expect("answers"), 5, "a part was written");
         f.write_at(b"more", 3).expect("only once");
-        faults.fail_from(&[Operation::Rename, Operation::Remove], 1);
+        faults.fail_from(&[FileOperation::Rename, FileOperation::Remove], 1);
         d.rename("a", "b").expect("the first");
         assert!(d.rename("b", "c").is_err() && d.remove("b").is_err());
         faults.heal();
@@ -305,7 +311,7 @@ mod tests {
         let f = d.create("a").expect("creates");
         d.sync_names().expect("syncs");
         f.write_at(b"x", 0).expect("writes");
-        faults.fail_once(&[Operation::Sync], 0);
+        faults.fail_once(&[FileOperation::Sync], 0);
         assert!(f.sync().is_err());
         f.sync().expect("as operating systems answer");
         let after = memory.after_power_cut(&mut || false);

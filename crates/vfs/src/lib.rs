@@ -21,7 +21,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use faulty::{Faults, FaultyDirectory, Operation};
+pub use faulty::{Faults, FaultyDirectory, FileOperation};
 pub use manual::{ManualClock, SeededRandom};
 pub use memory::MemoryDirectory;
 pub use os::{OsClock, OsDirectory, OsRandom, raise_open_files_limit};

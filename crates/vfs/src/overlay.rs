@@ -197,7 +197,7 @@ impl Directory for OverlayDirectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Faults, FaultyDirectory, MemoryDirectory, Operation};
+    use crate::{Faults, FaultyDirectory, FileOperation, MemoryDirectory};
 
     fn content(directory: &dyn Directory, name: &str) -> Vec<u8> {
         let file = directory.open(name).expect("there");
@@ -215,7 +215,7 @@ mod tests {
         let faults = Faults::new();
         let below = FaultyDirectory::new(Arc::clone(&memory) as Arc<dyn Directory>, Arc::clone(&faults));
         // Every change fails.
-        faults.fail_from(Operation::CHANGES, 0);
+        faults.fail_from(FileOperation::CHANGES, 0);
         let over = OverlayDirectory::new(below);
         over.open("a").and_then(|f| f.write_at(b"xyz", 1)).expect("writes");
         assert_eq!(content(&*over, "a"), b"axyz");

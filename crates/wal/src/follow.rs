@@ -3,7 +3,7 @@
 use melba_types::Lsn;
 
 use crate::error::{Result, WalError};
-use crate::format::{FileHeader, Record, file_name, parse_record};
+use crate::format::{FileHeader, WalRecord, file_name, parse_record};
 use crate::writer::Wal;
 
 impl Wal {
@@ -74,7 +74,7 @@ impl RecordStream {
     }
 
     /// The next whole record; `None`: more bytes are needed, or the bytes are no record.
-    pub fn next_record(&mut self) -> Option<Record<'_>> {
+    pub fn next_record(&mut self) -> Option<WalRecord<'_>> {
         let record = parse_record(&self.waiting[self.at..], self.lsn)?;
         self.at += (record.end.0 - record.lsn.0) as usize;
         self.lsn = record.end;

@@ -39,7 +39,7 @@ const AFTER_SYNC: u64 = 1 << 63;
 
 /// A record as read back.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Record<'a> {
+pub struct WalRecord<'a> {
     /// Where it begins.
     pub lsn: Lsn,
     /// Where the next begins.
@@ -72,7 +72,7 @@ pub(crate) fn record_header(length: u32, payload_crc: u32, lsn: Lsn, csn: Csn, a
 }
 
 /// The record at the start of `bytes`; `None` when there is no whole, undamaged one with this LSN.
-pub(crate) fn parse_record(bytes: &[u8], lsn: Lsn) -> Option<Record<'_>> {
+pub(crate) fn parse_record(bytes: &[u8], lsn: Lsn) -> Option<WalRecord<'_>> {
     let header = bytes.first_chunk::<RECORD_HEADER_BYTES>()?;
     let u32_at = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
@@ -85,7 +85,7 @@ pub(crate) fn parse_record(bytes: &[u8], lsn: Lsn) -> Option<Record<'_>> {
         return None;
     }
     let end = Lsn(lsn.0 + (RECORD_HEADER_BYTES + payload.len()) as u64);
-    Some(Record { lsn, end, csn: Csn(csn_field & CSN_MAX), after_sync: csn_field & AFTER_SYNC != 0, payload })
+    Some(WalRecord { lsn, end, csn: Csn(csn_field & CSN_MAX), after_sync: csn_field & AFTER_SYNC != 0, payload })
 }
 
 /// Written behind a file's last record when the log continues in another file, which begins at `lsn`.

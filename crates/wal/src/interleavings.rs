@@ -8,7 +8,7 @@ use std::sync::Arc;
 use melba_threads::checker::{check, check_finds, choose, join, spawn};
 use melba_threads::planted::Plant;
 use melba_types::{Csn, Lsn};
-use melba_vfs::{Directory, Faults, FaultyDirectory, File, MemoryDirectory, Operation};
+use melba_vfs::{Directory, Faults, FaultyDirectory, File, FileOperation, MemoryDirectory};
 
 use crate::*;
 
@@ -129,7 +129,7 @@ impl Fixture {
     fn after_power_cut(&self, from: Lsn) -> (Vec<u64>, Lsn) {
         let disk = self.disk.after_power_cut(&mut || choose(&[false, true]));
         let mut found = Vec::new();
-        let each = |r: Record<'_>| {
+        let each = |r: WalRecord<'_>| {
             assert_eq!(r.payload, [r.csn.0 as u8; PAYLOAD_BYTES]);
             found.push(r.csn.0);
             Ok::<(), WalError>(())
@@ -181,7 +181,7 @@ fn a_log_that_is_called_durable_too_early_is_found() {
 /// One sync fails: records reported as durable are found after a crash, all other writers get the error, and no record follows.
 fn a_sync_fails() {
     let f = Fixture::new();
-    f.faults.fail_once(&[Operation::Sync], choose(&[0, 1, 2, 3]));
+    f.faults.fail_once(&[FileOperation::Sync], choose(&[0, 1, 2, 3]));
     let committers = [[1, 2], [3, 4], [5, 6]].map(|numbers| {
         let f = Arc::clone(&f);
         spawn(move || numbers.map(|n| (n, f.commit(n).is_ok())))

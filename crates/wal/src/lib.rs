@@ -30,7 +30,7 @@ mod tests;
 
 pub use error::{Result, WalError};
 pub use follow::RecordStream;
-pub use format::{CSN_MAX, FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, Record};
+pub use format::{CSN_MAX, FILE_HEADER_BYTES, FORMAT_VERSION, RECORD_HEADER_BYTES, WalRecord};
 pub use reader::{Belongs, Known, LogFiles, replay};
 pub use salvage::salvage;
-pub use writer::{Wal, WalOptions, WalStatistics, Written, WrittenBy, payload_crc};
+pub use writer::{Wal, WalOptions, WalStatistics, WriteCounts, WrittenBy, payload_crc};

@@ -5,8 +5,8 @@ use melba_vfs::Directory;
 
 use crate::error::{Result, WalError};
 use crate::format::{
-    FILE_HEADER_BYTES, FileHeader, OLD_FILE_HEADER_BYTES, Record, file_name, has_record_after_sync, is_end_mark, parse_file_name,
-    parse_record,
+    FILE_HEADER_BYTES, FileHeader, OLD_FILE_HEADER_BYTES, WalRecord, file_name, has_record_after_sync, is_end_mark,
+    parse_file_name, parse_record,
 };
 
 /// The log's files in a directory, by start, ascending.
@@ -63,7 +63,7 @@ pub fn replay<E: From<WalError>>(
     from: Lsn,
     belongs: Belongs,
     known: Option<Known>,
-    mut each: impl FnMut(Record<'_>) -> Result<(), E>,
+    mut each: impl FnMut(WalRecord<'_>) -> Result<(), E>,
 ) -> Result<Lsn, E> {
     let files = LogFiles::list(directory)?;
     // The file that `from` lies in is the last that begins at or before it.
@@ -106,7 +106,7 @@ struct LogFile<'a> {
 }
 
 impl LogFile<'_> {
-    fn replay<E: From<WalError>>(&self, from: Lsn, each: &mut impl FnMut(Record<'_>) -> Result<(), E>) -> Result<Lsn, E> {
+    fn replay<E: From<WalError>>(&self, from: Lsn, each: &mut impl FnMut(WalRecord<'_>) -> Result<(), E>) -> Result<Lsn, E> {
         let LogFile { start, next, .. } = *self;
         let name = file_name(start);
         let io = |e| WalError::io(&name, e);

@@ -8,7 +8,7 @@ use crate::format::{
     FileHeader, RECORD_HEADER_BYTES, file_name, has_record_after_sync, is_end_mark, parse_record, record_header,
 };
 use crate::reader::{Belongs, Known, LogFiles};
-use crate::{Record, payload_crc};
+use crate::{WalRecord, payload_crc};
 
 /// Cuts the log in a folder at the end of its readable beginning, so that `replay` without `known` facts finds no error. `change`
 /// is given each record from `from` on, in order, and may change its payload, but not the length.
@@ -19,7 +19,7 @@ pub fn salvage(
     from: Lsn,
     belongs: Belongs,
     known: Option<Known>,
-    mut change: impl FnMut(Record<'_>, &mut [u8]),
+    mut change: impl FnMut(WalRecord<'_>, &mut [u8]),
 ) -> Result<Option<String>> {
     let files = LogFiles::list(directory)?;
     let first = files.starts.partition_point(|start| *start <= from).saturating_sub(1);
@@ -72,7 +72,13 @@ impl Cut<'_> {
     }
 
     /// One file: where its records end.
-    fn file(&mut self, start: Lsn, next: Option<Lsn>, from: Lsn, change: &mut impl FnMut(Record<'_>, &mut [u8])) -> Result<Lsn> {
+    fn file(
+        &mut self,
+        start: Lsn,
+        next: Option<Lsn>,
+        from: Lsn,
+        change: &mut impl FnMut(WalRecord<'_>, &mut [u8]),
+    ) -> Result<Lsn> {
         let name = file_name(start);
         let io = |e| WalError::io(&name, e);
         let file = self.directory.open(&name).map_err(io)?;

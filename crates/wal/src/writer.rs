@@ -14,7 +14,9 @@ use melba_types::{Csn, Lsn};
 use melba_vfs::{Directory, File, SyncSwitch};
 
 use crate::error::{Result, WalError};
-use crate::format::{END_BYTES, FILE_HEADER_BYTES, FileHeader, RECORD_HEADER_BYTES, Record, end_mark, file_name, record_header};
+use crate::format::{
+    END_BYTES, FILE_HEADER_BYTES, FileHeader, RECORD_HEADER_BYTES, WalRecord, end_mark, file_name, record_header,
+};
 use crate::holds::Holds;
 use crate::reader::{Belongs, Known, LogFiles, SPARE_PREFIX, replay};
 
@@ -158,7 +160,7 @@ struct WriteCounters {
 
 /// Counts of one kind of writer since the log was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteCounts {
     pub writes: u64,
     pub bytes: u64,
     pub syncs: u64,
@@ -170,8 +172,8 @@ pub struct WalStatistics {
     /// Records appended, and their bytes, written or not.
     pub records: u64,
     pub bytes: u64,
-    pub by_clients: Written,
-    pub in_background: Written,
+    pub by_clients: WriteCounts,
+    pub in_background: WriteCounts,
 }
 
 impl WalStatistics {
@@ -182,9 +184,9 @@ impl WalStatistics {
 }
 
 impl WriteCounters {
-    fn read(&self) -> Written {
+    fn read(&self) -> WriteCounts {
         let value = |c: &AtomicU64| c.load(Ordering::Relaxed);
-        Written { writes: value(&self.writes), bytes: value(&self.bytes), syncs: value(&self.syncs) }
+        WriteCounts { writes: value(&self.writes), bytes: value(&self.bytes), syncs: value(&self.syncs) }
     }
 }
 
@@ -217,7 +219,7 @@ impl Wal {
         &self,
         from: Lsn,
         known: Option<Known>,
-        each: impl FnMut(Record<'_>) -> Result<(), E>,
+        each: impl FnMut(WalRecord<'_>) -> Result<(), E>,
     ) -> Result<Lsn, E> {
         replay(&*self.directory, from, self.belongs(), known, each)
     }

@@ -20,7 +20,7 @@ const UNUSED_SOURCE: &str = "aggregate_dummy";
 
 /// The definition of one way to compute an aggregate: by whole frames, or by moving frames.
 #[derive(Default)]
-struct Way<'s> {
+struct AggregateMode<'s> {
     transition: Option<Vec<&'s str>>,
     inverse: Option<Vec<&'s str>>,
     last: Option<Vec<&'s str>>,
@@ -33,8 +33,8 @@ struct Way<'s> {
 
 #[derive(Default)]
 struct Clauses<'s> {
-    plain: Way<'s>,
-    moving: Way<'s>,
+    plain: AggregateMode<'s>,
+    moving: AggregateMode<'s>,
     combine: Option<Vec<&'s str>>,
     serial: Option<Vec<&'s str>>,
     deserial: Option<Vec<&'s str>>,
@@ -44,7 +44,7 @@ struct Clauses<'s> {
 }
 
 /// A way with its functions found.
-struct Resolved {
+struct ResolvedAggregate {
     transition: Arc<Function>,
     last: Option<Arc<Function>>,
     result: Oid,
@@ -229,7 +229,7 @@ fn state_type(ddl: &Ddl<'_>, name: Option<&TypeName>, args: &[Oid]) -> Result<Oi
     }
 }
 
-fn resolve_way(ddl: &Ddl<'_>, way: &Way<'_>, state: Oid, args: &[Oid]) -> Result<Resolved> {
+fn resolve_way(ddl: &Ddl<'_>, way: &AggregateMode<'_>, state: Oid, args: &[Oid]) -> Result<ResolvedAggregate> {
     let all = [&[state], args].concat();
     let names = way.transition.as_deref().unwrap_or_default();
     let transition = returning(ddl, names, &all, state, "transition")?;
@@ -241,19 +241,19 @@ fn resolve_way(ddl: &Ddl<'_>, way: &Way<'_>, state: Oid, args: &[Oid]) -> Result
              input type",
         ));
     }
-    let Some(names) = &way.last else { return Ok(Resolved { transition, last: None, result: state }) };
+    let Some(names) = &way.last else { return Ok(ResolvedAggregate { transition, last: None, result: state }) };
     let given = if way.extra { &all[..] } else { &all[..1] };
     let (last, result) = ddl.with_context(|c| support_function(c, names, given))?;
     if way.extra && last.strict {
         return Err(wrong("final function with extra arguments must not be declared STRICT"));
     }
-    Ok(Resolved { transition, last: Some(last), result })
+    Ok(ResolvedAggregate { transition, last: Some(last), result })
 }
 
 /// The definition for moving frames, which is kept for dumps: rows that leave a frame are never subtracted from a state.
 fn moving_way(
     ddl: &Ddl<'_>,
-    way: &Way<'_>,
+    way: &AggregateMode<'_>,
     args: &[Oid],
     result: Oid,
     functions: &mut Vec<Oid>,

@@ -10,7 +10,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, SqlState, err, oids};
 use pg_query::protobuf::Node;
 
 use crate::context::Ddl;
-use crate::expression::{Stored, Use, stored_expression};
+use crate::expression::{StoredExpression, Use, stored_expression};
 use crate::index::fill::fill_index;
 use crate::partition::identity::topmost;
 use crate::sequence::owned_sequence;
@@ -134,7 +134,7 @@ pub fn change_types(ddl: &Ddl<'_>, table: Oid, changes: &[TypeChange]) -> Result
 }
 
 /// A generated column's expression, with its value of the column's new type.
-fn generation_of_type(ddl: &Ddl<'_>, relation: &Relation, at: usize, column: &Column) -> Result<Stored> {
+fn generation_of_type(ddl: &Ddl<'_>, relation: &Relation, at: usize, column: &Column) -> Result<StoredExpression> {
     let text = relation.columns[at].default.as_deref().unwrap_or_default();
     let node = melba_parse::parse_expression(text)?;
     stored_expression(ddl, &node, relation, Use::Generated, Some(column)).map_err(|_| {

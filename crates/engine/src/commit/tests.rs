@@ -8,7 +8,7 @@ use melba_store::{EngineError, Interrupt, Result};
 use melba_threads::OwnThreads;
 use melba_threads::atomic::{AtomicU64, Ordering};
 use melba_types::{Csn, Lsn, RowId, TreeId};
-use melba_vfs::{Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory, Operation, SyncSwitch};
+use melba_vfs::{Directory, Faults, FaultyDirectory, FileOperation, ManualClock, MemoryDirectory, SyncSwitch};
 use melba_wal::WrittenBy;
 
 use super::{CommitRecord, Committer, Durability, EarlyRelease, Log, Needs, Pipeline, Started};
@@ -94,7 +94,7 @@ fn a_synchronous_commit_releases_locks_before_it_is_durable_and_is_visible_after
 fn nothing_is_published_after_a_failed_flush() {
     let parts = Parts::new();
     let started = parts.start(Durability::Sync, None, |_| {}).expect("starts");
-    parts.faults.fail_once(&[Operation::Sync], 0);
+    parts.faults.fail_once(&[FileOperation::Sync], 0);
     assert!(parts.pipeline.flush_log(WrittenBy::Background).is_err());
     assert!(matches!(parts.wait(0, &started), Err(EngineError::Poisoned { .. })));
     assert!(parts.start(Durability::Async, None, |_| unreachable!("has no place in the order")).is_err());

@@ -1,6 +1,6 @@
 //! The commit pipeline: the log's shared flush and its leader, deferred commits, publication in order, failures.
 
-use melba_vfs::Operation;
+use melba_vfs::FileOperation;
 
 use super::*;
 
@@ -135,7 +135,7 @@ fn deferred_commits_end_beside_others() {
 fn all_who_wait_hear_of_a_failed_flush() {
     check(|| {
         let f = Fixture::new(3);
-        f.faults.fail_once(&[Operation::Sync], choose(&[0, 1, 2]));
+        f.faults.fail_once(&[FileOperation::Sync], choose(&[0, 1, 2]));
         let writers = [0, 1, 2].map(|row| {
             let f = Arc::clone(&f);
             spawn(move || {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use melba_vfs::Operation;
+use melba_vfs::FileOperation;
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn a_log_writer_that_is_not_woken_is_found() {
 /// follows.
 fn a_flush_fails() {
     let f = Fixture::with(sleeping_until_woken(), 4);
-    f.faults.fail_once(&[Operation::Sync], choose(&[0, 1, 2, 3]));
+    f.faults.fail_once(&[FileOperation::Sync], choose(&[0, 1, 2, 3]));
     let writer = f.work(BackgroundStep::Log);
     let committers = [Some(Durability::Sync), Some(Durability::Sync), Some(Durability::Async), None].map(|durability| {
         let f = Arc::clone(&f);

@@ -1,6 +1,6 @@
 //! Writers that wait for the background: a row store over its limit, flushes that fail and later succeed, an engine that stops meanwhile.
 
-use melba_vfs::Operation;
+use melba_vfs::FileOperation;
 
 use super::*;
 
@@ -67,7 +67,7 @@ fn a_row_store_that_is_miscounted_is_found() {
 /// No segment can be written: all sessions that wait for one get the error, and continue when segments can be written again.
 fn flushes_fail() {
     let f = Fixture::with(small(), 1);
-    f.faults.fail_from(&[Operation::Create], 0);
+    f.faults.fail_from(&[FileOperation::Create], 0);
     let flush = f.work(BackgroundStep::Flush);
     let writers = [(); 2].map(|()| {
         let f = Arc::clone(&f);

@@ -21,7 +21,7 @@ use melba_store::{Edit, EngineError, ManifestState, Result, SegmentFile, Sequenc
 use melba_threads::atomic::Ordering;
 use melba_types::row::RowLayout;
 use melba_types::{Csn, Lsn, TreeId};
-use melba_wal::{Record, Wal};
+use melba_wal::{Wal, WalRecord};
 
 use crate::commit::{Operation, decode};
 pub use progress::RecoveryProgress;
@@ -90,7 +90,7 @@ impl Replay<'_> {
         Ok(found)
     }
 
-    fn replay_record(&self, record: Record<'_>, found: &mut Recovered) -> Result<()> {
+    fn replay_record(&self, record: WalRecord<'_>, found: &mut Recovered) -> Result<()> {
         found.csn = found.csn.max(record.csn);
         let mut failure = None;
         let decoded = decode(record.payload, &mut |operation| {

@@ -183,12 +183,12 @@ impl Ranges {
 
 /// Entries of an index.
 #[derive(Default)]
-struct Entries {
+struct MarkedEntries {
     all: bool,
     set: BTreeSet<KeyBytes>,
 }
 
-impl Entries {
+impl MarkedEntries {
     fn has_within(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
         self.all
             || self.set.range::<[u8], _>((lower, Bound::Unbounded)).next().is_some_and(|e| is_within(e.as_slice(), lower, upper))
@@ -284,7 +284,7 @@ pub(super) struct Writes {
     rows: HashMap<TreeId, MarkedRows>,
     /// The tables, of those in `rows`, that rows were added to.
     added: HashSet<TreeId>,
-    entries: HashMap<TreeId, Entries>,
+    entries: HashMap<TreeId, MarkedEntries>,
 }
 
 impl Writes {

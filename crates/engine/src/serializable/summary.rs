@@ -11,26 +11,26 @@ use super::{Id, SerializableState, failure};
 pub(super) struct Summary {
     /// By tree: the newest commit among those that read it.
     reads: HashMap<TreeId, u64>,
-    writes: HashMap<TreeId, Written>,
+    writes: HashMap<TreeId, TreeWriters>,
     /// Of those of whom a dropped tree has left nothing exact.
     read_anything: u64,
-    written_anything: Option<Written>,
+    written_anything: Option<TreeWriters>,
     /// The newest commit of all.
     newest: u64,
 }
 
 /// The writers of a tree.
 #[derive(Clone, Copy)]
-struct Written {
+struct TreeWriters {
     newest: Csn,
     /// The earliest preparation of theirs, and of those to whom one of them had a conflict out.
     prepared: u64,
     earliest_out: u64,
 }
 
-impl Written {
-    fn with(self, other: Written) -> Written {
-        Written {
+impl TreeWriters {
+    fn with(self, other: TreeWriters) -> TreeWriters {
+        TreeWriters {
             newest: self.newest.max(other.newest),
             prepared: self.prepared.min(other.prepared),
             earliest_out: self.earliest_out.min(other.earliest_out),
@@ -57,7 +57,7 @@ impl SerializableState {
             let newest = summary.reads.entry(tree).or_default();
             *newest = entry.committed.max(*newest);
         }
-        let written = Written { newest: entry.csn, prepared: entry.prepared, earliest_out: entry.earliest_out };
+        let written = TreeWriters { newest: entry.csn, prepared: entry.prepared, earliest_out: entry.earliest_out };
         for tree in entry.writes.trees() {
             let known = summary.writes.entry(tree).or_insert(written);
             *known = known.with(written);
@@ -81,7 +81,7 @@ impl SerializableState {
     pub(super) fn summarised_writer(&mut self, me: Id, tree: TreeId) -> Result<()> {
         let own = self.get(me);
         let written = [self.summary.writes.get(&tree), self.summary.written_anything.as_ref()];
-        let Some(written) = written.into_iter().flatten().copied().reduce(Written::with) else { return Ok(()) };
+        let Some(written) = written.into_iter().flatten().copied().reduce(TreeWriters::with) else { return Ok(()) };
         if written.newest <= own.snapshot {
             return Ok(());
         }

@@ -45,7 +45,7 @@ fn numbers(engine: &Engine, tree: TreeId) -> Vec<i32> {
 }
 
 /// The log from where replay begins, in pieces that cut records.
-fn log(backup: &Backup) -> Vec<Vec<u8>> {
+fn log(backup: &OnlineBackup) -> Vec<Vec<u8>> {
     let (mut pieces, mut at) = (Vec::new(), backup.state.replay);
     while at < backup.end {
         let piece = backup.read_log(at, 1000.min((backup.end.0 - at.0) as usize)).expect("reads");
@@ -57,7 +57,7 @@ fn log(backup: &Backup) -> Vec<Vec<u8>> {
 }
 
 /// A folder with the segments of a backup.
-fn copy_segments(backup: &Backup) -> Arc<dyn Directory> {
+fn copy_segments(backup: &OnlineBackup) -> Arc<dyn Directory> {
     let copy: Arc<dyn Directory> = MemoryDirectory::new();
     let folder = copy.subdirectory("segments").expect("makes");
     for segment in &backup.segments {
@@ -71,7 +71,7 @@ fn copy_segments(backup: &Backup) -> Arc<dyn Directory> {
     copy
 }
 
-fn restored(backup: &Backup, log: &[Vec<u8>], until: Option<Lsn>) -> melba_store::Result<(Arc<Engine>, Restored)> {
+fn restored(backup: &OnlineBackup, log: &[Vec<u8>], until: Option<Lsn>) -> melba_store::Result<(Arc<Engine>, Restored)> {
     let copy = copy_segments(backup);
     let state = ManifestState::from_bytes(&backup.state.to_bytes()).expect("its own bytes");
     let found = restore(&copy, state, &mut log.iter().cloned().map(Ok), (backup.end, until), 77)?;

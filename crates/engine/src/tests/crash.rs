@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use melba_types::row::RowLayout;
 use melba_types::{Batch, ByteStrings, Column, ColumnData, Datum, Kind, RowId, TreeId};
-use melba_vfs::{Directory, Faults, FaultyDirectory, ManualClock, MemoryDirectory, Operation, SeededRandom};
+use melba_vfs::{Directory, Faults, FaultyDirectory, FileOperation, ManualClock, MemoryDirectory, SeededRandom};
 
 use crate::*;
 
@@ -193,7 +193,7 @@ fn a_failed_sync_of_the_log_poisons_the_engine() {
     t.commit(Durability::Sync).expect("commits");
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.insert(tree, &row(1, "lost")).expect("inserts");
-    faults.fail_once(Operation::CHANGES, 0);
+    faults.fail_once(FileOperation::CHANGES, 0);
     assert!(matches!(t.commit(Durability::Sync), Err(EngineError::Io { .. })));
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     t.insert(tree, &row(2, "refused")).expect("inserts");

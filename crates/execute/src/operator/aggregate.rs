@@ -22,7 +22,7 @@ use self::groups::Groups;
 use self::pass::{Done, Pass, Work};
 use super::pending::Pending;
 use crate::{ExecContext, Operator, parallel};
-use melba_plan::Storage;
+use melba_plan::NodeStorage;
 use melba_plan::node::AggregateNode;
 use melba_types::BATCH_ROWS;
 
@@ -104,7 +104,7 @@ impl AggregateOp {
         self.held = Some(done.held);
         if !node.groups.is_empty() {
             let Used { batches, memory, disk } = self.used;
-            ctx.record_timing(self.id, |t| t.storage = Some(Storage::HashAggregate { batches, memory, disk }));
+            ctx.record_timing(self.id, |t| t.storage = Some(NodeStorage::HashAggregate { batches, memory, disk }));
         }
         Ok(true)
     }

@@ -10,7 +10,7 @@ use super::dedup::row_keys;
 use super::pending::{Pending, give};
 use crate::key_overhead::KEY_OVERHEAD_BYTES;
 use crate::{ExecContext, Operator};
-use melba_plan::Storage;
+use melba_plan::NodeStorage;
 use melba_plan::node::RecursiveUnionNode;
 use melba_spill::{Place, Store};
 use melba_types::BATCH_ROWS;
@@ -33,7 +33,7 @@ impl Operator for CteScanOp {
         let batch = ctx.cte_rows(self.cte, &mut self.place, limit)?;
         if batch.is_none() && ctx.instrumented() {
             let (memory, disk) = ctx.cte_usage(self.cte);
-            ctx.record_timing(self.id, |t| t.storage = Some(Storage::Rows { memory: memory as u64, disk }));
+            ctx.record_timing(self.id, |t| t.storage = Some(NodeStorage::Rows { memory: memory as u64, disk }));
         }
         Ok(batch)
     }

@@ -8,7 +8,7 @@ use melba_types::{Batch, ByteStrings, Result};
 use crate::ExecContext;
 use crate::key_overhead::KEY_OVERHEAD_BYTES;
 use melba_expression::key::KeyPart;
-use melba_plan::Storage;
+use melba_plan::NodeStorage;
 use melba_spill::{Partitions, Run, RunReader};
 
 #[derive(Default)]
@@ -78,9 +78,9 @@ impl Dedup {
         Ok(Some(run.reader()))
     }
 
-    pub fn storage(&self) -> Storage {
+    pub fn storage(&self) -> NodeStorage {
         let (batches, memory, disk) = self.used;
-        Storage::HashAggregate { batches, memory, disk }
+        NodeStorage::HashAggregate { batches, memory, disk }
     }
 }
 

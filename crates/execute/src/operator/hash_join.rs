@@ -21,7 +21,7 @@ use super::pending::{Pending, give, nulls};
 use crate::team::BuiltTables;
 use crate::{ExecContext, Operator, parallel};
 use melba_expression::Expression;
-use melba_plan::Storage;
+use melba_plan::NodeStorage;
 use melba_plan::node::{HashJoinNode, JoinType};
 use melba_spill::{Partitions, Run, RunReader};
 use melba_types::BATCH_ROWS;
@@ -296,10 +296,10 @@ impl HashJoinOp {
         let (buckets, batches) = (built.rows.rows.next_power_of_two().max(1024) as u64, self.batches);
         ctx.record_timing(self.id, |t| {
             let before = match t.storage {
-                Some(Storage::HashJoin { memory, .. }) => memory,
+                Some(NodeStorage::HashJoin { memory, .. }) => memory,
                 _ => 0,
             };
-            t.storage = Some(Storage::HashJoin { buckets, batches, memory: memory.max(before) });
+            t.storage = Some(NodeStorage::HashJoin { buckets, batches, memory: memory.max(before) });
         });
     }
 

@@ -20,13 +20,13 @@ const ROWS_EXPECTED: usize = 256;
 
 /// Keys from `lower` to `upper`. Included bounds are prefixes: keys that start with them are within.
 #[derive(Clone, Debug, PartialEq)]
-struct Range {
+struct ByteRange {
     lower: Vec<u8>,
     upper: Vec<u8>,
     upper_inclusive: bool,
 }
 
-impl Range {
+impl ByteRange {
     fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
         let upper = if self.upper_inclusive { Bound::Included(&self.upper[..]) } else { Bound::Excluded(&self.upper[..]) };
         (Bound::Included(&self.lower), upper)
@@ -42,7 +42,7 @@ impl Range {
 pub(super) struct IndexScanOp {
     node: Arc<IndexScanNode>,
     /// Ranges still to scan, the next one last.
-    ranges: Vec<Range>,
+    ranges: Vec<ByteRange>,
     scan: Option<IndexScan>,
     /// It has not reached the end of its range.
     scanning: bool,
@@ -198,7 +198,7 @@ pub(super) fn not_a_key() -> DbError {
     DbError::new(SqlState::DATA_CORRUPTED, "an index entry is not a key of its index")
 }
 
-fn open(arm: &IndexArm, range: &Range, reverse: bool, ctx: &ExecContext) -> Result<IndexScan> {
+fn open(arm: &IndexArm, range: &ByteRange, reverse: bool, ctx: &ExecContext) -> Result<IndexScan> {
     let (lower, upper) = range.bounds();
     Ok(ctx.transaction().index(arm.tree).scan(ctx.view(), lower, upper, reverse)?)
 }
@@ -235,7 +235,7 @@ impl Operator for IndexScanOp {
 }
 
 /// The key ranges of an arm, ascending and disjoint. A NULL operand matches nothing.
-fn ranges(arm: &IndexArm, ctx: &ExecContext) -> Result<Vec<Range>> {
+fn ranges(arm: &IndexArm, ctx: &ExecContext) -> Result<Vec<ByteRange>> {
     let mut prefixes: Vec<Vec<u8>> = vec![Vec::with_capacity(24)];
     for (part, key) in arm.parts.iter().zip(&arm.matches) {
         match key {
@@ -264,7 +264,7 @@ fn ranges(arm: &IndexArm, ctx: &ExecContext) -> Result<Vec<Range>> {
         }
     }
     let Some(range) = &arm.range else {
-        return Ok(prefixes.into_iter().map(|p| Range { lower: p.clone(), upper: p, upper_inclusive: true }).collect());
+        return Ok(prefixes.into_iter().map(|p| ByteRange { lower: p.clone(), upper: p, upper_inclusive: true }).collect());
     };
     let part = &arm.parts[arm.matches.len()];
     let mut out = Vec::with_capacity(prefixes.len());
@@ -275,9 +275,9 @@ fn ranges(arm: &IndexArm, ctx: &ExecContext) -> Result<Vec<Range>> {
 }
 
 /// Ranges in order, those that overlap as one.
-fn disjoint(mut ranges: Vec<Range>) -> Vec<Range> {
+fn disjoint(mut ranges: Vec<ByteRange>) -> Vec<ByteRange> {
     ranges.sort_unstable_by(|a, b| a.lower.cmp(&b.lower));
-    let mut out: Vec<Range> = Vec::with_capacity(ranges.len());
+    let mut out: Vec<ByteRange> = Vec::with_capacity(ranges.len());
     for range in ranges {
         let Some(last) = out.last_mut() else {
             out.push(range);
@@ -295,10 +295,10 @@ fn disjoint(mut ranges: Vec<Range>) -> Vec<Range> {
 }
 
 /// The range of one prefix.
-fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext) -> Result<Option<Range>> {
+fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext) -> Result<Option<ByteRange>> {
     let mut all = prefix.clone();
     all.push(KeyPart::not_null_marker().0);
-    let everything = Range { lower: all.clone(), upper: all, upper_inclusive: true };
+    let everything = ByteRange { lower: all.clone(), upper: all, upper_inclusive: true };
     match range {
         KeyRange::NotNull => Ok(Some(everything)),
         KeyRange::Prefix { pattern, case_regex } => {
@@ -309,7 +309,7 @@ fn bounded(part: &KeyPart, range: &KeyRange, prefix: Vec<u8>, ctx: &ExecContext)
             }
             let mut lower = everything.lower;
             lower.extend_from_slice(fixed.as_bytes());
-            Ok(Some(Range { upper: lower.clone(), lower, upper_inclusive: true }))
+            Ok(Some(ByteRange { upper: lower.clone(), lower, upper_inclusive: true }))
         }
         KeyRange::Between { lower, upper } => {
             let (low, high) = if part.descending() { (upper, lower) } else { (lower, upper) };
@@ -355,8 +355,8 @@ fn successor(bytes: &mut Vec<u8>) -> bool {
 mod tests {
     use super::*;
 
-    fn range(lower: &[u8], upper: &[u8], upper_inclusive: bool) -> Range {
-        Range { lower: lower.to_vec(), upper: upper.to_vec(), upper_inclusive }
+    fn range(lower: &[u8], upper: &[u8], upper_inclusive: bool) -> ByteRange {
+        ByteRange { lower: lower.to_vec(), upper: upper.to_vec(), upper_inclusive }
     }
 
     #[test]

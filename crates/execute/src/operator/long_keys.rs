@@ -13,11 +13,11 @@ pub(super) struct LongKeys {
     hasher: DefaultHashBuilder,
     /// Numbers of keys, by their hashes.
     table: HashTable<u32>,
-    keys: Vec<Key>,
+    keys: Vec<LongKey>,
     bytes: Vec<u8>,
 }
 
-struct Key {
+struct LongKey {
     hash: u64,
     /// Where its bytes end.
     end: u32,
@@ -31,7 +31,7 @@ impl LongKeys {
 
     /// What all keys take.
     pub fn bytes(&self) -> usize {
-        self.table.capacity() * (size_of::<u32>() + 1) + self.keys.capacity() * size_of::<Key>() + self.bytes.capacity()
+        self.table.capacity() * (size_of::<u32>() + 1) + self.keys.capacity() * size_of::<LongKey>() + self.bytes.capacity()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -81,7 +81,7 @@ impl LongKeys {
     fn append(&mut self, key: &[u8], hash: u64, value: u32) -> u32 {
         self.bytes.extend_from_slice(key);
         let end = u32::try_from(self.bytes.len()).expect("an operator holds at most 1 GB");
-        self.keys.push(Key { hash, end, value });
+        self.keys.push(LongKey { hash, end, value });
         self.keys.len() as u32 - 1
     }
 

@@ -11,7 +11,7 @@ use crate::{ExecContext, Operator, parallel};
 use melba_expression::Expression;
 use melba_expression::Vector;
 use melba_expression::key::KeyPart;
-use melba_plan::Storage;
+use melba_plan::NodeStorage;
 use melba_plan::node::SortNode;
 use melba_spill::{Sorted, Sorter, Threads};
 use melba_types::BATCH_ROWS;
@@ -70,14 +70,14 @@ impl SortOp {
         let bound = self.bound(ctx)?;
         let heap = bound.filter(|n| *n <= HEAP_ROWS_MAX);
         let sorters = if bound == Some(0) { Vec::new() } else { self.sorters(ctx, bound, heap)? };
-        let sorted = Sorter::merge(ctx.resources(), sorters, bound, &Members { ctx, node: &self.node })?;
+        let sorted = Sorter::merge(ctx.resources(), sorters, bound, &SortThreads { ctx, node: &self.node })?;
         ctx.record_timing(self.id, |t| {
             let method = match (sorted.on_disk, heap) {
                 (true, _) => "external merge",
                 (false, Some(_)) => "top-N heapsort",
                 (false, None) => "quicksort",
             };
-            t.storage = Some(Storage::Sort { method, on_disk: sorted.on_disk, bytes: sorted.bytes });
+            t.storage = Some(NodeStorage::Sort { method, on_disk: sorted.on_disk, bytes: sorted.bytes });
         });
         Ok(sorted)
     }
@@ -108,12 +108,12 @@ impl SortOp {
 }
 
 /// The threads that sort the collected rows.
-struct Members<'a> {
+struct SortThreads<'a> {
     ctx: &'a ExecContext<'a>,
     node: &'a SortNode,
 }
 
-impl Threads for Members<'_> {
+impl Threads for SortThreads<'_> {
     fn each<I: Send, T: Send>(&self, items: Vec<I>, f: impl Fn(I) -> T + Sync) -> Result<Vec<T>> {
         let f = |ctx: &ExecContext, item| ctx.check_interrupt().map(|()| f(item));
         parallel::each_of(self.ctx, self.node.workers, &self.node.input, items, f)

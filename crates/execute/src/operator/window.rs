@@ -20,7 +20,7 @@ use super::pending::{Pending, give};
 use super::sort::encode_keys;
 use crate::{ExecContext, Operator};
 use melba_expression::filter;
-use melba_plan::Storage;
+use melba_plan::NodeStorage;
 use melba_plan::node::{WindowFunction, WindowNode, WindowSpec};
 use melba_spill::{Place, Store};
 use melba_types::BATCH_ROWS;
@@ -382,7 +382,7 @@ impl Operator for WindowOp {
             }
             if self.done && self.rest.rows == 0 {
                 let (memory, disk) = self.used;
-                ctx.record_timing(self.id, |t| t.storage = Some(Storage::Rows { memory, disk }));
+                ctx.record_timing(self.id, |t| t.storage = Some(NodeStorage::Rows { memory, disk }));
                 return Ok(None);
             }
             if let Some(batch) = self.compute(ctx)? {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use melba_fmgr::ScalarFn;
-use melba_types::json::{Kind, parse, write_string};
-use melba_types::jsonb::Value;
+use melba_types::json::{JsonKind, parse, write_string};
+use melba_types::jsonb::JsonbValue;
 use melba_types::{Array, ArrayDim, Datum, DbError, Result, err, hstore, oids};
 
 use super::{datum, null_key, pairs, text, text_array, texts};
@@ -37,13 +37,13 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
             other => write_string(other, out),
         })
     }),
-    ("hstore_to_jsonb", |_, a| to_jsonb(&a[0], |value| Ok(Value::String(value.to_owned())))),
+    ("hstore_to_jsonb", |_, a| to_jsonb(&a[0], |value| Ok(JsonbValue::String(value.to_owned())))),
     ("hstore_to_jsonb_loose", |_, a| {
         to_jsonb(&a[0], |value| match value {
-            "t" => Ok(Value::Bool(true)),
-            "f" => Ok(Value::Bool(false)),
-            number if is_number(number) => Value::parse(number),
-            other => Ok(Value::String(other.to_owned())),
+            "t" => Ok(JsonbValue::Bool(true)),
+            "f" => Ok(JsonbValue::Bool(false)),
+            number if is_number(number) => JsonbValue::parse(number),
+            other => Ok(JsonbValue::String(other.to_owned())),
         })
     }),
 ];
@@ -85,7 +85,7 @@ fn alternating(value: &Datum) -> Vec<Datum> {
 /// Whether it is a number of JSON, and nothing besides.
 fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c == '-' || c.is_ascii_digit())
-        && parse(text, true).is_ok_and(|node| matches!(node.kind, Kind::Number) && node.raw == text)
+        && parse(text, true).is_ok_and(|node| matches!(node.kind, JsonKind::Number) && node.raw == text)
 }
 
 fn to_json(value: &Datum, write: impl Fn(&str, &mut Vec<u8>)) -> Result<Datum> {
@@ -105,8 +105,8 @@ fn to_json(value: &Datum, write: impl Fn(&str, &mut Vec<u8>)) -> Result<Datum> {
     melba_fmgr::io::into_string(out).map(Datum::text)
 }
 
-fn to_jsonb(value: &Datum, convert: impl Fn(&str) -> Result<Value>) -> Result<Datum> {
-    let field = |(key, value): (&str, Option<&str>)| Ok((key.to_owned(), value.map_or(Ok(Value::Null), &convert)?));
+fn to_jsonb(value: &Datum, convert: impl Fn(&str) -> Result<JsonbValue>) -> Result<Datum> {
+    let field = |(key, value): (&str, Option<&str>)| Ok((key.to_owned(), value.map_or(Ok(JsonbValue::Null), &convert)?));
     let fields = hstore::pairs(value.as_bytes()).map(field).collect::<Result<_>>()?;
-    melba_json::datum(&Value::object(fields)?)
+    melba_json::datum(&JsonbValue::object(fields)?)
 }

@@ -29,7 +29,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 
 /// A part before it becomes a numeric or a double.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
+enum ExtractedPart {
     Integer(i64),
     /// `value / 10^scale`.
     Scaled(i64, u16),
@@ -44,31 +44,31 @@ enum Part {
     Null,
 }
 
-fn numeric(part: Part) -> Result<Datum> {
+fn numeric(part: ExtractedPart) -> Result<Datum> {
     let integer = |value: i64| Numeric::from_parts(i128::from(value), 0);
     Ok(Datum::Numeric(match part {
-        Part::Integer(value) => integer(value),
-        Part::Scaled(value, scale) => Numeric::from_parts(i128::from(value), scale),
-        Part::Instant(time, seconds) => Numeric::from_parts(i128::from(time + seconds * MICROS_PER_SECOND), 6),
-        Part::Seconds(micros) => Numeric::from_parts(micros, 6),
+        ExtractedPart::Integer(value) => integer(value),
+        ExtractedPart::Scaled(value, scale) => Numeric::from_parts(i128::from(value), scale),
+        ExtractedPart::Instant(time, seconds) => Numeric::from_parts(i128::from(time + seconds * MICROS_PER_SECOND), 6),
+        ExtractedPart::Seconds(micros) => Numeric::from_parts(micros, 6),
         // Division decides how many decimals there are.
-        Part::Julian(days, micros) => integer(days).add(&integer(micros).div(&integer(MICROS_PER_DAY))?)?,
-        Part::Infinity => Numeric::INFINITY,
-        Part::NegativeInfinity => Numeric::NEGATIVE_INFINITY,
-        Part::Null => return Ok(Datum::Null),
+        ExtractedPart::Julian(days, micros) => integer(days).add(&integer(micros).div(&integer(MICROS_PER_DAY))?)?,
+        ExtractedPart::Infinity => Numeric::INFINITY,
+        ExtractedPart::NegativeInfinity => Numeric::NEGATIVE_INFINITY,
+        ExtractedPart::Null => return Ok(Datum::Null),
     }))
 }
 
-fn double(part: Part) -> Result<Datum> {
+fn double(part: ExtractedPart) -> Result<Datum> {
     Ok(Datum::Float8(match part {
-        Part::Integer(value) => value as f64,
-        Part::Scaled(value, scale) => value as f64 / 10f64.powi(i32::from(scale)),
-        Part::Instant(time, seconds) => time as f64 / 1e6 + seconds as f64,
-        Part::Seconds(micros) => micros as f64 / 1e6,
-        Part::Julian(days, micros) => days as f64 + micros as f64 / MICROS_PER_DAY as f64,
-        Part::Infinity => f64::INFINITY,
-        Part::NegativeInfinity => f64::NEG_INFINITY,
-        Part::Null => return Ok(Datum::Null),
+        ExtractedPart::Integer(value) => value as f64,
+        ExtractedPart::Scaled(value, scale) => value as f64 / 10f64.powi(i32::from(scale)),
+        ExtractedPart::Instant(time, seconds) => time as f64 / 1e6 + seconds as f64,
+        ExtractedPart::Seconds(micros) => micros as f64 / 1e6,
+        ExtractedPart::Julian(days, micros) => days as f64 + micros as f64 / MICROS_PER_DAY as f64,
+        ExtractedPart::Infinity => f64::INFINITY,
+        ExtractedPart::NegativeInfinity => f64::NEG_INFINITY,
+        ExtractedPart::Null => return Ok(Datum::Null),
     }))
 }
 
@@ -88,7 +88,7 @@ pub fn unit_of(name: &str, type_name: &str) -> Result<Unit> {
 const TIMESTAMP: &str = "timestamp without time zone";
 const TIMESTAMPTZ: &str = "timestamp with time zone";
 
-fn timestamptz_part(call: &CallContext<'_>, a: &[Datum]) -> Result<Part> {
+fn timestamptz_part(call: &CallContext<'_>, a: &[Datum]) -> Result<ExtractedPart> {
     let timestamp = a[1].as_i64();
     let offset = match is_finite_timestamp(timestamp) {
         true => session_zone(call.session).offset_at(unix_seconds(timestamp)),
@@ -98,7 +98,7 @@ fn timestamptz_part(call: &CallContext<'_>, a: &[Datum]) -> Result<Part> {
 }
 
 /// The part of a timestamp; `offset` (seconds east) when it has a time zone.
-fn timestamp_part(name: &str, timestamp: i64, offset: Option<i32>) -> Result<Part> {
+fn timestamp_part(name: &str, timestamp: i64, offset: Option<i32>) -> Result<ExtractedPart> {
     let type_name = if offset.is_some() { TIMESTAMPTZ } else { TIMESTAMP };
     let unit = unit_of(name, type_name)?;
     if !is_finite_timestamp(timestamp) {
@@ -111,7 +111,7 @@ fn timestamp_part(name: &str, timestamp: i64, offset: Option<i32>) -> Result<Par
 
 /// A part, for callers in other modules.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TimestampPart(Part);
+pub struct TimestampPart(ExtractedPart);
 
 impl TimestampPart {
     /// The part as a double, as date_part returns it.
@@ -130,7 +130,7 @@ pub fn integer_parts_of_dates(name: &str, dates: &[i32]) -> Option<Vec<i64>> {
     let mut parts = Vec::with_capacity(dates.len());
     for date in dates {
         if *date != last.0 {
-            let Ok(Part::Integer(part)) = part_of_date(unit, name, *date) else { return None };
+            let Ok(ExtractedPart::Integer(part)) = part_of_date(unit, name, *date) else { return None };
             last = (*date, part);
         } else if *date == DATE_INFINITY {
             return None;
@@ -145,36 +145,36 @@ pub fn part_of_timestamp(unit: Unit, timestamp: i64, offset: Option<i32>) -> Res
     let east = i64::from(offset.unwrap_or(0));
     if unit == Unit::Epoch {
         let part = match timestamp.checked_sub(UNIX_EPOCH_MICROS) {
-            Some(micros) => Part::Scaled(micros, 6),
-            None => Part::Seconds(i128::from(timestamp) - i128::from(UNIX_EPOCH_MICROS)),
+            Some(micros) => ExtractedPart::Scaled(micros, 6),
+            None => ExtractedPart::Seconds(i128::from(timestamp) - i128::from(UNIX_EPOCH_MICROS)),
         };
         return Ok(Some(TimestampPart(part)));
     }
     let local = timestamp.checked_add(east * MICROS_PER_SECOND).ok_or_else(timestamp_out_of_range)?;
     let civil = Civil::of_timestamp(local).ok_or_else(timestamp_out_of_range)?;
     let part = match unit {
-        Unit::Timezone => offset.map(|_| Part::Integer(east)),
-        Unit::TimezoneHour => offset.map(|_| Part::Integer(east / 3600)),
-        Unit::TimezoneMinute => offset.map(|_| Part::Integer(east / 60 % 60)),
-        Unit::Julian => Some(Part::Julian(i64::from(civil.julian()), civil.time())),
+        Unit::Timezone => offset.map(|_| ExtractedPart::Integer(east)),
+        Unit::TimezoneHour => offset.map(|_| ExtractedPart::Integer(east / 3600)),
+        Unit::TimezoneMinute => offset.map(|_| ExtractedPart::Integer(east / 60 % 60)),
+        Unit::Julian => Some(ExtractedPart::Julian(i64::from(civil.julian()), civil.time())),
         _ => clock_part(unit, &civil).or_else(|| calendar_part(unit, &civil)),
     };
     Ok(part.map(TimestampPart))
 }
 
-fn clock_part(unit: Unit, civil: &Civil) -> Option<Part> {
+fn clock_part(unit: Unit, civil: &Civil) -> Option<ExtractedPart> {
     let micros = i64::from(civil.second) * MICROS_PER_SECOND + i64::from(civil.micros);
     Some(match unit {
-        Unit::Microsecond => Part::Integer(micros),
-        Unit::Millisecond => Part::Scaled(micros, 3),
-        Unit::Second => Part::Scaled(micros, 6),
-        Unit::Minute => Part::Integer(i64::from(civil.minute)),
-        Unit::Hour => Part::Integer(i64::from(civil.hour)),
+        Unit::Microsecond => ExtractedPart::Integer(micros),
+        Unit::Millisecond => ExtractedPart::Scaled(micros, 3),
+        Unit::Second => ExtractedPart::Scaled(micros, 6),
+        Unit::Minute => ExtractedPart::Integer(i64::from(civil.minute)),
+        Unit::Hour => ExtractedPart::Integer(i64::from(civil.hour)),
         _ => return None,
     })
 }
 
-fn calendar_part(unit: Unit, civil: &Civil) -> Option<Part> {
+fn calendar_part(unit: Unit, civil: &Civil) -> Option<ExtractedPart> {
     let Civil { year, month, day, .. } = *civil;
     let weekday = || calendar::weekday_of_julian(civil.julian());
     // There is no year 0, nor decade, century or millennium of it.
@@ -200,7 +200,7 @@ fn calendar_part(unit: Unit, civil: &Civil) -> Option<Part> {
         Unit::Doy => civil.julian() - julian_of_date(year, 1, 1) + 1,
         _ => return None,
     };
-    Some(Part::Integer(i64::from(value)))
+    Some(ExtractedPart::Integer(i64::from(value)))
 }
 
 /// Units whose value comes back again and again.
@@ -222,21 +222,21 @@ fn oscillates(unit: Unit) -> bool {
     )
 }
 
-fn infinite_part(unit: Unit, oscillates: bool, negative: bool) -> Option<Part> {
+fn infinite_part(unit: Unit, oscillates: bool, negative: bool) -> Option<ExtractedPart> {
     if oscillates {
-        return Some(Part::Null);
+        return Some(ExtractedPart::Null);
     }
     let grows =
         matches!(unit, Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear | Unit::Epoch);
-    grows.then_some(if negative { Part::NegativeInfinity } else { Part::Infinity })
+    grows.then_some(if negative { ExtractedPart::NegativeInfinity } else { ExtractedPart::Infinity })
 }
 
-fn date_part(name: &str, date: i32) -> Result<Part> {
+fn date_part(name: &str, date: i32) -> Result<ExtractedPart> {
     part_of_date(unit_of(name, "date")?, name, date)
 }
 
 /// `name`: of the unit, for errors.
-fn part_of_date(unit: Unit, name: &str, date: i32) -> Result<Part> {
+fn part_of_date(unit: Unit, name: &str, date: i32) -> Result<ExtractedPart> {
     let of_day = matches!(unit, Unit::Microsecond | Unit::Millisecond | Unit::Second | Unit::Minute | Unit::Hour);
     if !is_finite_date(date) {
         debug_assert!(date == DATE_INFINITY || date == DATE_NEGATIVE_INFINITY);
@@ -245,8 +245,8 @@ fn part_of_date(unit: Unit, name: &str, date: i32) -> Result<Part> {
     }
     let civil = Civil::of_date(date);
     let part = match unit {
-        Unit::Julian => Some(Part::Integer(i64::from(civil.julian()))),
-        Unit::Epoch => Some(Part::Integer((i64::from(date) - UNIX_EPOCH_MICROS / MICROS_PER_DAY) * 86_400)),
+        Unit::Julian => Some(ExtractedPart::Integer(i64::from(civil.julian()))),
+        Unit::Epoch => Some(ExtractedPart::Integer((i64::from(date) - UNIX_EPOCH_MICROS / MICROS_PER_DAY) * 86_400)),
         _ => calendar_part(unit, &civil),
     };
     part.ok_or_else(|| not_supported(name, "date"))
@@ -255,19 +255,19 @@ fn part_of_date(unit: Unit, name: &str, date: i32) -> Result<Part> {
 const TIME: &str = "time without time zone";
 const TIMETZ: &str = "time with time zone";
 
-fn timetz_part(name: &str, time: TimeTz) -> Result<Part> {
+fn timetz_part(name: &str, time: TimeTz) -> Result<ExtractedPart> {
     time_part(name, time.micros, Some(time.zone_seconds_west))
 }
 
-fn time_part(name: &str, time: i64, west: Option<i32>) -> Result<Part> {
+fn time_part(name: &str, time: i64, west: Option<i32>) -> Result<ExtractedPart> {
     let type_name = if west.is_some() { TIMETZ } else { TIME };
     let unit = unit_of(name, type_name)?;
     let east = -i64::from(west.unwrap_or(0));
     let part = match unit {
-        Unit::Timezone => west.map(|_| Part::Integer(east)),
-        Unit::TimezoneHour => west.map(|_| Part::Integer(east / 3600)),
-        Unit::TimezoneMinute => west.map(|_| Part::Integer(east / 60 % 60)),
-        Unit::Epoch => Some(Part::Instant(time, -east)),
+        Unit::Timezone => west.map(|_| ExtractedPart::Integer(east)),
+        Unit::TimezoneHour => west.map(|_| ExtractedPart::Integer(east / 3600)),
+        Unit::TimezoneMinute => west.map(|_| ExtractedPart::Integer(east / 60 % 60)),
+        Unit::Epoch => Some(ExtractedPart::Instant(time, -east)),
         // Words that are no unit of intervals are not recognized here at all.
         Unit::Dow | Unit::IsoDow | Unit::Doy | Unit::IsoYear | Unit::Julian | Unit::Reserved(_) => {
             return Err(if matches!(unit, Unit::Reserved(_)) {
@@ -281,14 +281,14 @@ fn time_part(name: &str, time: i64, west: Option<i32>) -> Result<Part> {
     part.ok_or_else(|| not_supported(name, type_name))
 }
 
-fn interval_part(name: &str, interval: Interval) -> Result<Part> {
+fn interval_part(name: &str, interval: Interval) -> Result<ExtractedPart> {
     let unit = unit_of(name, "interval")?;
     if !interval.is_finite() {
         let oscillates = oscillates(unit) && !matches!(unit, Unit::Hour | Unit::Day | Unit::Dow | Unit::IsoDow | Unit::Doy);
         let negative = interval == Interval::NEGATIVE_INFINITY;
         let part = match unit {
-            Unit::Hour | Unit::Day if negative => Some(Part::NegativeInfinity),
-            Unit::Hour | Unit::Day => Some(Part::Infinity),
+            Unit::Hour | Unit::Day if negative => Some(ExtractedPart::NegativeInfinity),
+            Unit::Hour | Unit::Day => Some(ExtractedPart::Infinity),
             Unit::Julian | Unit::IsoYear => None,
             _ => infinite_part(unit, oscillates, negative),
         };
@@ -299,25 +299,25 @@ fn interval_part(name: &str, interval: Interval) -> Result<Part> {
     let years = i64::from(months / 12);
     let month = i64::from(months % 12);
     Ok(match unit {
-        Unit::Microsecond => Part::Integer(of_minute),
-        Unit::Millisecond => Part::Scaled(of_minute, 3),
-        Unit::Second => Part::Scaled(of_minute, 6),
-        Unit::Minute => Part::Integer(micros / MICROS_PER_MINUTE % 60),
-        Unit::Hour => Part::Integer(micros / MICROS_PER_HOUR),
-        Unit::Day => Part::Integer(i64::from(days)),
-        Unit::Week => Part::Integer(i64::from(days / 7)),
-        Unit::Month => Part::Integer(month),
-        Unit::Quarter if months >= 0 => Part::Integer(month / 3 + 1),
-        Unit::Quarter => Part::Integer(-(-month / 3 + 1)),
-        Unit::Year => Part::Integer(years),
-        Unit::Decade => Part::Integer(years / 10),
-        Unit::Century => Part::Integer(years / 100),
-        Unit::Millennium => Part::Integer(years / 1000),
+        Unit::Microsecond => ExtractedPart::Integer(of_minute),
+        Unit::Millisecond => ExtractedPart::Scaled(of_minute, 3),
+        Unit::Second => ExtractedPart::Scaled(of_minute, 6),
+        Unit::Minute => ExtractedPart::Integer(micros / MICROS_PER_MINUTE % 60),
+        Unit::Hour => ExtractedPart::Integer(micros / MICROS_PER_HOUR),
+        Unit::Day => ExtractedPart::Integer(i64::from(days)),
+        Unit::Week => ExtractedPart::Integer(i64::from(days / 7)),
+        Unit::Month => ExtractedPart::Integer(month),
+        Unit::Quarter if months >= 0 => ExtractedPart::Integer(month / 3 + 1),
+        Unit::Quarter => ExtractedPart::Integer(-(-month / 3 + 1)),
+        Unit::Year => ExtractedPart::Integer(years),
+        Unit::Decade => ExtractedPart::Integer(years / 10),
+        Unit::Century => ExtractedPart::Integer(years / 100),
+        Unit::Millennium => ExtractedPart::Integer(years / 1000),
         Unit::Epoch => {
             // A year is 365.25 days: count quarter days.
             let quarter_days = 1461 * i128::from(years) + 120 * i128::from(month) + 4 * i128::from(days);
             let total = quarter_days * i128::from(MICROS_PER_DAY / 4) + i128::from(micros);
-            i64::try_from(total).map_or(Part::Seconds(total), |micros| Part::Scaled(micros, 6))
+            i64::try_from(total).map_or(ExtractedPart::Seconds(total), |micros| ExtractedPart::Scaled(micros, 6))
         }
         Unit::Reserved(_) => return Err(not_recognized(name, "interval")),
         _ => return Err(not_supported(name, "interval")),

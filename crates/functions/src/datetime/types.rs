@@ -3,9 +3,9 @@
 use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, type_io};
 use melba_types::datetime::parse::{parse_date_time, parse_time};
 use melba_types::datetime::{
-    Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, EPOCH_JULIAN, MICROS_PER_DAY, MICROS_PER_SECOND, Parsed, TIMESTAMP_INFINITY,
-    TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH_DATE, UNIX_EPOCH_MICROS, calendar, format, is_finite_date, is_finite_timestamp,
-    is_valid_date, is_valid_timestamp, round_micros,
+    Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, EPOCH_JULIAN, MICROS_PER_DAY, MICROS_PER_SECOND, ParsedTimestamp,
+    TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY, UNIX_EPOCH_DATE, UNIX_EPOCH_MICROS, calendar, format, is_finite_date,
+    is_finite_timestamp, is_valid_date, is_valid_timestamp, round_micros,
 };
 use melba_types::{Datum, Interval, Oid, Result, TimeTz, err, interval, oids};
 
@@ -38,10 +38,10 @@ fn date_in(c: &TypeContext<'_>, text: &str) -> Result<Datum> {
     let settings = parse_settings(c.session, &zone);
     let parsed = parse_date_time(text, &settings).map_err(|e| e.into_error(text, "date"))?;
     Ok(Datum::Int4(match parsed {
-        Parsed::Epoch => UNIX_EPOCH_DATE,
-        Parsed::Infinity => DATE_INFINITY,
-        Parsed::NegativeInfinity => DATE_NEGATIVE_INFINITY,
-        Parsed::Civil(civil, _) => {
+        ParsedTimestamp::Epoch => UNIX_EPOCH_DATE,
+        ParsedTimestamp::Infinity => DATE_INFINITY,
+        ParsedTimestamp::NegativeInfinity => DATE_NEGATIVE_INFINITY,
+        ParsedTimestamp::Civil(civil, _) => {
             date_of_civil(&civil).ok_or_else(|| err!(DATETIME_FIELD_OVERFLOW, "date out of range: \"{text}\""))?
         }
     }))
@@ -126,10 +126,10 @@ fn timestamp_of(c: &TypeContext<'_>, text: &str, with_zone: bool, type_name: &st
     let settings = parse_settings(c.session, &zone);
     let parsed = parse_date_time(text, &settings).map_err(|e| e.into_error(text, type_name))?;
     let timestamp = match parsed {
-        Parsed::Epoch => UNIX_EPOCH_MICROS,
-        Parsed::Infinity => TIMESTAMP_INFINITY,
-        Parsed::NegativeInfinity => TIMESTAMP_NEGATIVE_INFINITY,
-        Parsed::Civil(civil, offset) => {
+        ParsedTimestamp::Epoch => UNIX_EPOCH_MICROS,
+        ParsedTimestamp::Infinity => TIMESTAMP_INFINITY,
+        ParsedTimestamp::NegativeInfinity => TIMESTAMP_NEGATIVE_INFINITY,
+        ParsedTimestamp::Civil(civil, offset) => {
             let east = if with_zone { i64::from(offset) * MICROS_PER_SECOND } else { 0 };
             // The zone may move a time into range, or out of it.
             wall_clock(&civil)

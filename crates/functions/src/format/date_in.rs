@@ -11,7 +11,7 @@ use melba_types::timezone::Zone;
 use melba_types::{Datum, DbError, Result, err};
 
 use super::date_out::ROMAN_MONTHS;
-use super::template::{DateKey, DatePart, Node, Pattern, date_template, is_separator};
+use super::template::{DateKey, DatePart, FormatNode, TemplatePattern, date_template, is_separator};
 use crate::datetime::{round_timestamp, session_zone, timestamp_out_of_range};
 
 pub fn to_date(session: &dyn Session, text: &str, template: &str) -> Result<Datum> {
@@ -46,7 +46,7 @@ pub struct DateTimeFields {
 /// Reads `text` by `template`.
 fn parse_date_time(session_zone: &Zone, text: &str, template: &str) -> Result<DateTimeFields> {
     let nodes = date_template(template)?;
-    let mut reader = Reader::new(text, session_zone);
+    let mut reader = DateReader::new(text, session_zone);
     reader.read(&nodes)?;
     reader.values.resolve(text)
 }
@@ -74,20 +74,20 @@ pub fn parse_standard(session_zone: &Zone, text: &str, template: &str) -> Result
             return Err(err!(INVALID_DATETIME_FORMAT, "invalid datetime format separator: \"{c}\""));
         }
     }
-    let mut reader = Reader { exact: true, standard: true, ..Reader::new(text, session_zone) };
+    let mut reader = DateReader { exact: true, standard: true, ..DateReader::new(text, session_zone) };
     reader.read(&nodes)?;
     let fields = reader.values.resolve(text)?;
     let has = |part| has_part(&nodes, part);
     Ok(Standard { fields, dated: has(DatePart::Date), timed: has(DatePart::Time), zoned: has(DatePart::Zone) })
 }
 
-fn has_part(nodes: &[Node<DateKey>], part: DatePart) -> bool {
-    nodes.iter().any(|node| matches!(node, Node::Key(p) if p.key.part() == Some(part)))
+fn has_part(nodes: &[FormatNode<DateKey>], part: DatePart) -> bool {
+    nodes.iter().any(|node| matches!(node, FormatNode::Key(p) if p.key.part() == Some(part)))
 }
 
 /// Raw values as read; 0: not given.
 #[derive(Default)]
-struct Values {
+struct DateValues {
     iso: Option<bool>,
     hour: i32,
     pm: i32,
@@ -121,7 +121,7 @@ enum ZoneRead {
     Dynamic(Zone, String),
 }
 
-struct Reader<'a> {
+struct DateReader<'a> {
     text: &'a str,
     at: usize,
     /// FX: no skipping of spaces.
@@ -131,7 +131,7 @@ struct Reader<'a> {
     /// Characters skipped beyond those of the template.
     extra_skip: i32,
     session_zone: &'a Zone,
-    values: Values,
+    values: DateValues,
 }
 
 /// Sets a value that must not contradict an earlier one.
@@ -155,9 +155,9 @@ fn full_year(year: i32) -> i32 {
     }
 }
 
-impl<'a> Reader<'a> {
-    fn new(text: &'a str, session_zone: &'a Zone) -> Reader<'a> {
-        Reader { text, at: 0, exact: false, standard: false, extra_skip: 0, session_zone, values: Values::default() }
+impl<'a> DateReader<'a> {
+    fn new(text: &'a str, session_zone: &'a Zone) -> DateReader<'a> {
+        DateReader { text, at: 0, exact: false, standard: false, extra_skip: 0, session_zone, values: DateValues::default() }
     }
 
     fn rest(&self) -> &'a str {
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self, nodes: &[Node<DateKey>]) -> Result<()> {
+    fn read(&mut self, nodes: &[FormatNode<DateKey>]) -> Result<()> {
         let mut unread = nodes.len();
         let mut ticker = Ticker::new();
         for (i, node) in nodes.iter().enumerate() {
@@ -184,14 +184,16 @@ impl<'a> Reader<'a> {
                 unread = i;
                 break;
             }
-            let is_fx = matches!(node, Node::Key(p) if p.key == DateKey::Exact);
-            if !self.exact && !is_fx && (matches!(node, Node::Key(_)) || i == 0) {
+            let is_fx = matches!(node, FormatNode::Key(p) if p.key == DateKey::Exact);
+            if !self.exact && !is_fx && (matches!(node, FormatNode::Key(_)) || i == 0) {
                 self.skip_spaces();
             }
             match node {
-                Node::Separator(c) | Node::Space(c) | Node::Text(c) if self.standard => self.same_char(*c, node)?,
-                Node::Separator(_) | Node::Space(_) if self.exact => self.skip_char(),
-                Node::Separator(_) | Node::Space(_) => {
+                FormatNode::Separator(c) | FormatNode::Space(c) | FormatNode::Text(c) if self.standard => {
+                    self.same_char(*c, node)?
+                }
+                FormatNode::Separator(_) | FormatNode::Space(_) if self.exact => self.skip_char(),
+                FormatNode::Separator(_) | FormatNode::Space(_) => {
                     self.extra_skip -= 1;
                     let next = self.rest().chars().next();
                     if next.is_some_and(|c| is_separator(c) || (c.is_ascii() && is_space(c as u8))) {
@@ -199,9 +201,9 @@ impl<'a> Reader<'a> {
                         self.extra_skip += 1;
                     }
                 }
-                Node::Text(_) if !self.exact && self.extra_skip > 0 => self.extra_skip -= 1,
-                Node::Text(_) => self.skip_char(),
-                Node::Key(pattern) => {
+                FormatNode::Text(_) if !self.exact && self.extra_skip > 0 => self.extra_skip -= 1,
+                FormatNode::Text(_) => self.skip_char(),
+                FormatNode::Key(pattern) => {
                     self.set_mode(pattern.key)?;
                     self.field(pattern, next_is_separator(pattern, nodes.get(i + 1)))?;
                     if !self.exact {
@@ -220,12 +222,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn same_char(&mut self, c: char, node: &Node<DateKey>) -> Result<()> {
+    fn same_char(&mut self, c: char, node: &FormatNode<DateKey>) -> Result<()> {
         if self.rest().starts_with(c) {
             self.skip_char();
             return Ok(());
         }
-        let what = if matches!(node, Node::Text(_)) { "character" } else { "separator" };
+        let what = if matches!(node, FormatNode::Text(_)) { "character" } else { "separator" };
         Err(err!(INVALID_DATETIME_FORMAT, "unmatched format {what} \"{c}\""))
     }
 
@@ -254,7 +256,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn field(&mut self, p: &Pattern<DateKey>, free: bool) -> Result<()> {
+    fn field(&mut self, p: &TemplatePattern<DateKey>, free: bool) -> Result<()> {
         let name = p.name.as_str();
         let width = name.len();
         match p.key {
@@ -315,7 +317,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn date_field(&mut self, p: &Pattern<DateKey>, free: bool) -> Result<()> {
+    fn date_field(&mut self, p: &TemplatePattern<DateKey>, free: bool) -> Result<()> {
         let name = p.name.as_str();
         let width = name.len();
         match p.key {
@@ -385,14 +387,14 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn skip_ordinal(&mut self, p: &Pattern<DateKey>) {
+    fn skip_ordinal(&mut self, p: &TemplatePattern<DateKey>) {
         if p.ordinal.is_some() {
             self.skip_char();
             self.skip_char();
         }
     }
 
-    fn year_with_comma(&mut self, p: &Pattern<DateKey>) -> Result<()> {
+    fn year_with_comma(&mut self, p: &TemplatePattern<DateKey>) -> Result<()> {
         let rest = self.rest();
         let parse = || -> Option<(i64, i64, usize)> {
             let (thousands, tail) = rest.split_once(',')?;
@@ -428,7 +430,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An integer of exactly `width` characters, or of any length when it is `free`; and how many characters it took.
-    fn integer(&mut self, p: &Pattern<DateKey>, width: usize, free: bool) -> Result<(i32, usize)> {
+    fn integer(&mut self, p: &TemplatePattern<DateKey>, width: usize, free: bool) -> Result<(i32, usize)> {
         let name = p.name.as_str();
         let start = self.at;
         while self.rest().bytes().next().is_some_and(is_space) {
@@ -461,7 +463,7 @@ impl<'a> Reader<'a> {
         Ok((value, self.at - start))
     }
 
-    fn zone(&mut self, p: &Pattern<DateKey>, free: bool) -> Result<()> {
+    fn zone(&mut self, p: &TemplatePattern<DateKey>, free: bool) -> Result<()> {
         let name = p.name.as_str();
         if p.key == DateKey::ZoneMinute {
             if self.values.zone_sign == 0 {
@@ -526,14 +528,14 @@ fn leading(text: &str) -> (Option<i64>, usize) {
 }
 
 /// Whether the template's next element cannot be a digit of the field.
-fn next_is_separator(pattern: &Pattern<DateKey>, next: Option<&Node<DateKey>>) -> bool {
+fn next_is_separator(pattern: &TemplatePattern<DateKey>, next: Option<&FormatNode<DateKey>>) -> bool {
     if pattern.ordinal.is_some() {
         return true;
     }
     match next {
         None => true,
-        Some(Node::Key(p)) => !p.key.is_digits(),
-        Some(Node::Separator(c) | Node::Space(c) | Node::Text(c)) => !c.is_ascii_digit(),
+        Some(FormatNode::Key(p)) => !p.key.is_digits(),
+        Some(FormatNode::Separator(c) | FormatNode::Space(c) | FormatNode::Text(c)) => !c.is_ascii_digit(),
     }
 }
 
@@ -541,7 +543,7 @@ fn overflow(text: &str) -> DbError {
     DateTimeError::FieldOverflow.into_error(text, "timestamp")
 }
 
-impl Values {
+impl DateValues {
     /// Puts the values together.
     fn resolve(mut self, text: &str) -> Result<DateTimeFields> {
         let mut civil = Civil { month: 1, day: 1, ..Civil::default() };

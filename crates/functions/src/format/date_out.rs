@@ -7,7 +7,7 @@ use melba_types::limits::ticked;
 use melba_types::timezone::Zone;
 use melba_types::{Datum, Interval, Result, err};
 
-use super::template::{Case, DateKey, Node, Pattern, date_template, ordinal_suffix};
+use super::template::{Case, DateKey, FormatNode, TemplatePattern, date_template, ordinal_suffix};
 use crate::datetime::timestamp_out_of_range;
 
 pub const ROMAN_MONTHS: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
@@ -90,14 +90,14 @@ impl Fields {
         let mut out = String::new();
         for node in ticked(date_template(template)?) {
             match node? {
-                Node::Separator(c) | Node::Space(c) | Node::Text(c) => out.push(c),
-                Node::Key(pattern) => self.pattern(&pattern, &mut out)?,
+                FormatNode::Separator(c) | FormatNode::Space(c) | FormatNode::Text(c) => out.push(c),
+                FormatNode::Key(pattern) => self.pattern(&pattern, &mut out)?,
             }
         }
         Ok(out)
     }
 
-    fn pattern(&self, pattern: &Pattern<DateKey>, out: &mut String) -> Result<()> {
+    fn pattern(&self, pattern: &TemplatePattern<DateKey>, out: &mut String) -> Result<()> {
         if let Some(number) = self.number(pattern)? {
             out.push_str(&number);
             if let Some(case) = pattern.ordinal {
@@ -123,7 +123,7 @@ impl Fields {
     }
 
     /// Patterns that print a number.
-    fn number(&self, pattern: &Pattern<DateKey>) -> Result<Option<String>> {
+    fn number(&self, pattern: &TemplatePattern<DateKey>) -> Result<Option<String>> {
         let width = |positive: usize, negative: bool| match pattern.fill {
             true => 0,
             false => positive + usize::from(negative),
@@ -196,7 +196,7 @@ impl Fields {
     }
 
     /// Patterns that print a word.
-    fn name(&self, pattern: &Pattern<DateKey>, out: &mut String) -> Result<()> {
+    fn name(&self, pattern: &TemplatePattern<DateKey>, out: &mut String) -> Result<()> {
         let pm = self.hour.rem_euclid(24) >= 12 && self.hour % 24 >= 12;
         let cased = |word: &str| match pattern.case {
             Case::Upper => word.to_uppercase(),
@@ -244,7 +244,7 @@ impl Fields {
         Ok(())
     }
 
-    fn roman_month(&self, pattern: &Pattern<DateKey>, out: &mut String) -> Result<()> {
+    fn roman_month(&self, pattern: &TemplatePattern<DateKey>, out: &mut String) -> Result<()> {
         if self.month == 0 && self.year == 0 {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use melba_types::{DbError, Result, err};
 
-use super::template::{Node, NumberKey, number_template};
+use super::template::{FormatNode, NumberKey, number_template};
 
 /// Where an S pattern puts the sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum SignPlace {
 /// A number template.
 #[derive(Clone, Debug)]
 pub struct NumberFormat {
-    pub nodes: Vec<Node<NumberKey>>,
+    pub nodes: Vec<FormatNode<NumberKey>>,
     /// Digit positions before and after the point.
     pub before: usize,
     pub after: usize,
@@ -64,7 +64,7 @@ impl NumberFormat {
             exponent: false,
         };
         for node in &nodes {
-            if let Node::Key(pattern) = node {
+            if let FormatNode::Key(pattern) = node {
                 format.add(pattern.key)?;
             }
         }

@@ -6,14 +6,14 @@ use melba_types::{Numeric, Result, err};
 
 use super::number::{NumberFormat, ROMAN_LENGTH_MAX, roman};
 use super::number_out::power_of_ten;
-use super::template::{Node, NumberKey};
+use super::template::{FormatNode, NumberKey};
 
 pub fn to_number(text: &str, template: &str) -> Result<Numeric> {
     let format = NumberFormat::parse(template)?;
     if format.exponent {
         return Err(err!(FEATURE_NOT_SUPPORTED, "\"EEEE\" not supported for input"));
     }
-    let mut reader = Reader {
+    let mut reader = NumberReader {
         format: &format,
         text: text.as_bytes(),
         at: 0,
@@ -51,7 +51,7 @@ pub fn to_number(text: &str, template: &str) -> Result<Numeric> {
     value.mul(&power_of_ten(-shift)?.round(16 + shift)?)
 }
 
-struct Reader<'a> {
+struct NumberReader<'a> {
     format: &'a NumberFormat,
     text: &'a [u8],
     at: usize,
@@ -63,7 +63,7 @@ struct Reader<'a> {
     precision_before: usize,
 }
 
-impl Reader<'_> {
+impl NumberReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -75,8 +75,8 @@ impl Reader<'_> {
                 break;
             }
             match node? {
-                Node::Separator(_) | Node::Space(_) | Node::Text(_) => self.skip_char(),
-                Node::Key(p) => self.pattern(p.key)?,
+                FormatNode::Separator(_) | FormatNode::Space(_) | FormatNode::Text(_) => self.skip_char(),
+                FormatNode::Key(p) => self.pattern(p.key)?,
             }
         }
         Ok(())

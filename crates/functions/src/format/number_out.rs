@@ -3,7 +3,7 @@
 use melba_types::{Datum, Numeric, Result, err};
 
 use super::number::{NumberFormat, ROMAN_LENGTH_MAX, SignPlace, roman};
-use super::template::{Case, Node, NumberKey, ordinal_suffix};
+use super::template::{Case, FormatNode, NumberKey, ordinal_suffix};
 
 /// to_char(integer or bigint, template).
 pub fn integer(value: i64, narrow: bool, template: &str) -> Result<Datum> {
@@ -159,7 +159,7 @@ fn write_roman(format: &NumberFormat, value: Option<i32>) -> Datum {
     let mut out = String::new();
     for node in &format.nodes {
         match node {
-            Node::Key(p) if p.key == NumberKey::Roman => {
+            FormatNode::Key(p) if p.key == NumberKey::Roman => {
                 let roman = if p.case == Case::Lower { roman.to_lowercase() } else { roman.clone() };
                 if format.fill {
                     out.push_str(&roman);
@@ -167,7 +167,7 @@ fn write_roman(format: &NumberFormat, value: Option<i32>) -> Datum {
                     out.push_str(&format!("{roman:>ROMAN_LENGTH_MAX$}"));
                 }
             }
-            Node::Key(p) => {
+            FormatNode::Key(p) => {
                 // Only fill mode combines with RN; commas and similar elements print as blanks.
                 let blank = match p.key {
                     NumberKey::Comma | NumberKey::Group => !format.fill,
@@ -177,7 +177,7 @@ fn write_roman(format: &NumberFormat, value: Option<i32>) -> Datum {
                     out.push(' ');
                 }
             }
-            Node::Separator(c) | Node::Space(c) | Node::Text(c) => out.push(*c),
+            FormatNode::Separator(c) | FormatNode::Space(c) | FormatNode::Text(c) => out.push(*c),
         }
     }
     Datum::text(out)
@@ -255,8 +255,8 @@ impl<'a> Writer<'a> {
     fn run(mut self) -> Result<Datum> {
         for node in &self.format.nodes {
             match node {
-                Node::Separator(c) | Node::Space(c) | Node::Text(c) => self.out.push(*c),
-                Node::Key(p) => match p.key {
+                FormatNode::Separator(c) | FormatNode::Space(c) | FormatNode::Text(c) => self.out.push(*c),
+                FormatNode::Key(p) => match p.key {
                     NumberKey::Nine | NumberKey::Zero | NumberKey::Point | NumberKey::LocalePoint => self.digit(p.key),
                     NumberKey::Comma | NumberKey::Group if self.in_number => self.out.push(','),
                     NumberKey::Comma | NumberKey::Group => self.blank(),

@@ -8,8 +8,8 @@ const KEY_STEPS: usize = 16;
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node<K> {
-    Key(Pattern<K>),
+pub enum FormatNode<K> {
+    Key(TemplatePattern<K>),
     /// Punctuation.
     Separator(char),
     Space(char),
@@ -19,7 +19,7 @@ pub enum Node<K> {
 
 /// A template pattern with its modifiers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pattern<K> {
+pub struct TemplatePattern<K> {
     pub key: K,
     /// As written, for messages.
     pub name: String,
@@ -256,7 +256,7 @@ fn find<K: Copy>(text: &str, table: &[(&'static str, K)]) -> Option<(K, usize, C
 }
 
 /// The nodes of a date and time template.
-pub fn date_template(template: &str) -> Result<Vec<Node<DateKey>>> {
+pub fn date_template(template: &str) -> Result<Vec<FormatNode<DateKey>>> {
     let (mut nodes, mut ticker) = (Vec::new(), Ticker::new());
     let mut rest = template;
     while !rest.is_empty() {
@@ -283,13 +283,13 @@ pub fn date_template(template: &str) -> Result<Vec<Node<DateKey>>> {
         } else if let Some(after) = rest.strip_prefix("SP") {
             rest = after;
         }
-        nodes.push(Node::Key(Pattern { key, name, case, fill, translated, ordinal }));
+        nodes.push(FormatNode::Key(TemplatePattern { key, name, case, fill, translated, ordinal }));
     }
     Ok(nodes)
 }
 
 /// The nodes of a number template.
-pub fn number_template(template: &str) -> Result<Vec<Node<NumberKey>>> {
+pub fn number_template(template: &str) -> Result<Vec<FormatNode<NumberKey>>> {
     let (mut nodes, mut ticker) = (Vec::new(), Ticker::new());
     let mut rest = template;
     while !rest.is_empty() {
@@ -297,7 +297,7 @@ pub fn number_template(template: &str) -> Result<Vec<Node<NumberKey>>> {
         match find(rest, NUMBER_KEYS) {
             Some((key, length, case)) => {
                 let name = rest[..length].to_string();
-                nodes.push(Node::Key(Pattern { key, name, case, fill: false, translated: false, ordinal: None }));
+                nodes.push(FormatNode::Key(TemplatePattern { key, name, case, fill: false, translated: false, ordinal: None }));
                 rest = &rest[length..];
             }
             None => rest = literal(rest, false, &mut nodes),
@@ -307,15 +307,15 @@ pub fn number_template(template: &str) -> Result<Vec<Node<NumberKey>>> {
 }
 
 /// Takes the literal at the start of the template; returns the rest.
-fn literal<'a, K>(text: &'a str, separators: bool, nodes: &mut Vec<Node<K>>) -> &'a str {
+fn literal<'a, K>(text: &'a str, separators: bool, nodes: &mut Vec<FormatNode<K>>) -> &'a str {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return "" };
     if first == '"' {
         while let Some(c) = chars.next() {
             match c {
                 '"' => break,
-                '\\' => nodes.push(Node::Text(chars.next().unwrap_or('\\'))),
-                _ => nodes.push(Node::Text(c)),
+                '\\' => nodes.push(FormatNode::Text(chars.next().unwrap_or('\\'))),
+                _ => nodes.push(FormatNode::Text(c)),
             }
         }
         return chars.as_str();
@@ -326,9 +326,9 @@ fn literal<'a, K>(text: &'a str, separators: bool, nodes: &mut Vec<Node<K>>) -> 
         chars.next();
     }
     nodes.push(match c {
-        _ if separators && is_separator(c) => Node::Separator(c),
-        _ if c.is_ascii() && melba_fmgr::type_io::is_space(c as u8) => Node::Space(c),
-        _ => Node::Text(c),
+        _ if separators && is_separator(c) => FormatNode::Separator(c),
+        _ if c.is_ascii() && melba_fmgr::type_io::is_space(c as u8) => FormatNode::Space(c),
+        _ => FormatNode::Text(c),
     });
     chars.as_str()
 }

@@ -25,7 +25,7 @@ pub enum Expr {
     /// An expression and the accessors of its items, in order.
     Chain(Box<Expr>, Vec<Accessor>),
     Unary(char, Box<Expr>),
-    Binary(Operator, Box<Expr>, Box<Expr>),
+    Binary(PathOperator, Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
     Exists(Box<Expr>),
     IsUnknown(Box<Expr>),
@@ -35,7 +35,7 @@ pub enum Expr {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub enum PathOperator {
     Or,
     And,
     Equal,
@@ -64,31 +64,31 @@ pub enum Accessor {
     Method(String, Vec<Expr>),
 }
 
-impl Operator {
+impl PathOperator {
     pub fn symbol(self) -> &'static str {
         match self {
-            Operator::Or => "||",
-            Operator::And => "&&",
-            Operator::Equal => "==",
-            Operator::NotEqual => "!=",
-            Operator::Less => "<",
-            Operator::LessOrEqual => "<=",
-            Operator::Greater => ">",
-            Operator::GreaterOrEqual => ">=",
-            Operator::Add => "+",
-            Operator::Subtract => "-",
-            Operator::Multiply => "*",
-            Operator::Divide => "/",
-            Operator::Modulo => "%",
+            PathOperator::Or => "||",
+            PathOperator::And => "&&",
+            PathOperator::Equal => "==",
+            PathOperator::NotEqual => "!=",
+            PathOperator::Less => "<",
+            PathOperator::LessOrEqual => "<=",
+            PathOperator::Greater => ">",
+            PathOperator::GreaterOrEqual => ">=",
+            PathOperator::Add => "+",
+            PathOperator::Subtract => "-",
+            PathOperator::Multiply => "*",
+            PathOperator::Divide => "/",
+            PathOperator::Modulo => "%",
         }
     }
 
     fn priority(self) -> u8 {
         match self {
-            Operator::Or => 0,
-            Operator::And => 1,
-            Operator::Add | Operator::Subtract => 3,
-            Operator::Multiply | Operator::Divide | Operator::Modulo => 4,
+            PathOperator::Or => 0,
+            PathOperator::And => 1,
+            PathOperator::Add | PathOperator::Subtract => 3,
+            PathOperator::Multiply | PathOperator::Divide | PathOperator::Modulo => 4,
             _ => 2,
         }
     }

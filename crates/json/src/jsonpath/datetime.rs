@@ -92,7 +92,7 @@ fn check_zone_is_used(use_zone: bool, from: &str, to: &str) -> Result<()> {
 
 /// A method that reads a date or time from a string: datetime(), date(), time() and so on.
 pub fn apply<'a>(session: &dyn Session, use_zone: bool, item: &Item<'a>, method: &str, args: &[Expr]) -> Result<Item<'a>> {
-    let Some(melba_types::jsonb::Value::String(text)) = item.value() else {
+    let Some(melba_types::jsonb::JsonbValue::String(text)) = item.value() else {
         return Err(err!(
             INVALID_ARGUMENT_FOR_SQL_JSON_DATETIME_FUNCTION,
             "jsonpath item method .{method}() can only be applied to a string"

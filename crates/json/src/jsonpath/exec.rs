@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use melba_fmgr::Session;
 use melba_regexp::{Flags, Flavor, Regexp};
-use melba_types::jsonb::Value;
+use melba_types::jsonb::JsonbValue;
 use melba_types::{DbError, Numeric, Result, err, limits};
 
-use super::ast::{Accessor, Expr, Operator, Path};
+use super::ast::{Accessor, Expr, Path, PathOperator};
 use super::item::{Base, DateTime, Item};
 use super::{datetime, methods};
 
@@ -29,7 +29,7 @@ pub struct Executor<'a> {
 /// The values of a path's `$name`.
 pub enum Variables<'a> {
     /// The fields of an object.
-    Object(&'a Value, Rc<Base<'a>>),
+    Object(&'a JsonbValue, Rc<Base<'a>>),
     Named(&'a [Variable]),
 }
 
@@ -40,12 +40,12 @@ pub struct Variable {
 }
 
 pub enum VariableValue {
-    Json(Value),
+    Json(JsonbValue),
     DateTime(DateTime),
 }
 
 impl<'a> Variables<'a> {
-    pub fn of_object(object: &'a Value) -> Variables<'a> {
+    pub fn of_object(object: &'a JsonbValue) -> Variables<'a> {
         Variables::Object(object, Base::new(1, object, 0))
     }
 
@@ -88,7 +88,13 @@ pub fn is_suppressible(error: &DbError) -> bool {
 }
 
 impl<'a> Executor<'a> {
-    pub fn new(session: &'a dyn Session, root: &'a Value, variables: Variables<'a>, lax: bool, use_zone: bool) -> Executor<'a> {
+    pub fn new(
+        session: &'a dyn Session,
+        root: &'a JsonbValue,
+        variables: Variables<'a>,
+        lax: bool,
+        use_zone: bool,
+    ) -> Executor<'a> {
         let root = Item::Part(root, Base::new(0, root, 0));
         let made = Cell::new(1 + variables.documents());
         Executor { session, use_zone, lax, root, variables, made }
@@ -115,8 +121,8 @@ impl<'a> Executor<'a> {
     fn items(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<Vec<Item<'a>>> {
         limits::check_stack()?;
         Ok(match expr {
-            Expr::Null => vec![Item::Made(Value::Null)],
-            Expr::Bool(v) => vec![Item::Made(Value::Bool(*v))],
+            Expr::Null => vec![Item::Made(JsonbValue::Null)],
+            Expr::Bool(v) => vec![Item::Made(JsonbValue::Bool(*v))],
             Expr::Number(v) => vec![Item::number(v.clone())],
             Expr::String(v) => vec![Item::string(v)],
             Expr::Root => vec![self.root.clone()],
@@ -138,7 +144,7 @@ impl<'a> Executor<'a> {
                 let right = self.number(right, scope, "right", *op)?;
                 vec![Item::number(arithmetic(*op, &left, &right)?)]
             }
-            _ => vec![Item::Made(self.predicate(expr, scope)?.map_or(Value::Null, Value::Bool))],
+            _ => vec![Item::Made(self.predicate(expr, scope)?.map_or(JsonbValue::Null, JsonbValue::Bool))],
         })
     }
 
@@ -162,9 +168,9 @@ impl<'a> Executor<'a> {
         Ok(out)
     }
 
-    fn number(&self, expr: &Expr, scope: Scope<'_, 'a>, side: &str, op: Operator) -> Result<Numeric> {
+    fn number(&self, expr: &Expr, scope: Scope<'_, 'a>, side: &str, op: PathOperator) -> Result<Numeric> {
         if let [item] = &self.unwrapped(expr, scope)?[..]
-            && let Some(Value::Number(v)) = item.value()
+            && let Some(JsonbValue::Number(v)) = item.value()
         {
             return Ok(v.clone());
         }
@@ -276,7 +282,7 @@ impl<'a> Executor<'a> {
 
     fn subscript(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<i64> {
         if let [item] = &self.items(expr, scope)?[..]
-            && let Some(Value::Number(v)) = item.value()
+            && let Some(JsonbValue::Number(v)) = item.value()
         {
             let out_of_range = |_| err!(INVALID_SQL_JSON_SUBSCRIPT, "jsonpath array subscript is out of integer range");
             return v.trunc(0)?.to_i32().map(i64::from).map_err(out_of_range);
@@ -288,7 +294,7 @@ impl<'a> Executor<'a> {
     fn predicate(&self, expr: &Expr, scope: Scope<'_, 'a>) -> Result<Option<bool>> {
         limits::check_stack()?;
         Ok(match expr {
-            Expr::Binary(Operator::And, left, right) => match self.predicate(left, scope)? {
+            Expr::Binary(PathOperator::And, left, right) => match self.predicate(left, scope)? {
                 Some(false) => Some(false),
                 left => match (left, self.predicate(right, scope)?) {
                     (_, Some(false)) => Some(false),
@@ -296,7 +302,7 @@ impl<'a> Executor<'a> {
                     _ => None,
                 },
             },
-            Expr::Binary(Operator::Or, left, right) => match self.predicate(left, scope)? {
+            Expr::Binary(PathOperator::Or, left, right) => match self.predicate(left, scope)? {
                 Some(true) => Some(true),
                 left => match (left, self.predicate(right, scope)?) {
                     (_, Some(true)) => Some(true),
@@ -323,7 +329,9 @@ impl<'a> Executor<'a> {
                 let Some(left) = left else { return Ok(None) };
                 let prefix = right.first().and_then(Item::value);
                 self.any(left.iter().map(|item| match (item.value(), prefix) {
-                    (Some(Value::String(text)), Some(Value::String(prefix))) => Ok(Some(text.starts_with(prefix.as_str()))),
+                    (Some(JsonbValue::String(text)), Some(JsonbValue::String(prefix))) => {
+                        Ok(Some(text.starts_with(prefix.as_str())))
+                    }
                     _ => Ok(None),
                 }))?
             }
@@ -331,12 +339,12 @@ impl<'a> Executor<'a> {
                 let Some(items) = self.attempt(self.unwrapped(operand, scope))? else { return Ok(None) };
                 let regex = regex_of(pattern, flags)?;
                 self.any(items.iter().map(|item| match item.value() {
-                    Some(Value::String(text)) => regex.is_match(text).map(Some),
+                    Some(JsonbValue::String(text)) => regex.is_match(text).map(Some),
                     _ => Ok(None),
                 }))?
             }
             other => match &self.items(other, scope)?[..] {
-                [item] if let Some(Value::Bool(v)) = item.value() => Some(*v),
+                [item] if let Some(JsonbValue::Bool(v)) = item.value() => Some(*v),
                 _ => None,
             },
         })
@@ -366,28 +374,28 @@ impl<'a> Executor<'a> {
         Ok(if found { Some(true) } else { (!unknown).then_some(false) })
     }
 
-    fn compare(&self, op: Operator, a: &Item<'a>, b: &Item<'a>) -> Result<Option<bool>> {
-        let is_null = |item: &Item<'_>| matches!(item.value(), Some(Value::Null));
+    fn compare(&self, op: PathOperator, a: &Item<'a>, b: &Item<'a>) -> Result<Option<bool>> {
+        let is_null = |item: &Item<'_>| matches!(item.value(), Some(JsonbValue::Null));
         let order = match (a, b) {
-            _ if is_null(a) != is_null(b) => return Ok(Some(op == Operator::NotEqual)),
+            _ if is_null(a) != is_null(b) => return Ok(Some(op == PathOperator::NotEqual)),
             (Item::DateTime(a), Item::DateTime(b)) => {
                 let Some(order) = datetime::compare(self.session, self.use_zone, a, b)? else { return Ok(None) };
                 order
             }
             _ => match (a.value(), b.value()) {
-                (Some(Value::Null), Some(Value::Null)) => Ordering::Equal,
-                (Some(Value::Bool(a)), Some(Value::Bool(b))) => a.cmp(b),
-                (Some(Value::Number(a)), Some(Value::Number(b))) => a.cmp(b),
-                (Some(Value::String(a)), Some(Value::String(b))) => a.cmp(b),
+                (Some(JsonbValue::Null), Some(JsonbValue::Null)) => Ordering::Equal,
+                (Some(JsonbValue::Bool(a)), Some(JsonbValue::Bool(b))) => a.cmp(b),
+                (Some(JsonbValue::Number(a)), Some(JsonbValue::Number(b))) => a.cmp(b),
+                (Some(JsonbValue::String(a)), Some(JsonbValue::String(b))) => a.cmp(b),
                 _ => return Ok(None),
             },
         };
         Ok(Some(match op {
-            Operator::Equal => order.is_eq(),
-            Operator::NotEqual => order.is_ne(),
-            Operator::Less => order.is_lt(),
-            Operator::LessOrEqual => order.is_le(),
-            Operator::Greater => order.is_gt(),
+            PathOperator::Equal => order.is_eq(),
+            PathOperator::NotEqual => order.is_ne(),
+            PathOperator::Less => order.is_lt(),
+            PathOperator::LessOrEqual => order.is_le(),
+            PathOperator::Greater => order.is_gt(),
             _ => order.is_ge(),
         }))
     }
@@ -395,18 +403,18 @@ impl<'a> Executor<'a> {
 
 fn signed<'a>(sign: char, item: &Item<'a>) -> Result<Item<'a>> {
     match (item.value(), sign) {
-        (Some(Value::Number(v)), '-') => Ok(Item::number(v.neg())),
-        (Some(Value::Number(v)), _) => Ok(Item::number(v.clone())),
+        (Some(JsonbValue::Number(v)), '-') => Ok(Item::number(v.neg())),
+        (Some(JsonbValue::Number(v)), _) => Ok(Item::number(v.clone())),
         _ => Err(err!(SQL_JSON_NUMBER_NOT_FOUND, "operand of unary jsonpath operator {sign} is not a numeric value")),
     }
 }
 
-fn arithmetic(op: Operator, a: &Numeric, b: &Numeric) -> Result<Numeric> {
+fn arithmetic(op: PathOperator, a: &Numeric, b: &Numeric) -> Result<Numeric> {
     match op {
-        Operator::Add => a.add(b),
-        Operator::Subtract => a.sub(b),
-        Operator::Multiply => a.mul(b),
-        Operator::Divide => a.div(b),
+        PathOperator::Add => a.add(b),
+        PathOperator::Subtract => a.sub(b),
+        PathOperator::Multiply => a.mul(b),
+        PathOperator::Divide => a.div(b),
         _ => a.rem(b),
     }
 }

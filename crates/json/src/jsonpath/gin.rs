@@ -6,7 +6,7 @@ use melba_fmgr::gin::GinQuery;
 use melba_types::jsonb::View;
 use melba_types::{Result, limits};
 
-use super::ast::{Accessor, Expr, Operator, Path};
+use super::ast::{Accessor, Expr, Path, PathOperator};
 
 /// An operator class: what it has for keys and values.
 pub struct Entries {
@@ -94,16 +94,16 @@ fn needs(entries: &Entries, expr: &Expr, current: &Place) -> Result<GinQuery> {
 fn predicate(entries: &Entries, expr: &Expr, current: &Place) -> Result<GinQuery> {
     limits::check_stack()?;
     Ok(match expr {
-        Expr::Binary(Operator::And, left, right) => {
+        Expr::Binary(PathOperator::And, left, right) => {
             every(vec![predicate(entries, left, current)?, predicate(entries, right, current)?])
         }
-        Expr::Binary(Operator::Or, left, right) => {
+        Expr::Binary(PathOperator::Or, left, right) => {
             let parts = vec![predicate(entries, left, current)?, predicate(entries, right, current)?];
             if parts.contains(&GinQuery::ALL) { GinQuery::ALL } else { GinQuery::Or(parts) }
         }
         Expr::Binary(operator, left, right) if expr.is_predicate() => {
             let mut parts = vec![needs(entries, left, current)?, needs(entries, right, current)?];
-            if *operator == Operator::Equal {
+            if *operator == PathOperator::Equal {
                 parts.push(equality(entries, left, right, current)?);
                 parts.push(equality(entries, right, left, current)?);
             }

@@ -3,7 +3,7 @@
 use melba_functions::format::template_has_zone;
 use melba_types::{Oid, Result, limits, oids};
 
-use super::ast::{Accessor, Expr, Operator, Path};
+use super::ast::{Accessor, Expr, Path, PathOperator};
 
 /// The kind of the items of an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -125,7 +125,7 @@ fn of_type(ty: Oid) -> Items {
     }
 }
 
-fn is_comparison(operator: Operator) -> bool {
-    use Operator::*;
+fn is_comparison(operator: PathOperator) -> bool {
+    use PathOperator::*;
     matches!(operator, Equal | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual)
 }

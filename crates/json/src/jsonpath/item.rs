@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use melba_types::datetime::{DateOrder, DateStyle, format};
-use melba_types::jsonb::Value;
+use melba_types::jsonb::JsonbValue;
 use melba_types::timezone::Zone;
 use melba_types::{Datum, Numeric, Oid, Result, limits, oids};
 
@@ -47,9 +47,9 @@ impl DateTime {
 #[derive(Clone)]
 pub enum Item<'a> {
     /// A part of the document, or of the variables.
-    Part(&'a Value, Rc<Base<'a>>),
+    Part(&'a JsonbValue, Rc<Base<'a>>),
     /// A number, string, boolean or null of the path itself, or made by a step.
-    Made(Value),
+    Made(JsonbValue),
     /// An object made by keyvalue().
     Pair(Rc<Pair<'a>>),
     DateTime(DateTime),
@@ -58,7 +58,7 @@ pub enum Item<'a> {
 /// The result of keyvalue() for one field.
 pub struct Pair<'a> {
     id: Numeric,
-    key: Value,
+    key: JsonbValue,
     value: Item<'a>,
     /// The number of the object among those that the path makes.
     number: i64,
@@ -68,21 +68,21 @@ pub struct Pair<'a> {
 /// PostgreSQL's binary form of it.
 pub struct Base<'a> {
     number: i64,
-    tree: &'a Value,
+    tree: &'a JsonbValue,
     /// Where the tree lies in the document.
     start: usize,
     /// Places of the containers, by address; computed on demand.
-    places: OnceCell<HashMap<*const Value, usize>>,
+    places: OnceCell<HashMap<*const JsonbValue, usize>>,
 }
 
 const ID_STEP: i64 = 10_000_000_000;
 
 impl<'a> Base<'a> {
-    pub fn new(number: i64, tree: &'a Value, start: usize) -> Rc<Base<'a>> {
+    pub fn new(number: i64, tree: &'a JsonbValue, start: usize) -> Rc<Base<'a>> {
         Rc::new(Base { number, tree, start, places: OnceCell::new() })
     }
 
-    fn id(&self, object: &Value) -> Result<i64> {
+    fn id(&self, object: &JsonbValue) -> Result<i64> {
         let places = match self.places.get() {
             Some(places) => places,
             None => {
@@ -98,7 +98,7 @@ impl<'a> Base<'a> {
 
 impl<'a> Item<'a> {
     pub fn number(value: Numeric) -> Item<'a> {
-        Item::Made(Value::Number(value))
+        Item::Made(JsonbValue::Number(value))
     }
 
     pub fn integer(value: i64) -> Item<'a> {
@@ -106,11 +106,11 @@ impl<'a> Item<'a> {
     }
 
     pub fn string(text: impl Into<String>) -> Item<'a> {
-        Item::Made(Value::String(text.into()))
+        Item::Made(JsonbValue::String(text.into()))
     }
 
     /// The JSON value, of items that are held as one.
-    pub fn value(&self) -> Option<&Value> {
+    pub fn value(&self) -> Option<&JsonbValue> {
         match self {
             Item::Part(value, _) => Some(value),
             Item::Made(value) => Some(value),
@@ -118,30 +118,30 @@ impl<'a> Item<'a> {
         }
     }
 
-    pub fn to_value(&self) -> Value {
+    pub fn to_value(&self) -> JsonbValue {
         match self {
             Item::Part(value, _) => (*value).clone(),
             Item::Made(value) => value.clone(),
-            Item::Pair(pair) => Value::Object(pair.fields().map(|(name, item)| (name.to_owned(), item.to_value())).into()),
-            Item::DateTime(value) => Value::String(value.to_text()),
+            Item::Pair(pair) => JsonbValue::Object(pair.fields().map(|(name, item)| (name.to_owned(), item.to_value())).into()),
+            Item::DateTime(value) => JsonbValue::String(value.to_text()),
         }
     }
 
     pub fn is_container(&self) -> bool {
-        matches!(self, Item::Pair(_)) || matches!(self, Item::Part(Value::Array(_) | Value::Object(_), _))
+        matches!(self, Item::Pair(_)) || matches!(self, Item::Part(JsonbValue::Array(_) | JsonbValue::Object(_), _))
     }
 
     /// The elements of an array; `None` for other items.
     pub fn elements(&self) -> Option<impl ExactSizeIterator<Item = Item<'a>> + use<'a>> {
-        let Item::Part(Value::Array(elements), base) = self else { return None };
-        let (elements, base): (&'a [Value], _) = (elements, base.clone());
+        let Item::Part(JsonbValue::Array(elements), base) = self else { return None };
+        let (elements, base): (&'a [JsonbValue], _) = (elements, base.clone());
         Some(elements.iter().map(move |element| Item::Part(element, base.clone())))
     }
 
     /// The fields of an object.
     pub fn fields(&self) -> Option<Vec<(&'a str, Item<'a>)>> {
         match self {
-            Item::Part(Value::Object(fields), base) => {
+            Item::Part(JsonbValue::Object(fields), base) => {
                 Some(fields.iter().map(|(name, value)| (name.as_str(), Item::Part(value, base.clone()))).collect())
             }
             Item::Pair(pair) => Some(pair.fields().into()),
@@ -152,7 +152,7 @@ impl<'a> Item<'a> {
     /// A field of an object, if it has one of that name; `None` for other items.
     pub fn field(&self, key: &str) -> Option<Option<Item<'a>>> {
         match self {
-            Item::Part(Value::Object(fields), base) => {
+            Item::Part(JsonbValue::Object(fields), base) => {
                 let found = fields.binary_search_by(|(name, _)| melba_types::jsonb::compare_keys(name, key));
                 Some(found.ok().map(|i| Item::Part(&fields[i].1, base.clone())))
             }
@@ -164,7 +164,7 @@ impl<'a> Item<'a> {
     /// The result of keyvalue() for an object, each pair numbered by `next_number` when it is made; `None` for other items.
     pub fn pairs(&self, next_number: impl Fn() -> i64) -> Result<Option<impl Iterator<Item = Item<'a>>>> {
         let id = match self {
-            Item::Part(object @ Value::Object(_), base) => base.id(object)?,
+            Item::Part(object @ JsonbValue::Object(_), base) => base.id(object)?,
             Item::Pair(pair) => pair.number * ID_STEP,
             _ => return Ok(None),
         };
@@ -175,7 +175,7 @@ impl<'a> Item<'a> {
                 Item::Part(value, _) => Item::Part(value, Base::new(number, value, place_in_pair(&id, key))),
                 other => other,
             };
-            Item::Pair(Rc::new(Pair { id: id.clone(), key: Value::String(key.to_owned()), value, number }))
+            Item::Pair(Rc::new(Pair { id: id.clone(), key: JsonbValue::String(key.to_owned()), value, number }))
         };
         Ok(self.fields().map(|fields| fields.into_iter().map(pair)))
     }
@@ -201,19 +201,19 @@ fn place_in_pair(id: &Numeric, key: &str) -> usize {
 ///
 /// A container is a word that counts, a word for each key and value, the keys, and the values; numbers and containers begin at
 /// multiples of four. null, true and false take no room.
-fn place(value: &Value, start: usize, places: &mut HashMap<*const Value, usize>) -> Result<usize> {
+fn place(value: &JsonbValue, start: usize, places: &mut HashMap<*const JsonbValue, usize>) -> Result<usize> {
     limits::check_stack()?;
     limits::tick()?;
     match value {
-        Value::Null | Value::Bool(_) => Ok(start),
-        Value::Number(number) => Ok(aligned(start) + number.postgres_bytes()),
-        Value::String(text) => Ok(start + text.len()),
-        Value::Array(elements) => {
+        JsonbValue::Null | JsonbValue::Bool(_) => Ok(start),
+        JsonbValue::Number(number) => Ok(aligned(start) + number.postgres_bytes()),
+        JsonbValue::String(text) => Ok(start + text.len()),
+        JsonbValue::Array(elements) => {
             let start = aligned(start);
             places.insert(value, start);
             elements.iter().try_fold(start + 4 + 4 * elements.len(), |end, element| place(element, end, places))
         }
-        Value::Object(fields) => {
+        JsonbValue::Object(fields) => {
             let start = aligned(start);
             places.insert(value, start);
             let keys: usize = fields.iter().map(|(key, _)| key.len()).sum();

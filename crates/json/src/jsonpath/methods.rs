@@ -1,7 +1,7 @@
 //! The item methods of paths.
 
 use melba_fmgr::{Session, io};
-use melba_types::jsonb::{Json, Value};
+use melba_types::jsonb::{Json, JsonbValue};
 use melba_types::{DbError, Numeric, Result, err, oids};
 
 use super::ast::Expr;
@@ -27,7 +27,7 @@ pub fn apply<'a>(
             None => Err(err!(SQL_JSON_ARRAY_NOT_FOUND, "jsonpath item method .size() can only be applied to an array")),
         },
         "abs" | "floor" | "ceiling" => {
-            let Some(Value::Number(value)) = item.value() else {
+            let Some(JsonbValue::Number(value)) = item.value() else {
                 return Err(err!(
                     NON_NUMERIC_SQL_JSON_ITEM,
                     "jsonpath item method .{name}() can only be applied to a numeric value"
@@ -52,8 +52,8 @@ pub fn apply<'a>(
 
 fn type_name(item: &Item<'_>) -> Result<&'static str> {
     Ok(match item {
-        Item::Part(Value::Object(_), _) | Item::Pair(_) => "object",
-        Item::Part(Value::Array(_), _) => "array",
+        Item::Part(JsonbValue::Object(_), _) | Item::Pair(_) => "object",
+        Item::Part(JsonbValue::Array(_), _) => "array",
         Item::Part(value, _) => Json::root(&value.to_bytes()?).type_name(),
         Item::Made(value) => Json::root(&value.to_bytes()?).type_name(),
         Item::DateTime(value) => value.type_name(),
@@ -64,7 +64,7 @@ fn invalid(text: &str, name: &str, type_name: &str) -> DbError {
     err!(NON_NUMERIC_SQL_JSON_ITEM, "argument \"{text}\" of jsonpath item method .{name}() is invalid for type {type_name}")
 }
 
-fn number(session: &dyn Session, item: &Item<'_>, name: &str, args: &[Expr]) -> Result<Value> {
+fn number(session: &dyn Session, item: &Item<'_>, name: &str, args: &[Expr]) -> Result<JsonbValue> {
     let (ty, type_name) = match name {
         "double" => (oids::FLOAT8, "double precision"),
         "integer" => (oids::INT4, "integer"),
@@ -72,9 +72,9 @@ fn number(session: &dyn Session, item: &Item<'_>, name: &str, args: &[Expr]) -> 
         _ => (oids::NUMERIC, "numeric"),
     };
     let text = match item.value() {
-        Some(Value::Number(value)) if matches!(name, "integer" | "bigint") => value.round(0)?.to_string(),
-        Some(Value::Number(value)) => value.to_string(),
-        Some(Value::String(text)) => text.clone(),
+        Some(JsonbValue::Number(value)) if matches!(name, "integer" | "bigint") => value.round(0)?.to_string(),
+        Some(JsonbValue::Number(value)) => value.to_string(),
+        Some(JsonbValue::String(text)) => text.clone(),
         _ => {
             return Err(err!(
                 NON_NUMERIC_SQL_JSON_ITEM,
@@ -109,18 +109,18 @@ fn number(session: &dyn Session, item: &Item<'_>, name: &str, args: &[Expr]) -> 
         }
         None => value,
     };
-    Ok(Value::Number(value))
+    Ok(JsonbValue::Number(value))
 }
 
-fn boolean(session: &dyn Session, item: &Item<'_>) -> Result<Value> {
+fn boolean(session: &dyn Session, item: &Item<'_>) -> Result<JsonbValue> {
     let text = match item.value() {
-        Some(Value::Bool(value)) => return Ok(Value::Bool(*value)),
-        Some(Value::Number(value)) => match value.to_string() {
-            text if let Ok(number) = text.parse::<i32>() => return Ok(Value::Bool(number != 0)),
+        Some(JsonbValue::Bool(value)) => return Ok(JsonbValue::Bool(*value)),
+        Some(JsonbValue::Number(value)) => match value.to_string() {
+            text if let Ok(number) = text.parse::<i32>() => return Ok(JsonbValue::Bool(number != 0)),
             text => text,
         },
-        Some(Value::String(text)) => match io::text_in(session, oids::BOOL, -1, text) {
-            Ok(value) => return Ok(Value::Bool(value.as_bool())),
+        Some(JsonbValue::String(text)) => match io::text_in(session, oids::BOOL, -1, text) {
+            Ok(value) => return Ok(JsonbValue::Bool(value.as_bool())),
             Err(_) => text.clone(),
         },
         _ => {
@@ -135,9 +135,9 @@ fn boolean(session: &dyn Session, item: &Item<'_>) -> Result<Value> {
 
 fn string<'a>(item: &Item<'a>) -> Result<Item<'a>> {
     Ok(Item::string(match (item, item.value()) {
-        (_, Some(Value::String(text))) => text.clone(),
-        (_, Some(Value::Number(value))) => value.to_string(),
-        (_, Some(Value::Bool(value))) => value.to_string(),
+        (_, Some(JsonbValue::String(text))) => text.clone(),
+        (_, Some(JsonbValue::Number(value))) => value.to_string(),
+        (_, Some(JsonbValue::Bool(value))) => value.to_string(),
         (Item::DateTime(value), _) => value.to_text(),
         _ => {
             return Err(err!(

@@ -25,7 +25,7 @@ use std::rc::Rc;
 use melba_encoding::utf8;
 use melba_fmgr::type_io::{received, send_text};
 use melba_fmgr::{CallContext, ScalarFn, SetFn, TypeIo};
-use melba_types::jsonb::{Value, View};
+use melba_types::jsonb::{JsonbValue, View};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::{datum, root};
@@ -70,7 +70,7 @@ pub const SETS: &[(&str, SetFn)] =
 
 /// The operators have no variables, and are silent.
 fn with_defaults(a: &[Datum]) -> Result<[Datum; 4]> {
-    Ok([a[0].clone(), a[1].clone(), datum(&Value::Object(Vec::new()))?, Datum::Bool(true)])
+    Ok([a[0].clone(), a[1].clone(), datum(&JsonbValue::Object(Vec::new()))?, Datum::Bool(true)])
 }
 
 /// The parsed path of a stored one.
@@ -107,12 +107,12 @@ fn select<T>(
                 return Err(err!(INVALID_PARAMETER_VALUE, "\"vars\" argument is not an object")
                     .detail("Jsonpath parameters should be encoded as key-value pairs of \"vars\" object."));
             };
-            Value::from_json(root(vars))
+            JsonbValue::from_json(root(vars))
         }
-        _ => Value::Object(Vec::new()),
+        _ => JsonbValue::Object(Vec::new()),
     };
     let silent = matches!(a.get(3), Some(Datum::Bool(true)));
-    let target = Value::from_json(root(&a[0]));
+    let target = JsonbValue::from_json(root(&a[0]));
     let mut items = Vec::new();
     match Executor::new(call.session, &target, Variables::of_object(&vars), path.lax, use_zone).run(&path, &mut items) {
         Ok(()) => finish(&path, items, false),
@@ -132,19 +132,19 @@ fn exists(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> 
 fn matches(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
     let silent = matches!(a.get(3), Some(Datum::Bool(true)));
     select(call, a, use_zone, |_, items, _| match &items[..] {
-        [Item::Made(Value::Bool(value)) | Item::Part(Value::Bool(value), _)] => Ok(Datum::Bool(*value)),
-        [Item::Made(Value::Null) | Item::Part(Value::Null, _)] => Ok(Datum::Null),
+        [Item::Made(JsonbValue::Bool(value)) | Item::Part(JsonbValue::Bool(value), _)] => Ok(Datum::Bool(*value)),
+        [Item::Made(JsonbValue::Null) | Item::Part(JsonbValue::Null, _)] => Ok(Datum::Null),
         _ if silent => Ok(Datum::Null),
         _ => Err(err!(SINGLETON_SQL_JSON_ITEM_REQUIRED, "single boolean result is expected")),
     })
 }
 
-fn values(_: &Path, items: Vec<Item<'_>>, _: bool) -> Result<Vec<Value>> {
+fn values(_: &Path, items: Vec<Item<'_>>, _: bool) -> Result<Vec<JsonbValue>> {
     Ok(items.iter().map(Item::to_value).collect())
 }
 
 fn query_array(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
-    datum(&Value::Array(select(call, a, use_zone, values)?))
+    datum(&JsonbValue::Array(select(call, a, use_zone, values)?))
 }
 
 fn query_first(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {

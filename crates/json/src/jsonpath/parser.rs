@@ -2,7 +2,7 @@
 
 use melba_types::{DbError, Numeric, Result, err, json, limits};
 
-use super::ast::{Accessor, Expr, Operator, Path};
+use super::ast::{Accessor, Expr, Path, PathOperator};
 use super::exec::LIKE_REGEX_FLAGS;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -298,22 +298,22 @@ impl Parser<'_> {
         found
     }
 
-    fn operator(&self) -> Option<(Operator, u8)> {
+    fn operator(&self) -> Option<(PathOperator, u8)> {
         let Token::Symbol(symbol) = self.peek() else { return None };
         Some(match *symbol {
-            "||" => (Operator::Or, 0),
-            "&&" => (Operator::And, 1),
-            "==" => (Operator::Equal, 2),
-            "!=" | "<>" => (Operator::NotEqual, 2),
-            "<" => (Operator::Less, 2),
-            "<=" => (Operator::LessOrEqual, 2),
-            ">" => (Operator::Greater, 2),
-            ">=" => (Operator::GreaterOrEqual, 2),
-            "+" => (Operator::Add, 3),
-            "-" => (Operator::Subtract, 3),
-            "*" => (Operator::Multiply, 4),
-            "/" => (Operator::Divide, 4),
-            "%" => (Operator::Modulo, 4),
+            "||" => (PathOperator::Or, 0),
+            "&&" => (PathOperator::And, 1),
+            "==" => (PathOperator::Equal, 2),
+            "!=" | "<>" => (PathOperator::NotEqual, 2),
+            "<" => (PathOperator::Less, 2),
+            "<=" => (PathOperator::LessOrEqual, 2),
+            ">" => (PathOperator::Greater, 2),
+            ">=" => (PathOperator::GreaterOrEqual, 2),
+            "+" => (PathOperator::Add, 3),
+            "-" => (PathOperator::Subtract, 3),
+            "*" => (PathOperator::Multiply, 4),
+            "/" => (PathOperator::Divide, 4),
+            "%" => (PathOperator::Modulo, 4),
             _ => return None,
         })
     }
@@ -350,7 +350,7 @@ impl Parser<'_> {
             }
             match self.operator() {
                 Some((operator, priority)) if priority >= least => {
-                    let logical = matches!(operator, Operator::And | Operator::Or);
+                    let logical = matches!(operator, PathOperator::And | PathOperator::Or);
                     if logical && !left.is_predicate() {
                         return Err(self.syntax_error());
                     }

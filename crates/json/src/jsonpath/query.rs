@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use melba_fmgr::{CallContext, ScalarFn, io, lookup};
-use melba_types::jsonb::Value;
+use melba_types::jsonb::JsonbValue;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, oids};
 
 use super::exec::{Executor, Variable, VariableValue, Variables};
@@ -44,7 +44,7 @@ fn column(a: &[Datum]) -> Option<&str> {
 
 fn with_items(call: &CallContext<'_>, a: &[Datum], finish: impl FnOnce(Vec<Item<'_>>) -> Result<Datum>) -> Result<Datum> {
     let path = parsed(&a[1])?;
-    let target = Value::from_json(root(&a[0]));
+    let target = JsonbValue::from_json(root(&a[0]));
     let mut variables = Vec::with_capacity((a.len() - FIXED) / 2);
     for (i, pair) in a[FIXED..].chunks(2).enumerate() {
         let [Datum::Text(name), value] = pair else { return Err(DbError::internal("PASSING without a name")) };
@@ -60,7 +60,7 @@ fn with_items(call: &CallContext<'_>, a: &[Datum], finish: impl FnOnce(Vec<Item<
 fn variable(call: &CallContext<'_>, ty: Oid, value: &Datum) -> Result<VariableValue> {
     let base = lookup::base_type(call.session, ty);
     Ok(match base {
-        _ if value.is_null() => VariableValue::Json(Value::Null),
+        _ if value.is_null() => VariableValue::Json(JsonbValue::Null),
         oids::DATE | oids::TIME | oids::TIMETZ | oids::TIMESTAMP | oids::TIMESTAMPTZ => {
             VariableValue::DateTime(DateTime { ty: base, value: value.clone(), offset: 0 })
         }
@@ -81,7 +81,7 @@ fn nothing_found(column: Option<&str>) -> DbError {
 fn query(items: Vec<Item<'_>>, column: Option<&str>, wrapper: i32) -> Result<Datum> {
     let Some(first) = items.first() else { return Err(nothing_found(column)) };
     if wrapper == 2 || wrapper == 1 && items.len() > 1 {
-        return datum(&Value::Array(items.iter().map(Item::to_value).collect()));
+        return datum(&JsonbValue::Array(items.iter().map(Item::to_value).collect()));
     }
     if items.len() > 1 {
         let subject = match column {
@@ -111,16 +111,16 @@ fn value(call: &CallContext<'_>, items: Vec<Item<'_>>, column: Option<&str>, sta
     if item.is_container() {
         return Err(err!(SQL_JSON_SCALAR_REQUIRED, "{}", message()));
     }
-    if matches!(item.value(), Some(Value::Null)) {
+    if matches!(item.value(), Some(JsonbValue::Null)) {
         return Ok(Datum::Null);
     }
     if stays_json {
         return datum(&item.to_value());
     }
     Ok(Datum::text(match (item, item.value()) {
-        (_, Some(Value::String(text))) => text.clone(),
-        (_, Some(Value::Number(number))) => number.to_string(),
-        (_, Some(Value::Bool(value))) => (if *value { "t" } else { "f" }).to_owned(),
+        (_, Some(JsonbValue::String(text))) => text.clone(),
+        (_, Some(JsonbValue::Number(number))) => number.to_string(),
+        (_, Some(JsonbValue::Bool(value))) => (if *value { "t" } else { "f" }).to_owned(),
         // As the type's own output has it, not as JSON does.
         (Item::DateTime(value), _) => io::text_of(call.session, value.ty, &value.value)?,
         _ => return Err(DbError::internal("SQL/JSON item is no scalar")),

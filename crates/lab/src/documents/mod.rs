@@ -25,7 +25,7 @@ use files::{Codec, Files};
 use form::Form;
 use measure::{Measured, measure};
 use object_store::ObjectStore;
-use peer::Peer;
+use peer::DocumentPeer;
 use solid::Solid;
 use source::Source;
 use table::{Column, DocumentTable};
@@ -246,7 +246,7 @@ impl Peers<'_> {
     }
 
     fn python(&self, kind: &str, documents: usize) -> Result<(Box<dyn Form>, Option<String>)> {
-        let peer = Peer::start(&python::interpreter(self.options.venv.as_deref()), kind, documents, self.scratch)?;
+        let peer = DocumentPeer::start(&python::interpreter(self.options.venv.as_deref()), kind, documents, self.scratch)?;
         let version = peer.version.clone();
         Ok((Box::new(peer), Some(version)))
     }

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::form::{Form, Row, joined, parted};
 use crate::Result;
-use crate::python::{Answer, Python};
+use crate::python::{Python, PythonAnswer};
 
 const PROGRAM: &str = include_str!("peer.py");
 
-pub struct Peer {
+pub struct DocumentPeer {
     /// `None` once it was stopped.
     python: Option<Python>,
     folder: PathBuf,
@@ -20,7 +20,7 @@ pub struct Peer {
 }
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct PeerRequest<'a> {
     #[serde(rename = "do")]
     what: &'a str,
     ids: &'a [u64],
@@ -28,19 +28,19 @@ struct Asked<'a> {
     length: usize,
 }
 
-impl Peer {
+impl DocumentPeer {
     /// Starts a kind of database: `duckdb`, or the codec of ClickHouse's columns. An error says why there is none.
-    pub fn start(interpreter: &Path, kind: &str, columns: usize, scratch: &Path) -> Result<Peer> {
+    pub fn start(interpreter: &Path, kind: &str, columns: usize, scratch: &Path) -> Result<DocumentPeer> {
         let folder = scratch.join("python");
         std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let arguments = [kind, &folder.to_string_lossy(), &columns.to_string()];
         let (python, version) = Python::start(interpreter, PROGRAM, &arguments)?;
-        Ok(Peer { python: Some(python), folder, version })
+        Ok(DocumentPeer { python: Some(python), folder, version })
     }
 
-    fn ask(&mut self, what: &str, ids: &[u64], payload: &[u8]) -> Result<(Answer, Vec<u8>)> {
+    fn ask(&mut self, what: &str, ids: &[u64], payload: &[u8]) -> Result<(PythonAnswer, Vec<u8>)> {
         let python = self.python.as_mut().ok_or("the database was removed")?;
-        python.ask(&Asked { what, ids, length: payload.len() }, payload)
+        python.ask(&PeerRequest { what, ids, length: payload.len() }, payload)
     }
 
     fn timed(&mut self, what: &str, ids: &[u64], payload: &[u8]) -> Result<Duration> {
@@ -52,7 +52,7 @@ fn numbered(rows: &[Row]) -> Vec<u8> {
     rows.iter().flat_map(|row| [row.id.to_le_bytes().to_vec(), joined(&row.documents)]).flatten().collect()
 }
 
-impl Form for Peer {
+impl Form for DocumentPeer {
     fn insert(&mut self, rows: &[Row]) -> Result<Duration> {
         self.timed("insert", &[], &numbered(rows))
     }

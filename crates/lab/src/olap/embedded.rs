@@ -8,7 +8,7 @@ use super::data::{OlapTable, drop_tables};
 use super::database::{Crowd, Database, Dialect, Loaded};
 use super::queries::Statement;
 use crate::Result;
-use crate::python::{Answer, Python};
+use crate::python::{Python, PythonAnswer};
 
 const PROGRAM: &str = include_str!("peer.py");
 
@@ -51,7 +51,7 @@ impl Embedded {
         self.python.as_mut().ok_or_else(|| "the database has ended".to_owned())
     }
 
-    fn ask(&mut self, asked: &Asked) -> Result<Answer> {
+    fn ask(&mut self, asked: &Asked) -> Result<PythonAnswer> {
         Ok(self.python()?.ask(asked, &[])?.0)
     }
 }

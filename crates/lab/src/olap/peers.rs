@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::data::drop_tables;
 use super::database::{Database, Dialect};
 use super::embedded::Embedded;
-use super::server::Server as Connection;
+use super::server::ServerDatabase;
 use crate::report::Described;
 use crate::server::Server;
 use crate::{Result, Target, python};
@@ -131,7 +131,7 @@ fn server(setup: &Setup, given: Option<&Target>, start: impl FnOnce() -> Result<
         dialect: Dialect::PostgreSql,
         version: target.version()?,
         url: target.url(),
-        database: Some(Box::new(Connection::connect(target, &setup.session())?)),
+        database: Some(Box::new(ServerDatabase::connect(target, &setup.session())?)),
         _server: started,
     })
 }

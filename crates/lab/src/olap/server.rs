@@ -18,18 +18,18 @@ use crate::{Result, Target};
 /// A relation has settled when its size stayed the same for this many looks, a second apart.
 const SETTLED_LOOKS: usize = 2;
 
-pub struct Server {
+pub struct ServerDatabase {
     target: Target,
     client: Client,
     settings: String,
 }
 
-impl Server {
+impl ServerDatabase {
     /// Settings are those of every session, as SET takes them.
-    pub fn connect(target: &Target, settings: &[String]) -> Result<Server> {
+    pub fn connect(target: &Target, settings: &[String]) -> Result<ServerDatabase> {
         let settings = settings.iter().map(|setting| format!("SET {setting};")).collect::<String>();
         let client = session(target, &settings)?;
-        Ok(Server { target: target.clone(), client, settings })
+        Ok(ServerDatabase { target: target.clone(), client, settings })
     }
 }
 
@@ -39,7 +39,7 @@ fn session(target: &Target, settings: &str) -> Result<Client> {
     Ok(client)
 }
 
-impl Database for Server {
+impl Database for ServerDatabase {
     fn load(&mut self, table: &OlapTable, file: &Path) -> Result<Loaded> {
         for sql in Dialect::PostgreSql.create(table) {
             self.target.execute(&mut self.client, &sql)?;
@@ -135,7 +135,7 @@ fn text(row: &Row, out: &mut Vec<u8>) -> std::result::Result<(), postgres::Error
     Ok(())
 }
 
-impl Drop for Server {
+impl Drop for ServerDatabase {
     fn drop(&mut self) {
         // A given server keeps nothing of ours; neither does one that has ended.
         let _ = self.client.batch_execute(&drop_tables().join(";"));

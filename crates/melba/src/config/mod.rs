@@ -11,7 +11,7 @@ use melba_sql::session::settings::configuration::{Assignment, Configured, FileEr
 use melba_types::{DbError, SqlState};
 
 use crate::memory;
-use parse::{Line, Malformed};
+use parse::{ConfigLine, Malformed};
 
 pub const MAIN: &str = "melba.conf";
 const AUTO: &str = "melba.auto.conf";
@@ -49,18 +49,18 @@ pub const DEFAULT: &str = "\
 
 /// The configuration files of a data directory, and the settings of the command line above them.
 #[derive(Debug)]
-pub struct Files {
+pub struct ConfigFiles {
     /// The data directory, from the root.
     pub data: PathBuf,
     pub overrides: Vec<(String, String)>,
 }
 
-impl Files {
+impl ConfigFiles {
     /// # Errors
     /// The current directory is unknown.
-    pub fn new(data: &Path, overrides: Vec<(String, String)>) -> Result<Files, String> {
+    pub fn new(data: &Path, overrides: Vec<(String, String)>) -> Result<ConfigFiles, String> {
         let data = std::path::absolute(data).map_err(|e| format!("{}: {e}", data.display()))?;
-        Ok(Files { data, overrides })
+        Ok(ConfigFiles { data, overrides })
     }
 
     /// All assignments, and the errors in the files. A new data directory gets its melba.conf first.
@@ -76,7 +76,7 @@ impl Files {
     }
 
     fn read_all(&self) -> Configured {
-        let mut reader = Reader::default();
+        let mut reader = ConfigReader::default();
         reader.file(&self.data.join(MAIN), true, None);
         reader.file(&self.data.join(AUTO), false, None);
         let mut configured = reader.configured;
@@ -120,13 +120,13 @@ fn misplaced(assignment: &Assignment) -> FileError {
 
 /// Reads files and their included files.
 #[derive(Default)]
-struct Reader {
+struct ConfigReader {
     configured: Configured,
     /// The files that are being read.
     open: Vec<PathBuf>,
 }
 
-impl Reader {
+impl ConfigReader {
     /// `from`: where it is included.
     fn file(&mut self, path: &Path, must_exist: bool, from: Option<(&Arc<str>, u32)>) {
         let shown: Arc<str> = path.display().to_string().into();
@@ -161,12 +161,12 @@ impl Reader {
         for (number, line) in parse::lines(text) {
             let place = Some((shown, number));
             match line {
-                Ok(Line::Setting { name, value }) => {
+                Ok(ConfigLine::Setting { name, value }) => {
                     self.configured.assignments.push(Assignment::new(&name, &value, Place::File(Arc::clone(shown), number)));
                 }
-                Ok(Line::Include(name)) => self.file(&beside(&name), true, place),
-                Ok(Line::IncludeIfExists(name)) => self.file(&beside(&name), false, place),
-                Ok(Line::IncludeDirectory(name)) => self.directory(&beside(&name), place),
+                Ok(ConfigLine::Include(name)) => self.file(&beside(&name), true, place),
+                Ok(ConfigLine::IncludeIfExists(name)) => self.file(&beside(&name), false, place),
+                Ok(ConfigLine::IncludeDirectory(name)) => self.directory(&beside(&name), place),
                 Err(Malformed { near }) => {
                     let near = near.map_or("near end of line".to_owned(), |token| format!("near token \"{token}\""));
                     let message = format!("syntax error in file \"{shown}\" line {number}, {near}");
@@ -219,7 +219,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::File::open(path.parent().unwrap_or(path))?.sync_all()
 }
 
-impl Configuration for Files {
+impl Configuration for ConfigFiles {
     fn read(&self) -> Configured {
         self.read_all()
     }
@@ -229,7 +229,7 @@ impl Configuration for Files {
     }
 
     fn read_auto(&self) -> melba_types::Result<Vec<(String, String)>> {
-        let mut reader = Reader::default();
+        let mut reader = ConfigReader::default();
         reader.file(&self.data.join(AUTO), false, None);
         let Configured { assignments, errors } = reader.configured;
         match errors.into_iter().next() {
@@ -259,9 +259,9 @@ pub fn assignment(text: &str) -> Result<(String, String), String> {
 mod tests {
     use super::*;
 
-    fn folder() -> (tempfile::TempDir, Files) {
+    fn folder() -> (tempfile::TempDir, ConfigFiles) {
         let data = tempfile::tempdir().unwrap();
-        let files = Files { data: data.path().to_owned(), overrides: vec![("c".into(), "3".into())] };
+        let files = ConfigFiles { data: data.path().to_owned(), overrides: vec![("c".into(), "3".into())] };
         (data, files)
     }
 
@@ -320,7 +320,7 @@ mod tests {
         let text: String =
             DEFAULT.lines().filter(|l| l.starts_with('#') && !l.starts_with("# ")).map(|l| format!("{}\n", &l[1..])).collect();
         let read = parse::lines(&text).into_iter().map(|(_, line)| match line {
-            Ok(Line::Setting { name, value }) => (name, value),
+            Ok(ConfigLine::Setting { name, value }) => (name, value),
             other => panic!("{other:?}"),
         });
         let settings: Vec<(String, String)> = read.collect();

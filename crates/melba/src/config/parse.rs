@@ -3,7 +3,7 @@
 
 /// The content of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum ConfigLine {
     Setting { name: String, value: String },
     Include(String),
     IncludeIfExists(String),
@@ -17,12 +17,12 @@ pub struct Malformed {
 }
 
 /// The lines of a text with content, each with its number, or its error.
-pub fn lines(text: &str) -> Vec<(u32, Result<Line, Malformed>)> {
+pub fn lines(text: &str) -> Vec<(u32, Result<ConfigLine, Malformed>)> {
     let numbered = text.lines().zip(1..);
     numbered.filter_map(|(line, number)| Some((number, parse(line).transpose()?))).collect()
 }
 
-fn parse(line: &str) -> Result<Option<Line>, Malformed> {
+fn parse(line: &str) -> Result<Option<ConfigLine>, Malformed> {
     let mut rest = Rest(line);
     let Some(name) = rest.token()? else { return Ok(None) };
     if !is_name(&name) {
@@ -38,10 +38,10 @@ fn parse(line: &str) -> Result<Option<Line>, Malformed> {
     }
     let value = value.text;
     Ok(Some(match name.text.to_ascii_lowercase().as_str() {
-        "include" if !has_sign => Line::Include(value),
-        "include_if_exists" if !has_sign => Line::IncludeIfExists(value),
-        "include_dir" if !has_sign => Line::IncludeDirectory(value),
-        _ => Line::Setting { name: name.text, value },
+        "include" if !has_sign => ConfigLine::Include(value),
+        "include_if_exists" if !has_sign => ConfigLine::IncludeIfExists(value),
+        "include_dir" if !has_sign => ConfigLine::IncludeDirectory(value),
+        _ => ConfigLine::Setting { name: name.text, value },
     }))
 }
 
@@ -127,8 +127,8 @@ impl Rest<'_> {
 mod tests {
     use super::*;
 
-    fn setting(name: &str, value: &str) -> Result<Line, Malformed> {
-        Ok(Line::Setting { name: name.to_owned(), value: value.to_owned() })
+    fn setting(name: &str, value: &str) -> Result<ConfigLine, Malformed> {
+        Ok(ConfigLine::Setting { name: name.to_owned(), value: value.to_owned() })
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
             (5, setting("c", "x#y")),
             (6, setting("d.e", "8MB")),
             (7, setting("f", "-1")),
-            (8, Ok(Line::Include("x.conf".to_owned()))),
+            (8, Ok(ConfigLine::Include("x.conf".to_owned()))),
             (9, setting("include_dir", "d")),
             (10, setting("g", "a'b\\c")),
         ];

@@ -2,7 +2,7 @@
 
 use melba_catalog::Relation;
 use melba_engine::ZoneOp;
-use melba_tree::{Expr, ScalarArray};
+use melba_tree::{Expr, ScalarArrayExpr};
 use melba_types::key::KeyType;
 use melba_types::{Oid, Result, oids};
 
@@ -13,7 +13,7 @@ use crate::rels::plain_column;
 use crate::volatility;
 
 /// Zone predicates of a sequential scan.
-pub fn zones(planner: &mut Planner<'_>, entry: usize, relation: &Relation, filter: &[Expr]) -> Result<Vec<Zone>> {
+pub fn zones(planner: &mut Planner<'_>, entry: usize, relation: &Relation, filter: &[Expr]) -> Result<Vec<ZoneFilter>> {
     let mut out = Vec::new();
     for condition in filter {
         match condition {
@@ -40,24 +40,29 @@ fn zone(
     operator: Oid,
     (side, value): (&Expr, &Expr),
     flipped: bool,
-) -> Result<Option<Zone>> {
+) -> Result<Option<ZoneFilter>> {
     let Some(column) = plain_column(side, entry) else { return Ok(None) };
     let Some(op) = zone_op(planner, relation, column, operator, value.ty(), flipped) else { return Ok(None) };
     let is_known = matches!(value, Expr::Var(v) if v.entry != entry || v.levels_up > 0) || volatility::is_fixed(planner, value)?;
     if !is_known {
         return Ok(None);
     }
-    Ok(Some(Zone { column, op, value: planner.compile(value, &Layout::default())?, any: false }))
+    Ok(Some(ZoneFilter { column, op, value: planner.compile(value, &Layout::default())?, any: false }))
 }
 
 /// That of `column op ANY (array)`.
-fn zone_of_list(planner: &mut Planner<'_>, entry: usize, relation: &Relation, list: &ScalarArray) -> Result<Option<Zone>> {
+fn zone_of_list(
+    planner: &mut Planner<'_>,
+    entry: usize,
+    relation: &Relation,
+    list: &ScalarArrayExpr,
+) -> Result<Option<ZoneFilter>> {
     let Some(column) = plain_column(&list.scalar, entry) else { return Ok(None) };
     let element = planner.catalog().type_(planner.catalog().base_type(list.array.ty())).map(|array| array.element);
     let op = element.and_then(|element| zone_op(planner, relation, column, list.operator, element, false));
     match op {
         Some(op) if volatility::is_fixed(planner, &list.array)? => {
-            Ok(Some(Zone { column, op, value: planner.compile(&list.array, &Layout::default())?, any: true }))
+            Ok(Some(ZoneFilter { column, op, value: planner.compile(&list.array, &Layout::default())?, any: true }))
         }
         _ => Ok(None),
     }

@@ -126,7 +126,7 @@ pub(crate) struct KeyBlock {
 
 /// The entries of one restart interval that were decoded so far; reused, so that steps of a cursor do not allocate.
 #[derive(Default)]
-pub(crate) struct Interval {
+pub(crate) struct RestartInterval {
     keys: Vec<u8>,
     entries: Vec<IntervalEntry>,
     /// Entries not decoded yet, and where the next one begins in the block.
@@ -141,7 +141,7 @@ struct IntervalEntry {
     tombstone: bool,
 }
 
-impl Interval {
+impl RestartInterval {
     /// Entries decoded so far.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -225,7 +225,7 @@ impl KeyBlock {
     }
 
     /// Goes to the start of an interval, nothing of it being decoded.
-    pub fn enter(&self, interval: usize, out: &mut Interval) -> Option<()> {
+    pub fn enter(&self, interval: usize, out: &mut RestartInterval) -> Option<()> {
         out.keys.clear();
         out.entries.clear();
         out.keys.reserve(KEY_BYTES_TYPICAL * RESTART_INTERVAL);
@@ -236,7 +236,7 @@ impl KeyBlock {
     }
 
     /// Decodes the interval's next entry, which exists; `None` when the bytes are no entry.
-    pub fn decode_next(&self, out: &mut Interval) -> Option<()> {
+    pub fn decode_next(&self, out: &mut RestartInterval) -> Option<()> {
         let mut reader = ByteReader::new(self.bytes.get(out.next_at..)?);
         let decoded = out.entries.len();
         let last = if decoded < 2 { 0 } else { out.entries[decoded - 2].end };
@@ -268,7 +268,7 @@ impl KeyBlock {
     }
 
     /// Decodes the rest of an interval.
-    pub fn decode_rest(&self, out: &mut Interval) -> Option<()> {
+    pub fn decode_rest(&self, out: &mut RestartInterval) -> Option<()> {
         while out.left > 0 {
             self.decode_next(out)?;
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use melba_types::Csn;
 
-use super::block::Interval;
+use super::block::RestartInterval;
 use super::reader::KeySegmentReader;
 use crate::block::Block;
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub struct KeyCursor {
     /// The CSN of all its entries.
     uniform: Option<Csn>,
     interval_index: usize,
-    interval: Interval,
+    interval: RestartInterval,
     at: usize,
     valid: bool,
     /// It has stepped forward since its seek: the rest of an interval is decoded at once.
@@ -40,7 +40,7 @@ impl KeyCursor {
             intervals: 0,
             uniform: None,
             interval_index: 0,
-            interval: Interval::default(),
+            interval: RestartInterval::default(),
             at: 0,
             valid: false,
             steps: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::Csn;
 use melba_vfs::Directory;
 
-use super::block::Interval;
+use super::block::RestartInterval;
 use super::cursor::KeyCursor;
 use super::directory::{KeyDirectory, PARTITION_BLOCKS};
 use super::heads::Heads;
@@ -93,7 +93,7 @@ impl KeySegmentReader {
     /// Checks every block: checksums, layouts, the order of keys, and that filters know their keys.
     pub fn verify(self: &Arc<Self>) -> Result<()> {
         let mut last: Option<(Vec<u8>, Csn)> = None;
-        let (mut interval, mut entries) = (Interval::default(), 0);
+        let (mut interval, mut entries) = (RestartInterval::default(), 0);
         for index in 0..self.blocks() {
             let damaged = |reason| self.damaged(index, reason);
             let block = self.block(index)?;

@@ -180,7 +180,7 @@ fn nonsense_blocks_do_not_decode() {
     }
     let mut content = Vec::new();
     builder.finish(&mut content);
-    let mut interval = block::Interval::default();
+    let mut interval = block::RestartInterval::default();
     let mut refused = 0;
     for at in 0..content.len() {
         for value in [0, 1, 0x7F, 0x80, 0xFF] {

@@ -98,19 +98,19 @@ impl Found {
 
 /// A long symbol where its hash puts it.
 #[derive(Clone, Copy)]
-struct Slot {
+struct SymbolSlot {
     word: u64,
     mask: u64,
     found: Found,
 }
 
 /// Equal to nothing.
-const EMPTY: Slot = Slot { word: 1, mask: 0, found: Found(0) };
+const EMPTY: SymbolSlot = SymbolSlot { word: 1, mask: 0, found: Found(0) };
 
 /// Codes strings.
 pub(crate) struct SymbolEncoder {
     symbols: Vec<Symbol>,
-    slots: Box<[Slot; SLOTS]>,
+    slots: Box<[SymbolSlot; SLOTS]>,
     /// By two bytes, the first lowest: the pair's symbol, else the first byte's; behind them, by a byte that is the last.
     shorts: Box<[Found; SHORTS]>,
 }
@@ -144,7 +144,7 @@ impl SymbolEncoder {
                     if slot.mask != 0 {
                         continue;
                     }
-                    *slot = Slot { word: symbol.word, mask: mask(symbol.length), found };
+                    *slot = SymbolSlot { word: symbol.word, mask: mask(symbol.length), found };
                 }
             }
             symbols.push(symbol);

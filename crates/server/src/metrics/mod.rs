@@ -41,11 +41,11 @@ pub struct Work {
 
 /// The listener for numbers.
 pub struct Metrics {
-    shared: Arc<Shared>,
+    shared: Arc<MetricsState>,
     address: SocketAddr,
 }
 
-struct Shared {
+struct MetricsState {
     /// Once there is one: until then the server is not ready.
     instance: OnceLock<Arc<Instance>>,
     is_stopping: AtomicBool,
@@ -71,7 +71,7 @@ impl Metrics {
             return Err(err!(INVALID_PARAMETER_VALUE, "metrics on {address} need a token")
                 .hint("Set \"metrics_token_file\", or listen on 127.0.0.1."));
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(MetricsState {
             instance: OnceLock::new(),
             is_stopping: AtomicBool::new(false),
             token,
@@ -114,7 +114,7 @@ fn read_token(path: &str) -> Result<[u8; 32]> {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<MetricsState>) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
             // Out of descriptors, say: not again at once.
@@ -125,7 +125,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             shared.clients.fetch_sub(1, Ordering::SeqCst);
             continue;
         }
-        let of_thread = Client(shared.clone());
+        let of_thread = ServedClient(shared.clone());
         // Queries run as in a session.
         let thread = std::thread::Builder::new().name("metrics".into()).stack_size(STACK_BYTES);
         // Without a thread the client is dropped, and no longer counted.
@@ -134,15 +134,15 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// One that is counted as long as it is served.
-struct Client(Arc<Shared>);
+struct ServedClient(Arc<MetricsState>);
 
-impl Drop for Client {
+impl Drop for ServedClient {
     fn drop(&mut self) {
         self.0.clients.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Client {
+impl ServedClient {
     fn serve(&self, stream: TcpStream) {
         let response = match http::read(&stream) {
             Ok(request) => request.refused_body().unwrap_or_else(|| self.0.answer(&request)),
@@ -154,7 +154,7 @@ impl Client {
     }
 }
 
-impl Shared {
+impl MetricsState {
     fn answer(&self, request: &Request) -> Response {
         if !matches!(request.method.as_str(), "GET" | "HEAD") {
             return Response::text(405, "only GET and HEAD are known here\n").with_header("Allow", "GET, HEAD");

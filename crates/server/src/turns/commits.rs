@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::sync::atomic::{AtomicU64, Ordering};
 use super::sync::{Condvar, Mutex};
-use super::world::{Plant, World};
+use super::world::{PlantedBug, World};
 
 /// See the module. `S`: a seat.
 pub(super) struct Commits<S> {
@@ -57,7 +57,7 @@ impl<S> Commits<S> {
         let mut state = self.state.lock();
         state.company.note_arrivals(world.now(), seats.len());
         state.waiting.extend(seats);
-        if state.wake_at != 0 && state.waiting.len() >= state.wake_at && !world.is_planted(Plant::NoCommitWake) {
+        if state.wake_at != 0 && state.waiting.len() >= state.wake_at && !world.is_planted(PlantedBug::NoCommitWake) {
             state.wake_at = 0;
             self.wake.notify_one();
         }

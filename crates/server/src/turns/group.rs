@@ -16,11 +16,11 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::preference::Preference;
+use super::preference::GroupPreference;
 use super::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::sync::{Mutex, MutexGuard};
 use super::workers::Worker;
-use super::world::{News, Plant, Poll, SendTogether, Served, Watch, World};
+use super::world::{News, PlantedBug, Poll, SendTogether, Served, Watch, World};
 use crate::sender::ANSWERS_MAX;
 
 /// A connection and the turns' knowledge of it.
@@ -29,7 +29,7 @@ pub(super) struct Seat<S> {
     /// The group it belongs to.
     pub group: usize,
     pub served: S,
-    pub preference: Preference,
+    pub preference: GroupPreference,
     /// Its last measured turn took long.
     pub has_long_turns: bool,
     /// Its socket may have bytes.
@@ -97,7 +97,7 @@ pub(super) struct GroupState<S> {
     committed: Vec<Box<Seat<S>>>,
     /// Polls of the sockets since the first of those.
     commit_rounds: usize,
-    /// Seats whose answers were deferred but not handed over (`Plant::ForgetHeldAnswer`).
+    /// Seats whose answers were deferred but not handed over (`PlantedBug::ForgetHeldAnswer`).
     #[cfg(test)]
     pub planted: Vec<u64>,
 }
@@ -214,7 +214,7 @@ impl<W: World> Group<W> {
     pub fn give_back(&self, world: &W, seats: SeatsOf<W>) {
         let mut state = self.state.lock();
         state.committed.extend(seats);
-        if !world.is_planted(Plant::NoWake) {
+        if !world.is_planted(PlantedBug::NoWake) {
             self.wake(&state);
         }
     }
@@ -231,7 +231,7 @@ impl<W: World> Group<W> {
             return Some(seat);
         }
         #[cfg(test)]
-        if world.is_planted(Plant::ForgetHeldAnswer) {
+        if world.is_planted(PlantedBug::ForgetHeldAnswer) {
             state.planted.push(seat.id);
             return Some(seat);
         }
@@ -313,7 +313,7 @@ impl<W: World> Group<W> {
     }
 
     fn wake_for_ready(&self, world: &W, state: &MutexGuard<'_, GroupState<W::Served>>) {
-        if !state.ready.is_empty() && !world.is_planted(Plant::NoWake) {
+        if !state.ready.is_empty() && !world.is_planted(PlantedBug::NoWake) {
             self.wake(state);
         }
     }
@@ -361,19 +361,19 @@ impl<S: Served> GroupState<S> {
                 seat.hung_up = place.hung_up.is_some();
                 self.ready.push_back(seat);
             }
-            None => place.has_news = !world.is_planted(Plant::DropNews),
+            None => place.has_news = !world.is_planted(PlantedBug::DropNews),
         }
     }
 
     fn park<W: World<Served = S>>(&mut self, world: &W, mut seat: Box<Seat<S>>) -> Option<Box<Seat<S>>> {
-        assert!(!seat.served.has_answer() || world.is_planted(Plant::ForgetHeldAnswer), "parked with an answer");
+        assert!(!seat.served.has_answer() || world.is_planted(PlantedBug::ForgetHeldAnswer), "parked with an answer");
         let place = self.seats.get_mut(&seat.id).expect("a seat that is held is in its group's table");
         if std::mem::take(&mut place.has_news) {
             seat.has_news = true;
             seat.hung_up = place.hung_up.is_some();
             return Some(seat);
         }
-        if seat.served.has_call() && !world.is_planted(Plant::ParkWithCall) {
+        if seat.served.has_call() && !world.is_planted(PlantedBug::ParkWithCall) {
             return Some(seat);
         }
         if seat.idle_until.is_none() {

@@ -43,7 +43,7 @@ use commits::Commits;
 use group::{EVENTS_MAX, Group, Next, Seat, Whereabouts, WorkerId};
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use workers::Worker;
-use world::{Plant, SendTogether, Served, Turn, World};
+use world::{PlantedBug, SendTogether, Served, Turn, World};
 
 /// All connections of a server.
 pub(crate) struct Turns<W: World> {
@@ -138,7 +138,7 @@ impl<W: World> Turns<W> {
         let first = whereabouts.group.load(Ordering::SeqCst);
         Box::new(move || {
             let Some(turns) = turns.upgrade() else { return };
-            let group = match turns.world.is_planted(Plant::CallFirstGroup) {
+            let group = match turns.world.is_planted(PlantedBug::CallFirstGroup) {
                 true => first,
                 false => whereabouts.group.load(Ordering::SeqCst),
             };
@@ -222,7 +222,7 @@ impl<W: World> Turns<W> {
     /// Always, except for a planted bug.
     fn must_send(&self, seat: &Seat<W::Served>) -> bool {
         #[cfg(test)]
-        if self.world.is_planted(Plant::ForgetHeldAnswer) {
+        if self.world.is_planted(PlantedBug::ForgetHeldAnswer) {
             // Between the two, the thread did other work.
             self.groups.iter().for_each(|group| group.end_idle(&self.world));
             return !self.groups[seat.group].state.lock().planted.contains(&seat.id);
@@ -276,7 +276,7 @@ impl<W: World> Turns<W> {
         group.park_all(&self.world, seats);
     }
 
-    /// The answers that `Plant::ForgetHeldAnswer` has left: only of seats that are not held.
+    /// The answers that `PlantedBug::ForgetHeldAnswer` has left: only of seats that are not held.
     #[cfg(test)]
     fn answer_planted(&self, group: &Group<W>) {
         let put_off = std::mem::take(&mut group.state.lock().planted);
@@ -298,7 +298,7 @@ impl<W: World> Turns<W> {
 
     /// One write of the log for all of them.
     fn write_and_finish(&self, group: &Group<W>, mut seats: Vec<SeatOf<W>>) {
-        if self.world.is_planted(Plant::AnswerBeforeCommit) {
+        if self.world.is_planted(PlantedBug::AnswerBeforeCommit) {
             group.sender.lock().send(seats.iter_mut().map(|seat| &mut seat.served).collect());
         }
         if let Some(seat) = seats.first() {
@@ -312,7 +312,7 @@ impl<W: World> Turns<W> {
         for seat in &mut seats {
             seat.ends = !self.finish_commit(seat);
         }
-        if self.world.is_planted(Plant::ServeWhileHolding) {
+        if self.world.is_planted(PlantedBug::ServeWhileHolding) {
             return seats.into_iter().for_each(|seat| self.serve(seat, None));
         }
         self.answer(group, seats);
@@ -321,7 +321,7 @@ impl<W: World> Turns<W> {
     /// The life of the thread that writes the log for all groups (`commits`).
     fn write_commits(&self) {
         while let Some(mut seats) = self.commits.take(&self.world) {
-            if self.world.is_planted(Plant::AnswerBeforeCommit) {
+            if self.world.is_planted(PlantedBug::AnswerBeforeCommit) {
                 seats.iter_mut().for_each(|seat| assert!(seat.served.send_answer()));
             }
             if let Some(seat) = seats.first() {

@@ -2,14 +2,14 @@
 
 /// The data for that choice.
 #[derive(Default)]
-pub(super) struct Preference {
+pub(super) struct GroupPreference {
     /// Turns until the next check.
     until_look: u32,
     /// The answer of the last look: another group than its own.
     other: Option<usize>,
 }
 
-impl Preference {
+impl GroupPreference {
     /// Counts a turn; true when a check is due, with `look_turns` turns between two.
     pub fn is_due(&mut self, look_turns: u32) -> bool {
         let due = self.until_look == 0;

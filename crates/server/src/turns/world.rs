@@ -137,14 +137,14 @@ pub(crate) trait World: Send + Sync + Sized + 'static {
     fn note_panic(&self) {}
 
     /// Whether a bug was put in on purpose, which the model's tests must find.
-    fn is_planted(&self, _: Plant) -> bool {
+    fn is_planted(&self, _: PlantedBug) -> bool {
         false
     }
 }
 
 /// Bugs on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plant {
+pub(crate) enum PlantedBug {
     /// A deferred answer is forgotten when its seat is still held as the others are sent.
     ForgetHeldAnswer,
     /// News that come while a seat is held are dropped.

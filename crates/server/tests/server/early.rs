@@ -5,14 +5,14 @@ use std::net::TcpStream;
 use std::sync::mpsc::channel;
 
 use crate::running::{Peer, startup};
-use melba_server::Bound;
+use melba_server::BoundListeners;
 use melba_sql::session::settings::Settings;
 
 #[test]
 fn early_clients_are_refused_and_do_not_delay_startup() {
     let settings = [("unix_socket_directories".to_owned(), String::new())];
     let settings = Settings::server(&settings).expect("settings");
-    let bound = Bound::new(Some("127.0.0.1:0"), &settings, 0).expect("a free port");
+    let bound = BoundListeners::new(Some("127.0.0.1:0"), &settings, 0).expect("a free port");
     let address = bound.local_addr();
     // One that never says anything.
     let silent = TcpStream::connect(address).expect("the server listens");

@@ -17,7 +17,7 @@ use crate::terminal;
 use data::{Shop, TABLES};
 use melba_client::escape;
 use melba_client::target::Target;
-use melba_client::{Column, Connection, Event};
+use melba_client::{Connection, Event, ResultColumn};
 
 const MELBA: &str = "Melba";
 /// The fastest of this many answers counts for a question.
@@ -222,7 +222,7 @@ fn ask(melba: &mut Loaded, mut other: Option<&mut Loaded>) -> Result<()> {
     for at in 0..QUESTIONS.len() {
         rows.push(line(format!("question {}", at + 1), servers.iter().map(|s| format!("{:.1} ms", s.answers[at]))));
     }
-    let columns = columns.into_iter().map(|name| Column { name, type_oid: 25 }).collect();
+    let columns = columns.into_iter().map(|name| ResultColumn { name, type_oid: 25 }).collect();
     show(columns, &rows)?;
     if servers.len() > 1 {
         println!(
@@ -236,7 +236,7 @@ fn line(what: String, values: impl Iterator<Item = String>) -> Vec<Option<String
     std::iter::once(what).chain(values).map(Some).collect()
 }
 
-type Answer = (Vec<Column>, Vec<Vec<Option<String>>>);
+type Answer = (Vec<ResultColumn>, Vec<Vec<Option<String>>>);
 
 fn answer(server: &mut Loaded, sql: &str) -> Result<Answer> {
     let mut fastest: Option<(f64, Answer)> = None;
@@ -253,7 +253,7 @@ fn answer(server: &mut Loaded, sql: &str) -> Result<Answer> {
     Ok(answer)
 }
 
-fn show(columns: Vec<Column>, rows: &[Vec<Option<String>>]) -> Result<()> {
+fn show(columns: Vec<ResultColumn>, rows: &[Vec<Option<String>>]) -> Result<()> {
     let mut style = Style::new(Format::Table);
     style.is_terminal = true;
     let mut printer = Printer::new(&style, columns);

@@ -1,6 +1,6 @@
 //! Parses which list is requested, and in what form.
 
-use melba_client::Column;
+use melba_client::ResultColumn;
 
 /// A command of this family, without the letters for more.
 pub struct Which<'a> {
@@ -19,7 +19,7 @@ pub fn parse(name: &str) -> Which<'_> {
 /// A result with a display form of its own.
 pub struct Listing {
     pub title: String,
-    pub columns: Vec<Column>,
+    pub columns: Vec<ResultColumn>,
     pub rows: Vec<Vec<Option<String>>>,
     /// Of a relation; a list has the number of its rows.
     pub footers: Option<Vec<String>>,

@@ -12,7 +12,7 @@ mod sheet;
 use std::io::{Result, Write};
 
 use block::Block;
-use melba_client::Column;
+use melba_client::ResultColumn;
 use melba_client::escape;
 use sheet::Sheet;
 
@@ -26,7 +26,7 @@ pub struct Printer {
 }
 
 impl Printer {
-    pub fn new(style: &Style, columns: Vec<Column>) -> Printer {
+    pub fn new(style: &Style, columns: Vec<ResultColumn>) -> Printer {
         let block = Block::new(columns.len());
         Printer { sheet: Sheet { style: style.clone(), columns, title: None, footers: None, rows: 0 }, block }
     }

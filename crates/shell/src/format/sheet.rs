@@ -1,6 +1,6 @@
 //! The format of results, and their properties.
 
-use melba_client::Column;
+use melba_client::ResultColumn;
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -122,7 +122,7 @@ pub type Values<'a> = [Option<&'a [u8]>];
 /// A result's description, by which its rows are written.
 pub struct Sheet {
     pub style: Style,
-    pub columns: Vec<Column>,
+    pub columns: Vec<ResultColumn>,
     pub title: Option<String>,
     /// The text below a table instead of the number of its rows.
     pub footers: Option<Vec<String>>,

@@ -3,7 +3,7 @@ use super::*;
 fn printed(format: Format, change: impl Fn(&mut Style)) -> String {
     let mut style = Style::new(format);
     change(&mut style);
-    let column = |name: &str, type_oid| Column { name: name.to_owned(), type_oid };
+    let column = |name: &str, type_oid| ResultColumn { name: name.to_owned(), type_oid };
     let mut printer = Printer::new(&style, vec![column("id", 23), column("a name", 25), column("ok", 16), column("doc", 3802)]);
     let mut out = Vec::new();
     printer.begin(&mut out).unwrap();
@@ -67,7 +67,7 @@ fn programs_get_values_as_they_are() {
 #[test]
 fn names_are_once_in_an_object() {
     let style = Style::new(Format::Json);
-    let mut printer = Printer::new(&style, vec![Column { name: "n".to_owned(), type_oid: 1700 }; 2]);
+    let mut printer = Printer::new(&style, vec![ResultColumn { name: "n".to_owned(), type_oid: 1700 }; 2]);
     let mut out = Vec::new();
     printer.begin(&mut out).unwrap();
     printer.row(&[Some(b"1.50"), Some(b"NaN")], &mut out).unwrap();

@@ -23,7 +23,7 @@ const RECORDS: usize = 200;
 /// The delimiter by which the records of a file's beginning have the same number of fields, more than one; the more fields, the better.
 pub fn detect(beginning: &[u8], quote: u8, escape: u8) -> u8 {
     let score = |delimiter: u8| {
-        let mut reader = Reader::new(beginning, Dialect { delimiter, quote, escape });
+        let mut reader = CsvReader::new(beginning, Dialect { delimiter, quote, escape });
         let mut record = Record::default();
         let mut counts = Vec::new();
         while counts.len() < RECORDS && reader.read(&mut record).is_ok_and(|read| read) {
@@ -67,7 +67,7 @@ impl Record {
     }
 }
 
-pub struct Reader<R> {
+pub struct CsvReader<R> {
     reader: R,
     dialect: Dialect,
     /// Lines that have been read.
@@ -84,9 +84,9 @@ enum In {
     After,
 }
 
-impl<R: BufRead> Reader<R> {
-    pub fn new(reader: R, dialect: Dialect) -> Reader<R> {
-        Reader { reader, dialect, lines: 0, line: Vec::new() }
+impl<R: BufRead> CsvReader<R> {
+    pub fn new(reader: R, dialect: Dialect) -> CsvReader<R> {
+        CsvReader { reader, dialect, lines: 0, line: Vec::new() }
     }
 
     /// The next record that is no empty line; `false` at the end.
@@ -226,7 +226,7 @@ mod tests {
     const COMMAS: Dialect = Dialect { delimiter: b',', quote: b'"', escape: b'"' };
 
     fn read(text: &str, dialect: Dialect) -> Result<Vec<(u64, Vec<String>)>> {
-        let mut reader = Reader::new(text.as_bytes(), dialect);
+        let mut reader = CsvReader::new(text.as_bytes(), dialect);
         let (mut record, mut all) = (Record::default(), Vec::new());
         while reader.read(&mut record)? {
             let shown = |(field, is_quoted): (&[u8], bool)| {
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(detect(b"one\ntwo\n", b'"', b'"'), b',');
         let header = |line: &str| {
             let mut record = Record::default();
-            Reader::new(line.as_bytes(), COMMAS).read(&mut record).expect("it is right");
+            CsvReader::new(line.as_bytes(), COMMAS).read(&mut record).expect("it is right");
             is_header(&record)
         };
         assert!(header("id,Name of it,created_at"));

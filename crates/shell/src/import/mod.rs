@@ -51,7 +51,7 @@ pub struct ImportOptions {
     dry_run: bool,
     /// The format of the files [default: recognised by their beginning]
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<ImportFormat>,
     /// The separator of CSV fields; \t is a tab [default: recognised by the file's beginning]
     #[arg(long, value_name = "CHARACTER", value_parser = character)]
     delimiter: Option<u8>,
@@ -70,7 +70,7 @@ pub struct ImportOptions {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ImportFormat {
     Csv,
     Json,
 }
@@ -94,7 +94,7 @@ fn character(text: &str) -> Result<u8> {
 /// An error in a file, with its line; an error of the server. Nothing is loaded then.
 pub fn import(options: &ImportOptions, serve: &Serve) -> Result<()> {
     let dialects = Dialects {
-        is_json: options.format.map(|format| format == Format::Json),
+        is_json: options.format.map(|format| format == ImportFormat::Json),
         delimiter: options.delimiter,
         quote: options.quote,
         escape: options.escape,

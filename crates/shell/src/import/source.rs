@@ -198,7 +198,7 @@ impl Source {
     /// Names and records; once without a record, so that a file with a header alone has its names.
     fn csv_records(&self, read: &mut dyn FnMut(u64), each: &mut EachRecord<'_>) -> Result<()> {
         let FileKind::Csv { dialect, has_header } = &self.kind else { return Ok(()) };
-        let mut reader = csv::Reader::new(self.reader(read)?, *dialect);
+        let mut reader = csv::CsvReader::new(self.reader(read)?, *dialect);
         let mut record = Record::default();
         if !reader.read(&mut record)? {
             return Err("the file is empty".to_owned());
@@ -275,7 +275,7 @@ fn csv_kind(text: &[u8], dialects: &Dialects) -> FileKind {
     let dialect = Dialect { delimiter, quote, escape };
     let has_header = dialects.has_header.unwrap_or_else(|| {
         let mut first = Record::default();
-        csv::Reader::new(text, dialect).read(&mut first).is_ok_and(|read| read) && csv::is_header(&first)
+        csv::CsvReader::new(text, dialect).read(&mut first).is_ok_and(|read| read) && csv::is_header(&first)
     });
     FileKind::Csv { dialect, has_header }
 }

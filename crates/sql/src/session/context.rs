@@ -262,7 +262,7 @@ pub struct SessionState {
     /// The tables of triggers that run, within each other.
     pub(super) running_triggers: Arc<Mutex<Vec<Oid>>>,
     /// The files that a backup by this session holds.
-    pub(super) backup: Mutex<Option<melba_engine::Backup>>,
+    pub(super) backup: Mutex<Option<melba_engine::OnlineBackup>>,
     pub(super) domain_checks: Mutex<DomainChecks>,
     pub(super) shown: Mutex<ShownCache>,
 }

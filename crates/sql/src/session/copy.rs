@@ -14,7 +14,7 @@ use pg_query::protobuf::{CopyStmt, node::Node as N};
 use super::activity::Activity;
 use super::created_file;
 use super::outcome::{CopyIn, CopyOut, Outcome};
-use super::progress::{Command, Running};
+use super::progress::{ProgressCommand, Running};
 use melba_analyze::ExprKind;
 use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
 use melba_ddl::Lookup;
@@ -46,7 +46,7 @@ struct Watched<C> {
 
 impl<C> Watched<C> {
     fn new(cx: &CopyEnvironment<'_>, copy: C, relation: Oid, s: &CopyStmt) -> Watched<C> {
-        let running = Running::begin(cx.activity, Command::Copy, relation);
+        let running = Running::begin(cx.activity, ProgressCommand::Copy, relation);
         running.set(COMMAND, if s.is_from { 1 } else { 2 });
         // A file, or the client.
         running.set(TYPE, if s.filename.is_empty() { 3 } else { 1 });

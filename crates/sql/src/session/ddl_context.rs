@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
 use melba_fmgr::Session as FunctionSession;
-use melba_protocol::password::{self, Encryption};
+use melba_protocol::password::{self, PasswordEncryption};
 use melba_types::{Oid, Result, Severity, bail, err};
 
 use super::context::StatementContext;
@@ -99,10 +99,10 @@ fn stored_password(context: &StatementContext, role: &str, password: &str) -> Re
     context.fill_random(&mut salt)?;
     let settings = context.session.settings.lock();
     let encryption = match settings.get("password_encryption").as_text() {
-        "md5" => Encryption::Md5,
+        "md5" => PasswordEncryption::Md5,
         _ => {
             let iterations = settings.get("scram_iterations").as_integer().max(1) as u32;
-            Encryption::ScramSha256 { salt, iterations }
+            PasswordEncryption::ScramSha256 { salt, iterations }
         }
     };
     let warns = settings.get("md5_password_warnings").as_bool();

@@ -98,7 +98,7 @@ fn start_with(
             columns: columns.clone(),
             source: match more {
                 None => Box::new(StoredRows(Vec::from_iter(first).into_iter())),
-                Some(rows) => Box::new(Returned { first, rows: KeptRows { rows, place: 0 } }),
+                Some(rows) => Box::new(ReturningRows { first, rows: KeptRows { rows, place: 0 } }),
             },
             tag,
             formats: Vec::new(),
@@ -107,12 +107,12 @@ fn start_with(
 }
 
 /// Many rows of RETURNING.
-struct Returned {
+struct ReturningRows {
     first: Option<Batch>,
     rows: KeptRows,
 }
 
-impl RowSource for Returned {
+impl RowSource for ReturningRows {
     fn next(&mut self, limit: usize) -> Result<Option<Batch>> {
         match self.first.take() {
             Some(batch) => Ok(Some(batch)),

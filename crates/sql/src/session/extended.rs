@@ -16,7 +16,7 @@ use super::cache::{self, Cached};
 use super::client::Client;
 use super::outcome::{Outcome, ResultColumn, StoredRows};
 use super::portal::{Portal, PortalRows, PortalState, Rewind};
-use super::prepared::{Bound, BoundName, Prepared, shape_changed};
+use super::prepared::{BoundName, BoundStatement, Prepared, shape_changed};
 use super::run::{check_block, copy_in, copy_out, prepare_statement, send_row_description, send_rows, start_bound};
 use super::session_statement::utility_columns;
 use super::statement_counts::measure::{Measured, begin_measure, end_measure, rows_of};
@@ -154,7 +154,7 @@ pub(super) fn bind_message(session: &mut Session, bind: &Bind<'_>, client: &mut 
         bound,
         columns,
         formats,
-        state: PortalState::Ready(Bound { prepared, parameters }),
+        state: PortalState::Ready(BoundStatement { prepared, parameters }),
         hold: false,
         declared: None,
         held: false,
@@ -331,7 +331,12 @@ fn execute_portal(
 }
 
 /// Starts a bound statement. Returns the tag when it ran to its end.
-fn start_portal(session: &mut Session, portal: &mut Portal, bound: Bound, client: &mut dyn Client) -> Result<Option<String>> {
+fn start_portal(
+    session: &mut Session,
+    portal: &mut Portal,
+    bound: BoundStatement,
+    client: &mut dyn Client,
+) -> Result<Option<String>> {
     let tag = match session.lend(client, |session| start_bound(session, bound))? {
         Outcome::Rows { mut source, tag, .. } => {
             // A statement with effects runs to its end although only part of its result may be fetched.

@@ -13,7 +13,7 @@ use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use super::context::StatementContext;
 use super::created_file;
 use super::server_files;
-use melba_largeobject::{Access, Descriptor, EXTENT_BYTES, Sight, Trees, method_of_setting};
+use melba_largeobject::{Descriptor, EXTENT_BYTES, LargeObjectAccess, Sight, Trees, method_of_setting};
 
 /// Bits of a mode.
 const INV_WRITE: i32 = 0x20000;
@@ -70,14 +70,14 @@ pub(super) fn call_large_object(context: &StatementContext, source: &str, args: 
 }
 
 /// Runs `f` with the transaction's large objects.
-pub(super) fn with_objects<T>(context: &StatementContext, f: impl FnOnce(&mut Access<'_>) -> Result<T>) -> Result<T> {
+pub(super) fn with_objects<T>(context: &StatementContext, f: impl FnOnce(&mut LargeObjectAccess<'_>) -> Result<T>) -> Result<T> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
     let mut objects = tx.large_objects.lock();
     let (trees, method) = objects.target().unwrap_or_else(|| {
         let setting = method_of_setting(context.session.settings.lock().get("default_toast_compression").as_text());
         (Trees::of(&context.catalog), setting)
     });
-    f(&mut Access::new(&mut objects, &tx.engine, trees, method))
+    f(&mut LargeObjectAccess::new(&mut objects, &tx.engine, trees, method))
 }
 
 fn refuse_read_only(context: &StatementContext, function: &str) -> Result<()> {
@@ -111,7 +111,13 @@ pub(super) fn large_object_acl(context: &StatementContext, oid: Oid) -> Result<A
 }
 
 /// Checks that the object exists and that the user has the privileges in `mask`; returns its size.
-fn open_checked(context: &StatementContext, lo: &mut Access<'_>, sight: Sight, oid: Oid, masks: &[u64]) -> Result<i64> {
+fn open_checked(
+    context: &StatementContext,
+    lo: &mut LargeObjectAccess<'_>,
+    sight: Sight,
+    oid: Oid,
+    masks: &[u64],
+) -> Result<i64> {
     let metadata = lo.existing(sight, oid)?;
     let may =
         |mask: &u64| context.catalog.has_privileges(context.user.oid, AclKind::LargeObject, metadata.owner, &metadata.acl, *mask);
@@ -176,7 +182,7 @@ fn lo_create(context: &StatementContext, function: &str, oid: Oid, data: &[u8]) 
     })
 }
 
-fn create(context: &StatementContext, lo: &mut Access<'_>, oid: Oid) -> Result<Oid> {
+fn create(context: &StatementContext, lo: &mut LargeObjectAccess<'_>, oid: Oid) -> Result<Oid> {
     let acl = initial_acl(&context.catalog, AclKind::LargeObject, context.user.oid, Oid::INVALID);
     lo.create(oid, context.user.oid, acl, || context.catalog.allocate_oid())
 }
@@ -290,7 +296,7 @@ pub(super) fn has_large_object_privilege(context: &StatementContext, args: &[Dat
 }
 
 /// The object and position of a descriptor that was opened for writing.
-fn writable(lo: &mut Access<'_>, number: i32) -> Result<(Oid, i64)> {
+fn writable(lo: &mut LargeObjectAccess<'_>, number: i32) -> Result<(Oid, i64)> {
     let descriptor = lo.objects.descriptor(number)?;
     if !descriptor.writable {
         bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "large object descriptor {number} was not opened for writing");

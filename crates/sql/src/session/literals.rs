@@ -11,7 +11,7 @@ use pg_query::NodeEnum;
 
 use super::Session;
 use super::cache::Cached;
-use super::prepared::{Bound, Prepared};
+use super::prepared::{BoundStatement, Prepared};
 use super::run::{check_block, prepare_statement};
 use super::value_io::ValueIo;
 use melba_parse::command::is_query;
@@ -20,7 +20,7 @@ use melba_parse::command::is_query;
 ///
 /// # Errors
 /// Those of parsing the text. Errors that have a literal in the text as their position are left to the other way.
-pub(super) fn bind_literals(session: &mut Session, text: &str) -> Result<Option<Bound>> {
+pub(super) fn bind_literals(session: &mut Session, text: &str) -> Result<Option<BoundStatement>> {
     let mut normalized = std::mem::take(&mut session.normalized);
     let bound = if normalized.scan(text, session.derived.strings) {
         // Two zeros where a row stands for others.
@@ -34,7 +34,7 @@ pub(super) fn bind_literals(session: &mut Session, text: &str) -> Result<Option<
     bound
 }
 
-fn bind_normalized(session: &mut Session, text: &str, normalized: &Normalized) -> Result<Option<Bound>> {
+fn bind_normalized(session: &mut Session, text: &str, normalized: &Normalized) -> Result<Option<BoundStatement>> {
     session.renew_context();
     let prepared = match session.cache.get(&normalized.key) {
         Some(Cached::ByText) => return Ok(None),
@@ -45,7 +45,7 @@ fn bind_normalized(session: &mut Session, text: &str, normalized: &Normalized) -
         },
     };
     let parameters = literal_values(session, text, normalized, &prepared);
-    Ok(parameters.map(|parameters| Bound { prepared, parameters: parameters.into() }))
+    Ok(parameters.map(|parameters| BoundStatement { prepared, parameters: parameters.into() }))
 }
 
 /// Analyzes a text with its literals as parameters, and caches the result.

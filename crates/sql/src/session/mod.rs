@@ -104,7 +104,7 @@ use client::Client;
 use context::{SessionState, StatementContext};
 use language::Language;
 use log_state::Logging;
-use state::{ContextVersions, Derived, OpenTransaction};
+use state::{ContextVersions, DerivedSettings, OpenTransaction};
 use transaction::Block;
 
 use melba_parse::literals::Normalized;
@@ -134,7 +134,7 @@ pub struct Session {
     transaction: Option<OpenTransaction>,
     /// Modes of the transaction that failed in this block, for AND CHAIN.
     failed_modes: Option<transaction::Modes>,
-    derived: Derived,
+    derived: DerivedSettings,
     prepared: PreparedStatements,
     /// The caller calls `finish_commit` before it sends the output.
     defers_commits: bool,
@@ -173,7 +173,7 @@ pub struct Session {
 impl Session {
     pub fn new(state: Arc<SessionState>) -> Session {
         language::install(&LANGUAGES);
-        let derived = Derived::new(&state, &state.catalog());
+        let derived = DerivedSettings::new(&state, &state.catalog());
         let (context, context_versions) = state::first_context(&state, &derived);
         state.watch_temporary_files();
         Session {

@@ -12,7 +12,7 @@ use super::context::StatementContext;
 use super::execution::{lock_relations, start};
 use super::explain;
 use super::outcome::Outcome;
-use super::planned::{Analyzed, Compiled, Planned};
+use super::planned::{AnalyzedStatement, Compiled, Planned};
 use super::planning::{analysis, plan_query, plan_statement, query_within, result_columns};
 use super::prepared::{Prepared, same_shape, shape_changed};
 use super::routine;
@@ -22,18 +22,18 @@ use melba_parse::Statement;
 use melba_transaction::Tx;
 
 /// Analyzes a statement that the session does not run itself. `parameter_types`: as the client declared them, 0 for "find out".
-pub fn analyze(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<Analyzed> {
+pub fn analyze(context: &StatementContext, statement: &Statement, parameter_types: &[Oid]) -> Result<AnalyzedStatement> {
     if let NodeEnum::ExplainStmt(s) = &statement.node {
         let parameter_types = match explain::explained(s)? {
             Some(query) => plan_query(context, query, parameter_types, true)?.parameter_types,
             None => parameter_types.to_vec(),
         };
         let columns = Some(explain::columns(s, &context.catalog)?);
-        return Ok(Analyzed { parameter_types, columns, compiled: Compiled::default() });
+        return Ok(AnalyzedStatement { parameter_types, columns, compiled: Compiled::default() });
     }
     if let NodeEnum::CallStmt(s) = &statement.node {
         let (parameter_types, columns) = routine::call_columns(context, s, parameter_types)?;
-        return Ok(Analyzed { parameter_types, columns, compiled: Compiled::default() });
+        return Ok(AnalyzedStatement { parameter_types, columns, compiled: Compiled::default() });
     }
     if !is_query(&statement.node) {
         let parameter_types = match query_within(&statement.node) {
@@ -43,17 +43,17 @@ pub fn analyze(context: &StatementContext, statement: &Statement, parameter_type
         if !parameter_types.is_empty() && is_materialized_view(&statement.node) {
             bail!(FEATURE_NOT_SUPPORTED, "materialized views may not be defined using bound parameters");
         }
-        return Ok(Analyzed { parameter_types, columns: None, compiled: Compiled::default() });
+        return Ok(AnalyzedStatement { parameter_types, columns: None, compiled: Compiled::default() });
     }
     if may_ask_for_values(&statement.node) && statement.literals.is_empty() {
         let analyzed = melba_analyze::analyze(&analysis(context), &statement.node, Some(parameter_types))?;
         if arbiter_values::are_asked_of(&analyzed.query) {
             let columns = result_columns(&analyzed.query, &context.catalog);
-            return Ok(Analyzed { parameter_types: analyzed.params, columns, compiled: Compiled::default() });
+            return Ok(AnalyzedStatement { parameter_types: analyzed.params, columns, compiled: Compiled::default() });
         }
     }
     let planned = plan_statement(context, statement, parameter_types)?;
-    Ok(Analyzed {
+    Ok(AnalyzedStatement {
         parameter_types: planned.parameter_types.clone(),
         columns: planned.columns.clone(),
         compiled: Compiled { planned: Some(planned) },

@@ -88,7 +88,7 @@ impl Compiled {
 
 /// The result of a statement's analysis.
 #[derive(Debug)]
-pub struct Analyzed {
+pub struct AnalyzedStatement {
     pub parameter_types: Vec<Oid>,
     pub columns: Option<Arc<[ResultColumn]>>,
     pub compiled: Compiled,

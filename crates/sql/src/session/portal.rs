@@ -341,7 +341,7 @@ impl Listed {
 
 pub enum PortalState {
     /// Bound and not run yet.
-    Ready(super::prepared::Bound),
+    Ready(super::prepared::BoundStatement),
     /// Part of the result was read.
     Open(PortalRows, Tag),
     /// Ran to its end; running it again is an error unless it had rows.

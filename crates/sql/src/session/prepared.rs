@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use pg_query::NodeEnum;
 
 use super::outcome::ResultColumn;
-use super::planned::{Analyzed, Compiled};
+use super::planned::{AnalyzedStatement, Compiled};
 
 /// A statement that was parsed and analyzed: by Parse, by PREPARE, or as part of a query string.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Prepared {
 
 impl Prepared {
     /// A statement that the session does not run itself, analyzed.
-    pub fn new(statement: Arc<Statement>, analyzed: Analyzed, prepared_at: i64) -> Prepared {
+    pub fn new(statement: Arc<Statement>, analyzed: AnalyzedStatement, prepared_at: i64) -> Prepared {
         Prepared {
             statement: Some(statement),
             parameter_types: analyzed.parameter_types,
@@ -86,7 +86,7 @@ pub(super) fn shape_changed() -> DbError {
 
 /// A prepared statement with values for its parameters.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct BoundStatement {
     pub prepared: Arc<Prepared>,
     pub parameters: Arc<[Datum]>,
 }

@@ -13,13 +13,13 @@ pub const FIGURES: usize = 20;
 /// The running command, by its name in pg_stat_get_progress_info().
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Command {
+pub enum ProgressCommand {
     Copy = 1,
 }
 
-impl Command {
-    pub fn by_name(name: &str) -> Option<Command> {
-        name.eq_ignore_ascii_case("copy").then_some(Command::Copy)
+impl ProgressCommand {
+    pub fn by_name(name: &str) -> Option<ProgressCommand> {
+        name.eq_ignore_ascii_case("copy").then_some(ProgressCommand::Copy)
     }
 }
 
@@ -34,7 +34,7 @@ pub struct Progress {
 
 impl Progress {
     /// The relation and the figures of a command that is under way.
-    pub fn of(&self, command: Command) -> Option<(Oid, [i64; FIGURES])> {
+    pub fn of(&self, command: ProgressCommand) -> Option<(Oid, [i64; FIGURES])> {
         let is_it = self.command.load(Relaxed) == command as u8;
         is_it.then(|| (Oid(self.relation.load(Relaxed)), std::array::from_fn(|at| self.figures[at].load(Relaxed))))
     }
@@ -44,7 +44,7 @@ impl Progress {
 pub struct Running(Arc<Activity>);
 
 impl Running {
-    pub fn begin(activity: &Arc<Activity>, command: Command, relation: Oid) -> Running {
+    pub fn begin(activity: &Arc<Activity>, command: ProgressCommand, relation: Oid) -> Running {
         let progress = &activity.progress;
         progress.figures.iter().for_each(|figure| figure.store(0, Relaxed));
         progress.relation.store(relation.0, Relaxed);
@@ -84,18 +84,18 @@ mod tests {
     #[test]
     fn a_command_is_shown_as_long_as_it_runs() {
         let activity = Arc::<Activity>::default();
-        assert!(activity.progress.of(Command::Copy).is_none());
-        let running = Running::begin(&activity, Command::Copy, Oid(7));
+        assert!(activity.progress.of(ProgressCommand::Copy).is_none());
+        let running = Running::begin(&activity, ProgressCommand::Copy, Oid(7));
         running.set(5, 1);
         running.add(1, 10);
         running.add(1, 5);
-        let (relation, figures) = activity.progress.of(Command::Copy).expect("it runs");
+        let (relation, figures) = activity.progress.of(ProgressCommand::Copy).expect("it runs");
         assert_eq!((relation, figures[0], figures[4]), (Oid(7), 15, 1));
         drop(running);
-        assert!(activity.progress.of(Command::Copy).is_none());
-        Running::begin(&activity, Command::Copy, Oid(8)).set(2, 1);
-        let again = Running::begin(&activity, Command::Copy, Oid(9));
-        assert_eq!(activity.progress.of(Command::Copy).map(|(_, figures)| figures[1]), Some(0), "figures begin anew");
+        assert!(activity.progress.of(ProgressCommand::Copy).is_none());
+        Running::begin(&activity, ProgressCommand::Copy, Oid(8)).set(2, 1);
+        let again = Running::begin(&activity, ProgressCommand::Copy, Oid(9));
+        assert_eq!(activity.progress.of(ProgressCommand::Copy).map(|(_, figures)| figures[1]), Some(0), "figures begin anew");
         drop(again);
     }
 }

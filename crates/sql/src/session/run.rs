@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_protocol::Format;
-use melba_protocol::backend::Field;
+use melba_protocol::backend::FieldDescription;
 use melba_types::{DbError, Oid, Result, SqlState};
 use pg_query::NodeEnum;
 
@@ -17,7 +17,7 @@ use super::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
 use super::pipeline;
 use super::planned::Compiled;
 use super::portal::{PortalRows, Rewind};
-use super::prepared::{Bound, Prepared, nested};
+use super::prepared::{BoundStatement, Prepared, nested};
 use super::procedure_transactions::transaction_control;
 use super::routine;
 use super::session_statement;
@@ -68,7 +68,7 @@ pub(super) fn prepare_statement(
 }
 
 /// Runs a statement up to its first row, or to its end when it has none.
-pub(super) fn start_bound(session: &mut Session, bound: Bound) -> Result<Outcome> {
+pub(super) fn start_bound(session: &mut Session, bound: BoundStatement) -> Result<Outcome> {
     let Some(statement) = &bound.prepared.statement else {
         return Err(DbError::internal("an empty query cannot be started"));
     };
@@ -113,7 +113,7 @@ pub(super) fn send_row_description(
     client.output().row_description(columns.iter().enumerate().map(|(i, c)| {
         // Clients get the types under domains.
         let (type_oid, type_modifier) = catalog.base_type_and_typmod(c.ty, c.typmod);
-        Field {
+        FieldDescription {
             name: &c.name,
             table: c.table,
             attribute: c.attribute,

@@ -19,7 +19,7 @@ use super::extended::{find_prepared, revalidate};
 use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
 use super::portal::{Portal, PortalRows, PortalState, Rewind};
 use super::portals::no_cursor;
-use super::prepared::{Bound, Prepared, nested};
+use super::prepared::{BoundStatement, Prepared, nested};
 use super::run::{prepare_statement, start_bound};
 use super::server_settings::run_alter_system;
 use super::set::{modes_of, run_set, show_lines, switch_user_to_default};
@@ -181,7 +181,7 @@ fn run_execute(session: &mut Session, execute: &ExecuteStmt) -> Result<Outcome> 
     let parameters = values::evaluate(session.context(), &execute.params, &prepared.parameter_types)?;
     // Positions of errors refer to the prepared text, which the client did not just send.
     session.set_source_of(&prepared);
-    start_bound(session, Bound { prepared, parameters: parameters.into() })
+    start_bound(session, BoundStatement { prepared, parameters: parameters.into() })
 }
 
 fn run_discard(session: &mut Session, mode: DiscardMode) -> Result<Outcome> {

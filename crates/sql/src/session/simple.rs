@@ -12,7 +12,7 @@ use super::cache::Cached;
 use super::client::Client;
 use super::literals::bind_literals;
 use super::outcome::Outcome;
-use super::prepared::{Bound, Prepared};
+use super::prepared::{BoundStatement, Prepared};
 use super::run::{check_block, copy_in, copy_out, prepare_statement, send_result, send_row_description, start_bound};
 use super::statement_counts::measure::{begin_measure, end_measure, rows_of};
 
@@ -48,7 +48,7 @@ pub(super) fn simple_query(session: &mut Session, text: &str, client: &mut dyn C
         }
         session.state.interrupt.check()?;
         let prepared = session.lend(client, |session| prepare_simple(session, &parsed, statement, known.take()))?;
-        let tag = run_simple(session, Bound { prepared, parameters: Arc::from([]) }, client)?;
+        let tag = run_simple(session, BoundStatement { prepared, parameters: Arc::from([]) }, client)?;
         if i == last {
             session.end_implicit_block();
             session.lend(client, Session::finish_command)?;
@@ -113,14 +113,14 @@ fn failed_when_planned(session: &mut Session, statement: Option<Arc<Statement>>)
     super::planning::fails_when_planned(session.context(), &statement)
 }
 
-fn run_simple(session: &mut Session, bound: Bound, client: &mut dyn Client) -> Result<String> {
+fn run_simple(session: &mut Session, bound: BoundStatement, client: &mut dyn Client) -> Result<String> {
     let measured = begin_measure(session, &bound.prepared);
     let tag = run_bound(session, bound, client)?;
     end_measure(session, measured, rows_of(&tag));
     Ok(tag)
 }
 
-fn run_bound(session: &mut Session, bound: Bound, client: &mut dyn Client) -> Result<String> {
+fn run_bound(session: &mut Session, bound: BoundStatement, client: &mut dyn Client) -> Result<String> {
     let statement = bound.prepared.statement.clone();
     match session.lend(client, |session| start_bound(session, bound))? {
         Outcome::Done { tag } => Ok(tag),

@@ -25,7 +25,7 @@ use melba_serverlog::Policy;
 use melba_settings::value::Value;
 
 /// Values computed from settings, again whenever one changes.
-pub(super) struct Derived {
+pub(super) struct DerivedSettings {
     pub version: u64,
     pub format: Arc<FormatSettings>,
     pub statement_timeout: Duration,
@@ -41,8 +41,8 @@ pub(super) struct Derived {
     transaction_timeout: Duration,
 }
 
-impl Derived {
-    pub fn new(state: &SessionState, catalog: &Catalog) -> Derived {
+impl DerivedSettings {
+    pub fn new(state: &SessionState, catalog: &Catalog) -> DerivedSettings {
         let mut settings = state.settings.lock();
         let user = User::of((state.user_oid, &state.user), &settings, catalog);
         settings.set_superuser(user.superuser);
@@ -59,7 +59,7 @@ impl Derived {
             client.set_application_name(settings.get("application_name").as_text());
         }
         state.activity.peer.lock().application_name = settings.get("application_name").as_text().into();
-        Derived {
+        DerivedSettings {
             version: settings.version(),
             log,
             tracking: Tracking::of(&settings),
@@ -105,7 +105,7 @@ pub(super) struct ContextVersions {
 const NO_VERSION: u64 = 0;
 
 impl ContextVersions {
-    fn now(state: &SessionState, derived: &Derived) -> ContextVersions {
+    fn now(state: &SessionState, derived: &DerivedSettings) -> ContextVersions {
         ContextVersions {
             catalog: state.instance.cluster.catalog_version(),
             settings: state.settings_version(),
@@ -114,13 +114,13 @@ impl ContextVersions {
     }
 }
 
-fn search_path(state: &SessionState, derived: &Derived, catalog: &Catalog) -> SearchPath {
+fn search_path(state: &SessionState, derived: &DerivedSettings, catalog: &Catalog) -> SearchPath {
     let temporary = *state.temporary_namespace.lock();
     SearchPath::new(state.settings.lock().get("search_path").as_text(), catalog, &derived.user, temporary)
 }
 
 /// The surroundings of no statement yet.
-pub(super) fn first_context(state: &Arc<SessionState>, derived: &Derived) -> (StatementContext, ContextVersions) {
+pub(super) fn first_context(state: &Arc<SessionState>, derived: &DerivedSettings) -> (StatementContext, ContextVersions) {
     let versions = ContextVersions::now(state, derived);
     let catalog = state.catalog();
     let context = StatementContext {
@@ -139,7 +139,7 @@ pub(super) fn first_context(state: &Arc<SessionState>, derived: &Derived) -> (St
 }
 
 /// An open savepoint.
-pub(super) struct Savepoint {
+pub(super) struct OpenSavepoint {
     name: String,
     mark: TxSavepoint,
     /// The transaction's modes at its creation, which its end restores.
@@ -154,7 +154,7 @@ pub(super) struct OpenTransaction {
     pub modes: Modes,
     /// A statement has run: the isolation level is fixed.
     pub used: bool,
-    pub savepoints: Vec<Savepoint>,
+    pub savepoints: Vec<OpenSavepoint>,
     /// Version of the settings when it began.
     settings_version: u64,
     pub tx: Arc<Tx>,
@@ -241,7 +241,7 @@ impl Session {
     /// Reads the settings again if any has changed.
     pub(super) fn refresh(&mut self) {
         if self.state.settings_version() != self.derived.version {
-            let derived = Derived::new(&self.state, &self.current_catalog());
+            let derived = DerivedSettings::new(&self.state, &self.current_catalog());
             let before = std::mem::replace(&mut self.derived, derived);
             if before.transaction_timeout != self.derived.transaction_timeout && self.transaction.is_some() {
                 self.watch_transaction();
@@ -621,7 +621,7 @@ impl Session {
         let Some(transaction) = &mut self.transaction else { return Err(DbError::internal("no transaction is open")) };
         let mark = transaction.tx.savepoint()?;
         let portals = self.state.portals.next_number();
-        transaction.savepoints.push(Savepoint { name: name.to_owned(), mark, modes: transaction.modes, portals });
+        transaction.savepoints.push(OpenSavepoint { name: name.to_owned(), mark, modes: transaction.modes, portals });
         self.state.settings.lock().push_level();
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use melba_catalog::{Relation, RelationKind, Storage};
-use melba_engine::{DenseStatistics, RowCounts, Written};
+use melba_engine::{DenseStatistics, RowCounts, WriteCounts};
 use melba_functions::text::io::truncate_name;
 use melba_toast::Method;
 use melba_types::numeric::Numeric;
@@ -36,7 +36,7 @@ pub(super) fn wal_statistics(context: &StatementContext) -> Datum {
 /// stats_reset. Only the log is counted.
 pub(super) fn io_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
     let statistics = context.session.instance.cluster.engine.log_statistics();
-    let row = |backend: &'static str, written: Written| {
+    let row = |backend: &'static str, written: WriteCounts| {
         let mut row = vec![Datum::Null; 20];
         (row[0], row[1], row[2]) = (Datum::text(backend), Datum::text("wal"), Datum::text("normal"));
         row[6] = Datum::Int8(written.writes as i64);

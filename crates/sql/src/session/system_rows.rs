@@ -249,7 +249,7 @@ fn lock_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
 
 /// Of the sessions that run a command of that name, those whose activity this user may see; only COPY reports progress.
 fn progress_rows(context: &StatementContext, command: &str) -> Vec<Vec<Datum>> {
-    let Some(command) = progress::Command::by_name(command) else { return Vec::new() };
+    let Some(command) = progress::ProgressCommand::by_name(command) else { return Vec::new() };
     let backends = context.session.instance.backends.all();
     let row = |backend: &Arc<Backend>| {
         let (relation, figures) = backend.activity.progress.of(command)?;

@@ -37,7 +37,7 @@ pub struct RowFormer {
 }
 
 /// The possible treatments of a value.
-struct Candidate<'a> {
+struct ToastCandidate<'a> {
     column: usize,
     value: FormedValue<'a>,
     /// Passes that compress leave it alone.
@@ -141,7 +141,7 @@ impl RowFormer {
         let mut candidates = Vec::new();
         for (column, value) in row.iter().enumerate() {
             if let Some(value) = self.candidate(ctx, target, column, value, old, formed)? {
-                candidates.push(Candidate { column, value, tried: false, refused: false });
+                candidates.push(ToastCandidate { column, value, tried: false, refused: false });
             }
         }
         let target_bytes = target.tuple_target.saturating_sub(size::header_bytes(&self.parts));
@@ -256,7 +256,13 @@ impl RowFormer {
     }
 
     /// The longest value that a pass may work on.
-    fn longest(&self, target: &ToastTarget, candidates: &[Candidate<'_>], for_compression: bool, main: bool) -> Option<usize> {
+    fn longest(
+        &self,
+        target: &ToastTarget,
+        candidates: &[ToastCandidate<'_>],
+        for_compression: bool,
+        main: bool,
+    ) -> Option<usize> {
         let mut best = None;
         let mut best_bytes = EXTERNAL_BYTES_MIN;
         for (at, candidate) in candidates.iter().enumerate() {
@@ -282,7 +288,7 @@ impl RowFormer {
         &mut self,
         ctx: &Evaluation,
         target: &ToastTarget,
-        candidate: &mut Candidate<'_>,
+        candidate: &mut ToastCandidate<'_>,
         target_bytes: usize,
         formed: &mut FormedRow,
     ) -> Result<()> {
@@ -324,7 +330,7 @@ impl RowFormer {
         })
     }
 
-    fn compress(&mut self, ctx: &Evaluation, target: &ToastTarget, candidate: &mut Candidate<'_>, formed: &mut FormedRow) {
+    fn compress(&mut self, ctx: &Evaluation, target: &ToastTarget, candidate: &mut ToastCandidate<'_>, formed: &mut FormedRow) {
         let column = &target.columns[candidate.column];
         let method = self.method(ctx, column);
         candidate.tried = true;
@@ -358,7 +364,7 @@ impl RowFormer {
         &mut self,
         ctx: &Evaluation,
         target: &ToastTarget,
-        candidate: &mut Candidate<'_>,
+        candidate: &mut ToastCandidate<'_>,
         formed: &mut FormedRow,
     ) -> Result<()> {
         let column = &target.columns[candidate.column];

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use melba_testkit::history::{Ending, History, Key, Level, ListOperation, Transaction, Value, check};
+use melba_testkit::history::{Ending, History, Key, Level, ListOperation, ListTransaction, Value, check};
 use melba_vfs::SeededRandom;
 use postgres::{Client, NoTls};
 
@@ -83,7 +83,7 @@ struct HistoryRun {
     /// One clock for beginnings and ends.
     clock: AtomicU64,
     next_value: AtomicU64,
-    transactions: Mutex<Vec<Transaction>>,
+    transactions: Mutex<Vec<ListTransaction>>,
 }
 
 impl HistoryRun {
@@ -115,7 +115,7 @@ impl HistoryRun {
         let mut client = self.connect()?;
         while Instant::now() < self.until {
             let mut transaction =
-                Transaction { operations: Vec::new(), ending: Ending::Interrupted, began: self.now(), ended: u64::MAX };
+                ListTransaction { operations: Vec::new(), ending: Ending::Interrupted, began: self.now(), ended: u64::MAX };
             let mut is_lost = false;
             if let Err(e) = self.transact(&mut client, &random, &mut transaction) {
                 expect(&e)?;
@@ -135,7 +135,12 @@ impl HistoryRun {
         Ok(())
     }
 
-    fn transact(&self, client: &mut Client, random: &SeededRandom, transaction: &mut Transaction) -> Result<(), postgres::Error> {
+    fn transact(
+        &self,
+        client: &mut Client,
+        random: &SeededRandom,
+        transaction: &mut ListTransaction,
+    ) -> Result<(), postgres::Error> {
         client.batch_execute(&format!("begin isolation level {}", self.level.sql()))?;
         for _ in 0..1 + random.below(5) {
             let key = self.key(random);

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use melba_testkit::predicates::{Key, PredicateOperation, Row, Transaction, Version, Write, check};
+use melba_testkit::predicates::{Key, PredicateOperation, PredicateTransaction, Row, Version, Write, check};
 use melba_vfs::SeededRandom;
 use postgres::{Client, NoTls, SimpleQueryMessage};
 
@@ -47,7 +47,7 @@ fn main() -> Result<(), String> {
     report(&transactions)
 }
 
-fn report(transactions: &[Transaction]) -> Result<(), String> {
+fn report(transactions: &[PredicateTransaction]) -> Result<(), String> {
     let committed = transactions.iter().filter(|t| t.committed).count();
     let operations: usize = transactions.iter().map(|t| t.operations.len()).sum();
     let counts = format!("{operations} operations, {committed} transactions committed, {} not", transactions.len() - committed);
@@ -76,19 +76,19 @@ struct PredicatesRun {
     clock: AtomicU64,
     /// Names rows and versions.
     next: AtomicU64,
-    transactions: Mutex<Vec<Transaction>>,
+    transactions: Mutex<Vec<PredicateTransaction>>,
 }
 
 /// Why a transaction has ended before its COMMIT.
-enum Failure {
+enum TransactionFailure {
     Server(postgres::Error),
     /// An answer that is wrong, whatever others do.
     Wrong(String),
 }
 
-impl From<postgres::Error> for Failure {
-    fn from(e: postgres::Error) -> Failure {
-        Failure::Server(e)
+impl From<postgres::Error> for TransactionFailure {
+    fn from(e: postgres::Error) -> TransactionFailure {
+        TransactionFailure::Server(e)
     }
 }
 
@@ -97,7 +97,7 @@ struct Running<'a> {
     run: &'a PredicatesRun,
     client: &'a mut Client,
     random: &'a SeededRandom,
-    record: Transaction,
+    record: PredicateTransaction,
     /// The rows that it has found or made, as it sees them now.
     known: BTreeMap<Row, Version>,
 }
@@ -128,7 +128,7 @@ impl PredicatesRun {
         self.next.fetch_add(1, Ordering::SeqCst)
     }
 
-    fn keep(&self, transaction: Transaction) {
+    fn keep(&self, transaction: PredicateTransaction) {
         if let Ok(mut all) = self.transactions.lock() {
             all.push(transaction);
         }
@@ -140,7 +140,7 @@ impl PredicatesRun {
             client.batch_execute("set synchronous_commit = off").map_err(|e| e.to_string())?;
         }
         while Instant::now() < self.until {
-            let record = Transaction { began: self.now(), ..Transaction::default() };
+            let record = PredicateTransaction { began: self.now(), ..PredicateTransaction::default() };
             let mut running = Running { run: self, client: &mut client, random: &random, record, known: BTreeMap::new() };
             let result = running.transact();
             let mut record = running.record;
@@ -149,8 +149,8 @@ impl PredicatesRun {
             self.keep(record);
             match result {
                 Ok(()) => {}
-                Err(Failure::Wrong(text)) => return Err(text),
-                Err(Failure::Server(e)) => {
+                Err(TransactionFailure::Wrong(text)) => return Err(text),
+                Err(TransactionFailure::Server(e)) => {
                     match e.as_db_error().map(|db| db.code().code()) {
                         Some("40001" | "40P01") => {}
                         _ => return Err(format!("{e}: {:?}", e.as_db_error())),
@@ -165,7 +165,7 @@ impl PredicatesRun {
     /// A last transaction finds every row.
     fn look_at_all(&self) -> Result<(), String> {
         let (mut client, random) = (self.connect()?, SeededRandom::new(0));
-        let record = Transaction { began: self.now(), committed: true, ..Transaction::default() };
+        let record = PredicateTransaction { began: self.now(), committed: true, ..PredicateTransaction::default() };
         let mut running = Running { run: self, client: &mut client, random: &random, record, known: BTreeMap::new() };
         let read = running.read(0, KEY_MAX);
         let mut record = running.record;
@@ -173,14 +173,14 @@ impl PredicatesRun {
         self.keep(record);
         match read {
             Ok(()) => Ok(()),
-            Err(Failure::Wrong(text)) => Err(text),
-            Err(Failure::Server(e)) => Err(e.to_string()),
+            Err(TransactionFailure::Wrong(text)) => Err(text),
+            Err(TransactionFailure::Server(e)) => Err(e.to_string()),
         }
     }
 }
 
 impl Running<'_> {
-    fn transact(&mut self) -> Result<(), Failure> {
+    fn transact(&mut self) -> Result<(), TransactionFailure> {
         let reports = self.random.chance(30);
         let access = match (reports, self.random.below(10)) {
             (true, 0..5) => " read only",
@@ -215,7 +215,7 @@ impl Running<'_> {
         }
     }
 
-    fn query(&mut self, sql: &str) -> Result<Vec<(u64, u64)>, Failure> {
+    fn query(&mut self, sql: &str) -> Result<Vec<(u64, u64)>, TransactionFailure> {
         let messages = self.client.simple_query(sql)?;
         if self.record.looked == 0 {
             self.record.looked = self.run.now();
@@ -228,14 +228,16 @@ impl Running<'_> {
         Ok(rows.collect())
     }
 
-    fn read(&mut self, from: Key, to: Key) -> Result<(), Failure> {
+    fn read(&mut self, from: Key, to: Key) -> Result<(), TransactionFailure> {
         let mut rows = self.query(&format!("select id, v from cells where {}", self.condition(from, to)))?;
         rows.sort_unstable();
         if self.random.chance(30) {
             let totals = self.query(&format!("select count(*), sum(v) from cells where {}", self.condition(from, to)))?;
             let expected = (rows.len() as u64, rows.iter().map(|row| row.1).sum());
             if totals != [expected] {
-                return Err(Failure::Wrong(format!("keys {from} to {to} of one snapshot: {rows:?}, and then {totals:?} in all")));
+                return Err(TransactionFailure::Wrong(format!(
+                    "keys {from} to {to} of one snapshot: {rows:?}, and then {totals:?} in all"
+                )));
             }
         }
         self.known.extend(rows.iter().copied());
@@ -243,7 +245,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    fn write(&mut self) -> Result<(), Failure> {
+    fn write(&mut self) -> Result<(), TransactionFailure> {
         let key = self.random.below(KEY_MAX as usize + 1) as Key;
         let known: Vec<(Row, Version)> = self.known.iter().map(|(row, version)| (*row, *version)).collect();
         let one = (!known.is_empty()).then(|| known[self.random.below(known.len())]);
@@ -257,7 +259,7 @@ impl Running<'_> {
         }
     }
 
-    fn insert(&mut self, key: Key) -> Result<(), Failure> {
+    fn insert(&mut self, key: Key) -> Result<(), TransactionFailure> {
         let (row, after) = (self.run.fresh(), self.run.fresh());
         self.record.operations.push(PredicateOperation::Write(Write { row, before: None, after, key: Some(key) }));
         self.client.batch_execute(&format!("insert into cells (id, k, v) values ({row}, {key}, {after})"))?;
@@ -265,7 +267,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    fn change(&mut self, (row, before): (Row, Version), key: Option<Key>) -> Result<(), Failure> {
+    fn change(&mut self, (row, before): (Row, Version), key: Option<Key>) -> Result<(), TransactionFailure> {
         let after = self.run.fresh();
         self.record.operations.push(PredicateOperation::Write(Write { row, before: Some(before), after, key }));
         let sql = match key {
@@ -274,7 +276,7 @@ impl Running<'_> {
         };
         let done = self.client.execute(&sql, &[])?;
         if done != 1 {
-            return Err(Failure::Wrong(format!("{sql}: {done} rows, of a version that the transaction has read")));
+            return Err(TransactionFailure::Wrong(format!("{sql}: {done} rows, of a version that the transaction has read")));
         }
         self.known.remove(&row);
         self.known.extend(key.map(|_| (row, after)));
@@ -282,7 +284,7 @@ impl Running<'_> {
     }
 
     /// Removes the rows of a range, which is a read of the range too.
-    fn remove_range(&mut self, from: Key, to: Key) -> Result<(), Failure> {
+    fn remove_range(&mut self, from: Key, to: Key) -> Result<(), TransactionFailure> {
         let mut rows = self.query(&format!("delete from cells where {} returning id, v", self.condition(from, to)))?;
         rows.sort_unstable();
         self.record.operations.push(PredicateOperation::Read(from, to, rows.clone()));

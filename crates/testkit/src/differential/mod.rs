@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub use judge::{Difference, Reason, Verdict};
-pub use server::Server;
+pub use server::TestedServer;
 
 use round::Round;
 

@@ -8,7 +8,7 @@ use super::generator::Generator;
 use super::judge::{Difference, Reason, Verdict, judge};
 use super::reduce::{fewest, reduce};
 use super::schema::{Schema, Step, types};
-use super::server::{Answer, Rows, Server};
+use super::server::{Answer, Rows, TestedServer};
 use super::tree::Node;
 use super::{DifferentialOptions, Report, change, schema};
 
@@ -43,8 +43,8 @@ fn toggles(random: &SeededRandom) -> String {
 pub struct Round {
     seed: u64,
     random: SeededRandom,
-    reference: Server,
-    server: Server,
+    reference: TestedServer,
+    server: TestedServer,
     schema: Schema,
     /// The statements run on both so far, for the script.
     setup: Vec<String>,
@@ -71,9 +71,9 @@ impl Round {
             "set timezone = '{zone}'; set statement_timeout = '10s'; set client_min_messages = error; \
              set search_path = differential_{seed}"
         );
-        let mut reference = Server::connect(&options.reference, format!("set jit = off; {settings}"))?;
+        let mut reference = TestedServer::connect(&options.reference, format!("set jit = off; {settings}"))?;
         let settings = format!("{settings}{}", toggles(&random));
-        let mut server = Server::connect(&options.server, settings.clone())?;
+        let mut server = TestedServer::connect(&options.server, settings.clone())?;
         let schema = format!("drop schema if exists differential_{seed} cascade; create schema differential_{seed}");
         for side in [&mut reference, &mut server] {
             match side.simple(&schema) {
@@ -253,7 +253,7 @@ impl Round {
     }
 
     /// The answers of both sides to `statement`.
-    fn ask(&mut self, statement: &Node, run: impl Fn(&mut Server) -> Answer) -> Result<(Verdict, Answer, Answer), String> {
+    fn ask(&mut self, statement: &Node, run: impl Fn(&mut TestedServer) -> Answer) -> Result<(Verdict, Answer, Answer), String> {
         let (expected, actual) = (run(&mut self.reference), run(&mut self.server));
         self.recover(&actual)?;
         if let Answer::Lost(error) = &expected {

@@ -35,7 +35,7 @@ pub struct Rows {
 
 pub type Row = Vec<Option<Vec<u8>>>;
 
-pub struct Server {
+pub struct TestedServer {
     config: Config,
     client: Client,
     /// Statements that make a fresh session like the old one.
@@ -81,16 +81,16 @@ impl ToSql for Parameter {
     to_sql_checked!();
 }
 
-impl Server {
+impl TestedServer {
     /// `address` is HOST:PORT[/DATABASE].
-    pub fn connect(address: &str, settings: String) -> Result<Server, String> {
+    pub fn connect(address: &str, settings: String) -> Result<TestedServer, String> {
         let (host_port, database) = address.split_once('/').unwrap_or((address, "postgres"));
         let (host, port) = host_port.rsplit_once(':').ok_or_else(|| format!("{address} is not HOST:PORT[/DATABASE]"))?;
         let mut config = Config::new();
         config.host(host).port(port.parse().map_err(|_| format!("{port} is no port"))?);
         config.user("postgres").dbname(database).application_name("differential");
         let client = config.connect(NoTls).map_err(|e| format!("{address}: {e}"))?;
-        let mut server = Server { config, client, settings };
+        let mut server = TestedServer { config, client, settings };
         server.set()?;
         Ok(server)
     }

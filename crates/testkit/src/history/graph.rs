@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Anomaly, AnomalyKind, Transaction};
+use super::{Anomaly, AnomalyKind, ListTransaction};
 
 /// How one transaction comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Graph {
 
     /// Adds the order of ends and beginnings: a chain of moments, from each end to the next, and from the last one before a
     /// transaction's beginning to it.
-    pub fn add_times(&mut self, transactions: &[Transaction]) {
+    pub fn add_times(&mut self, transactions: &[ListTransaction]) {
         let mut ends: Vec<(u64, usize)> = transactions.iter().enumerate().map(|(t, x)| (x.ended, t)).collect();
         ends.sort_unstable();
         let first = self.edges.len();

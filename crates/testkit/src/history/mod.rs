@@ -59,7 +59,7 @@ impl Ending {
 }
 
 #[derive(Clone, Debug)]
-pub struct Transaction {
+pub struct ListTransaction {
     pub operations: Vec<ListOperation>,
     pub ending: Ending,
     /// When it began and when its end was known, on one clock for the whole history.
@@ -70,7 +70,7 @@ pub struct Transaction {
 /// All transactions, and the content of every list at the end.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    pub transactions: Vec<Transaction>,
+    pub transactions: Vec<ListTransaction>,
     pub finally: BTreeMap<Key, Vec<Value>>,
 }
 

@@ -3,7 +3,7 @@ use super::*;
 
 /// A history of committed transactions, one after the other began and all before one ended.
 fn history(transactions: &[&[ListOperation]], finally: &[(Key, &[Value])]) -> History {
-    let transaction = |(t, operations): (usize, &&[ListOperation])| Transaction {
+    let transaction = |(t, operations): (usize, &&[ListOperation])| ListTransaction {
         operations: operations.to_vec(),
         ending: Ending::Committed,
         began: t as u64,

@@ -116,7 +116,7 @@ impl Sessions {
 }
 
 /// The end of a transaction, as far as the session's next step depends on it.
-enum Ending {
+enum TransactionEnd {
     Committed,
     RolledBack,
     /// The server has ended, or the transaction's outcome is unknown.
@@ -136,15 +136,15 @@ fn work(session: &mut Session, shared: &Shared, random: &SeededRandom) -> Result
         let transaction = Transaction::random(random, &state, session.next);
         session.next += 1;
         match run(&transaction, session, shared, &mut client)? {
-            Ending::Committed => transaction.apply(&mut state),
-            Ending::RolledBack => {}
-            Ending::Over => break,
+            TransactionEnd::Committed => transaction.apply(&mut state),
+            TransactionEnd::RolledBack => {}
+            TransactionEnd::Over => break,
         }
     }
     Ok(())
 }
 
-fn run(transaction: &Transaction, session: &mut Session, shared: &Shared, client: &mut Client) -> Result<Ending, String> {
+fn run(transaction: &Transaction, session: &mut Session, shared: &Shared, client: &mut Client) -> Result<TransactionEnd, String> {
     let statements = transaction.statements(session.number);
     let (commit, statements) = statements.split_last().ok_or("a transaction without statements")?;
     for statement in statements {
@@ -158,20 +158,20 @@ fn run(transaction: &Transaction, session: &mut Session, shared: &Shared, client
     match answer {
         Ok(_) => {
             (attempt.acknowledged, attempt.place) = (Some(shared.tick()), shared.place());
-            Ok(Ending::Committed)
+            Ok(TransactionEnd::Committed)
         }
         // Conflicts, and space that was missing before the commit had its place.
         Err(e) if e.state.starts_with("40") || (shared.faults && e.state.starts_with("53")) => {
             session.attempts.pop();
-            Ok(Ending::RolledBack)
+            Ok(TransactionEnd::RolledBack)
         }
-        Err(e) if e.state.is_empty() || shared.faults => Ok(Ending::Over),
+        Err(e) if e.state.is_empty() || shared.faults => Ok(TransactionEnd::Over),
         Err(e) => Err(format!("COMMIT: {} {}", e.state, e.message)),
     }
 }
 
 /// A statement before the commit; how the transaction has ended by it, if so.
-fn step(statement: &Statement, shared: &Shared, client: &mut Client) -> Result<Option<Ending>, String> {
+fn step(statement: &Statement, shared: &Shared, client: &mut Client) -> Result<Option<TransactionEnd>, String> {
     let failure = match (client.ask(&statement.text), statement.refused) {
         (Ok(_), None) => return Ok(None),
         (Ok(_), Some(state)) => return Err(format!("{}: succeeded, {state} expected", statement.text)),
@@ -182,5 +182,5 @@ fn step(statement: &Statement, shared: &Shared, client: &mut Client) -> Result<O
         return Err(format!("{}: {} {}", statement.text, failure.state, failure.message));
     }
     let rolled_back = !failure.state.is_empty() && client.ask("rollback").is_ok();
-    Ok(Some(if rolled_back { Ending::RolledBack } else { Ending::Over }))
+    Ok(Some(if rolled_back { TransactionEnd::RolledBack } else { TransactionEnd::Over }))
 }

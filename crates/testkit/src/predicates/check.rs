@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use super::{Key, PredicateOperation, Row, Transaction, Version, Write};
+use super::{Key, PredicateOperation, PredicateTransaction, Row, Version, Write};
 use crate::history::graph::{Edge, Graph};
 use crate::history::{Anomaly, AnomalyKind};
 
 /// A row's state from one commit on; before its first one it is not there.
-struct State {
+struct RowState {
     key: Option<Key>,
     writer: usize,
 }
@@ -16,10 +16,10 @@ struct State {
 /// A place in a row's states, with 0 for "not there yet": the state before it is at the place minus one.
 type Place = usize;
 
-struct Rows<'a> {
-    transactions: &'a [Transaction],
+struct RowStates<'a> {
+    transactions: &'a [PredicateTransaction],
     /// The states of each row in their order.
-    states: BTreeMap<Row, Vec<State>>,
+    states: BTreeMap<Row, Vec<RowState>>,
     /// Of the committed: which row's, and its place.
     places: HashMap<Version, (Row, Place)>,
     /// When a row's first commit began, and when the one that removed it had ended.
@@ -27,9 +27,9 @@ struct Rows<'a> {
 }
 
 /// Finds results that no order of the committed transactions explains.
-pub fn check(transactions: &[Transaction]) -> Vec<Anomaly> {
+pub fn check(transactions: &[PredicateTransaction]) -> Vec<Anomaly> {
     let mut found = Vec::new();
-    let rows = Rows::infer(transactions, &mut found);
+    let rows = RowStates::infer(transactions, &mut found);
     let mut graph = Graph::new(transactions.len());
     for states in rows.states.values() {
         for pair in states.windows(2) {
@@ -43,9 +43,9 @@ pub fn check(transactions: &[Transaction]) -> Vec<Anomaly> {
     found
 }
 
-impl Rows<'_> {
+impl RowStates<'_> {
     /// Orders the versions of each row by the versions that they name as replaced.
-    fn infer<'a>(transactions: &'a [Transaction], found: &mut Vec<Anomaly>) -> Rows<'a> {
+    fn infer<'a>(transactions: &'a [PredicateTransaction], found: &mut Vec<Anomaly>) -> RowStates<'a> {
         let mut next: HashMap<(Row, Option<Version>), (Write, usize)> = HashMap::new();
         for (t, transaction) in transactions.iter().enumerate().filter(|(_, x)| x.committed) {
             for operation in &transaction.operations {
@@ -60,22 +60,22 @@ impl Rows<'_> {
         for row in next.keys().filter(|(_, before)| before.is_none()).map(|(row, _)| *row) {
             let (mut of_row, mut before) = (Vec::new(), None);
             while let Some((write, writer)) = next.get(&(row, before)) {
-                of_row.push(State { key: write.key, writer: *writer });
+                of_row.push(RowState { key: write.key, writer: *writer });
                 places.insert(write.after, (row, of_row.len()));
                 before = Some(write.after);
             }
             states.insert(row, of_row);
         }
-        let life = |(row, states): (&Row, &Vec<State>)| {
+        let life = |(row, states): (&Row, &Vec<RowState>)| {
             let (first, last) = (states.first()?, states.last()?);
             let removed = if last.key.is_none() { transactions[last.writer].ended } else { u64::MAX };
             Some((transactions[first.writer].committing, removed, *row))
         };
         let lives = states.iter().filter_map(life).collect();
-        Rows { transactions, states, places, lives }
+        RowStates { transactions, states, places, lives }
     }
 
-    fn is_within(&self, states: &[State], place: Place, range: &RangeInclusive<Key>) -> bool {
+    fn is_within(&self, states: &[RowState], place: Place, range: &RangeInclusive<Key>) -> bool {
         place.checked_sub(1).and_then(|at| states[at].key).is_some_and(|key| range.contains(&key))
     }
 
@@ -133,7 +133,7 @@ impl Rows<'_> {
         &self,
         t: usize,
         row: Row,
-        states: &[State],
+        states: &[RowState],
         range: &RangeInclusive<Key>,
         graph: &mut Graph,
         found: &mut Vec<Anomaly>,

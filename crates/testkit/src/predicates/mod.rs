@@ -41,7 +41,7 @@ pub struct Write {
 
 /// A transaction; its times are of one clock for the whole history.
 #[derive(Clone, Debug, Default)]
-pub struct Transaction {
+pub struct PredicateTransaction {
     pub operations: Vec<PredicateOperation>,
     pub committed: bool,
     /// Before its first statement was sent, and after that was answered: its snapshot was taken in between.

@@ -17,9 +17,9 @@ fn read(from: Key, to: Key, rows: &[(Row, Version)]) -> PredicateOperation {
 fn found(transactions: &[&[PredicateOperation]]) -> Vec<AnomalyKind> {
     let transaction = |(t, operations): (usize, &&[PredicateOperation])| {
         let (began, ended) = if t == 0 { (0, 3) } else { (10, 30) };
-        Transaction { operations: operations.to_vec(), committed: true, began, looked: 40, committing: ended - 1, ended }
+        PredicateTransaction { operations: operations.to_vec(), committed: true, began, looked: 40, committing: ended - 1, ended }
     };
-    let history: Vec<Transaction> = transactions.iter().enumerate().map(transaction).collect();
+    let history: Vec<PredicateTransaction> = transactions.iter().enumerate().map(transaction).collect();
     check(&history).iter().map(|a| a.kind).collect()
 }
 

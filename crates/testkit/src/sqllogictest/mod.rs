@@ -11,7 +11,7 @@ use std::path::Path;
 use md5::{Digest, Md5};
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
-use parse::{Expected, Record, RecordKind, Sort, parse};
+use parse::{Expected, Record, RecordKind, SortMode, parse};
 
 /// The result of one or several files.
 #[derive(Default)]
@@ -136,7 +136,7 @@ fn as_expected(kind: &RecordKind, answer: &Answer) -> bool {
         (RecordKind::Query { types, sort, expected }, Ok(rows)) => {
             let values = values(rows, types, *sort);
             match expected {
-                Expected::Values(expected) => *expected == values || (*sort == Sort::No && by_rows(expected, rows, types)),
+                Expected::Values(expected) => *expected == values || (*sort == SortMode::No && by_rows(expected, rows, types)),
                 Expected::Hash { count, md5 } => *count == values.len() && *md5 == hash(&values),
             }
         }
@@ -146,28 +146,28 @@ fn as_expected(kind: &RecordKind, answer: &Answer) -> bool {
 
 /// Some collections write a row a line.
 fn by_rows(expected: &[String], rows: &[Vec<Option<String>>], types: &str) -> bool {
-    let lines = rows.iter().map(|row| values(std::slice::from_ref(row), types, Sort::No).join(" "));
+    let lines = rows.iter().map(|row| values(std::slice::from_ref(row), types, SortMode::No).join(" "));
     expected.len() == rows.len() && lines.eq(expected.iter().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 fn same(kind: &RecordKind, rows: &[Vec<Option<String>>], others: &[Vec<Option<String>>]) -> bool {
     let RecordKind::Query { types, sort, .. } = kind else { return true };
     values(rows, types, *sort) == values(others, types, *sort)
-        || values(rows, types, Sort::Rows) == values(others, types, Sort::Rows)
+        || values(rows, types, SortMode::Rows) == values(others, types, SortMode::Rows)
 }
 
 /// The values one after the other, written as the format wants.
-fn values(rows: &[Vec<Option<String>>], types: &str, sort: Sort) -> Vec<String> {
+fn values(rows: &[Vec<Option<String>>], types: &str, sort: SortMode) -> Vec<String> {
     let types = types.as_bytes();
     let row = |row: &Vec<Option<String>>| -> Vec<String> {
         row.iter().enumerate().map(|(i, value)| written(value.as_deref(), types.get(i).copied())).collect()
     };
     let mut rows: Vec<Vec<String>> = rows.iter().map(row).collect();
-    if sort == Sort::Rows {
+    if sort == SortMode::Rows {
         rows.sort();
     }
     let mut values: Vec<String> = rows.into_iter().flatten().collect();
-    if sort == Sort::Values {
+    if sort == SortMode::Values {
         values.sort();
     }
     values
@@ -210,10 +210,10 @@ mod tests {
 
     #[test]
     fn values_are_written_as_the_format_wants() {
-        let found = values(&rows(&[["2", "1.5"], ["-", ""], ["1", "x\ty"]]), "IR", Sort::No);
+        let found = values(&rows(&[["2", "1.5"], ["-", ""], ["1", "x\ty"]]), "IR", SortMode::No);
         assert_eq!(found, ["2", "1.500", "NULL", "(empty)", "1", "x@y"]);
-        assert_eq!(values(&rows(&[["2", "b"], ["1", "c"]]), "IT", Sort::Rows), ["1", "c", "2", "b"]);
-        assert_eq!(values(&rows(&[["2", "b"], ["1", "c"]]), "IT", Sort::Values), ["1", "2", "b", "c"]);
+        assert_eq!(values(&rows(&[["2", "b"], ["1", "c"]]), "IT", SortMode::Rows), ["1", "c", "2", "b"]);
+        assert_eq!(values(&rows(&[["2", "b"], ["1", "c"]]), "IT", SortMode::Values), ["1", "2", "b", "c"]);
     }
 
     #[test]

@@ -16,13 +16,13 @@ pub enum RecordKind {
     },
     Query {
         types: String,
-        sort: Sort,
+        sort: SortMode,
         expected: Expected,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
+pub enum SortMode {
     No,
     Rows,
     Values,
@@ -60,9 +60,9 @@ pub fn parse(text: &str, engine: &str) -> Result<Vec<Record>, String> {
                 let (sql, has_results) = block(&mut lines);
                 let values = if has_results { block(&mut lines).0 } else { String::new() };
                 let sort = match rest.first() {
-                    Some(&"rowsort") => Sort::Rows,
-                    Some(&"valuesort") => Sort::Values,
-                    _ => Sort::No,
+                    Some(&"rowsort") => SortMode::Rows,
+                    Some(&"valuesort") => SortMode::Values,
+                    _ => SortMode::No,
                 };
                 let kind = RecordKind::Query { types: types.to_owned(), sort, expected: expected(&values) };
                 if !std::mem::take(&mut skip) {
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(records[0].kind, RecordKind::Statement { succeeds: true });
         assert_eq!(records[1].sql, "SELECT a,\n  b FROM t");
         let expected = Expected::Values(vec!["1".to_owned(), "x".to_owned()]);
-        assert_eq!(records[1].kind, RecordKind::Query { types: "IT".to_owned(), sort: Sort::Rows, expected });
+        assert_eq!(records[1].kind, RecordKind::Query { types: "IT".to_owned(), sort: SortMode::Rows, expected });
         assert!(matches!(&records[2].kind, RecordKind::Query { expected: Expected::Hash { count: 30, .. }, .. }));
         assert_eq!(parse(FILE, "mysql").expect("a file").len(), 3);
     }

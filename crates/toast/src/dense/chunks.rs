@@ -4,7 +4,7 @@
 
 /// A piece of content: where it ends in its value, how long it is, and the hash of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk {
+pub struct ContentChunk {
     pub end: u32,
     pub bytes: u32,
     pub hash: u64,
@@ -32,7 +32,7 @@ pub const fn mix(value: u64) -> u64 {
 }
 
 /// Appends the chunks of a value, of about `1 << bits` bytes each, at least a quarter and at most four times as many.
-pub fn cut(value: &[u8], bits: u32, out: &mut Vec<Chunk>) {
+pub fn cut(value: &[u8], bits: u32, out: &mut Vec<ContentChunk>) {
     let (least, most) = (1 << (bits - 2), 4 << bits);
     // The highest bits depend on the most bytes.
     let mask = ((1u64 << bits) - 1) << (u64::BITS - bits);
@@ -43,12 +43,12 @@ pub fn cut(value: &[u8], bits: u32, out: &mut Vec<Chunk>) {
         content = content.wrapping_add(random).wrapping_mul(0x0100_0000_01B3);
         let bytes = at + 1 - start;
         if (bytes >= least && rolling & mask == 0) || bytes == most {
-            out.push(Chunk { end: at as u32 + 1, bytes: bytes as u32, hash: mix(content) });
+            out.push(ContentChunk { end: at as u32 + 1, bytes: bytes as u32, hash: mix(content) });
             (content, start) = (0, at + 1);
         }
     }
     if start < value.len() {
-        out.push(Chunk { end: value.len() as u32, bytes: (value.len() - start) as u32, hash: mix(content) });
+        out.push(ContentChunk { end: value.len() as u32, bytes: (value.len() - start) as u32, hash: mix(content) });
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::chunks::{Chunk, mix};
+use super::chunks::{ContentChunk, mix};
 
 /// Numbers of a sketch.
 const SKETCH: usize = 8;
@@ -16,7 +16,7 @@ const LOOKED_AT_MAX: usize = 32;
 type Sketch = [u64; SKETCH];
 
 /// The least hash of a value's chunks, by each of several hash functions.
-pub fn sketch(chunks: &[Chunk]) -> Sketch {
+pub fn sketch(chunks: &[ContentChunk]) -> Sketch {
     let mut sketch = [u64::MAX; SKETCH];
     for chunk in chunks {
         for (which, least) in sketch.iter_mut().enumerate() {
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn similar_values_are_neighbours() {
         // Three families that come in turns; a member shares nine tenths of its chunks with its family.
-        let chunk = |hash: u64| Chunk { end: 0, bytes: 0, hash: mix(hash) };
+        let chunk = |hash: u64| ContentChunk { end: 0, bytes: 0, hash: mix(hash) };
         let value = |n: u64| (0..100).map(|i| chunk(if i < 90 { n % 3 * 1000 + i } else { n * 10_000 + i })).collect::<Vec<_>>();
         let sketches: Vec<Sketch> = (0..60).map(|n| sketch(&value(n))).collect();
         let order = by_similarity(&sketches);

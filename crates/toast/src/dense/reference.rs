@@ -7,7 +7,7 @@
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use super::chunks::Chunk;
+use super::chunks::ContentChunk;
 
 /// A piece must save this many thousandths of its length.
 const WORTH_MIN: u64 = 300;
@@ -32,7 +32,7 @@ pub struct Piece {
 /// content occurs.
 #[derive(Default)]
 pub struct AllChunks {
-    pub chunks: Vec<Chunk>,
+    pub chunks: Vec<ContentChunk>,
     /// Where each value's end.
     pub ends: Vec<u32>,
     /// One chunk in `1 << sampled` is in the sample.
@@ -41,13 +41,13 @@ pub struct AllChunks {
 
 impl AllChunks {
     /// Takes the chunks of the next value.
-    pub fn append(&mut self, chunks: &[Chunk]) {
+    pub fn append(&mut self, chunks: &[ContentChunk]) {
         let mask = (1 << self.sampled) - 1;
         self.chunks.extend(chunks.iter().filter(|chunk| chunk.hash & mask == 0));
         self.ends.push(self.chunks.len() as u32);
     }
 
-    pub fn of(&self, value: usize) -> &[Chunk] {
+    pub fn of(&self, value: usize) -> &[ContentChunk] {
         let start = if value == 0 { 0 } else { self.ends[value - 1] as usize };
         &self.chunks[start..self.ends[value] as usize]
     }

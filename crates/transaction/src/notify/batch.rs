@@ -13,7 +13,7 @@ pub struct Notification {
 }
 
 /// The notifications of one transaction for the sessions of its database.
-pub struct Batch {
+pub struct NotificationBatch {
     /// Of the session that sends it.
     pub pid: i32,
     pub database: Oid,
@@ -26,7 +26,7 @@ pub struct Batch {
 /// A notification's length in memory beside its texts.
 const NOTIFICATION_BYTES: usize = size_of::<Notification>() + 2 * size_of::<usize>();
 /// A batch's place in the queue of one listener.
-pub(super) const PLACE_BYTES: u64 = size_of::<Arc<Batch>>() as u64;
+pub(super) const PLACE_BYTES: u64 = size_of::<Arc<NotificationBatch>>() as u64;
 
 impl Notification {
     pub(super) fn bytes(&self) -> usize {
@@ -34,7 +34,7 @@ impl Notification {
     }
 }
 
-impl Drop for Batch {
+impl Drop for NotificationBatch {
     fn drop(&mut self) {
         self.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }

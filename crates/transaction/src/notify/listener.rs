@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use melba_types::Oid;
 use parking_lot::Mutex;
 
-use super::batch::{Batch, Notification, PLACE_BYTES};
+use super::batch::{Notification, NotificationBatch, PLACE_BYTES};
 
 /// Wakes the session's connection; it costs little when there is nothing to wake.
 type Wake = Box<dyn Fn() + Send + Sync>;
@@ -28,14 +28,14 @@ struct ListenerState {
     /// With the number of their LISTEN.
     channels: HashMap<Arc<str>, u64>,
     listened: u64,
-    queue: VecDeque<Arc<Batch>>,
+    queue: VecDeque<Arc<NotificationBatch>>,
     /// How many of the first batch's notifications were read.
     read: usize,
 }
 
 /// A notification for a session.
 pub struct Delivery {
-    batch: Arc<Batch>,
+    batch: Arc<NotificationBatch>,
     at: usize,
 }
 
@@ -128,7 +128,7 @@ impl Listener {
     }
 
     /// Queues a batch, unless it is already queued; whether the session must be woken for it.
-    pub(super) fn put(&self, batch: &Arc<Batch>) -> bool {
+    pub(super) fn put(&self, batch: &Arc<NotificationBatch>) -> bool {
         let mut state = self.state.lock();
         if state.queue.back().is_some_and(|last| Arc::ptr_eq(last, batch)) {
             return false;

@@ -25,10 +25,10 @@ use hashbrown::HashMap;
 use melba_types::{DbError, Oid, Result, err};
 use parking_lot::{Condvar, Mutex};
 
-pub use batch::{Batch, Notification};
+pub use batch::{Notification, NotificationBatch};
 pub use listener::{Delivery, Listener};
 use pending::Action;
-pub use pending::{Pending, Position};
+pub use pending::{PendingNotifications, PendingPosition};
 
 /// The queue of a server, and the listeners.
 pub struct Notifications {
@@ -55,7 +55,7 @@ struct ChannelState {
 
 enum Place {
     Committing,
-    Committed(Batch),
+    Committed(NotificationBatch),
     /// Its transaction has failed.
     Gone,
 }
@@ -64,7 +64,7 @@ enum Place {
 pub struct Reserved<'a> {
     queue: &'a Notifications,
     number: u64,
-    batch: Option<Batch>,
+    batch: Option<NotificationBatch>,
 }
 
 /// Time between two warnings.
@@ -94,7 +94,7 @@ impl Notifications {
     ///
     /// # Errors
     /// 54000 when it is full.
-    pub(crate) fn reserve(&self, pending: &mut Pending, now: Duration) -> Result<(Reserved<'_>, Option<DbError>)> {
+    pub(crate) fn reserve(&self, pending: &mut PendingNotifications, now: Duration) -> Result<(Reserved<'_>, Option<DbError>)> {
         let notifications = pending.take_notifications();
         let bytes = notifications.iter().map(Notification::bytes).sum::<usize>() as u64;
         let mut state = self.state.lock();
@@ -103,7 +103,7 @@ impl Notifications {
         }
         self.used.fetch_add(bytes, Ordering::Relaxed);
         let used = Arc::clone(&self.used);
-        let batch = Batch { pid: pending.pid, database: pending.database, notifications, bytes, used };
+        let batch = NotificationBatch { pid: pending.pid, database: pending.database, notifications, bytes, used };
         let number = state.first + state.queue.len() as u64;
         state.queue.push_back(Place::Committing);
         let warning = self.filling(&mut state, now);
@@ -128,7 +128,7 @@ impl Notifications {
     }
 
     /// LISTEN and UNLISTEN of a transaction that has committed.
-    pub(crate) fn apply(&self, pending: &mut Pending) {
+    pub(crate) fn apply(&self, pending: &mut PendingNotifications) {
         let Some(listener) = pending.listener.take() else { return };
         let mut state = self.state.lock();
         for action in pending.actions.drain(..) {
@@ -184,7 +184,7 @@ impl ChannelState {
         }
     }
 
-    fn deliver(&self, batch: Arc<Batch>, woken: &mut Vec<Arc<Listener>>) {
+    fn deliver(&self, batch: Arc<NotificationBatch>, woken: &mut Vec<Arc<Listener>>) {
         let Some(channels) = self.listeners.get(&batch.database) else { return };
         for (at, notification) in batch.notifications.iter().enumerate() {
             // Of the same channel as the one before: everybody has it.

@@ -16,7 +16,7 @@ const PAYLOAD_BYTES: usize = 8000;
 
 /// LISTEN, UNLISTEN and NOTIFY of an open transaction.
 #[derive(Default)]
-pub struct Pending {
+pub struct PendingNotifications {
     pub(super) pid: i32,
     pub(super) database: Oid,
     /// The session, once it has begun or ceased to listen.
@@ -37,12 +37,12 @@ pub(super) enum Action {
 
 /// How much was pending at a savepoint.
 #[derive(Clone, Copy, Default)]
-pub struct Position {
+pub struct PendingPosition {
     actions: usize,
     notifications: usize,
 }
 
-impl Pending {
+impl PendingNotifications {
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty() && self.notifications.is_empty()
     }
@@ -62,7 +62,7 @@ impl Pending {
             bail!(INVALID_PARAMETER_VALUE, "payload string too long");
         }
         (self.pid, self.database) = from;
-        let Pending { notifications, known, hasher, .. } = self;
+        let PendingNotifications { notifications, known, hasher, .. } = self;
         let hash = hasher.hash_one((channel, payload));
         let is_same = |at: &usize| *notifications[*at].channel == *channel && *notifications[*at].payload == *payload;
         if known.find(hash, is_same).is_some() {
@@ -106,13 +106,13 @@ impl Pending {
         self.actions.push(action);
     }
 
-    pub(crate) fn position(&self) -> Position {
-        Position { actions: self.actions.len(), notifications: self.notifications.len() }
+    pub(crate) fn position(&self) -> PendingPosition {
+        PendingPosition { actions: self.actions.len(), notifications: self.notifications.len() }
     }
 
-    pub(crate) fn roll_back_to(&mut self, position: Position) {
+    pub(crate) fn roll_back_to(&mut self, position: PendingPosition) {
         self.actions.truncate(position.actions);
-        let Pending { notifications, known, hasher, bytes, .. } = self;
+        let PendingNotifications { notifications, known, hasher, bytes, .. } = self;
         for (at, undone) in notifications.iter().enumerate().skip(position.notifications) {
             *bytes -= undone.bytes();
             if let Ok(entry) = known.find_entry(hash_of(hasher, undone), |known| *known == at) {

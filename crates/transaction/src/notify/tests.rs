@@ -12,14 +12,14 @@ const DATABASE: Oid = Oid(5);
 
 fn listener(queue: &Notifications, pid: i32, channels: &[&str]) -> Arc<Listener> {
     let listener = Listener::new(pid, DATABASE);
-    let mut pending = Pending::default();
+    let mut pending = PendingNotifications::default();
     channels.iter().for_each(|channel| pending.listen(&listener, channel).expect("a channel"));
     queue.apply(&mut pending);
     listener
 }
 
-fn telling(pid: i32, what: &[(&str, &str)]) -> Pending {
-    let mut pending = Pending::default();
+fn telling(pid: i32, what: &[(&str, &str)]) -> PendingNotifications {
+    let mut pending = PendingNotifications::default();
     what.iter().for_each(|(channel, payload)| pending.notify((pid, DATABASE), channel, payload, u64::MAX).expect("fits"));
     pending
 }
@@ -33,7 +33,7 @@ fn heard(listener: &Listener) -> Vec<String> {
     std::iter::from_fn(next).collect()
 }
 
-fn publish(queue: &Notifications, mut pending: Pending) {
+fn publish(queue: &Notifications, mut pending: PendingNotifications) {
     let (place, _) = queue.reserve(&mut pending, Duration::ZERO).expect("there is room");
     place.publish(|| panic!("nobody is before it"));
 }
@@ -72,7 +72,7 @@ fn a_session_hears_of_its_channels_and_is_woken_once() {
     assert_eq!(heard(&other), ["9 c 2"]);
     publish(&queue, telling(9, &[("a", "6")]));
     assert_eq!(woken.load(Ordering::Relaxed), 2);
-    let mut pending = Pending::default();
+    let mut pending = PendingNotifications::default();
     pending.unlisten(&one, None);
     queue.apply(&mut pending);
     assert!(heard(&one).is_empty(), "what is not listened to any more");

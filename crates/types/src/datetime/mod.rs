@@ -11,7 +11,7 @@ pub mod parse;
 pub(crate) mod scan;
 
 pub use calendar::{Civil, date_of_julian, julian_of_date};
-pub use parse::{DateTimeError, ParseSettings, Parsed};
+pub use parse::{DateTimeError, ParseSettings, ParsedTimestamp};
 
 use crate::timezone::Zone;
 

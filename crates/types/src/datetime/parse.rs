@@ -4,7 +4,7 @@
 use super::abbreviations::{self, Meaning};
 use super::calendar::{Civil, date_of_julian, days_of_month, julian_of_date};
 use super::keywords::{DateKeyword, date_keyword};
-use super::scan::{Field, Shape, fraction, fraction_micros, leading_int, parse_clock, scan};
+use super::scan::{DateTimeField, Shape, fraction, fraction_micros, leading_int, parse_clock, scan};
 use super::{DateOrder, MICROS_PER_DAY, to_local, unix_seconds};
 use crate::timezone::{Zone, ZoneAbbreviation};
 use crate::{DbError, err};
@@ -59,7 +59,7 @@ pub struct ParseSettings<'a> {
 
 /// A date and time as read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Parsed {
+pub enum ParsedTimestamp {
     /// Wall-clock fields and the zone's offset, seconds east.
     Civil(Civil, i32),
     Epoch,
@@ -68,9 +68,9 @@ pub enum Parsed {
 }
 
 /// Reads text that has a date, and perhaps a time and zone.
-pub fn parse_date_time(text: &str, settings: &ParseSettings<'_>) -> Result<Parsed, DateTimeError> {
+pub fn parse_date_time(text: &str, settings: &ParseSettings<'_>) -> Result<ParsedTimestamp, DateTimeError> {
     let fields = scan(text, LENGTH_MAX)?;
-    let mut parser = Parser::new(settings, false);
+    let mut parser = DateTimeParser::new(settings, false);
     for field in &fields {
         parser.date_time_field(field)?;
     }
@@ -80,7 +80,7 @@ pub fn parse_date_time(text: &str, settings: &ParseSettings<'_>) -> Result<Parse
 /// Reads text that has a time, and perhaps a zone (and a date that decides the zone's offset).
 pub fn parse_time(text: &str, settings: &ParseSettings<'_>) -> Result<(Civil, i32), DateTimeError> {
     let fields = scan(text, LENGTH_MAX)?;
-    let mut parser = Parser::new(settings, true);
+    let mut parser = DateTimeParser::new(settings, true);
     let mut shapes: Vec<Shape> = fields.iter().map(|f| f.shape).collect();
     for (i, field) in fields.iter().enumerate() {
         let last = shapes.last().copied();
@@ -189,7 +189,7 @@ enum LateZone {
     Abbreviation(Zone, String),
 }
 
-struct Parser<'a> {
+struct DateTimeParser<'a> {
     settings: &'a ParseSettings<'a>,
     /// Only a time is wanted.
     time_only: bool,
@@ -200,7 +200,7 @@ struct Parser<'a> {
     offset: i32,
     late_zone: Option<LateZone>,
     label: Option<Label>,
-    special: Option<Parsed>,
+    special: Option<ParsedTimestamp>,
     pm: Option<bool>,
     before_christ: bool,
     julian: bool,
@@ -210,9 +210,9 @@ struct Parser<'a> {
 
 type Step<T = u32> = Result<T, DateTimeError>;
 
-impl<'a> Parser<'a> {
-    fn new(settings: &'a ParseSettings<'a>, time_only: bool) -> Parser<'a> {
-        Parser {
+impl<'a> DateTimeParser<'a> {
+    fn new(settings: &'a ParseSettings<'a>, time_only: bool) -> DateTimeParser<'a> {
+        DateTimeParser {
             settings,
             time_only,
             seen: 0,
@@ -244,7 +244,7 @@ impl<'a> Parser<'a> {
         Civil::of_timestamp(local).unwrap_or_default()
     }
 
-    fn date_time_field(&mut self, field: &Field) -> Step<()> {
+    fn date_time_field(&mut self, field: &DateTimeField) -> Step<()> {
         let text = field.text.as_str();
         let found = match field.shape {
             Shape::Date if self.label == Some(Label::Julian) => {
@@ -290,7 +290,7 @@ impl<'a> Parser<'a> {
     /// Returns the field's new shape when its content has decided it.
     fn time_field(
         &mut self,
-        field: &Field,
+        field: &DateTimeField,
         date_allowed: bool,
         last: Option<Shape>,
         second: Option<Shape>,
@@ -421,9 +421,9 @@ impl<'a> Parser<'a> {
 
     fn keyword(&mut self, keyword: DateKeyword) -> Step {
         let (found, special) = match keyword {
-            DateKeyword::Epoch => (DATE | TIME | ZONE, Some(Parsed::Epoch)),
-            DateKeyword::Infinity => (DATE | TIME | ZONE, Some(Parsed::Infinity)),
-            DateKeyword::NegativeInfinity => (DATE | TIME | ZONE, Some(Parsed::NegativeInfinity)),
+            DateKeyword::Epoch => (DATE | TIME | ZONE, Some(ParsedTimestamp::Epoch)),
+            DateKeyword::Infinity => (DATE | TIME | ZONE, Some(ParsedTimestamp::Infinity)),
+            DateKeyword::NegativeInfinity => (DATE | TIME | ZONE, Some(ParsedTimestamp::NegativeInfinity)),
             DateKeyword::Now => {
                 self.civil = self.now_local();
                 self.offset = self.settings.zone.offset_at(unix_seconds(self.settings.now));
@@ -708,7 +708,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn finish_date_time(mut self) -> Result<Parsed, DateTimeError> {
+    fn finish_date_time(mut self) -> Result<ParsedTimestamp, DateTimeError> {
         if self.label.is_some() {
             return Err(DateTimeError::BadFormat);
         }
@@ -722,7 +722,7 @@ impl<'a> Parser<'a> {
         }
         let local = self.civil.local_seconds();
         self.resolve_zone(|_| Ok(local))?;
-        Ok(Parsed::Civil(self.civil, self.offset))
+        Ok(ParsedTimestamp::Civil(self.civil, self.offset))
     }
 
     fn finish_time(mut self) -> Result<(Civil, i32), DateTimeError> {
@@ -754,7 +754,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Sets `offset` from the zone that the text names, or from the session's.
-    fn resolve_zone(&mut self, local: impl Fn(&Parser<'_>) -> Result<i64, DateTimeError>) -> Step<()> {
+    fn resolve_zone(&mut self, local: impl Fn(&DateTimeParser<'_>) -> Result<i64, DateTimeError>) -> Step<()> {
         let named = self.late_zone.is_some();
         if self.seen & DAYLIGHT_MODIFIER != 0 && (named || self.seen & ZONE == 0) {
             return Err(DateTimeError::BadFormat);

@@ -23,7 +23,7 @@ pub(crate) enum Shape {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
+pub(crate) struct DateTimeField {
     pub shape: Shape,
     /// Letters in lower case.
     pub text: String,
@@ -34,7 +34,7 @@ pub(crate) fn is_space(c: u8) -> bool {
 }
 
 /// The fields of `text`; `length_max` bounds their total length.
-pub(crate) fn scan(text: &str, length_max: usize) -> Result<Vec<Field>, DateTimeError> {
+pub(crate) fn scan(text: &str, length_max: usize) -> Result<Vec<DateTimeField>, DateTimeError> {
     let mut scanner = Scanner { rest: text.as_bytes(), text: String::new(), length_max };
     let mut fields = Vec::new();
     let mut total = 0;
@@ -52,7 +52,7 @@ pub(crate) fn scan(text: &str, length_max: usize) -> Result<Vec<Field>, DateTime
         if total > length_max {
             return Err(DateTimeError::BadFormat);
         }
-        fields.push(Field { shape, text });
+        fields.push(DateTimeField { shape, text });
     }
     Ok(fields)
 }

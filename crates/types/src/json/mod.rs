@@ -4,7 +4,7 @@ mod lexer;
 mod parser;
 
 pub use lexer::unescape;
-pub use parser::{Kind, Node, parse, validate};
+pub use parser::{JsonKind, JsonNode, parse, validate};
 
 /// Appends a JSON string.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {

@@ -6,26 +6,26 @@ use crate::{DbError, Result};
 
 /// A JSON value and its text.
 #[derive(Clone, Debug)]
-pub struct Node<'a> {
+pub struct JsonNode<'a> {
     pub raw: &'a str,
-    pub kind: Kind<'a>,
+    pub kind: JsonKind<'a>,
 }
 
 #[derive(Clone, Debug)]
-pub enum Kind<'a> {
+pub enum JsonKind<'a> {
     Null,
     Bool(bool),
     /// `raw` is the number.
     Number,
     /// `raw` is the string with quotes and escapes.
     String,
-    Array(Vec<Node<'a>>),
+    Array(Vec<JsonNode<'a>>),
     /// Raw keys (with quotes) and values, in the order of the text, duplicates included.
-    Object(Vec<(&'a str, Node<'a>)>),
+    Object(Vec<(&'a str, JsonNode<'a>)>),
 }
 
 /// Parses a document. `strict_escapes`: escapes that have no text are errors.
-pub fn parse(text: &str, strict_escapes: bool) -> Result<Node<'_>> {
+pub fn parse(text: &str, strict_escapes: bool) -> Result<JsonNode<'_>> {
     let mut parser = Parser { lexer: Lexer::new(text, strict_escapes), ticker: Ticker::new() };
     parser.lexer.advance()?;
     let node = parser.value()?;
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
         self.lexer.advance()
     }
 
-    fn value(&mut self) -> Result<Node<'a>> {
+    fn value(&mut self) -> Result<JsonNode<'a>> {
         self.ticker.step()?;
         let start = self.lexer.start;
         let kind = match self.lexer.token {
@@ -74,7 +74,7 @@ impl<'a> Parser<'a> {
                     fields.push((key, parser.value()?));
                     Ok(())
                 })?;
-                Kind::Object(fields)
+                JsonKind::Object(fields)
             }
             Token::ArrayStart => {
                 let mut elements = Vec::new();
@@ -82,19 +82,19 @@ impl<'a> Parser<'a> {
                     elements.push(parser.value()?);
                     Ok(())
                 })?;
-                Kind::Array(elements)
+                JsonKind::Array(elements)
             }
-            Token::String => Kind::String,
-            Token::Number => Kind::Number,
-            Token::True => Kind::Bool(true),
-            Token::False => Kind::Bool(false),
-            Token::Null => Kind::Null,
+            Token::String => JsonKind::String,
+            Token::Number => JsonKind::Number,
+            Token::True => JsonKind::Bool(true),
+            Token::False => JsonKind::Bool(false),
+            Token::Null => JsonKind::Null,
             _ => return Err(self.unexpected("JSON value")),
         };
         // Containers leave their closing bracket as the current token.
         let raw = self.lexer.slice(start, self.lexer.end);
         self.lexer.advance()?;
-        Ok(Node { raw, kind })
+        Ok(JsonNode { raw, kind })
     }
 
     fn skip_value(&mut self) -> Result<()> {

@@ -24,7 +24,7 @@ mod value;
 
 pub use compare::{contains, sort_key};
 pub use text::{write, write_pretty};
-pub use value::{Value, compare_keys};
+pub use value::{JsonbValue, compare_keys};
 
 use crate::Numeric;
 
@@ -49,12 +49,12 @@ pub enum View<'a> {
     Bool(bool),
     Number(Numeric),
     String(&'a str),
-    Array(Array<'a>),
-    Object(Object<'a>),
+    Array(JsonbArray<'a>),
+    Object(JsonbObject<'a>),
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Array<'a> {
+pub struct JsonbArray<'a> {
     count: usize,
     width: usize,
     ends: &'a [u8],
@@ -62,7 +62,7 @@ pub struct Array<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Object<'a> {
+pub struct JsonbObject<'a> {
     count: usize,
     width: usize,
     key_ends: &'a [u8],
@@ -110,8 +110,10 @@ impl<'a> Json<'a> {
             KIND_TRUE => View::Bool(true),
             KIND_NUMBER => Numeric::decode(payload).map_or(View::Null, View::Number),
             KIND_STRING => View::String(std::str::from_utf8(payload).unwrap_or("")),
-            KIND_ARRAY => View::Array(Array::read(tag, payload).unwrap_or(Array { count: 0, width: 1, ends: &[], data: &[] })),
-            KIND_OBJECT => View::Object(Object::read(tag, payload).unwrap_or(Object {
+            KIND_ARRAY => {
+                View::Array(JsonbArray::read(tag, payload).unwrap_or(JsonbArray { count: 0, width: 1, ends: &[], data: &[] }))
+            }
+            KIND_OBJECT => View::Object(JsonbObject::read(tag, payload).unwrap_or(JsonbObject {
                 count: 0,
                 width: 1,
                 key_ends: &[],
@@ -169,13 +171,13 @@ fn width_of(tag: u8) -> usize {
     1 << (tag / WIDTH_STEP).min(3)
 }
 
-impl<'a> Array<'a> {
-    fn read(tag: u8, payload: &'a [u8]) -> Option<Array<'a>> {
+impl<'a> JsonbArray<'a> {
+    fn read(tag: u8, payload: &'a [u8]) -> Option<JsonbArray<'a>> {
         let width = width_of(tag);
         let (count, rest) = payload.split_at_checked(width)?;
         let count = entry(count, width, 0);
         let (ends, data) = rest.split_at_checked(count.checked_mul(width)?)?;
-        Some(Array { count, width, ends, data })
+        Some(JsonbArray { count, width, ends, data })
     }
 
     pub fn len(&self) -> usize {
@@ -201,8 +203,8 @@ impl<'a> Array<'a> {
     }
 }
 
-impl<'a> Object<'a> {
-    fn read(tag: u8, payload: &'a [u8]) -> Option<Object<'a>> {
+impl<'a> JsonbObject<'a> {
+    fn read(tag: u8, payload: &'a [u8]) -> Option<JsonbObject<'a>> {
         let width = width_of(tag);
         let (count, rest) = payload.split_at_checked(width)?;
         let count = entry(count, width, 0);
@@ -211,7 +213,7 @@ impl<'a> Object<'a> {
         let (ends, rest) = rest.split_at_checked(table)?;
         let keys_length = if count == 0 { 0 } else { entry(key_ends, width, count - 1) };
         let (keys, data) = rest.split_at_checked(keys_length)?;
-        Some(Object { count, width, key_ends, ends, keys, data })
+        Some(JsonbObject { count, width, key_ends, ends, keys, data })
     }
 
     pub fn len(&self) -> usize {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn stored(text: &str) -> Vec<u8> {
-    Value::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).to_bytes().expect("is small")
+    JsonbValue::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).to_bytes().expect("is small")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -26,7 +26,7 @@ fn values_are_found_without_decoding_others() {
     assert_eq!(text(&root.field("a").and_then(|a| a.index(-1)).expect("there").to_bytes()), "30");
     assert_eq!(text(&root.field("z").and_then(|z| z.field("k")).expect("there").to_bytes()), "\"v\"");
     assert!(root.field("zz").is_none() && root.index(0).is_none());
-    assert_eq!(Value::from_json(root).to_bytes().expect("is small"), bytes);
+    assert_eq!(JsonbValue::from_json(root).to_bytes().expect("is small"), bytes);
 }
 
 #[test]

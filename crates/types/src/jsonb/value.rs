@@ -5,19 +5,19 @@ use std::cmp::Ordering;
 use super::{
     Json, KIND_ARRAY, KIND_FALSE, KIND_NULL, KIND_NUMBER, KIND_OBJECT, KIND_STRING, KIND_TRUE, VERSION, View, WIDTH_STEP,
 };
-use crate::json::{self, Kind, Node};
+use crate::json::{self, JsonKind, JsonNode};
 use crate::{Numeric, Result, bail, limits, sort_by};
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum JsonbValue {
     Null,
     Bool(bool),
     Number(Numeric),
     String(String),
-    Array(Vec<Value>),
+    Array(Vec<JsonbValue>),
     /// Sorted by `compare_keys`, without duplicates; see `object`.
-    Object(Vec<(String, Value)>),
+    Object(Vec<(String, JsonbValue)>),
 }
 
 /// The order of keys: shorter first, then by bytes.
@@ -25,58 +25,58 @@ pub fn compare_keys(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
-impl Value {
+impl JsonbValue {
     /// An object of fields in any order; the last of equal keys counts.
     ///
     /// # Errors
     /// Those of `limits::check`.
-    pub fn object(mut fields: Vec<(String, Value)>) -> Result<Value> {
+    pub fn object(mut fields: Vec<(String, JsonbValue)>) -> Result<JsonbValue> {
         sort_by(&mut fields, |a, b| compare_keys(&a.0, &b.0))?;
-        let mut kept: Vec<(String, Value)> = Vec::with_capacity(fields.len());
+        let mut kept: Vec<(String, JsonbValue)> = Vec::with_capacity(fields.len());
         for field in fields {
             match kept.last_mut() {
                 Some(last) if last.0 == field.0 => *last = field,
                 _ => kept.push(field),
             }
         }
-        Ok(Value::Object(kept))
+        Ok(JsonbValue::Object(kept))
     }
 
     /// Parses JSON text.
-    pub fn parse(text: &str) -> Result<Value> {
-        Value::from_node(&json::parse(text, true)?)
+    pub fn parse(text: &str) -> Result<JsonbValue> {
+        JsonbValue::from_node(&json::parse(text, true)?)
     }
 
-    pub fn from_node(node: &Node<'_>) -> Result<Value> {
+    pub fn from_node(node: &JsonNode<'_>) -> Result<JsonbValue> {
         limits::tick()?;
         Ok(match &node.kind {
-            Kind::Null => Value::Null,
-            Kind::Bool(v) => Value::Bool(*v),
-            Kind::Number => Value::Number(Numeric::parse(node.raw)?),
-            Kind::String => Value::String(json::unescape(node.raw)?),
-            Kind::Array(elements) => Value::Array(elements.iter().map(Value::from_node).collect::<Result<_>>()?),
-            Kind::Object(fields) => {
-                let field = |(key, value): &(&str, Node<'_>)| Ok((json::unescape(key)?, Value::from_node(value)?));
-                Value::object(fields.iter().map(field).collect::<Result<_>>()?)?
+            JsonKind::Null => JsonbValue::Null,
+            JsonKind::Bool(v) => JsonbValue::Bool(*v),
+            JsonKind::Number => JsonbValue::Number(Numeric::parse(node.raw)?),
+            JsonKind::String => JsonbValue::String(json::unescape(node.raw)?),
+            JsonKind::Array(elements) => JsonbValue::Array(elements.iter().map(JsonbValue::from_node).collect::<Result<_>>()?),
+            JsonKind::Object(fields) => {
+                let field = |(key, value): &(&str, JsonNode<'_>)| Ok((json::unescape(key)?, JsonbValue::from_node(value)?));
+                JsonbValue::object(fields.iter().map(field).collect::<Result<_>>()?)?
             }
         })
     }
 
-    pub fn from_json(json: Json<'_>) -> Value {
+    pub fn from_json(json: Json<'_>) -> JsonbValue {
         match json.view() {
-            View::Null => Value::Null,
-            View::Bool(v) => Value::Bool(v),
-            View::Number(v) => Value::Number(v),
-            View::String(v) => Value::String(v.to_string()),
-            View::Array(array) => Value::Array(array.iter().map(Value::from_json).collect()),
+            View::Null => JsonbValue::Null,
+            View::Bool(v) => JsonbValue::Bool(v),
+            View::Number(v) => JsonbValue::Number(v),
+            View::String(v) => JsonbValue::String(v.to_string()),
+            View::Array(array) => JsonbValue::Array(array.iter().map(JsonbValue::from_json).collect()),
             View::Object(object) => {
-                Value::Object(object.iter().map(|(key, value)| (key.to_string(), Value::from_json(value))).collect())
+                JsonbValue::Object(object.iter().map(|(key, value)| (key.to_string(), JsonbValue::from_json(value))).collect())
             }
         }
     }
 
     pub fn is_scalar(&self) -> bool {
-        !matches!(self, Value::Array(_) | Value::Object(_))
+        !matches!(self, JsonbValue::Array(_) | JsonbValue::Object(_))
     }
 
     /// The stored form.
@@ -93,18 +93,18 @@ impl Value {
         limits::check_nesting()?;
         limits::tick()?;
         match self {
-            Value::Null => out.push(KIND_NULL),
-            Value::Bool(false) => out.push(KIND_FALSE),
-            Value::Bool(true) => out.push(KIND_TRUE),
-            Value::Number(v) => {
+            JsonbValue::Null => out.push(KIND_NULL),
+            JsonbValue::Bool(false) => out.push(KIND_FALSE),
+            JsonbValue::Bool(true) => out.push(KIND_TRUE),
+            JsonbValue::Number(v) => {
                 out.push(KIND_NUMBER);
                 v.encode(out);
             }
-            Value::String(v) => {
+            JsonbValue::String(v) => {
                 out.push(KIND_STRING);
                 out.extend_from_slice(v.as_bytes());
             }
-            Value::Array(elements) => {
+            JsonbValue::Array(elements) => {
                 let mut data = Vec::new();
                 let mut ends = Vec::with_capacity(elements.len());
                 for element in elements {
@@ -113,7 +113,7 @@ impl Value {
                 }
                 write_container(KIND_ARRAY, elements.len(), &[&ends], &[&data], out)?;
             }
-            Value::Object(fields) => {
+            JsonbValue::Object(fields) => {
                 let (mut keys, mut data) = (Vec::new(), Vec::new());
                 let (mut key_ends, mut ends) = (Vec::with_capacity(fields.len()), Vec::with_capacity(fields.len()));
                 for (key, value) in fields {

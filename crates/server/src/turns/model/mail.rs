@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Shared;
+use super::ModelState;
 use crate::turns::sync::Mutex;
 use crate::turns::sync::atomic::{AtomicBool, Ordering};
 
@@ -47,7 +47,7 @@ impl Mailbox {
     }
 }
 
-impl Shared {
+impl ModelState {
     pub(super) fn tell_others(&self, own: &Arc<Mailbox>) {
         let all = self.mailboxes.lock().clone();
         all.iter().filter(|mailbox| !Arc::ptr_eq(mailbox, own)).for_each(|mailbox| mailbox.put());

@@ -19,7 +19,7 @@ use super::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::sync::{Condvar, Mutex};
 use melba_threads::Scheduler;
 
-use super::world::{Plant, World};
+use super::world::{PlantedBug, World};
 
 pub(super) use mail::Mailbox;
 pub(super) use session::ModelSession;
@@ -27,9 +27,9 @@ pub(super) use socket::{Message, ModelPoller, ModelSender, Reply, Socket};
 
 /// The world of a run.
 #[derive(Clone)]
-pub(super) struct Model(pub Arc<Shared>);
+pub(super) struct Model(pub Arc<ModelState>);
 
-pub(super) struct Shared {
+pub(super) struct ModelState {
     pub options: ModelOptions,
     pub log: Log,
     pub lock: RowLock,
@@ -46,7 +46,7 @@ pub(super) struct Shared {
 
 #[derive(Clone)]
 pub(super) struct ModelOptions {
-    pub plant: Option<Plant>,
+    pub plant: Option<PlantedBug>,
     pub groups: usize,
     /// Threads that can be started in all.
     pub threads_max: usize,
@@ -101,7 +101,7 @@ pub(super) fn random(below: usize) -> usize {
 
 impl Model {
     pub fn new(options: ModelOptions) -> Model {
-        Model(Arc::new(Shared {
+        Model(Arc::new(ModelState {
             monitor: Mutex::new(MonitorTicks { left: options.ticks, stopped: false }),
             options,
             log: Log::new(),
@@ -118,7 +118,7 @@ impl Model {
     }
 }
 
-impl Shared {
+impl ModelState {
     /// Something happened that must not.
     pub fn violation(&self, what: impl Into<String>) {
         self.violations.lock().expect("no panic holds it").push(what.into());
@@ -224,7 +224,7 @@ impl World for Model {
         self.0.violation("a thread of the turns panicked");
     }
 
-    fn is_planted(&self, plant: Plant) -> bool {
+    fn is_planted(&self, plant: PlantedBug) -> bool {
         self.0.options.plant == Some(plant)
     }
 }
@@ -257,7 +257,7 @@ impl Log {
     }
 
     /// Writes everything that has begun.
-    pub fn flush(&self, shared: &Shared) {
+    pub fn flush(&self, shared: &ModelState) {
         let upto = {
             let mut state = self.state.lock();
             let wanted = state.started;
@@ -285,7 +285,7 @@ impl Log {
     }
 
     /// Waits for a commit; false when the log has failed.
-    pub fn wait(&self, commit: u64, shared: &Shared) -> bool {
+    pub fn wait(&self, commit: u64, shared: &ModelState) -> bool {
         loop {
             let state = self.state.lock();
             if state.durable >= commit || state.failed {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::mail::Mailbox;
 use super::socket::Read;
-use super::{Message, Reply, Shared, Socket, about_to_wait};
+use super::{Message, ModelState, Reply, Socket, about_to_wait};
 use crate::turns::world::{Served, Turn, Watch};
 
 pub(in crate::turns) struct ModelSession {
-    shared: Arc<Shared>,
+    shared: Arc<ModelState>,
     socket: Arc<Socket>,
     /// Read and not handled yet.
     input: VecDeque<Message>,
@@ -26,7 +26,7 @@ pub(in crate::turns) struct ModelSession {
 }
 
 impl ModelSession {
-    pub fn new(shared: &Arc<Shared>, socket: &Arc<Socket>, mailbox: &Arc<Mailbox>) -> ModelSession {
+    pub fn new(shared: &Arc<ModelState>, socket: &Arc<Socket>, mailbox: &Arc<Mailbox>) -> ModelSession {
         ModelSession {
             shared: Arc::clone(shared),
             socket: Arc::clone(socket),

@@ -12,7 +12,7 @@ use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 use super::{Mailbox, Message, Model, ModelOptions, ModelSession, Reply, Socket, random};
 use crate::turns::Turns;
 use crate::turns::sync::{Condvar, Mutex};
-use crate::turns::world::Plant;
+use crate::turns::world::PlantedBug;
 use Message::{Ask, Begin, Commit, Compute, End, Lock, Panic, Quit, Tell, Unlock};
 
 /// A client's next step.
@@ -204,7 +204,7 @@ fn check(options: ModelOptions, scripts: &'static [&'static [Step]]) {
 }
 
 /// The scripts of the test that shows the bug: it must be found.
-fn finds(plant: Plant, options: ModelOptions, scripts: &'static [&'static [Step]]) {
+fn finds(plant: PlantedBug, options: ModelOptions, scripts: &'static [&'static [Step]]) {
     let options = ModelOptions { plant: Some(plant), ..options };
     let mut config = config(Duration::from_secs(60));
     config.failure_persistence = FailurePersistence::None;
@@ -329,44 +329,44 @@ fn notifications_arrive_after_a_transaction() {
 
 #[test]
 fn a_seat_that_is_parked_with_a_call_is_found() {
-    finds(Plant::ParkWithCall, ModelOptions::default(), TOLD);
+    finds(PlantedBug::ParkWithCall, ModelOptions::default(), TOLD);
 }
 
 #[test]
 fn a_call_that_does_not_follow_its_seat_is_found() {
-    finds(Plant::CallFirstGroup, ModelOptions { look_turns: 1, ..ModelOptions::default() }, TOLD_AFTER_MOVES);
+    finds(PlantedBug::CallFirstGroup, ModelOptions { look_turns: 1, ..ModelOptions::default() }, TOLD_AFTER_MOVES);
 }
 
 #[test]
 fn a_forgotten_answer_is_found() {
     const TWO: &[&[Step]] = &[&[Do(&[Ask]), Do(&[Ask])], &[Do(&[Ask]), Do(&[Ask])]];
-    finds(Plant::ForgetHeldAnswer, ModelOptions { groups: 1, ticks: 40, ..ModelOptions::default() }, TWO);
+    finds(PlantedBug::ForgetHeldAnswer, ModelOptions { groups: 1, ticks: 40, ..ModelOptions::default() }, TWO);
 }
 
 #[test]
 fn dropped_news_are_found() {
-    finds(Plant::DropNews, ModelOptions::default(), QUESTIONS);
+    finds(PlantedBug::DropNews, ModelOptions::default(), QUESTIONS);
 }
 
 #[test]
 fn an_answer_before_its_commit_is_found() {
-    finds(Plant::AnswerBeforeCommit, ModelOptions::default(), COMMITS);
+    finds(PlantedBug::AnswerBeforeCommit, ModelOptions::default(), COMMITS);
 }
 
 #[test]
 fn a_thread_that_serves_while_it_holds_others_is_found() {
     const HANDOVER: &[&[Step]] = &[&[Do(&[Commit, Lock]), Do(&[Unlock])], &[Do(&[Lock]), Do(&[Commit, Unlock])]];
-    finds(Plant::ServeWhileHolding, ModelOptions { groups: 1, ..ModelOptions::default() }, HANDOVER);
+    finds(PlantedBug::ServeWhileHolding, ModelOptions { groups: 1, ..ModelOptions::default() }, HANDOVER);
 }
 
 #[test]
 fn a_poller_that_is_not_woken_is_found() {
-    finds(Plant::NoWake, ModelOptions { slow_log: true, groups: 1, ..ModelOptions::default() }, COMMITS);
+    finds(PlantedBug::NoWake, ModelOptions { slow_log: true, groups: 1, ..ModelOptions::default() }, COMMITS);
 }
 
 #[test]
 fn a_writer_of_the_log_that_is_not_woken_is_found() {
-    finds(Plant::NoCommitWake, ModelOptions { slow_log: true, ..ModelOptions::default() }, COMMITS);
+    finds(PlantedBug::NoCommitWake, ModelOptions { slow_log: true, ..ModelOptions::default() }, COMMITS);
 }
 
 #[test]

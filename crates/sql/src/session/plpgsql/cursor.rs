@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use melba_plpgsql::tree::{Count, Direction, Expression, Fetch, Loop, Opened, RowSource, Scroll, Target};
+use melba_plpgsql::tree::{Count, Direction, Expression, Fetch, Loop, LoopSource, Opened, Scroll, Target};
 use melba_spill::Resources;
 use melba_types::{Datum, DbError, Result, bail, err, oids};
 use pg_query::protobuf::FetchDirection;
 
 use super::super::portal::{Declared, Portal, PortalRows, PortalState, Rewind};
 use super::super::portals::no_cursor;
-use super::frame::{Flow, Frame, Typed};
-use super::sql::{Begun, Origin};
-use super::value::RowShape;
+use super::frame::{Frame, StatementFlow, Typed};
+use super::sql::{Begun, QueryOrigin};
+use super::value::RecordShape;
 use super::{sql, value};
 
 /// FETCH ALL: as many as there are.
@@ -48,9 +48,9 @@ pub fn open(frame: &mut Frame<'_>, cursor: usize, opened: &Opened, scroll: Scrol
     let given = free_name(frame, cursor)?;
     let begun = match opened {
         Opened::Bound(arguments) => begin_bound(frame, cursor, arguments.as_ref())?,
-        Opened::Query(query) => sql::begin_cursor(frame, &RowSource::Query(query.clone()))?,
+        Opened::Query(query) => sql::begin_cursor(frame, &LoopSource::Query(query.clone()))?,
         Opened::Execute { query, using } => {
-            sql::begin_cursor(frame, &RowSource::Execute { query: query.clone(), using: using.clone() })?
+            sql::begin_cursor(frame, &LoopSource::Execute { query: query.clone(), using: using.clone() })?
         }
     };
     let name = add_portal(frame, given.clone(), begun, scroll, false);
@@ -74,13 +74,13 @@ fn begin_bound(frame: &mut Frame<'_>, cursor: usize, arguments: Option<&Expressi
     let bound = program.tree.variables[cursor].cursor.as_ref();
     let bound = bound.ok_or_else(|| DbError::internal("a cursor without a query"))?;
     if let Some(arguments) = arguments {
-        let mut begun = sql::begin_rows(frame, &RowSource::Query(arguments.clone()))?;
+        let mut begun = sql::begin_rows(frame, &LoopSource::Query(arguments.clone()))?;
         let row = begun.source.next(1).map_err(|e| sql::of_source(&begun.origin, e))?;
         let row = row.ok_or_else(|| DbError::internal("a cursor's arguments are no row"))?;
         let targets = bound.arguments.iter().map(|a| Target::Variable(*a)).collect();
-        value::assign_row(frame, &Target::Row(targets), &RowShape::of_result(&begun.columns), &row, 0)?;
+        value::assign_row(frame, &Target::Row(targets), &RecordShape::of_result(&begun.columns), &row, 0)?;
     }
-    sql::begin_cursor(frame, &RowSource::Query(bound.query.clone()))
+    sql::begin_cursor(frame, &LoopSource::Query(bound.query.clone()))
 }
 
 /// Makes a query's rows a portal; its name.
@@ -143,7 +143,7 @@ pub fn fetch(frame: &mut Frame<'_>, fetch: &Fetch) -> Result<()> {
     let session = frame.context.session.clone();
     let fetched = session.fetch(&name, direction, how_many, fetch.target.is_some())?;
     if let Some(target) = &fetch.target {
-        let shape = RowShape::of_result(&fetched.columns);
+        let shape = RecordShape::of_result(&fetched.columns);
         match fetched.batches.iter().find(|batch| batch.rows > 0) {
             Some(batch) => value::assign_row(frame, target, &shape, batch, 0)?,
             None => value::assign_no_row(frame, target, &shape)?,
@@ -170,12 +170,12 @@ pub fn cursor_loop(
     cursor: usize,
     arguments: Option<&Expression>,
     body: &Loop,
-) -> Result<Flow> {
+) -> Result<StatementFlow> {
     let given = free_name(frame, cursor)?;
     let program = frame.program.clone();
     let scroll = program.tree.variables[cursor].cursor.as_ref().map_or(Scroll::Default, |c| c.scroll);
     let begun = begin_bound(frame, cursor, arguments)?;
-    let (shape, origin) = (RowShape::of_result(&begun.columns), begun.origin.clone());
+    let (shape, origin) = (RecordShape::of_result(&begun.columns), begun.origin.clone());
     let name = add_portal(frame, given.clone(), begun, scroll, true);
     if given.is_none() {
         set_cursor(frame, cursor, Datum::text(name.as_str()))?;
@@ -192,10 +192,10 @@ pub fn cursor_loop(
 pub fn portal_loop(
     frame: &mut Frame<'_>,
     name: &str,
-    (target, shape, origin): (&Target, &RowShape, &Origin),
+    (target, shape, origin): (&Target, &RecordShape, &QueryOrigin),
     ahead: u64,
     body: &Loop,
-) -> Result<Flow> {
+) -> Result<StatementFlow> {
     let session = frame.context.session.clone();
     let flow = portal_rounds(frame, name, (target, shape, origin), ahead, body);
     session.portals.remove(name);
@@ -205,13 +205,13 @@ pub fn portal_loop(
 fn portal_rounds(
     frame: &mut Frame<'_>,
     name: &str,
-    (target, shape, origin): (&Target, &RowShape, &Origin),
+    (target, shape, origin): (&Target, &RecordShape, &QueryOrigin),
     ahead: u64,
     body: &Loop,
-) -> Result<Flow> {
+) -> Result<StatementFlow> {
     let session = frame.context.session.clone();
     let mut found = false;
-    let mut last = Flow::Next;
+    let mut last = StatementFlow::Next;
     'rows: loop {
         let Some(mut portal) = session.portals.take(name) else { return Err(no_cursor(name)) };
         let PortalState::Open(rows, _) = &mut portal.state else {

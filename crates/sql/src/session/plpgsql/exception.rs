@@ -1,12 +1,12 @@
 //! EXCEPTION: a block whose changes can be undone.
 
-use melba_plpgsql::tree::{Block, Condition, Exceptions};
+use melba_plpgsql::tree::{Condition, Exceptions, StatementBlock};
 use melba_types::{Datum, DbError, Result, Severity, SqlState};
 
-use super::frame::{Flow, Frame};
+use super::frame::{Frame, StatementFlow};
 
 /// Runs a block's body in a subtransaction, and a handler when it fails.
-pub fn guarded(frame: &mut Frame<'_>, block: &Block, exceptions: &Exceptions) -> Result<Flow> {
+pub fn guarded(frame: &mut Frame<'_>, block: &StatementBlock, exceptions: &Exceptions) -> Result<StatementFlow> {
     let mark = frame.tx.savepoint()?;
     frame.context.session.settings.lock().push_level();
     let portals = frame.context.session.portals.next_number();

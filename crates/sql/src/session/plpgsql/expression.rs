@@ -24,19 +24,19 @@ use super::field;
 use super::field::Field;
 use super::frame::{Frame, Typed};
 use super::misuse::{is_misuse, misuse};
-use super::program::{ParameterSource, PieceKind, Prepared, Shape, Simple};
+use super::program::{ParameterSource, PieceKind, PreparedPiece, Shape, Simple};
 
 /// The frame's variables as names of a piece of SQL.
-pub(super) struct Names<'a> {
+pub(super) struct VariableNames<'a> {
     frame: &'a Frame<'a>,
     scope: Option<usize>,
     sources: RefCell<Vec<ParameterSource>>,
     shapes: RefCell<Vec<usize>>,
 }
 
-impl<'a> Names<'a> {
-    pub fn at(frame: &'a Frame<'a>, piece: &Expression) -> Names<'a> {
-        Names { frame, scope: piece.scope, sources: RefCell::default(), shapes: RefCell::default() }
+impl<'a> VariableNames<'a> {
+    pub fn at(frame: &'a Frame<'a>, piece: &Expression) -> VariableNames<'a> {
+        VariableNames { frame, scope: piece.scope, sources: RefCell::default(), shapes: RefCell::default() }
     }
 
     pub fn into_sources(self) -> Vec<ParameterSource> {
@@ -89,7 +89,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Variables for Names<'_> {
+impl Variables for VariableNames<'_> {
     fn find(&self, names: &[&str]) -> Result<Option<Variable>> {
         let Some(found) = self.resolve(names) else { return Ok(None) };
         match names.get(found.names_used..) {
@@ -163,7 +163,7 @@ impl Scope for FrameScope {
 const HEAD: &str = "SELECT ";
 
 /// How a piece is analyzed.
-pub(super) enum Wanted<'a> {
+pub(super) enum PieceUse<'a> {
     /// As it is.
     Any,
     /// A query to whose rows statements may refer by WHERE CURRENT OF.
@@ -181,7 +181,7 @@ fn shape(frame: &Frame<'_>, variable: usize) -> Option<Shape> {
     }
 }
 
-fn is_current(frame: &Frame<'_>, prepared: &Prepared) -> bool {
+fn is_current(frame: &Frame<'_>, prepared: &PreparedPiece) -> bool {
     Arc::ptr_eq(&prepared.catalog, &frame.context.catalog)
         && (Arc::ptr_eq(&prepared.path, &frame.context.path.path) || prepared.path == frame.context.path.path)
         && !matches!(&prepared.kind, PieceKind::Query(planned) if !planned.is_of_user(&frame.context))
@@ -195,7 +195,7 @@ fn is_current(frame: &Frame<'_>, prepared: &Prepared) -> bool {
 }
 
 /// The piece, analyzed against the catalog and the records as they are now.
-pub fn prepare(frame: &mut Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result<Arc<Prepared>> {
+pub fn prepare(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<Arc<PreparedPiece>> {
     if let Some(known) = &frame.prepared[e.number]
         && is_current(frame, known)
     {
@@ -214,7 +214,7 @@ pub fn prepare(frame: &mut Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Res
     Ok(prepared)
 }
 
-fn prepare_anew(frame: &Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result<Prepared> {
+fn prepare_anew(frame: &Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<PreparedPiece> {
     let text = match e.form {
         Form::Statement => e.text.to_string(),
         Form::Expression | Form::Assignment => format!("{HEAD}{}", e.text),
@@ -223,7 +223,7 @@ fn prepare_anew(frame: &Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result
     let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
         bail!(SYNTAX_ERROR, "syntax error");
     };
-    let names = Names::at(frame, e);
+    let names = VariableNames::at(frame, e);
     let kind = match is_query(&statement.node) {
         false => PieceKind::Utility(statement),
         true => analyzed(frame, e, &statement.node, &names, wanted)?,
@@ -234,7 +234,7 @@ fn prepare_anew(frame: &Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result
             shapes.push((variable, shape));
         }
     }
-    Ok(Prepared {
+    Ok(PreparedPiece {
         catalog: frame.context.catalog.clone(),
         path: frame.context.path.path.clone(),
         shapes,
@@ -243,10 +243,16 @@ fn prepare_anew(frame: &Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result
     })
 }
 
-fn analyzed(frame: &Frame<'_>, e: &Expression, node: &NodeEnum, names: &Names<'_>, wanted: Wanted<'_>) -> Result<PieceKind> {
+fn analyzed(
+    frame: &Frame<'_>,
+    e: &Expression,
+    node: &NodeEnum,
+    names: &VariableNames<'_>,
+    wanted: PieceUse<'_>,
+) -> Result<PieceKind> {
     let cx = analysis(&frame.context);
     let mut query = match wanted {
-        Wanted::Part { variable, path } => {
+        PieceUse::Part { variable, path } => {
             let path = part_of(path)?;
             if let (true, Some(NodeEnum::String(field))) =
                 (frame.types[variable].is_record, path.first().and_then(|n| n.node.as_ref()))
@@ -257,14 +263,14 @@ fn analyzed(frame: &Frame<'_>, e: &Expression, node: &NodeEnum, names: &Names<'_
             // The path's own expressions live as long as the analysis.
             analyze_part_assignment(&cx, node, (names.whole(variable), name), &path, names).map_err(at_target)?
         }
-        Wanted::Any | Wanted::Cursor | Wanted::Type(_) => analyze_with_variables(&cx, node, names)?,
+        PieceUse::Any | PieceUse::Cursor | PieceUse::Type(_) => analyze_with_variables(&cx, node, names)?,
     };
     let columns = query.output().iter().filter(|t| !t.junk).count();
     if e.form == Form::Assignment && columns != 1 {
         let plural = if columns == 1 { "" } else { "s" };
         bail!(SYNTAX_ERROR, "assignment source returned {columns} column{plural}");
     }
-    if let (Wanted::Type(ty), Some(_)) = (&wanted, simple_target(&query)) {
+    if let (PieceUse::Type(ty), Some(_)) = (&wanted, simple_target(&query)) {
         let target = query.targets.remove(0);
         let from = target.expr.ty();
         let is_same = from == ty.oid && (ty.typmod < 0 || target.expr.typmod() == ty.typmod);
@@ -283,13 +289,13 @@ fn analyzed(frame: &Frame<'_>, e: &Expression, node: &NodeEnum, names: &Names<'_
         return simple(frame, query, names);
     }
     let planned = match wanted {
-        Wanted::Cursor => planning::plan_cursor_in_routine(&frame.context, query)?,
+        PieceUse::Cursor => planning::plan_cursor_in_routine(&frame.context, query)?,
         _ => planning::plan_within(&frame.context, query)?,
     };
     Ok(PieceKind::Query(Box::new(planned)))
 }
 
-fn simple(frame: &Frame<'_>, mut query: Query, names: &Names<'_>) -> Result<PieceKind> {
+fn simple(frame: &Frame<'_>, mut query: Query, names: &VariableNames<'_>) -> Result<PieceKind> {
     let catalog = &frame.context.catalog;
     let permissions = Permissions::of(&query, catalog);
     let cx = analysis(&frame.context);
@@ -349,7 +355,7 @@ fn known(frame: &mut Frame<'_>, e: &Expression) -> Option<Result<Typed>> {
 }
 
 /// An expression's value, with its type.
-pub fn evaluate(frame: &mut Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Result<Typed> {
+pub fn evaluate(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<Typed> {
     if let Some(value) = known(frame, e) {
         return value;
     }
@@ -368,7 +374,7 @@ pub fn evaluate(frame: &mut Frame<'_>, e: &Expression, wanted: Wanted<'_>) -> Re
 }
 
 /// The value of a query of one column and at most one row.
-fn only_value(frame: &mut Frame<'_>, e: &Expression, prepared: &Prepared, planned: &Planned) -> Result<Typed> {
+fn only_value(frame: &mut Frame<'_>, e: &Expression, prepared: &PreparedPiece, planned: &Planned) -> Result<Typed> {
     let of_query = |error: DbError| error.context(format!("query: {}", shown(e)));
     let mut execution = execution(frame, prepared, planned).map_err(|error| of_piece(e, error))?;
     let columns = execution.plan().columns.clone();
@@ -392,12 +398,12 @@ fn only_value(frame: &mut Frame<'_>, e: &Expression, prepared: &Prepared, planne
 }
 
 /// A query over the variables as they are now, begun.
-pub fn execution(frame: &Frame<'_>, prepared: &Prepared, planned: &Planned) -> Result<Execution> {
+pub fn execution(frame: &Frame<'_>, prepared: &PreparedPiece, planned: &Planned) -> Result<Execution> {
     execution::execution(&frame.context, &frame.tx, planned, &parameters(frame, prepared), frame.view)
 }
 
 /// The values of a piece's parameters as they are now.
-pub fn parameters(frame: &Frame<'_>, prepared: &Prepared) -> Arc<[Datum]> {
+pub fn parameters(frame: &Frame<'_>, prepared: &PreparedPiece) -> Arc<[Datum]> {
     prepared.sources.iter().map(|s| source_value(frame, *s)).collect()
 }
 
@@ -466,11 +472,11 @@ pub fn of_piece(e: &Expression, error: DbError) -> DbError {
 }
 
 /// The type that a target without parts takes.
-pub fn wanted_by<'a>(frame: &Frame<'_>, target: &'a Target) -> Wanted<'a> {
+pub fn wanted_by<'a>(frame: &Frame<'_>, target: &'a Target) -> PieceUse<'a> {
     match target {
-        Target::Variable(variable) => Wanted::Type(frame.types[*variable]),
-        Target::Part { variable, path } => Wanted::Part { variable: *variable, path },
-        Target::Field { .. } | Target::Row(_) => Wanted::Any,
+        Target::Variable(variable) => PieceUse::Type(frame.types[*variable]),
+        Target::Part { variable, path } => PieceUse::Part { variable: *variable, path },
+        Target::Field { .. } | Target::Row(_) => PieceUse::Any,
     }
 }
 

@@ -5,31 +5,31 @@ use std::sync::Arc;
 
 use melba_engine::ReadView;
 use melba_expression::{Evaluation, NoSubPlans};
-use melba_plpgsql::tree::{Expression, Loop, Statement, VariableType};
+use melba_plpgsql::tree::{Expression, Loop, PlpgsqlStatement, VariableType};
 use melba_transaction::Tx;
 use melba_types::{Datum, DbError, Oid, Result};
 
 use super::super::context::StatementContext;
 use super::super::control::Control;
-use super::program::{Prepared, Program};
+use super::program::{PreparedPiece, Program};
 use super::returned::Returned;
 
 /// Where the statements continue.
-pub(super) enum Flow {
+pub(super) enum StatementFlow {
     Next,
     Exit(Option<Arc<str>>),
     Continue(Option<Arc<str>>),
     Return,
 }
 
-impl Flow {
+impl StatementFlow {
     /// Where a loop continues whose body ended with this: `None` for the next round.
-    pub fn after_round(self, body: &Loop) -> Option<Flow> {
+    pub fn after_round(self, body: &Loop) -> Option<StatementFlow> {
         let is_own = |label: &Option<Arc<str>>| label.is_none() || *label == body.label;
         match self {
-            Flow::Next => None,
-            Flow::Continue(label) if is_own(&label) => None,
-            Flow::Exit(label) if is_own(&label) => Some(Flow::Next),
+            StatementFlow::Next => None,
+            StatementFlow::Continue(label) if is_own(&label) => None,
+            StatementFlow::Exit(label) if is_own(&label) => Some(StatementFlow::Next),
             other => Some(other),
         }
     }
@@ -51,7 +51,7 @@ pub(super) struct Frame<'a> {
     /// Types that are known only with a value (CASE), else the declared ones.
     pub types: Vec<VariableType>,
     /// By the expression's number, as far as this call has reached them.
-    pub prepared: Vec<Option<Arc<Prepared>>>,
+    pub prepared: Vec<Option<Arc<PreparedPiece>>>,
     pub evaluation: Evaluation<NoSubPlans>,
     /// The calling statement's view, for functions that use the same.
     pub view: Option<ReadView>,
@@ -168,7 +168,7 @@ impl Frame<'_> {
     }
 
     /// The error with the line of the statement that it came from.
-    pub fn locate(&mut self, e: DbError, statement: &Statement) -> DbError {
+    pub fn locate(&mut self, e: DbError, statement: &PlpgsqlStatement) -> DbError {
         if std::mem::replace(&mut self.located, true) {
             return e;
         }

@@ -1,18 +1,18 @@
 //! Loops.
 
-use melba_plpgsql::tree::{Expression, Loop, RowSource, Scroll, Target};
+use melba_plpgsql::tree::{Expression, Loop, LoopSource, Scroll, Target};
 use melba_types::{Array, Datum, Oid, Result, bail, err};
 
 use super::super::planning::analysis;
-use super::expression::Wanted;
-use super::frame::{Flow, Frame, Typed};
-use super::value::RowShape;
+use super::expression::PieceUse;
+use super::frame::{Frame, StatementFlow, Typed};
+use super::value::RecordShape;
 use super::{cursor, expression, sql, value};
 
 /// Rows that a loop over a query reads ahead.
 const ROWS_AHEAD: u64 = 64;
 
-pub fn endless_loop(frame: &mut Frame<'_>, body: &Loop) -> Result<Flow> {
+pub fn endless_loop(frame: &mut Frame<'_>, body: &Loop) -> Result<StatementFlow> {
     loop {
         frame.context.session.interrupt.check()?;
         let flow = frame.statements(&body.body)?;
@@ -22,7 +22,7 @@ pub fn endless_loop(frame: &mut Frame<'_>, body: &Loop) -> Result<Flow> {
     }
 }
 
-pub fn while_loop(frame: &mut Frame<'_>, condition: &Expression, body: &Loop) -> Result<Flow> {
+pub fn while_loop(frame: &mut Frame<'_>, condition: &Expression, body: &Loop) -> Result<StatementFlow> {
     while value::holds(frame, condition)? {
         frame.context.session.interrupt.check()?;
         let flow = frame.statements(&body.body)?;
@@ -30,7 +30,7 @@ pub fn while_loop(frame: &mut Frame<'_>, condition: &Expression, body: &Loop) ->
             return Ok(flow);
         }
     }
-    Ok(Flow::Next)
+    Ok(StatementFlow::Next)
 }
 
 fn loop_bound(frame: &mut Frame<'_>, e: &Expression, what: &str) -> Result<i32> {
@@ -45,7 +45,7 @@ pub fn integer_loop(
     step: Option<&Expression>,
     reverse: bool,
     body: &Loop,
-) -> Result<Flow> {
+) -> Result<StatementFlow> {
     let mut at = loop_bound(frame, lower, "lower bound")?;
     let end = loop_bound(frame, upper, "upper bound")?;
     let step = step.map_or(Ok(1), |step| loop_bound(frame, step, "BY value"))?;
@@ -53,7 +53,7 @@ pub fn integer_loop(
         bail!(INVALID_PARAMETER_VALUE, "BY value of FOR loop must be greater than zero");
     }
     let mut found = false;
-    let mut last = Flow::Next;
+    let mut last = StatementFlow::Next;
     while if reverse { at >= end } else { at <= end } {
         found = true;
         frame.context.session.interrupt.check()?;
@@ -72,18 +72,18 @@ pub fn integer_loop(
     Ok(last)
 }
 
-pub fn row_loop(frame: &mut Frame<'_>, target: &Target, source: &RowSource, body: &Loop) -> Result<Flow> {
-    if let RowSource::Cursor { cursor, arguments } = source {
+pub fn row_loop(frame: &mut Frame<'_>, target: &Target, source: &LoopSource, body: &Loop) -> Result<StatementFlow> {
+    if let LoopSource::Cursor { cursor, arguments } = source {
         return cursor::cursor_loop(frame, target, *cursor, arguments.as_ref(), body);
     }
     let begun = sql::begin_rows(frame, source)?;
-    let (shape, origin) = (RowShape::of_result(&begun.columns), begun.origin.clone());
+    let (shape, origin) = (RecordShape::of_result(&begun.columns), begun.origin.clone());
     let name = cursor::add_portal(frame, None, begun, Scroll::No, true);
     cursor::portal_loop(frame, &name, (target, &shape, &origin), ROWS_AHEAD, body)
 }
 
-pub fn array_loop(frame: &mut Frame<'_>, target: &Target, slice: i32, array: &Expression, body: &Loop) -> Result<Flow> {
-    let value = expression::evaluate(frame, array, Wanted::Any)?;
+pub fn array_loop(frame: &mut Frame<'_>, target: &Target, slice: i32, array: &Expression, body: &Loop) -> Result<StatementFlow> {
+    let value = expression::evaluate(frame, array, PieceUse::Any)?;
     if value.value.is_null() {
         bail!(NULL_VALUE_NOT_ALLOWED, "FOREACH expression must not be null");
     }
@@ -106,7 +106,7 @@ pub fn array_loop(frame: &mut Frame<'_>, target: &Target, slice: i32, array: &Ex
     let element = frame.context.catalog.type_(frame.context.catalog.base_type(value.ty)).map_or(Oid::INVALID, |t| t.element);
     let per_round: usize = array.dims[dimensions - slice as usize..].iter().map(|d| d.length as usize).product();
     let mut found = false;
-    let mut last = Flow::Next;
+    let mut last = StatementFlow::Next;
     for chunk in array.elements.chunks(per_round.max(1)) {
         frame.context.session.interrupt.check()?;
         found = true;

@@ -41,7 +41,7 @@ pub struct Program {
     /// Its statements use the calling statement's view, and change nothing.
     pub shares_view: bool,
     /// By the expression's number.
-    pub prepared: Mutex<Vec<Option<Arc<Prepared>>>>,
+    pub prepared: Mutex<Vec<Option<Arc<PreparedPiece>>>>,
     pub casts: Mutex<HashMap<Cast, Arc<Expression>>>,
     pub strings: Strings,
     pub catalog: Arc<Catalog>,
@@ -60,7 +60,7 @@ pub enum ParameterSource {
 }
 
 /// A piece of SQL, analyzed.
-pub struct Prepared {
+pub struct PreparedPiece {
     pub catalog: Arc<Catalog>,
     pub path: Arc<[Oid]>,
     /// The records whose fields it reads, with the shape that they had.

@@ -6,7 +6,7 @@ use melba_plpgsql::conditions;
 use melba_plpgsql::tree::{Expression, Level, Raise, RaiseOption};
 use melba_types::{Datum, DbError, Result, Severity, SqlState, bail, err};
 
-use super::expression::Wanted;
+use super::expression::PieceUse;
 use super::frame::Frame;
 use super::{expression, value};
 
@@ -31,7 +31,7 @@ pub fn raise(frame: &mut Frame<'_>, raise: &Raise) -> Result<()> {
     };
     let mut options: Vec<(RaiseOption, String)> = Vec::new();
     for (option, e) in &raise.options {
-        let value = expression::evaluate(frame, e, Wanted::Any)?;
+        let value = expression::evaluate(frame, e, PieceUse::Any)?;
         if value.value.is_null() {
             bail!(NULL_VALUE_NOT_ALLOWED, "RAISE statement option cannot be null");
         }
@@ -86,7 +86,7 @@ fn formatted(frame: &mut Frame<'_>, format: &str, parameters: &[Expression]) -> 
             continue;
         }
         let Some(e) = parameters.next() else { bail!(SYNTAX_ERROR, "too few parameters specified for RAISE") };
-        let value = expression::evaluate(frame, e, Wanted::Any)?;
+        let value = expression::evaluate(frame, e, PieceUse::Any)?;
         match value.value.is_null() {
             true => out.push_str("<NULL>"),
             false => out.push_str(&value::text_of(frame, &value)?),
@@ -103,7 +103,7 @@ pub fn assert(frame: &mut Frame<'_>, condition: &Expression, message: Option<&Ex
     let text = match message {
         None => None,
         Some(e) => {
-            let value = expression::evaluate(frame, e, Wanted::Any)?;
+            let value = expression::evaluate(frame, e, PieceUse::Any)?;
             if matches!(value.value, Datum::Null) { None } else { Some(value::text_of(frame, &value)?) }
         }
     };

@@ -7,48 +7,48 @@ use melba_execute::Execution;
 use melba_parse::Statement;
 use melba_parse::command::is_query;
 use melba_plan::PlanCommand;
-use melba_plpgsql::tree::{Expression, Into, RowSource};
+use melba_plpgsql::tree::{Expression, Into, LoopSource};
 use melba_types::{BATCH_ROWS, Batch, Datum, DbError, Oid, Result, SqlState, bail, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::CallStmt;
 
-use super::super::outcome::{Outcome, ResultColumn, RowSource as ParameterSource, StoredRows, Tag};
+use super::super::outcome::{Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::super::positioned::Position;
 use super::super::{command, execution, planning, routine};
-use super::expression::{Names, Wanted};
+use super::expression::{PieceUse, VariableNames};
 use super::frame::{Frame, Typed};
 use super::misuse::{is_misuse, misuse, of_text};
-use super::program::{ParameterSource as Place, PieceKind, Prepared};
-use super::value::RowShape;
+use super::program::{ParameterSource, PieceKind, PreparedPiece};
+use super::value::RecordShape;
 use super::{expression, field, result, utility, value};
 
 /// A query that was begun.
 pub(super) struct Begun {
-    pub source: Box<dyn ParameterSource>,
+    pub source: Box<dyn RowSource>,
     pub columns: Arc<[ResultColumn]>,
     pub tag: Tag,
-    pub origin: Origin,
+    pub origin: QueryOrigin,
     pub positions: Arc<[Position]>,
 }
 
 /// Whose error it is when rows cannot be read.
 #[derive(Clone)]
-pub(super) enum Origin {
+pub(super) enum QueryOrigin {
     Piece(Expression),
     Text(Arc<str>),
 }
 
-impl Origin {
+impl QueryOrigin {
     pub fn text(&self) -> &str {
         match self {
-            Origin::Piece(piece) => &piece.text,
-            Origin::Text(text) => text,
+            QueryOrigin::Piece(piece) => &piece.text,
+            QueryOrigin::Text(text) => text,
         }
     }
 }
 
 /// Rows with their columns.
-type RowsOf = (Box<dyn ParameterSource>, Arc<[ResultColumn]>, Tag, Arc<[Position]>);
+type RowsOf = (Box<dyn RowSource>, Arc<[ResultColumn]>, Tag, Arc<[Position]>);
 
 /// How INTO takes the rows of a statement.
 #[derive(Clone, Copy, Default)]
@@ -68,41 +68,41 @@ struct Done {
 }
 
 /// An error while a query's rows are read.
-pub fn of_source(origin: &Origin, e: DbError) -> DbError {
+pub fn of_source(origin: &QueryOrigin, e: DbError) -> DbError {
     match origin {
-        Origin::Piece(piece) => expression::of_piece(piece, e),
-        Origin::Text(text) => of_text(text, e),
+        QueryOrigin::Piece(piece) => expression::of_piece(piece, e),
+        QueryOrigin::Text(text) => of_text(text, e),
     }
 }
 
 /// Begins a query over whose rows a loop runs.
-pub fn begin_rows(frame: &mut Frame<'_>, source: &RowSource) -> Result<Begun> {
-    begin_source(frame, source, Wanted::Any)
+pub fn begin_rows(frame: &mut Frame<'_>, source: &LoopSource) -> Result<Begun> {
+    begin_source(frame, source, PieceUse::Any)
 }
 
 /// The same, where statements may refer to the row that was read last.
-pub fn begin_cursor(frame: &mut Frame<'_>, source: &RowSource) -> Result<Begun> {
-    begin_source(frame, source, Wanted::Cursor)
+pub fn begin_cursor(frame: &mut Frame<'_>, source: &LoopSource) -> Result<Begun> {
+    begin_source(frame, source, PieceUse::Cursor)
 }
 
-fn begin_source(frame: &mut Frame<'_>, source: &RowSource, wanted: Wanted<'_>) -> Result<Begun> {
+fn begin_source(frame: &mut Frame<'_>, source: &LoopSource, wanted: PieceUse<'_>) -> Result<Begun> {
     let (result, origin) = match source {
-        RowSource::Query(query) => {
+        LoopSource::Query(query) => {
             let prepared = expression::prepare(frame, query, wanted)?;
-            (begin_prepared(frame, &prepared), Origin::Piece(query.clone()))
+            (begin_prepared(frame, &prepared), QueryOrigin::Piece(query.clone()))
         }
-        RowSource::Execute { query, using } => {
+        LoopSource::Execute { query, using } => {
             let text = dynamic_text(frame, query)?;
             let (types, values) = using_values(frame, using)?;
-            (begin_text(frame, &text, &types, values), Origin::Text(text))
+            (begin_text(frame, &text, &types, values), QueryOrigin::Text(text))
         }
-        RowSource::Cursor { .. } => return Err(DbError::internal("a cursor's rows are fetched")),
+        LoopSource::Cursor { .. } => return Err(DbError::internal("a cursor's rows are fetched")),
     };
     let (source, columns, tag, positions) = result.map_err(|e| of_source(&origin, e))?;
     Ok(Begun { source, columns, tag, origin, positions })
 }
 
-fn begin_prepared(frame: &mut Frame<'_>, prepared: &Prepared) -> Result<RowsOf> {
+fn begin_prepared(frame: &mut Frame<'_>, prepared: &PreparedPiece) -> Result<RowsOf> {
     let outcome = match &prepared.kind {
         PieceKind::Query(planned) => {
             utility::note_use(frame);
@@ -146,7 +146,7 @@ fn dynamic_execution(frame: &mut Frame<'_>, statement: &Statement, types: &[Oid]
 
 /// The text that EXECUTE runs.
 fn dynamic_text(frame: &mut Frame<'_>, query: &Expression) -> Result<Arc<str>> {
-    let value = expression::evaluate(frame, query, Wanted::Any)?;
+    let value = expression::evaluate(frame, query, PieceUse::Any)?;
     if value.value.is_null() {
         bail!(NULL_VALUE_NOT_ALLOWED, "query string argument of EXECUTE is null");
     }
@@ -158,7 +158,7 @@ fn using_values(frame: &mut Frame<'_>, using: &[Expression]) -> Result<(Vec<Oid>
     let mut types = Vec::with_capacity(using.len());
     let mut values = Vec::with_capacity(using.len());
     for e in using {
-        let value = expression::evaluate(frame, e, Wanted::Any)?;
+        let value = expression::evaluate(frame, e, PieceUse::Any)?;
         types.push(value.ty);
         values.push(value.value);
     }
@@ -167,7 +167,7 @@ fn using_values(frame: &mut Frame<'_>, using: &[Expression]) -> Result<(Vec<Oid>
 
 /// A statement of the function's text.
 pub fn run_static(frame: &mut Frame<'_>, query: &Expression, into: Option<&Into>) -> Result<()> {
-    let prepared = expression::prepare(frame, query, Wanted::Any)?;
+    let prepared = expression::prepare(frame, query, PieceUse::Any)?;
     let result = run_prepared(frame, &prepared, into);
     let done = result.map_err(|e| with_parameters(frame, e, &prepared)).map_err(|e| expression::of_piece(query, e))?;
     finish(frame, &done);
@@ -175,10 +175,12 @@ pub fn run_static(frame: &mut Frame<'_>, query: &Expression, into: Option<&Into>
 }
 
 /// The parameters of a statement whose INTO STRICT failed, where they are requested.
-fn with_parameters(frame: &Frame<'_>, e: DbError, prepared: &Prepared) -> DbError {
-    let parameter = |source: &Place| match *source {
-        Place::Variable(variable) => (frame.program.tree.variables[variable].name.to_string(), frame.types[variable].oid),
-        Place::Field { record, field } => {
+fn with_parameters(frame: &Frame<'_>, e: DbError, prepared: &PreparedPiece) -> DbError {
+    let parameter = |source: &ParameterSource| match *source {
+        ParameterSource::Variable(variable) => {
+            (frame.program.tree.variables[variable].name.to_string(), frame.types[variable].oid)
+        }
+        ParameterSource::Field { record, field } => {
             let fields = field::fields_of(frame, record).unwrap_or_default();
             let (name, ty) = fields.get(field).map_or(("", Oid::INVALID), |(name, ty)| (&**name, ty.0));
             (format!("{}.{name}", frame.program.tree.variables[record].name), ty)
@@ -221,7 +223,7 @@ fn finish(frame: &mut Frame<'_>, done: &Done) {
     frame.refresh();
 }
 
-fn run_prepared(frame: &mut Frame<'_>, prepared: &Prepared, into: Option<&Into>) -> Result<Done> {
+fn run_prepared(frame: &mut Frame<'_>, prepared: &PreparedPiece, into: Option<&Into>) -> Result<Done> {
     match &prepared.kind {
         PieceKind::Utility(statement) => {
             let statement = statement.clone();
@@ -236,7 +238,7 @@ fn run_prepared(frame: &mut Frame<'_>, prepared: &Prepared, into: Option<&Into>)
         PieceKind::Simple(_) => {
             let (rows, columns, ..) = begin_prepared(frame, prepared)?;
             let Some(into) = into else { return Err(no_destination(true)) };
-            store_rows(frame, rows, &RowShape::of_result(&columns), into, IntoRule::default())
+            store_rows(frame, rows, &RecordShape::of_result(&columns), into, IntoRule::default())
         }
     }
 }
@@ -248,7 +250,7 @@ fn run_query(frame: &mut Frame<'_>, mut execution: Execution, into: Option<&Into
         if execution.plan().columns.is_empty() && !is_select {
             return Err(misuse(err!(SYNTAX_ERROR, "INTO used with a command that cannot return data")));
         }
-        let shape = RowShape::of(&execution.plan().columns);
+        let shape = RecordShape::of(&execution.plan().columns);
         let rows = execution::running(&frame.tx, execution);
         let rule = IntoRule { changes: !is_select, is_static: must_go_somewhere };
         return store_rows(frame, rows, &shape, into, rule);
@@ -265,8 +267,8 @@ fn run_query(frame: &mut Frame<'_>, mut execution: Execution, into: Option<&Into
 /// Stores the first row in the target.
 fn store_rows(
     frame: &mut Frame<'_>,
-    mut rows: Box<dyn ParameterSource>,
-    shape: &RowShape,
+    mut rows: Box<dyn RowSource>,
+    shape: &RecordShape,
     into: &Into,
     rule: IntoRule,
 ) -> Result<Done> {
@@ -297,7 +299,7 @@ fn store_rows(
 fn utility_rows(frame: &mut Frame<'_>, outcome: Outcome, into: Option<&Into>) -> Result<Done> {
     match (outcome, into) {
         (Outcome::Rows { columns, source, .. }, Some(into)) => {
-            store_rows(frame, source, &RowShape::of_result(&columns), into, IntoRule::default())
+            store_rows(frame, source, &RecordShape::of_result(&columns), into, IntoRule::default())
         }
         (Outcome::Rows { .. }, None) => Err(no_destination(false)),
         (_, Some(_)) => Err(misuse(err!(SYNTAX_ERROR, "INTO used with a command that cannot return data"))),
@@ -310,7 +312,7 @@ fn utility_rows(frame: &mut Frame<'_>, outcome: Outcome, into: Option<&Into>) ->
 }
 
 pub fn perform(frame: &mut Frame<'_>, query: &Expression) -> Result<()> {
-    let prepared = expression::prepare(frame, query, Wanted::Any)?;
+    let prepared = expression::prepare(frame, query, PieceUse::Any)?;
     let rows = match &prepared.kind {
         PieceKind::Simple(simple) => {
             expression::eval_simple(frame, simple).map_err(|e| expression::of_piece(query, e))?;
@@ -373,9 +375,9 @@ fn execute_one(
     }
 }
 
-pub fn return_query(frame: &mut Frame<'_>, source: &RowSource) -> Result<()> {
+pub fn return_query(frame: &mut Frame<'_>, source: &LoopSource) -> Result<()> {
     let Begun { source: mut rows, columns, origin, .. } = begin_rows(frame, source)?;
-    let shape = RowShape::of_result(&columns);
+    let shape = RecordShape::of_result(&columns);
     let mut count = 0;
     result::row_to_result(frame, &shape.columns, vec![Datum::Null; shape.columns.len()]).map_err(|e| of_source(&origin, e))?;
     while let Some(batch) = rows.next(BATCH_ROWS).map_err(|e| of_source(&origin, e))? {
@@ -408,7 +410,7 @@ pub fn call(frame: &mut Frame<'_>, call: &Expression) -> Result<()> {
 }
 
 fn call_procedure(frame: &mut Frame<'_>, piece: &Expression, s: &CallStmt) -> Result<()> {
-    let names = Names::at(frame, piece);
+    let names = VariableNames::at(frame, piece);
     let called = routine::analyzed(&frame.context, s, CallPlace::Variables(&names))?;
     let sources = names.into_sources();
     let values: Arc<[Datum]> = sources.iter().map(|s| expression::source_value(frame, *s)).collect();
@@ -452,7 +454,7 @@ fn rows_of(outcome: Outcome, positions: Arc<[Position]>) -> Result<RowsOf> {
     }
 }
 
-fn one_row(kind: melba_types::Kind, value: Datum) -> Box<dyn ParameterSource> {
+fn one_row(kind: melba_types::Kind, value: Datum) -> Box<dyn RowSource> {
     let mut column = melba_types::Column::with_capacity(kind, 1);
     column.push(value);
     Box::new(StoredRows(vec![Batch::new(vec![column], 1)].into_iter()))

@@ -1,10 +1,10 @@
 //! Statements, one after the other.
 
-use melba_plpgsql::tree::{Block, Expression, Returned as Given, Statement, StatementKind, Target, VariableType};
+use melba_plpgsql::tree::{Expression, ReturnExpression, PlpgsqlStatement, StatementBlock, StatementKind, Target, VariableType};
 use melba_types::{Datum, DbError, Result, err, limits, oids};
 
-use super::expression::Wanted;
-use super::frame::{Flow, Frame, Typed};
+use super::expression::PieceUse;
+use super::frame::{Frame, StatementFlow, Typed};
 use super::{cursor, diagnostics, exception, expression, field, loops, raise, result, sql, value};
 
 impl Frame<'_> {
@@ -15,23 +15,23 @@ impl Frame<'_> {
         run_statement(self, &program.tree.body).map(drop)
     }
 
-    pub fn statements(&mut self, statements: &[Statement]) -> Result<Flow> {
+    pub fn statements(&mut self, statements: &[PlpgsqlStatement]) -> Result<StatementFlow> {
         for statement in statements {
             match run_statement(self, statement)? {
-                Flow::Next => {}
+                StatementFlow::Next => {}
                 other => return Ok(other),
             }
         }
-        Ok(Flow::Next)
+        Ok(StatementFlow::Next)
     }
 }
 
-fn run_statement(frame: &mut Frame<'_>, statement: &Statement) -> Result<Flow> {
+fn run_statement(frame: &mut Frame<'_>, statement: &PlpgsqlStatement) -> Result<StatementFlow> {
     frame.line = statement.line;
     execute(frame, statement).map_err(|e| frame.locate(e, statement))
 }
 
-fn execute(frame: &mut Frame<'_>, statement: &Statement) -> Result<Flow> {
+fn execute(frame: &mut Frame<'_>, statement: &PlpgsqlStatement) -> Result<StatementFlow> {
     match &statement.kind {
         StatementKind::Assign { target, value } => value::assign_expression(frame, target, value)?,
         StatementKind::If { branches, otherwise } => {
@@ -57,10 +57,10 @@ fn execute(frame: &mut Frame<'_>, statement: &Statement) -> Result<Flow> {
             if let Some(condition) = condition
                 && !value::holds(frame, condition)?
             {
-                return Ok(Flow::Next);
+                return Ok(StatementFlow::Next);
             }
             let label = label.clone();
-            return Ok(if *is_continue { Flow::Continue(label) } else { Flow::Exit(label) });
+            return Ok(if *is_continue { StatementFlow::Continue(label) } else { StatementFlow::Exit(label) });
         }
         StatementKind::Return(given) => return return_value(frame, given),
         StatementKind::ReturnNext(given) => return_next(frame, given)?,
@@ -79,23 +79,23 @@ fn execute(frame: &mut Frame<'_>, statement: &Statement) -> Result<Flow> {
         StatementKind::Close(cursor) => cursor::close(frame, *cursor)?,
         StatementKind::Null => {}
     }
-    Ok(Flow::Next)
+    Ok(StatementFlow::Next)
 }
 
-fn run_block(frame: &mut Frame<'_>, block: &Block, statement: &Statement) -> Result<Flow> {
+fn run_block(frame: &mut Frame<'_>, block: &StatementBlock, statement: &PlpgsqlStatement) -> Result<StatementFlow> {
     declare(frame, block, statement)?;
     let flow = match &block.exceptions {
         None => frame.statements(&block.body)?,
         Some(exceptions) => exception::guarded(frame, block, exceptions)?,
     };
     Ok(match flow {
-        Flow::Exit(Some(label)) if block.label.as_ref() == Some(&label) => Flow::Next,
+        StatementFlow::Exit(Some(label)) if block.label.as_ref() == Some(&label) => StatementFlow::Next,
         flow => flow,
     })
 }
 
 /// The block's variables get their first values.
-fn declare(frame: &mut Frame<'_>, block: &Block, statement: &Statement) -> Result<()> {
+fn declare(frame: &mut Frame<'_>, block: &StatementBlock, statement: &PlpgsqlStatement) -> Result<()> {
     for variable in &block.declares {
         let program = frame.program.clone();
         let declared = &program.tree.variables[*variable];
@@ -128,11 +128,11 @@ fn assign_default(frame: &mut Frame<'_>, variable: usize, default: &Expression) 
 fn case(
     frame: &mut Frame<'_>,
     operand: Option<&(usize, Expression)>,
-    branches: &[(u32, Expression, Vec<Statement>)],
-    otherwise: Option<&[Statement]>,
-) -> Result<Flow> {
+    branches: &[(u32, Expression, Vec<PlpgsqlStatement>)],
+    otherwise: Option<&[PlpgsqlStatement]>,
+) -> Result<StatementFlow> {
     if let Some((variable, value)) = operand {
-        let value = expression::evaluate(frame, value, Wanted::Any)?;
+        let value = expression::evaluate(frame, value, PieceUse::Any)?;
         let ty = frame.types[*variable];
         if ty.oid != value.ty || ty.typmod != value.typmod {
             let collation = super::super::planning::analysis(&frame.context).collation_of_type(value.ty);
@@ -161,26 +161,26 @@ fn case(
     }
 }
 
-fn return_value(frame: &mut Frame<'_>, given: &Given) -> Result<Flow> {
+fn return_value(frame: &mut Frame<'_>, given: &ReturnExpression) -> Result<StatementFlow> {
     let value = match given {
-        Given::Nothing => return Ok(Flow::Return),
-        Given::Variable(variable) => {
+        ReturnExpression::Nothing => return Ok(StatementFlow::Return),
+        ReturnExpression::Variable(variable) => {
             let ty = frame.types[*variable];
             Typed { value: frame.values[*variable].clone(), ty: ty.oid, typmod: ty.typmod }
         }
-        Given::Value(e) => expression::evaluate(frame, e, Wanted::Any)?,
+        ReturnExpression::Value(e) => expression::evaluate(frame, e, PieceUse::Any)?,
     };
     frame.returned.value = Some(value);
-    Ok(Flow::Return)
+    Ok(StatementFlow::Return)
 }
 
-fn return_next(frame: &mut Frame<'_>, given: &Given) -> Result<()> {
+fn return_next(frame: &mut Frame<'_>, given: &ReturnExpression) -> Result<()> {
     let value = match given {
-        Given::Nothing => {
+        ReturnExpression::Nothing => {
             let output = frame.program.output.clone().ok_or_else(|| DbError::internal("nothing to return"))?;
             result::output_value(frame, &output)?
         }
-        Given::Variable(variable) => {
+        ReturnExpression::Variable(variable) => {
             let ty = frame.types[*variable];
             let value = match &frame.values[*variable] {
                 Datum::Null if ty.oid == oids::RECORD => {
@@ -193,9 +193,9 @@ fn return_next(frame: &mut Frame<'_>, given: &Given) -> Result<()> {
             };
             result::to_result(frame, Typed { value, ty: ty.oid, typmod: ty.typmod })?
         }
-        Given::Value(e) => {
+        ReturnExpression::Value(e) => {
             let ty = result::result_type(frame);
-            let value = expression::evaluate(frame, e, Wanted::Type(ty))?;
+            let value = expression::evaluate(frame, e, PieceUse::Type(ty))?;
             result::to_result(frame, value)?
         }
     };

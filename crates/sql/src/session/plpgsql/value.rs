@@ -11,28 +11,28 @@ use melba_types::{Batch, Datum, DbError, Oid, Record, Result, bail, oids};
 
 use super::super::outcome::ResultColumn;
 use super::super::planning::analysis;
-use super::expression::Wanted;
+use super::expression::PieceUse;
 use super::frame::{Frame, Typed};
 use super::{expression, field};
 
 /// The columns of a query's rows, for records made of them.
-pub(super) struct RowShape {
+pub(super) struct RecordShape {
     pub columns: Vec<(Oid, i32)>,
     pub types: Arc<[Oid]>,
     pub names: Arc<[Arc<str>]>,
 }
 
-impl RowShape {
-    pub fn of_result(columns: &[ResultColumn]) -> RowShape {
-        RowShape {
+impl RecordShape {
+    pub fn of_result(columns: &[ResultColumn]) -> RecordShape {
+        RecordShape {
             columns: columns.iter().map(|c| (c.ty, c.typmod)).collect(),
             types: columns.iter().map(|c| c.ty).collect(),
             names: columns.iter().map(|c| c.name.clone()).collect(),
         }
     }
 
-    pub fn of(columns: &[OutputColumn]) -> RowShape {
-        RowShape {
+    pub fn of(columns: &[OutputColumn]) -> RecordShape {
+        RecordShape {
             columns: columns.iter().map(|c| (c.ty, c.typmod)).collect(),
             types: columns.iter().map(|c| c.ty).collect(),
             names: columns.iter().map(|c| c.name.clone()).collect(),
@@ -87,7 +87,7 @@ pub fn assign_expression(frame: &mut Frame<'_>, target: &Target, e: &Expression)
     };
     let variable = *variable;
     let ty = frame.types[variable];
-    let value = expression::evaluate(frame, e, Wanted::Type(ty))?;
+    let value = expression::evaluate(frame, e, PieceUse::Type(ty))?;
     // The most frequent statement: a value that has the variable's type already.
     if value.ty == ty.oid && ty.typmod < 0 && !ty.is_record && !frame.program.tree.variables[variable].not_null {
         frame.values[variable] = if value.value.is_null() { check_null(frame, ty.oid)? } else { value.value };
@@ -202,7 +202,7 @@ fn assign_field(frame: &mut Frame<'_>, variable: usize, name: &str, value: Typed
 }
 
 /// Assigns a query's row to a target.
-pub fn assign_row(frame: &mut Frame<'_>, target: &Target, shape: &RowShape, batch: &Batch, row: usize) -> Result<()> {
+pub fn assign_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape, batch: &Batch, row: usize) -> Result<()> {
     let values: Vec<Datum> = batch.columns.iter().take(shape.columns.len()).map(|c| c.get(row)).collect();
     match target {
         Target::Variable(variable) if frame.types[*variable].is_record => {
@@ -247,7 +247,7 @@ fn assign_fields(frame: &mut Frame<'_>, target: &Target, columns: &[(Oid, i32)],
 }
 
 /// There is no row: NULL everywhere, a record has the row's fields.
-pub fn assign_no_row(frame: &mut Frame<'_>, target: &Target, shape: &RowShape) -> Result<()> {
+pub fn assign_no_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape) -> Result<()> {
     if let Target::Variable(variable) = target
         && frame.types[*variable].oid == oids::RECORD
     {
@@ -276,7 +276,7 @@ pub fn holds(frame: &mut Frame<'_>, condition: &Expression) -> Result<bool> {
 
 /// An expression's value as one of a type.
 fn value_as(frame: &mut Frame<'_>, e: &Expression, ty: VariableType) -> Result<Datum> {
-    let value = expression::evaluate(frame, e, Wanted::Type(ty))?;
+    let value = expression::evaluate(frame, e, PieceUse::Type(ty))?;
     cast(frame, value, ty.oid, ty.typmod)
 }
 

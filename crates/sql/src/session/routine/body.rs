@@ -19,10 +19,10 @@ use melba_tree::OutputColumn;
 const BODIES_MAX: usize = 256;
 
 /// By function and types of arguments and result.
-type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Body>>>;
+type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<RoutineBody>>>;
 
 /// A function's body for arguments of certain types.
-pub struct Body {
+pub struct RoutineBody {
     pub function: Arc<Function>,
     pub scope: RoutineScope,
     pub result: RoutineResult,
@@ -40,18 +40,18 @@ pub(super) struct PlannedStatement {
     pub form: ResultForm,
 }
 
-impl std::fmt::Debug for Body {
+impl std::fmt::Debug for RoutineBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Body({})", self.function.name)
     }
 }
 
-impl Body {
+impl RoutineBody {
     /// The body that a call runs.
-    pub fn of(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Arc<Body>> {
+    pub fn of(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Arc<RoutineBody>> {
         // Column definition lists differ from call to call.
         if call.columns.is_some() {
-            return Body::new(context, function, call).map(Arc::new);
+            return RoutineBody::new(context, function, call).map(Arc::new);
         }
         let key = (function.oid, Box::from(call.arg_types), call.return_type);
         if let Some(known) = context.session.language_sql.get::<BodyCache>().lock().get(&key)
@@ -60,7 +60,7 @@ impl Body {
         {
             return Ok(known.clone());
         }
-        let body = Arc::new(Body::new(context, function, call)?);
+        let body = Arc::new(RoutineBody::new(context, function, call)?);
         let mut cache = context.session.language_sql.get::<BodyCache>().lock();
         if cache.len() >= BODIES_MAX {
             cache.clear();
@@ -69,7 +69,7 @@ impl Body {
         Ok(body)
     }
 
-    fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Body> {
+    fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<RoutineBody> {
         let cx = analysis(context);
         let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
         let column = |c: &RowColumn| OutputColumn {
@@ -84,7 +84,7 @@ impl Body {
         for statement in &statements {
             check_routine_statement(&statement.node)?;
         }
-        Ok(Body {
+        Ok(RoutineBody {
             planned: Mutex::new(statements.iter().map(|_| None).collect()),
             function: function.clone(),
             scope,

@@ -16,7 +16,7 @@ use super::super::outcome::Outcome;
 use super::super::planning::analysis;
 use super::super::set::set_in_routine;
 use super::super::{command, execution, utility};
-use super::body::Body;
+use super::body::RoutineBody;
 use super::{run_call, shares_view};
 use melba_analyze::ResultForm;
 use melba_execute::Execution;
@@ -27,7 +27,7 @@ use melba_tree::OutputColumn;
 use melba_types::BATCH_ROWS;
 
 pub(super) struct FunctionRun {
-    body: Arc<Body>,
+    body: Arc<RoutineBody>,
     context: Arc<StatementContext>,
     tx: Arc<Tx>,
     parameters: Arc<[Datum]>,
@@ -57,7 +57,7 @@ impl FunctionRun {
     pub fn start(called: Called, call: &RoutineCall<'_>) -> Result<FunctionRun> {
         let Called { context, function, settings } = called;
         let tx = context.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
-        let body = Body::of(&context, &function, call).map_err(|e| {
+        let body = RoutineBody::of(&context, &function, call).map_err(|e| {
             let source = function.sql_body.as_deref().unwrap_or(&function.source);
             e.in_query(source).within(format!("SQL function \"{}\" during startup", function.name))
         })?;

@@ -8,7 +8,7 @@ fn parse(text: &str) -> Result<String, DateTimeError> {
     let parsed = parse_date_time(text, &settings)?;
     let mut out = Vec::new();
     match parsed {
-        Parsed::Civil(civil, offset) => {
+        ParsedTimestamp::Civil(civil, offset) => {
             let at = civil.timestamp().expect("in range") - i64::from(offset) * 1_000_000;
             write_zoned(at, DateStyle::Iso, DateOrder::Mdy, &zone, &mut out);
         }
