@@ -1,7 +1,7 @@
 //! Whether the functions that an expression calls are immutable.
 
 use melba_catalog::classes;
-use melba_fmgr::{CallContext, registry};
+use melba_fmgr::{CallInfo, registry};
 use melba_types::{Datum, Oid, oids};
 
 use super::context::Context;
@@ -64,14 +64,14 @@ fn is_path_mutable(cx: &Context<'_>, j: &JsonExpr) -> bool {
     for (name, value) in &j.passing {
         args.extend([Datum::Text(name.clone()), Datum::Oid(value.ty().0)]);
     }
-    let context = CallContext {
+    let context = CallInfo {
         session: cx.session,
         arg_types: &[],
         return_type: oids::BOOL,
         collation: Oid::INVALID,
         variadic: false,
         columns: None,
-        view: CallContext::NO_VIEW,
+        view: CallInfo::NO_VIEW,
     };
     let asks = registry::scalar("sqljson_path_is_mutable");
     asks.is_none_or(|asks| !matches!(asks(&context, &args), Ok(Datum::Bool(false))))

@@ -314,13 +314,13 @@ impl Expression {
         batch: &Batch,
         args: Vec<Vector<'_>>,
     ) -> Result<Vector<'a>> {
-        let context = call.context(ctx);
+        let info = call.info(ctx);
         if call.strict && args.iter().any(|a| matches!(a, Vector::Scalar(Datum::Null))) {
             return Ok(Vector::Scalar(Datum::Null));
         }
         if !call.volatile && args.iter().all(|a| matches!(a, Vector::Scalar(_))) {
             let values: Vec<Datum> = args.iter().map(|a| a.get(0)).collect();
-            return Ok(Vector::Scalar(call.invoke(&context, &values)?));
+            return Ok(Vector::Scalar(call.invoke(&info, &values)?));
         }
         // Sizes of columns differ from those of computed values, and no kernel knows.
         if call.stored.is_some_and(StoredFunction::needs_column) {
@@ -328,7 +328,7 @@ impl Expression {
         }
         if let Some(kernel) = call.vector {
             let operands: Vec<Operand<'_>> = args.iter().map(Vector::operand).collect();
-            return Ok(Vector::Owned(kernel(&context, &operands, batch.rows)?));
+            return Ok(Vector::Owned(kernel(&info, &operands, batch.rows)?));
         }
         let mut out = Column::with_capacity(self.kind, batch.rows);
         let mut values = Vec::with_capacity(args.len());
@@ -338,7 +338,7 @@ impl Expression {
             }
             values.clear();
             values.extend(args.iter().map(|a| a.get(i)));
-            out.push(call.invoke(&context, &values)?);
+            out.push(call.invoke(&info, &values)?);
         }
         Ok(Vector::Owned(out))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, QuickFn, RoutineCall, RowColumn, ScalarFn, VectorFn};
+use melba_fmgr::{CallInfo, QuickFn, RoutineCall, RowColumn, ScalarFn, VectorFn};
 use melba_types::{Datum, Oid, Result, limits};
 
 use super::stored::StoredFunction;
@@ -75,19 +75,19 @@ impl std::fmt::Debug for Call {
 }
 
 /// Runs a function that a user wrote.
-pub(crate) fn run_routine(function: Oid, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
-    let CallContext { arg_types, return_type, view, .. } = *call;
+pub(crate) fn run_routine(function: Oid, call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
+    let CallInfo { arg_types, return_type, view, .. } = *call;
     call.session.call_routine(&RoutineCall { function, args, arg_types, return_type, columns: None, view })
 }
 
 impl Call {
-    pub fn context<'a>(&'a self, ctx: &'a Evaluation) -> CallContext<'a> {
+    pub fn info<'a>(&'a self, ctx: &'a Evaluation) -> CallInfo<'a> {
         // Its statements take new views, and the calling one continues with its own.
         if self.volatile && matches!(self.target, CallTarget::Routine(_)) {
             ctx.keep_view();
         }
         let view = ctx.view();
-        CallContext {
+        CallInfo {
             session: &*ctx.session,
             arg_types: &self.arg_types,
             return_type: self.return_type,
@@ -100,7 +100,7 @@ impl Call {
 
     /// Calls with evaluated operands.
     #[inline]
-    pub fn invoke(&self, context: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    pub fn invoke(&self, context: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
         if self.strict && args.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
@@ -126,11 +126,11 @@ impl Call {
         if let (Some(quick), [a, b]) = (self.quick, &self.args[..]) {
             return self.eval_quick(quick, (a, b), ctx, row);
         }
-        let context = self.context(ctx);
+        let info = self.info(ctx);
         match &self.args[..] {
             [a] => {
                 let args = [a.eval_row(ctx, row)?];
-                self.invoke(&context, &args)
+                self.invoke(&info, &args)
             }
             [a, b] => {
                 let a = a.eval_row(ctx, row)?;
@@ -138,14 +138,14 @@ impl Call {
                     return Ok(Datum::Null);
                 }
                 let args = [a, b.eval_row(ctx, row)?];
-                self.invoke(&context, &args)
+                self.invoke(&info, &args)
             }
             args => {
                 let mut values = Vec::with_capacity(args.len());
                 for arg in args {
                     values.push(arg.eval_row(ctx, row)?);
                 }
-                self.invoke(&context, &values)
+                self.invoke(&info, &values)
             }
         }
     }
@@ -160,13 +160,13 @@ impl Call {
         let b = operand(b, ctx, row, &mut of_b)?;
         match quick(a, b) {
             Some(value) => Ok(value),
-            None => self.invoke(&self.context(ctx), &[a.clone(), b.clone()]),
+            None => self.invoke(&self.info(ctx), &[a.clone(), b.clone()]),
         }
     }
 
     /// A comparison of two values: true, false or NULL.
     pub fn compare(&self, ctx: &Evaluation, a: Datum, b: Datum) -> Result<Option<bool>> {
-        Ok(match self.invoke(&self.context(ctx), &[a, b])? {
+        Ok(match self.invoke(&self.info(ctx), &[a, b])? {
             Datum::Bool(v) => Some(v),
             _ => None,
         })

@@ -5,7 +5,7 @@ mod json;
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
-use melba_fmgr::{CallContext, Session, registry};
+use melba_fmgr::{CallInfo, Session, registry};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 
 use super::scalar_array::Members;
@@ -418,14 +418,14 @@ impl<'a> Compiler<'a> {
             && immutable
             && let Some(values) = call.args.iter().map(|a| a.as_const().cloned()).collect::<Option<Vec<_>>>()
         {
-            let context = CallContext {
+            let context = CallInfo {
                 session,
                 arg_types: &call.arg_types,
                 return_type: ty,
                 collation: call.collation,
                 variadic: call.variadic,
                 columns: None,
-                view: CallContext::NO_VIEW,
+                view: CallInfo::NO_VIEW,
             };
             match call.invoke(&context, &values) {
                 // A long value would be repeated for each row of a batch, whereas the expression that makes it is computed for a

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, ScalarFn, io};
+use melba_fmgr::{CallInfo, ScalarFn, io};
 use melba_types::{Datum, DbError, Oid, Result, SqlState, err, oids};
 
 use super::Expression;
@@ -85,14 +85,14 @@ impl JsonPath {
         for ((name, _), value) in self.passing.iter().zip(passing) {
             args.extend([Datum::Text(name.clone()), value.clone()]);
         }
-        let context = CallContext {
+        let context = CallInfo {
             session: &*ctx.session,
             arg_types: &self.arg_types,
             return_type: self.return_type,
             collation: Oid::INVALID,
             variadic: false,
             columns: None,
-            view: CallContext::NO_VIEW,
+            view: CallInfo::NO_VIEW,
         };
         (self.function)(&context, &args)
     }
@@ -147,14 +147,14 @@ impl JsonQuery {
     }
 
     fn populate(&self, value: Datum, ty: Oid, ctx: &Evaluation) -> Result<Datum> {
-        let context = CallContext {
+        let context = CallInfo {
             session: &*ctx.session,
             arg_types: &[oids::JSONB, oids::INT4, oids::BOOL],
             return_type: ty,
             collation: Oid::INVALID,
             variadic: false,
             columns: None,
-            view: CallContext::NO_VIEW,
+            view: CallInfo::NO_VIEW,
         };
         (self.populate)(&context, &[value, Datum::Int4(self.typmod), Datum::Bool(self.omit_quotes)])
     }

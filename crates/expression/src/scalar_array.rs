@@ -55,12 +55,12 @@ pub(super) fn eval_row(s: &ScalarArray, ctx: &Evaluation, scalar: Datum, array: 
         key::equality_key(&scalar, &mut bytes);
         return Ok(members.test(&bytes, s.any).map_or(Datum::Null, Datum::Bool));
     }
-    let context = s.call.context(ctx);
+    let info = s.call.info(ctx);
     let mut unknown = false;
     let mut args = [scalar, Datum::Null];
     for element in &array.elements {
         args[1] = element.clone();
-        match s.call.invoke(&context, &args)? {
+        match s.call.invoke(&info, &args)? {
             Datum::Bool(v) if v == s.any => return Ok(Datum::Bool(s.any)),
             Datum::Bool(_) => {}
             _ => unknown = true,
@@ -92,10 +92,10 @@ pub(super) fn eval_batch<'a>(s: &ScalarArray, ctx: &Evaluation, batch: &Batch) -
         })));
     }
     let Some(kernel) = s.call.vector else { return Ok(None) };
-    let context = s.call.context(ctx);
+    let info = s.call.info(ctx);
     let mut decided = vec![false; batch.rows];
     for element in array.elements.iter().filter(|element| !element.is_null()) {
-        let Ok(tested) = kernel(&context, &[scalars.operand(), Operand::Scalar(element)], batch.rows) else { return Ok(None) };
+        let Ok(tested) = kernel(&info, &[scalars.operand(), Operand::Scalar(element)], batch.rows) else { return Ok(None) };
         let ColumnData::Bool(holds) = &tested.data else { return Ok(None) };
         decided.iter_mut().zip(holds).for_each(|(decided, holds)| *decided |= *holds == s.any);
     }

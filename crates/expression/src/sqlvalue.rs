@@ -1,6 +1,6 @@
 //! CURRENT_DATE, CURRENT_USER and the like, and nextval of identity columns.
 
-use melba_fmgr::{CallContext, registry};
+use melba_fmgr::{CallInfo, registry};
 use melba_types::{Datum, Oid, Result, oids};
 
 use crate::Evaluation;
@@ -8,14 +8,14 @@ use melba_tree::SqlValueFunction;
 
 /// Calls a built-in by pg_proc.prosrc, or the session's function of that name.
 pub(super) fn by_source(source: &str, ctx: &Evaluation, args: &[Datum], arg_types: &[Oid], return_type: Oid) -> Result<Datum> {
-    let context = CallContext {
+    let context = CallInfo {
         session: &*ctx.session,
         arg_types,
         return_type,
         collation: Oid::INVALID,
         variadic: false,
         columns: None,
-        view: CallContext::NO_VIEW,
+        view: CallInfo::NO_VIEW,
     };
     match registry::scalar(source) {
         Some(function) => function(&context, args),

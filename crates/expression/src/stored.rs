@@ -205,7 +205,7 @@ impl Call {
         let mut args = Vec::with_capacity(1 + rest.len());
         args.push(first);
         args.extend_from_slice(rest);
-        self.invoke(&self.context(ctx), &args)
+        self.invoke(&self.info(ctx), &args)
     }
 
     /// A column's value that is neither compressed nor out of line: short ones have a short header.

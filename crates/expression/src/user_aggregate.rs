@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{AggregateInfo, Catalog, Function};
-use melba_fmgr::{Aggregate, CallContext, MakeAggregate, io};
+use melba_fmgr::{Aggregate, CallInfo, MakeAggregate, io};
 use melba_types::{Datum, DbError, Oid, Result};
 
 use crate::CallTarget;
@@ -43,11 +43,11 @@ impl Step {
         Ok(Step { target: target_of(&function), function, arg_types, return_type })
     }
 
-    fn call(&self, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    fn call(&self, call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
         if self.function.strict && args.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
-        let context = CallContext {
+        let context = CallInfo {
             session: call.session,
             arg_types: &self.arg_types,
             return_type: self.return_type,
@@ -83,7 +83,7 @@ pub fn user_aggregate(
         false => None,
     };
     let of = Arc::new(UserAggregate { transition, last, extra, state_type, initial: info.initial_value.clone() });
-    Ok(Arc::new(move |call: &CallContext<'_>| {
+    Ok(Arc::new(move |call: &CallInfo<'_>| {
         let value = match &of.initial {
             Some(text) => io::text_in(call.session, of.state_type, -1, text)?,
             None => Datum::Null,
@@ -94,7 +94,7 @@ pub fn user_aggregate(
 }
 
 impl Aggregate for CallState {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if !self.begun {
             self.value = args.first().cloned().unwrap_or(Datum::Null);
             self.begun = true;
@@ -111,7 +111,7 @@ impl Aggregate for CallState {
         Err(DbError::internal("a user's aggregate in parts"))
     }
 
-    fn finish(&self, call: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, call: &CallInfo<'_>) -> Result<Datum> {
         let Some(last) = &self.of.last else { return Ok(self.value.clone()) };
         let mut args = vec![self.value.clone()];
         args.resize(1 + self.of.extra, Datum::Null);

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_fmgr::{CallContext, ScalarFn, SetFn, TypeIo, registry};
+use melba_fmgr::{CallInfo, ScalarFn, SetFn, TypeIo, registry};
 use melba_types::case::lower;
 use melba_types::{Datum, DbError, Oid, Result, oids};
 
@@ -87,14 +87,10 @@ fn missing(name: &str) -> DbError {
     DbError::internal(format!("function {name} is not there"))
 }
 
-fn text_function(name: &str, call: &CallContext<'_>, arguments: &[Datum]) -> Result<Datum> {
+fn text_function(name: &str, call: &CallInfo<'_>, arguments: &[Datum]) -> Result<Datum> {
     registry::scalar(name).ok_or_else(|| missing(name))?(call, arguments)
 }
 
-fn text_set(
-    name: &str,
-    call: &CallContext<'_>,
-    arguments: &[Datum],
-) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+fn text_set(name: &str, call: &CallInfo<'_>, arguments: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
     registry::set_returning(name).ok_or_else(|| missing(name))?(call, arguments)
 }

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use melba_types::{Column, Datum, Result};
 
-use crate::CallContext;
+use crate::CallInfo;
 
 /// State of one aggregate in one group.
 pub trait Aggregate: Send {
     /// Takes the direct arguments of an ordered-set aggregate, once, before any row.
-    fn begin(&mut self, _call: &CallContext<'_>, _direct: &[Datum]) -> Result<()> {
+    fn begin(&mut self, _call: &CallInfo<'_>, _direct: &[Datum]) -> Result<()> {
         Ok(())
     }
     /// Takes one row's arguments (nulls included unless the transition function is strict).
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()>;
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()>;
     /// Takes rows `rows` of the argument columns; the default calls `add`.
-    fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+    fn add_batch(&mut self, call: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
         let mut datums = Vec::with_capacity(args.len());
         for &row in rows {
             datums.clear();
@@ -25,13 +25,13 @@ pub trait Aggregate: Send {
         Ok(())
     }
     /// Undoes the earliest `add` (moving window frames); false when it cannot.
-    fn remove(&mut self, _call: &CallContext<'_>, _args: &[Datum]) -> Result<bool> {
+    fn remove(&mut self, _call: &CallInfo<'_>, _args: &[Datum]) -> Result<bool> {
         Ok(false)
     }
     /// Adds the state of another instance of the same aggregate.
     fn merge(&mut self, other: Box<dyn Aggregate>) -> Result<()>;
     /// The result so far. May be called more than once (window frames).
-    fn finish(&self, call: &CallContext<'_>) -> Result<Datum>;
+    fn finish(&self, call: &CallInfo<'_>) -> Result<Datum>;
     fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
     /// Whether its memory grows with its rows: then `memory` is called after every batch.
     fn grows(&self) -> bool {
@@ -57,16 +57,16 @@ pub trait GroupedAggregate: Send + Sync {
     fn resize(&mut self, groups: usize);
     /// Takes rows of the argument columns, all of them if none are named; `places` has the group of each row of the columns. In
     /// each group the result equals that of `Aggregate::add_batch` with the same rows in their order.
-    fn add(&mut self, call: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
+    fn add(&mut self, call: &CallInfo<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()>;
     /// The same of rows that are all of one group.
-    fn add_to(&mut self, call: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()>;
+    fn add_to(&mut self, call: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()>;
     /// Adds states of other rows, of the same aggregate: those of its group `groups[i]` to the group `places[i]`.
     fn merge(&mut self, other: &dyn GroupedAggregate, groups: &[u32], places: &[u32]) -> Result<()>;
     fn as_any(&self) -> &dyn std::any::Any;
     /// A group's result.
-    fn finish(&self, call: &CallContext<'_>, group: usize) -> Result<Datum>;
+    fn finish(&self, call: &CallInfo<'_>, group: usize) -> Result<Datum>;
     /// Appends the results of some groups.
-    fn finish_all(&self, call: &CallContext<'_>, groups: &[u32], out: &mut Column) -> Result<()> {
+    fn finish_all(&self, call: &CallInfo<'_>, groups: &[u32], out: &mut Column) -> Result<()> {
         groups.iter().try_for_each(|&group| self.finish(call, group as usize).map(|result| out.push(result)))
     }
     /// Bytes that a group takes.
@@ -78,7 +78,7 @@ pub trait GroupedAggregate: Send + Sync {
 }
 
 /// The same of any aggregate.
-pub type MakeAggregate = Arc<dyn Fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>> + Send + Sync>;
+pub type MakeAggregate = Arc<dyn Fn(&CallInfo<'_>) -> Result<Box<dyn Aggregate>> + Send + Sync>;
 
 /// Makes the state of a built-in aggregate for one group.
-pub type AggregateFn = fn(&CallContext<'_>) -> Result<Box<dyn Aggregate>>;
+pub type AggregateFn = fn(&CallInfo<'_>) -> Result<Box<dyn Aggregate>>;

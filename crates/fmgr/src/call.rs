@@ -11,8 +11,8 @@ use melba_types::{Batch, Csn, Datum, Oid, Result};
 
 use super::trigger::{TransitionTable, TriggerCall};
 
-/// A function's interface to its context.
-pub struct CallContext<'a> {
+/// A call as its function sees it (PostgreSQL's FunctionCallInfo).
+pub struct CallInfo<'a> {
     pub session: &'a dyn Session,
     /// Types of the actual arguments (polymorphic functions look here).
     pub arg_types: &'a [Oid],
@@ -28,7 +28,7 @@ pub struct CallContext<'a> {
     pub view: (Csn, u32),
 }
 
-impl CallContext<'_> {
+impl CallInfo<'_> {
     pub const NO_VIEW: (Csn, u32) = (Csn(0), 0);
 }
 
@@ -105,7 +105,7 @@ pub trait Session: Send + Sync {
     fn notice(&self, notice: melba_types::DbError);
     /// Everything that reaches beyond values (sequences, locks, large objects, sizes, backend control): implemented by
     /// name in `melba-sql`, so that this crate needs no engine.
-    fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum>;
+    fn system_function(&self, source: &str, call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum>;
     /// Checks the one column of a batch by the constraints of a domain, which are SQL expressions.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ pub trait Session: Send + Sync {
         Err(melba_types::DbError::unsupported(format!("checking values of domain {domain}")))
     }
     /// Rows of set-returning functions about the running server (`system`), by name.
-    fn system_rows(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+    fn system_rows(&self, source: &str, _call: &CallInfo<'_>, _args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         Err(melba_types::DbError::unsupported(format!("function {source}")))
     }
     /// The value of a function that a user wrote.

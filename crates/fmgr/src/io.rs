@@ -7,7 +7,7 @@ use melba_catalog::TypeKind;
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::integer::{int4_in, int8_in};
-use crate::{CallContext, Session, TypeContext, TypeIo, lookup, registry};
+use crate::{CallInfo, Session, TypeContext, TypeIo, lookup, registry};
 
 /// The value that `text` stands for.
 pub fn text_in(session: &dyn Session, type_oid: Oid, typmod: i32, text: &str) -> Result<Datum> {
@@ -118,14 +118,14 @@ pub fn binary_out(session: &dyn Session, type_oid: Oid, value: &Datum, out: &mut
 /// Raises 23514 or 23502 when a value breaks its domain's constraints. The constraints are SQL expressions, so the SQL
 /// layer evaluates them.
 pub fn check_domain(session: &dyn Session, domain: Oid, value: Datum) -> Result<Datum> {
-    let call = CallContext {
+    let call = CallInfo {
         session,
         arg_types: &[],
         return_type: domain,
         collation: Oid::INVALID,
         variadic: false,
         columns: None,
-        view: CallContext::NO_VIEW,
+        view: CallInfo::NO_VIEW,
     };
     if lookup::domain_is_checked(session, domain) { session.system_function("domain_check", &call, &[value]) } else { Ok(value) }
 }

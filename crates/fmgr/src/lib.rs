@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! 1. A scalar function of a strict pg_proc row is never called with a NULL argument.
-//! 2. Functions reach the session (settings, clock, sequences, catalogs) only through `CallContext`.
+//! 2. Functions reach the session (settings, clock, sequences, catalogs) only through `CallInfo`.
 
 mod aggregate;
 mod call;
@@ -27,7 +27,7 @@ pub mod type_io;
 pub mod varlena;
 
 pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate};
-pub use call::{CallContext, FormatSettings, RoutineCall, RoutineRows, RowColumn, Session};
+pub use call::{CallInfo, FormatSettings, RoutineCall, RoutineRows, RowColumn, Session};
 pub use gin_column::GinColumn;
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 pub use table::{AggregateEntry, Operand, Partition, QuickFn, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};

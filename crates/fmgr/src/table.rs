@@ -7,10 +7,10 @@ use std::ops::Range;
 use melba_types::{Column, Datum, Oid, Result};
 
 use crate::gin::GinSupport;
-use crate::{AggregateFn, CallContext, TypeIo};
+use crate::{AggregateFn, CallInfo, TypeIo};
 
 /// One call, one value.
-pub type ScalarFn = fn(&CallContext<'_>, &[Datum]) -> Result<Datum>;
+pub type ScalarFn = fn(&CallInfo<'_>, &[Datum]) -> Result<Datum>;
 
 /// An operand of a vector call.
 pub enum Operand<'a> {
@@ -20,13 +20,13 @@ pub enum Operand<'a> {
 }
 
 /// One call, `rows` values. Strict: rows where an operand is null yield null. Must return exactly the results of the scalar function.
-pub type VectorFn = fn(&CallContext<'_>, &[Operand<'_>], usize) -> Result<Column>;
+pub type VectorFn = fn(&CallInfo<'_>, &[Operand<'_>], usize) -> Result<Column>;
 
 /// The value of two operands of fixed width, if they are plain ones: where it returns one, the function of its name returns the same.
 pub type QuickFn = fn(&Datum, &Datum) -> Option<Datum>;
 
 /// A set-returning function: all its rows, each row's columns in order.
-pub type SetFn = fn(&CallContext<'_>, &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
+pub type SetFn = fn(&CallInfo<'_>, &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;
 
 /// A partition, its rows in window order, as a window function sees it.
 pub trait Partition {
@@ -45,7 +45,7 @@ pub trait Partition {
 pub type Sink<'a> = &'a mut dyn FnMut(Datum) -> Result<()>;
 
 /// A window function: computes its result for every row of a partition.
-pub type WindowFn = fn(&CallContext<'_>, &dyn Partition, Sink<'_>) -> Result<()>;
+pub type WindowFn = fn(&CallInfo<'_>, &dyn Partition, Sink<'_>) -> Result<()>;
 
 /// An aggregate: pg_proc.prosrc of its transition and of its final function ("" when there is none), its implementation.
 pub type AggregateEntry = (&'static str, &'static str, AggregateFn);

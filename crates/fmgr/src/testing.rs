@@ -7,7 +7,7 @@ use std::time::Duration;
 use melba_catalog::Catalog;
 use melba_types::{Datum, DbError, Oid, Result};
 
-use crate::{CallContext, DateOrder, DateStyle, FormatSettings, IntervalStyle, Session, io};
+use crate::{CallInfo, DateOrder, DateStyle, FormatSettings, IntervalStyle, Session, io};
 
 /// See the module.
 pub struct FixedSession {
@@ -36,15 +36,15 @@ impl Default for FixedSession {
 }
 
 impl FixedSession {
-    pub fn call<'a>(&'a self, arg_types: &'a [Oid], return_type: Oid) -> CallContext<'a> {
-        CallContext {
+    pub fn call<'a>(&'a self, arg_types: &'a [Oid], return_type: Oid) -> CallInfo<'a> {
+        CallInfo {
             session: self,
             arg_types,
             return_type,
             collation: Oid(100),
             variadic: false,
             columns: None,
-            view: CallContext::NO_VIEW,
+            view: CallInfo::NO_VIEW,
         }
     }
 
@@ -107,7 +107,7 @@ impl Session for FixedSession {
 
     fn notice(&self, _notice: DbError) {}
 
-    fn system_function(&self, source: &str, _call: &CallContext<'_>, _args: &[Datum]) -> Result<Datum> {
+    fn system_function(&self, source: &str, _call: &CallInfo<'_>, _args: &[Datum]) -> Result<Datum> {
         Err(DbError::unsupported(source))
     }
 

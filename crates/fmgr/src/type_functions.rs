@@ -4,7 +4,7 @@ use melba_catalog::Catalog;
 use melba_types::{Datum, DbError, Oid, Result};
 
 use crate::io::{binary_out, text_in, text_of};
-use crate::{CallContext, ScalarFn};
+use crate::{CallInfo, ScalarFn};
 
 /// The functions that pg_type names for types, by pg_proc.prosrc. One implementation serves them all: the
 /// call says which type it is.
@@ -24,7 +24,7 @@ pub fn of_types(types: &[Oid]) -> Vec<(&'static str, ScalarFn)> {
     out
 }
 
-pub fn input(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn input(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let typmod = match a.get(2) {
         Some(Datum::Int4(typmod)) => *typmod,
         _ => -1,
@@ -32,16 +32,16 @@ pub fn input(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     text_in(call.session, call.return_type, typmod, a[0].as_str())
 }
 
-pub fn output(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn output(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     text_of(call.session, argument_type(call)?, &a[0]).map(Datum::text)
 }
 
-pub fn send(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn send(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let mut out = Vec::new();
     binary_out(call.session, argument_type(call)?, &a[0], &mut out)?;
     Ok(Datum::bytes(out))
 }
 
-fn argument_type(call: &CallContext<'_>) -> Result<Oid> {
+fn argument_type(call: &CallInfo<'_>) -> Result<Oid> {
     call.arg_types.first().copied().ok_or_else(|| DbError::internal("the argument's type is not known"))
 }

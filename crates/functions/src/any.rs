@@ -1,6 +1,6 @@
 //! Functions that take values of any type and read only their type or whether they are null.
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::Datum;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -10,7 +10,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 /// NULL when the arguments are passed as one array and that is null.
-fn count(call: &CallContext<'_>, args: &[Datum], nulls: bool) -> Datum {
+fn count(call: &CallInfo<'_>, args: &[Datum], nulls: bool) -> Datum {
     let values = match args {
         [Datum::Null] if call.variadic => return Datum::Null,
         [Datum::Array(array)] if call.variadic => &array.elements,

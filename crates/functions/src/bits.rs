@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, comparison_table};
+use melba_fmgr::{CallInfo, ScalarFn, TypeContext, TypeIo, comparison_table};
 use melba_types::bits::{BitStringBuilder, bit, len, octets, sort_key, spelled};
 use melba_types::limits::Ticker;
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
@@ -178,7 +178,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("varbittypmodout", |_, a| Ok(shown_modifier(a[0].as_i32()))),
 ];
 
-fn length_modifier(_: &CallContext<'_>, a: &[Datum], name: &str) -> Result<Datum> {
+fn length_modifier(_: &CallInfo<'_>, a: &[Datum], name: &str) -> Result<Datum> {
     let [Datum::Text(text)] = &a[0].as_array().elements[..] else {
         return Err(err!(INVALID_PARAMETER_VALUE, "invalid type modifier"));
     };

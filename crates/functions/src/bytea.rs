@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, comparison_table};
+use melba_fmgr::{CallInfo, ScalarFn, TypeContext, TypeIo, comparison_table};
 use melba_types::limits::{self, Ticker};
 use melba_types::{Datum, Oid, Result, err, oids, shared};
 
@@ -203,13 +203,13 @@ fn index_error(index: i64, length: i64) -> melba_types::DbError {
     err!(ARRAY_SUBSCRIPT_ERROR, "index {index} out of valid range, 0..{}", length - 1)
 }
 
-fn get_byte(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn get_byte(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (bytes, n) = (a[0].as_bytes(), a[1].as_i32());
     let byte = usize::try_from(n).ok().and_then(|n| bytes.get(n));
     byte.map(|&b| Datum::Int4(i32::from(b))).ok_or_else(|| index_error(n.into(), bytes.len() as i64))
 }
 
-fn set_byte(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn set_byte(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (mut bytes, n) = (a[0].as_bytes().to_vec(), a[1].as_i32());
     let length = bytes.len() as i64;
     let byte = usize::try_from(n).ok().and_then(|n| bytes.get_mut(n)).ok_or_else(|| index_error(n.into(), length))?;
@@ -217,7 +217,7 @@ fn set_byte(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(Datum::bytes(bytes))
 }
 
-fn get_bit(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn get_bit(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (bytes, n) = (a[0].as_bytes(), a[1].as_i64());
     if n < 0 || n >= bytes.len() as i64 * 8 {
         return Err(index_error(n, bytes.len() as i64 * 8));
@@ -225,7 +225,7 @@ fn get_bit(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(Datum::Int4(i32::from(bytes[(n / 8) as usize] >> (n % 8) & 1)))
 }
 
-fn set_bit(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn set_bit(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (mut bytes, n) = (a[0].as_bytes().to_vec(), a[1].as_i64());
     if n < 0 || n >= bytes.len() as i64 * 8 {
         return Err(index_error(n, bytes.len() as i64 * 8));

@@ -1,7 +1,7 @@
 //! PostgreSQL's storage size of a value: pg_column_size and similar functions.
 
 use melba_fmgr::varlena::{HEADER_BYTES, data_bytes};
-use melba_fmgr::{CallContext, ScalarFn, lookup};
+use melba_fmgr::{CallInfo, ScalarFn, lookup};
 use melba_types::Datum;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -11,7 +11,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_column_toast_chunk_id", |_, _| Ok(Datum::Null)),
 ];
 
-fn column_size(call: &CallContext<'_>, value: &Datum) -> usize {
+fn column_size(call: &CallInfo<'_>, value: &Datum) -> usize {
     let length = lookup::type_length(call.session, call.arg_types.first().copied().unwrap_or_default());
     match length {
         -1 => data_bytes(value) + HEADER_BYTES,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::Type;
 use melba_fmgr::type_io::{received, send_text};
-use melba_fmgr::{CallContext, ScalarFn, Session, TypeContext, TypeIo, lookup};
+use melba_fmgr::{CallInfo, ScalarFn, Session, TypeContext, TypeIo, lookup};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use crate::array::functions::one_dimensional;
@@ -62,7 +62,7 @@ fn place(ty: &Type, value: &Datum) -> usize {
     ty.labels.iter().position(|l| l.0.0 == value.as_oid()).unwrap_or(usize::MAX)
 }
 
-fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
+fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
     if a[0].as_oid() == a[1].as_oid() {
         return Ok(Ordering::Equal);
     }
@@ -71,7 +71,7 @@ fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
 }
 
 /// The labels from one value to another, both included; a null is the end.
-fn range(call: &CallContext<'_>, from: &Datum, to: &Datum) -> Result<Datum> {
+fn range(call: &CallInfo<'_>, from: &Datum, to: &Datum) -> Result<Datum> {
     let named = call.arg_types.iter().find_map(|&ty| enum_type(call.session, ty).ok());
     let ty = named.ok_or_else(|| err!(FEATURE_NOT_SUPPORTED, "could not determine actual enum type"))?;
     let first = if from.is_null() { 0 } else { place(ty, from) };

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, comparison_table, type_io};
+use melba_fmgr::{CallInfo, ScalarFn, TypeContext, TypeIo, comparison_table, type_io};
 use melba_types::float::{self as text, FloatError, compare_f32, compare_f64};
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
@@ -207,7 +207,7 @@ fn to_integer(v: f64, min: f64, end: f64, type_name: &str) -> Result<f64> {
 }
 
 /// Is `value` within `offset` of `base`: RANGE frames of windows. Arguments: value, base, offset, subtract, less.
-fn in_range(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn in_range(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (value, base, offset, subtract, less) = (wide(&a[0]), wide(&a[1]), wide(&a[2]), a[3].as_bool(), a[4].as_bool());
     if offset.is_nan() || offset < 0.0 {
         return Err(err!(INVALID_PRECEDING_OR_FOLLOWING_SIZE, "invalid preceding or following size in window function"));

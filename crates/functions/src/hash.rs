@@ -3,7 +3,7 @@
 //! Bob Jenkins' lookup3, seeded as PostgreSQL seeds it (src/common/hashfn.c). The executor's own hash tables use
 //! `melba_types::key::hash`.
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Datum, Numeric, Oid, Result, oids};
 
 use crate::text::io::unpadded;
@@ -153,7 +153,7 @@ fn numeric_input(v: &Numeric) -> Input {
 }
 
 /// The 32-bit hash function of most types.
-pub fn hash(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn hash(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     hash_input(input(&a[0]))
 }
 
@@ -167,7 +167,7 @@ fn hash_input(input: Input) -> Result<Datum> {
 }
 
 /// The 64-bit hash function of most types, with a seed.
-pub fn extended(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn extended(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     extended_input(input(&a[0]), a[1].as_i64() as u64)
 }
 
@@ -193,7 +193,7 @@ fn tid(v: &Datum) -> Input {
 }
 
 /// The hash of an element or field; nulls hash to 0. The low 32 bits are the plain hash when there is no seed.
-fn part_hash(call: &CallContext<'_>, ty: Oid, v: &Datum, seed: Option<u64>) -> Result<u64> {
+fn part_hash(call: &CallInfo<'_>, ty: Oid, v: &Datum, seed: Option<u64>) -> Result<u64> {
     let input = match v {
         Datum::Null => return Ok(0),
         v if ty == oids::BPCHAR => padded(v),

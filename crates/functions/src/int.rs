@@ -1,7 +1,7 @@
 //! smallint, integer and bigint: input and output, arithmetic, bits, casts.
 
 use melba_fmgr::integer::{int2_in, int4_in, int8_in};
-use melba_fmgr::{CallContext, ScalarFn, TypeIo, comparison_table, type_io};
+use melba_fmgr::{CallInfo, ScalarFn, TypeIo, comparison_table, type_io};
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 pub const TYPES: &[(Oid, TypeIo)] = &[
@@ -216,11 +216,11 @@ const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("in_range_int8_int8", in_range),
 ];
 
-fn int8inc(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn int8inc(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     checked(a[0].as_i64().checked_add(1).map(Datum::Int8), "bigint")
 }
 
-fn int8dec(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn int8dec(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     checked(a[0].as_i64().checked_sub(1).map(Datum::Int8), "bigint")
 }
 
@@ -237,7 +237,7 @@ fn lcm(a: i128, b: i128) -> i128 {
 }
 
 /// A uniform integer of the closed interval.
-pub fn random_between(call: &CallContext<'_>, min: i64, max: i64) -> Result<i64> {
+pub fn random_between(call: &CallInfo<'_>, min: i64, max: i64) -> Result<i64> {
     if min > max {
         return Err(err!(INVALID_PARAMETER_VALUE, "lower bound must be less than or equal to upper bound"));
     }
@@ -256,7 +256,7 @@ pub fn random_between(call: &CallContext<'_>, min: i64, max: i64) -> Result<i64>
 }
 
 /// Is `value` within `offset` of `base`: RANGE frames of windows. Arguments: value, base, offset, subtract, less.
-fn in_range(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn in_range(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (value, base, offset) = (i128::from(wide(&a[0])), i128::from(wide(&a[1])), i128::from(wide(&a[2])));
     if offset < 0 {
         return Err(err!(INVALID_PRECEDING_OR_FOLLOWING_SIZE, "invalid preceding or following size in window function"));

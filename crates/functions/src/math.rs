@@ -1,6 +1,6 @@
 //! Mathematical functions of double precision.
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Datum, Result, err};
 
 use crate::float::{f64_checked, overflow, underflow, wide};
@@ -237,12 +237,12 @@ fn ratio_in_degrees(x: f64, f: fn(f64) -> f64) -> f64 {
 }
 
 /// Uniform in [0, 1).
-pub fn random(call: &CallContext<'_>) -> f64 {
+pub fn random(call: &CallInfo<'_>) -> f64 {
     (call.session.random_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// Normal with a mean and a standard deviation, by Box and Muller's method.
-fn random_normal(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn random_normal(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (u1, u2) = (1.0 - random(call), random(call));
     let z = (-2.0 * u1.ln()).sqrt() * (2.0 * std::f64::consts::PI * u2).sin();
     Ok(Datum::Float8(a[1].as_f64() * z + a[0].as_f64()))
@@ -279,7 +279,7 @@ pub(crate) fn outer_bucket<T: PartialOrd>(
 }
 
 /// Arguments: operand, bounds, number of buckets.
-fn width_bucket(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn width_bucket(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (operand, low, high, count) = (a[0].as_f64(), a[1].as_f64(), a[2].as_f64(), a[3].as_i32());
     if let Some(bucket) = outer_bucket([operand, low, high], count, |v| v.is_nan(), |v| v.is_infinite())? {
         return Ok(Datum::Int4(bucket));

@@ -1,6 +1,6 @@
 //! numeric: input and output, arithmetic, casts.
 
-use melba_fmgr::{CallContext, ScalarFn, TypeIo, comparison_table};
+use melba_fmgr::{CallInfo, ScalarFn, TypeIo, comparison_table};
 use melba_types::numeric::convert::typmod;
 use melba_types::numeric::functions;
 use melba_types::{Datum, Numeric, Oid, Result, err, oids};
@@ -143,7 +143,7 @@ fn special_name(v: &Numeric) -> Option<&'static str> {
     }
 }
 
-fn to_lsn(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn to_lsn(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let v = a[0].as_numeric();
     if let Some(special) = special_name(v) {
         return Err(err!(FEATURE_NOT_SUPPORTED, "cannot convert {special} to pg_lsn"));
@@ -166,7 +166,7 @@ fn move_lsn(lsn: &Datum, bytes: &Numeric, back: bool) -> Result<Datum> {
     moved.map(|v| Datum::Int8(v as i64)).ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "pg_lsn out of range"))
 }
 
-fn typmod_in(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn typmod_in(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let modifiers =
         a[0].as_array().elements.iter().map(|m| melba_fmgr::integer::int4_in(m.as_str())).collect::<Result<Vec<_>>>()?;
     let (precision, scale) = match modifiers[..] {
@@ -183,7 +183,7 @@ fn typmod_in(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(Datum::Int4(typmod(precision, scale)))
 }
 
-fn typmod_out(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn typmod_out(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     // Far below every modifier the difference would not be a number.
     let Some(packed) = a[0].as_i32().checked_sub(4).filter(|packed| *packed >= 0) else {
         return Ok(Datum::text(""));
@@ -192,7 +192,7 @@ fn typmod_out(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 /// Arguments: operand, bounds, number of buckets.
-fn width_bucket(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn width_bucket(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (operand, low, high, count) = (a[0].as_numeric(), a[1].as_numeric(), a[2].as_numeric(), a[3].as_i32());
     if let Some(bucket) = crate::math::outer_bucket([operand, low, high], count, |v| v.is_nan(), |v| v.is_infinite())? {
         return Ok(Datum::Int4(bucket));
@@ -202,7 +202,7 @@ fn width_bucket(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 /// A uniform numeric of the closed interval, at the larger scale of the bounds.
-fn random(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn random(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (min, max) = (a[0].as_numeric(), a[1].as_numeric());
     for (v, name) in [(min, "lower"), (max, "upper")] {
         if v.is_nan() {
@@ -234,7 +234,7 @@ fn random(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 /// Is `value` within `offset` of `base`: RANGE frames of windows. Arguments: value, base, offset, subtract, less.
-fn in_range(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn in_range(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (value, base, offset) = (a[0].as_numeric(), a[1].as_numeric(), a[2].as_numeric());
     let (subtract, less) = (a[3].as_bool(), a[4].as_bool());
     if offset.is_nan() || offset.signum() < 0 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
 use melba_fmgr::type_io::{append_quoted, is_space};
-use melba_fmgr::{CallContext, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup, order};
+use melba_fmgr::{CallInfo, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup, order};
 use melba_types::key::{self, KeyType};
 use melba_types::{Datum, DbError, Oid, Record, Result, err, limits, oids};
 
@@ -227,7 +227,7 @@ fn send(context: &TypeContext<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
+fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
     let (mut x, mut y) = (Cow::Borrowed(a[0].as_record()), Cow::Borrowed(a[1].as_record()));
     if x.fields.len() != y.fields.len() {
         (x, y) = (complete(call.session, a[0].as_record()), complete(call.session, a[1].as_record()));
@@ -254,7 +254,7 @@ fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
 }
 
 /// The order of a field; records within records have their own types.
-fn field_key(call: &CallContext<'_>, value: &Datum, ty: Oid) -> Result<KeyType> {
+fn field_key(call: &CallInfo<'_>, value: &Datum, ty: Oid) -> Result<KeyType> {
     match value {
         Datum::Record(record) => order::record_key_type(call.session, &record.field_types),
         Datum::Text(_) if ty == oids::UNKNOWN => order::key_type(call.session, oids::TEXT),
@@ -263,7 +263,7 @@ fn field_key(call: &CallContext<'_>, value: &Datum, ty: Oid) -> Result<KeyType> 
 }
 
 /// Comparison of the values' bytes: `record_image_*`. Differences that comparison overlooks count.
-fn compare_image(_: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
+fn compare_image(_: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
     image_order(a[0].as_record(), a[1].as_record())
 }
 

@@ -2,7 +2,7 @@
 
 use melba_catalog::NameScope;
 use melba_catalog::regs::parse_type;
-use melba_fmgr::{CallContext, ScalarFn, Session, TypeContext, TypeIo, type_io};
+use melba_fmgr::{CallInfo, ScalarFn, Session, TypeContext, TypeIo, type_io};
 use melba_types::{Datum, Oid, Result, SqlState, oids};
 
 /// The object of a name for a session, as reg type `ty` reads it.
@@ -57,7 +57,7 @@ pub const TYPES: &[(Oid, TypeIo)] = &[
 ];
 
 /// The OID a name stands for, NULL when nothing has it. Text that is no type name at all is an error.
-fn to_reg(call: &CallContext<'_>, a: &[Datum], ty: Oid) -> Result<Datum> {
+fn to_reg(call: &CallInfo<'_>, a: &[Datum], ty: Oid) -> Result<Datum> {
     match object_named(call.session, ty, a[0].as_str()) {
         Ok(oid) => Ok(Datum::Oid(oid.0)),
         Err(e) if [SqlState::SYNTAX_ERROR, SqlState::INSUFFICIENT_PRIVILEGE].contains(&e.sqlstate()) => Err(e),

@@ -1,6 +1,6 @@
 //! Functions that return sets: series, subscripts, elements of arrays, parts of strings.
 
-use melba_fmgr::{CallContext, SetFn};
+use melba_fmgr::{CallInfo, SetFn};
 use melba_types::limits::Ticker;
 use melba_types::{Datum, Numeric, Result, err};
 
@@ -115,7 +115,7 @@ pub fn split(text: &Datum, separator: &Datum, null: Option<&Datum>) -> Result<Op
 }
 
 /// string_to_array.
-pub fn text_to_array(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+pub fn text_to_array(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let fields = split(&a[0], &a[1], a.get(2))?;
     Ok(fields.map_or(Datum::Null, |f| crate::array::functions::one_dimensional(melba_types::oids::TEXT, f)))
 }

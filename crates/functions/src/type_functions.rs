@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_fmgr::io::soft_text_in;
-use melba_fmgr::{CallContext, ScalarFn, registry};
+use melba_fmgr::{CallInfo, ScalarFn, registry};
 use melba_types::limits::Ticker;
 use melba_types::{Datum, Record, Result, err, oids};
 
@@ -18,7 +18,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 /// The error of a text as input of the named type.
-fn check_input(call: &CallContext<'_>, a: &[Datum]) -> Result<Option<melba_types::DbError>> {
+fn check_input(call: &CallInfo<'_>, a: &[Datum]) -> Result<Option<melba_types::DbError>> {
     let (text, name) = (a[0].as_str(), a[1].as_str());
     let catalog = call.session.catalog();
     let ty = type_named(call.session, name)?;
@@ -35,7 +35,7 @@ fn check_input(call: &CallContext<'_>, a: &[Datum]) -> Result<Option<melba_types
 }
 
 /// Message, detail, hint and SQLSTATE; all NULL for valid input.
-fn error_info(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn error_info(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let text = |t: Option<&str>| t.map_or(Datum::Null, Datum::text);
     let fields = match check_input(call, a)? {
         None => vec![Datum::Null; 4],

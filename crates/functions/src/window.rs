@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use melba_fmgr::{CallContext, Partition, Sink, WindowFn};
+use melba_fmgr::{CallInfo, Partition, Sink, WindowFn};
 use melba_types::{Datum, Result, err};
 
 pub const FUNCTIONS: &[(&str, WindowFn)] = &[
@@ -46,7 +46,7 @@ fn by_group(p: &dyn Partition, sink: Sink<'_>, result: impl Fn(usize, usize, usi
     Ok(())
 }
 
-fn ntile(_: &CallContext<'_>, p: &dyn Partition, sink: Sink<'_>) -> Result<()> {
+fn ntile(_: &CallInfo<'_>, p: &dyn Partition, sink: Sink<'_>) -> Result<()> {
     let rows = p.rows();
     let buckets = match if rows == 0 { Datum::Null } else { p.argument(0, 0)? } {
         Datum::Null => return (0..rows).try_for_each(|_| sink(Datum::Null)),

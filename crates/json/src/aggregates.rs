@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::HashSet;
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext, io};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, io};
 use melba_types::json::write_string;
 use melba_types::jsonb::JsonbValue;
 use melba_types::{Datum, DbError, Result, err, limits};
@@ -45,7 +45,7 @@ impl TextArray {
 }
 
 impl Aggregate for TextArray {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         let text = self.text.get_or_insert_with(|| vec![b'[']);
         if args[0].is_null() && self.skip_nulls {
             return Ok(());
@@ -65,7 +65,7 @@ impl Aggregate for TextArray {
         Err(not_merged())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         let Some(text) = &self.text else { return Ok(Datum::Null) };
         let mut text = text.clone();
         text.push(b']');
@@ -94,7 +94,7 @@ struct ValueArray {
 }
 
 impl Aggregate for ValueArray {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         let elements = self.elements.get_or_insert_default();
         if !(args[0].is_null() && self.skip_nulls) {
             self.memory += args[0].heap_bytes();
@@ -107,7 +107,7 @@ impl Aggregate for ValueArray {
         Err(not_merged())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         self.elements.as_ref().map_or(Ok(Datum::Null), |elements| datum(&JsonbValue::Array(elements.clone())))
     }
 
@@ -143,7 +143,7 @@ impl TextObject {
 }
 
 impl Aggregate for TextObject {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         let text = self.text.get_or_insert_with(|| b"{ ".to_vec());
         if args[0].is_null() {
             return Err(null_key());
@@ -175,7 +175,7 @@ impl Aggregate for TextObject {
         Err(not_merged())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         let Some(text) = &self.text else { return Ok(Datum::Null) };
         let mut text = text.clone();
         text.extend_from_slice(b" }");
@@ -211,7 +211,7 @@ impl ValueObject {
 }
 
 impl Aggregate for ValueObject {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         let fields = self.fields.get_or_insert_default();
         if args[0].is_null() {
             return Err(err!(INVALID_PARAMETER_VALUE, "field name must not be null"));
@@ -237,7 +237,7 @@ impl Aggregate for ValueObject {
         Err(not_merged())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         self.fields.as_ref().map_or(Ok(Datum::Null), |fields| datum(&JsonbValue::object(fields.clone())?))
     }
 

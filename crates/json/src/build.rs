@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::TypeKind;
 use melba_catalog::classes::FIRST_USER_OID;
-use melba_fmgr::{CallContext, ScalarFn, Session, io, lookup, registry};
+use melba_fmgr::{CallInfo, ScalarFn, Session, io, lookup, registry};
 use melba_functions::datetime::session_zone;
 use melba_functions::record::field_names;
 use melba_types::datetime::{DateOrder, DateStyle, format};
@@ -52,7 +52,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 /// Type of an argument; unknown literals are text.
-pub fn argument_type(call: &CallContext<'_>, at: usize) -> Oid {
+pub fn argument_type(call: &CallInfo<'_>, at: usize) -> Oid {
     match call.arg_types.get(at).copied().unwrap_or(oids::TEXT) {
         oids::UNKNOWN => oids::TEXT,
         ty => ty,
@@ -60,7 +60,7 @@ pub fn argument_type(call: &CallContext<'_>, at: usize) -> Oid {
 }
 
 /// The arguments of a VARIADIC "any" call with their types; `None`: VARIADIC NULL.
-fn arguments(call: &CallContext<'_>, args: &[Datum]) -> Option<Vec<(Oid, Datum)>> {
+fn arguments(call: &CallInfo<'_>, args: &[Datum]) -> Option<Vec<(Oid, Datum)>> {
     if call.variadic {
         if args.first()?.is_null() {
             return None;
@@ -79,13 +79,13 @@ fn check_even(args: &[(Oid, Datum)], function: &str) -> Result<()> {
     Ok(())
 }
 
-fn json_datum(call: &CallContext<'_>, value: &Datum, pretty: bool) -> Result<Datum> {
+fn json_datum(call: &CallInfo<'_>, value: &Datum, pretty: bool) -> Result<Datum> {
     let mut out = Vec::new();
     append(call.session, argument_type(call, 0), value, pretty, &mut out)?;
     io::into_string(out).map(Datum::text)
 }
 
-fn build_array(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn build_array(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let Some(args) = arguments(call, args) else { return Ok(Datum::Null) };
     let mut out = vec![b'['];
     for (i, (ty, value)) in args.iter().enumerate() {
@@ -98,7 +98,7 @@ fn build_array(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     io::into_string(out).map(Datum::text)
 }
 
-fn build_object(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn build_object(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let Some(args) = arguments(call, args) else { return Ok(Datum::Null) };
     check_even(&args, "json_build_object()")?;
     let mut out = vec![b'{'];
@@ -166,14 +166,14 @@ fn cast_to_json(session: &dyn Session, ty: Oid) -> Option<ScalarFn> {
 
 fn cast(session: &dyn Session, ty: Oid, function: ScalarFn, value: &Datum) -> Result<Datum> {
     let return_type = oids::JSON;
-    let call = CallContext {
+    let call = CallInfo {
         session,
         arg_types: &[ty],
         return_type,
         collation: Oid::INVALID,
         variadic: false,
         columns: None,
-        view: CallContext::NO_VIEW,
+        view: CallInfo::NO_VIEW,
     };
     function(&call, std::slice::from_ref(value))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use melba_fmgr::{CallContext, ScalarFn, io, lookup};
+use melba_fmgr::{CallInfo, ScalarFn, io, lookup};
 use melba_types::json::{JsonKind, JsonNode, parse, unescape, validate, write_string};
 use melba_types::jsonb::JsonbValue;
 use melba_types::{Datum, Result, err, limits, oids};
@@ -50,7 +50,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 /// A value's JSON text.
-fn json_text(call: &CallContext<'_>, at: usize, value: &Datum) -> Result<Datum> {
+fn json_text(call: &CallInfo<'_>, at: usize, value: &Datum) -> Result<Datum> {
     let mut out = Vec::new();
     append_json(call.session, argument_type(call, at), value, &mut out)?;
     io::into_string(out).map(Datum::text)
@@ -67,7 +67,7 @@ fn unquoted(json: &Datum) -> Result<String> {
     }
 }
 
-fn object(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn object(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (absent_on_null, unique, args) = (a[0].as_bool(), a[1].as_bool(), &a[2..]);
     let jsonb = call.return_type == oids::JSONB;
     let mut keys = HashSet::new();
@@ -120,7 +120,7 @@ fn object(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     io::into_string(text).map(Datum::text)
 }
 
-fn array(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn array(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let absent_on_null = a[0].as_bool();
     let values = a.iter().enumerate().skip(1).filter(|(_, value)| !absent_on_null || !value.is_null());
     if call.return_type == oids::JSONB {
@@ -138,7 +138,7 @@ fn array(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     io::into_string(out).map(Datum::text)
 }
 
-fn is_json(call: &CallContext<'_>, a: &[Datum]) -> Result<bool> {
+fn is_json(call: &CallInfo<'_>, a: &[Datum]) -> Result<bool> {
     let (value, unique) = (&a[0], a[2].as_bool());
     let wanted = match &a[1] {
         Datum::Text(kind) => Some(&**kind),

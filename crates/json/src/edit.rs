@@ -174,7 +174,7 @@ impl Editor<'_> {
     }
 }
 
-fn set_lax(_: &melba_fmgr::CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn set_lax(_: &melba_fmgr::CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     if a[0].is_null() || a[1].is_null() || a[3].is_null() {
         return Ok(Datum::Null);
     }

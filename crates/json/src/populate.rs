@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, RowColumn, ScalarFn, Session, SetFn, io, lookup};
+use melba_fmgr::{CallInfo, RowColumn, ScalarFn, Session, SetFn, io, lookup};
 use melba_functions::record::columns;
 use melba_types::json::{JsonKind, JsonNode, parse, unescape};
 use melba_types::jsonb::{JsonbValue, write};
@@ -92,7 +92,7 @@ impl Source<'_> {
 }
 
 /// The functions that take a record, of any type, take nothing else.
-fn check_base(call: &CallContext<'_>, function: &str) -> Result<()> {
+fn check_base(call: &CallInfo<'_>, function: &str) -> Result<()> {
     let takes_record = call.arg_types.len() > 1;
     let ty = call.arg_types.first().copied().unwrap_or(oids::RECORD);
     if takes_record && ty != oids::RECORD && columns(call.session, ty).is_none() {
@@ -102,7 +102,7 @@ fn check_base(call: &CallContext<'_>, function: &str) -> Result<()> {
 }
 
 /// The row type of the call: the base record's, the call's return type, or that of its column definition list.
-fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid, Vec<RowColumn>)> {
+fn row_type(call: &CallInfo<'_>, base: &Datum, function: &str) -> Result<(Oid, Vec<RowColumn>)> {
     let of_base = match base {
         Datum::Record(record) => Some(record.type_oid),
         _ => None,
@@ -129,7 +129,7 @@ fn row_type(call: &CallContext<'_>, base: &Datum, function: &str) -> Result<(Oid
         .hint("Provide a non-null record argument, or call the function in the FROM clause using a column definition list."))
 }
 
-fn record(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Datum> {
+fn record(call: &CallInfo<'_>, a: &[Datum], function: &str) -> Result<Datum> {
     check_base(call, function)?;
     let (ty, targets) = row_type(call, &a[0], function)?;
     if a[1].is_null() {
@@ -157,7 +157,7 @@ fn with_source<T>(json: &Datum, run: impl FnOnce(&Source<'_>) -> Result<T>) -> R
     }
 }
 
-fn record_set(call: &CallContext<'_>, a: &[Datum], function: &str) -> Result<Rows> {
+fn record_set(call: &CallInfo<'_>, a: &[Datum], function: &str) -> Result<Rows> {
     check_base(call, function)?;
     let (ty, targets) = row_type(call, &a[0], function)?;
     if a[1].is_null() {

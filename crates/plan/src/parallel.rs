@@ -8,7 +8,7 @@
 //! functions must be parallel safe by pg_proc. As in PostgreSQL only SELECT without data-modifying WITH comes into question.
 
 use melba_expression::Expression;
-use melba_fmgr::CallContext;
+use melba_fmgr::CallInfo;
 
 use super::node::*;
 use super::planner::Planner;
@@ -68,14 +68,14 @@ pub fn combines(planner: &Planner<'_>, aggregate: &AggregateSpec) -> bool {
     if aggregate.distinct.is_some() || !aggregate.order.is_empty() || !call.parallel_safe {
         return false;
     }
-    let context = CallContext {
+    let context = CallInfo {
         session: planner.inputs.session,
         arg_types: &call.arg_types,
         return_type: call.return_type,
         collation: call.collation,
         variadic: call.variadic,
         columns: None,
-        view: CallContext::NO_VIEW,
+        view: CallInfo::NO_VIEW,
     };
     expressions().all(Expression::is_parallel_safe) && (aggregate.make)(&context).is_ok_and(|state| state.combines())
 }

@@ -11,7 +11,7 @@ use hashbrown::HashSet;
 use melba_catalog::derived::Derivation;
 use melba_catalog::families::PartitionFamily;
 use melba_catalog::{Catalog, PartitionBound, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation};
-use melba_fmgr::{CallContext, ScalarFn, Session, registry};
+use melba_fmgr::{CallInfo, ScalarFn, Session, registry};
 use melba_types::{Datum, DbError, Oid, Result};
 use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
 
@@ -364,14 +364,14 @@ impl PartitionMap {
     fn hash(&self, session: &dyn Session, values: &[Datum]) -> Result<u64> {
         let mut all: u64 = 0;
         for (value, how) in values.iter().zip(&*self.hashes).filter(|(value, _)| !value.is_null()) {
-            let context = CallContext {
+            let context = CallInfo {
                 session,
                 arg_types: &how.types,
                 return_type: melba_types::oids::INT8,
                 collation: how.collation,
                 variadic: false,
                 columns: None,
-                view: CallContext::NO_VIEW,
+                view: CallInfo::NO_VIEW,
             };
             let hash = (how.function)(&context, &[value.clone(), Datum::Int8(HASH_SEED as i64)])?.as_i64() as u64;
             all ^= hash.wrapping_add(0x49a0_f4dd_15e5_a8e3).wrapping_add(all << 54).wrapping_add(all >> 7);

@@ -82,7 +82,7 @@ fn holds(ctx: &Evaluation, relation: &Call, a: &Datum, b: &Datum) -> Result<bool
 }
 
 fn of_two(ctx: &Evaluation, function: &Call, a: &Datum, b: &Datum) -> Result<Datum> {
-    function.invoke(&function.context(ctx), &[a.clone(), b.clone()])
+    function.invoke(&function.info(ctx), &[a.clone(), b.clone()])
 }
 
 /// Where the referenced rows of a constraint are that have the key of certain values.

@@ -30,19 +30,19 @@ impl RowIter {
                 if call.strict && args.iter().any(Datum::is_null) {
                     Box::new(std::iter::empty())
                 } else {
-                    function(&call.context(ctx), &args)?
+                    function(&call.info(ctx), &args)?
                 }
             }
             SetSource::System { call } => {
                 let args = call.args.iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
                 match &call.target {
                     CallTarget::Scalar(_) | CallTarget::Routine(_) => {
-                        let value = call.invoke(&call.context(ctx), &args)?;
+                        let value = call.invoke(&call.info(ctx), &args)?;
                         Box::new(std::iter::once(Ok(vec![value])))
                     }
                     CallTarget::System(_) if call.strict && args.iter().any(Datum::is_null) => Box::new(std::iter::empty()),
                     CallTarget::System(source) => {
-                        Box::new(ctx.session.system_rows(source, &call.context(ctx), &args)?.into_iter().map(Ok))
+                        Box::new(ctx.session.system_rows(source, &call.info(ctx), &args)?.into_iter().map(Ok))
                     }
                 }
             }

@@ -233,7 +233,7 @@ impl WindowOp {
         let arguments = self.layout.arguments[index].clone();
         let rows = PartitionRows { pages, arguments, keep: self.layout.keeps[index], frames: &frames };
         match &function.function {
-            WindowFunction::Window(f) => f(&function.call.context(ctx), &rows, sink),
+            WindowFunction::Window(f) => f(&function.call.info(ctx), &rows, sink),
             WindowFunction::Aggregate { make, strict } => aggregate(function, make, *strict, ctx, &rows, sink),
         }
     }
@@ -323,7 +323,7 @@ fn aggregate(
     rows: &PartitionRows<'_>,
     sink: Sink<'_>,
 ) -> Result<()> {
-    let call = function.call.context(ctx);
+    let call = function.call.info(ctx);
     let mut last = Datum::Null;
     let mut state = make(&call)?;
     let mut covered: [Range<usize>; 3] = [0..0, 0..0, 0..0];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, RowColumn, ScalarFn, io, lookup};
+use melba_fmgr::{CallInfo, RowColumn, ScalarFn, io, lookup};
 use melba_functions::record::{columns, complete, field_names};
 use melba_types::{Datum, DbError, Oid, Record, Result, err, oids};
 
@@ -14,7 +14,7 @@ fn unregistered() -> DbError {
     err!(WRONG_OBJECT_TYPE, "record type has not been registered")
 }
 
-fn from_record(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn from_record(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let Datum::Record(record) = &a[0] else {
         let ty = call.arg_types.first().copied().unwrap_or(oids::RECORD);
         let columns = columns(call.session, ty).ok_or_else(unregistered)?;
@@ -30,7 +30,7 @@ fn from_record(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 /// The row type of a call: a domain over it if the argument is of one.
-fn row_type(call: &CallContext<'_>, base: Option<&Record>) -> Result<(Oid, Vec<RowColumn>)> {
+fn row_type(call: &CallInfo<'_>, base: Option<&Record>) -> Result<(Oid, Vec<RowColumn>)> {
     let ty = call.arg_types.first().copied().unwrap_or(oids::RECORD);
     if let Some(columns) = columns(call.session, ty) {
         return Ok((ty, columns));
@@ -47,7 +47,7 @@ fn row_type(call: &CallContext<'_>, base: Option<&Record>) -> Result<(Oid, Vec<R
     Ok((oids::RECORD, names.into_iter().zip(base.field_types.iter()).map(column).collect()))
 }
 
-fn populate(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn populate(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let base = match &a[0] {
         Datum::Record(record) => Some(complete(call.session, record)),
         _ => None,

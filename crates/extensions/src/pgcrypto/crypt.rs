@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use blowfish::Blowfish;
 use md5::Md5;
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Datum, DbError, Result, Severity, SqlState, bail, err};
 use sha2::digest::Output;
 use sha2::{Digest, Sha256, Sha512};
@@ -35,7 +35,7 @@ fn invalid_salt() -> DbError {
     err!(INVALID_PARAMETER_VALUE, "invalid salt")
 }
 
-fn crypt(c: &CallContext<'_>, password: &str, setting: &str) -> Result<String> {
+fn crypt(c: &CallInfo<'_>, password: &str, setting: &str) -> Result<String> {
     // PostgreSQL's passwords are C strings, which have no zero bytes; neither have texts.
     let password = password.as_bytes();
     match setting {
@@ -62,7 +62,7 @@ fn push_bytes(bytes: [u8; 3], out: &mut String) {
 }
 
 /// Blowfish with a key schedule that is run 2 ** cost times (Provos and Mazières, 1999): `$2a$cost$`, 22 characters of salt.
-fn bcrypt(c: &CallContext<'_>, password: &[u8], setting: &str) -> Result<String> {
+fn bcrypt(c: &CallInfo<'_>, password: &[u8], setting: &str) -> Result<String> {
     let (cost, salt) = setting.get(4..6).zip(setting.get(7..29)).ok_or_else(invalid_salt)?;
     let cost = cost.parse::<u32>().ok().filter(|cost| (4..=31).contains(cost) && setting.as_bytes()[6] == b'$');
     let cost = cost.ok_or_else(invalid_salt)?;
@@ -88,7 +88,7 @@ fn bcrypt(c: &CallContext<'_>, password: &[u8], setting: &str) -> Result<String>
 }
 
 /// The hash of FreeBSD's crypt (P.-H. Kamp): a thousand rounds of MD5, a salt of up to 8 characters.
-fn md5_crypt(c: &CallContext<'_>, password: &[u8], setting: &str) -> Result<String> {
+fn md5_crypt(c: &CallInfo<'_>, password: &[u8], setting: &str) -> Result<String> {
     let salt: Vec<u8> = setting[3..].bytes().take_while(|b| *b != b'$').take(8).collect();
     let inner = Md5::new().chain_update(password).chain_update(&salt).chain_update(password).finalize();
     let mut first = Md5::new().chain_update(password).chain_update("$1$").chain_update(&salt);
@@ -108,7 +108,7 @@ fn md5_crypt(c: &CallContext<'_>, password: &[u8], setting: &str) -> Result<Stri
 }
 
 /// U. Drepper's crypt by SHA-256 (`$5$`) and SHA-512 (`$6$`): `rounds=N$` may come before the salt.
-fn sha_crypt(c: &CallContext<'_>, password: &[u8], setting: &str) -> Result<String> {
+fn sha_crypt(c: &CallInfo<'_>, password: &[u8], setting: &str) -> Result<String> {
     let (kind, mut rest) = setting.split_at(3);
     let mut rounds = None;
     if let Some(given) = rest.strip_prefix("rounds=") {
@@ -149,7 +149,7 @@ fn sha_crypt(c: &CallContext<'_>, password: &[u8], setting: &str) -> Result<Stri
 
 /// The digest that crypt by SHA writes (U. Drepper, "Unix crypt using SHA-256 and SHA-512"). It can be cancelled, which the crates of
 /// this algorithm cannot: PostgreSQL lets it have 999,999,999 rounds.
-fn sha_rounds<D: Digest>(c: &CallContext<'_>, password: &[u8], salt: &[u8], rounds: i64) -> Result<Vec<u8>> {
+fn sha_rounds<D: Digest>(c: &CallInfo<'_>, password: &[u8], salt: &[u8], rounds: i64) -> Result<Vec<u8>> {
     let stretched = |digest: &[u8], length: usize| -> Vec<u8> { digest.iter().copied().cycle().take(length).collect() };
     let repeated = |bytes: &[u8], times: usize| -> Result<Vec<u8>> {
         let mut all = D::new();
@@ -173,7 +173,7 @@ fn sha_rounds<D: Digest>(c: &CallContext<'_>, password: &[u8], salt: &[u8], roun
 }
 
 /// The rounds that crypt by MD5 and by SHA share.
-fn mixed<D: Digest>(c: &CallContext<'_>, mut hash: Output<D>, password: &[u8], salt: &[u8], rounds: i64) -> Result<Output<D>> {
+fn mixed<D: Digest>(c: &CallInfo<'_>, mut hash: Output<D>, password: &[u8], salt: &[u8], rounds: i64) -> Result<Output<D>> {
     for round in 0..rounds {
         c.session.check_interrupt()?;
         let mut next = D::new();
@@ -191,7 +191,7 @@ fn mixed<D: Digest>(c: &CallContext<'_>, mut hash: Output<D>, password: &[u8], s
 }
 
 /// The number of rounds within the limits, and a notice when others were requested.
-fn checked_rounds(c: &CallContext<'_>, rounds: i64) -> i64 {
+fn checked_rounds(c: &CallInfo<'_>, rounds: i64) -> i64 {
     let (low, high) = (i64::from(SHA_ROUNDS_MIN), i64::from(SHA_ROUNDS_MAX));
     let message = match rounds {
         r if r < low => format!("rounds={r} is below supported value ({low}), using {low} instead"),
@@ -204,7 +204,7 @@ fn checked_rounds(c: &CallContext<'_>, rounds: i64) -> i64 {
 }
 
 /// `rounds` 0: the method's default.
-fn gen_salt(c: &CallContext<'_>, method: &str, rounds: i32) -> Result<String> {
+fn gen_salt(c: &CallInfo<'_>, method: &str, rounds: i32) -> Result<String> {
     let characters = |bytes: usize| -> Result<String> {
         Ok(random_bytes(c.session, bytes)?.iter().map(|b| char::from(ALPHABET[usize::from(b & 63)])).collect())
     };

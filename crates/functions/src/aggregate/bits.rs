@@ -1,6 +1,6 @@
 //! bool_and, bool_or, bit_and, bit_or, bit_xor.
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo};
 use melba_types::{Datum, Result};
 
 use super::{any, same};
@@ -56,7 +56,7 @@ impl Fold {
 }
 
 impl Aggregate for Fold {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         self.take(&args[0])
     }
 
@@ -64,7 +64,7 @@ impl Aggregate for Fold {
         self.take(&same::<Fold>(other)?.state)
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         Ok(self.state.clone())
     }
 

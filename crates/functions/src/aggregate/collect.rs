@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext, lookup};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, lookup};
 use melba_types::limits::{self, VALUE_BYTES_MAX};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, err};
 
@@ -33,7 +33,7 @@ fn bytes_of(v: &Datum) -> &[u8] {
 }
 
 impl Aggregate for Joined {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if args[0].is_null() {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl Aggregate for Joined {
         Err(melba_types::DbError::internal("string_agg is not merged"))
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         limits::check_length(self.bytes.as_ref().map_or(0, Vec::len))?;
         match &self.bytes {
             None => Ok(Datum::Null),
@@ -93,7 +93,7 @@ struct Collected {
 }
 
 impl Aggregate for Collected {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         self.memory += args[0].heap_bytes();
         if self.elements.len() == self.elements.capacity() {
             check_doubling(&self.elements)?;
@@ -109,7 +109,7 @@ impl Aggregate for Collected {
         Ok(())
     }
 
-    fn finish(&self, call: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, call: &CallInfo<'_>) -> Result<Datum> {
         if self.elements.is_empty() {
             return Ok(Datum::Null);
         }
@@ -141,7 +141,7 @@ struct Stacked {
 }
 
 impl Aggregate for Stacked {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         let Datum::Array(array) = &args[0] else {
             return Err(err!(NULL_VALUE_NOT_ALLOWED, "cannot accumulate null arrays"));
         };
@@ -180,7 +180,7 @@ impl Aggregate for Stacked {
         Ok(())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         if self.count == 0 {
             return Ok(Datum::Null);
         }
@@ -206,7 +206,7 @@ struct AnyValue {
 }
 
 impl Aggregate for AnyValue {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if self.value.is_null() {
             self.value = args[0].clone();
         }
@@ -221,7 +221,7 @@ impl Aggregate for AnyValue {
         Ok(())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         Ok(self.value.clone())
     }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext, GroupedAggregate, order};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, GroupedAggregate, order};
 use melba_types::float::compare_f64;
 use melba_types::key::{self, KeyType};
 use melba_types::{Column, ColumnData, Datum, Kind, Result, oids};
@@ -41,7 +41,7 @@ struct Extreme {
 }
 
 impl Extreme {
-    fn make(call: &CallContext<'_>, better: Ordering) -> Result<Box<dyn Aggregate>> {
+    fn make(call: &CallInfo<'_>, better: Ordering) -> Result<Box<dyn Aggregate>> {
         let ty = call.arg_types.first().copied().unwrap_or(call.return_type);
         let key = if ty == oids::RECORD { None } else { Some(order::key_type(call.session, ty)?) };
         Ok(Box::new(Extreme { best: Datum::Null, better, key }))
@@ -61,7 +61,7 @@ impl Extreme {
         }
     }
 
-    fn learn_record(&mut self, call: &CallContext<'_>, v: &Datum) -> Result<()> {
+    fn learn_record(&mut self, call: &CallInfo<'_>, v: &Datum) -> Result<()> {
         if let (None, Datum::Record(record)) = (&self.key, v) {
             self.key = Some(order::record_key_type(call.session, &record.field_types)?);
         }
@@ -81,13 +81,13 @@ fn best_row<T: Copy>(column: &Column, values: &[T], rows: &[u32], better: impl F
 }
 
 impl Aggregate for Extreme {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         self.learn_record(call, &args[0])?;
         self.take(args[0].clone());
         Ok(())
     }
 
-    fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+    fn add_batch(&mut self, call: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
         let column = args[0];
         let greater = self.better == Ordering::Greater;
         let plain = matches!(self.key, Some(KeyType::Plain(_)));
@@ -125,7 +125,7 @@ impl Aggregate for Extreme {
         Ok(())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         Ok(self.best.clone())
     }
 

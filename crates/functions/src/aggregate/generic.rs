@@ -1,6 +1,6 @@
 //! Aggregates that run on their transition and final functions, as pg_aggregate describes them.
 
-use melba_fmgr::{Aggregate, CallContext, ScalarFn};
+use melba_fmgr::{Aggregate, CallInfo, ScalarFn};
 use melba_types::{Datum, DbError, Result};
 
 use super::{any, same};
@@ -22,7 +22,7 @@ pub fn generic(transition: ScalarFn, strict: bool, final_function: Option<Scalar
 }
 
 impl Aggregate for Generic {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if self.strict && args.iter().any(Datum::is_null) {
             return Ok(());
         }
@@ -54,7 +54,7 @@ impl Aggregate for Generic {
         Err(DbError::internal("aggregate state cannot be merged"))
     }
 
-    fn finish(&self, call: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, call: &CallInfo<'_>) -> Result<Datum> {
         match self.final_function {
             Some(f) => f(call, std::slice::from_ref(&self.state)),
             None => Ok(self.state.clone()),

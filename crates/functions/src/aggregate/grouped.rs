@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use melba_fmgr::{CallContext, GroupedAggregate};
+use melba_fmgr::{CallInfo, GroupedAggregate};
 use melba_types::{Bitmap, Column, ColumnData, Datum, DbError, Mantissas, Numeric, Result};
 
 use super::exact::{IntegerResult, NumericSum, count_of, integer_result, numeric_result, sum_of_integers, sum_of_words};
@@ -43,7 +43,7 @@ impl GroupedAggregate for GroupedCount {
         self.counts.resize(groups, 0);
     }
 
-    fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
         let counts = &mut self.counts;
         match (args, rows) {
             ([], None) => places.iter().for_each(|place| counts[*place as usize] += 1),
@@ -66,7 +66,7 @@ impl GroupedAggregate for GroupedCount {
         Ok(())
     }
 
-    fn add_to(&mut self, _: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
         self.counts[group] += count_of(args, rows);
         Ok(())
     }
@@ -80,7 +80,7 @@ impl GroupedAggregate for GroupedCount {
         self
     }
 
-    fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>, group: usize) -> Result<Datum> {
         Ok(Datum::Int8(self.counts[group]))
     }
 
@@ -108,7 +108,7 @@ impl GroupedAggregate for GroupedIntegerSum {
         self.sums.resize(groups, 0);
     }
 
-    fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
         let (counts, sums) = (&mut self.counts, &mut self.sums);
         let mut step = |group: usize, value: i64| {
             counts[group] += 1;
@@ -128,7 +128,7 @@ impl GroupedAggregate for GroupedIntegerSum {
         Ok(())
     }
 
-    fn add_to(&mut self, _: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
         let (count, sum) = sum_of_integers(args[0], rows);
         self.counts[group] += count;
         self.sums[group] += sum;
@@ -146,7 +146,7 @@ impl GroupedAggregate for GroupedIntegerSum {
         self
     }
 
-    fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>, group: usize) -> Result<Datum> {
         integer_result(self.result, self.counts[group], self.sums[group])
     }
 
@@ -202,7 +202,7 @@ impl GroupedAggregate for GroupedNumericSum {
         self.sums.resize(groups, 0);
     }
 
-    fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
         match &args[0].data {
             ColumnData::Numeric(words) if *self.scale.get_or_insert(words.scale) == words.scale => {
                 let (counts, sums) = (&mut self.counts, &mut self.sums);
@@ -224,7 +224,7 @@ impl GroupedAggregate for GroupedNumericSum {
         }
     }
 
-    fn add_to(&mut self, _: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
         match &args[0].data {
             ColumnData::Numeric(words) if *self.scale.get_or_insert(words.scale) == words.scale => {
                 let (count, sum) = sum_of_words(&words.values, args[0].validity.as_ref(), rows);
@@ -263,7 +263,7 @@ impl GroupedAggregate for GroupedNumericSum {
         self
     }
 
-    fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>, group: usize) -> Result<Datum> {
         let mut sum = NumericSum::default();
         sum.add_words(self.counts[group], self.sums[group], self.scale.unwrap_or(0))?;
         if let Some(other) = self.others.get(&(group as u32)) {
@@ -272,7 +272,7 @@ impl GroupedAggregate for GroupedNumericSum {
         numeric_result(&sum, self.average)
     }
 
-    fn finish_all(&self, call: &CallContext<'_>, groups: &[u32], out: &mut Column) -> Result<()> {
+    fn finish_all(&self, call: &CallInfo<'_>, groups: &[u32], out: &mut Column) -> Result<()> {
         match self.words(groups) {
             Some(words) if out.is_empty() => *out = words,
             _ => groups.iter().try_for_each(|&group| self.finish(call, group as usize).map(|result| out.push(result)))?,
@@ -319,7 +319,7 @@ impl GroupedAggregate for GroupedExtreme {
         self.seen.resize(groups, false);
     }
 
-    fn add(&mut self, _: &CallContext<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[&Column], rows: Option<&[u32]>, places: &[u32]) -> Result<()> {
         let mut step = |group: usize, value: i64| self.take(group, value);
         match &args[0].data {
             ColumnData::Int2(v) => for_each_value(args[0], rows, places, |row, group| step(group, i64::from(v[row]))),
@@ -330,7 +330,7 @@ impl GroupedAggregate for GroupedExtreme {
         Ok(())
     }
 
-    fn add_to(&mut self, _: &CallContext<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
+    fn add_to(&mut self, _: &CallInfo<'_>, args: &[&Column], group: usize, rows: &[u32]) -> Result<()> {
         let validity = args[0].validity.as_ref();
         match &args[0].data {
             ColumnData::Int2(v) => for_each_valid(validity, rows, |row| self.take(group, i64::from(v[row]))),
@@ -353,7 +353,7 @@ impl GroupedAggregate for GroupedExtreme {
         self
     }
 
-    fn finish(&self, _: &CallContext<'_>, group: usize) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>, group: usize) -> Result<Datum> {
         Ok(if self.seen[group] { (self.value)(self.best[group]) } else { Datum::Null })
     }
 

@@ -1,6 +1,6 @@
 //! sum and avg of intervals, by the functions that add and divide them.
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext, registry};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, registry};
 use melba_types::{Datum, DbError, Result};
 
 use super::{any, same};
@@ -17,19 +17,19 @@ struct IntervalSum {
     average: bool,
 }
 
-fn apply(name: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn apply(name: &str, call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let function = registry::scalar(name).ok_or_else(|| DbError::internal(format!("{name} is not registered")))?;
     function(call, args)
 }
 
-fn total(call: &CallContext<'_>, parts: &[Datum]) -> Result<Datum> {
+fn total(call: &CallInfo<'_>, parts: &[Datum]) -> Result<Datum> {
     let mut parts = parts.iter();
     let first = parts.next().cloned().unwrap_or_default();
     parts.try_fold(first, |sum, part| apply("interval_pl", call, &[sum, part.clone()]))
 }
 
 impl Aggregate for IntervalSum {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if args[0].is_null() {
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl Aggregate for IntervalSum {
         Ok(())
     }
 
-    fn finish(&self, call: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, call: &CallInfo<'_>) -> Result<Datum> {
         if self.count == 0 {
             return Ok(Datum::Null);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext, order, registry};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, order, registry};
 use melba_types::{Array, Datum, DbError, Oid, Result, err};
 
 use super::any;
@@ -22,9 +22,9 @@ pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[
 ];
 
 /// The value at a fraction of sorted values, of which there is at least one.
-type Pick = fn(&CallContext<'_>, &[Datum], f64) -> Result<Datum>;
+type Pick = fn(&CallInfo<'_>, &[Datum], f64) -> Result<Datum>;
 
-fn discrete(_: &CallContext<'_>, values: &[Datum], fraction: f64) -> Result<Datum> {
+fn discrete(_: &CallInfo<'_>, values: &[Datum], fraction: f64) -> Result<Datum> {
     let row = (fraction * values.len() as f64).ceil() as usize;
     Ok(values[row.max(1) - 1].clone())
 }
@@ -35,13 +35,13 @@ fn neighbours(values: &[Datum], fraction: f64) -> (&Datum, &Datum, f64) {
     (&values[place.floor() as usize], &values[place.ceil() as usize], place - place.floor())
 }
 
-fn continuous_float(_: &CallContext<'_>, values: &[Datum], fraction: f64) -> Result<Datum> {
+fn continuous_float(_: &CallInfo<'_>, values: &[Datum], fraction: f64) -> Result<Datum> {
     let (low, high, part) = neighbours(values, fraction);
     let (low, high) = (low.as_f64(), high.as_f64());
     Ok(Datum::Float8(if part == 0.0 { low } else { low + part * (high - low) }))
 }
 
-fn continuous_interval(call: &CallContext<'_>, values: &[Datum], fraction: f64) -> Result<Datum> {
+fn continuous_interval(call: &CallInfo<'_>, values: &[Datum], fraction: f64) -> Result<Datum> {
     let (low, high, part) = neighbours(values, fraction);
     if part == 0.0 {
         return Ok(low.clone());
@@ -68,7 +68,7 @@ impl Percentile {
     }
 
     /// The value at a fraction; the fraction is checked even if there is no value.
-    fn at(&self, call: &CallContext<'_>, fraction: &Datum) -> Result<Datum> {
+    fn at(&self, call: &CallInfo<'_>, fraction: &Datum) -> Result<Datum> {
         if fraction.is_null() {
             return Ok(Datum::Null);
         }
@@ -90,13 +90,13 @@ fn checked(fraction: &Datum) -> Result<f64> {
 }
 
 impl Aggregate for Percentile {
-    fn begin(&mut self, _: &CallContext<'_>, direct: &[Datum]) -> Result<()> {
+    fn begin(&mut self, _: &CallInfo<'_>, direct: &[Datum]) -> Result<()> {
         self.fraction = direct.first().cloned().unwrap_or_default();
         self.memory += self.fraction.heap_bytes();
         Ok(())
     }
 
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         let Some(value) = args.first() else {
             return Err(DbError::internal("percentile takes a value"));
         };
@@ -111,7 +111,7 @@ impl Aggregate for Percentile {
         Err(DbError::internal("ordered-set aggregates are not merged"))
     }
 
-    fn finish(&self, call: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, call: &CallInfo<'_>) -> Result<Datum> {
         let Datum::Array(fractions) = &self.fraction else { return self.at(call, &self.fraction) };
         // PostgreSQL does not check an array of fractions then.
         if self.values.is_empty() {
@@ -140,7 +140,7 @@ struct Mode {
 }
 
 impl Aggregate for Mode {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         let Some(v) = args.last().filter(|v| !v.is_null()) else { return Ok(()) };
         let equal = match &self.run.0 {
             Datum::Null => false,
@@ -164,7 +164,7 @@ impl Aggregate for Mode {
         Err(DbError::internal("ordered-set aggregates are not merged"))
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         Ok(self.best.0.clone())
     }
 
@@ -195,7 +195,7 @@ impl Hypothetical {
         Ok(Box::new(Hypothetical { rows: 0, before: 0, peers: 0, distinct_before: 0, previous: Vec::new(), result }))
     }
 
-    fn equals_previous(&self, call: &CallContext<'_>, row: &[Datum]) -> Result<bool> {
+    fn equals_previous(&self, call: &CallInfo<'_>, row: &[Datum]) -> Result<bool> {
         if self.previous.len() != row.len() {
             return Ok(false);
         }
@@ -216,7 +216,7 @@ impl Hypothetical {
 }
 
 impl Aggregate for Hypothetical {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         let Some((Datum::Int4(ordering), row)) = args.split_last() else {
             return Err(DbError::internal("hypothetical-set aggregate without an ordering"));
         };
@@ -239,7 +239,7 @@ impl Aggregate for Hypothetical {
         Err(DbError::internal("hypothetical-set aggregates are not merged"))
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         Ok(match self.result {
             HypotheticalResult::Rank => Datum::Int8(self.before + 1),
             HypotheticalResult::DenseRank => Datum::Int8(self.distinct_before + 1),

@@ -1,6 +1,6 @@
 //! Covariance, correlation and linear regression of pairs (y, x).
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo};
 use melba_types::{Datum, Result};
 
 use super::{any, same};
@@ -105,7 +105,7 @@ impl Moments {
 }
 
 impl Aggregate for Regression {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if args[0].is_null() || args[1].is_null() {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl Aggregate for Regression {
         Ok(())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         if self.moments.n < 1.0 {
             return Ok(Datum::Null);
         }

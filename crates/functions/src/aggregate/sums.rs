@@ -1,6 +1,6 @@
 //! count, sum and avg.
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext, GroupedAggregate};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, GroupedAggregate};
 use melba_types::{Column, ColumnData, Datum, Result};
 
 use super::exact::{IntegerResult, NumericSum, count_of, integer_result, numeric_result, sum_of_integers, sum_of_words};
@@ -32,17 +32,17 @@ struct Count {
 }
 
 impl Aggregate for Count {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         self.count += i64::from(!args.iter().any(Datum::is_null));
         Ok(())
     }
 
-    fn add_batch(&mut self, _: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+    fn add_batch(&mut self, _: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
         self.count += count_of(args, rows);
         Ok(())
     }
 
-    fn remove(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<bool> {
+    fn remove(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<bool> {
         self.count -= i64::from(!args.iter().any(Datum::is_null));
         Ok(true)
     }
@@ -52,7 +52,7 @@ impl Aggregate for Count {
         Ok(())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         Ok(Datum::Int8(self.count))
     }
 
@@ -77,7 +77,7 @@ impl IntegerSum {
 }
 
 impl Aggregate for IntegerSum {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if !args[0].is_null() {
             self.count += 1;
             self.sum += i128::from(crate::int::wide(&args[0]));
@@ -85,14 +85,14 @@ impl Aggregate for IntegerSum {
         Ok(())
     }
 
-    fn add_batch(&mut self, _: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+    fn add_batch(&mut self, _: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
         let (count, sum) = sum_of_integers(args[0], rows);
         self.count += count;
         self.sum += sum;
         Ok(())
     }
 
-    fn remove(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<bool> {
+    fn remove(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<bool> {
         if !args[0].is_null() {
             self.count -= 1;
             self.sum -= i128::from(crate::int::wide(&args[0]));
@@ -107,7 +107,7 @@ impl Aggregate for IntegerSum {
         Ok(())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         integer_result(self.result, self.count, self.sum)
     }
 
@@ -124,14 +124,14 @@ struct NumericAggregate {
 }
 
 impl Aggregate for NumericAggregate {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         match &args[0] {
             Datum::Null => Ok(()),
             v => self.sum.add(v.as_numeric()),
         }
     }
 
-    fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+    fn add_batch(&mut self, call: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
         match &args[0].data {
             ColumnData::Numeric(words) => {
                 let (count, sum) = sum_of_words(&words.values, args[0].validity.as_ref(), rows);
@@ -145,7 +145,7 @@ impl Aggregate for NumericAggregate {
         }
     }
 
-    fn remove(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<bool> {
+    fn remove(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<bool> {
         match &args[0] {
             Datum::Null => Ok(true),
             v => self.sum.remove(v.as_numeric()),
@@ -156,7 +156,7 @@ impl Aggregate for NumericAggregate {
         self.sum.merge(&same::<NumericAggregate>(other)?.sum)
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         numeric_result(&self.sum, self.average)
     }
 
@@ -187,11 +187,11 @@ macro_rules! float_sum {
         }
 
         impl Aggregate for $name {
-            fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+            fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
                 if args[0].is_null() { Ok(()) } else { self.step(args[0].$as()) }
             }
 
-            fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+            fn add_batch(&mut self, call: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
                 let ColumnData::$variant(values) = &args[0].data else {
                     return rows.iter().try_for_each(|&row| self.add(call, &[args[0].get(row as usize)]));
                 };
@@ -222,7 +222,7 @@ macro_rules! float_sum {
                 }
             }
 
-            fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+            fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
                 Ok(self.sum.map_or(Datum::Null, Datum::$variant))
             }
 

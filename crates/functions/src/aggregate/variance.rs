@@ -1,6 +1,6 @@
 //! Variance and standard deviation, and the average of floats, which has the same state.
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo};
 use melba_types::numeric::functions;
 use melba_types::{Column, ColumnData, Datum, Numeric, Result};
 
@@ -59,7 +59,7 @@ fn as_numeric(v: &Datum) -> Numeric {
 }
 
 impl Aggregate for NumericVariance {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if args[0].is_null() {
             return Ok(());
         }
@@ -68,7 +68,7 @@ impl Aggregate for NumericVariance {
         self.sum.add(&v)
     }
 
-    fn remove(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<bool> {
+    fn remove(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<bool> {
         if args[0].is_null() {
             return Ok(true);
         }
@@ -89,7 +89,7 @@ impl Aggregate for NumericVariance {
         true
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         let n = self.sum.count;
         if n < if self.sample { 2 } else { 1 } {
             return Ok(Datum::Null);
@@ -144,11 +144,11 @@ impl FloatMoments {
 }
 
 impl Aggregate for FloatMoments {
-    fn add(&mut self, _: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, _: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if args[0].is_null() { Ok(()) } else { self.step(crate::float::wide(&args[0])) }
     }
 
-    fn add_batch(&mut self, call: &CallContext<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
+    fn add_batch(&mut self, call: &CallInfo<'_>, args: &[&Column], rows: &[u32]) -> Result<()> {
         let mut result = Ok(());
         let validity = args[0].validity.as_ref();
         match &args[0].data {
@@ -184,7 +184,7 @@ impl Aggregate for FloatMoments {
         Ok(())
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         let least = if matches!(self.result, FloatResult::VarSamp | FloatResult::StddevSamp) { 2.0 } else { 1.0 };
         if self.n < least {
             return Ok(Datum::Null);

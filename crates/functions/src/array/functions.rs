@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, ScalarFn, lookup, order};
+use melba_fmgr::{CallInfo, ScalarFn, lookup, order};
 use melba_types::array::{DIMENSIONS_MAX, ELEMENTS_MAX, element_count};
 use melba_types::key::{self, KeyType};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, limits, sort_by};
@@ -92,7 +92,7 @@ fn dimension(a: &[Datum], f: impl Fn(&ArrayDim) -> i32) -> Result<Datum> {
     Ok(at.and_then(|at| a[0].as_array().dims.get(at)).map_or(Datum::Null, |d| Datum::Int4(f(d))))
 }
 
-fn element_key(call: &CallContext<'_>, element_type: Oid) -> Result<KeyType> {
+fn element_key(call: &CallInfo<'_>, element_type: Oid) -> Result<KeyType> {
     order::key_type(call.session, element_type)
 }
 
@@ -104,7 +104,7 @@ fn same(key: &KeyType, a: &Datum, b: &Datum) -> bool {
     }
 }
 
-fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<std::cmp::Ordering> {
+fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<std::cmp::Ordering> {
     let (x, y) = (a[0].as_array(), a[1].as_array());
     if x.element_type != y.element_type {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare arrays of different element types"));
@@ -118,7 +118,7 @@ fn not_one_dimensional() -> DbError {
 }
 
 /// An array argument that may be null, as the elements and lower bound it contributes.
-fn growable(call: &CallContext<'_>, array: &Datum, array_at: usize) -> Result<(Oid, Vec<Datum>, i32)> {
+fn growable(call: &CallInfo<'_>, array: &Datum, array_at: usize) -> Result<(Oid, Vec<Datum>, i32)> {
     match array {
         Datum::Null => {
             let array_type = call.arg_types.get(array_at).copied().unwrap_or(call.return_type);
@@ -144,13 +144,13 @@ fn grown(element_type: Oid, elements: Vec<Datum>, lower_bound: i32) -> Result<Da
     Ok(Datum::Array(Arc::new(Array { element_type, dims, elements })))
 }
 
-fn append(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn append(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (element_type, mut elements, lower_bound) = growable(call, &a[0], 0)?;
     elements.push(a[1].clone());
     grown(element_type, elements, lower_bound)
 }
 
-fn prepend(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn prepend(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (element_type, mut elements, lower_bound) = growable(call, &a[1], 1)?;
     elements.insert(0, a[0].clone());
     grown(element_type, elements, lower_bound)
@@ -160,7 +160,7 @@ fn incompatible(detail: impl Into<String>) -> DbError {
     err!(ARRAY_SUBSCRIPT_ERROR, "cannot concatenate incompatible arrays").detail(detail)
 }
 
-fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn cat(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (x, y) = match (&a[0], &a[1]) {
         (Datum::Null, other) | (other, Datum::Null) => return Ok(other.clone()),
         (x, y) => (x.as_array(), y.as_array()),
@@ -193,7 +193,7 @@ fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(with_dims(x, dims, elements))
 }
 
-fn position(call: &CallContext<'_>, a: &[Datum], start: Option<i32>) -> Result<Datum> {
+fn position(call: &CallInfo<'_>, a: &[Datum], start: Option<i32>) -> Result<Datum> {
     if a[0].is_null() {
         return Ok(Datum::Null);
     }
@@ -208,7 +208,7 @@ fn position(call: &CallContext<'_>, a: &[Datum], start: Option<i32>) -> Result<D
     Ok(found.map_or(Datum::Null, |(i, _)| Datum::Int4(dim.lower_bound + i as i32)))
 }
 
-fn positions(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn positions(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     if a[0].is_null() {
         return Ok(Datum::Null);
     }
@@ -222,7 +222,7 @@ fn positions(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(one_dimensional(melba_types::oids::INT4, found.map(|(i, _)| Datum::Int4(lower_bound + i as i32)).collect()))
 }
 
-fn remove(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn remove(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     if a[0].is_null() {
         return Ok(Datum::Null);
     }
@@ -239,7 +239,7 @@ fn remove(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(with_dims(array, dims, elements))
 }
 
-fn replace(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn replace(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     if a[0].is_null() {
         return Ok(Datum::Null);
     }
@@ -261,7 +261,7 @@ fn permuted(array: &Array, permute: impl FnOnce(&mut Vec<&[Datum]>) -> Result<()
     Ok(with_dims(array, dims, rows.concat()))
 }
 
-fn shuffle(call: &CallContext<'_>, rows: &mut [&[Datum]]) -> Result<()> {
+fn shuffle(call: &CallInfo<'_>, rows: &mut [&[Datum]]) -> Result<()> {
     let mut ticker = limits::Ticker::new();
     for i in 0..rows.len() {
         ticker.step()?;
@@ -272,7 +272,7 @@ fn shuffle(call: &CallContext<'_>, rows: &mut [&[Datum]]) -> Result<()> {
     Ok(())
 }
 
-fn sample(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn sample(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (array, n) = (a[0].as_array(), a[1].as_i32());
     let rows = array.dims.first().map_or(0, |d| d.length);
     if !(0..=rows).contains(&n) {
@@ -295,7 +295,7 @@ fn sample(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(Datum::Array(taken))
 }
 
-fn sort(call: &CallContext<'_>, value: &Datum, descending: bool, nulls_first: bool) -> Result<Datum> {
+fn sort(call: &CallInfo<'_>, value: &Datum, descending: bool, nulls_first: bool) -> Result<Datum> {
     let array = value.as_array();
     if array.dims.first().is_none_or(|d| d.length < 2) {
         return Ok(value.clone());
@@ -320,7 +320,7 @@ fn sort(call: &CallContext<'_>, value: &Datum, descending: bool, nulls_first: bo
     permuted(array, |rows| if flat { sort_by(rows, |a, b| by_element(&a[0], &b[0])) } else { sort_by(rows, by_row) })
 }
 
-fn fill(call: &CallContext<'_>, a: &[Datum], lower_bounds: Option<&Datum>) -> Result<Datum> {
+fn fill(call: &CallInfo<'_>, a: &[Datum], lower_bounds: Option<&Datum>) -> Result<Datum> {
     let null = |what: &str| Err(err!(NULL_VALUE_NOT_ALLOWED, "{what} cannot be null"));
     if a[1].is_null() || lower_bounds.is_some_and(Datum::is_null) {
         return null("dimension array or low bound array");
@@ -365,7 +365,7 @@ fn fill(call: &CallContext<'_>, a: &[Datum], lower_bounds: Option<&Datum>) -> Re
     Ok(Datum::Array(Arc::new(Array { element_type, dims: if count == 0 { vec![] } else { dims }, elements })))
 }
 
-fn trim(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn trim(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (array, n) = (a[0].as_array(), a[1].as_i32());
     let rows = array.dims.first().map_or(0, |d| d.length);
     if !(0..=rows).contains(&n) {
@@ -381,7 +381,7 @@ fn trim(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(with_dims(array, dims, array.elements[..kept].to_vec()))
 }
 
-fn to_text(call: &CallContext<'_>, a: &[Datum], null: Option<&str>) -> Result<Datum> {
+fn to_text(call: &CallInfo<'_>, a: &[Datum], null: Option<&str>) -> Result<Datum> {
     let (array, separator) = (a[0].as_array(), a[1].as_str());
     let mut out = Vec::new();
     let mut any = false;
@@ -403,7 +403,7 @@ fn to_text(call: &CallContext<'_>, a: &[Datum], null: Option<&str>) -> Result<Da
 }
 
 /// Whether every element of `b` is equal to one of `a`; a null is equal to nothing.
-fn contains(call: &CallContext<'_>, a: &Array, b: &Array) -> Result<bool> {
+fn contains(call: &CallInfo<'_>, a: &Array, b: &Array) -> Result<bool> {
     if a.element_type != b.element_type {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare arrays of different element types"));
     }
@@ -458,7 +458,7 @@ fn all_within_limits(values: &[Datum], mut is_right: impl FnMut(&Datum) -> bool)
     Ok(true)
 }
 
-fn overlap(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn overlap(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (x, y) = (a[0].as_array(), a[1].as_array());
     if x.element_type != y.element_type {
         return Err(err!(DATATYPE_MISMATCH, "cannot compare arrays of different element types"));
@@ -468,7 +468,7 @@ fn overlap(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(!all_within_limits(&y.elements, |e| !members.has(e))?))
 }
 
-fn width_bucket(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn width_bucket(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let thresholds = a[1].as_array();
     if thresholds.dims.len() > 1 {
         return Err(err!(ARRAY_SUBSCRIPT_ERROR, "thresholds must be one-dimensional array"));

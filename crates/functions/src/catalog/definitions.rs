@@ -8,7 +8,7 @@ use melba_catalog::definitions::{
     index_column_definition, owned_sequence, partition_key_definition, trigger_definition,
 };
 use melba_catalog::{Catalog, Function, Relation, RelationKind, classes};
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Datum, Oid, Result, err, oids};
 
 use super::{oid_argument, partition_constraint};
@@ -19,7 +19,7 @@ pub(super) fn text_or_null(text: Option<impl Into<Arc<str>>>) -> Datum {
 }
 
 /// Runs `f` with the style of the optional last argument (pretty).
-pub(super) fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Catalog, &Style<'_>) -> T) -> T {
+pub(super) fn styled<T>(call: &CallInfo<'_>, pretty: Option<&Datum>, f: impl FnOnce(&Catalog, &Style<'_>) -> T) -> T {
     let path = call.session.search_path();
     let pretty = pretty.is_some_and(|p| p.as_bool());
     // An expression that can no longer be analyzed is shown as it was stored.
@@ -29,7 +29,7 @@ pub(super) fn styled<T>(call: &CallContext<'_>, pretty: Option<&Datum>, f: impl 
 }
 
 /// pg_get_viewdef; the second argument is `pretty`, or a width to wrap at, which is pretty too.
-fn view_definition(call: &CallContext<'_>, view: Option<&Arc<Relation>>, args: &[Datum]) -> Datum {
+fn view_definition(call: &CallInfo<'_>, view: Option<&Arc<Relation>>, args: &[Datum]) -> Datum {
     let Some(view) = view.filter(|v| v.view_query.is_some()) else { return Datum::Null };
     let pretty = args.get(1).is_some_and(|p| !matches!(p, Datum::Bool(false)));
     let shown = call.session.shown_query(view, pretty);
@@ -40,13 +40,13 @@ fn view_definition(call: &CallContext<'_>, view: Option<&Arc<Relation>>, args: &
     Datum::text(format!("{lead}{shown}{end}"))
 }
 
-fn view_by_name(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn view_by_name(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let oid = object_named(call.session, oids::REGCLASS, args[0].as_str())?;
     Ok(view_definition(call, catalog.relation(oid), args))
 }
 
-fn rule_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn rule_definition(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let rule = oid_argument(args, 0);
     let Some(view) = catalog.relation_of_part(rule).filter(|r| r.rule == rule) else { return Ok(Datum::Null) };
@@ -61,7 +61,7 @@ fn rule_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 /// pg_get_expr: expressions are kept as their text.
-fn shown_expression(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn shown_expression(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let pretty = args.get(2).is_some_and(|p| p.as_bool());
     let text = args[0].as_str();
     let relation = oid_argument(args, 1);
@@ -70,7 +70,7 @@ fn shown_expression(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 fn with_function<'a>(
-    call: &'a CallContext<'_>,
+    call: &'a CallInfo<'_>,
     args: &[Datum],
     f: impl FnOnce(&'a Catalog, &'a Function) -> Datum,
 ) -> Result<Datum> {
@@ -79,13 +79,13 @@ fn with_function<'a>(
 }
 
 /// The same with the defaults of its arguments as they are shown.
-fn with_shown_defaults(call: &CallContext<'_>, args: &[Datum], f: impl FnOnce(&Catalog, &Function) -> Datum) -> Result<Datum> {
+fn with_shown_defaults(call: &CallInfo<'_>, args: &[Datum], f: impl FnOnce(&Catalog, &Function) -> Datum) -> Result<Datum> {
     let catalog = call.session.catalog();
     let Some(function) = catalog.function(oid_argument(args, 0)) else { return Ok(Datum::Null) };
     Ok(f(catalog, &Function { arg_defaults: shown_defaults(call, function), ..(**function).clone() }))
 }
 
-fn shown_defaults(call: &CallContext<'_>, function: &Function) -> Vec<Arc<str>> {
+fn shown_defaults(call: &CallInfo<'_>, function: &Function) -> Vec<Arc<str>> {
     let shown = |text: &Arc<str>| match call.session.shown_expression(text, Oid::INVALID, false) {
         Ok(shown) if function.oid.0 >= classes::FIRST_USER_OID => shown.into(),
         _ => text.clone(),
@@ -94,12 +94,12 @@ fn shown_defaults(call: &CallContext<'_>, function: &Function) -> Vec<Arc<str>> 
 }
 
 /// A SQL-standard body; one that cannot be analyzed any more is shown as it was stored.
-fn shown_body(call: &CallContext<'_>, function: &Function) -> Option<Arc<str>> {
+fn shown_body(call: &CallInfo<'_>, function: &Function) -> Option<Arc<str>> {
     let stored = function.sql_body.as_ref()?;
     Some(call.session.shown_body(function).map_or_else(|_| stored.clone(), Arc::from))
 }
 
-fn index_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn index_definition(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let oid = oid_argument(args, 0);
     let column = args.get(1).map_or(0, |c| c.as_i32());
     Ok(styled(call, args.get(2), |catalog, style| {
@@ -111,7 +111,7 @@ fn index_definition(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     }))
 }
 
-fn serial_sequence(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn serial_sequence(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let table = object_named(call.session, oids::REGCLASS, args[0].as_str())?;
     let Some(table) = catalog.relation(table) else { return Ok(Datum::Null) };
@@ -123,7 +123,7 @@ fn serial_sequence(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     Ok(text_or_null(sequence.map(|s| catalog.qualified(false, s.namespace, &s.name))))
 }
 
-fn relation_of<'a>(call: &'a CallContext<'_>, args: &[Datum]) -> Option<&'a Arc<Relation>> {
+fn relation_of<'a>(call: &'a CallInfo<'_>, args: &[Datum]) -> Option<&'a Arc<Relation>> {
     call.session.catalog().relation(oid_argument(args, 0))
 }
 
@@ -184,7 +184,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 /// pg_options_to_table: `name=value` items as rows.
-pub fn options_to_table(_: &CallContext<'_>, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+pub fn options_to_table(_: &CallInfo<'_>, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
     let items = if args[0].is_null() { Vec::new() } else { args[0].as_array().elements.clone() };
     Ok(Box::new(items.into_iter().filter(|i| !i.is_null()).map(|item| {
         Ok(match item.as_str().split_once('=') {

@@ -1,6 +1,6 @@
 //! The helpers of information_schema that clients call, too (jOOQ for one): the parts of a type modifier.
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Datum, DbError, Oid, Result, err, oids};
 
 use super::oid_argument;
@@ -32,7 +32,7 @@ fn number(value: Option<i32>) -> Datum {
 }
 
 /// The place of a column among an index's own.
-fn index_position(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn index_position(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let Datum::Int2(wanted) = args[1] else { return Ok(Datum::Null) };
     let catalog = call.session.catalog();
     let Some(index) = catalog.relation(oid_argument(args, 0)).and_then(|r| r.index.as_ref()) else { return Ok(Datum::Null) };
@@ -41,14 +41,14 @@ fn index_position(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 /// A domain's base type and modifier, or those of the column: rows of pg_attribute and pg_type.
-fn true_type(call: &CallContext<'_>, args: &[Datum], of_domain: &str, of_column: &str) -> Result<Datum> {
+fn true_type(call: &CallInfo<'_>, args: &[Datum], of_domain: &str, of_column: &str) -> Result<Datum> {
     match field(call, &args[1], "typtype")? {
         Datum::Char(b'd') => field(call, &args[1], of_domain),
         _ => field(call, &args[0], of_column),
     }
 }
 
-fn field(call: &CallContext<'_>, row: &Datum, name: &str) -> Result<Datum> {
+fn field(call: &CallInfo<'_>, row: &Datum, name: &str) -> Result<Datum> {
     let Datum::Record(record) = row else { return Err(DbError::internal("a row is no record")) };
     let catalog = call.session.catalog();
     let relation = catalog.type_(record.type_oid).and_then(|t| catalog.relation(t.relation));
@@ -115,7 +115,7 @@ fn datetime_precision(ty: Oid, typmod: i32) -> Option<i32> {
 }
 
 /// The fields that an interval is restricted to.
-fn interval_type(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn interval_type(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     if oid_argument(args, 0) != oids::INTERVAL {
         return Ok(Datum::Null);
     }

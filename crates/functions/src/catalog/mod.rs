@@ -11,7 +11,7 @@ mod sizes;
 mod statistics;
 mod visibility;
 
-use melba_fmgr::{CallContext, ScalarFn, SetFn};
+use melba_fmgr::{CallInfo, ScalarFn, SetFn};
 use melba_types::{Datum, Oid};
 
 /// The scalar functions of the folder.
@@ -44,7 +44,7 @@ pub const SETS: &[(&str, SetFn)] = &[
 ];
 
 fn nothing(
-    _: &CallContext<'_>,
+    _: &CallInfo<'_>,
     _: &[Datum],
 ) -> melba_types::Result<Box<dyn Iterator<Item = melba_types::Result<Vec<Datum>>> + Send>> {
     Ok(Box::new(std::iter::empty()))
@@ -58,7 +58,7 @@ fn oid_argument(args: &[Datum], at: usize) -> Oid {
 }
 
 /// The role that the session acts as.
-fn current_role(call: &CallContext<'_>) -> melba_types::Result<Oid> {
+fn current_role(call: &CallInfo<'_>) -> melba_types::Result<Oid> {
     let name = call.session.system_function("current_user", call, &[])?;
     Ok(call.session.catalog().role_by_name(name.as_str()).map_or(Oid::INVALID, |r| r.oid))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Relation, RelationKind};
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Datum, Oid, Result};
 
 type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
@@ -14,7 +14,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[("pg_partition_root", |call, args| 
 })];
 
 /// The relation and the partitioned ones above it, nearest first; nothing when it is no part of a hierarchy.
-fn ancestors(call: &CallContext<'_>, args: &[Datum]) -> Vec<Oid> {
+fn ancestors(call: &CallInfo<'_>, args: &[Datum]) -> Vec<Oid> {
     let catalog = call.session.catalog();
     let mut chain = Vec::new();
     let mut next = catalog.relation(super::oid_argument(args, 0)).filter(|r| is_in_hierarchy(r));
@@ -34,12 +34,12 @@ fn is_in_hierarchy(relation: &Relation) -> bool {
     is_partition(relation) || matches!(relation.kind, RelationKind::PartitionedTable | RelationKind::PartitionedIndex)
 }
 
-pub fn partition_ancestors(call: &CallContext<'_>, args: &[Datum]) -> Result<Rows> {
+pub fn partition_ancestors(call: &CallInfo<'_>, args: &[Datum]) -> Result<Rows> {
     Ok(Box::new(ancestors(call, args).into_iter().map(|oid| Ok(vec![Datum::Oid(oid.0)]))))
 }
 
 /// The relation and all below it: OID, parent, whether a leaf, level.
-pub fn partition_tree(call: &CallContext<'_>, args: &[Datum]) -> Result<Rows> {
+pub fn partition_tree(call: &CallInfo<'_>, args: &[Datum]) -> Result<Rows> {
     let catalog = call.session.catalog();
     let mut rows = Vec::new();
     if let Some(root) = catalog.relation(super::oid_argument(args, 0)).filter(|r| is_in_hierarchy(r)) {

@@ -8,7 +8,7 @@ use melba_catalog::memberships::is_admin_of;
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
 use melba_catalog::row_security::hides_rows;
 use melba_catalog::{Acl, AclItem, Catalog, Relation, acl, quote_ident};
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, err, oids};
 
 use super::current_role;
@@ -18,7 +18,7 @@ use crate::regs::object_named;
 type Target = Option<(Oid, Acl)>;
 
 /// Splits off the role, which is the first of `with_role` arguments.
-fn role_and_rest<'a>(call: &CallContext<'_>, args: &'a [Datum], with_role: usize) -> Result<(Oid, &'a [Datum])> {
+fn role_and_rest<'a>(call: &CallInfo<'_>, args: &'a [Datum], with_role: usize) -> Result<(Oid, &'a [Datum])> {
     if args.len() < with_role {
         Ok((current_role(call)?, args))
     } else {
@@ -39,7 +39,7 @@ fn role(catalog: &Catalog, value: &Datum) -> Result<Oid> {
 }
 
 /// An object by its name as a reg type reads it, or by OID.
-fn object(call: &CallContext<'_>, reg_type: Oid, value: &Datum) -> Result<Oid> {
+fn object(call: &CallInfo<'_>, reg_type: Oid, value: &Datum) -> Result<Oid> {
     match value {
         Datum::Text(name) => object_named(call.session, reg_type, name),
         other => Ok(Oid(other.as_oid())),
@@ -48,10 +48,10 @@ fn object(call: &CallContext<'_>, reg_type: Oid, value: &Datum) -> Result<Oid> {
 
 /// has_X_privilege for everything but columns.
 fn check(
-    call: &CallContext<'_>,
+    call: &CallInfo<'_>,
     args: &[Datum],
     kind: AclKind,
-    find: impl Fn(&CallContext<'_>, &Datum) -> Result<Target>,
+    find: impl Fn(&CallInfo<'_>, &Datum) -> Result<Target>,
 ) -> Result<Datum> {
     let (role, rest) = role_and_rest(call, args, 3)?;
     let masks = parse_privileges(kind, rest[1].as_str())?;
@@ -60,12 +60,12 @@ fn check(
     Ok(Datum::Bool(masks.iter().any(has)))
 }
 
-fn relation_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
+fn relation_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let oid = object(call, oids::REGCLASS, value)?;
     Ok(call.session.catalog().relation(oid).map(|r| (r.owner, r.acl.clone())))
 }
 
-fn sequence_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
+fn sequence_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let oid = object(call, oids::REGCLASS, value)?;
     let relation = call.session.catalog().relation(oid);
     if let Some(other) = relation.filter(|r| r.sequence.is_none()) {
@@ -74,7 +74,7 @@ fn sequence_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
     Ok(relation.map(|r| (r.owner, r.acl.clone())))
 }
 
-fn namespace_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
+fn namespace_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let catalog = call.session.catalog();
     let found = match value {
         Datum::Text(name) => {
@@ -90,7 +90,7 @@ fn namespace_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
     Ok(found.map(|n| (n.owner, n.acl.clone())))
 }
 
-fn database_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
+fn database_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let catalog = call.session.catalog();
     let found = match value {
         Datum::Text(name) => {
@@ -102,20 +102,20 @@ fn database_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
     Ok(found.map(|d| (d.owner, d.acl.clone())))
 }
 
-fn function_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
+fn function_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let oid = object(call, oids::REGPROCEDURE, value)?;
     Ok(call.session.catalog().function(oid).map(|f| (f.owner, f.acl.clone())))
 }
 
 /// An array type has the privileges of its element type.
-fn type_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
+fn type_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let catalog = call.session.catalog();
     let oid = object(call, oids::REGTYPE, value)?;
     let oid = catalog.array_element(oid).unwrap_or(oid);
     Ok(catalog.type_(oid).map(|t| (t.owner, t.acl.clone())))
 }
 
-fn language_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
+fn language_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let catalog = call.session.catalog();
     let exists = match value {
         Datum::Text(name) if catalog.language_by_name(name).is_none() => {
@@ -128,7 +128,7 @@ fn language_target(call: &CallContext<'_>, value: &Datum) -> Result<Target> {
 }
 
 /// has_column_privilege.
-fn check_column(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn check_column(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let (role, rest) = role_and_rest(call, args, 4)?;
     let catalog = call.session.catalog();
     let masks = parse_privileges(AclKind::Column, rest[2].as_str())?;
@@ -148,7 +148,7 @@ fn check_column(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 /// has_any_column_privilege.
-fn check_any_column(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn check_any_column(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let (role, rest) = role_and_rest(call, args, 3)?;
     let catalog = call.session.catalog();
     let masks = parse_privileges(AclKind::Column, rest[1].as_str())?;
@@ -164,7 +164,7 @@ fn any_column(catalog: &Catalog, role: Oid, relation: &Relation, mask: u64) -> b
 }
 
 /// pg_has_role: USAGE, MEMBER or SET, each also WITH ADMIN OPTION.
-fn has_role(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn has_role(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let (member, rest) = role_and_rest(call, args, 3)?;
     let catalog = call.session.catalog();
     let target = role(catalog, &rest[0])?;
@@ -186,14 +186,14 @@ fn has_role(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(any))
 }
 
-fn row_security_active(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn row_security_active(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let Some(relation) = catalog.relation(object(call, oids::REGCLASS, &args[0])?) else { return Ok(Datum::Bool(false)) };
     Ok(Datum::Bool(hides_rows(catalog, relation, current_role(call)?)))
 }
 
 /// acldefault(): the list that stands for "nothing granted or revoked".
-fn acl_default(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn acl_default(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let letter = args[0].as_char();
     let Some(kind) = AclKind::from_letter(letter) else {
         bail!(INVALID_PARAMETER_VALUE, "unrecognized object type abbreviation: {}", char::from(letter));
@@ -205,7 +205,7 @@ fn acl_default(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
 }
 
 /// makeaclitem(): an item from grantee, grantor, a list of privileges, and whether they may be granted on.
-fn make_acl_item(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn make_acl_item(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let mut privileges = 0;
     for word in args[2].as_str().split(',').map(str::trim) {
         let bit = privilege_bit(&word.to_ascii_lowercase());
@@ -228,7 +228,7 @@ fn item_text(catalog: &Catalog, item: &AclItem) -> Datum {
 }
 
 /// aclexplode(): grantor, grantee, privilege and whether it may be granted on, a row a privilege.
-pub fn acl_explode(call: &CallContext<'_>, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+pub fn acl_explode(call: &CallInfo<'_>, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
     let mut rows = Vec::new();
     let catalog = call.session.catalog();
     let role = |name: &str| catalog.role_by_name(name).map_or_else(|| Oid(name.parse().unwrap_or(0)), |r| r.oid);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_catalog::definitions::{Style, statistics_definition, statistics_definition_columns};
 use melba_catalog::extended_statistics::statistics_are_visible;
 use melba_catalog::{Catalog, decode_mcv_list};
-use melba_fmgr::{CallContext, ScalarFn, TypeIo};
+use melba_fmgr::{CallInfo, ScalarFn, TypeIo};
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, oids};
 
 use super::definitions::{styled, text_or_null};
@@ -67,7 +67,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
 ];
 
 /// A definition with few parentheses, whose expressions are not broken into lines.
-fn on_one_line(call: &CallContext<'_>, definition: impl FnOnce(&Catalog, &Style<'_>) -> Option<String>) -> Datum {
+fn on_one_line(call: &CallInfo<'_>, definition: impl FnOnce(&Catalog, &Style<'_>) -> Option<String>) -> Datum {
     styled(call, Some(&Datum::Bool(true)), |catalog, style| {
         let expression = |text: &str, relation| joined_lines(&(style.expression)(text, relation));
         text_or_null(definition(catalog, &Style { path: style.path, pretty: true, expression: &expression }))
@@ -97,7 +97,7 @@ fn joined_lines(text: &str) -> String {
     out
 }
 
-fn expressions(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn expressions(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let found = call.session.catalog().statistics_object(oid_argument(args, 0));
     let Some(statistics) = found.filter(|s| !s.expressions.is_empty()) else { return Ok(Datum::Null) };
     let shown = |text: &Arc<str>| {
@@ -113,7 +113,7 @@ fn array(element_type: Oid, elements: Vec<Datum>) -> Datum {
 }
 
 /// pg_mcv_list_items: index, values, which are NULL, frequency, base frequency.
-pub fn mcv_list_items(_: &CallContext<'_>, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+pub fn mcv_list_items(_: &CallInfo<'_>, args: &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
     if args[0].is_null() {
         return Ok(Box::new(std::iter::empty()));
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_fmgr::{CallContext, ScalarFn, comparison_table};
+use melba_fmgr::{CallInfo, ScalarFn, comparison_table};
 use melba_types::datetime::{
     DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, MICROS_PER_SECOND, TIMESTAMP_END, TIMESTAMP_INFINITY,
     TIMESTAMP_NEGATIVE_INFINITY, from_local, is_finite_date, is_finite_timestamp, is_valid_timestamp,
@@ -65,7 +65,7 @@ comparison_table! {
 }
 
 /// A wall-clock time in the session's zone as an instant; times beyond the range keep their order.
-fn instant(call: &CallContext<'_>, timestamp: i64) -> i64 {
+fn instant(call: &CallInfo<'_>, timestamp: i64) -> i64 {
     if !is_finite_timestamp(timestamp) {
         return timestamp;
     }
@@ -76,19 +76,19 @@ fn instant(call: &CallContext<'_>, timestamp: i64) -> i64 {
     from_local(timestamp, &session_zone(call.session)).filter(|t| is_valid_timestamp(*t)).unwrap_or(beyond)
 }
 
-fn date_timestamptz(call: &CallContext<'_>, a: &[Datum]) -> Ordering {
+fn date_timestamptz(call: &CallInfo<'_>, a: &[Datum]) -> Ordering {
     instant(call, widened(a[0].as_i32())).cmp(&a[1].as_i64())
 }
 
-fn timestamptz_date(call: &CallContext<'_>, a: &[Datum]) -> Ordering {
+fn timestamptz_date(call: &CallInfo<'_>, a: &[Datum]) -> Ordering {
     a[0].as_i64().cmp(&instant(call, widened(a[1].as_i32())))
 }
 
-fn timestamp_timestamptz(call: &CallContext<'_>, a: &[Datum]) -> Ordering {
+fn timestamp_timestamptz(call: &CallInfo<'_>, a: &[Datum]) -> Ordering {
     instant(call, a[0].as_i64()).cmp(&a[1].as_i64())
 }
 
-fn timestamptz_timestamp(call: &CallContext<'_>, a: &[Datum]) -> Ordering {
+fn timestamptz_timestamp(call: &CallInfo<'_>, a: &[Datum]) -> Ordering {
     a[0].as_i64().cmp(&instant(call, a[1].as_i64()))
 }
 

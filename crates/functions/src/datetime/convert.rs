@@ -1,6 +1,6 @@
 //! Casts among the date and time types, and AT TIME ZONE.
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::datetime::parse::{Abbreviation, dynamic_offset, zone_abbreviation};
 use melba_types::datetime::{
     DATE_INFINITY, DATE_NEGATIVE_INFINITY, MICROS_PER_DAY, MICROS_PER_SECOND, TIMESTAMP_END, TIMESTAMP_INFINITY,
@@ -191,7 +191,7 @@ impl Place {
 }
 
 /// Abbreviations come before zone names.
-fn place_of_name(call: &CallContext<'_>, name: &str) -> Result<Place> {
+fn place_of_name(call: &CallInfo<'_>, name: &str) -> Result<Place> {
     let lower = name.to_ascii_lowercase();
     if let Some(meaning) = zone_abbreviation(&lower, &session_zone(call.session)) {
         return Ok(match meaning {
@@ -204,7 +204,7 @@ fn place_of_name(call: &CallContext<'_>, name: &str) -> Result<Place> {
 }
 
 /// The zone of a name or abbreviation.
-pub fn zone_of_name(call: &CallContext<'_>, name: &str) -> Result<Zone> {
+pub fn zone_of_name(call: &CallInfo<'_>, name: &str) -> Result<Zone> {
     Ok(match place_of_name(call, name)? {
         Place::Fixed(offset) => Zone::fixed(offset),
         Place::Zone(zone) | Place::Abbreviation(zone, _) => zone,
@@ -212,7 +212,7 @@ pub fn zone_of_name(call: &CallContext<'_>, name: &str) -> Result<Zone> {
 }
 
 /// Seconds east.
-fn offset_of_interval(call: &CallContext<'_>, zone: Interval) -> Result<i64> {
+fn offset_of_interval(call: &CallInfo<'_>, zone: Interval) -> Result<i64> {
     let shown = || {
         let mut out = Vec::new();
         interval::write(&zone, call.session.format().interval_style, &mut out);

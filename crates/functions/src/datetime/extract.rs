@@ -1,6 +1,6 @@
 //! EXTRACT (numeric results) and date_part (double precision results).
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::datetime::calendar::{self, iso_week, iso_year, julian_of_date};
 use melba_types::datetime::keywords::{Unit, unit};
 use melba_types::datetime::{
@@ -88,7 +88,7 @@ pub fn unit_of(name: &str, type_name: &str) -> Result<Unit> {
 const TIMESTAMP: &str = "timestamp without time zone";
 const TIMESTAMPTZ: &str = "timestamp with time zone";
 
-fn timestamptz_part(call: &CallContext<'_>, a: &[Datum]) -> Result<ExtractedPart> {
+fn timestamptz_part(call: &CallInfo<'_>, a: &[Datum]) -> Result<ExtractedPart> {
     let timestamp = a[1].as_i64();
     let offset = match is_finite_timestamp(timestamp) {
         true => session_zone(call.session).offset_at(unix_seconds(timestamp)),

@@ -1,6 +1,6 @@
 //! Constructors from parts, the clock, and conversion from Unix time.
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::datetime::{
     Civil, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY, calendar,
     is_valid_timestamp, parse::parse_offset, to_local,
@@ -79,7 +79,7 @@ fn make_timestamp(a: &[Datum]) -> Result<i64> {
 }
 
 /// A zone name, abbreviation or numeric offset (whose sign may be missing) as make_timestamptz takes it.
-fn zone_of_argument(call: &CallContext<'_>, name: &str) -> Result<Zone> {
+fn zone_of_argument(call: &CallInfo<'_>, name: &str) -> Result<Zone> {
     use melba_types::datetime::DateTimeError;
     let explicit = name.starts_with(['+', '-']);
     let first_digit = name.starts_with(|c: char| c.is_ascii_digit());
@@ -97,7 +97,7 @@ fn zone_of_argument(call: &CallContext<'_>, name: &str) -> Result<Zone> {
     }
 }
 
-fn make_interval(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn make_interval(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let part = |i: usize| a[i].as_i32();
     let seconds = a[6].as_f64();
     let make = || -> Option<Interval> {
@@ -138,7 +138,7 @@ fn from_unix_time(seconds: f64) -> Result<i64> {
 }
 
 /// `Wed Jul 07 10:01:02.123456 2021 UTC`.
-fn time_of_day_text(call: &CallContext<'_>, _: &[Datum]) -> Result<Datum> {
+fn time_of_day_text(call: &CallInfo<'_>, _: &[Datum]) -> Result<Datum> {
     use melba_types::datetime::keywords::{MONTHS, WEEKDAYS};
     let zone = session_zone(call.session);
     let now = call.session.clock_timestamp();

@@ -1,7 +1,7 @@
 //! in_range: whether a value is within an interval of another, for RANGE window frames; and OVERLAPS of periods given by a
 //! start and a length.
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::datetime::{TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY};
 use melba_types::timezone::Zone;
 use melba_types::{Datum, Interval, Result, err};
@@ -91,12 +91,12 @@ fn time_in_range(value: i64, base: i64, offset: i64, a: &[Datum]) -> Result<Datu
     }))
 }
 
-fn overlaps_zoned(call: &CallContext<'_>, a: &[Datum], first: bool, second: bool) -> Result<Datum> {
+fn overlaps_zoned(call: &CallInfo<'_>, a: &[Datum], first: bool, second: bool) -> Result<Datum> {
     overlaps_with(call, a, first, second, "timestamptz_pl_interval", "overlaps_timestamp")
 }
 
 /// `(a, b) OVERLAPS (c, d)` where `b` (if `first`) and `d` (if `second`) are lengths.
-fn overlaps_with(call: &CallContext<'_>, a: &[Datum], first: bool, second: bool, plus: &str, overlaps: &str) -> Result<Datum> {
+fn overlaps_with(call: &CallInfo<'_>, a: &[Datum], first: bool, second: bool, plus: &str, overlaps: &str) -> Result<Datum> {
     let function =
         |name: &str| melba_fmgr::registry::scalar(name).ok_or_else(|| melba_types::DbError::internal(name.to_string()));
     let plus = function(plus)?;

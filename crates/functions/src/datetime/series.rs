@@ -1,6 +1,6 @@
 //! Set-returning functions: generate_series over timestamps, time zones and their abbreviations.
 
-use melba_fmgr::{CallContext, SetFn};
+use melba_fmgr::{CallInfo, SetFn};
 use melba_types::datetime::abbreviations::{ABBREVIATIONS, Meaning};
 use melba_types::datetime::{MICROS_PER_SECOND, is_finite_timestamp, unix_seconds};
 use melba_types::timezone::Zone;
@@ -18,7 +18,7 @@ pub const SETS: &[(&str, SetFn)] = &[
     ("pg_timezone_abbrevs_abbrevs", |c, _| Ok(Box::new(general_abbreviations(now(c)).into_iter().map(Ok)))),
 ];
 
-fn now(c: &CallContext<'_>) -> i64 {
+fn now(c: &CallInfo<'_>) -> i64 {
     unix_seconds(c.session.transaction_timestamp())
 }
 

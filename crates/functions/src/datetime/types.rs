@@ -1,6 +1,6 @@
 //! Input and output of the date and time types, text and binary, and their type modifiers.
 
-use melba_fmgr::{CallContext, ScalarFn, TypeContext, TypeIo, type_io};
+use melba_fmgr::{CallInfo, ScalarFn, TypeContext, TypeIo, type_io};
 use melba_types::datetime::parse::{parse_date_time, parse_time};
 use melba_types::datetime::{
     Civil, DATE_INFINITY, DATE_NEGATIVE_INFINITY, EPOCH_JULIAN, MICROS_PER_DAY, MICROS_PER_SECOND, ParsedTimestamp,
@@ -237,7 +237,7 @@ fn modifiers(arg: &Datum) -> Result<Vec<i32>> {
     arg.as_array().elements.iter().map(parse).collect()
 }
 
-fn precision_in(call: &CallContext<'_>, a: &[Datum], name: &str, suffix: &str) -> Result<Datum> {
+fn precision_in(call: &CallInfo<'_>, a: &[Datum], name: &str, suffix: &str) -> Result<Datum> {
     let [precision] = modifiers(&a[0])?[..] else {
         return Err(err!(INVALID_PARAMETER_VALUE, "invalid type modifier"));
     };
@@ -277,7 +277,7 @@ const RANGES: &[(i32, &str)] = {
     ]
 };
 
-fn interval_typmod_in(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn interval_typmod_in(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let modifiers = modifiers(&a[0])?;
     let Some(&fields) = modifiers.first() else { return Err(err!(INVALID_PARAMETER_VALUE, "invalid INTERVAL type modifier")) };
     if !RANGES.iter().any(|(range, _)| *range == fields) {

@@ -1,6 +1,6 @@
 //! Vector forms of functions that queries compute for every row: parts and truncations of timestamps.
 
-use melba_fmgr::{CallContext, Operand, VectorFn};
+use melba_fmgr::{CallInfo, Operand, VectorFn};
 use melba_types::datetime::keywords::Unit;
 use melba_types::datetime::{TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY};
 use melba_types::{Column, ColumnData, Datum, Kind, Mantissas, Result};
@@ -23,7 +23,7 @@ fn shape<'a>(operands: &'a [Operand<'a>]) -> Option<(&'a str, &'a [i64], &'a Col
 }
 
 /// Row by row, through the scalar function.
-fn fallback(call: &CallContext<'_>, name: &str, operands: &[Operand<'_>], rows: usize, kind: Kind) -> Result<Column> {
+fn fallback(call: &CallInfo<'_>, name: &str, operands: &[Operand<'_>], rows: usize, kind: Kind) -> Result<Column> {
     let function = melba_fmgr::registry::scalar(name).ok_or_else(|| melba_types::DbError::internal(name.to_string()))?;
     let mut out = Column::with_capacity(kind, rows);
     for row in 0..rows {
@@ -43,7 +43,7 @@ fn fallback(call: &CallContext<'_>, name: &str, operands: &[Operand<'_>], rows: 
     Ok(out)
 }
 
-fn truncate_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize) -> Result<Column> {
+fn truncate_column(call: &CallInfo<'_>, operands: &[Operand<'_>], rows: usize) -> Result<Column> {
     let Some((unit, values, column)) = shape(operands) else {
         return fallback(call, "timestamp_trunc", operands, rows, Kind::Int8);
     };
@@ -56,7 +56,7 @@ fn truncate_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize
     Ok(Column { data, validity: column.validity.clone() })
 }
 
-fn part_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize) -> Result<Column> {
+fn part_column(call: &CallInfo<'_>, operands: &[Operand<'_>], rows: usize) -> Result<Column> {
     let fast = shape(operands).and_then(|(name, values, column)| {
         let unit = melba_types::datetime::keywords::unit(name)?;
         let common = matches!(unit, Unit::Year | Unit::Month | Unit::Day | Unit::Hour | Unit::Minute | Unit::Dow | Unit::Epoch);
@@ -70,7 +70,7 @@ fn part_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize) ->
     Ok(Column { data: ColumnData::Float8(parts.collect::<Result<_>>()?), validity: column.validity.clone() })
 }
 
-fn extract_column(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize) -> Result<Column> {
+fn extract_column(call: &CallInfo<'_>, operands: &[Operand<'_>], rows: usize) -> Result<Column> {
     if let [Operand::Scalar(Datum::Text(unit)), Operand::Column(column)] = operands
         && let ColumnData::Int4(dates) = &column.data
         && let Some(words) = integer_parts_of_dates(unit, dates).and_then(|parts| Mantissas::new(parts, 0))

@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::cmp::Ordering;
 
-use melba_fmgr::{Aggregate, AggregateFn, CallContext, ScalarFn, SetFn};
+use melba_fmgr::{Aggregate, AggregateFn, CallInfo, ScalarFn, SetFn};
 use melba_types::limits::{tick, ticked};
 use melba_types::{Datum, DbError, Oid, Range, Result, err};
 
@@ -124,7 +124,7 @@ fn last(value: &Datum) -> Option<&Range> {
 }
 
 /// The range type and the ranges of an operand.
-fn operand(call: &CallContext<'_>, value: &Datum) -> Result<(RangeType, Vec<Range>)> {
+fn operand(call: &CallInfo<'_>, value: &Datum) -> Result<(RangeType, Vec<Range>)> {
     match value {
         Datum::Range(range) => {
             let ranges = if range.empty { Vec::new() } else { vec![(**range).clone()] };
@@ -137,7 +137,7 @@ fn operand(call: &CallContext<'_>, value: &Datum) -> Result<(RangeType, Vec<Rang
     }
 }
 
-fn tested(call: &CallContext<'_>, a: &[Datum], test: fn(&RangeType, &[Range], &[Range]) -> bool) -> Result<Datum> {
+fn tested(call: &CallInfo<'_>, a: &[Datum], test: fn(&RangeType, &[Range], &[Range]) -> bool) -> Result<Datum> {
     let (ty, x) = operand(call, &a[0])?;
     let (_, y) = operand(call, &a[1])?;
     Ok(Datum::Bool(test(&ty, &x, &y)))
@@ -172,24 +172,24 @@ fn before(ty: &RangeType, x: &[Range], y: &[Range]) -> bool {
     x.last().zip(y.first()).is_some_and(|(a, b)| ty.before(a, b))
 }
 
-fn contains_value(call: &CallContext<'_>, ranges: &Datum, value: &Datum) -> Result<Datum> {
+fn contains_value(call: &CallInfo<'_>, ranges: &Datum, value: &Datum) -> Result<Datum> {
     let (ty, ranges) = operand(call, ranges)?;
     Ok(Datum::Bool(ranges.iter().any(|range| ty.contains_value(range, value))))
 }
 
-fn compare(call: &CallContext<'_>, a: &[Datum]) -> Result<Ordering> {
+fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
     let (ty, x) = operand(call, &a[0])?;
     let (_, y) = operand(call, &a[1])?;
     let by_range = x.iter().zip(&y).map(|(r, s)| ty.compare(r, s)).find(|order| order.is_ne());
     Ok(by_range.unwrap_or_else(|| x.len().cmp(&y.len())))
 }
 
-fn compared(call: &CallContext<'_>, a: &[Datum], test: fn(Ordering) -> bool) -> Result<Datum> {
+fn compared(call: &CallInfo<'_>, a: &[Datum], test: fn(Ordering) -> bool) -> Result<Datum> {
     Ok(Datum::Bool(test(compare(call, a)?)))
 }
 
 fn combined(
-    call: &CallContext<'_>,
+    call: &CallInfo<'_>,
     a: &[Datum],
     combine: impl Fn(&RangeType, Vec<Range>, Vec<Range>) -> Result<Vec<Range>>,
 ) -> Result<Datum> {
@@ -235,7 +235,7 @@ fn minus(ty: &RangeType, x: Vec<Range>, mut y: &[Range]) -> Result<Vec<Range>> {
     Ok(left)
 }
 
-fn key(call: &CallContext<'_>, value: &Datum) -> Result<Vec<u8>> {
+fn key(call: &CallInfo<'_>, value: &Datum) -> Result<Vec<u8>> {
     use melba_types::key::{KeyColumn, encode};
     let ty = melba_fmgr::order::key_type(call.session, value.as_multirange().type_oid)?;
     let mut out = Vec::new();
@@ -256,7 +256,7 @@ struct Union {
 }
 
 impl Aggregate for Union {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if !args[0].is_null() {
             self.ranges.get_or_insert_default().extend(operand(call, &args[0])?.1);
         }
@@ -275,7 +275,7 @@ impl Aggregate for Union {
         }
     }
 
-    fn finish(&self, call: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, call: &CallInfo<'_>) -> Result<Datum> {
         let Some(ranges) = &self.ranges else { return Ok(Datum::Null) };
         let ty = match ranges.first() {
             Some(range) => RangeType::of(call.session, range.type_oid)?,
@@ -295,7 +295,7 @@ struct Intersection {
 }
 
 impl Aggregate for Intersection {
-    fn add(&mut self, call: &CallContext<'_>, args: &[Datum]) -> Result<()> {
+    fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if args[0].is_null() {
             return Ok(());
         }
@@ -318,7 +318,7 @@ impl Aggregate for Intersection {
         Err(DbError::internal("range_intersect_agg is not merged"))
     }
 
-    fn finish(&self, _: &CallContext<'_>) -> Result<Datum> {
+    fn finish(&self, _: &CallInfo<'_>) -> Result<Datum> {
         Ok(self.value.as_ref().map_or(Datum::Null, |(_, value)| value.clone()))
     }
 

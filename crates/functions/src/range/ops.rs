@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Datum, Range, Result, err};
 
 use super::types::{Bound, RangeType, lower, not_contiguous, upper};
@@ -62,7 +62,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("hash_range_extended", |c, a| Ok(Datum::Int8(hash_bytes_extended(&key(c, &a[0])?, a[1].as_i64() as u64) as i64))),
 ];
 
-pub fn type_of(call: &CallContext<'_>, value: &Datum) -> Result<RangeType> {
+pub fn type_of(call: &CallInfo<'_>, value: &Datum) -> Result<RangeType> {
     RangeType::of(call.session, value.as_range().type_oid)
 }
 
@@ -71,7 +71,7 @@ pub fn datum(range: Range) -> Datum {
 }
 
 /// A byte string that equal values of the type share.
-fn key(call: &CallContext<'_>, value: &Datum) -> Result<Vec<u8>> {
+fn key(call: &CallInfo<'_>, value: &Datum) -> Result<Vec<u8>> {
     use melba_types::key::{KeyColumn, encode};
     let ty = melba_fmgr::order::key_type(call.session, value.as_range().type_oid)?;
     let mut out = Vec::new();
@@ -79,7 +79,7 @@ fn key(call: &CallContext<'_>, value: &Datum) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn construct(call: &CallContext<'_>, a: &[Datum], flags: &str) -> Result<Datum> {
+fn construct(call: &CallInfo<'_>, a: &[Datum], flags: &str) -> Result<Datum> {
     let (lower_inclusive, upper_inclusive) = match flags {
         "[]" => (true, true),
         "[)" => (true, false),
@@ -98,14 +98,14 @@ fn construct(call: &CallContext<'_>, a: &[Datum], flags: &str) -> Result<Datum> 
     ty.make(lower, upper).map(datum)
 }
 
-fn compared(call: &CallContext<'_>, a: &[Datum], test: fn(Ordering) -> bool) -> Result<Datum> {
+fn compared(call: &CallInfo<'_>, a: &[Datum], test: fn(Ordering) -> bool) -> Result<Datum> {
     Ok(Datum::Bool(test(type_of(call, &a[0])?.compare(a[0].as_range(), a[1].as_range()))))
 }
 
-fn related(call: &CallContext<'_>, a: &[Datum], test: impl Fn(&RangeType, &Range, &Range) -> bool) -> Result<Datum> {
+fn related(call: &CallInfo<'_>, a: &[Datum], test: impl Fn(&RangeType, &Range, &Range) -> bool) -> Result<Datum> {
     Ok(Datum::Bool(test(&type_of(call, &a[0])?, a[0].as_range(), a[1].as_range())))
 }
 
-fn combined(call: &CallContext<'_>, a: &[Datum], combine: impl Fn(&RangeType, &Range, &Range) -> Result<Range>) -> Result<Datum> {
+fn combined(call: &CallInfo<'_>, a: &[Datum], combine: impl Fn(&RangeType, &Range, &Range) -> Result<Range>) -> Result<Datum> {
     combine(&type_of(call, &a[0])?, a[0].as_range(), a[1].as_range()).map(datum)
 }

@@ -1,6 +1,6 @@
 //! Case mapping, normalization and other properties of Unicode characters.
 
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 pub use melba_types::case::lower;
 use melba_types::case::lower_char;
 use melba_types::limits::{self, ticked};
@@ -193,7 +193,7 @@ fn is_assigned(c: char) -> bool {
 }
 
 /// `\XXXX`, `\+XXXXXX`, `\uXXXX`, `\UXXXXXXXX` and `\\` in a string, with surrogate pairs.
-fn unistr(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn unistr(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let s = a[0].as_str();
     let invalid = || {
         err!(SYNTAX_ERROR, "invalid Unicode escape").hint("Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.")
@@ -255,7 +255,7 @@ mod tests {
         let session = crate::testing::session();
         let types = [melba_types::oids::TEXT];
         let apply = |function: &str, collation: u32, text: &str| {
-            let call = CallContext { collation: Oid(collation), ..session.call(&types, types[0]) };
+            let call = CallInfo { collation: Oid(collation), ..session.call(&types, types[0]) };
             let mapped = melba_fmgr::registry::scalar(function).expect("registered")(&call, &[Datum::text(text)]).expect("maps");
             mapped.as_str().to_owned()
         };

@@ -2,7 +2,7 @@
 
 use md5::{Digest, Md5};
 use melba_encoding::{Encoding, UTF8};
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::limits::{self, Ticker, VALUE_BYTES_MAX};
 use melba_types::{Datum, Result, err};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
@@ -71,7 +71,7 @@ fn unrecognized(name: &str) -> melba_types::DbError {
     err!(INVALID_PARAMETER_VALUE, "unrecognized encoding: \"{name}\"")
 }
 
-fn encode(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn encode(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (bytes, format) = (a[0].as_bytes(), a[1].as_str());
     // The longest form of each byte is two digits; the result of `escape` is checked afterwards.
     if bytes.len() > VALUE_BYTES_MAX / 2 {
@@ -96,7 +96,7 @@ fn encode(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     Ok(Datum::text(melba_fmgr::io::into_string(out)?))
 }
 
-fn decode(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn decode(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (text, format) = (a[0].as_str(), a[1].as_str());
     Ok(Datum::bytes(match format.to_ascii_lowercase().as_str() {
         "hex" => decode_hex(text)?,

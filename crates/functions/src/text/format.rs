@@ -1,7 +1,7 @@
 //! concat, format and quoting.
 
 use melba_catalog::quote_ident;
-use melba_fmgr::{CallContext, ScalarFn, lookup};
+use melba_fmgr::{CallInfo, ScalarFn, lookup};
 use melba_types::{Datum, DbError, Oid, Result, err, limits, oids};
 
 use super::case::mapped;
@@ -53,11 +53,11 @@ fn literal(text: &str) -> Result<String> {
     Ok([if escapes { "E'" } else { "'" }, body.as_str(), "'"].concat())
 }
 
-fn argument_type(call: &CallContext<'_>, at: usize) -> Oid {
+fn argument_type(call: &CallInfo<'_>, at: usize) -> Oid {
     call.arg_types.get(at).copied().unwrap_or(oids::TEXT)
 }
 
-fn cast_to_text(call: &CallContext<'_>, at: usize, v: &Datum) -> Result<String> {
+fn cast_to_text(call: &CallInfo<'_>, at: usize, v: &Datum) -> Result<String> {
     match v {
         Datum::Bool(v) => Ok(v.to_string()),
         v => melba_fmgr::io::text_of(call.session, argument_type(call, at), v),
@@ -66,7 +66,7 @@ fn cast_to_text(call: &CallContext<'_>, at: usize, v: &Datum) -> Result<String> 
 
 /// The arguments from `first`, or the elements of the array that a VARIADIC call passes there, with their types. `None`
 /// when that array is null.
-fn spread<'a>(call: &CallContext<'_>, args: &'a [Datum], first: usize) -> Option<Vec<(Oid, &'a Datum)>> {
+fn spread<'a>(call: &CallInfo<'_>, args: &'a [Datum], first: usize) -> Option<Vec<(Oid, &'a Datum)>> {
     if !call.variadic {
         return Some((first..args.len()).map(|i| (argument_type(call, i), &args[i])).collect());
     }
@@ -76,7 +76,7 @@ fn spread<'a>(call: &CallContext<'_>, args: &'a [Datum], first: usize) -> Option
     }
 }
 
-fn concat(call: &CallContext<'_>, args: &[Datum], first: usize, separator: &str) -> Result<Option<Datum>> {
+fn concat(call: &CallInfo<'_>, args: &[Datum], first: usize, separator: &str) -> Result<Option<Datum>> {
     let Some(parts) = spread(call, args, first) else { return Ok(None) };
     let mut out = Vec::new();
     let mut any = false;
@@ -165,7 +165,7 @@ fn parse_specifier(rest: &mut &str) -> Result<Specifier> {
     Ok(spec)
 }
 
-fn format(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+fn format(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let Some(Datum::Text(pattern)) = args.first() else { return Ok(Datum::Null) };
     let values = if args.len() > 1 { spread(call, args, 1).unwrap_or_default() } else { Vec::new() };
     let mut out = String::new();
@@ -216,7 +216,7 @@ fn format(call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
     Ok(Datum::text(out))
 }
 
-fn width_argument(call: &CallContext<'_>, (ty, value): (Oid, &Datum)) -> Result<i32> {
+fn width_argument(call: &CallInfo<'_>, (ty, value): (Oid, &Datum)) -> Result<i32> {
     match value {
         Datum::Null => Ok(0),
         Datum::Int4(v) => Ok(*v),
@@ -225,7 +225,7 @@ fn width_argument(call: &CallContext<'_>, (ty, value): (Oid, &Datum)) -> Result<
     }
 }
 
-fn converted(call: &CallContext<'_>, ty: Oid, value: &Datum, conversion: char) -> Result<String> {
+fn converted(call: &CallInfo<'_>, ty: Oid, value: &Datum, conversion: char) -> Result<String> {
     if value.is_null() {
         return match conversion {
             's' => Ok(String::new()),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use melba_fmgr::varlena::HEADER_BYTES;
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::limits::{self, Ticker};
 use melba_types::{Datum, Result, err, shared};
 
@@ -114,7 +114,7 @@ fn trimmed(a: &[Datum], left: bool, right: bool) -> Result<Datum> {
 }
 
 /// `text || any`: the other operand's text form.
-fn cat_any(call: &CallContext<'_>, text: &Datum, other: &Datum, other_at: usize) -> Result<Datum> {
+fn cat_any(call: &CallInfo<'_>, text: &Datum, other: &Datum, other_at: usize) -> Result<Datum> {
     let ty = call.arg_types.get(other_at).copied().unwrap_or(melba_types::oids::TEXT);
     let other = match other {
         // A cast to text, so not as the output function prints it.
@@ -126,7 +126,7 @@ fn cat_any(call: &CallContext<'_>, text: &Datum, other: &Datum, other_at: usize)
     Ok(Datum::text(parts.concat()))
 }
 
-fn name_concat_oid(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn name_concat_oid(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let suffix = format!("_{}", a[1].as_oid());
     let name = a[0].as_str();
     let mut end = name.len().min(super::io::NAME_BYTES_MAX - suffix.len());
@@ -161,7 +161,7 @@ fn too_long() -> melba_types::DbError {
     err!(PROGRAM_LIMIT_EXCEEDED, "requested length too large")
 }
 
-fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn cat(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (a, b) = (a[0].as_str(), a[1].as_str());
     if a.len() + b.len() > RESULT_BYTES_MAX {
         return Err(too_long());
@@ -170,7 +170,7 @@ fn cat(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
     shared::texts(&[(a, 1), (b, 1)]).map(Datum::Text)
 }
 
-fn repeat(call: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn repeat(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (s, n) = (a[0].as_str(), a[1].as_i32().max(0) as usize);
     if s.len().checked_mul(n).is_none_or(|bytes| bytes > RESULT_BYTES_MAX) {
         return Err(too_long());
@@ -207,7 +207,7 @@ fn replace(s: &str, from: &str, to: &str) -> Result<Datum> {
     Ok(Datum::text(out))
 }
 
-fn pad(call: &CallContext<'_>, a: &[Datum], filler: &str, left: bool) -> Result<Datum> {
+fn pad(call: &CallInfo<'_>, a: &[Datum], filler: &str, left: bool) -> Result<Datum> {
     let (s, wanted) = (a[0].as_str(), a[1].as_i32().max(0) as usize);
     let have = length(s);
     if wanted > RESULT_BYTES_MAX / 4 && !filler.is_empty() {
@@ -249,7 +249,7 @@ fn chr(code: i32) -> Result<Datum> {
     Ok(Datum::text(c.to_string()))
 }
 
-fn split_part(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn split_part(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (s, separator, n) = (a[0].as_str(), a[1].as_str(), a[2].as_i32());
     if n == 0 {
         return Err(err!(INVALID_PARAMETER_VALUE, "field position must not be zero"));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 pub use melba_encoding::utf8;
 use melba_fmgr::type_io::{TypeContext, TypeIo, fixed, received, send_text};
-use melba_fmgr::{CallContext, ScalarFn};
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Datum, Oid, Result, err, limits, oids};
 
 /// Bytes of a name.
@@ -179,7 +179,7 @@ fn typmod_in(a: &[Datum], type_name: &str) -> Result<Datum> {
     Ok(Datum::Int4(length + TYPMOD_HEADER))
 }
 
-fn typmod_out(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn typmod_out(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let typmod = a[0].as_i32();
     Ok(Datum::text(if typmod > TYPMOD_HEADER { format!("({})", typmod - TYPMOD_HEADER) } else { String::new() }))
 }

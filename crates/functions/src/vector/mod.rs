@@ -9,7 +9,7 @@ mod numeric;
 mod substring;
 mod text;
 
-use melba_fmgr::{CallContext, Operand, VectorFn};
+use melba_fmgr::{CallInfo, Operand, VectorFn};
 use melba_types::{Bitmap, Column, Datum, DbError, Kind, Result};
 
 pub const TABLES: &[&[(&str, VectorFn)]] =
@@ -76,7 +76,7 @@ fn null_operand(operands: &[Operand<'_>], rows: usize, kind: Kind) -> Option<Col
 }
 
 /// Row by row, through the scalar function: for operands of a shape that no loop here expects.
-fn fallback(call: &CallContext<'_>, name: &str, operands: &[Operand<'_>], rows: usize, kind: Kind) -> Result<Column> {
+fn fallback(call: &CallInfo<'_>, name: &str, operands: &[Operand<'_>], rows: usize, kind: Kind) -> Result<Column> {
     if let Some(nulls) = null_operand(operands, rows, kind) {
         return Ok(nulls);
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use melba_fmgr::{CallContext, Operand, VectorFn};
+use melba_fmgr::{CallInfo, Operand, VectorFn};
 use melba_types::{ByteStrings, Column, ColumnData, Datum, Kind, Result};
 
 use super::fallback;
@@ -32,7 +32,7 @@ pub const VECTORS: &[(&str, VectorFn)] = &[
 
 /// The characters of each value in a range that `range` computes from its length in bytes, which is at least that in characters.
 fn part(
-    call: &CallContext<'_>,
+    call: &CallInfo<'_>,
     name: &str,
     column: &Column,
     operands: &[Operand<'_>],

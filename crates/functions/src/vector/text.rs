@@ -1,6 +1,6 @@
 //! Comparisons and LIKE of text.
 
-use melba_fmgr::{CallContext, Operand, VectorFn};
+use melba_fmgr::{CallInfo, Operand, VectorFn};
 use melba_types::{ByteStrings, Column, ColumnData, Datum, Kind, Result};
 use memchr::memmem::Finder;
 
@@ -143,7 +143,7 @@ fn simple(pattern: &str) -> Option<Simple<'_>> {
     })
 }
 
-fn like(call: &CallContext<'_>, operands: &[Operand<'_>], rows: usize, name: &str, negate: bool) -> Result<Column> {
+fn like(call: &CallInfo<'_>, operands: &[Operand<'_>], rows: usize, name: &str, negate: bool) -> Result<Column> {
     let (Operand::Column(column), Operand::Scalar(Datum::Text(pattern))) = (&operands[0], &operands[1]) else {
         return fallback(call, name, operands, rows, Kind::Bool);
     };

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use melba_fmgr::{CallContext, Session};
+use melba_fmgr::{CallInfo, Session};
 use melba_functions::datetime::{round_timestamp, session_zone, timestamp_out_of_range};
 use melba_functions::format::{DateTimeFields, Standard, parse_standard};
 use melba_types::datetime::{MICROS_PER_SECOND, unix_seconds};
@@ -66,14 +66,14 @@ fn ordering(session: &dyn Session, function: &str, a: &Datum, b: &Datum) -> Resu
 
 fn call(session: &dyn Session, function: &str, args: &[Datum]) -> Result<Datum> {
     let run = melba_fmgr::registry::scalar(function).ok_or_else(|| err!(INTERNAL_ERROR, "no function {function}"))?;
-    let context = CallContext {
+    let context = CallInfo {
         session,
         arg_types: &[],
         return_type: Oid(0),
         collation: Oid(0),
         variadic: false,
         columns: None,
-        view: CallContext::NO_VIEW,
+        view: CallInfo::NO_VIEW,
     };
     run(&context, args)
 }

@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 use melba_encoding::utf8;
 use melba_fmgr::type_io::{received, send_text};
-use melba_fmgr::{CallContext, ScalarFn, SetFn, TypeIo};
+use melba_fmgr::{CallInfo, ScalarFn, SetFn, TypeIo};
 use melba_types::jsonb::{JsonbValue, View};
 use melba_types::{Datum, Oid, Result, err, oids};
 
@@ -95,7 +95,7 @@ pub fn parsed(stored: &Datum) -> Result<Rc<Path>> {
 
 /// Passes the selected items to `finish`: when the call is silent, those before an error too, and `finish` gets the error.
 fn select<T>(
-    call: &CallContext<'_>,
+    call: &CallInfo<'_>,
     a: &[Datum],
     use_zone: bool,
     finish: impl FnOnce(&Path, Vec<Item<'_>>, bool) -> Result<T>,
@@ -121,7 +121,7 @@ fn select<T>(
     }
 }
 
-fn exists(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
+fn exists(call: &CallInfo<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
     // In lax mode the first item is the answer, whatever comes after it.
     select(call, a, use_zone, |path, items, failed| {
         let is_answered = !failed || path.lax && !items.is_empty();
@@ -129,7 +129,7 @@ fn exists(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> 
     })
 }
 
-fn matches(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
+fn matches(call: &CallInfo<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
     let silent = matches!(a.get(3), Some(Datum::Bool(true)));
     select(call, a, use_zone, |_, items, _| match &items[..] {
         [Item::Made(JsonbValue::Bool(value)) | Item::Part(JsonbValue::Bool(value), _)] => Ok(Datum::Bool(*value)),
@@ -143,16 +143,16 @@ fn values(_: &Path, items: Vec<Item<'_>>, _: bool) -> Result<Vec<JsonbValue>> {
     Ok(items.iter().map(Item::to_value).collect())
 }
 
-fn query_array(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
+fn query_array(call: &CallInfo<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
     datum(&JsonbValue::Array(select(call, a, use_zone, values)?))
 }
 
-fn query_first(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
+fn query_first(call: &CallInfo<'_>, a: &[Datum], use_zone: bool) -> Result<Datum> {
     let first = select(call, a, use_zone, |_, items, _| Ok(items.first().map(Item::to_value)))?;
     first.map_or(Ok(Datum::Null), |item| datum(&item))
 }
 
-fn query_set(call: &CallContext<'_>, a: &[Datum], use_zone: bool) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
+fn query_set(call: &CallInfo<'_>, a: &[Datum], use_zone: bool) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>> {
     let items = select(call, a, use_zone, values)?;
     Ok(Box::new(items.into_iter().map(|item| Ok(vec![datum(&item)?]))))
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallContext, ScalarFn, io, lookup};
+use melba_fmgr::{CallInfo, ScalarFn, io, lookup};
 use melba_types::jsonb::JsonbValue;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, err, oids};
 
@@ -42,7 +42,7 @@ fn column(a: &[Datum]) -> Option<&str> {
     }
 }
 
-fn with_items(call: &CallContext<'_>, a: &[Datum], finish: impl FnOnce(Vec<Item<'_>>) -> Result<Datum>) -> Result<Datum> {
+fn with_items(call: &CallInfo<'_>, a: &[Datum], finish: impl FnOnce(Vec<Item<'_>>) -> Result<Datum>) -> Result<Datum> {
     let path = parsed(&a[1])?;
     let target = JsonbValue::from_json(root(&a[0]));
     let mut variables = Vec::with_capacity((a.len() - FIXED) / 2);
@@ -57,7 +57,7 @@ fn with_items(call: &CallContext<'_>, a: &[Datum], finish: impl FnOnce(Vec<Item<
     finish(items)
 }
 
-fn variable(call: &CallContext<'_>, ty: Oid, value: &Datum) -> Result<VariableValue> {
+fn variable(call: &CallInfo<'_>, ty: Oid, value: &Datum) -> Result<VariableValue> {
     let base = lookup::base_type(call.session, ty);
     Ok(match base {
         _ if value.is_null() => VariableValue::Json(JsonbValue::Null),
@@ -98,7 +98,7 @@ fn query(items: Vec<Item<'_>>, column: Option<&str>, wrapper: i32) -> Result<Dat
 }
 
 /// The one scalar as text, or as jsonb where it stays JSON; NULL for null.
-fn value(call: &CallContext<'_>, items: Vec<Item<'_>>, column: Option<&str>, stays_json: bool) -> Result<Datum> {
+fn value(call: &CallInfo<'_>, items: Vec<Item<'_>>, column: Option<&str>, stays_json: bool) -> Result<Datum> {
     let message = || match column {
         Some(column) => format!("JSON path expression for column \"{column}\" must return single scalar item"),
         None => "JSON path expression in JSON_VALUE must return single scalar item".to_owned(),

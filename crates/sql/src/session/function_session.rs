@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use melba_catalog::relations::LiveInfo;
 use melba_catalog::{Catalog, Function};
-use melba_fmgr::{CallContext, FormatSettings, RoutineCall, RoutineRows, TransitionTable, TriggerCall};
+use melba_fmgr::{CallInfo, FormatSettings, RoutineCall, RoutineRows, TransitionTable, TriggerCall};
 use melba_types::{Batch, Datum, DbError, Oid, Result};
 
 use super::context::StatementContext;
@@ -115,7 +115,7 @@ impl melba_fmgr::Session for StatementContext {
         self.session.notice(notice);
     }
 
-    fn system_function(&self, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+    fn system_function(&self, source: &str, call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
         call_system(self, source, call, args)
     }
 
@@ -123,7 +123,7 @@ impl melba_fmgr::Session for StatementContext {
         domain_check_batch(self, domain, values)
     }
 
-    fn system_rows(&self, source: &str, _call: &CallContext<'_>, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
+    fn system_rows(&self, source: &str, _call: &CallInfo<'_>, args: &[Datum]) -> Result<Vec<Vec<Datum>>> {
         rows_of(self, source, args)
     }
 

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use melba_catalog::privileges::RoleUse;
 use melba_catalog::{Catalog, Persistence, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
-use melba_fmgr::CallContext;
+use melba_fmgr::CallInfo;
 use melba_fmgr::Session as _;
 use melba_types::inet::Inet;
 use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, err, oids};
@@ -206,7 +206,7 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
 static BY_SOURCE: LazyLock<HashMap<&str, SystemFunction>> = LazyLock::new(|| FUNCTIONS.iter().copied().collect());
 
 /// Calls the function, or refuses it with 0A000.
-pub(super) fn call_system(context: &StatementContext, source: &str, call: &CallContext<'_>, args: &[Datum]) -> Result<Datum> {
+pub(super) fn call_system(context: &StatementContext, source: &str, call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     if let Some(function) = BY_SOURCE.get(source) {
         return function(&SystemCall { context, source, return_type: call.return_type, args });
     }

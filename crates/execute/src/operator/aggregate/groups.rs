@@ -53,7 +53,7 @@ impl Groups {
     pub fn new(node: &AggregateNode, ctx: &ExecContext) -> Result<Groups> {
         let column = |spec: &AggregateSpec| -> Result<Option<Box<dyn GroupedAggregate>>> {
             // Those that wait for the end take the rows of one group after the other.
-            Ok(if sorts(spec) { None } else { (spec.make)(&spec.call.context(ctx))?.grouped() })
+            Ok(if sorts(spec) { None } else { (spec.make)(&spec.call.info(ctx))?.grouped() })
         };
         let columns = node.aggregates.iter().map(column).collect::<Result<Vec<_>>>()?;
         let mut states_a_group = 0;
@@ -125,7 +125,7 @@ impl Groups {
         };
         let mut columns: Vec<Column> = self.keys.iter().map(|key| key.take(&numbers)).collect();
         for (i, spec) in node.aggregates.iter().enumerate() {
-            let call = spec.call.context(ctx);
+            let call = spec.call.info(ctx);
             let mut column = Column::with_capacity(kinds[columns.len()], numbers.len());
             match &self.columns[i] {
                 Some(states) => states.finish_all(&call, &numbers, &mut column)?,

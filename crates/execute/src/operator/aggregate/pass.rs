@@ -153,7 +153,7 @@ impl<'a> Pass<'a> {
         if self.groups.states_a_group > 0 {
             for (spec, column) in self.node.aggregates.iter().zip(&self.groups.columns) {
                 if column.is_none() {
-                    let aggregate = (spec.make)(&spec.call.context(self.ctx))?;
+                    let aggregate = (spec.make)(&spec.call.info(self.ctx))?;
                     self.groups.states.push(TransitionState { aggregate, memory: 0 });
                 }
             }
@@ -320,7 +320,7 @@ impl<'a> Pass<'a> {
         let is_apart = self.groups.count <= places.len() / ROWS_A_GROUP_APART;
         if let Some(states) = self.groups.columns[index].as_mut().filter(|_| !is_apart) {
             let rows = if takes_all { None } else { Some(taken()) };
-            return states.add(&spec.call.context(self.ctx), &columns, rows.as_deref(), places);
+            return states.add(&spec.call.info(self.ctx), &columns, rows.as_deref(), places);
         }
         let mut taken = Vec::new();
         for (group, rows) in by_group.get_or_insert_with(|| ByGroup::new(places, self.groups.count)).iter() {
@@ -339,7 +339,7 @@ impl<'a> Pass<'a> {
     }
 
     fn add(&mut self, index: usize, group: u32, columns: &[&Column], rows: &[u32]) -> Result<()> {
-        let call = self.node.aggregates[index].call.context(self.ctx);
+        let call = self.node.aggregates[index].call.info(self.ctx);
         if let Some(states) = &mut self.groups.columns[index] {
             return states.add_to(&call, columns, group as usize, rows);
         }
@@ -451,7 +451,7 @@ impl<'a> Pass<'a> {
         if spec.direct.is_empty() {
             return Ok(hypothetical);
         }
-        let call = spec.call.context(ctx);
+        let call = spec.call.info(ctx);
         for number in 0..self.groups.count as u32 {
             ctx.check_interrupt()?;
             let columns = self.groups.keys.iter().map(|key| key.take(&[number])).collect();

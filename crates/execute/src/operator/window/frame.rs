@@ -182,7 +182,7 @@ impl<'a> Frames<'a> {
     /// value <= (`less`) or >= current ± offset.
     fn in_range(&self, call: &Call, value: Datum, current: &Datum, offset: &Datum, subtract: bool, less: bool) -> Result<bool> {
         let args = [value, current.clone(), offset.clone(), Datum::Bool(subtract), Datum::Bool(less)];
-        Ok(matches!(call.invoke(&call.context(self.ctx), &args)?, Datum::Bool(true)))
+        Ok(matches!(call.invoke(&call.info(self.ctx), &args)?, Datum::Bool(true)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The functions and operators over regular expressions.
 
-use melba_fmgr::{CallContext, ScalarFn, SetFn};
+use melba_fmgr::{CallInfo, ScalarFn, SetFn};
 use melba_regexp::{Captures, Flags, Regexp, all_matches};
 use melba_types::{Datum, Result, err, limits, oids};
 
@@ -229,7 +229,7 @@ fn split_array(a: &[Datum], flags: Flags) -> Result<Datum> {
 }
 
 /// Arguments: text, pattern, start, flags.
-fn count(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn count(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let text = a[0].as_str();
     let start = a.get(2).map_or(Ok(1), |v| positive(v, "start"))?;
     let flags = a.get(3).map_or(Ok(Flags::default()), |v| flags_without_global(v, "regexp_count", None))?;
@@ -266,7 +266,7 @@ fn nth_match(a: &[Datum], flags: Flags, start: i32, n: i32, group: usize) -> Res
 }
 
 /// Arguments: text, pattern, start, n, endoption, flags, subexpr.
-fn instr(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn instr(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let start = a.get(2).map_or(Ok(1), |v| positive(v, "start"))?;
     let n = a.get(3).map_or(Ok(1), |v| positive(v, "n"))?;
     let end = a.get(4).map_or(0, Datum::as_i32);
@@ -282,7 +282,7 @@ fn instr(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
 }
 
 /// Arguments: text, pattern, start, n, flags, subexpr.
-fn substr(_: &CallContext<'_>, a: &[Datum]) -> Result<Datum> {
+fn substr(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let start = a.get(2).map_or(Ok(1), |v| positive(v, "start"))?;
     let n = a.get(3).map_or(Ok(1), |v| positive(v, "n"))?;
     let group = subexpression(a.get(5))?;

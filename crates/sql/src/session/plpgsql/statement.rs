@@ -1,6 +1,6 @@
 //! Statements, one after the other.
 
-use melba_plpgsql::tree::{Expression, ReturnExpression, PlpgsqlStatement, StatementBlock, StatementKind, Target, VariableType};
+use melba_plpgsql::tree::{Expression, PlpgsqlStatement, ReturnExpression, StatementBlock, StatementKind, Target, VariableType};
 use melba_types::{Datum, DbError, Result, err, limits, oids};
 
 use super::expression::PieceUse;
