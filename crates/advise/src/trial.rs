@@ -15,7 +15,7 @@ const TABLE: &str = "melba_advise_trial";
 /// Single reads of a trial, after some that fill the caches.
 const READS: u64 = 300;
 const READS_BEFORE: u64 = 50;
-/// A table has settled when its size stayed the same for this many checks.
+/// A table is steady when its size stayed the same for this many checks.
 const SETTLED_LOOKS: usize = 4;
 const SETTLED_WITHIN: usize = 1500;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -158,7 +158,7 @@ fn fill(client: &mut Client, sample: &Sample, line: impl Fn(&Row, usize, &mut Ve
     sample.rows.iter().enumerate().try_for_each(|(id, row)| loading.line(|out| line(row, id, out)))?;
     loading.finish()?;
     let write_us = started.elapsed().as_secs_f64() * 1e6 / sample.rows.len().max(1) as f64;
-    settled_bytes(client)?;
+    steady_bytes(client)?;
     Ok(Loaded { bytes: number(client, &format!("SELECT pg_table_size('{TABLE}')"))?, write_us })
 }
 
@@ -189,7 +189,7 @@ pub fn load_together(
         })
     })?;
     loading.finish()?;
-    let bytes = settled_bytes(client)?;
+    let bytes = steady_bytes(client)?;
     drop_table(client)?;
     Ok(bytes)
 }
@@ -226,7 +226,7 @@ impl Loading<'_> {
 }
 
 /// The table's size when background work on it has ended.
-fn settled_bytes(client: &mut Client) -> Result<f64> {
+fn steady_bytes(client: &mut Client) -> Result<f64> {
     // Rows still in memory have another size.
     execute(client, "CHECKPOINT")?;
     execute(client, &format!("VACUUM {TABLE}"))?;

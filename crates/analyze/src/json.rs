@@ -207,10 +207,10 @@ pub fn constructor(
         unique_keys: false,
         location,
     };
-    let from = made.made_type();
+    let from = made.constructed_type();
     if from != returning.ty {
         let value = Expr::CaseTest { ty: from, typmod: -1, collation: Oid::INVALID };
-        made.coercion = Some(coerce_made(analyzer, value, returning)?);
+        made.coercion = Some(coerce_constructed(analyzer, value, returning)?);
     }
     Ok(made)
 }
@@ -226,7 +226,7 @@ pub fn json_constructor(
 }
 
 /// json or jsonb that a constructor made to its RETURNING type.
-fn coerce_made(analyzer: &mut Analyzer<'_, '_>, value: Expr, returning: JsonReturning) -> Result<Expr> {
+fn coerce_constructed(analyzer: &mut Analyzer<'_, '_>, value: Expr, returning: JsonReturning) -> Result<Expr> {
     if returning.format.kind == JsonFormatKind::Json && returning.ty == oids::BYTEA {
         let text = coerce::to_specific(analyzer, value, oids::TEXT, "JSON_FUNCTION")?;
         let encoding = encoding_name(returning.format);
@@ -270,7 +270,7 @@ pub fn json_serialize<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::JsonSerial
     }
     let value = case_test(&arg);
     let mut made = constructor(analyzer, JsonConstructorKind::Serialize, vec![arg], None, returning, n.location)?;
-    made.coercion = Some(coerce_made(analyzer, value, returning)?);
+    made.coercion = Some(coerce_constructed(analyzer, value, returning)?);
     Ok(Expr::JsonConstructor(Box::new(made)))
 }
 

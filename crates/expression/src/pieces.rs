@@ -32,8 +32,8 @@ impl Pieces {
         self.rows.min(left)
     }
 
-    /// So much came of the rows of a piece.
-    pub fn made(&mut self, rows: usize, bytes: usize) {
+    /// Takes in the bytes that the rows of a piece became.
+    pub fn note_output(&mut self, rows: usize, bytes: usize) {
         let each = (bytes / rows.max(1)).max(1);
         self.rows = (PIECE_BYTES / each).clamp(1, (self.rows * GROWTH).min(BATCH_ROWS));
     }
@@ -90,7 +90,7 @@ impl Expression {
             // A column that grows takes twice as much for a while.
             limits::check_memory(out.memory_bytes() + made.memory_bytes())?;
             out.append(&made);
-            pieces.made(rows, bytes);
+            pieces.note_output(rows, bytes);
         }
         Ok(Vector::Owned(out))
     }

@@ -20,7 +20,7 @@ fn datum(bits: BitStringBuilder) -> Datum {
 
 /// A part of a bit string, to which more may come.
 fn part(value: &[u8], range: std::ops::Range<usize>) -> Result<BitStringBuilder> {
-    let mut out = BitStringBuilder::with_room(len(value))?;
+    let mut out = BitStringBuilder::with_capacity(len(value))?;
     out.append(value, range)?;
     Ok(out)
 }
@@ -29,7 +29,7 @@ fn part(value: &[u8], range: std::ops::Range<usize>) -> Result<BitStringBuilder>
 fn parse(text: &str) -> Result<Vec<u8>> {
     let mut ticker = Ticker::new();
     if let Some(hex) = text.strip_prefix(['x', 'X']) {
-        let mut out = BitStringBuilder::with_room(hex.len() * 4)?;
+        let mut out = BitStringBuilder::with_capacity(hex.len() * 4)?;
         for c in hex.chars() {
             ticker.step()?;
             let digit =
@@ -39,7 +39,7 @@ fn parse(text: &str) -> Result<Vec<u8>> {
         return Ok(out.finish());
     }
     let digits = text.strip_prefix(['b', 'B']).unwrap_or(text);
-    let mut out = BitStringBuilder::with_room(digits.len())?;
+    let mut out = BitStringBuilder::with_capacity(digits.len())?;
     for c in digits.chars() {
         ticker.step()?;
         match c {
@@ -61,7 +61,7 @@ fn fixed(value: &[u8], length: i32, explicit: bool) -> Result<Datum> {
     if !explicit {
         return Err(err!(STRING_DATA_LENGTH_MISMATCH, "bit string length {found} does not match type bit({wanted})"));
     }
-    let mut out = BitStringBuilder::with_room(wanted)?;
+    let mut out = BitStringBuilder::with_capacity(wanted)?;
     out.append(value, 0..found.min(wanted))?;
     out.append_zeros(wanted.saturating_sub(found))?;
     Ok(datum(out))
@@ -90,7 +90,7 @@ fn receive(c: &TypeContext<'_>, bytes: &[u8]) -> Result<Datum> {
     let length = i32::from_be_bytes(*length);
     let count = usize::try_from(length).ok().filter(|n| n.div_ceil(8) == rest.len());
     let count = count.ok_or_else(|| err!(INVALID_BINARY_REPRESENTATION, "invalid length in external bit string"))?;
-    let mut bits = BitStringBuilder::with_room(count)?;
+    let mut bits = BitStringBuilder::with_capacity(count)?;
     rest.iter().enumerate().for_each(|(i, octet)| bits.push(*octet, (count - 8 * i).min(8)));
     let bits = bits.finish();
     if c.type_oid == oids::BIT { fixed(&bits, c.typmod, false) } else { varying(&bits, c.typmod, false) }
@@ -127,7 +127,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("bitnot", |_, a| combine(&[a[0].clone(), a[0].clone()], "NOT", |x, _| !x)),
     ("bitcat", |_, a| {
         let (x, y) = (a[0].as_bytes(), a[1].as_bytes());
-        let mut out = BitStringBuilder::with_room(len(x) + len(y))?;
+        let mut out = BitStringBuilder::with_capacity(len(x) + len(y))?;
         out.append(x, 0..len(x))?;
         out.append(y, 0..len(y))?;
         Ok(datum(out))
@@ -203,7 +203,7 @@ pub fn combine(a: &[Datum], name: &str, combine: fn(u8, u8) -> u8) -> Result<Dat
     if len(x) != len(y) {
         return Err(err!(STRING_DATA_LENGTH_MISMATCH, "cannot {name} bit strings of different sizes"));
     }
-    let (mut out, mut left, mut ticker) = (BitStringBuilder::with_room(len(x))?, len(x), Ticker::new());
+    let (mut out, mut left, mut ticker) = (BitStringBuilder::with_capacity(len(x))?, len(x), Ticker::new());
     for (x, y) in octets(x).iter().zip(octets(y)) {
         ticker.step()?;
         let count = left.min(8);
@@ -217,7 +217,7 @@ pub fn combine(a: &[Datum], name: &str, combine: fn(u8, u8) -> u8) -> Result<Dat
 fn shift(value: &[u8], by: i64) -> Result<Datum> {
     let count = len(value);
     let places = usize::try_from(by.unsigned_abs()).map_or(count, |n| n.min(count));
-    let mut out = BitStringBuilder::with_room(count)?;
+    let mut out = BitStringBuilder::with_capacity(count)?;
     if by < 0 {
         out.append_zeros(places)?;
         out.append(value, 0..count - places)?;
@@ -250,7 +250,7 @@ fn index(value: &[u8], at: i32) -> Result<usize> {
 /// The lowest bits of an integer, its sign in all places above.
 fn from_integer(value: i64, length: i32) -> Result<Datum> {
     let length = if length <= 0 { 1 } else { length as usize };
-    let (mut out, mut ticker) = (BitStringBuilder::with_room(length)?, Ticker::new());
+    let (mut out, mut ticker) = (BitStringBuilder::with_capacity(length)?, Ticker::new());
     for i in (0..length).rev() {
         ticker.step()?;
         out.push(if value >> i.min(63) & 1 != 0 { 0x80 } else { 0 }, 1);

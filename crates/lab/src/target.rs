@@ -119,7 +119,7 @@ impl Target {
     }
 
     /// Bytes of relations with all that belongs to them, once they have stayed the same for `looks` checks, a second apart.
-    pub fn settled_bytes(&self, client: &mut Client, relations: &[&str], looks: usize) -> Result<f64> {
+    pub fn steady_bytes(&self, client: &mut Client, relations: &[&str], looks: usize) -> Result<f64> {
         let sizes: Vec<String> = relations.iter().map(|name| format!("pg_total_relation_size('{name}')")).collect();
         let sql = format!("SELECT {}", sizes.join(" + "));
         let (mut last, mut same) = (f64::NAN, 0);

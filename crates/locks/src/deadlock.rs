@@ -3,7 +3,7 @@
 //! A session waits for the holders of the lock (hard), and for the waiters before it in the queue (soft). A cycle with a soft
 //! part can be broken without harm, by letting one waiter pass the other; only a cycle without a soft part ends in an error.
 
-use crate::table::{LockEntry, LockManager, LongWait, Owner, Shard, WaitPhase, leave_queue};
+use crate::table::{LockEntry, LockManager, LongWait, Owner, Shard, WaitPhase, remove_from_queue};
 use crate::{LockKey, Mode};
 
 use melba_threads::MutexGuard;
@@ -44,7 +44,7 @@ impl LockManager {
             }
         }
         if cycle.is_some() {
-            shards.iter_mut().any(|shard| leave_queue(shard, key, start, &mut woken));
+            shards.iter_mut().any(|shard| remove_from_queue(shard, key, start, &mut woken));
         }
         drop(shards);
         self.notify(&woken);

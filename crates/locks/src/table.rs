@@ -185,7 +185,7 @@ impl LockEntry {
 pub(crate) type Shard = HashMap<LockKey, LockEntry>;
 
 /// Takes a session's request out of a queue; adds the sessions to wake to `woken`. False when it is not in the queue, or granted.
-pub(crate) fn leave_queue(shard: &mut Shard, key: &LockKey, owner: Owner, woken: &mut Vec<Owner>) -> bool {
+pub(crate) fn remove_from_queue(shard: &mut Shard, key: &LockKey, owner: Owner, woken: &mut Vec<Owner>) -> bool {
     let Some(entry) = shard.get_mut(key) else { return false };
     let Some(at) = entry.waiters.iter().position(|w| w.owner == owner) else { return false };
     entry.waiters.remove(at);
@@ -591,7 +591,7 @@ impl LockManager {
                 let mut shard = self.shard(key);
                 if failure.is_some() {
                     let mut woken = Vec::new();
-                    let left = leave_queue(&mut shard, key, owner, &mut woken);
+                    let left = remove_from_queue(&mut shard, key, owner, &mut woken);
                     drop(shard);
                     self.notify(&woken);
                     left

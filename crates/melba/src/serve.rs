@@ -93,7 +93,7 @@ fn serve_logged(
     let instance = Arc::new(instance);
     let config_file = Path::new(instance.settings().get("data_directory").as_text()).join(config::MAIN);
     let config_file = Value::Text(config_file.display().to_string().into());
-    instance.settle(&[("data_directory_mode", Value::Integer(mode.into())), ("config_file", config_file)]);
+    instance.set_internal(&[("data_directory_mode", Value::Integer(mode.into())), ("config_file", config_file)]);
     instance.backends.start_watchdog().map_err(|e| format!("could not start a thread: {e}"))?;
     let configured = Arc::clone(&instance);
     let served = Arc::clone(&instance);

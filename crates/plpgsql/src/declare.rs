@@ -295,5 +295,5 @@ pub fn cursor_arguments(parser: &mut Parser<'_>, cursor: usize) -> Result<Option
     }
     parser.expect_symbol(")")?;
     let list: Vec<String> = values.into_iter().flatten().collect();
-    Ok(Some(parser.made_expression(&list.join(", "))))
+    Ok(Some(parser.synthesized_expression(&list.join(", "))))
 }

@@ -209,7 +209,7 @@ impl Parser<'_> {
     }
 
     /// A text that is no part of the function's, over the names that are visible now.
-    pub fn made_expression(&mut self, text: &str) -> Expression {
+    pub fn synthesized_expression(&mut self, text: &str) -> Expression {
         let start = self.token().start;
         let mut expression = self.new_expression(text, start, Form::Expression);
         expression.shown = Arc::from("");

@@ -74,9 +74,9 @@ impl Server {
         let file =
             |path: &Option<PathBuf>| Value::Text(path.as_ref().map_or_else(String::new, |p| p.display().to_string()).into());
         if bound.is_named {
-            instance.settle(&[("listen_addresses", Value::Text(host.into()))]);
+            instance.set_internal(&[("listen_addresses", Value::Text(host.into()))]);
         }
-        instance.settle(&[
+        instance.set_internal(&[
             ("port", Value::Integer(port.into())),
             ("hba_file", file(&access.hosts.hba_file)),
             ("ident_file", file(&access.hosts.ident_file)),

@@ -10,8 +10,8 @@ pub mod dense;
 pub mod frame;
 pub mod lz4;
 pub mod pglz;
-mod room;
 mod sample;
+mod spare;
 pub mod stored;
 pub mod zstd;
 
@@ -90,13 +90,13 @@ impl Method {
 #[must_use]
 pub fn compress(method: Method, level: i32, source: &[u8], out: &mut Vec<u8>) -> bool {
     // A result as long as the value is of no use, so it need not fit.
-    let room = source.len().saturating_sub(1);
+    let bytes_max = source.len().saturating_sub(1);
     let written = match method {
         Method::Pglz => return pglz::compress(source, out),
         // SAFETY: the library returns how many bytes it has written.
-        Method::Lz4 | Method::Dense => unsafe { room::append(out, room, |room| lz4::compress_into(source, room)) },
+        Method::Lz4 | Method::Dense => unsafe { spare::append(out, bytes_max, |spare| lz4::compress_into(source, spare)) },
         // SAFETY: as above.
-        Method::Zstd => unsafe { room::append(out, room, |room| zstd::compress_into(source, room, level)) },
+        Method::Zstd => unsafe { spare::append(out, bytes_max, |spare| zstd::compress_into(source, spare, level)) },
     };
     written.is_ok()
 }
@@ -113,9 +113,9 @@ pub fn decompress_onto(method: Method, stream: &[u8], raw_bytes: usize, out: &mu
             pglz::decompress(stream, &mut out[start..])
         }
         // SAFETY: the library returns how many bytes it has written.
-        Method::Lz4 | Method::Dense => unsafe { room::append(out, raw_bytes, |room| lz4::decompress_into(stream, room)) },
+        Method::Lz4 | Method::Dense => unsafe { spare::append(out, raw_bytes, |spare| lz4::decompress_into(stream, spare)) },
         // SAFETY: as above.
-        Method::Zstd => unsafe { room::append(out, raw_bytes, |room| zstd::decompress_into(stream, room)) },
+        Method::Zstd => unsafe { spare::append(out, raw_bytes, |spare| zstd::decompress_into(stream, spare)) },
     };
     if result == Ok(raw_bytes) {
         return Ok(());

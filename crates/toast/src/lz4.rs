@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::os::raw::{c_char, c_int, c_void};
 
-use crate::{CodecError, room};
+use crate::{CodecError, spare};
 
 /// The largest input of one block, LZ4's own limit.
 pub const INPUT_BYTES_MAX: usize = 0x7E00_0000;
@@ -52,7 +52,7 @@ pub fn compress_bound(source_bytes: usize) -> usize {
 /// Compresses `source` into `target`, returning the bytes written; `OutputFull` when they do not fit, so that a
 /// target of the size one is willing to pay doubles as the "is it worth it" test.
 pub fn compress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
-    compress_into(source, room::of(target))
+    compress_into(source, spare::of(target))
 }
 
 pub(crate) fn compress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> Result<usize, CodecError> {
@@ -79,7 +79,7 @@ pub(crate) fn compress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> Re
 
 /// Decompresses `source` into `target`, returning the bytes written.
 pub fn decompress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
-    decompress_into(source, room::of(target))
+    decompress_into(source, spare::of(target))
 }
 
 pub(crate) fn decompress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> Result<usize, CodecError> {

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use zstd_safe::{CCtx, DCtx, WriteBuf};
 
-use crate::{CodecError, room};
+use crate::{CodecError, spare};
 
 /// `ZSTD_error_dstSize_tooSmall`, part of the library's stable interface.
 const DESTINATION_TOO_SMALL: usize = 70usize.wrapping_neg();
@@ -23,7 +23,7 @@ pub fn compress_bound(source_bytes: usize) -> usize {
 /// Compresses `source` into `target` at `level` (1 to 22; negative ones are faster), returning the bytes written;
 /// `OutputFull` when they do not fit.
 pub fn compress(source: &[u8], target: &mut [u8], level: i32) -> Result<usize, CodecError> {
-    compress_into(source, room::of(target), level)
+    compress_into(source, spare::of(target), level)
 }
 
 pub(crate) fn compress_into(source: &[u8], target: &mut [MaybeUninit<u8>], level: i32) -> Result<usize, CodecError> {
@@ -32,7 +32,7 @@ pub(crate) fn compress_into(source: &[u8], target: &mut [MaybeUninit<u8>], level
 
 /// Decompresses `source` into `target`, returning the bytes written.
 pub fn decompress(source: &[u8], target: &mut [u8]) -> Result<usize, CodecError> {
-    decompress_into(source, room::of(target))
+    decompress_into(source, spare::of(target))
 }
 
 pub(crate) fn decompress_into(source: &[u8], target: &mut [MaybeUninit<u8>]) -> Result<usize, CodecError> {

@@ -80,7 +80,7 @@ pub struct JsonConstructor {
 
 impl JsonConstructor {
     /// The type of the value before `coercion`.
-    pub fn made_type(&self) -> Oid {
+    pub fn constructed_type(&self) -> Oid {
         match (&self.function, self.returning.format.kind) {
             (Some(function), _) => function.ty(),
             (None, JsonFormatKind::Jsonb) => oids::JSONB,

@@ -52,7 +52,7 @@ impl BitStringBuilder {
     ///
     /// # Errors
     /// Those of `limits::check_request`.
-    pub fn with_room(bits: usize) -> Result<BitStringBuilder> {
+    pub fn with_capacity(bits: usize) -> Result<BitStringBuilder> {
         let bytes = HEADER_BYTES + bits.div_ceil(8);
         limits::check_request(bytes)?;
         let mut stored = Vec::with_capacity(bytes);
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Vec<u8> {
-        let mut out = BitStringBuilder::with_room(text.len()).expect("is short");
+        let mut out = BitStringBuilder::with_capacity(text.len()).expect("is short");
         text.bytes().for_each(|c| out.push(if c == b'1' { 0x80 } else { 0x7f }, 1));
         out.finish()
     }
@@ -154,7 +154,7 @@ mod tests {
         for before in 0..10 {
             for start in 0..text.len() {
                 for end in start..=text.len() {
-                    let mut out = BitStringBuilder::with_room(0).expect("is short");
+                    let mut out = BitStringBuilder::with_capacity(0).expect("is short");
                     out.append_zeros(before).expect("is short");
                     out.append(&all, start..end).expect("is short");
                     out.append_zeros(3).expect("is short");

@@ -112,7 +112,7 @@ struct Spare {
 
 impl Files {
     /// How many bytes of records can be written without new blocks.
-    fn room(&self) -> u64 {
+    fn free_bytes(&self) -> u64 {
         let current = self.current.len.saturating_sub(self.current.offset + END_BYTES as u64);
         self.spares.last().map_or(0, |s| s.len.saturating_sub(FRAME_BYTES)).max(current)
     }
@@ -130,8 +130,8 @@ pub struct Wal {
     /// `None`: not begun.
     files: Mutex<Option<Files>>,
     durable: AtomicU64,
-    /// `Files::room`, for threads that do not want to wait for a sync to know it. Only too small while it changes.
-    room: AtomicU64,
+    /// `Files::free_bytes`, for threads that do not want to wait for a sync to know it. Only too small while it changes.
+    free_bytes: AtomicU64,
     failed: AtomicBool,
     /// Where the log began when it was opened.
     began_at: AtomicU64,
@@ -204,7 +204,7 @@ impl Wal {
             tail: Mutex::default(),
             files: Mutex::new(None),
             durable: AtomicU64::new(0),
-            room: AtomicU64::new(0),
+            free_bytes: AtomicU64::new(0),
             began_at: AtomicU64::new(0),
             database: AtomicU64::new(0),
             manifest: AtomicU64::new(0),
@@ -289,7 +289,7 @@ impl Wal {
         }
         self.began_at.store(start.0, Ordering::Release);
         self.durable.store(start.0, Ordering::Release);
-        self.room.store(files.room(), Ordering::Release);
+        self.free_bytes.store(files.free_bytes(), Ordering::Release);
         *self.files.lock() = Some(files);
         Ok(())
     }
@@ -312,7 +312,7 @@ impl Wal {
             self.unreserve(payload_bytes);
             return Err(WalError::Exhausted);
         }
-        if promised <= self.room.load(Ordering::Acquire) {
+        if promised <= self.free_bytes.load(Ordering::Acquire) {
             return Ok(());
         }
         let result = self.preallocate();
@@ -333,7 +333,7 @@ impl Wal {
         let mut files = self.files()?;
         // With the files locked nothing is written, so promises can only grow; a thread that adds one checks for itself.
         let promised = self.tail.lock().promised;
-        if promised > files.room() {
+        if promised > files.free_bytes() {
             let len = self.options.file_bytes.max(promised + FRAME_BYTES);
             if files.current.offset == FILE_HEADER_BYTES as u64 {
                 // Nothing is in it yet, and the next file would have its name.
@@ -349,7 +349,7 @@ impl Wal {
                 files.spares.push(spare);
             }
         }
-        self.room.store(files.room(), Ordering::Release);
+        self.free_bytes.store(files.free_bytes(), Ordering::Release);
         Ok(())
     }
 
@@ -438,7 +438,7 @@ impl Wal {
             return result.map(|()| end);
         }
         self.durable.store(end.0, Ordering::Release);
-        self.room.store(files.room(), Ordering::Release);
+        self.free_bytes.store(files.free_bytes(), Ordering::Release);
         let mut tail = self.tail.lock();
         tail.promised = tail.promised.saturating_sub(chunks.iter().map(|c| c.len() as u64).sum());
         tail.has_unsynced |= !self.options.sync.is_on();
@@ -532,7 +532,7 @@ impl Wal {
         let mut files = self.files()?;
         // Behind one that was enlarged meanwhile for reserved records.
         files.spares.insert(0, Spare { name, len });
-        self.room.store(files.room(), Ordering::Release);
+        self.free_bytes.store(files.free_bytes(), Ordering::Release);
         Ok(true)
     }
 
@@ -543,16 +543,16 @@ impl Wal {
         if files.spares.len() <= kept {
             return Ok(false);
         }
-        let room = files.room();
+        let free_bytes = files.free_bytes();
         let removed = files.spares.len() - kept;
         let next = files.spares.split_off(removed);
         let spares = std::mem::replace(&mut files.spares, next);
-        // First the smaller room is stored, then the promises are read: a thread that adds one after that sees the room.
-        self.room.store(files.room(), Ordering::Release);
+        // First the smaller figure is stored, then the promises are read: a thread that adds one after that sees the room.
+        self.free_bytes.store(files.free_bytes(), Ordering::Release);
         let promised = self.tail.lock().promised;
-        if promised > files.room() && !is_planted(Plant::ForgetPromises) {
+        if promised > files.free_bytes() && !is_planted(Plant::ForgetPromises) {
             files.spares.splice(0..0, spares);
-            self.room.store(room, Ordering::Release);
+            self.free_bytes.store(free_bytes, Ordering::Release);
             return Ok(false);
         }
         drop(files);
@@ -581,7 +581,7 @@ impl Wal {
             }
             files.starts.remove(0);
         }
-        self.room.store(files.room(), Ordering::Release);
+        self.free_bytes.store(files.free_bytes(), Ordering::Release);
         drop(files);
         // Removing a large file takes long, and commits need the lock.
         superfluous.iter().try_for_each(|name| self.directory.remove(name).map_err(|e| WalError::io(name, e)))

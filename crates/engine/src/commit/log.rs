@@ -192,9 +192,9 @@ impl Log {
         id: SequenceId,
         f: impl FnOnce(&mut dyn FnMut(SequenceState) -> Lsn) -> Result<T>,
     ) -> Result<T> {
-        let mut room = Some(self.reserve(payload::SEQUENCE_STATE_BYTES)?);
+        let mut reservation = Some(self.reserve(payload::SEQUENCE_STATE_BYTES)?);
         f(&mut |state| {
-            room.take().into_iter().for_each(Reservation::keep);
+            reservation.take().into_iter().for_each(Reservation::keep);
             let mut payload = payload::encode_sequence_state(id, state);
             let crc = melba_wal::payload_crc(&payload);
             let (_, end) = self.wal.append(Csn(0), &mut payload, crc);

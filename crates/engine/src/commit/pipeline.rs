@@ -113,7 +113,7 @@ pub(crate) struct Committer<'a> {
 pub(crate) struct CommitRecord<'a> {
     /// Its payload in the log, for which there is room; empty: nothing of it is logged.
     pub payload: &'a mut Vec<u8>,
-    pub room: Option<Reservation<'a>>,
+    pub reservation: Option<Reservation<'a>>,
     pub needs: Needs,
     pub is_sync: bool,
     pub locks: Option<EarlyRelease>,
@@ -213,7 +213,7 @@ impl Pipeline {
     pub fn commit(&self, mut record: CommitRecord<'_>, apply: impl FnOnce(Csn)) -> Result<Started> {
         let _in_order = InOrder(self);
         let (csn, needed, end) = self.put_in_order(&mut record)?;
-        record.room.into_iter().for_each(Reservation::keep);
+        record.reservation.into_iter().for_each(Reservation::keep);
         step();
         apply(csn);
         step();

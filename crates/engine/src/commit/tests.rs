@@ -42,9 +42,9 @@ impl Parts {
     /// Steps 1 and 2 of a commit.
     pub fn start(&self, durability: Durability, locks: Option<EarlyRelease>, apply: impl FnOnce(Csn)) -> Result<Started> {
         let mut payload = vec![7; 20];
-        let room = Some(self.pipeline.log.reserve(payload.len())?);
+        let reservation = Some(self.pipeline.log.reserve(payload.len())?);
         let is_sync = durability == Durability::Sync;
-        self.pipeline.commit(CommitRecord { payload: &mut payload, room, needs: Needs::default(), is_sync, locks }, apply)
+        self.pipeline.commit(CommitRecord { payload: &mut payload, reservation, needs: Needs::default(), is_sync, locks }, apply)
     }
 
     pub fn wait(&self, slot: u32, started: &Started) -> Result<()> {

@@ -445,7 +445,7 @@ fn read_segment(
         if !inside(cursor.key()) {
             return Ok(());
         }
-        if cursor.is_settled(view.csn) {
+        if cursor.is_all_visible(view.csn) {
             let skipped = !reverse && matches!(bounds.0, Bound::Excluded(l) if l == cursor.key());
             if !skipped {
                 if out.len() == 0 {

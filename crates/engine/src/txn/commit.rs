@@ -43,14 +43,14 @@ pub(super) fn start_commit(
     // The last step that may fail: from here on the commit has its place in the order. A commit that frees space finds room in
     // the log on a full disk, too.
     let bytes = payload.len();
-    let room = match (bytes > 0, writes.frees()) {
+    let reservation = match (bytes > 0, writes.frees()) {
         (false, _) => None,
         (true, true) => Some(store.reserve.with(runtime.clock.monotonic(), || pipeline.log.reserve(bytes))?),
         (true, false) => Some(store.reserve.check().and_then(|()| pipeline.log.reserve(bytes))?),
     };
     step();
     let is_sync = durability == Durability::Sync;
-    let record = CommitRecord { payload: &mut payload, room, needs, is_sync, locks };
+    let record = CommitRecord { payload: &mut payload, reservation, needs, is_sync, locks };
     let started = pipeline.commit(record, |csn| {
         let apply = Apply { store, snapshots: &shared.snapshots, runtime };
         apply.apply(writes, csn);

@@ -198,7 +198,7 @@ impl HashJoinOp {
         node.filters.iter().for_each(|(_, filter)| ctx.set_join_filter(*filter, None));
         let mut held = ctx.resources().held();
         let mut rows = Batch { columns: nulls(&node.right.kinds, 0), rows: 0 };
-        let (mut row_bytes, mut made_bytes) = (0, 0);
+        let (mut row_bytes, mut computed_bytes) = (0, 0);
         if matches!(self.sides.1, Side::Input)
             && let Some(row_bytes) = self.gather(ctx, &mut rows, &mut held)?
         {
@@ -208,8 +208,8 @@ impl HashJoinOp {
         while let Some(batch) = self.next_right(ctx)? {
             let before = row_bytes;
             row_bytes += batch.memory_bytes();
-            made_bytes += keys.made_bytes(ctx, &batch)?;
-            let more = row_bytes + made_bytes + Built::table_bytes_about(rows.rows + batch.rows);
+            computed_bytes += keys.computed_bytes(ctx, &batch)?;
+            let more = row_bytes + computed_bytes + Built::table_bytes_about(rows.rows + batch.rows);
             if rows.rows > 0 && !ctx.resources().holds(&mut held, more, ctx.resources().hash_bytes) {
                 match &self.sides.0 {
                     _ if self.can_split() => {
@@ -239,7 +239,7 @@ impl HashJoinOp {
         let node = self.node.clone();
         let keys = Keys { expressions: &node.right_keys, parts: &node.parts };
         let table_bytes =
-            |ctx: &ExecContext, batch: &Batch| Ok(Built::table_bytes_about(batch.rows) + keys.made_bytes(ctx, batch)?);
+            |ctx: &ExecContext, batch: &Batch| Ok(Built::table_bytes_about(batch.rows) + keys.computed_bytes(ctx, batch)?);
         let Some(gathered) = parallel::gather(ctx, node.workers, &node.right, &mut *self.right, table_bytes)? else {
             return Ok(None);
         };

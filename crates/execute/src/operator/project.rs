@@ -104,7 +104,7 @@ impl Operator for ProjectOp {
         match self.project(ctx, part) {
             (Some(made), failed) => {
                 if let Some(pieces) = &mut self.pieces {
-                    pieces.made(rows, made.memory_bytes());
+                    pieces.note_output(rows, made.memory_bytes());
                 }
                 self.failed = failed;
                 Ok(Some(made))

@@ -51,7 +51,7 @@ impl Compiler<'_> {
             // The argument is JSON already.
             (None, JsonConstructorKind::Serialize) => self.compile(&made.args[0])?,
             (None, JsonConstructorKind::Parse) if !made.unique_keys => self.compile(&made.args[0])?,
-            (None, kind) => self.made_json(kind, made)?,
+            (None, kind) => self.constructor_call(kind, made)?,
         };
         match &made.coercion {
             Some(coercion) => self.over_value(value, coercion),
@@ -59,7 +59,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn made_json(&mut self, kind: JsonConstructorKind, made: &JsonConstructor) -> Result<Expression> {
+    fn constructor_call(&mut self, kind: JsonConstructorKind, made: &JsonConstructor) -> Result<Expression> {
         let boolean = |value| Expression::new(Node::Const(Datum::Bool(value)), oids::BOOL, self.kind(oids::BOOL));
         let (source, mut args) = match kind {
             JsonConstructorKind::Object => ("sqljson_object", vec![boolean(made.absent_on_null), boolean(made.unique_keys)]),
@@ -69,7 +69,7 @@ impl Compiler<'_> {
             _ => return Err(DbError::internal("SQL/JSON constructor without its function")),
         };
         args.extend(self.compile_all(&made.args)?);
-        self.named_call(source, args, made.made_type(), made.location)
+        self.named_call(source, args, made.constructed_type(), made.location)
     }
 
     pub(super) fn is_json(&mut self, test: &IsJson) -> Result<Expression> {

@@ -39,16 +39,16 @@ struct Place {
     /// Of the keys to it; `None` when they are not known.
     hash: Option<u64>,
     /// A method has made another value.
-    is_made: bool,
+    is_computed: bool,
 }
 
 impl Place {
     fn root() -> Place {
-        Place { needs: Vec::new(), hash: Some(0), is_made: false }
+        Place { needs: Vec::new(), hash: Some(0), is_computed: false }
     }
 
     fn step(&mut self, entries: &Entries, accessor: &Accessor) -> Result<()> {
-        if self.is_made {
+        if self.is_computed {
             return Ok(());
         }
         match accessor {
@@ -63,7 +63,7 @@ impl Place {
                 let current = Place { needs: Vec::new(), ..self.clone() };
                 self.needs.push(predicate(entries, condition, &current)?);
             }
-            Accessor::Method(..) => self.is_made = true,
+            Accessor::Method(..) => self.is_computed = true,
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ fn equality(entries: &Entries, path: &Expr, literal: &Expr, current: &Place) -> 
         Expr::String(text) => View::String(text),
         _ => return Ok(GinQuery::ALL),
     };
-    let place = place(entries, path, current)?.filter(|place| !place.is_made);
+    let place = place(entries, path, current)?.filter(|place| !place.is_computed);
     Ok(place.map_or(GinQuery::ALL, |place| (entries.value)(place.hash, &literal)))
 }
 

@@ -143,7 +143,7 @@ impl Form for Files {
         timed(|| ids.iter().try_for_each(|id| remove(self.path(*id)).map_err(|e| e.to_string()))).map(|(_, took)| took)
     }
 
-    fn settle(&mut self) -> Result<Duration> {
+    fn maintain(&mut self) -> Result<Duration> {
         Ok(Duration::ZERO)
     }
 

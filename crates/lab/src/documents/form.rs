@@ -20,7 +20,7 @@ pub trait Form {
     fn delete(&mut self, ids: &[u64]) -> Result<Duration>;
 
     /// Brings everything into its final shape: a server's background work, or the rewriting of a stream.
-    fn settle(&mut self) -> Result<Duration>;
+    fn maintain(&mut self) -> Result<Duration>;
 
     /// A row's documents; `None`: there is no such row.
     fn read(&mut self, id: u64) -> Result<(Option<Vec<Vec<u8>>>, Duration)>;

@@ -21,7 +21,7 @@ pub struct Measured {
     pub raw_bytes: u64,
     pub bytes: u64,
     pub insert: Duration,
-    pub settle: Duration,
+    pub maintenance: Duration,
     pub read_p50: f64,
     pub read_p99: f64,
     pub update: Duration,
@@ -43,7 +43,7 @@ pub fn measure(form: &mut dyn Form, source: &Source, reads: usize) -> Result<Mea
             Ok(())
         },
     )?;
-    let settle = form.settle()?;
+    let maintenance = form.maintain()?;
     let bytes = form.bytes()?;
     let mut seconds = read_some(form, source, reads)?;
     let mut update = Duration::ZERO;
@@ -55,18 +55,18 @@ pub fn measure(form: &mut dyn Form, source: &Source, reads: usize) -> Result<Mea
             Ok(())
         },
     )?;
-    update += form.settle()?;
+    update += form.maintain()?;
     let updated_bytes = form.bytes()?;
     let gone: Vec<u64> = (DELETED..source.rows).step_by(CHANGED as usize).collect();
     let mut delete = Duration::ZERO;
     for ids in gone.chunks(BATCH_ROWS) {
         delete += form.delete(ids)?;
     }
-    delete += form.settle()?;
+    delete += form.maintain()?;
     let deleted_bytes = form.bytes()?;
     check(form, source)?;
     let [read_p50, read_p99] = [0.5, 0.99].map(|share| percentile(&mut seconds, share));
-    Ok(Measured { raw_bytes, bytes, insert, settle, read_p50, read_p99, update, updated_bytes, delete, deleted_bytes })
+    Ok(Measured { raw_bytes, bytes, insert, maintenance, read_p50, read_p99, update, updated_bytes, delete, deleted_bytes })
 }
 
 /// Gathers rows into batches.
@@ -146,8 +146,8 @@ mod tests {
         fn delete(&mut self, ids: &[u64]) -> Result<Duration> {
             self.0.delete(ids)
         }
-        fn settle(&mut self) -> Result<Duration> {
-            self.0.settle()
+        fn maintain(&mut self) -> Result<Duration> {
+            self.0.maintain()
         }
         fn read(&mut self, id: u64) -> Result<(Option<Vec<Vec<u8>>>, Duration)> {
             self.0.read(id)

@@ -99,7 +99,7 @@ impl Form for ObjectStore {
         timed(|| objects.try_for_each(|(id, at)| self.ask("DELETE", &self.path(id, at), &[]).map(drop))).map(|(_, took)| took)
     }
 
-    fn settle(&mut self) -> Result<Duration> {
+    fn maintain(&mut self) -> Result<Duration> {
         Ok(Duration::ZERO)
     }
 

@@ -54,7 +54,7 @@ class DuckDb:
     def delete(self, ids):
         return self.change("DELETE FROM documents WHERE id = ?", [[number] for number in ids])
 
-    def settle(self):
+    def maintain(self):
         started = time.perf_counter()
         self.connection.execute("CHECKPOINT")
         return time.perf_counter() - started
@@ -104,7 +104,7 @@ class ClickHouse:
         self.run(f"DELETE FROM lab.documents WHERE id IN ({', '.join(map(str, ids))})")
         return time.perf_counter() - started
 
-    def settle(self):
+    def maintain(self):
         started = time.perf_counter()
         self.run("OPTIMIZE TABLE lab.documents FINAL")
         return time.perf_counter() - started
@@ -156,8 +156,8 @@ def serve(form):
             answer({"seconds": getattr(form, what)(rows_of(data))})
         elif what == "delete":
             answer({"seconds": form.delete(asked["ids"])})
-        elif what == "settle":
-            answer({"seconds": form.settle()})
+        elif what == "maintain":
+            answer({"seconds": form.maintain()})
         elif what == "bytes":
             answer({"number": form.bytes()})
         elif what == "read":

@@ -65,8 +65,8 @@ impl Form for DocumentPeer {
         self.timed("delete", ids, &[])
     }
 
-    fn settle(&mut self) -> Result<Duration> {
-        self.timed("settle", &[], &[])
+    fn maintain(&mut self) -> Result<Duration> {
+        self.timed("maintain", &[], &[])
     }
 
     fn read(&mut self, id: u64) -> Result<(Option<Vec<Vec<u8>>>, Duration)> {

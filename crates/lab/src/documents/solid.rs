@@ -111,7 +111,7 @@ impl Form for Solid {
         Ok(Duration::ZERO)
     }
 
-    fn settle(&mut self) -> Result<Duration> {
+    fn maintain(&mut self) -> Result<Duration> {
         let started = Instant::now();
         self.finish()?;
         if !self.updated.is_empty() || !self.deleted.is_empty() {
@@ -156,12 +156,12 @@ mod tests {
         let row = |id: u64, text: &str| Row { id, documents: vec![text.as_bytes().to_vec(), vec![7; 50_000]] };
         solid.insert(&[row(0, "a"), row(1, "b")]).unwrap();
         solid.insert(&[row(2, "c")]).unwrap();
-        solid.settle().unwrap();
+        solid.maintain().unwrap();
         assert!(solid.bytes().unwrap() < 2000);
         assert_eq!(solid.read(2).unwrap().0, Some(row(2, "c").documents));
         solid.update(&[row(1, "new")]).unwrap();
         solid.delete(&[0]).unwrap();
-        solid.settle().unwrap();
+        solid.maintain().unwrap();
         assert_eq!(solid.read(0).unwrap().0, None);
         assert_eq!(solid.read(1).unwrap().0, Some(row(1, "new").documents));
         solid.remove().unwrap();

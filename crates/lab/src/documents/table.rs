@@ -10,8 +10,8 @@ use super::form::{Form, Row, timed};
 use crate::{Result, Target};
 
 const TABLE: &str = "melba_lab_documents";
-/// The table has settled when its size stayed the same for this many looks, a second apart.
-const SETTLED_LOOKS: usize = 3;
+/// The table is steady when its size stayed the same for this many looks, a second apart.
+const STEADY_LOOKS: usize = 3;
 
 /// The client's encoding of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,13 +103,13 @@ impl Form for DocumentTable {
         Ok(started.elapsed())
     }
 
-    fn settle(&mut self) -> Result<Duration> {
+    fn maintain(&mut self) -> Result<Duration> {
         let started = Instant::now();
         // Rows still in memory have other sizes. VACUUM is a separate statement.
         self.target.execute(&mut self.client, "CHECKPOINT")?;
         self.target.execute(&mut self.client, &format!("VACUUM {TABLE}"))?;
         let took = started.elapsed();
-        self.target.settled_bytes(&mut self.client, &[TABLE], SETTLED_LOOKS)?;
+        self.target.steady_bytes(&mut self.client, &[TABLE], STEADY_LOOKS)?;
         Ok(took)
     }
 

@@ -20,7 +20,7 @@ pub enum Dialect {
 pub struct Loaded {
     pub copy: f64,
     /// The database's work afterwards until it has its final shape.
-    pub settle: f64,
+    pub maintenance: f64,
 }
 
 /// Many clients at once.

@@ -25,7 +25,7 @@ pub struct Embedded {
 enum Asked<'a> {
     Execute { statements: &'a [String] },
     Copy { table: &'a str, file: &'a Path, types: String },
-    Settle { table: &'a str },
+    Maintain { table: &'a str },
     Bytes { tables: Vec<&'a str> },
     Query { sql: String },
     Rate { statements: Vec<String>, rows: &'a [u64], clients: usize, seconds: f64 },
@@ -62,8 +62,8 @@ impl Database for Embedded {
         let columns = table.columns.iter().map(|(name, kind)| format!("{name} {}", self.dialect.kind(*kind)));
         let types = columns.collect::<Vec<_>>().join(", ");
         let copy = self.ask(&Asked::Copy { table: table.name, file, types })?.seconds;
-        let settle = self.ask(&Asked::Settle { table: table.name })?.seconds;
-        Ok(Loaded { copy, settle })
+        let maintenance = self.ask(&Asked::Maintain { table: table.name })?.seconds;
+        Ok(Loaded { copy, maintenance })
     }
 
     fn execute(&mut self, statements: &[String]) -> Result<f64> {

@@ -168,7 +168,7 @@ impl OlapRun<'_> {
             let loaded = peer.database()?.load(table, &path).map_err(|e| format!("{}: {e}", peer.name))?;
             let name = table.name.trim_start_matches("melba_lab_");
             self.collector.add(Key::higher(LOAD, format!("{name}, COPY"), "rows/s"), index, rows / loaded.copy);
-            self.collector.add(Key::lower(LOAD, format!("{name}, afterwards"), "s"), index, loaded.settle);
+            self.collector.add(Key::lower(LOAD, format!("{name}, afterwards"), "s"), index, loaded.maintenance);
             self.collector.add(Key::lower(DISK, format!("{name}, the file of text"), "MB"), index, bytes as f64 / 1e6);
         }
         std::fs::remove_file(&path).map_err(|e| format!("{}: {e}", path.display()))

@@ -33,7 +33,7 @@ class DuckDb:
     def copy(self, table, file, types):
         self.execute(f"COPY {table} FROM '{file}' (DELIMITER '\t', HEADER false, QUOTE '')")
 
-    def settle(self, table):
+    def maintain(self, table):
         self.execute("CHECKPOINT")
 
     def bytes(self, tables):
@@ -73,7 +73,7 @@ class ClickHouse:
         types = types.replace("'", "\\'")
         self.execute(f"INSERT INTO {table} SELECT * FROM file('{file}', 'TSV', '{types}')")
 
-    def settle(self, table):
+    def maintain(self, table):
         self.execute(f"OPTIMIZE TABLE {table} FINAL")
 
     def bytes(self, tables):
@@ -111,7 +111,7 @@ class MySql:
     def copy(self, table, file, types):
         self.execute(f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE {table}")
 
-    def settle(self, table):
+    def maintain(self, table):
         self.execute(f"ANALYZE TABLE {table}")
 
     def bytes(self, tables):
@@ -194,7 +194,7 @@ def serve(database):
         what = asked.pop("do")
         if what == "execute":
             timed(lambda: [database.execute(sql) for sql in asked["statements"]])
-        elif what in ("copy", "settle"):
+        elif what in ("copy", "maintain"):
             timed(getattr(database, what), *asked.values())
         elif what == "bytes":
             answer({"number": database.bytes(asked["tables"])})

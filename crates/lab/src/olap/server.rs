@@ -15,8 +15,8 @@ use super::database::{Crowd, Database, Dialect, Loaded};
 use super::queries::{Parameter, Statement};
 use crate::{Result, Target};
 
-/// A relation has settled when its size stayed the same for this many looks, a second apart.
-const SETTLED_LOOKS: usize = 2;
+/// A relation is steady when its size stayed the same for this many looks, a second apart.
+const STEADY_LOOKS: usize = 2;
 
 pub struct ServerDatabase {
     target: Target,
@@ -51,8 +51,8 @@ impl Database for ServerDatabase {
         std::io::copy(&mut file, &mut writer).and_then(|_| writer.flush()).map_err(|e| format!("{}: {e}", self.target.name))?;
         writer.finish().map_err(failed)?;
         let copy = started.elapsed().as_secs_f64();
-        let settle = self.execute(&["CHECKPOINT".to_owned(), format!("VACUUM ANALYZE {}", table.name)])?;
-        Ok(Loaded { copy, settle })
+        let maintenance = self.execute(&["CHECKPOINT".to_owned(), format!("VACUUM ANALYZE {}", table.name)])?;
+        Ok(Loaded { copy, maintenance })
     }
 
     fn execute(&mut self, statements: &[String]) -> Result<f64> {
@@ -65,7 +65,7 @@ impl Database for ServerDatabase {
         // Rows still in memory have other sizes.
         self.target.execute(&mut self.client, "CHECKPOINT")?;
         let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
-        self.target.settled_bytes(&mut self.client, &names, SETTLED_LOOKS)
+        self.target.steady_bytes(&mut self.client, &names, STEADY_LOOKS)
     }
 
     fn query(&mut self, sql: &str, row: &mut dyn FnMut(&[u8])) -> Result<f64> {

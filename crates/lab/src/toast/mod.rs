@@ -38,8 +38,8 @@ pub struct ToastOptions {
 }
 
 const TABLE: &str = "melba_lab_toast";
-/// A relation has settled when its size stayed the same for this many looks, a second apart.
-const SETTLED_LOOKS: usize = 5;
+/// A relation is steady when its size stayed the same for this many looks, a second apart.
+const STEADY_LOOKS: usize = 5;
 
 /// The uncompressed method.
 const EXTERNAL: &str = "external";
@@ -148,7 +148,7 @@ impl Pass<'_> {
     }
 
     fn sizes(&mut self, client: &mut Client) -> Result<()> {
-        let bytes = self.target.settled_bytes(client, &[TABLE], SETTLED_LOOKS)?;
+        let bytes = self.target.steady_bytes(client, &[TABLE], STEADY_LOOKS)?;
         let line = || line(self.corpus, self.method);
         let raw = (self.corpus.raw_bytes() * self.options.repeat as u64) as f64;
         self.collector.add(Key::lower(SIZE, line(), "bytes"), self.index, bytes);

@@ -83,7 +83,7 @@ impl KeyCursor {
 
     /// Whether the entries of the block it stands in are the only versions of their keys, all live and seen by `csn_max`.
     #[inline]
-    pub fn is_settled(&self, csn_max: Csn) -> bool {
+    pub fn is_all_visible(&self, csn_max: Csn) -> bool {
         self.valid && self.uniform.is_some_and(|csn| csn <= csn_max)
     }
 

@@ -419,10 +419,10 @@ impl SymbolTable {
     }
 
     /// Decodes into `target` from `to` on and returns where it ended; `None` when the codes end in an escape. The target must have
-    /// `room(codes)` bytes from there.
+    /// `decoded_bytes_max(codes)` bytes from there.
     #[inline]
     fn decode_to(&self, mut codes: &[u8], target: &mut [u8], to: usize) -> Option<usize> {
-        let target = &mut target[to..to + room(codes)];
+        let target = &mut target[to..to + decoded_bytes_max(codes)];
         let mut at = 0;
         loop {
             while let Some((four, rest)) = codes.split_first_chunk::<4>() {
@@ -453,8 +453,8 @@ impl SymbolTable {
 
     /// The string that `codes` stand for, decoded into `scratch`, which only grows.
     pub fn decode<'a>(&self, codes: &[u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-        if scratch.len() < room(codes) {
-            scratch.resize(room(codes), 0);
+        if scratch.len() < decoded_bytes_max(codes) {
+            scratch.resize(decoded_bytes_max(codes), 0);
         }
         let length = self.decode_to(codes, scratch, 0)?;
         scratch.get(..length)
@@ -466,10 +466,10 @@ impl SymbolTable {
         let mut to = out.bytes.len();
         let mut left = coded.size_hint().0;
         for codes in coded {
-            let room = room(codes);
+            let bytes_max = decoded_bytes_max(codes);
             left = left.saturating_sub(1);
-            if out.bytes.len() - to < room {
-                out.bytes.resize(to + room + (room * left).min(GROWTH_BYTES), 0);
+            if out.bytes.len() - to < bytes_max {
+                out.bytes.resize(to + bytes_max + (bytes_max * left).min(GROWTH_BYTES), 0);
             }
             let Some(end) = self.decode_to(codes, &mut out.bytes, to).filter(|&end| end <= u32::MAX as usize) else {
                 return false;
@@ -483,7 +483,7 @@ impl SymbolTable {
 }
 
 /// The most bytes that decoding touches: eight per code, whatever its symbol's length.
-fn room(codes: &[u8]) -> usize {
+fn decoded_bytes_max(codes: &[u8]) -> usize {
     codes.len() * SYMBOL_BYTES_MAX
 }
 

@@ -112,11 +112,11 @@ impl Instance {
     }
 
     /// Settings with their actual values at the start, before any client receives them.
-    pub fn settle(&self, values: &[(&str, Value)]) {
+    pub fn set_internal(&self, values: &[(&str, Value)]) {
         let mut settings = self.settings.write();
-        let mut settled = settings.for_session(true);
-        values.iter().for_each(|(name, value)| settled.set_internal(name, value.clone()));
-        *settings = Arc::new(settled);
+        let mut actual = settings.for_session(true);
+        values.iter().for_each(|(name, value)| actual.set_internal(name, value.clone()));
+        *settings = Arc::new(actual);
     }
 
     /// Changes whenever the server's settings do.

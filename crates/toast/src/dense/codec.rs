@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use zstd_safe::{CCtx, CParameter, DCtx, DictAttachPref};
 
 use crate::zstd::with_output;
-use crate::{CodecError, room};
+use crate::{CodecError, spare};
 
 /// The least reference that zstd takes for one.
 pub const REFERENCE_BYTES_MIN: usize = 8;
@@ -58,7 +58,8 @@ impl BlockEncoder {
     #[must_use]
     pub fn encode(&mut self, content: &[u8], most: usize, out: &mut Vec<u8>) -> bool {
         // SAFETY: the library returns how many bytes it has written.
-        let written = unsafe { room::append(out, most, |room| with_output(room, |room| self.context.compress2(room, content))) };
+        let written =
+            unsafe { spare::append(out, most, |spare| with_output(spare, |spare| self.context.compress2(spare, content))) };
         written.is_ok()
     }
 }
@@ -69,7 +70,8 @@ impl BlockEncoder {
 /// `Malformed` when the stream does not fill the target.
 pub fn decode_block(reference: &[u8], stream: &[u8], target: &mut [u8]) -> Result<(), CodecError> {
     let bytes = target.len();
-    let written = DECOMPRESSION
-        .with_borrow_mut(|context| with_output(room::of(target), |room| context.decompress_using_dict(room, stream, reference)));
+    let written = DECOMPRESSION.with_borrow_mut(|context| {
+        with_output(spare::of(target), |spare| context.decompress_using_dict(spare, stream, reference))
+    });
     if written == Ok(bytes) { Ok(()) } else { Err(CodecError::Malformed) }
 }

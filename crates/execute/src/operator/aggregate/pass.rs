@@ -182,7 +182,7 @@ impl<'a> Pass<'a> {
                 true => self.take_piece(batch)?,
                 false => self.take_piece(&batch.slice(at..at + rows, None))?,
             }
-            self.pieces.made(rows, self.piece_bytes);
+            self.pieces.note_output(rows, self.piece_bytes);
             at += rows;
         }
         Ok(())

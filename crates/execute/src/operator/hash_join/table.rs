@@ -226,9 +226,9 @@ pub(super) struct Keys<'a> {
 
 impl Keys<'_> {
     /// What keys that are computed take, and their copies in a table: as long as it is made, both are there.
-    pub fn made_bytes(&self, ctx: &ExecContext, batch: &Batch) -> Result<usize> {
-        let is_made = |key: &&Expression| key.makes_values() && !key.is_volatile();
-        let made = self.expressions.iter().filter(is_made).map(|key| Ok(2 * key.eval_vector(ctx, batch)?.owned_bytes()));
+    pub fn computed_bytes(&self, ctx: &ExecContext, batch: &Batch) -> Result<usize> {
+        let is_computed = |key: &&Expression| key.makes_values() && !key.is_volatile();
+        let made = self.expressions.iter().filter(is_computed).map(|key| Ok(2 * key.eval_vector(ctx, batch)?.owned_bytes()));
         made.sum()
     }
 

@@ -19,12 +19,12 @@ pub unsafe fn append(
     out.reserve(bytes);
     let written = write(&mut out.spare_capacity_mut()[..bytes])?;
     assert!(written <= bytes, "a codec has written {written} bytes into {bytes}");
-    // SAFETY: there is room for `bytes`, and the caller promises that `written` of them were written.
+    // SAFETY: `bytes` were reserved, and the caller promises that `written` of them were written.
     unsafe { out.set_len(out.len() + written) };
     Ok(written)
 }
 
-/// Existing bytes, as room.
+/// Existing bytes, as space for a codec's output.
 pub fn of(target: &mut [u8]) -> &mut [MaybeUninit<u8>] {
     // SAFETY: the layouts are the same, and the codecs of this crate write bytes only.
     unsafe { &mut *(std::ptr::from_mut(target) as *mut [MaybeUninit<u8>]) }
