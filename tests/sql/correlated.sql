@@ -74,6 +74,7 @@ select id from o where exists (select 1 from i where i.k = o.k limit o.id - o.id
 select id from o where exists (select 1 from i where i.k = o.k offset 1) and id < 3 order by id;
 select id from o where exists (select count(*) from i where i.k = o.k) and id < 3 order by id;
 select id from o where exists (select from i where i.k = o.k having count(*) > 100) order by id;
+select count(*) from generate_series(1, 10000) g where exists (select from i where i.k = g group by ()) or g < 0;
 select id from o where exists (select generate_series(1, 0) from i where i.k = o.k) order by id;
 select id from o where exists (select distinct o.id from i where i.k = o.k and i.y is null group by i.n, o.id) order by id;
 select id, exists (select o.id / 0 from i) from o where id < 3 order by id;
