@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Function};
+use melba_catalog::{Catalog, Function, ObjectAddress};
 use melba_engine::RelationLockMode;
 use melba_fmgr::Session;
 use melba_types::{Oid, Result};
@@ -20,6 +20,29 @@ pub trait DdlSession: LookupSession {
     fn check_function(&self, catalog: Arc<Catalog>, function: &Arc<Function>, text: StatementText<'_>) -> Result<()>;
     /// Keeps the action for a temporary table when the transaction commits.
     fn on_commit(&self, table: Oid, action: OnCommit);
+    /// Objects are about to be dropped: event triggers may ask for them afterwards.
+    fn dropping(&self, objects: &[Dropped]);
+    /// The rows of a table are about to be written again: fires the event triggers of that.
+    fn rewriting(&self, table: Oid, reason: RewriteReason) -> Result<()>;
+}
+
+/// An object that a statement drops.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropped {
+    pub address: ObjectAddress,
+    /// The statement names it.
+    pub original: bool,
+    /// Another object depended on it in the usual way.
+    pub normal: bool,
+}
+
+/// The reason why a table's rows are written again, as pg_event_trigger_table_rewrite_reason() returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RewriteReason {
+    Persistence = 1,
+    /// A new column has a volatile default.
+    Default = 2,
+    ColumnType = 4,
 }
 
 /// The action on a temporary table when its transaction commits.
@@ -76,6 +99,16 @@ impl<'a> Ddl<'a> {
     /// Checks a new function, which the catalog has, by the rules of its language.
     pub(crate) fn check_function(&self, function: &Arc<Function>) -> Result<()> {
         self.session.check_function(self.catalog(), function, self.text)
+    }
+
+    /// Objects are about to be dropped.
+    pub(crate) fn dropping(&self, objects: &[Dropped]) {
+        self.session.dropping(objects);
+    }
+
+    /// The rows of a table are about to be written again.
+    pub(crate) fn rewriting(&self, table: Oid, reason: RewriteReason) -> Result<()> {
+        self.session.rewriting(table, reason)
     }
 
     /// Keeps the action for a temporary table when the transaction commits.

@@ -11,7 +11,7 @@ use melba_catalog::{
 };
 use melba_types::{DbError, Oid, Result, SqlState, err};
 
-use crate::context::Ddl;
+use crate::context::{Ddl, Dropped};
 use crate::describe::describe;
 use crate::remove::remove_object;
 use crate::table::column_uses::generated_from;
@@ -66,6 +66,17 @@ impl<'c> Going<'c> {
     /// Dependents first.
     pub fn in_order(&self) -> impl Iterator<Item = ObjectAddress> {
         self.order.iter().map(|at| self.found[*at].address)
+    }
+
+    /// The same with the ways in which they were found.
+    fn dropped(&self) -> Vec<Dropped> {
+        let found = self.order.iter().map(|at| &self.found[*at]);
+        let dropped = found.map(|f| Dropped {
+            address: f.address,
+            original: f.is(Way::Original),
+            normal: f.is(Way::Normal) || f.is(Way::Reverse),
+        });
+        dropped.collect()
     }
 
     fn find(&mut self, ddl: &Ddl<'_>, address: ObjectAddress, way: Way, dependee: Option<ObjectAddress>) -> Result<()> {
@@ -202,6 +213,7 @@ pub fn drop_addresses(ddl: &Ddl<'_>, roots: &[ObjectAddress], cascade: bool) -> 
     let mut going = Going::new(&catalog, roots);
     roots.iter().try_for_each(|root| going.find(ddl, *root, Way::Original, None))?;
     tell(ddl, &going.told(), roots, cascade)?;
+    ddl.dropping(&going.dropped());
     going.in_order().try_for_each(|address| remove_object(ddl, address))
 }
 

@@ -6,7 +6,7 @@ use melba_catalog::event_triggers::events;
 use melba_catalog::{EventTrigger, FIRES_ON_ORIGIN, Object, ObjectAddress, classes};
 use melba_parse::command::{has_event_triggers, is_tag};
 use melba_parse::nodes::{inner, options, string, strings};
-use melba_types::{DbError, Oid, Result, bail, err, oids};
+use melba_types::{Oid, Result, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterEventTrigStmt, CreateEventTrigStmt, DefElem, Node};
 
@@ -31,9 +31,6 @@ pub fn create_event_trigger(ddl: &Ddl<'_>, s: &CreateEventTrigStmt) -> Result<()
         bail!(DUPLICATE_OBJECT, "event trigger \"{name}\" already exists");
     }
     let function = function_without_arguments(ddl, &s.funcname, oids::EVENT_TRIGGER)?;
-    if !matches!(event, events::COMMAND_START | events::COMMAND_END) {
-        return Err(DbError::unsupported(format!("an event trigger on {event}")));
-    }
     put_event_trigger(
         ddl,
         EventTrigger {

@@ -47,7 +47,7 @@ mod view;
 mod words;
 
 pub use address::object_address;
-pub use context::{Ddl, DdlSession, OnCommit, StatementText};
+pub use context::{Ddl, DdlSession, Dropped, OnCommit, RewriteReason, StatementText};
 pub use dependents::drop_quietly;
 pub use index::marks::cluster_on;
 pub use lookup::{Lookup, LookupSession, Schemas, undefined_relation};

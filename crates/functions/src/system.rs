@@ -20,6 +20,8 @@ from_session!(
     "melba_get_compression_stats",
     "pg_prepared_statement",
     "pg_prepared_xact",
+    "pg_event_trigger_dropped_objects",
+    "pg_event_trigger_ddl_commands",
     "pg_available_extensions",
     "pg_available_extension_versions"
 );

@@ -222,6 +222,18 @@ impl Tx {
         ddl.working = Some((version, next));
     }
 
+    /// How many changes of the catalog there are.
+    pub fn change_count(&self) -> usize {
+        self.ddl.used().map_or(0, |ddl| ddl.changes.len())
+    }
+
+    /// The changes of the session's database since there were `count`.
+    pub fn changes_since(&self, count: usize) -> Vec<ObjectChange> {
+        let ddl = self.ddl.used();
+        let own = ddl.iter().flat_map(|ddl| ddl.changes.get(count..).unwrap_or_default());
+        own.filter(|(database, _)| *database == self.database).map(|(_, change)| change.clone()).collect()
+    }
+
     /// Forgets everything of another database, whose trees the caller drops.
     pub fn drop_database(&self, database: Oid) {
         let objects = self.cluster().catalog(database).user_objects();

@@ -6,7 +6,7 @@ use melba_catalog::{Persistence, Relation, RelationKind, Storage};
 use melba_engine::SequenceId;
 use melba_types::{DbError, Oid, Result, TreeId, bail};
 
-use crate::context::Ddl;
+use crate::context::{Ddl, RewriteReason};
 use crate::sequence::{new_sequence_storage, owned_sequence};
 use crate::table::alter_kind::refused_for_kind;
 use crate::table::persistence::{default_access_method, is_memory, may_reference, word};
@@ -56,6 +56,7 @@ fn set_persistence(ddl: &Ddl<'_>, relation: &Relation, persistence: Persistence)
         _ => return Err(DbError::unsupported("changing the access method of a materialized view")),
     }
     check_persistence_references(ddl, relation, persistence)?;
+    ddl.rewriting(relation.oid, RewriteReason::Persistence)?;
     let before = table_target(ddl, relation.oid)?;
     rebuild(ddl, &before, relation.columns.to_vec(), persistence, &[])?;
     for column in relation.columns.iter().filter(|c| !c.dropped) {

@@ -9,7 +9,7 @@ use melba_tree::Expr;
 use melba_types::{Datum, DbError, Kind, Oid, Result, SqlState, err, oids};
 use pg_query::protobuf::Node;
 
-use crate::context::Ddl;
+use crate::context::{Ddl, RewriteReason};
 use crate::expression::{StoredExpression, Use, stored_expression};
 use crate::index::fill::fill_index;
 use crate::partition::identity::topmost;
@@ -65,6 +65,7 @@ pub fn fill_new_column(ddl: &Ddl<'_>, table: Oid, column: usize) -> Result<()> {
         put_relation(ddl, Relation { columns: columns.into(), ..(*relation).clone() });
         return Ok(());
     }
+    ddl.rewriting(table, RewriteReason::Default)?;
     let sequence = owned_sequence(ddl, &*topmost(ddl, &relation)?, &definition.name);
     let (view, _pin) = ddl.tx().engine.latest_view();
     let mut rows = scan_rows(ddl, target.tree, relation.columns.len(), &target.missing, view)?;
@@ -128,6 +129,7 @@ pub fn change_types(ddl: &Ddl<'_>, table: Oid, changes: &[TypeChange]) -> Result
     for (at, transform) in &transforms {
         compiled.push((*at, compile_for_table(&catalog, Some(ddl.session()), transform)?));
     }
+    ddl.rewriting(table, RewriteReason::ColumnType)?;
     let before = table_target(ddl, table)?;
     rebuild(ddl, &before, columns, relation.persistence, &compiled)?;
     Ok(true)

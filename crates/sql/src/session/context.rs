@@ -23,6 +23,7 @@ use melba_transaction::notify::Listener;
 use melba_types::RarelyUsed;
 
 use super::backends::{Activity, Backends};
+use super::collected::EventState;
 use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
 use super::interrupt::Interrupt;
@@ -261,6 +262,8 @@ pub struct SessionState {
     pub(super) language_plpgsql: LanguageState,
     /// The tables of triggers that run, within each other.
     pub(super) running_triggers: Arc<Mutex<Vec<Oid>>>,
+    /// What event triggers may ask for, of each command that runs, within each other.
+    pub(super) event_states: Arc<Mutex<Vec<EventState>>>,
     /// The files that a backup by this session holds.
     pub(super) backup: Mutex<Option<melba_engine::OnlineBackup>>,
     pub(super) domain_checks: Mutex<DomainChecks>,
@@ -313,6 +316,7 @@ impl SessionState {
             language_sql: LanguageState::default(),
             language_plpgsql: LanguageState::default(),
             running_triggers: Arc::default(),
+            event_states: Arc::default(),
             backup: Mutex::default(),
             domain_checks: Mutex::default(),
             shown: Mutex::default(),

@@ -11,7 +11,8 @@ use super::context::StatementContext;
 use super::execution::Parameters;
 use super::language::{Within, language_of};
 use super::names::SearchPath;
-use melba_ddl::{Ddl, DdlSession, Lookup, LookupSession, OnCommit, Schemas, StatementText};
+use super::{event_state, event_trigger};
+use melba_ddl::{Ddl, DdlSession, Dropped, Lookup, LookupSession, OnCommit, RewriteReason, Schemas, StatementText};
 use melba_transaction::Tx;
 
 /// The context of a utility statement.
@@ -87,6 +88,14 @@ impl DdlSession for StatementContext {
 
     fn on_commit(&self, table: Oid, action: OnCommit) {
         self.session.on_commit.lock().push((table, action));
+    }
+
+    fn dropping(&self, objects: &[Dropped]) {
+        event_state::note_dropped(self, objects);
+    }
+
+    fn rewriting(&self, table: Oid, reason: RewriteReason) -> Result<()> {
+        event_trigger::before_rewrite(self, table, reason)
     }
 }
 

@@ -15,6 +15,7 @@ mod backup;
 mod blocking;
 mod cache;
 pub mod client;
+mod collected;
 mod command;
 pub mod context;
 mod control;
@@ -28,6 +29,8 @@ mod domain;
 mod encode;
 mod engine_info;
 pub mod engine_settings;
+mod event_commands;
+mod event_state;
 mod event_trigger;
 mod execution;
 mod explain;
@@ -44,6 +47,7 @@ mod literals;
 mod local_settings;
 mod log_state;
 mod logging;
+mod login;
 mod maintenance;
 mod messages;
 mod monitoring;
@@ -211,6 +215,14 @@ impl Session {
 
     pub fn state(&self) -> &Arc<SessionState> {
         &self.state
+    }
+
+    /// Fires the login event triggers, before the client is greeted.
+    ///
+    /// # Errors
+    /// Those of the triggers' functions, as FATAL.
+    pub fn log_in(&mut self, client: &mut dyn Client) -> melba_types::Result<()> {
+        login::log_in(self, client)
     }
 
     /// Tells the client all reported settings, how it can cancel, and that the session is ready: the end of startup.

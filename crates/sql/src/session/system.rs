@@ -19,6 +19,7 @@ use super::backup::{call_backup, refused_backup};
 use super::blocking::call_blocking;
 use super::context::StatementContext;
 use super::domain::domain_check;
+use super::event_state::rewritten;
 use super::large_objects::{call_large_object, has_large_object_privilege};
 use super::logging::{current_log_file, rotate_log};
 use super::notify::call_notify;
@@ -92,6 +93,8 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
     ("pg_notify", |c| call_notify(c.context, c.transaction()?, c.args)),
     ("pg_notification_queue_usage", |c| Ok(Datum::Float8(c.context.session.instance.cluster.notifications.usage()))),
     ("pg_trigger_depth", |c| Ok(Datum::Int4(c.context.session.running_triggers.lock().len() as i32))),
+    ("pg_event_trigger_table_rewrite_oid", |c| rewritten(c.context, c.source)),
+    ("pg_event_trigger_table_rewrite_reason", |c| rewritten(c.context, c.source)),
     ("pg_relation_is_updatable", UPDATABLE),
     ("pg_column_is_updatable", UPDATABLE),
     ("domain_check", |c| domain_check(c.context, c.return_type, &c.args[0])),

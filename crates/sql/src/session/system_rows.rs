@@ -11,6 +11,7 @@ use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, TreeId, oids};
 use super::backends::{Addresses, Backend};
 use super::backup::{backup_files, start_backup};
 use super::context::StatementContext;
+use super::event_state::{command_rows, dropped_object_rows};
 use super::listing::{cursor_rows, prepared_rows};
 use super::monitoring::monitoring_rows;
 use super::progress;
@@ -83,6 +84,8 @@ pub(super) fn rows_of(context: &StatementContext, source: &str, args: &[Datum]) 
         "melba_backup_start" => start_backup(context),
         "melba_backup_files" => backup_files(context),
         "melba_get_compression_stats" => compression_rows(context),
+        "pg_event_trigger_dropped_objects" => dropped_object_rows(context),
+        "pg_event_trigger_ddl_commands" => command_rows(context),
         "pg_prepared_xact" => Ok(prepared_transaction_rows(context)),
         "pg_prepared_statement" => Ok(prepared_rows(context)),
         "pg_stat_get_io" => Ok(io_rows(context)),

@@ -100,7 +100,7 @@ pub(super) fn execute(
     };
     let text = StatementText { text: source, start };
     let utility = Utility { context, tx, lookup: lookup(context, tx), text, parameters };
-    let outcome = event_trigger::around(context, tx, &statement.node, || {
+    let outcome = event_trigger::around(context, &utility.lookup, &statement.node, || {
         let result = run_row(&utility, &statement.node).or_else(|| {
             let defined = melba_ddl::execute(&utility.ddl(), &statement.node)?;
             Some(defined.map(|()| ().tagged(tag(&statement.node))))
