@@ -11,7 +11,7 @@ use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, Constraint};
 use crate::constraint::children::{drop_constraint_from_children, refuse_inherited_constraint};
 use crate::constraint::row::is_system_column;
 use crate::constraint::validate::set_not_null;
-use crate::context::Ddl;
+use crate::context::{Ddl, Dropped};
 use crate::dependents::drop_addresses;
 use crate::expression::{Use, check_compressible, compression_method, storage_strategy, stored_expression};
 use crate::partition::identity::{check_identity_change, spread_identity};
@@ -152,7 +152,13 @@ fn change_default(ddl: &Ddl<'_>, relation: &Relation, at: usize, c: &AlterTableC
         });
     }
     match c.def.as_deref() {
-        None => change_column(ddl, relation, at, forget_default),
+        None => {
+            let address = ObjectAddress { class: classes::PG_ATTRDEF, object: column.default_oid, sub: 0 };
+            if column.default_oid.is_valid() {
+                ddl.dropping(&[Dropped { address, original: true, normal: false }]);
+            }
+            change_column(ddl, relation, at, forget_default);
+        }
         Some(node) => {
             let stored = stored_expression(ddl, node, relation, Use::Default, Some(column))?;
             if stored.is_null() {

@@ -14,8 +14,8 @@ use melba_catalog::{
 use melba_ddl::Lookup;
 use melba_parse::command::{object_word, tag};
 use melba_types::{Oid, Result};
-use pg_query::protobuf::RangeVar;
 use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{RangeVar, ReindexObjectType, ReindexStmt};
 
 use super::collected::{CollectedCommand, CollectedCommands};
 
@@ -45,7 +45,7 @@ pub(super) fn commands_of(
         N::AlterTableStmt(s) => altered(lookup, statement_tag, s.relation.as_ref(), &created(&catalog, before, &objects, ""))?,
         N::AlterSeqStmt(s) => altered(lookup, statement_tag, s.sequence.as_ref(), &[])?,
         N::RefreshMatViewStmt(s) => altered(lookup, statement_tag, s.relation.as_ref(), &[])?,
-        N::ReindexStmt(_) => CollectedCommands::Unknown,
+        N::ReindexStmt(s) => reindexed(lookup, statement_tag, s)?,
         _ if statement_tag.starts_with("CREATE") || statement_tag == "SELECT INTO" => {
             match created(&catalog, before, &objects, statement_tag) {
                 new if new.is_empty() => only(&catalog, statement_tag, &objects),
@@ -54,6 +54,27 @@ pub(super) fn commands_of(
         }
         _ => only(&catalog, statement_tag, &objects),
     })
+}
+
+/// The indexes that REINDEX has built again, but for those of a whole database.
+fn reindexed(lookup: &Lookup<'_>, tag: &'static str, s: &ReindexStmt) -> Result<CollectedCommands> {
+    let catalog = lookup.catalog();
+    let members: Vec<&Arc<Relation>> = match &s.relation {
+        Some(name) => {
+            let named = lookup.find_relation(name)?;
+            named.iter().flat_map(|r| catalog.descendants(r.oid)).filter_map(|oid| catalog.relation(oid)).collect()
+        }
+        None if s.kind() == ReindexObjectType::ReindexObjectSchema => {
+            let schema = lookup.namespace(&s.name)?.oid;
+            catalog.relations_in(schema).filter(|r| r.index.is_none()).collect()
+        }
+        None => return Ok(CollectedCommands::Unknown),
+    };
+    let own = |r: &&Arc<Relation>| (r.kind == RelationKind::Index).then_some(r.oid);
+    let mut seen = HashSet::new();
+    let indexes = members.iter().flat_map(|r| own(r).into_iter().chain(r.indexes.iter().copied()));
+    let built = indexes.filter(|oid| catalog.relation(*oid).is_some_and(|r| r.kind == RelationKind::Index) && seen.insert(*oid));
+    Ok(CollectedCommands::Known(built.map(|oid| CollectedCommand::On { tag, address: address_of(oid) }).collect()))
 }
 
 fn privileges(tag: &'static str, kind: &'static str) -> CollectedCommands {
