@@ -57,9 +57,8 @@ impl Ordered {
         let picks: Vec<(u32, u32)> = some.iter().map(|e| (e.list, e.row)).collect();
         let mut columns: Vec<Column> = self.columns.iter().map(|lists| Column::gather(lists, &picks)).collect();
         if with_keys {
-            let mut keys = ByteStrings::default();
-            some.iter().for_each(|e| keys.push(self.keys[e.list as usize].get(e.row as usize)));
-            columns.push(Column::new(ColumnData::Bytes(keys)));
+            let keys = ByteStrings::gather(|list| self.keys.get(list as usize), &picks);
+            columns.push(Column::new(ColumnData::Bytes(keys.unwrap_or_default())));
         }
         self.at += some.len();
         Some(Batch { columns, rows: picks.len() })

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Room made at once for strings not seen yet: the first one may be longer than all others.
-pub(crate) const RESERVED_BYTES_MAX: usize = 256 << 10;
+const RESERVED_BYTES_MAX: usize = 256 << 10;
 
 /// Varying-width values end to end; value `i` is `bytes[ends[i-1]..ends[i]]`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,6 +76,29 @@ impl ByteStrings {
         }
         self.bytes.truncate(at);
         self.ends.len() - before
+    }
+
+    /// Strings picked from several lists: `picks` are (which list, which string of it). `None` when one of these lists is not there.
+    pub fn gather<'a>(lists: impl Fn(u32) -> Option<&'a ByteStrings>, picks: &[(u32, u32)]) -> Option<ByteStrings> {
+        /// This many are prefetched before they are copied.
+        const AHEAD: usize = 64;
+        let mut out = ByteStrings { ends: Vec::with_capacity(picks.len()), bytes: Vec::new() };
+        let mut found: Vec<(&[u8], Range<usize>)> = Vec::with_capacity(AHEAD);
+        for (i, some) in picks.chunks(AHEAD).enumerate() {
+            found.clear();
+            for &(list, string) in some {
+                let strings = lists(list)?;
+                found.push((&strings.bytes, strings.range(string as usize)));
+            }
+            // One read after the other, none of which waits for another; copying would wait for each string.
+            let first = |(bytes, range): &(&[u8], Range<usize>)| bytes.get(range.start).copied().unwrap_or(0);
+            std::hint::black_box(found.iter().fold(0, |all, string| all ^ first(string)));
+            out.push_parts_of(found.drain(..));
+            if i == 0 {
+                out.bytes.reserve((out.bytes.len() / some.len()).saturating_mul(picks.len()).min(RESERVED_BYTES_MAX));
+            }
+        }
+        Some(out)
     }
 
     /// Reserves capacity for `rows` more strings of about the length of the first one.

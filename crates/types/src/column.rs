@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
-use crate::byte_strings::{ByteStrings, RESERVED_BYTES_MAX};
+use crate::byte_strings::ByteStrings;
 use crate::coded_strings::CodedStrings;
 use crate::datum::Datum;
 use crate::mantissas::Mantissas;
@@ -327,7 +327,7 @@ impl Column {
                     ColumnData::$variant(v) => Some(v),
                     _ => None,
                 };
-                match gather_strings(strings, picks) {
+                match ByteStrings::gather(strings, picks) {
                     Some(values) => ColumnData::$variant(values),
                     None => return gather_values(columns, picks),
                 }
@@ -510,29 +510,6 @@ fn gather_values<C: Borrow<Column>>(columns: &[C], picks: &[(u32, u32)]) -> Colu
     let mut out = first.borrow().take(&[]);
     picks.iter().for_each(|&(c, r)| out.push(columns[c as usize].borrow().get(r as usize)));
     out
-}
-
-/// Picked strings; `None` when some column holds them differently.
-fn gather_strings<'a>(strings: impl Fn(u32) -> Option<&'a ByteStrings>, picks: &[(u32, u32)]) -> Option<ByteStrings> {
-    /// This many are prefetched before they are copied.
-    const AHEAD: usize = 64;
-    let mut out = ByteStrings { ends: Vec::with_capacity(picks.len()), bytes: Vec::new() };
-    let mut found: Vec<(&[u8], Range<usize>)> = Vec::with_capacity(AHEAD);
-    for (i, some) in picks.chunks(AHEAD).enumerate() {
-        found.clear();
-        for &(c, r) in some {
-            let strings = strings(c)?;
-            found.push((&strings.bytes, strings.range(r as usize)));
-        }
-        // One read after the other, none of which waits for another; copying would wait for each string.
-        let first = |(bytes, range): &(&[u8], Range<usize>)| bytes.get(range.start).copied().unwrap_or(0);
-        std::hint::black_box(found.iter().fold(0, |all, string| all ^ first(string)));
-        out.push_parts_of(found.drain(..));
-        if i == 0 {
-            out.bytes.reserve((out.bytes.len() / some.len()).saturating_mul(picks.len()).min(RESERVED_BYTES_MAX));
-        }
-    }
-    Some(out)
 }
 
 #[cfg(test)]
