@@ -154,7 +154,7 @@ fn aggregate(
     if groups.is_empty() && sets.len() == 1 {
         ask_for_extremes(planner, &mut stage.node, &aggregates);
     }
-    ask_for_codes(&mut stage.node, &groups, &aggregates);
+    ask_for_codes(&mut stage.node, &groups, &aggregates, scatters > 0);
     let workers = parallel::workers_for_aggregate(planner, &stage.node, sets.len(), &groups, &aggregates);
     let node = AggregateNode {
         input: stage.node,
@@ -205,7 +205,6 @@ fn distinct_rows(
 ) -> PlanNode {
     let all: Vec<Expr> = exprs.iter().chain(args).cloned().collect();
     let own: Vec<Expression> = groups.iter().chain(&aggregates[0].call.args).cloned().collect();
-    ask_for_codes(&mut input, &own, &[]);
     let kinds: Vec<Kind> = own.iter().map(|group| group.kind).collect();
     let set: Vec<usize> = (0..own.len()).collect();
     let keys = dependencies.determining(&all, &kinds, &set);
@@ -213,9 +212,11 @@ fn distinct_rows(
     let below = input.estimate;
     let rows = selectivity::groups_of(planner, &key_exprs, below.rows).max(1.0);
     let total = below.total + below.rows * 0.01;
+    let scatters = scatters(planner, &key_exprs, &keys.iter().map(|at| &own[*at]).collect::<Vec<_>>(), rows, below.rows);
+    ask_for_codes(&mut input, &own, &[], scatters > 0);
     let node = AggregateNode {
         parts: all.iter().map(|e| KeyPart::equality(planner.catalog(), e.ty())).collect(),
-        scatters: scatters(planner, &key_exprs, &keys.iter().map(|at| &own[*at]).collect::<Vec<_>>(), rows, below.rows),
+        scatters,
         sets: vec![set],
         keys: vec![keys],
         aggregates: vec![],

@@ -489,7 +489,7 @@ fn create_hash_join(
     let filters = join_filter::offer_filters(planner, join, &mut left.node, &left_keys, &right_keys);
     let workers = parallel::workers_for(planner, &right.node);
     let (left, right) = (left.node, right.node);
-    let node = HashJoinNode { join, left, right, left_keys, right_keys, parts, residual, filters, workers };
+    let node = HashJoinNode { join, left, right, left_keys, right_keys, parts, residual, filters, workers, coded: vec![] };
     let mut node = planner.node(Op::HashJoin(Arc::new(node)), kinds, estimate);
     planner.detail(&mut node, "Hash Cond", || super::explain::equalities(planner, keys));
     if !conditions.is_empty() {

@@ -533,6 +533,8 @@ pub struct HashJoinNode {
     pub filters: Vec<(usize, usize)>,
     /// Threads that may read parts of the right side beside the statement's own.
     pub workers: usize,
+    /// Columns of strings of the right side that may be returned as codes of the built rows (`ColumnData::Coded`).
+    pub coded: Vec<usize>,
 }
 
 #[derive(Debug)]

@@ -33,6 +33,11 @@ impl ByteStrings {
         start..self.ends[i] as usize
     }
 
+    /// Where in `bytes` each value lies.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.ends.iter().scan(0, |start, &end| Some(std::mem::replace(start, end as usize)..end as usize))
+    }
+
     /// Appends all of another.
     pub fn append(&mut self, other: &ByteStrings) {
         let base = self.bytes.len() as u32;

@@ -56,19 +56,52 @@ impl CodedStrings {
         self.codes.capacity() * size_of::<u32>()
     }
 
+    /// Makes room for the codes of as many more rows.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        self.codes.reserve(rows);
+    }
+
+    /// Appends the rows of another; false, with nothing changed, when its dictionary is another.
+    pub(crate) fn append(&mut self, other: &CodedStrings) -> bool {
+        let is_same = Arc::ptr_eq(&self.entries, &other.entries);
+        if is_same {
+            self.codes.extend_from_slice(&other.codes);
+        }
+        is_same
+    }
+
     /// The values one after the other.
     pub fn decode(&self) -> ColumnData {
-        let strings = self.strings();
         let mut out = ByteStrings { ends: Vec::with_capacity(self.codes.len()), bytes: Vec::new() };
-        out.push_parts(&strings.bytes, self.codes.iter().map(|&code| strings.range(code as usize)));
+        self.decode_into(&mut out);
         if self.is_text() { ColumnData::Text(out) } else { ColumnData::Bytes(out) }
     }
 
-    fn strings(&self) -> &ByteStrings {
+    /// Appends the values one after the other.
+    pub(crate) fn decode_into(&self, out: &mut ByteStrings) {
+        let strings = self.strings();
+        out.push_parts(&strings.bytes, self.codes.iter().map(|&code| strings.range(code as usize)));
+    }
+
+    pub(crate) fn strings(&self) -> &ByteStrings {
         match &self.entries.data {
             ColumnData::Text(strings) | ColumnData::Bytes(strings) => strings,
             other => unreachable!("a dictionary of strings that is {other:?}"),
         }
+    }
+}
+
+impl Column {
+    /// Strings as their own dictionary, each row an entry: rows taken from it are codes, and share the strings. Other columns stay
+    /// as they are.
+    pub fn into_coded(self) -> Column {
+        let Column { data, validity } = self;
+        if !matches!(data, ColumnData::Text(_) | ColumnData::Bytes(_)) {
+            return Column { data, validity };
+        }
+        let entries = Arc::new(Column::new(data));
+        let codes = (0..entries.len() as u32).collect();
+        Column { data: ColumnData::Coded(CodedStrings { entries, codes }), validity }
     }
 }
 
@@ -89,6 +122,13 @@ mod tests {
         (0..column.len()).map(|i| format!("{:?}", column.get(i))).collect()
     }
 
+    /// The same codes with other entries.
+    fn coded_as(entries: &Arc<Column>, column: &Column) -> Column {
+        let ColumnData::Coded(strings) = &column.data else { panic!("a column with codes") };
+        let strings = CodedStrings::new(Arc::clone(entries), strings.codes().to_vec()).unwrap();
+        Column { data: ColumnData::Coded(strings), validity: column.validity.clone() }
+    }
+
     #[test]
     fn a_coded_column_is_the_column_of_its_values() {
         let entries = Arc::new(texts(&[Some("red"), Some(""), Some("a string longer than sixteen bytes")]));
@@ -104,8 +144,9 @@ mod tests {
         assert_eq!(shown(&coded.take_or_null(&[Some(1), None])), shown(&plain.take_or_null(&[Some(1), None])));
         let picks = [(0, 1), (1, 3), (0, 4)];
         assert_eq!(shown(&Column::gather(&[&coded, &plain], &picks)), shown(&Column::gather(&[&plain, &plain], &picks)));
-        for mut all in [coded.clone(), plain.clone()] {
-            all.append(&coded);
+        let again = coded_as(&Arc::new(texts(&[Some("red"), Some(""), Some(long.as_str())])), &coded);
+        for (mut all, more) in [(&coded, &coded), (&plain, &coded), (&coded, &again), (&coded, &plain)].map(|(a, b)| (a.clone(), b)) {
+            all.append(more);
             all.push(Datum::text("more"));
             all.push_null();
             let mut expected = plain.clone();
@@ -114,6 +155,12 @@ mod tests {
             expected.push_null();
             assert_eq!(shown(&all), shown(&expected));
         }
+        let mut both = coded.clone();
+        both.append(&coded);
+        assert!(matches!(&both.data, ColumnData::Coded(v) if v.codes().len() == 10), "one dictionary stays one");
+        let own = plain.clone().into_coded();
+        assert!(matches!(&own.take(&[4, 3]).data, ColumnData::Coded(_)));
+        assert_eq!((shown(&own), shown(&own.take(&[4, 3]))), (shown(&plain), shown(&plain.take(&[4, 3]))));
         assert!(CodedStrings::new(Arc::clone(&entries), vec![3]).is_none(), "a code beyond the entries");
         assert!(
             CodedStrings::new(Arc::new(Column::with_capacity(Kind::Int4, 0)), vec![]).is_none(),

@@ -398,7 +398,12 @@ impl Column {
     /// Appends the rows of another column of the same kind.
     pub fn append(&mut self, from: &Column) {
         let rows = self.len();
-        if !self.append_data(&from.data) {
+        let mut appended = self.append_data(&from.data);
+        if !appended && matches!(self.data, ColumnData::Coded(_)) {
+            self.decode();
+            appended = self.append_data(&from.data);
+        }
+        if !appended {
             (0..from.len()).for_each(|i| self.push(from.get(i)));
             return;
         }
@@ -433,7 +438,7 @@ impl Column {
                 own.bytes.reserve(others.map(bytes).sum());
             }
             ColumnData::Datum(v) | ColumnData::Stored(v) => v.reserve(rows),
-            ColumnData::Coded(_) => {}
+            ColumnData::Coded(v) => v.reserve(rows),
         }
     }
 
@@ -450,6 +455,9 @@ impl Column {
             (Oid(a), Oid(b)) => a.extend_from_slice(b),
             (Datum(a), Datum(b)) => a.extend_from_slice(b),
             (Text(a), Text(b)) | (Bytes(a), Bytes(b)) => a.append(b),
+            (Text(a), Coded(b)) if b.is_text() => b.decode_into(a),
+            (Bytes(a), Coded(b)) if !b.is_text() => b.decode_into(a),
+            (Coded(a), Coded(b)) => return a.append(b),
             (Numeric(a), Numeric(b)) if a.scale == b.scale => a.values.extend_from_slice(&b.values),
             _ => return false,
         }

@@ -1,6 +1,7 @@
 //! Short keys as words: hash tables compare and hash them in one step.
 
-use crate::byte_strings::ByteStrings;
+use std::ops::Range;
+
 use crate::column::{Column, ColumnData};
 use crate::datum::Datum;
 use crate::key::{KeyColumn, KeyType, encode, encode_at};
@@ -40,9 +41,15 @@ impl KeyWords {
     /// Appends a column of the key: a value for each row.
     pub fn append_column(&mut self, column: &KeyColumn, values: &Column) {
         let is_bpchar = matches!(column.ty, KeyType::Bpchar);
+        let are_texts = !column.descending && (is_bpchar || matches!(column.ty, KeyType::Plain(_)));
         match &values.data {
-            ColumnData::Text(strings) if !column.descending && (is_bpchar || matches!(column.ty, KeyType::Plain(_))) => {
-                self.append_texts(column, values, strings, is_bpchar);
+            ColumnData::Text(strings) if are_texts => {
+                self.append_texts(column, values, &strings.bytes, strings.ranges(), is_bpchar);
+            }
+            ColumnData::Coded(coded) if are_texts && coded.is_text() => {
+                let strings = coded.strings();
+                let ranges = coded.codes().iter().map(|code| strings.range(*code as usize));
+                self.append_texts(column, values, &strings.bytes, ranges, is_bpchar);
             }
             _ => (0..self.words.len()).for_each(|row| self.append_encoded(row, |out| encode_at(column, values, row, out))),
         }
@@ -53,20 +60,27 @@ impl KeyWords {
         (0..self.words.len()).for_each(|row| self.append_encoded(row, |out| encode(column, value, out)));
     }
 
-    fn append_texts(&mut self, column: &KeyColumn, values: &Column, strings: &ByteStrings, is_bpchar: bool) {
-        let mut start = 0;
-        for (row, &end) in strings.ends.iter().enumerate() {
-            let value = &strings.bytes[start..end as usize];
+    /// `ranges`: where in `bytes` the value of each row lies.
+    fn append_texts(
+        &mut self,
+        column: &KeyColumn,
+        values: &Column,
+        bytes: &[u8],
+        ranges: impl Iterator<Item = Range<usize>>,
+        is_bpchar: bool,
+    ) {
+        for (row, range) in ranges.enumerate() {
+            let start = range.start;
+            let value = &bytes[range];
             if values.is_null(row) {
                 self.append_encoded(row, |out| encode(column, &Datum::Null, out));
             } else {
                 let length = if is_bpchar { crate::key::without_padding(value).len() } else { value.len() };
                 match length {
-                    0..=TEXT_MAX => self.append(row, text_word(&strings.bytes, start, length), length + 2),
+                    0..=TEXT_MAX => self.append(row, text_word(bytes, start, length), length + 2),
                     _ => self.lengths[row] = LONG,
                 }
             }
-            start = end as usize;
         }
     }
 
@@ -150,10 +164,12 @@ mod tests {
             for second_ty in [KeyType::Plain(Kind::Text), KeyType::Bpchar] {
                 let (one, two) = (column(first_ty.clone()), column(second_ty));
                 let three = column(KeyType::Plain(Kind::Int4));
-                let mut words = KeyWords::new(7);
+                let (mut words, mut of_codes) = (KeyWords::new(7), KeyWords::new(7));
                 let mut keys = vec![Vec::new(); 7];
                 for (part, values) in [(&one, &first), (&two, &second), (&three, &numbers)] {
                     words.append_column(part, values);
+                    of_codes.append_column(part, &values.clone().into_coded());
+                    assert!((0..7).all(|row| of_codes.get(row) == words.get(row)));
                     for (row, key) in keys.iter_mut().enumerate() {
                         encode_at(part, values, row, key);
                         assert_eq!(words.get(row), word_of(key), "row {row} of {part:?}");

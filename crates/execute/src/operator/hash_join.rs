@@ -266,14 +266,16 @@ impl HashJoinOp {
             self.leaves_out_nulls = rows.rows > 0;
         }
         let mut built = Built::new(&node, ctx, rows, held)?;
-        // What keys take is known for certain now.
-        let bytes = row_bytes + built.table_bytes();
+        // What keys take is known for certain now, and strings that came as codes.
+        let with_strings = if node.coded.is_empty() { 0 } else { built.rows.memory_bytes() };
+        let bytes = row_bytes.max(with_strings) + built.table_bytes();
         if !ctx.resources().holds(&mut built.held, bytes, ctx.resources().hash_bytes) {
             if self.can_split() && built.rows.rows > 1 {
                 return self.split(ctx, vec![built.rows]);
             }
             built.held.set(bytes)?;
         }
+        built.code(&node.coded);
         if matches!(self.sides, (Side::Input, Side::Input)) {
             built.tell_scans(&node, ctx)?;
         }

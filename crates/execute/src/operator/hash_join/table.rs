@@ -2,7 +2,7 @@
 
 use melba_engine::Held;
 use melba_types::key_words::KeyWords;
-use melba_types::{Batch, ColumnData, Result};
+use melba_types::{Batch, Column, ColumnData, Result};
 
 use super::super::integers::{each_int, int_datum};
 use super::super::long_keys::LongKeys;
@@ -91,6 +91,22 @@ impl Built {
             next = Vec::new();
         }
         Ok(Built { rows, table, next, held })
+    }
+
+    /// Lets rows be taken as codes in some columns of strings, if there is memory for the codes.
+    pub fn code(&mut self, columns: &[usize]) {
+        let bytes_of = |column: &usize| match &self.rows.columns[*column].data {
+            // The entries are those of a join below, which may end before this one.
+            ColumnData::Coded(known) => known.entries().memory_bytes(),
+            _ => self.rows.rows * size_of::<u32>(),
+        };
+        let bytes: usize = columns.iter().map(bytes_of).sum();
+        if self.held.try_set(self.held.bytes() + bytes) {
+            for column in columns {
+                let own = &mut self.rows.columns[*column];
+                *own = std::mem::replace(own, Column::new(ColumnData::Bool(Vec::new()))).into_coded();
+            }
+        }
     }
 
     /// Whether no two rows have the same key.
