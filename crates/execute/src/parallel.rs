@@ -7,7 +7,8 @@
 //!
 //! Invariants:
 //! 1. Each member has its own operators and `Evaluation`. Members share the list of the table's parts, from which each part is
-//!    taken once, and state that no longer changes: hash tables, join filters, the view.
+//!    taken once, and state that no longer changes: hash tables, join filters, the view. A member takes the parts of its own range
+//!    of the table first, and then those that others have left.
 //! 2. A member runs its operators to their end for each part. So the rows they return belong to that part, and can be put in the
 //!    table's order.
 //! 3. All members have ended when `run` returns, also after an error or a panic.
@@ -76,15 +77,17 @@ pub(crate) fn form(
     if workers.0 == 0 {
         return Ok(None);
     }
-    let parts = ctx.transaction().morsels(scan.source.tree, (workers.0 + 1) * PARTS_A_MEMBER)?;
-    Ok(Some((Team::new(scan.clone(), parts, tables), workers)))
+    let members = workers.0 + 1;
+    let parts = ctx.transaction().morsels(scan.source.tree, members * PARTS_A_MEMBER)?;
+    Ok(Some((Team::new(scan.clone(), parts, members, tables), workers)))
 }
 
 /// Passes the rows of `node` to a member of a team.
 pub(crate) fn each_batch(ctx: &ExecContext, node: &PlanNode, mut take: impl FnMut(Batch) -> Result<()>) -> Result<()> {
     let Some(team) = ctx.team() else { return Err(DbError::internal("a part of a plan without a team")) };
     let mut input = ctx.build(node)?;
-    while let Some(part) = team.next_part() {
+    let share = team.begin_share();
+    while let Some(part) = team.next_part(share) {
         input.rescan(ctx)?;
         ctx.set_part(Some(part));
         while let Some(batch) = input.next(ctx, BATCH_ROWS)? {
@@ -118,7 +121,7 @@ pub(crate) fn each_of<I: Send, T: Send>(
             made.push((place, f(ctx, item)?));
         }
     };
-    let made = run(ctx, Team::new(scan.clone(), Vec::new(), BuiltTables::new()), &workers, work)?;
+    let made = run(ctx, Team::new(scan.clone(), Vec::new(), workers.0 + 1, BuiltTables::new()), &workers, work)?;
     let mut made: Vec<(usize, T)> = made.into_iter().flatten().collect();
     made.sort_by_key(|(place, _)| *place);
     Ok(made.into_iter().map(|(_, made)| made).collect())

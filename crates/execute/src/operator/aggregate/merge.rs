@@ -10,7 +10,7 @@ use melba_types::{Column, Kind, Result};
 
 use super::groups::{Groups, TransitionState};
 use super::pass::{Done, Partial};
-use super::table::{GroupTable, Key, Splitter};
+use super::table::{GroupTable, Key, RangePart, Ranges, Splitter};
 use crate::{ExecContext, parallel};
 
 /// Fewer groups are put together by the statement's thread before others have begun.
@@ -70,11 +70,14 @@ pub(super) fn merge(
         lists.push((members.len(), states, states_a_group));
         members.push(Member { keys, columns, table, _held: partial.held });
     }
-    let splitter = Splitter::new(members.iter().map(|member| &member.table), count);
+    // States that move are split with the list of their groups.
+    let moving = lists.iter().any(|(_, states, _)| !states.is_empty());
+    let ranges = if moving { None } else { Ranges::new(members.iter().map(|member| &member.table), count) };
+    let splitter = Splitter::new(count);
     let split = |_: &ExecContext, (member, states, states_a_group): (usize, Vec<TransitionState>, usize)| {
         Ok(share(&members[member].table, states, states_a_group, &splitter, count))
     };
-    let shares = parallel::each_of(ctx, node.workers, &node.input, lists, split)?;
+    let shares = if ranges.is_some() { Vec::new() } else { parallel::each_of(ctx, node.workers, &node.input, lists, split)? };
     let mut states: Vec<States> = (0..count).map(|_| Vec::new()).collect();
     let mut by_member = Vec::with_capacity(shares.len());
     for (share, of_parts) in shares {
@@ -84,8 +87,11 @@ pub(super) fn merge(
     // Results are read from the last on.
     let parts = states.into_iter().enumerate().rev().collect();
     let put_together = |ctx: &ExecContext, (part, states): (usize, States)| {
-        let shares = members.iter().zip(&by_member).map(|(member, share)| (member, share, share.of(part)));
-        let (groups, bytes) = one_part(node, ctx, shares, states)?;
+        let keys = match &ranges {
+            Some(ranges) => PartKeys::Range(ranges.part(part)),
+            None => PartKeys::List { shares: &by_member, part, table: Box::new(GroupTable::new(node, 0)) },
+        };
+        let (groups, bytes) = one_part(node, ctx, &members, keys, states)?;
         let mut held = ctx.resources().held();
         let mut room = room.lock();
         // No more than the budget allows: a part that takes a little more than it did in the members is no reason to fail.
@@ -132,20 +138,47 @@ fn share<'a>(
     (Share { keys, numbers, ends }, states)
 }
 
+/// The keys of one part's groups, to which those of each member are added.
+enum PartKeys<'a> {
+    Range(RangePart<'a>),
+    List { shares: &'a [Share<'a>], part: usize, table: Box<GroupTable> },
+}
+
+impl PartKeys<'_> {
+    /// Adds the groups of a member: their numbers there, and here, where `known` are those of the members before; and about how many
+    /// bytes the new keys take.
+    fn absorb(&mut self, member: usize, known: usize) -> (Vec<u32>, Vec<u32>, usize) {
+        match self {
+            PartKeys::Range(range) => {
+                let (numbers, places) = range.absorb(member);
+                (numbers, places, if member == 0 { range.bytes() } else { 0 })
+            }
+            PartKeys::List { shares, part, table } => {
+                let share = &shares[member];
+                let numbers = share.of(*part);
+                let keys = numbers.iter().map(|number| share.keys[*number as usize]);
+                let (places, bytes) = table.absorb(keys, known as u32);
+                (numbers.to_vec(), places, bytes)
+            }
+        }
+    }
+}
+
 /// The groups of one part, and about how many bytes they take.
-fn one_part<'a>(
+fn one_part(
     node: &AggregateNode,
     ctx: &ExecContext,
-    shares: impl Iterator<Item = (&'a Member, &'a Share<'a>, &'a [u32])>,
+    members: &[Member],
+    mut keys: PartKeys<'_>,
     states: States,
 ) -> Result<(Groups, usize)> {
     let mut groups = Groups::new(node, ctx)?;
-    let mut table = GroupTable::new(node, 0);
     let mut bytes = 0;
-    for ((member, share, numbers), states) in shares.zip(states) {
+    let mut states = states.into_iter();
+    for (at, member) in members.iter().enumerate() {
         ctx.check_interrupt()?;
         let known = groups.count;
-        let (places, key_bytes) = table.absorb(numbers.iter().map(|number| share.keys[*number as usize]), known as u32);
+        let (numbers, places, key_bytes) = keys.absorb(at, known);
         bytes += key_bytes;
         let new: Vec<u32> = numbers.iter().zip(&places).filter(|(_, place)| **place as usize >= known).map(|(n, _)| *n).collect();
         for (own, other) in groups.keys.iter_mut().zip(&member.keys) {
@@ -153,10 +186,10 @@ fn one_part<'a>(
             bytes += values.memory_bytes();
             own.append(&values);
         }
-        groups.take_states(states, &places, new.len())?;
+        groups.take_states(states.next().unwrap_or_default(), &places, new.len())?;
         groups.resize();
         for (own, other) in groups.columns.iter_mut().flatten().zip(member.columns.iter().flatten()) {
-            own.merge(&**other, numbers, &places)?;
+            own.merge(&**other, &numbers, &places)?;
         }
     }
     bytes += groups.count * groups.bytes_a_group();

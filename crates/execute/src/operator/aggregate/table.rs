@@ -197,49 +197,96 @@ impl GroupTable {
     }
 }
 
-/// How groups of several tables are split into parts, so that those of one key are in the same.
-pub(super) enum Splitter {
-    /// Keys that are found by their distance, by ranges of this width from the least on.
-    Ranges {
-        bits: u32,
-        first: i64,
-        width: u64,
-    },
-    Hash {
-        hasher: DefaultHashBuilder,
-        count: u64,
-    },
+/// How groups of several tables are split into parts by the hash of their keys, so that those of one key are in the same.
+pub(super) struct Splitter {
+    hasher: DefaultHashBuilder,
+    count: u64,
 }
 
 impl Splitter {
-    pub fn new<'a>(tables: impl Iterator<Item = &'a GroupTable> + Clone, count: usize) -> Splitter {
-        let nears: Option<Vec<&Near>> = tables.map(|table| table.near.as_ref()).collect();
-        let filled = || nears.iter().flatten().filter(|near| !near.places.is_empty());
-        let last = |near: &Near| near.first.saturating_add(near.places.len() as i64 - 1);
-        let bounds = (filled().map(|near| near.first).min(), filled().map(|near| last(near)).max());
-        match (filled().next(), bounds) {
-            (Some(near), (Some(first), Some(last))) => {
-                Splitter::Ranges { bits: near.bits, first, width: last.abs_diff(first) / count as u64 + 1 }
-            }
-            _ => Splitter::Hash { hasher: DefaultHashBuilder::default(), count: count as u64 },
-        }
+    pub fn new(count: usize) -> Splitter {
+        Splitter { hasher: DefaultHashBuilder::default(), count: count as u64 }
     }
 
     #[inline]
     pub fn part_of(&self, key: &Key<&[u8]>) -> u32 {
-        let (hasher, count) = match (self, key) {
-            // NULL
-            (Splitter::Ranges { .. }, Key::Word(0) | Key::Long(_)) => return 0,
-            (Splitter::Ranges { bits, first, width }, Key::Word(word)) => {
-                return (word_value(*word, *bits).abs_diff(*first) / width) as u32;
-            }
-            (Splitter::Hash { hasher, count }, _) => (hasher, count),
-        };
         let hash = match key {
-            Key::Word(word) => hasher.hash_one(word),
-            Key::Long(key) => hasher.hash_one(key),
+            Key::Word(word) => self.hasher.hash_one(word),
+            Key::Long(key) => self.hasher.hash_one(key),
         };
-        (hash % count) as u32
+        (hash % self.count) as u32
+    }
+}
+
+/// Tables whose groups are found by distance, in parts by ranges of their keys.
+pub(super) struct Ranges<'a> {
+    nears: Vec<&'a Near>,
+    first: i64,
+    /// Of a part.
+    width: usize,
+}
+
+/// The groups of one range, to which those of each table are added.
+pub(super) struct RangePart<'a> {
+    ranges: &'a Ranges<'a>,
+    /// NULL is in the first one.
+    is_first: bool,
+    from: i128,
+    /// As in `Near`.
+    places: Vec<u32>,
+    null: u32,
+    groups: u32,
+}
+
+impl<'a> Ranges<'a> {
+    /// `count` parts; `None` when some groups are found in another way, or the tables lie too far from each other.
+    pub fn new(tables: impl Iterator<Item = &'a GroupTable>, count: usize) -> Option<Ranges<'a>> {
+        let nears: Vec<&Near> = tables.map(|table| table.near.as_ref()).collect::<Option<_>>()?;
+        let filled = || nears.iter().filter(|near| !near.places.is_empty());
+        let first = filled().map(|near| near.first).min()?;
+        let last = filled().map(|near| near.first.saturating_add(near.places.len() as i64 - 1)).max()?;
+        let span = usize::try_from(last.abs_diff(first)).ok()?;
+        // Tables that lie far from each other would leave most places of the parts free.
+        let held: usize = nears.iter().map(|near| near.places.len()).sum();
+        (span / 2 <= held).then_some(Ranges { nears, first, width: span / count + 1 })
+    }
+
+    pub fn part(&'a self, part: usize) -> RangePart<'a> {
+        let from = i128::from(self.first) + part as i128 * self.width as i128;
+        RangePart { ranges: self, is_first: part == 0, from, places: vec![0; self.width], null: 0, groups: 0 }
+    }
+}
+
+impl RangePart<'_> {
+    /// Adds the groups of a table: their numbers there, and their numbers here. New ones get the next numbers.
+    pub fn absorb(&mut self, table: usize) -> (Vec<u32>, Vec<u32>) {
+        let near = self.ranges.nears[table];
+        let (mut theirs, mut own) = (Vec::new(), Vec::new());
+        let groups = &mut self.groups;
+        let mut put = |number: u32, place: &mut u32| {
+            if *place == 0 {
+                *groups += 1;
+                *place = *groups;
+            }
+            theirs.push(number - 1);
+            own.push(*place - 1);
+        };
+        let first = i128::from(near.first);
+        let start = first.max(self.from);
+        let end = (first + near.places.len() as i128).min(self.from + self.places.len() as i128);
+        if start < end {
+            let of_table = &near.places[(start - first) as usize..(end - first) as usize];
+            let of_part = &mut self.places[(start - self.from) as usize..(end - self.from) as usize];
+            of_table.iter().zip(of_part).filter(|(number, _)| **number > 0).for_each(|(number, place)| put(*number, place));
+        }
+        if self.is_first && near.null > 0 {
+            put(near.null, &mut self.null);
+        }
+        (theirs, own)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.places.capacity() * size_of::<u32>()
     }
 }
 
@@ -451,6 +498,43 @@ mod tests {
         let mut own = GroupTable { words: words(&[10]), long: long(&[("a", 1)]), ..GroupTable::default() };
         let other = GroupTable { words: words(&[11, 10]), long: long(&[("b", 2), ("a", 3)]), ..GroupTable::default() };
         assert_eq!(own.absorb(other.by_number().into_iter(), 2).0, [2, 0, 3, 1]);
+    }
+
+    #[test]
+    fn ranges_of_tables_have_each_group_once() {
+        let table = |values: &[i64]| {
+            let mut near = Near::new(64);
+            for (group, value) in (0..).zip(values) {
+                let word = if *value == 0 { 0 } else { 1 << 64 | *value as u128 & u128::from(u64::MAX) };
+                near.insert(word, group).unwrap();
+            }
+            GroupTable { near: Some(near), ..GroupTable::default() }
+        };
+        // 0 stands for NULL.
+        let lists: [&[i64]; 4] = [&[7, 0, 12, -5], &[], &[100, 7, 13, -90], &[0, 12]];
+        let tables = lists.map(table);
+        for count in [1, 2, 7, 1000] {
+            let ranges = Ranges::new(tables.iter(), count).unwrap();
+            let mut found = Vec::new();
+            for part in 0..count {
+                let mut of_part = ranges.part(part);
+                let mut groups: Vec<(i64, u32)> = Vec::new();
+                for (at, list) in lists.iter().enumerate() {
+                    let (theirs, own) = of_part.absorb(at);
+                    groups.extend(theirs.iter().zip(own).map(|(number, own)| (list[*number as usize], own)));
+                }
+                groups.sort_unstable();
+                groups.dedup();
+                assert!((0..groups.len() as u32).all(|number| groups.iter().filter(|(_, own)| *own == number).count() == 1));
+                found.extend(groups.into_iter().map(|(value, _)| value));
+            }
+            found.sort_unstable();
+            assert_eq!(found, [-90, -5, 0, 7, 12, 13, 100], "{count} parts");
+        }
+        let hashed = GroupTable::default();
+        assert!(Ranges::new(tables.iter().chain([&hashed]), 2).is_none());
+        let (least, greatest) = (table(&[i64::MIN]), table(&[i64::MAX]));
+        assert!(Ranges::new([&least, &greatest].into_iter(), 3).is_none(), "places for all integers");
     }
 
     #[test]
