@@ -26,6 +26,7 @@ mod disjunction;
 mod equivalence;
 pub mod explain;
 pub mod explain_document;
+mod failure;
 mod fold;
 mod grouping;
 mod index_path;

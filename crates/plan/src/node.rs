@@ -226,6 +226,8 @@ pub struct TableScanNode {
     pub source: TableSource,
     pub zones: Vec<ZoneFilter>,
     pub filter: Vec<Expression>,
+    /// It raises no error for any row.
+    pub never_fails: bool,
     /// The ctid of the only row that is wanted.
     pub row: Option<Expression>,
     /// Which columns of the projection joins above have filters for, and their numbers.

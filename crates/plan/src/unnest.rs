@@ -13,6 +13,7 @@
 
 use melba_types::{Datum, Oid, Result, oids};
 
+use super::failure::may_fail;
 use super::join_tree::Tree;
 use super::layout::{boolean, column};
 use super::planner::Nothing;
@@ -157,7 +158,7 @@ impl Builder<'_, '_> {
             (false, true) if !b.has_vars() && a.has_vars() => 0,
             _ => return None,
         };
-        if !comparison::hashes_alike(self.planner, op.operator, a.ty(), b.ty()) || op.args.iter().any(|e| self.may_fail(e)) {
+        if !comparison::hashes_alike(self.planner, op.operator, a.ty(), b.ty()) || op.args.iter().any(|e| may_fail(self.planner, e)) {
             return None;
         }
         let outer = &mut op.args[1 - inner_side];
@@ -239,47 +240,10 @@ impl Builder<'_, '_> {
         if !query.range_table.iter().all(is_table) {
             return true;
         }
-        let mut fails = query.filter.iter().chain(query.targets.iter().map(|t| &t.expr)).any(|e| self.may_fail(e));
-        let mut of_join = |condition: &Expr| fails |= self.may_fail(condition);
+        let mut fails = query.filter.iter().chain(query.targets.iter().map(|t| &t.expr)).any(|e| may_fail(self.planner, e));
+        let mut of_join = |condition: &Expr| fails |= may_fail(self.planner, condition);
         query.from.iter().for_each(|item| visit_conditions(item, &mut of_join));
         fails
-    }
-
-    fn may_fail(&self, expr: &Expr) -> bool {
-        expr.any(&mut |e| match e {
-            Expr::Const(_)
-            | Expr::Var(_)
-            | Expr::Param(_)
-            | Expr::Relabel { .. }
-            | Expr::And(_)
-            | Expr::Or(_)
-            | Expr::Not(_)
-            | Expr::NullTest { .. }
-            | Expr::BooleanTest { .. }
-            | Expr::Coalesce { .. }
-            | Expr::Case(_)
-            | Expr::Array(_)
-            | Expr::Aggregate(_) => false,
-            // Folded when it is planned, where it fails in either form.
-            Expr::Operator(op) if !e.has_vars() && op.args.iter().all(|a| matches!(a, Expr::Const(_))) => false,
-            Expr::Operator(op) => !self.cannot_fail(op.operator, op.function),
-            Expr::ScalarArray(list) => !self.cannot_fail(list.operator, list.function),
-            _ => true,
-        })
-    }
-
-    /// Comparisons, patterns, and arithmetic of numeric: it has no overflow that stored values reach.
-    fn cannot_fail(&self, operator: Oid, function: Oid) -> bool {
-        let catalog = self.planner.catalog();
-        let is_comparison = |operator| catalog.is_equality(operator) || catalog.btree_strategy(operator).is_some();
-        is_comparison(operator)
-            || catalog.operator(operator).is_some_and(|o| is_comparison(o.negator))
-            || catalog.function(function).is_some_and(|f| {
-                matches!(
-                    &*f.source,
-                    "numeric_add" | "numeric_sub" | "numeric_mul" | "textlike" | "textnlike" | "bpcharlike" | "bpcharnlike"
-                )
-            })
     }
 }
 

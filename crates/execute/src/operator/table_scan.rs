@@ -29,6 +29,8 @@ pub(super) struct TableScanOp {
     /// Conditions that are decided before all columns are read; `None`: none are.
     conditions: Option<Conditions>,
     scan: Option<TableScan>,
+    /// Of the conditions, but for those that are decided by entries.
+    passed: Passed,
     filters: Vec<ScanFilter>,
     /// That of a sort above.
     top: Option<Arc<TopFilter>>,
@@ -44,25 +46,54 @@ pub(super) struct TableScanOp {
 struct ScanFilter {
     /// Of the projection.
     column: usize,
-    filter: Arc<JoinFilter>,
-    tested: usize,
-    passed: usize,
+    /// `None`: the join has none, or is not built yet.
+    filter: Option<Arc<JoinFilter>>,
+    passed: Passed,
 }
 
 impl ScanFilter {
     fn apply(&mut self, piece: &mut ScanPiece<'_>) -> Result<()> {
-        if self.tested >= JUDGED_ROWS && self.passed > self.tested / 8 * 7 {
+        let Some(filter) = &self.filter else { return Ok(()) };
+        if self.passed.is_judged() && self.passed.passed > self.passed.tested / 8 * 7 {
             return Ok(());
         }
         piece.load(self.column)?;
         let batch = piece.batch();
-        let (rows, Some(passing)) = (batch.rows, self.filter.passing(&batch.columns[self.column])) else { return Ok(()) };
-        self.tested += rows;
-        self.passed += passing.len();
+        let (rows, Some(passing)) = (batch.rows, filter.passing(&batch.columns[self.column])) else { return Ok(()) };
+        self.passed.note(rows, passing.len());
         if passing.len() < rows {
             piece.keep(&passing);
         }
         Ok(())
+    }
+}
+
+/// Of how many rows something was asked, and how many have passed.
+#[derive(Clone, Copy, Default)]
+struct Passed {
+    tested: usize,
+    passed: usize,
+}
+
+impl Passed {
+    fn note(&mut self, tested: usize, passed: usize) {
+        self.tested += tested;
+        self.passed += passed;
+    }
+
+    fn is_judged(&self) -> bool {
+        self.tested >= JUDGED_ROWS
+    }
+
+    /// Whether this is known to leave out more than another does.
+    fn is_sharper_than(&self, other: Passed) -> bool {
+        let (own, others) = (self.passed as u128 * other.tested as u128, other.passed as u128 * self.tested as u128);
+        self.is_judged() && other.is_judged() && own < others
+    }
+
+    /// Another part of the table is to be scanned, or the same with other parameters: what was learnt counts half.
+    fn fade(&mut self) {
+        (self.tested, self.passed) = (self.tested / 2, self.passed / 2);
     }
 }
 
@@ -71,12 +102,14 @@ impl TableScanOp {
         let plain = node.source.plain && !node.filter.iter().any(Expression::is_volatile);
         let conditions = plain.then(|| Conditions::new(&node));
         let counts = plain && node.source.projection.is_empty() && node.filter.is_empty() && node.join_filters.is_empty();
-        let (filters, pending) = (Vec::new(), Pending::default());
-        TableScanOp { node, conditions, scan: None, filters, top: None, counts, pending, failed: None, done: false }
+        let filter = |(column, _): &(usize, usize)| ScanFilter { column: *column, filter: None, passed: Passed::default() };
+        let filters = node.join_filters.iter().map(filter).collect();
+        let (passed, pending) = (Passed::default(), Pending::default());
+        TableScanOp { node, conditions, scan: None, passed, filters, top: None, counts, pending, failed: None, done: false }
     }
 
     /// Opens the scan of the table, or of the part of it that a member of a team works at.
-    fn open(node: &Arc<TableScanNode>, filters: &mut Vec<ScanFilter>, ctx: &ExecContext) -> Result<TableScan> {
+    fn open(node: &Arc<TableScanNode>, filters: &mut [ScanFilter], ctx: &ExecContext) -> Result<TableScan> {
         let part = ctx.team().filter(|team| team.divides(node)).and_then(|_| ctx.part());
         let mut zones = Vec::with_capacity(node.zones.len());
         for zone in &node.zones {
@@ -90,10 +123,11 @@ impl TableScanOp {
             }
         }
         let source = &node.source;
-        for (column, number) in &node.join_filters {
-            let Some(filter) = ctx.join_filter(*number) else { continue };
-            zones.extend(zones_of(source.projection[*column], source.kinds[*column], &filter));
-            filters.push(ScanFilter { column: *column, filter, tested: 0, passed: 0 });
+        for (own, (column, number)) in filters.iter_mut().zip(&node.join_filters) {
+            own.filter = ctx.join_filter(*number);
+            if let Some(filter) = &own.filter {
+                zones.extend(zones_of(source.projection[*column], source.kinds[*column], filter));
+            }
         }
         // A team's members scan one table together.
         let scans = u64::from(part.as_ref().is_none_or(|(number, _)| *number == 0));
@@ -132,19 +166,28 @@ fn zones_of(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate
 fn select(
     node: &TableScanNode,
     conditions: &mut Conditions,
+    passed: &mut Passed,
     filters: &mut [ScanFilter],
     top: Option<(&TopFilter, usize)>,
     ctx: &ExecContext,
     mut piece: ScanPiece<'_>,
 ) -> Result<(Option<Batch>, Option<DbError>)> {
     let (left, columns) = conditions.decide_by_entries(node, ctx, &mut piece)?;
+    // What leaves out more comes first, and the other is read for what is left.
+    // An error of a condition must not be hidden.
+    let are_first = node.never_fails && !left.is_empty() && filters.iter().any(|filter| filter.passed.is_sharper_than(*passed));
+    if are_first {
+        filters.iter_mut().try_for_each(|filter| filter.apply(&mut piece))?;
+    }
     columns.iter().try_for_each(|column| piece.load(*column))?;
+    let tested = piece.batch().rows;
     let (passing, failed) = passing_rows(left, ctx, piece.batch())?;
+    passed.note(tested, passing.as_ref().map_or(tested, Vec::len));
     if let Some(rows) = passing {
         piece.keep(&rows);
     }
-    for filter in filters {
-        filter.apply(&mut piece)?;
+    if !are_first {
+        filters.iter_mut().try_for_each(|filter| filter.apply(&mut piece))?;
     }
     if let Some((top, column)) = top {
         piece.load(column)?;
@@ -202,7 +245,7 @@ impl Operator for TableScanOp {
             };
             note_scan(ctx, self.node.source.tree, 0, piece.batch().rows);
             let (passing, failed) = match &mut self.conditions {
-                Some(conditions) => select(&self.node, conditions, &mut self.filters, top, ctx, piece)?,
+                Some(conditions) => select(&self.node, conditions, &mut self.passed, &mut self.filters, top, ctx, piece)?,
                 None => {
                     let found = piece.finish()?;
                     let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;
@@ -231,7 +274,11 @@ impl Operator for TableScanOp {
         if let Some(conditions) = &mut self.conditions {
             conditions.forget();
         }
-        self.filters.clear();
+        self.passed.fade();
+        for filter in &mut self.filters {
+            filter.filter = None;
+            filter.passed.fade();
+        }
         self.failed = None;
         self.pending.clear();
         Ok(())

@@ -11,6 +11,7 @@ use super::gin::create_bitmap_scan;
 use super::source::ScanColumns;
 use super::{ctid, json_table, members, source, zone};
 use crate::Synthesized;
+use crate::failure::may_fail;
 use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
 use crate::layout::{Layout, column};
 use crate::node::*;
@@ -142,6 +143,7 @@ fn create_table_scan(
             source,
             zones,
             filter: compiled,
+            never_fails: !filter.iter().any(|condition| may_fail(planner, condition)),
             row,
             join_filters: vec![],
             top_filter: None,
