@@ -1,5 +1,6 @@
 //! Some rows of a scan, whose columns are read on demand: conditions exclude rows before the other columns are read.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use melba_segment::Coded;
@@ -9,9 +10,7 @@ use melba_types::{Batch, CodedStrings, Column, ColumnData, RowId};
 use super::table::{ScanBatch, TableScan};
 
 /// Rows between two that are wanted are read with them when they are fewer than this.
-const GAP_ROWS: usize = 32;
-/// All rows between the first and the last one are read where less than one in GAPS_SHARE of them is not wanted.
-const GAPS_SHARE: usize = 8;
+const GAP_ROWS: u32 = 32;
 
 /// Rows of a row group.
 pub(super) struct Places {
@@ -26,24 +25,19 @@ impl Places {
         Places { ranges: vec![range], picks: None }
     }
 
-    /// Rows by ascending number, at least one.
-    pub fn some(numbers: impl ExactSizeIterator<Item = usize>) -> Places {
+    /// The rows with these numbers and `base` more, ascending; at least one.
+    pub fn some(base: usize, numbers: &[u32]) -> Places {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         let mut picks = Vec::with_capacity(numbers.len());
-        let mut before = 0;
-        for number in numbers {
-            match ranges.last_mut() {
-                Some(last) if number < last.end + GAP_ROWS => last.end = number + 1,
-                last => {
-                    before += last.map_or(0, |last| last.len());
-                    ranges.push(number..number + 1);
-                }
-            }
-            let start = ranges.last().map_or(0, |last| last.start);
-            picks.push((before + number - start) as u32);
+        let (mut from, mut read) = (0, 0);
+        while from < numbers.len() {
+            let end = run_end(numbers, from);
+            let (first, last) = (numbers[from], numbers[end - 1]);
+            picks.extend(numbers[from..end].iter().map(|number| number - first + read));
+            ranges.push(base + first as usize..base + last as usize + 1);
+            (from, read) = (end, read + last - first + 1);
         }
-        let read: usize = ranges.iter().map(Range::len).sum();
-        let picks = (picks.len() < read).then_some(picks);
+        let picks = (picks.len() < read as usize).then_some(picks);
         Places { ranges, picks }
     }
 
@@ -53,24 +47,39 @@ impl Places {
 
     /// Those at some positions, ascending.
     fn take(&self, positions: &[u32]) -> Places {
-        if let (Places { ranges, picks: None }, Some(&first), Some(&last)) = (self, positions.first(), positions.last())
-            && let [range] = &ranges[..]
-            && positions.len() > range.len() - range.len() / GAPS_SHARE
-        {
-            let read = range.start + first as usize..range.start + last as usize + 1;
-            let picks = (positions.len() < read.len()).then(|| positions.iter().map(|position| position - first).collect());
-            return Places { ranges: vec![read], picks };
+        let places: Cow<'_, [u32]> = match &self.picks {
+            Some(picks) => positions.iter().map(|position| picks[*position as usize]).collect(),
+            None => positions.into(),
+        };
+        if let [range] = &self.ranges[..] {
+            return Places::some(range.start, &places);
         }
-        // Where the position's range begins among the rows that are read.
+        // Where the place's range begins among the rows that are read.
         let (mut ranges, mut before) = (self.ranges.iter().peekable(), 0);
-        Places::some(positions.iter().map(|&position| {
-            let place = self.picks.as_ref().map_or(position, |picks| picks[position as usize]) as usize;
+        let number = |place: &u32| {
+            let place = *place as usize;
             while let Some(past) = ranges.next_if(|range| place >= before + range.len()) {
                 before += past.len();
             }
-            ranges.peek().map_or(0, |range| range.start + place - before)
-        }))
+            ranges.peek().map_or(0, |range| range.start + place - before) as u32
+        };
+        Places::some(0, &places.iter().map(number).collect::<Vec<u32>>())
     }
+}
+
+/// Behind the last of the numbers from `from` on that have no gap between them. Most are compared many at a time.
+fn run_end(numbers: &[u32], from: usize) -> usize {
+    const BLOCK: usize = 32;
+    let is_gap = |before: &u32, number: &u32| number - before > GAP_ROWS;
+    let mut at = from + 1;
+    while let (Some(before), Some(some)) = (numbers.get(at - 1..at - 1 + BLOCK), numbers.get(at..at + BLOCK)) {
+        if before.iter().zip(some).fold(false, |any, (before, number)| any | is_gap(before, number)) {
+            break;
+        }
+        at += BLOCK;
+    }
+    let gap = numbers[at - 1..].windows(2).position(|two| is_gap(&two[0], &two[1]));
+    gap.map_or(numbers.len(), |gap| at + gap)
 }
 
 /// Some rows of a scan: their ids, and the projected columns as far as they were read.
@@ -169,15 +178,16 @@ mod tests {
 
     #[test]
     fn rows_close_to_each_other_are_read_together() {
-        let places = Places::some([3, 5, 100, 101, 102 + GAP_ROWS].into_iter());
-        assert_eq!(places.ranges, [3..6, 100..102, 102 + GAP_ROWS..103 + GAP_ROWS]);
+        const GAP: usize = GAP_ROWS as usize;
+        let places = Places::some(2, &[1, 3, 98, 99, 100 + GAP_ROWS]);
+        assert_eq!(places.ranges, [3..6, 100..102, 102 + GAP..103 + GAP]);
         assert_eq!((places.picks.as_deref(), places.rows()), (Some(&[0, 2, 3, 4, 5][..]), 5));
         let fewer = places.take(&[2, 3]);
         assert_eq!((&fewer.ranges[..], fewer.picks.is_none(), fewer.rows()), (std::slice::from_ref(&(100..102)), true, 2));
         let all = Places::all(10..20);
         assert_eq!((all.rows(), all.take(&[0, 9]).ranges), (10, Places::all(10..20).ranges));
         let all = Places::all(100..356);
-        // So many that no gap is looked for.
+        // Gaps that are too short.
         let most: Vec<u32> = (3..256).filter(|position| !(40..60).contains(position)).collect();
         let dense = all.take(&most);
         assert_eq!((&dense.ranges[..], dense.rows()), (std::slice::from_ref(&(103..356)), most.len()));
@@ -190,7 +200,7 @@ mod tests {
             };
             let before = numbers(places);
             assert_eq!(before.len(), places.rows());
-            for step in 1..7 {
+            for step in [1, 2, 3, 4, 5, 6, 31, 32, 33, 34, 100] {
                 let positions: Vec<u32> = (0..before.len() as u32).step_by(step).collect();
                 let expected: Vec<usize> = positions.iter().map(|position| before[*position as usize]).collect();
                 assert_eq!(numbers(&places.take(&positions)), expected);

@@ -377,7 +377,7 @@ impl TableScan {
             return Ok(Some((Some(row_ids), Places::all(range))));
         }
         let kept = wanted.iter().map(|&i| row_ids[i as usize]).collect();
-        Ok(Some((Some(kept), Places::some(wanted.iter().map(|i| range.start + *i as usize)))))
+        Ok(Some((Some(kept), Places::some(range.start, &wanted))))
     }
 
     /// Reads a projected column of rows of the group that the last piece is of.
