@@ -1,6 +1,6 @@
 //! Estimates the share of rows that pass a condition: by the columns' statistics, and by the condition's form where there are none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use melba_catalog::extended_statistics::statistics_of;
@@ -225,11 +225,16 @@ pub fn groups_of(planner: &Planner<'_>, exprs: &[Expr], rows: f64) -> f64 {
         let mut is_known = true;
         // An expression has at most as many values as its columns have together.
         expr.visit_vars(&mut |v| {
-            if let (0, Ok(column)) = (v.levels_up, usize::try_from(v.column - 1)) {
-                match distinct_values(planner, v.entry, column) {
-                    Some(distinct) => of_one *= distinct,
-                    None => is_known = false,
-                }
+            if v.levels_up > 0 {
+                return;
+            }
+            let distinct = match usize::try_from(v.column - 1) {
+                Ok(column) => distinct_values(planner, v.entry, column),
+                Err(_) => distinct_of_system_column(planner, v.entry, v.column),
+            };
+            match distinct {
+                Some(distinct) => of_one *= distinct,
+                None => is_known = false,
             }
         });
         if let Some((entry, column, Some(characters))) = beginning_of(planner, expr)
@@ -244,11 +249,11 @@ pub fn groups_of(planner: &Planner<'_>, exprs: &[Expr], rows: f64) -> f64 {
 }
 
 /// The groups that columns of one table make together, where ANALYZE has counted them, and the places of these columns.
-fn counted_groups(planner: &Planner<'_>, exprs: &[Expr]) -> (f64, Vec<usize>) {
+fn counted_groups(planner: &Planner<'_>, exprs: &[Expr]) -> (f64, HashSet<usize>) {
     let columns: Vec<(usize, ColumnPlace)> =
         exprs.iter().enumerate().filter_map(|(at, e)| Some((at, column_of(planner, e)?))).collect();
     let entries: BTreeSet<usize> = columns.iter().map(|(_, (entry, _))| *entry).collect();
-    let (mut groups, mut places) = (1.0, Vec::new());
+    let (mut groups, mut places) = (1.0, HashSet::new());
     for entry in entries {
         let data = collected(planner, entry);
         if data.is_empty() {
@@ -299,6 +304,15 @@ fn distinct_values(planner: &Planner<'_>, entry: usize, column: usize) -> Option
     // Statistics lack rows that are only in memory. So a column with 99 % distinct values counts as unique up to the table's rows.
     let unique = estimate.distinct >= estimate.rows * (1.0 - estimate.null_share) * 0.99;
     Some(if unique { raw } else { estimate.distinct }.clamp(1.0, raw))
+}
+
+/// As PostgreSQL's get_variable_numdistinct has it: ctid is unique, and a table has one tableoid.
+fn distinct_of_system_column(planner: &Planner<'_>, entry: usize, column: i16) -> Option<f64> {
+    match column {
+        -1 => Some(table_rows(planner, table_of(planner, entry)?)),
+        -6 => Some(1.0),
+        _ => None,
+    }
 }
 
 fn operator_selectivity(planner: &Planner<'_>, op: &OperatorCall) -> f64 {
