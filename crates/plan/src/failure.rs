@@ -35,9 +35,7 @@ fn cannot_fail(planner: &Planner<'_>, operator: Oid, function: Oid) -> bool {
     let is_comparison = |operator| catalog.is_equality(operator) || catalog.btree_strategy(operator).is_some();
     is_comparison(operator)
         || catalog.operator(operator).is_some_and(|o| is_comparison(o.negator))
-        || catalog.function(function).is_some_and(|f| {
-            matches!(&*f.source, "numeric_add" | "numeric_sub" | "numeric_mul")
-        })
+        || catalog.function(function).is_some_and(|f| matches!(&*f.source, "numeric_add" | "numeric_sub" | "numeric_mul"))
 }
 
 /// LIKE with a pattern that does not end within an escape.

@@ -158,7 +158,9 @@ impl Builder<'_, '_> {
             (false, true) if !b.has_vars() && a.has_vars() => 0,
             _ => return None,
         };
-        if !comparison::hashes_alike(self.planner, op.operator, a.ty(), b.ty()) || op.args.iter().any(|e| may_fail(self.planner, e)) {
+        if !comparison::hashes_alike(self.planner, op.operator, a.ty(), b.ty())
+            || op.args.iter().any(|e| may_fail(self.planner, e))
+        {
             return None;
         }
         let outer = &mut op.args[1 - inner_side];

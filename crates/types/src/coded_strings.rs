@@ -145,7 +145,9 @@ mod tests {
         let picks = [(0, 1), (1, 3), (0, 4)];
         assert_eq!(shown(&Column::gather(&[&coded, &plain], &picks)), shown(&Column::gather(&[&plain, &plain], &picks)));
         let again = coded_as(&Arc::new(texts(&[Some("red"), Some(""), Some(long.as_str())])), &coded);
-        for (mut all, more) in [(&coded, &coded), (&plain, &coded), (&coded, &again), (&coded, &plain)].map(|(a, b)| (a.clone(), b)) {
+        for (mut all, more) in
+            [(&coded, &coded), (&plain, &coded), (&coded, &again), (&coded, &plain)].map(|(a, b)| (a.clone(), b))
+        {
             all.append(more);
             all.push(Datum::text("more"));
             all.push_null();
