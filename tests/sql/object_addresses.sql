@@ -64,8 +64,6 @@ select * from pg_identify_object('pg_class'::regclass, 'pg_class'::regclass, 100
 select * from pg_identify_object('pg_largeobject'::regclass, 4712, 0);
 select * from pg_identify_object('pg_class'::regclass, 'pg_class'::regclass, 3);
 select pg_describe_object(0, 0, 0);
-select pg_identify_object('pg_description'::regclass, 1, 0);
-select pg_describe_object('pg_description'::regclass, 1, 0);
 select pg_get_object_address('stone', '{}', '{}');
 select pg_get_object_address('toast table', '{a}', '{}');
 select pg_get_object_address('table', '{}', '{}');
@@ -84,7 +82,6 @@ select pg_get_object_address('table column', '{a_schema,t,absent}', '{}');
 select pg_get_object_address('default value', '{v,id}', '{}');
 select pg_get_object_address('trigger', '{t}', '{}');
 select pg_get_object_address('trigger', '{t,absent}', '{}');
-select pg_get_object_address('trigger', '{t_pkey,absent}', '{}');
 select pg_get_object_address('rule', '{t,absent}', '{}');
 select pg_get_object_address('policy', '{t,absent}', '{}');
 select pg_get_object_address('table constraint', '{t,absent}', '{}');

@@ -1,5 +1,7 @@
 //! Column references: names to Vars, whole rows, `*`.
 
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use melba_types::{DbError, Oid, Result, SqlState, err, oids};
@@ -282,24 +284,43 @@ fn at(table: &[RangeEntry], item: &NsItem, i: usize) -> Option<FoundColumn> {
     }
 }
 
+/// Columns from which on an entry gets an index of their names.
+const WIDE_COLUMNS: usize = 64;
+
 /// Looks for a user column; `Err` when the item has two of that name.
 fn scan(table: &[RangeEntry], item: &NsItem, name: &str, qualified: bool) -> Result<Option<FoundColumn>, ()> {
     let entry = &table[item.entry];
     let count = item.visible_columns.unwrap_or(entry.columns.len());
     let mut found = None;
-    for (i, column) in entry.columns.iter().enumerate().take(count) {
-        if &*column.name != name || !column.ty.is_valid() {
-            continue;
+    let mut test = |i: usize, column: &OutputColumn| {
+        if &*column.name != name || !column.ty.is_valid() || i >= count {
+            return Ok(());
         }
         if !qualified && item.columns.as_ref().is_some_and(|c| c[i].merged_away) {
-            continue;
+            return Ok(());
         }
         if found.is_some() {
             return Err(());
         }
         found = at(table, item, i);
+        Ok(())
+    };
+    if entry.columns.len() >= WIDE_COLUMNS {
+        let places = item.names.get_or_init(|| Rc::new(places_by_name(&entry.columns))).get(name);
+        let mut columns = places.into_iter().flatten().filter_map(|i| Some((*i, entry.columns.get(*i)?)));
+        columns.try_for_each(|(i, column)| test(i, column))?;
+    } else {
+        entry.columns.iter().enumerate().try_for_each(|(i, column)| test(i, column))?;
     }
     Ok(found)
+}
+
+fn places_by_name(columns: &[OutputColumn]) -> HashMap<Arc<str>, Vec<usize>> {
+    let mut places: HashMap<Arc<str>, Vec<usize>> = HashMap::with_capacity(columns.len());
+    for (i, column) in columns.iter().enumerate() {
+        places.entry(Arc::clone(&column.name)).or_default().push(i);
+    }
+    places
 }
 
 fn system_column(table: &[RangeEntry], item: &NsItem, name: &str) -> Option<FoundColumn> {

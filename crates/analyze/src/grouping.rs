@@ -1,5 +1,7 @@
 //! The rule that columns which are not grouped must be aggregated.
 
+use std::collections::HashSet;
+
 use melba_catalog::ConstraintKind;
 use melba_types::{Result, err};
 
@@ -8,12 +10,9 @@ use melba_tree::*;
 
 /// 42803 for columns that are neither grouped nor aggregated; fills in the references of GROUPING().
 pub fn check_grouping(analyzer: &mut Analyzer<'_, '_>, q: &mut Query) -> Result<()> {
-    let groups: Vec<Expr> = q
-        .group_by
-        .iter()
-        .filter_map(|g| q.targets.iter().find(|t| t.reference == g.reference))
-        .map(|t| flatten_join(analyzer, &t.expr))
-        .collect();
+    let targets = targets_by_reference(&q.targets);
+    let grouped = q.group_by.iter().filter_map(|g| targets.get(&g.reference));
+    let groups: Vec<Expr> = grouped.map(|t| flatten_join(analyzer, &t.expr)).collect();
     // Only columns in every grouping set are surely grouped, for functional dependencies.
     let common: Vec<usize> = match &q.grouping_sets {
         None => (0..groups.len()).collect(),
@@ -23,7 +22,9 @@ pub fn check_grouping(analyzer: &mut Analyzer<'_, '_>, q: &mut Query) -> Result<
         },
     };
     check_recursive_aggregates(analyzer, q)?;
-    let mut check = Check { groups: &groups, common: &common, analyzer, dependent: Vec::new() };
+    let column = |g: &Expr| if let Expr::Var(v) = g { (v.levels_up == 0).then_some((v.entry, v.column)) } else { None };
+    let columns = groups.iter().filter_map(column).collect();
+    let mut check = Check { groups: &groups, columns, common: &common, analyzer, dependent: Vec::new() };
     for target in &q.targets {
         check.expression(&target.expr)?;
     }
@@ -144,6 +145,8 @@ fn lower_levels(e: &mut Expr, by: usize) {
 
 struct Check<'c, 'a, 'p> {
     groups: &'c [Expr],
+    /// Those of the groups that are columns: their entries and numbers.
+    columns: HashSet<(usize, i16)>,
     common: &'c [usize],
     analyzer: &'c Analyzer<'a, 'p>,
     /// Entries known to be determined by their primary key.
@@ -217,8 +220,7 @@ impl Check<'_, '_, '_> {
     }
 
     fn variable(&mut self, v: &Var, e: &Expr, level: usize, in_direct: bool) -> Result<()> {
-        let same = |g: &Expr| matches!(g, Expr::Var(g) if g.levels_up == 0 && g.entry == v.entry && g.column == v.column);
-        if self.groups.iter().any(same) || self.dependent.contains(&v.entry) {
+        if self.columns.contains(&(v.entry, v.column)) || self.dependent.contains(&v.entry) {
             return Ok(());
         }
         if determined_by_key(self.analyzer, v.entry, self.groups, self.common) {

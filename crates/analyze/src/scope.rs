@@ -1,5 +1,8 @@
 //! Scopes: query levels, their range tables and namespaces, and the kinds of places of expressions.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use melba_catalog::Relation;
@@ -138,6 +141,8 @@ pub struct NsItem {
     /// LATERAL references are allowed (not from the nullable side).
     pub lateral_ok: bool,
     pub version: RowVersion,
+    /// Where the columns of a wide entry are, once one was looked for.
+    pub names: OnceCell<Rc<HashMap<Arc<str>, Vec<usize>>>>,
 }
 
 /// The CTE whose query is being analyzed one level further in.

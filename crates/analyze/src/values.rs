@@ -1,5 +1,6 @@
 //! VALUES lists.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use melba_types::{Result, err, oids};
@@ -95,6 +96,7 @@ impl NsItem {
             lateral_only: false,
             lateral_ok: true,
             version: RowVersion::Default,
+            names: OnceCell::new(),
         }
     }
 }

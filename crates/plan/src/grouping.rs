@@ -15,11 +15,10 @@ use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signatur
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
-use super::sort::target_of;
 use super::{parallel, selectivity};
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, CallTarget, Expression, Node, user_aggregate};
-use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape};
+use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape, targets_by_reference};
 
 /// The expressions that the aggregation computes, in the order of its output.
 struct Computed {
@@ -52,8 +51,9 @@ pub fn split_grouping(query: &mut Query) -> Result<Grouped> {
     let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
     query.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
     let mut groups = Vec::with_capacity(query.group_by.len());
+    let by_reference = targets_by_reference(&query.targets);
     for group in &query.group_by {
-        let Some(target) = target_of(&query.targets, group) else {
+        let Some(target) = by_reference.get(&group.reference) else {
             return Err(DbError::internal("GROUP BY column is no target"));
         };
         groups.push(Group { expr: target.expr.clone(), shape: shape(&target.expr) });
@@ -61,10 +61,10 @@ pub fn split_grouping(query: &mut Query) -> Result<Grouped> {
     let written = groups.len();
     let mut all = Computed { groups, aggregates: vec![], known: HashMap::new(), groupings: vec![] };
     let mut targets = std::mem::take(&mut query.targets);
+    let places: HashMap<u32, usize> = query.group_by.iter().enumerate().rev().map(|(at, group)| (group.reference, at)).collect();
     for target in &mut targets {
         // Of equal grouping expressions, a target that is one of them is that one.
-        let own = query.group_by.iter().position(|g| g.reference == target.reference);
-        match own.filter(|_| target.reference != 0) {
+        match places.get(&target.reference).copied() {
             Some(at) => target.expr = computed(GROUP, at, &target.expr),
             None => replace(&mut target.expr, 0, &mut all, written),
         }

@@ -26,7 +26,11 @@ pub(super) struct Layout(pub Vec<(usize, i16)>);
 
 impl Layout {
     pub fn position(&self, entry: usize, column: i16) -> Option<usize> {
-        self.0.iter().position(|c| *c == (entry, column))
+        // Most layouts begin with an entry's columns in order.
+        let in_order = usize::try_from(column).ok().and_then(|number| number.checked_sub(1));
+        in_order
+            .filter(|at| self.0.get(*at) == Some(&(entry, column)))
+            .or_else(|| self.0.iter().position(|c| *c == (entry, column)))
     }
 
     pub fn joined(mut self, other: &Layout) -> Layout {

@@ -106,6 +106,11 @@ pub struct Target {
     pub origin: (Oid, i16),
 }
 
+/// The targets that sort groups refer to, by their references.
+pub fn targets_by_reference(targets: &[Target]) -> std::collections::HashMap<u32, &Target> {
+    targets.iter().rev().filter(|target| target.reference != 0).map(|target| (target.reference, target)).collect()
+}
+
 /// One key of ORDER BY, GROUP BY, DISTINCT, PARTITION BY: a target by reference and how it is ordered.
 #[derive(Clone, Debug)]
 pub struct SortGroup {
