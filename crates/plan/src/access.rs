@@ -9,6 +9,7 @@ pub mod members;
 mod prune;
 pub mod source;
 mod system;
+mod unread;
 pub mod zone;
 
 use std::cell::RefCell;
@@ -198,6 +199,7 @@ fn subquery_paths(planner: &mut Planner<'_>, entry: usize, own: &[Expr]) -> Resu
             filter.push(condition.clone());
         }
     }
+    unread::drop_unread(planner, entry, &mut query, &filter);
     let mut params: Rels = 0;
     query.visit(0, &mut |e, level| {
         if let Expr::Var(v) = e

@@ -109,7 +109,7 @@ fn cheapest(paths: Vec<Rc<Path>>, goal: &Goal) -> Result<Rc<Path>> {
         if goal.order.is_empty() || p.ordered {
             0.0
         } else {
-            // A comparison costs 0.005, twice cpu_operator_cost as in PostgreSQL; and a sort reads all rows, not only the goal's share.
+            // A comparison costs 0.005, twice cpu_operator_cost as in PostgreSQL; and a sort reads all rows, not only those that are wanted.
             p.rows * (p.rows.max(2.0)).log2() * 0.005 + p.total - p.cost(goal)
         }
     };

@@ -13,7 +13,7 @@ use super::layout::row_columns;
 use super::layout::{LATEST, Layout, NEW, OLD};
 use super::modify_node::*;
 use super::node::*;
-use super::path::Goal;
+use super::path::{Goal, Wanted};
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::rels::conjuncts;
@@ -112,7 +112,7 @@ fn insert(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
     let (input, layout) = match info.source {
         None => (None, Layout::default()),
         Some(_) => {
-            let (path, _) = join::plan_joins(planner, &tree, &Goal { order: vec![], fraction: 1.0 })?;
+            let (path, _) = join::plan_joins(planner, &tree, &Goal { order: vec![], wanted: Wanted::All })?;
             let stage = planner.create(&path)?;
             (Some(stage.node), stage.layout)
         }
@@ -165,7 +165,7 @@ fn change(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
     let is_family = member::is_family(planner.catalog(), relation, inherit);
     needed.extend(is_family.then_some((entry, -6)));
     needed::gather_needed(planner, query, &tree, &needed);
-    let (path, gates) = join::plan_joins(planner, &tree, &Goal { order: vec![], fraction: 1.0 })?;
+    let (path, gates) = join::plan_joins(planner, &tree, &Goal { order: vec![], wanted: Wanted::All })?;
     let mut stage = planner.create(&path)?;
     if !gates.is_empty() {
         let conditions = planner.compile_all(&gates, &Layout::default())?;

@@ -24,8 +24,31 @@ pub(super) struct OrderKey {
 /// The goal that is known when paths are made.
 pub(super) struct Goal {
     pub order: Vec<OrderKey>,
-    /// Share of the rows that will be read.
-    pub fraction: f64,
+    pub wanted: Wanted,
+}
+
+/// How many of a query's rows will be read before LIMIT ends it.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted {
+    All,
+    /// A share of them, where LIMIT or OFFSET has no value yet.
+    Share(f64),
+    Rows(f64),
+}
+
+/// The smallest share that counts. Rows that match may stand at the end of an order, so a plan that is good only if they come at once
+/// is not taken for one that finds them all.
+const SHARE_MIN: f64 = 0.01;
+
+impl Wanted {
+    /// The share of `rows`.
+    fn share_of(self, rows: f64) -> f64 {
+        match self {
+            Wanted::All => 1.0,
+            Wanted::Share(share) => share,
+            Wanted::Rows(wanted) => (wanted / rows.max(1.0)).clamp(SHARE_MIN, 1.0),
+        }
+    }
 }
 
 pub(super) struct Path {
@@ -62,7 +85,7 @@ pub(super) enum PathKind {
 
 impl Path {
     pub fn cost(&self, goal: &Goal) -> f64 {
-        self.startup + (self.total - self.startup) * goal.fraction
+        self.startup + (self.total - self.startup) * goal.wanted.share_of(self.rows)
     }
 }
 

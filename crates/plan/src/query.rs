@@ -9,13 +9,14 @@ use melba_types::{Datum, DbError, Result, limits};
 use super::dependency::{Dependencies, dependencies};
 use super::layout::{Layout, TARGET};
 use super::node::*;
-use super::path::Goal;
+use super::path::{Goal, Wanted};
 use super::planner::{Level, Planner, Purpose, Stage};
 use super::project_set::has_set;
 use super::recheck::{RecheckExpr, rechecks};
 use super::sort::target_of;
 use super::{
-    cte, fold, grouping, join, locking, modify, needed, prepare, project_set, set_operation, sort, stage, volatility, window,
+    cte, fold, grouping, join, locking, modify, needed, prepare, project_set, selectivity, set_operation, sort, stage,
+    volatility, window,
 };
 
 impl<'a> Planner<'a> {
@@ -61,8 +62,8 @@ fn select(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>
     needed::gather_needed(planner, query, &tree, purpose.as_ref().map_or(&[][..], |p| &p.needed));
     let order = if grouped || query.has_windows || query.has_set_returning { vec![] } else { sort::order_keys(query) };
     let distinct = !matches!(query.distinct, Distinct::None);
-    let fraction = if query.limit.is_some() && !grouped && !distinct && !query.has_windows { limit_fraction(query) } else { 1.0 };
-    let goal = Goal { order, fraction };
+    let reads_all = grouped || distinct || query.has_windows;
+    let goal = Goal { order, wanted: if reads_all { Wanted::All } else { wanted(planner, query) } };
     let (path, gates) = join::plan_joins(planner, &tree, &goal)?;
     let ordered = path.ordered && !goal.order.is_empty();
     let mut stage = planner.create(&path)?;
@@ -87,16 +88,16 @@ fn select(planner: &mut Planner<'_>, query: &mut Query, purpose: Option<Purpose>
     finish(planner, query, stage, ordered, recheck)
 }
 
-/// The share of its rows that a query is assumed to return, by the size of LIMIT; one that is not constant counts as a tenth.
-fn limit_fraction(query: &Query) -> f64 {
-    match &query.limit {
-        Some(Expr::Const(c)) => match c.value {
-            Datum::Int8(n) if n < 100 => 0.01,
-            Datum::Int8(n) if n < 10_000 => 0.1,
-            _ => 1.0,
-        },
-        Some(_) => 0.1,
-        None => 1.0,
+/// How many rows LIMIT and OFFSET want; a tenth where one of them has no value yet, as PostgreSQL assumes.
+fn wanted(planner: &Planner<'_>, query: &Query) -> Wanted {
+    let Some(limit) = &query.limit else { return Wanted::All };
+    let rows = |e: &Expr| selectivity::constant(planner, e);
+    match (rows(limit), query.offset.as_ref().map_or(Some(Datum::Int8(0)), rows)) {
+        // LIMIT NULL is none.
+        (Some(Datum::Null), _) => Wanted::All,
+        (Some(Datum::Int8(limit)), Some(Datum::Int8(offset))) => Wanted::Rows(limit.max(1) as f64 + offset.max(0) as f64),
+        (Some(Datum::Int8(limit)), Some(Datum::Null)) => Wanted::Rows(limit.max(1) as f64),
+        _ => Wanted::Share(0.1),
     }
 }
 

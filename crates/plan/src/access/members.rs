@@ -159,7 +159,7 @@ pub fn family_paths(
     for member in &members {
         let below: Vec<Expr> = below.iter().map(|c| member.condition(entry, c)).collect();
         let moved: Vec<Rc<Expr>> = across.iter().map(|c| Rc::new(member.condition(entry, c))).collect();
-        let goal = Goal { order: vec![], fraction: goal.fraction };
+        let goal = Goal { order: vec![], wanted: goal.wanted };
         let oid = member.relation.oid;
         let paths = as_member(planner, entry, member, |p| p.relation_paths(entry, oid, false, &below, &moved, &goal))?;
         let with_used = |path: Rc<Path>| {

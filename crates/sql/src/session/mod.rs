@@ -305,6 +305,8 @@ mod gin_tests;
 #[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
+mod plan_tests;
+#[cfg(test)]
 mod spill_tests;
 #[cfg(test)]
 mod sqljson_tests;
