@@ -38,10 +38,9 @@ pub fn assign_query(cx: &Context<'_>, q: &mut Query) -> Result<()> {
     });
     result?;
     let keys = q.order_by.iter().chain(q.windows.iter().flat_map(|w| &w.order_by));
-    for key in keys {
-        if let Some(target) = q.targets.iter().find(|t| t.reference == key.reference) {
-            refuse_order(cx, target.expr.collation(), target.expr.location())?;
-        }
+    for at in places_of_targets(keys, &q.targets).filter_map(|(_, place)| place) {
+        let expr = &q.targets[at].expr;
+        refuse_order(cx, expr.collation(), expr.location())?;
     }
     Ok(())
 }

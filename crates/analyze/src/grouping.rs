@@ -10,9 +10,8 @@ use melba_tree::*;
 
 /// 42803 for columns that are neither grouped nor aggregated; fills in the references of GROUPING().
 pub fn check_grouping(analyzer: &mut Analyzer<'_, '_>, q: &mut Query) -> Result<()> {
-    let targets = targets_by_reference(&q.targets);
-    let grouped = q.group_by.iter().filter_map(|g| targets.get(&g.reference));
-    let groups: Vec<Expr> = grouped.map(|t| flatten_join(analyzer, &t.expr)).collect();
+    let grouped = places_of_targets(&q.group_by, &q.targets).filter_map(|(_, place)| place);
+    let groups: Vec<Expr> = grouped.map(|at| flatten_join(analyzer, &q.targets[at].expr)).collect();
     // Only columns in every grouping set are surely grouped, for functional dependencies.
     let common: Vec<usize> = match &q.grouping_sets {
         None => (0..groups.len()).collect(),

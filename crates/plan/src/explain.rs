@@ -8,7 +8,7 @@ use super::node::*;
 use super::planner::Planner;
 use crate::explain_document::{Group, PropertyValue, list_items};
 use crate::timing::NodeTiming;
-use melba_tree::{Expr, SortGroup, Target};
+use melba_tree::{Expr, SortGroup, Target, places_of_targets};
 
 /// Options of EXPLAIN.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +37,8 @@ pub(super) fn sort_key(planner: &Planner<'_>, groups: &[SortGroup], targets: &[T
         return String::new();
     }
     let mut out = Vec::new();
-    for group in groups {
-        let Some(target) = targets.iter().find(|t| t.reference == group.reference) else { continue };
+    for (group, place) in places_of_targets(groups, targets) {
+        let Some(target) = place.map(|at| &targets[at]) else { continue };
         let mut key = planner.show(&target.expr);
         if group.descending {
             key.push_str(" DESC");

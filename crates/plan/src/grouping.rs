@@ -15,10 +15,11 @@ use super::layout::{AGGREGATE, GROUP, GROUPING, Layout, computed, same, signatur
 use super::node::*;
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
+use super::sort::without_target;
 use super::{parallel, selectivity};
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, CallTarget, Expression, Node, user_aggregate};
-use melba_tree::{AggregateCall, Expr, Query, Target, equal, shape, targets_by_reference};
+use melba_tree::{AggregateCall, Expr, Query, Target, equal, places_of_targets, shape};
 
 /// The expressions that the aggregation computes, in the order of its output.
 struct Computed {
@@ -51,11 +52,8 @@ pub fn split_grouping(query: &mut Query) -> Result<Grouped> {
     let (joined, names) = (joined_columns(&query.range_table), entry_names(&query.range_table));
     query.visit_mut(0, &mut |e, level| substitute(e, level, &joined, &names));
     let mut groups = Vec::with_capacity(query.group_by.len());
-    let by_reference = targets_by_reference(&query.targets);
-    for group in &query.group_by {
-        let Some(target) = by_reference.get(&group.reference) else {
-            return Err(DbError::internal("GROUP BY column is no target"));
-        };
+    for (_, place) in places_of_targets(&query.group_by, &query.targets) {
+        let target = &query.targets[place.ok_or_else(without_target)?];
         groups.push(Group { expr: target.expr.clone(), shape: shape(&target.expr) });
     }
     let written = groups.len();

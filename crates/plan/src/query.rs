@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use melba_expression::key::KeyPart;
-use melba_tree::{Command, Distinct, Expr, Query};
-use melba_types::{Datum, DbError, Result, limits};
+use melba_tree::{Command, Distinct, Expr, Query, places_of_targets};
+use melba_types::{Datum, Result, limits};
 
 use super::dependency::{Dependencies, dependencies};
 use super::layout::{Layout, TARGET};
@@ -13,7 +13,6 @@ use super::path::{Goal, Wanted};
 use super::planner::{Level, Planner, Purpose, Stage};
 use super::project_set::has_set;
 use super::recheck::{RecheckExpr, rechecks};
-use super::sort::target_of;
 use super::{
     cte, fold, grouping, join, locking, modify, needed, prepare, project_set, selectivity, set_operation, sort, stage,
     volatility, window,
@@ -106,10 +105,10 @@ fn finish(planner: &mut Planner<'_>, query: &Query, stage: Stage, ordered: bool,
     let limit = query.limit.as_ref().map(|e| planner.compile(e, &Layout::default())).transpose()?;
     let offset = query.offset.as_ref().map(|e| planner.compile(e, &Layout::default())).transpose()?;
     let distinct = !matches!(query.distinct, Distinct::None);
-    let sorts_set = query.order_by.iter().filter_map(|g| target_of(&query.targets, g)).any(|t| has_set(&t.expr));
-    let volatile_key =
-        query.order_by.iter().filter_map(|g| target_of(&query.targets, g)).any(|t| volatility::has_volatile(planner, &t.expr));
-    let early = distinct || volatile_key || sorts_set || (query.has_set_returning && query.order_by.is_empty());
+    let computes_first = |e: &Expr| has_set(e) || volatility::has_volatile(planner, e);
+    let mut sorted = places_of_targets(&query.order_by, &query.targets).filter_map(|(_, place)| place);
+    let sorts_computed = sorted.any(|at| computes_first(&query.targets[at].expr));
+    let early = distinct || sorts_computed || (query.has_set_returning && query.order_by.is_empty());
     let bound = match (&limit, query.with_ties) {
         (Some(limit), false) if !query.has_set_returning => Some((Some(limit.clone()), offset.clone())),
         _ => None,
@@ -160,10 +159,8 @@ fn without_duplicates(planner: &mut Planner<'_>, query: &Query, stage: Stage) ->
     let mut stage = stage;
     let mut columns = Vec::with_capacity(groups.len());
     let mut parts = Vec::with_capacity(groups.len());
-    for group in groups {
-        let Some(at) = query.targets.iter().position(|t| t.reference == group.reference) else {
-            return Err(DbError::internal("DISTINCT column is no target"));
-        };
+    for (_, place) in places_of_targets(groups, &query.targets) {
+        let at = place.ok_or_else(sort::without_target)?;
         columns.push(at);
         parts.push(KeyPart::equality(planner.catalog(), query.targets[at].expr.ty()));
     }

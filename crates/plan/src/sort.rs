@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_expression::key::KeyPart;
-use melba_tree::{Query, SortGroup, Target};
+use melba_tree::{Query, SortGroup, Target, places_of_targets};
 use melba_types::{DbError, Result};
 
 use super::layout::{Layout, same};
@@ -14,8 +14,8 @@ use super::{parallel, top_filter};
 
 pub fn order_keys(query: &Query) -> Vec<OrderKey> {
     let mut keys: Vec<OrderKey> = Vec::new();
-    for group in &query.order_by {
-        let Some(target) = target_of(&query.targets, group) else { return vec![] };
+    for (group, place) in places_of_targets(&query.order_by, &query.targets) {
+        let Some(target) = place.map(|at| &query.targets[at]) else { return vec![] };
         if !keys.iter().any(|k| same(&k.expr, &target.expr)) {
             keys.push(OrderKey { expr: target.expr.clone(), descending: group.descending, nulls_first: group.nulls_first });
         }
@@ -36,13 +36,10 @@ pub fn sort_keys(
     layout: &Layout,
 ) -> Result<Vec<(melba_expression::Expression, KeyPart)>> {
     let mut keys = Vec::with_capacity(groups.len());
-    for group in groups {
-        let Some(target) = target_of(targets, group) else {
-            return Err(DbError::internal("sort column is no target"));
-        };
-        let expr = target.expr.clone();
+    for (group, place) in places_of_targets(groups, targets) {
+        let expr = &targets[place.ok_or_else(without_target)?].expr;
         let part = key_part(planner, group, expr.ty());
-        keys.push((planner.compile(&expr, layout)?, part));
+        keys.push((planner.compile(expr, layout)?, part));
     }
     Ok(keys)
 }
@@ -79,10 +76,8 @@ pub fn output_keys(
     stage: &Stage,
 ) -> Result<Vec<(melba_expression::Expression, KeyPart)>> {
     let mut keys = Vec::with_capacity(groups.len());
-    for group in groups {
-        let Some(at) = targets.iter().position(|t| t.reference == group.reference) else {
-            return Err(DbError::internal("sort column is no target"));
-        };
+    for (group, place) in places_of_targets(groups, targets) {
+        let at = place.ok_or_else(without_target)?;
         let kind = stage.node.kinds[at];
         let ty = targets[at].expr.ty();
         let column = melba_expression::Expression::new(melba_expression::Node::Column(at), ty, kind);
@@ -91,6 +86,7 @@ pub fn output_keys(
     Ok(keys)
 }
 
-pub fn target_of<'t>(targets: &'t [Target], group: &SortGroup) -> Option<&'t Target> {
-    targets.iter().find(|t| t.reference == group.reference)
+/// The analyzer gives each group a target.
+pub fn without_target() -> DbError {
+    DbError::internal("sort column is no target")
 }

@@ -9,10 +9,8 @@ use melba_types::{DbError, Kind, Result, oids};
 use super::layout::{Layout, WINDOW, computed, signature};
 use super::node::*;
 use super::planner::{Planner, Stage};
-use super::sort::target_of;
 use super::{grouping, sort};
 use melba_expression::Expression;
-use melba_expression::key::KeyPart;
 use melba_expression::{Call, CallTarget, compile};
 use melba_tree::{Expr, FrameBound, Query, SortGroup, Window, WindowCall};
 
@@ -74,8 +72,8 @@ fn window_stage(
     stage: Stage,
     first: usize,
 ) -> Result<Stage> {
-    let partition = window_keys(planner, &window.partition_by, query, &stage.layout)?;
-    let order = window_keys(planner, &window.order_by, query, &stage.layout)?;
+    let partition = sort::sort_keys(planner, &window.partition_by, &query.targets, &stage.layout)?;
+    let order = sort::sort_keys(planner, &window.order_by, &query.targets, &stage.layout)?;
     let mut keys = partition.clone();
     keys.extend(order.iter().cloned());
     let stage = if keys.is_empty() {
@@ -122,24 +120,6 @@ fn window_stage(
     };
     let node = planner.node(Op::Window(Arc::new(node)), kinds.into(), estimate);
     Ok(Stage { node, layout })
-}
-
-fn window_keys(
-    planner: &mut Planner<'_>,
-    groups: &[SortGroup],
-    query: &Query,
-    layout: &Layout,
-) -> Result<Vec<(Expression, KeyPart)>> {
-    let mut keys = Vec::with_capacity(groups.len());
-    for group in groups {
-        let Some(target) = target_of(&query.targets, group) else {
-            return Err(DbError::internal("window column is no target"));
-        };
-        let expr = target.expr.clone();
-        let part = sort::key_part(planner, group, expr.ty());
-        keys.push((planner.compile(&expr, layout)?, part));
-    }
-    Ok(keys)
 }
 
 fn in_range(

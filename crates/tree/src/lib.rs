@@ -12,6 +12,7 @@ pub mod permissions;
 mod privileges;
 mod props;
 mod row_check;
+mod target;
 mod var;
 mod walk;
 mod window;
@@ -24,6 +25,7 @@ pub use json::*;
 pub use privileges::Privileges;
 pub use props::{C_COLLATION, DEFAULT_COLLATION, equal, shape};
 pub use row_check::{RowCheck, RowCheckKind};
+pub use target::{SortGroup, Target, places_of_targets};
 pub use var::{Param, ParamKind, RowVersion, Var, put_on_entry};
 pub use window::{FrameBound, FrameExclusion, FrameMode, Window, WindowFrame};
 
@@ -90,40 +92,6 @@ pub enum GroupingNode {
     Rollup(Vec<GroupingNode>),
     Cube(Vec<GroupingNode>),
     Sets(Vec<GroupingNode>),
-}
-
-#[derive(Clone, Debug)]
-pub struct Target {
-    pub expr: Expr,
-    pub name: Arc<str>,
-    /// Not part of the result: needed by ORDER BY, GROUP BY or DISTINCT ON only.
-    pub junk: bool,
-    /// Handle by which `SortGroup` refers to this target; 0 when none does.
-    pub reference: u32,
-    /// INSERT, UPDATE: the 1-based column assigned (assignments to fields and elements are folded into `expr`).
-    pub column: i16,
-    /// The table and column the value comes straight from (RowDescription's fields), or 0.
-    pub origin: (Oid, i16),
-}
-
-/// The targets that sort groups refer to, by their references.
-pub fn targets_by_reference(targets: &[Target]) -> std::collections::HashMap<u32, &Target> {
-    targets.iter().rev().filter(|target| target.reference != 0).map(|target| (target.reference, target)).collect()
-}
-
-/// One key of ORDER BY, GROUP BY, DISTINCT, PARTITION BY: a target by reference and how it is ordered.
-#[derive(Clone, Debug)]
-pub struct SortGroup {
-    pub reference: u32,
-    /// Equality operator.
-    pub equal: Oid,
-    /// Ordering operator (< or >), 0 when the type has none.
-    pub sort: Oid,
-    pub descending: bool,
-    pub nulls_first: bool,
-    pub hashable: bool,
-    /// USING operator was written.
-    pub using: bool,
 }
 
 #[derive(Clone, Debug)]
