@@ -1,6 +1,7 @@
 //! Groups by columns of strings: the scan or the hash join that they come from returns codes, by which groups are found. A string
 //! is then read for the first row of a group only.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use melba_expression::{Expression, Node};
@@ -20,69 +21,87 @@ struct Asked {
 /// Requests codes from the nodes below for the grouped string columns, where no other node reads them. `keeps_rows`: the aggregate
 /// keeps its rows.
 pub(super) fn ask_for_codes(input: &mut PlanNode, groups: &[Expression], aggregates: &[AggregateSpec], keeps_rows: bool) {
-    let asked = Asked { scans: true, joins: !keeps_rows };
-    for group in groups {
-        let Node::Column(column) = group.node else { continue };
-        let reads = |e: &Expression| e.reads(column);
-        let is_read = |a: &AggregateSpec| {
-            a.call.args.iter().chain(&a.filter).any(reads) || a.order.iter().any(|(expression, _)| reads(expression))
-        };
-        if matches!(group.kind, Kind::Text | Kind::Bytes) && !aggregates.iter().any(is_read) {
-            ask(input, column, asked);
-        }
-    }
+    let read = aggregates.iter().flat_map(|a| a.call.args.iter().chain(&a.filter).chain(a.order.iter().map(|(key, _)| key)));
+    let read = columns_of(read);
+    let column = |group: &Expression| match group.node {
+        Node::Column(column) if matches!(group.kind, Kind::Text | Kind::Bytes) && !read.contains(&column) => Some(column),
+        _ => None,
+    };
+    ask(input, groups.iter().filter_map(column).collect(), Asked { scans: true, joins: !keeps_rows });
 }
 
-/// Down through nodes that pass the column on unread.
-fn ask(node: &mut PlanNode, column: usize, asked: Asked) {
-    let is_read = |expressions: &[Expression], column: usize| expressions.iter().any(|e| e.reads(column));
+fn columns_of<'a>(expressions: impl IntoIterator<Item = &'a Expression>) -> HashSet<usize> {
+    let mut columns = HashSet::new();
+    for expression in expressions {
+        let mut own = Vec::new();
+        expression.columns(&mut own);
+        columns.extend(own);
+    }
+    columns
+}
+
+/// Down through nodes that pass columns on unread.
+fn ask(node: &mut PlanNode, mut columns: Vec<usize>, asked: Asked) {
+    if columns.is_empty() {
+        return;
+    }
     match &mut node.op {
         Op::TableScan(scan) => {
             if let Some(scan) = Arc::get_mut(scan)
                 && scan.source.plain
                 && asked.scans
             {
-                scan.coded.push(column);
+                scan.coded.extend(columns);
             }
         }
         Op::Filter(n) => {
-            if let Some(n) = Arc::get_mut(n)
-                && !is_read(&n.conditions, column)
-            {
-                ask(&mut n.input, column, asked);
+            if let Some(n) = Arc::get_mut(n) {
+                let read = columns_of(&n.conditions);
+                columns.retain(|column| !read.contains(column));
+                ask(&mut n.input, columns, asked);
             }
         }
         Op::Project(n) => {
-            if let Some(n) = Arc::get_mut(n)
-                && let Node::Column(below) = n.expressions[column].node
-                && n.expressions.iter().filter(|e| e.reads(below)).count() == 1
-            {
+            if let Some(n) = Arc::get_mut(n) {
+                let below = read_once(&n.expressions, &columns);
                 ask(&mut n.input, below, asked);
             }
         }
         Op::HashJoin(n) => {
             if let Some(n) = Arc::get_mut(n) {
-                ask_side(n, column, asked);
+                ask_sides(n, columns, asked);
             }
         }
         _ => {}
     }
 }
 
-/// The side of a join that an output column comes from, unless the join reads it.
-fn ask_side(join: &mut HashJoinNode, column: usize, asked: Asked) {
-    let is_read = |expressions: &[Expression], column: usize| expressions.iter().any(|e| e.reads(column));
-    let left = join.left.kinds.len();
-    let column = if join.join.keeps_left() { column } else { left + column };
-    if is_read(&join.residual, column) {
-        return;
+/// The columns of the input that are `columns` of the output, and that no other expression reads.
+fn read_once(expressions: &[Expression], columns: &[usize]) -> Vec<usize> {
+    let mut readers: HashMap<usize, usize> = HashMap::new();
+    for expression in expressions {
+        columns_of([expression]).into_iter().for_each(|column| *readers.entry(column).or_default() += 1);
     }
-    match column.checked_sub(left) {
-        None if !is_read(&join.left_keys, column) => ask(&mut join.left, column, asked),
-        Some(of_right) if asked.joins && !is_read(&join.right_keys, of_right) => {
-            join.coded.push(of_right);
-            ask(&mut join.right, of_right, Asked { scans: false, ..asked });
-        }
-        _ => {}
+    let below = |column: &usize| match expressions[*column].node {
+        Node::Column(below) if readers.get(&below) == Some(&1) => Some(below),
+        _ => None,
+    };
+    columns.iter().filter_map(below).collect()
+}
+
+/// The sides of a join that output columns come from, but for those that the join reads.
+fn ask_sides(join: &mut HashJoinNode, columns: Vec<usize>, asked: Asked) {
+    let left = join.left.kinds.len();
+    let first = if join.join.keeps_left() { 0 } else { left };
+    let mut read = columns_of(&join.residual);
+    read.extend(columns_of(&join.left_keys));
+    read.extend(columns_of(&join.right_keys).into_iter().map(|column| left + column));
+    let unread = columns.into_iter().map(|column| first + column).filter(|column| !read.contains(column));
+    let (of_left, of_right): (Vec<usize>, Vec<usize>) = unread.partition(|column| *column < left);
+    ask(&mut join.left, of_left, asked);
+    if asked.joins {
+        let of_right: Vec<usize> = of_right.into_iter().map(|column| column - left).collect();
+        join.coded.extend(&of_right);
+        ask(&mut join.right, of_right, Asked { scans: false, ..asked });
     }
 }
