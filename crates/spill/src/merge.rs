@@ -1,7 +1,7 @@
 //! Sorted rows, in memory and in runs, read as one.
 
 use melba_types::merge_heap::MergeHeap;
-use melba_types::{BATCH_ROWS, Batch, ByteStrings, Column, ColumnData, Result};
+use melba_types::{BATCH_ROWS, Batch, ByteStrings, Column, ColumnData, DbError, Result};
 
 use super::order::{OrderedRow, head};
 use super::{Run, RunReader};
@@ -46,22 +46,27 @@ impl Ordered {
     }
 
     /// The next rows, their keys as a last column if wanted.
-    pub fn next(&mut self, limit: usize, with_keys: bool) -> Option<Batch> {
-        while self.at == self.parts.get(self.part)?.len() {
+    ///
+    /// # Errors
+    /// XX000 when rows have lost their keys.
+    pub fn next(&mut self, limit: usize, with_keys: bool) -> Result<Option<Batch>> {
+        while let Some(part) = self.parts.get_mut(self.part)
+            && self.at == part.len()
+        {
             // Entries that have been read are of no use.
-            self.parts[self.part] = Vec::new();
+            *part = Vec::new();
             (self.part, self.at) = (self.part + 1, 0);
         }
-        let part = &self.parts[self.part];
+        let Some(part) = self.parts.get(self.part) else { return Ok(None) };
         let some = &part[self.at..self.at.saturating_add(limit).min(part.len())];
         let picks: Vec<(u32, u32)> = some.iter().map(|e| (e.list, e.row)).collect();
         let mut columns: Vec<Column> = self.columns.iter().map(|lists| Column::gather(lists, &picks)).collect();
         if with_keys {
             let keys = ByteStrings::gather(|list| self.keys.get(list as usize), &picks);
-            columns.push(Column::new(ColumnData::Bytes(keys.unwrap_or_default())));
+            columns.push(Column::new(ColumnData::Bytes(keys.ok_or_else(without_keys)?)));
         }
         self.at += some.len();
-        Some(Batch { columns, rows: picks.len() })
+        Ok(Some(Batch { columns, rows: picks.len() }))
     }
 }
 
@@ -89,11 +94,20 @@ enum Input {
 
 impl Input {
     fn next_batch(&mut self) -> Result<Option<Batch>> {
-        match self {
-            Input::Run(reader) => reader.next_batch(),
-            Input::Memory(rows) => Ok(rows.next(BATCH_ROWS, true)),
+        let batch = match self {
+            Input::Run(reader) => reader.next_batch()?,
+            Input::Memory(rows) => rows.next(BATCH_ROWS, true)?,
+        };
+        match batch.as_ref().map(|batch| batch.columns.last().map(|c| &c.data)) {
+            None | Some(Some(ColumnData::Bytes(_))) => Ok(batch),
+            _ => Err(without_keys()),
         }
     }
+}
+
+/// Rows without their keys have no order.
+pub(super) fn without_keys() -> DbError {
+    DbError::internal("sorted rows without their keys")
 }
 
 /// The key that a cursor is at.
@@ -101,6 +115,7 @@ fn key<'a>(cursors: &[Cursor], batches: &'a [Batch], cursor: u32) -> &'a [u8] {
     let Cursor { batch, row, .. } = &cursors[cursor as usize];
     match batches[*batch].columns.last().map(|c| &c.data) {
         Some(ColumnData::Bytes(keys)) => keys.get(*row),
+        // `next_batch` refuses such batches.
         _ => &[],
     }
 }
@@ -201,5 +216,23 @@ impl Cursor {
             batches.push(batch);
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::order::Keys;
+    use super::*;
+
+    #[test]
+    fn rows_that_have_lost_their_keys_are_an_error() {
+        let batch = Batch { columns: vec![Column::new(ColumnData::Int4(vec![7]))], rows: 1 };
+        let mut keys = ByteStrings::default();
+        keys.push(b"seven");
+        let parts = Keys { lists: &[keys], rows: 1, shared: 0 }.order_groups();
+        let rows = || Ordered::new(vec![batch.clone()], vec![], vec![parts.clone()]);
+        assert!(rows().next(1, false).unwrap().is_some());
+        assert!(rows().next(1, true).is_err());
+        assert!(Merge::new(0).add_memory(rows()).is_err());
     }
 }

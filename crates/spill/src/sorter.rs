@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use melba_engine::{Held, TempFile};
-use melba_types::{Batch, ByteStrings, ColumnData, DbError, Result};
+use melba_types::{Batch, ByteStrings, ColumnData, Result};
 
-use super::merge::{Merge, Ordered};
+use super::merge::{Merge, Ordered, without_keys};
 use super::order::{Alone, ENTRY_BYTES, Keys, Threads};
 use super::run::{Buffers, RunWriter};
 use super::{Resources, Run, block_bytes};
@@ -136,7 +136,7 @@ impl Sorter {
         let rows_a_piece = piece_rows(self.bytes, self.rows, self.target);
         let mut rows = self.order(&Alone)?;
         let mut left = self.bound.unwrap_or(usize::MAX);
-        while let Some(batch) = rows.next(rows_a_piece.min(left), true) {
+        while let Some(batch) = rows.next(rows_a_piece.min(left), true)? {
             left -= batch.rows;
             writer.push(batch, &mut buffers)?;
             if left == 0 {
@@ -237,7 +237,7 @@ impl Sorted {
             return Ok(None);
         }
         let batch = match &mut self.source {
-            MergeInput::Memory(rows) => rows.next(limit, false),
+            MergeInput::Memory(rows) => rows.next(limit, false)?,
             MergeInput::Merge(merge) => merge.next(limit)?.map(|mut batch| {
                 batch.columns.pop();
                 batch
@@ -261,13 +261,13 @@ impl Sorted {
     /// The next rows with their keys.
     pub fn next_with_keys(&mut self, limit: usize) -> Result<Option<(Batch, ByteStrings)>> {
         let batch = match &mut self.source {
-            MergeInput::Memory(rows) => rows.next(limit, true),
+            MergeInput::Memory(rows) => rows.next(limit, true)?,
             MergeInput::Merge(merge) => merge.next(limit)?,
         };
         let Some(mut batch) = batch else { return Ok(None) };
         match batch.columns.pop().map(|c| c.data) {
             Some(ColumnData::Bytes(keys)) => Ok(Some((batch, keys))),
-            _ => Err(DbError::internal("sorted rows without their keys")),
+            _ => Err(without_keys()),
         }
     }
 }
