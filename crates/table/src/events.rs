@@ -18,6 +18,7 @@ pub(super) use log::{Fired, RowRange};
 pub(super) use runner::Runner;
 
 use super::changes::StatementChanges;
+use super::period::shrinks;
 use super::target::{IndexTarget, TableTarget};
 use melba_expression::Evaluation;
 use melba_expression::key::same;
@@ -90,9 +91,9 @@ impl Events {
         self.key_changed(ctx, target, old, Some(new))?;
         let mut changed = Vec::new();
         for (at, constraint) in target.references.iter().enumerate() {
-            if refers(constraint, |column| new[column].is_null())
-                && !same(&values_of(&constraint.columns, old), &values_of(&constraint.columns, new))
-            {
+            let (old, new) = (values_of(&constraint.columns, old), values_of(&constraint.columns, new));
+            let nulls = new.iter().filter(|value| value.is_null()).count();
+            if refers_with(constraint, nulls) && !same(&old, &new) && !shrinks(ctx, constraint, &old, &new)? {
                 changed.push(at);
             }
         }

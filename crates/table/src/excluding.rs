@@ -11,21 +11,31 @@
 //!    new one begins. Where rows may disobey for a time (deferrable constraints, new constraints over old rows) each of them is
 //!    checked later: of all that overlap, some pair are neighbours in that order, and the search from either finds the other.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use melba_engine::{ClaimNumber, ReadView, Transaction, Wait};
 use melba_expression::Evaluation;
 use melba_expression::key::KeyPart;
-use melba_types::{Datum, DbError, Range, Result, RowId, TreeId};
+use melba_types::{Datum, DbError, Range, Result, RowId};
 
 use super::error;
 use super::exclusion::{Exclusion, GroupSearch};
 use super::target::{IndexTarget, TableTarget};
 
+/// The index of a constraint, read by one transaction.
+#[derive(Clone, Copy)]
+pub(super) struct SearchedIndex<'a> {
+    pub ctx: &'a Evaluation,
+    pub txn: &'a Arc<Transaction>,
+    /// The table of the index.
+    pub target: &'a TableTarget,
+    pub index: &'a IndexTarget,
+}
+
 /// The key of a new row, or of a period that others must contain.
 pub(super) struct ExclusiveKey<'a> {
-    index: &'a IndexTarget,
+    searched: SearchedIndex<'a>,
     exclusion: &'a Exclusion,
     key: &'a [u8],
     group: Vec<u8>,
@@ -41,36 +51,26 @@ enum Excluding {
 }
 
 /// Claims a row's values, and finds a row that excludes them; `None`: the row may be written. `key`: its key in the index.
-pub fn claim(
-    ctx: &Evaluation,
-    txn: &Arc<Transaction>,
-    (target, index): (&TableTarget, &IndexTarget),
-    (key, values): (&[u8], Vec<Datum>),
-    row: Option<RowId>,
-) -> Result<Option<RowId>> {
-    let Some(wanted) = ExclusiveKey::new(index, key, values, row) else { return Ok(None) };
+pub(super) fn claim(searched: SearchedIndex<'_>, (key, values): (&[u8], Vec<Datum>), row: Option<RowId>) -> Result<Option<RowId>> {
+    let Some(wanted) = ExclusiveKey::new(searched, key, values, row) else { return Ok(None) };
+    let claims = searched.txn.claims(searched.index.tree);
     loop {
-        let number = txn.claims(index.tree).claim(&wanted.group, &wanted.values, row)?;
-        let found = wanted.obstacle(ctx, txn, target, number);
+        let number = claims.claim(&wanted.group, &wanted.values, row)?;
+        let found = wanted.obstacle(number);
         if !matches!(found, Ok(None)) {
             // Others must not wait for values that are not written, nor while we wait for them.
-            txn.claims(index.tree).unclaim(number);
+            claims.unclaim(number);
         }
-        if let Some(result) = await_obstacle(txn, target.tree, index.tree, found?)? {
+        if let Some(result) = searched.await_obstacle(found?)? {
             return Ok(result);
         }
     }
 }
 
 /// Claims a row's values without a search, which comes later.
-pub fn claim_unchecked(
-    txn: &Arc<Transaction>,
-    index: &IndexTarget,
-    (key, values): (&[u8], Vec<Datum>),
-    row: RowId,
-) -> Result<bool> {
-    let Some(wanted) = ExclusiveKey::new(index, key, values, Some(row)) else { return Ok(false) };
-    txn.claims(index.tree).claim(&wanted.group, &wanted.values, Some(row))?;
+pub(super) fn claim_unchecked(searched: SearchedIndex<'_>, (key, values): (&[u8], Vec<Datum>), row: RowId) -> Result<bool> {
+    let Some(wanted) = ExclusiveKey::new(searched, key, values, Some(row)) else { return Ok(false) };
+    searched.txn.claims(searched.index.tree).claim(&wanted.group, &wanted.values, Some(row))?;
     Ok(true)
 }
 
@@ -95,99 +95,93 @@ pub fn check(
     }
     let values = index.values(ctx, row)?;
     error::check_period(target, index, &values)?;
-    match find(ctx, txn, (target, index), (&key, values.clone()), id)? {
+    match find(SearchedIndex { ctx, txn, target, index }, (&key, values.clone()), id)? {
         Some(found) => Ok(Some(ExcludedRow { values, existing: index.values_of_row(ctx, txn, target, found)? })),
         None => Ok(None),
     }
 }
 
 /// A row that excludes one that has been written.
-fn find(
-    ctx: &Evaluation,
-    txn: &Arc<Transaction>,
-    (target, index): (&TableTarget, &IndexTarget),
-    (key, values): (&[u8], Vec<Datum>),
-    row: RowId,
-) -> Result<Option<RowId>> {
-    let Some(wanted) = ExclusiveKey::new(index, key, values, Some(row)) else { return Ok(None) };
+fn find(searched: SearchedIndex<'_>, (key, values): (&[u8], Vec<Datum>), row: RowId) -> Result<Option<RowId>> {
+    let Some(wanted) = ExclusiveKey::new(searched, key, values, Some(row)) else { return Ok(None) };
     loop {
-        let number = txn.claims(index.tree).of_row(&wanted.group, row);
-        let found = wanted.obstacle(ctx, txn, target, number)?;
-        if let Some(result) = await_obstacle(txn, target.tree, index.tree, found)? {
+        let number = searched.txn.claims(searched.index.tree).of_row(&wanted.group, row);
+        let found = wanted.obstacle(number)?;
+        if let Some(result) = searched.await_obstacle(found)? {
             return Ok(result);
         }
     }
 }
 
-/// The answer, or after a wait none: it must be looked for again.
-fn await_obstacle(
-    txn: &Arc<Transaction>,
-    table: TreeId,
-    index: TreeId,
-    found: Option<Excluding>,
-) -> Result<Option<Option<RowId>>> {
-    match found {
-        None => Ok(Some(None)),
-        Some(Excluding::Row(row)) if txn.await_change(table, row, Wait::NoWait)? => Ok(Some(Some(row))),
-        Some(Excluding::Row(row)) => txn.await_change(table, row, Wait::Block).map(|_| None).map_err(DbError::from),
-        Some(Excluding::Claim(claim)) => txn.claims(index).wait(&claim, Wait::Block).map(|_| None).map_err(DbError::from),
+impl SearchedIndex<'_> {
+    /// The answer, or after a wait none: it must be looked for again.
+    fn await_obstacle(&self, found: Option<Excluding>) -> Result<Option<Option<RowId>>> {
+        let (txn, table) = (self.txn, self.target.tree);
+        match found {
+            None => Ok(Some(None)),
+            Some(Excluding::Row(row)) if txn.await_change(table, row, Wait::NoWait)? => Ok(Some(Some(row))),
+            Some(Excluding::Row(row)) => txn.await_change(table, row, Wait::Block).map(|_| None).map_err(DbError::from),
+            Some(Excluding::Claim(claim)) => {
+                txn.claims(self.index.tree).wait(&claim, Wait::Block).map(|_| None).map_err(DbError::from)
+            }
+        }
     }
 }
 
 impl<'a> ExclusiveKey<'a> {
     /// `None`: there is no constraint, or the row excludes none.
-    pub(super) fn new(index: &'a IndexTarget, key: &'a [u8], values: Vec<Datum>, row: Option<RowId>) -> Option<ExclusiveKey<'a>> {
+    pub(super) fn new(
+        searched: SearchedIndex<'a>,
+        key: &'a [u8],
+        values: Vec<Datum>,
+        row: Option<RowId>,
+    ) -> Option<ExclusiveKey<'a>> {
+        let index = searched.index;
         let exclusion = index.exclusion.as_ref().filter(|exclusion| !exclusion.is_free(&values))?;
         let mut group = Vec::new();
         for (part, value) in index.parts[..exclusion.equal].iter().zip(&values) {
             part.key.encode(value, &mut group);
         }
-        Some(ExclusiveKey { index, exclusion, key, group, values: values.into(), row })
+        Some(ExclusiveKey { searched, exclusion, key, group, values: values.into(), row })
     }
 
-    fn obstacle(
-        &self,
-        ctx: &Evaluation,
-        txn: &Arc<Transaction>,
-        target: &TableTarget,
-        number: ClaimNumber,
-    ) -> Result<Option<Excluding>> {
-        for claim in txn.claims(self.index.tree).before(&self.group, number) {
+    fn obstacle(&self, number: ClaimNumber) -> Result<Option<Excluding>> {
+        let SearchedIndex { ctx, txn, index, .. } = self.searched;
+        for claim in txn.claims(index.tree).before(&self.group, number) {
             ctx.check_interrupt()?;
             let excludes = match &claim.values {
                 Some(values) => self.exclusion.excludes(ctx, values, &self.values)?,
                 None => true,
             };
-            if excludes && !txn.claims(self.index.tree).wait(&claim, Wait::NoWait)? {
+            if excludes && !txn.claims(index.tree).wait(&claim, Wait::NoWait)? {
                 return Ok(Some(Excluding::Claim(claim)));
             }
         }
         // Only now: the changes of transactions whose claims are gone are visible.
         let (view, _pin) = txn.latest_view();
-        Ok(self.existing(ctx, txn, target, view)?.map(Excluding::Row))
+        Ok(self.existing(view)?.map(Excluding::Row))
     }
 
     /// A row of the index, in the newest state, that excludes the new one.
-    fn existing(&self, ctx: &Evaluation, txn: &Arc<Transaction>, target: &TableTarget, view: ReadView) -> Result<Option<RowId>> {
+    fn existing(&self, view: ReadView) -> Result<Option<RowId>> {
         let (not_null, after) = KeyPart::not_null_marker();
         let within = |marker: u8| [&self.group[..], &[marker]].concat();
         let group = Bound::Included(&self.group[..]);
         match self.exclusion.search {
-            GroupSearch::Any => self.first(txn, view, (group, group)),
-            GroupSearch::Overlap => self.overlapping(ctx, txn, target, view),
+            GroupSearch::Any => self.first(view, (group, group)),
             GroupSearch::Different => {
                 let (lower, upper) = (within(not_null), within(after));
-                match self.first(txn, view, (Bound::Included(&lower), Bound::Excluded(self.key)))? {
-                    None => self.first(txn, view, (Bound::Excluded(self.key), Bound::Excluded(&upper))),
+                match self.first(view, (Bound::Included(&lower), Bound::Excluded(self.key)))? {
+                    None => self.first(view, (Bound::Excluded(self.key), Bound::Excluded(&upper))),
                     found => Ok(found),
                 }
             }
-            GroupSearch::All => self.any(ctx, txn, target, view),
+            GroupSearch::Overlap | GroupSearch::All => self.least(view),
         }
     }
 
-    fn first(&self, txn: &Arc<Transaction>, view: ReadView, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<Option<RowId>> {
-        let mut scan = txn.index(self.index.tree).scan(view, bounds.0, bounds.1, false)?;
+    fn first(&self, view: ReadView, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<Option<RowId>> {
+        let mut scan = self.searched.txn.index(self.searched.index.tree).scan(view, bounds.0, bounds.1, false)?;
         while let Some((_, row)) = scan.next()? {
             if Some(row) != self.row {
                 return Ok(Some(row));
@@ -196,97 +190,57 @@ impl<'a> ExclusiveKey<'a> {
         Ok(None)
     }
 
-    /// Invariant 2: of several the first one, which PostgreSQL's message often names.
-    fn overlapping(
-        &self,
-        ctx: &Evaluation,
-        txn: &Arc<Transaction>,
-        target: &TableTarget,
-        view: ReadView,
-    ) -> Result<Option<RowId>> {
+    /// Of several rows that exclude the key the one with the least key, which PostgreSQL's message often names.
+    fn least(&self, view: ReadView) -> Result<Option<RowId>> {
         let mut found = None;
-        self.each_overlapping(ctx, txn, target, view, &mut |_, row| {
+        self.each(view, &mut |_, row| {
             found = Some(row);
-            Ok(())
+            Ok(if self.descends() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
         Ok(found)
     }
 
-    /// All rows of the group that exclude the key, by descending keys where they are compared by `&&`.
-    pub(super) fn each(
-        &self,
-        ctx: &Evaluation,
-        txn: &Arc<Transaction>,
-        target: &TableTarget,
-        view: ReadView,
-        visit: &mut dyn FnMut(&[u8], RowId) -> Result<()>,
-    ) -> Result<()> {
-        if self.exclusion.search == GroupSearch::Overlap {
-            return self.each_overlapping(ctx, txn, target, view, visit);
-        }
-        let group = Bound::Included(&self.group[..]);
-        let mut scan = txn.index(self.index.tree).scan(view, group, group, false)?;
-        while let Some((key, row)) = scan.next()? {
-            ctx.check_interrupt()?;
-            if Some(row) != self.row
-                && let Some(existing) = self.index.values_of_row(ctx, txn, target, row)?
-                && self.exclusion.excludes(ctx, &existing, &self.values)?
-            {
-                visit(key, row)?;
-            }
-        }
-        Ok(())
+    /// Whether the group is searched by descending keys: ranges that are compared by `&&`.
+    fn descends(&self) -> bool {
+        self.exclusion.search == GroupSearch::Overlap
     }
 
-    fn each_overlapping(
-        &self,
-        ctx: &Evaluation,
-        txn: &Arc<Transaction>,
-        target: &TableTarget,
-        view: ReadView,
-        visit: &mut dyn FnMut(&[u8], RowId) -> Result<()>,
-    ) -> Result<()> {
-        let Datum::Range(range) = &self.values[self.exclusion.equal] else { return Ok(()) };
-        // The last range that can begin where the new one ends.
-        let last = match &range.upper {
-            Some(upper) => {
-                let last = Range { lower: Some(upper.clone()), upper: None, lower_inclusive: true, ..(**range).clone() };
-                let mut key = self.group.clone();
-                self.index.parts[self.exclusion.equal].key.encode(&Datum::Range(last.into()), &mut key);
-                Bound::Included(key)
-            }
-            None => Bound::Excluded([&self.group[..], &[KeyPart::not_null_marker().1]].concat()),
-        };
+    /// Visits the rows of the group that exclude the key, in the order of `descends`, until the visitor breaks off.
+    pub(super) fn each(&self, view: ReadView, visit: &mut dyn FnMut(&[u8], RowId) -> Result<ControlFlow<()>>) -> Result<()> {
+        let SearchedIndex { ctx, txn, target, index } = self.searched;
+        let last = if self.descends() { self.last_overlapping() } else { Bound::Included(self.group.clone()) };
         let last = last.as_ref().map(|key| &key[..]);
-        let mut scan = txn.index(self.index.tree).scan(view, Bound::Included(&self.group), last, true)?;
+        let mut scan = txn.index(index.tree).scan(view, Bound::Included(&self.group), last, self.descends())?;
         while let Some((key, row)) = scan.next()? {
             ctx.check_interrupt()?;
             if Some(row) == self.row {
                 continue;
             }
             let is_before = key < self.key;
-            let Some(existing) = self.index.values_of_row(ctx, txn, target, row)? else { continue };
-            if self.exclusion.excludes(ctx, &existing, &self.values)? {
-                visit(key, row)?;
-            } else if is_before {
+            let Some(existing) = index.values_of_row(ctx, txn, target, row)? else { continue };
+            let is_last = match self.exclusion.excludes(ctx, &existing, &self.values)? {
+                true => visit(key, row)?.is_break(),
+                // Invariant 2.
+                false => self.descends() && is_before,
+            };
+            if is_last {
                 break;
             }
         }
         Ok(())
     }
 
-    fn any(&self, ctx: &Evaluation, txn: &Arc<Transaction>, target: &TableTarget, view: ReadView) -> Result<Option<RowId>> {
-        let group = Bound::Included(&self.group[..]);
-        let mut scan = txn.index(self.index.tree).scan(view, group, group, false)?;
-        while let Some((_, row)) = scan.next()? {
-            ctx.check_interrupt()?;
-            if Some(row) != self.row
-                && let Some(existing) = self.index.values_of_row(ctx, txn, target, row)?
-                && self.exclusion.excludes(ctx, &existing, &self.values)?
-            {
-                return Ok(Some(row));
+    /// The last range of the group that can begin where the new one ends.
+    fn last_overlapping(&self) -> Bound<Vec<u8>> {
+        let at = self.exclusion.equal;
+        match &self.values[at] {
+            Datum::Range(range) if range.upper.is_some() => {
+                let last = Range { lower: range.upper.clone(), upper: None, lower_inclusive: true, ..(**range).clone() };
+                let mut key = self.group.clone();
+                self.searched.index.parts[at].key.encode(&Datum::Range(last.into()), &mut key);
+                Bound::Included(key)
             }
+            _ => Bound::Excluded([&self.group[..], &[KeyPart::not_null_marker().1]].concat()),
         }
-        Ok(None)
     }
 }

@@ -5,17 +5,19 @@
 //! overlap, for their key is WITHOUT OVERLAPS, so that their ranges in order join into runs; a period is contained if one run contains
 //! it. Multiranges have no such order, and are joined into one.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use melba_catalog::foreign_keys::MULTIRANGES_OVERLAP;
 use melba_catalog::{Catalog, Constraint};
 use melba_engine::{Isolation, ReadView, RowLockMode, Transaction, Wait};
 use melba_expression::compile::call_of;
+use melba_expression::key::same;
 use melba_expression::{Call, Evaluation};
 use melba_types::{Datum, DbError, Oid, Result, RowId};
 
 use super::error;
-use super::excluding::ExclusiveKey;
+use super::excluding::{ExclusiveKey, SearchedIndex};
 use super::referenced_key::{ReferencedIndex, key_of, refuse_newer};
 use super::target::TableTarget;
 
@@ -184,16 +186,30 @@ impl Periods<'_> {
         let ordered: Vec<Datum> = place.order.iter().map(|at| self.values[*at].clone()).collect();
         let mut bytes = Vec::new();
         index.parts.iter().zip(&ordered).for_each(|(part, value)| part.key.encode(value, &mut bytes));
-        let Some(key) = ExclusiveKey::new(index, &bytes, ordered, None) else { return Ok(rows) };
+        let searched = SearchedIndex { ctx: self.ctx, txn: self.txn, target: &place.table, index };
+        let Some(key) = ExclusiveKey::new(searched, &bytes, ordered, None) else { return Ok(rows) };
         let mut held = self.ctx.resources().held();
         let mut kept_bytes = 0;
-        key.each(self.ctx, self.txn, &place.table, view, &mut |key, row| {
+        key.each(view, &mut |key, row| {
             kept_bytes += key.len() + size_of::<Referenced>();
             rows.push((key.to_vec(), row));
-            held.set(kept_bytes).map_err(DbError::from)
+            held.set(kept_bytes)?;
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(rows)
     }
+}
+
+/// Whether a referencing row has the key that it had, and a part of its period: that needs no check (ri_KeysEqual), even if the
+/// period is empty by now, which no referenced row contains.
+pub(super) fn shrinks(ctx: &Evaluation, constraint: &Constraint, old: &[Datum], new: &[Datum]) -> Result<bool> {
+    let (Some((old_period, old)), Some((new_period, new))) = (old.split_last(), new.split_last()) else { return Ok(false) };
+    // Long ones, which are in stored form, are checked.
+    let is_plain = |period: &Datum| matches!(period, Datum::Range(_) | Datum::Multirange(_));
+    if !key_of(constraint)?.has_period() || !is_plain(old_period) || !is_plain(new_period) || !same(old, new) {
+        return Ok(false);
+    }
+    holds(ctx, &Period::of(ctx.catalog(), constraint)?.contained, new_period, old_period)
 }
 
 /// A constraint but for its period.

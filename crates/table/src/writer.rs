@@ -11,7 +11,7 @@ use super::batch::BatchedRows;
 use super::changes::StatementChanges;
 use super::error;
 use super::events::Events;
-use super::excluding;
+use super::excluding::{self, SearchedIndex};
 use super::gin;
 use super::part_source::PartSource;
 use super::router::{Routed, Router};
@@ -252,7 +252,8 @@ impl TableWriter {
             if index.exclusion.is_some() {
                 let values = index.values(ctx, row)?;
                 error::check_period(&target, index, &values)?;
-                match excluding::claim(ctx, &self.txn, (&target, index), (&self.key, values), None)? {
+                let searched = SearchedIndex { ctx, txn: &self.txn, target: &target, index };
+                match excluding::claim(searched, (&self.key, values), None)? {
                     Some(found) => return Ok(Some(Conflict { index: at, row: found })),
                     None => continue,
                 }
@@ -321,13 +322,14 @@ impl TableWriter {
         let values = index.values(ctx, row)?;
         let target = self.target.clone();
         error::check_period(&target, index, &values)?;
+        let searched = SearchedIndex { ctx, txn: &self.txn, target: &target, index };
         if index.deferrable {
-            if excluding::claim_unchecked(&self.txn, index, (&self.key, values), id)? {
+            if excluding::claim_unchecked(searched, (&self.key, values), id)? {
                 self.events.unique_later(ctx, &target, index, id)?;
             }
             return Ok(());
         }
-        let found = excluding::claim(ctx, &self.txn, (&target, index), (&self.key, values.clone()), Some(id))?;
+        let found = excluding::claim(searched, (&self.key, values.clone()), Some(id))?;
         let Some(found) = found else { return Ok(()) };
         self.txn.index(index.tree).check_serializable(&self.key)?;
         let existing = index.values_of_row(ctx, &self.txn, &target, found)?;
