@@ -1,12 +1,16 @@
-//! Scan conditions on a column with a dictionary or few possible values: they are evaluated once per entry instead of once per
-//! row.
+//! The conditions of a scan. Those on a column with a dictionary or few possible values are evaluated once per entry instead of
+//! once per row.
 
 use std::sync::Arc;
 
 use melba_engine::{Coded, ScanPiece};
 use melba_expression::{Evaluation, Expression, filter};
 use melba_plan::node::TableScanNode;
-use melba_types::{Batch, Column, ColumnData, Datum, Result};
+use melba_types::{Batch, Column, ColumnData, Datum, DbError, Result};
+
+use super::partial::passing_rows;
+use super::passed::Passed;
+use crate::ExecContext;
 
 /// The conditions of a scan.
 pub(super) struct Conditions {
@@ -16,6 +20,8 @@ pub(super) struct Conditions {
     columns_of_left: Vec<usize>,
     /// By column of `by_entries`: whether it was decided.
     is_decided: Vec<bool>,
+    /// Of those that entries do not decide.
+    passed: Passed,
 }
 
 /// The conditions that read one column and no other.
@@ -44,21 +50,28 @@ impl Conditions {
             }
         }
         let is_decided = vec![false; by_entries.len()];
-        Conditions { by_entries, left: node.filter.clone(), columns_of_left: columns_of(&node.filter), is_decided }
+        Conditions {
+            by_entries,
+            left: node.filter.clone(),
+            columns_of_left: columns_of(&node.filter),
+            is_decided,
+            passed: Passed::default(),
+        }
     }
 
     /// Parameters have changed.
     pub fn forget(&mut self) {
         self.by_entries.iter_mut().for_each(|by| by.known = None);
+        self.passed.fade();
     }
 
-    /// Keeps the rows of a piece that pass by their entries. Returns the conditions still to be evaluated, and the columns they read.
-    pub fn decide_by_entries<'a>(
-        &'a mut self,
-        node: &TableScanNode,
-        ctx: &Evaluation,
-        piece: &mut ScanPiece<'_>,
-    ) -> Result<(&'a [Expression], &'a [usize])> {
+    /// Whether a filter with such results had better come before the conditions that are left.
+    pub fn come_after(&self, filter: Passed) -> bool {
+        !self.left.is_empty() && filter.is_sharper_than(self.passed)
+    }
+
+    /// Keeps the rows of a piece that pass by their entries. The conditions without entries are left.
+    pub fn decide_by_entries(&mut self, node: &TableScanNode, ctx: &Evaluation, piece: &mut ScanPiece<'_>) -> Result<()> {
         let mut is_as_before = true;
         for (by, is_decided) in self.by_entries.iter_mut().zip(&mut self.is_decided) {
             if piece.batch().rows == 0 {
@@ -73,7 +86,19 @@ impl Conditions {
             self.left = node.filter.iter().filter(is_left).cloned().collect();
             self.columns_of_left = columns_of(&self.left);
         }
-        Ok((&self.left, &self.columns_of_left))
+        Ok(())
+    }
+
+    /// Keeps the rows that pass the conditions left; returns the error that follows them.
+    pub fn decide_by_rows(&mut self, ctx: &ExecContext, piece: &mut ScanPiece<'_>) -> Result<Option<DbError>> {
+        self.columns_of_left.iter().try_for_each(|column| piece.load(*column))?;
+        let tested = piece.batch().rows;
+        let (passing, failed) = passing_rows(&self.left, ctx, piece.batch())?;
+        self.passed.note(tested, passing.as_ref().map_or(tested, Vec::len));
+        if let Some(rows) = passing {
+            piece.keep(&rows);
+        }
+        Ok(failed)
     }
 }
 

@@ -16,6 +16,7 @@ mod lock_rows;
 mod long_keys;
 mod nested_loop;
 mod partial;
+mod passed;
 mod pending;
 mod project;
 mod set_op;

@@ -8,16 +8,14 @@ use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, 
 
 use super::entries::Conditions;
 use super::note_scan;
-use super::partial::{passing, passing_rows};
+use super::partial::passing;
+use super::passed::Passed;
 use super::pending::{Pending, give, give_scanned};
 use crate::join_filter::JoinFilter;
 use crate::team::BuiltTables;
 use crate::top_filter::TopFilter;
 use crate::{ExecContext, Operator};
 use melba_plan::node::{ScanOutput, TableScanNode, TableSource};
-
-/// A filter that passes more than 7 of 8 rows is not worth its time; it is first tried on this many rows.
-const JUDGED_ROWS: usize = 8192;
 
 /// Longer lists are not compared with zone maps.
 const ZONE_VALUES_MAX: usize = 4096;
@@ -29,8 +27,6 @@ pub(super) struct TableScanOp {
     /// Conditions that are decided before all columns are read; `None`: none are.
     conditions: Option<Conditions>,
     scan: Option<TableScan>,
-    /// Of the conditions, but for those that are decided by entries.
-    passed: Passed,
     filters: Vec<ScanFilter>,
     /// That of a sort above.
     top: Option<Arc<TopFilter>>,
@@ -54,7 +50,7 @@ struct ScanFilter {
 impl ScanFilter {
     fn apply(&mut self, piece: &mut ScanPiece<'_>) -> Result<()> {
         let Some(filter) = &self.filter else { return Ok(()) };
-        if self.passed.is_judged() && self.passed.passed > self.passed.tested / 8 * 7 {
+        if self.passed.is_useless() {
             return Ok(());
         }
         piece.load(self.column)?;
@@ -68,35 +64,6 @@ impl ScanFilter {
     }
 }
 
-/// Of how many rows something was asked, and how many have passed.
-#[derive(Clone, Copy, Default)]
-struct Passed {
-    tested: usize,
-    passed: usize,
-}
-
-impl Passed {
-    fn note(&mut self, tested: usize, passed: usize) {
-        self.tested += tested;
-        self.passed += passed;
-    }
-
-    fn is_judged(&self) -> bool {
-        self.tested >= JUDGED_ROWS
-    }
-
-    /// Whether this is known to leave out more than another does.
-    fn is_sharper_than(&self, other: Passed) -> bool {
-        let (own, others) = (self.passed as u128 * other.tested as u128, other.passed as u128 * self.tested as u128);
-        self.is_judged() && other.is_judged() && own < others
-    }
-
-    /// Another part of the table is to be scanned, or the same with other parameters: what was learnt counts half.
-    fn fade(&mut self) {
-        (self.tested, self.passed) = (self.tested / 2, self.passed / 2);
-    }
-}
-
 impl TableScanOp {
     pub fn new(node: Arc<TableScanNode>) -> TableScanOp {
         let plain = node.source.plain && !node.filter.iter().any(Expression::is_volatile);
@@ -104,8 +71,8 @@ impl TableScanOp {
         let counts = plain && node.source.projection.is_empty() && node.filter.is_empty() && node.join_filters.is_empty();
         let filter = |(column, _): &(usize, usize)| ScanFilter { column: *column, filter: None, passed: Passed::default() };
         let filters = node.join_filters.iter().map(filter).collect();
-        let (passed, pending) = (Passed::default(), Pending::default());
-        TableScanOp { node, conditions, scan: None, passed, filters, top: None, counts, pending, failed: None, done: false }
+        let pending = Pending::default();
+        TableScanOp { node, conditions, scan: None, filters, top: None, counts, pending, failed: None, done: false }
     }
 
     /// Opens the scan of the table, or of the part of it that a member of a team works at.
@@ -143,6 +110,43 @@ impl TableScanOp {
     }
 }
 
+/// What decides which rows of a piece are read.
+struct Selection<'a> {
+    node: &'a TableScanNode,
+    conditions: &'a mut Conditions,
+    filters: &'a mut [ScanFilter],
+    /// That of a sort above, and its column.
+    top: Option<(&'a TopFilter, usize)>,
+}
+
+impl Selection<'_> {
+    /// The rows of a piece that pass, and the error that follows them. Columns are read when they are needed, for the rows that are left.
+    fn select(self, ctx: &ExecContext, mut piece: ScanPiece<'_>) -> Result<(Option<Batch>, Option<DbError>)> {
+        let Selection { node, conditions, filters, top } = self;
+        conditions.decide_by_entries(node, ctx, &mut piece)?;
+        // What leaves out more comes first, and the other is read for what is left.
+        // An error of a condition must not be hidden.
+        let are_first = node.never_fails && filters.iter().any(|filter| conditions.come_after(filter.passed));
+        if are_first {
+            filters.iter_mut().try_for_each(|filter| filter.apply(&mut piece))?;
+        }
+        let failed = conditions.decide_by_rows(ctx, &mut piece)?;
+        if !are_first {
+            filters.iter_mut().try_for_each(|filter| filter.apply(&mut piece))?;
+        }
+        if let Some((top, column)) = top {
+            piece.load(column)?;
+            if let Some(rows) = top.passing(&piece.batch().columns[column]) {
+                piece.keep(&rows);
+            }
+        }
+        node.coded.iter().try_for_each(|column| piece.load_coded(*column))?;
+        let rows = piece.batch().rows;
+        let batch = if rows > 0 { Some(Batch { columns: piece.columns()?, rows }) } else { None };
+        Ok((batch, failed))
+    }
+}
+
 /// A join filter's limits for the values of a row group: their bounds, and keys of which they must have one.
 fn zones_of(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate> {
     let value = |key: i64| match kind {
@@ -160,45 +164,6 @@ fn zones_of(column: usize, kind: Kind, filter: &JoinFilter) -> Vec<ZonePredicate
         zones.push(ZonePredicate { column, op: ZoneOp::Equal, values, or_null: false });
     }
     zones
-}
-
-/// The rows of a piece that pass, and the error that follows them. Columns are read when they are needed, for the rows that are left.
-fn select(
-    node: &TableScanNode,
-    conditions: &mut Conditions,
-    passed: &mut Passed,
-    filters: &mut [ScanFilter],
-    top: Option<(&TopFilter, usize)>,
-    ctx: &ExecContext,
-    mut piece: ScanPiece<'_>,
-) -> Result<(Option<Batch>, Option<DbError>)> {
-    let (left, columns) = conditions.decide_by_entries(node, ctx, &mut piece)?;
-    // What leaves out more comes first, and the other is read for what is left.
-    // An error of a condition must not be hidden.
-    let are_first = node.never_fails && !left.is_empty() && filters.iter().any(|filter| filter.passed.is_sharper_than(*passed));
-    if are_first {
-        filters.iter_mut().try_for_each(|filter| filter.apply(&mut piece))?;
-    }
-    columns.iter().try_for_each(|column| piece.load(*column))?;
-    let tested = piece.batch().rows;
-    let (passing, failed) = passing_rows(left, ctx, piece.batch())?;
-    passed.note(tested, passing.as_ref().map_or(tested, Vec::len));
-    if let Some(rows) = passing {
-        piece.keep(&rows);
-    }
-    if !are_first {
-        filters.iter_mut().try_for_each(|filter| filter.apply(&mut piece))?;
-    }
-    if let Some((top, column)) = top {
-        piece.load(column)?;
-        if let Some(rows) = top.passing(&piece.batch().columns[column]) {
-            piece.keep(&rows);
-        }
-    }
-    node.coded.iter().try_for_each(|column| piece.load_coded(*column))?;
-    let rows = piece.batch().rows;
-    let batch = if rows > 0 { Some(Batch { columns: piece.columns()?, rows }) } else { None };
-    Ok((batch, failed))
 }
 
 impl Operator for TableScanOp {
@@ -245,7 +210,9 @@ impl Operator for TableScanOp {
             };
             note_scan(ctx, self.node.source.tree, 0, piece.batch().rows);
             let (passing, failed) = match &mut self.conditions {
-                Some(conditions) => select(&self.node, conditions, &mut self.passed, &mut self.filters, top, ctx, piece)?,
+                Some(conditions) => {
+                    Selection { node: &self.node, conditions, filters: &mut self.filters, top }.select(ctx, piece)?
+                }
                 None => {
                     let found = piece.finish()?;
                     let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;
@@ -274,7 +241,6 @@ impl Operator for TableScanOp {
         if let Some(conditions) = &mut self.conditions {
             conditions.forget();
         }
-        self.passed.fade();
         for filter in &mut self.filters {
             filter.filter = None;
             filter.passed.fade();
