@@ -29,6 +29,7 @@ enum NameCount {
 }
 
 /// A kind of object, how many names and arguments it takes, and its lookup.
+#[derive(Clone, Copy)]
 struct AddressedKind {
     word: &'static str,
     names: NameCount,
@@ -80,19 +81,23 @@ const KINDS: &[AddressedKind] = &[
     kind("default acl", ANY, Some(1), in_schema::default_acl),
     kind("publication namespace", NameCount::One, Some(1), in_schema::published),
     kind("user mapping", NameCount::One, Some(1), user_mapping),
-    kind("access method", NameCount::One, None, unqualified),
-    kind("database", NameCount::One, None, unqualified),
-    kind("event trigger", NameCount::One, None, unqualified),
-    kind("extension", NameCount::One, None, unqualified),
-    kind("foreign-data wrapper", NameCount::One, None, unqualified),
-    kind("server", NameCount::One, None, unqualified),
-    kind("language", NameCount::One, None, unqualified),
-    kind("parameter ACL", NameCount::One, None, unqualified),
-    kind("publication", NameCount::One, None, unqualified),
-    kind("role", NameCount::One, None, unqualified),
-    kind("schema", NameCount::One, None, unqualified),
-    kind("subscription", NameCount::One, None, unqualified),
-    kind("tablespace", NameCount::One, None, unqualified),
+];
+
+/// Kinds of objects that one name finds.
+const UNQUALIFIED: &[&str] = &[
+    "access method",
+    "database",
+    "event trigger",
+    "extension",
+    "foreign-data wrapper",
+    "server",
+    "language",
+    "parameter ACL",
+    "publication",
+    "role",
+    "schema",
+    "subscription",
+    "tablespace",
 ];
 
 /// Kinds that pg_identify_object names and no lookup takes.
@@ -113,7 +118,8 @@ const UNSUPPORTED: &[&str] = &[
 /// # Errors
 /// 22023 for another kind or lists of another length; those of the lookup of the kind, as 42P01 and 42704 for what does not exist.
 pub fn object_address(ddl: &Ddl<'_>, word: &str, names: &[Option<&str>], arguments: &[Option<&str>]) -> Result<ObjectAddress> {
-    let Some(kind) = KINDS.iter().find(|k| k.word == word) else {
+    let of_one_name = || UNQUALIFIED.iter().find(|w| **w == word).map(|w| kind(w, NameCount::One, None, unqualified));
+    let Some(kind) = KINDS.iter().find(|k| k.word == word).copied().or_else(of_one_name) else {
         let how = if UNSUPPORTED.contains(&word) { "unsupported" } else { "unrecognized" };
         bail!(INVALID_PARAMETER_VALUE, "{how} object type \"{word}\"");
     };
