@@ -28,7 +28,7 @@ pub(super) fn around<T>(
 ) -> Result<T> {
     let tx = lookup.tx();
     let before = tx.catalog();
-    if !fires_event_triggers(statement) || !may_fire(context, tx) {
+    if !fires_event_triggers(statement) || before.event_triggers().next().is_none() {
         return run();
     }
     let tag = tag(statement);
@@ -96,13 +96,9 @@ pub(super) fn on_login(context: &StatementContext, tx: &Arc<Tx>) -> Result<()> {
     fire(context, tx, &EventCall { event: events::LOGIN, tag: "LOGIN" })
 }
 
-/// Whether there is any event trigger, and the setting lets it fire.
-fn may_fire(context: &StatementContext, tx: &Tx) -> bool {
-    tx.catalog().event_triggers().next().is_some() && context.setting("event_triggers").as_deref() != Some("off")
-}
-
 fn fire(context: &StatementContext, tx: &Arc<Tx>, call: &EventCall<'_>) -> Result<()> {
-    if !may_fire(context, tx) {
+    // A trigger before the command may have changed it.
+    if context.setting("event_triggers").as_deref() == Some("off") {
         return Ok(());
     }
     let catalog = tx.catalog();
