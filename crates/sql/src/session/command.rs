@@ -1,8 +1,9 @@
 //! Whether a read-only transaction, a transaction block or a function may run a statement.
 
 use melba_parse::command::{Allowed, allowed, writing_command};
-use melba_types::{Result, bail};
+use melba_types::{Result, bail, err};
 use pg_query::NodeEnum as N;
+use pg_query::protobuf::VariableSetKind;
 
 use super::context::SessionState;
 use super::transaction::{Block, prevent_in_block};
@@ -19,6 +20,21 @@ pub fn check(node: &N, block: Block, read_only: bool) -> Result<()> {
         }
         Allowed::Block(_) | Allowed::Anywhere | Allowed::FailedBlock => Ok(()),
     }
+}
+
+/// Warns of a command without effect, because its transaction ends with it.
+pub fn warn_outside_block(node: &N, block: Block, session: &SessionState) {
+    let command = match node {
+        _ if block != Block::None => return,
+        N::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
+        N::VariableSetStmt(set) if set.is_local => "SET LOCAL",
+        N::VariableSetStmt(set) => match (set.kind == VariableSetKind::VarSetMulti as i32, set.name.as_str()) {
+            (true, "SESSION CHARACTERISTICS") | (false, _) => return,
+            (true, _) => "SET TRANSACTION",
+        },
+        _ => return,
+    };
+    session.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "{command} can only be used in transaction blocks"));
 }
 
 /// # Errors

@@ -8,7 +8,7 @@ use pg_query::protobuf::VariableSetStmt;
 use super::Session;
 use super::context::StatementContext;
 use super::control::{Control, TransactionControl};
-use super::set::apply_set;
+use super::set::run_set;
 use super::transaction::{Block, Modes};
 
 impl TransactionControl for Session {
@@ -29,7 +29,7 @@ impl TransactionControl for Session {
     }
 
     fn set(&mut self, set: &VariableSetStmt) -> Result<()> {
-        apply_set(self, set)
+        run_set(self, set)
     }
 
     fn note_use(&mut self) {

@@ -77,6 +77,7 @@ pub(super) fn start_bound(session: &mut Session, bound: BoundStatement) -> Resul
     session.note_command(statement);
     let read_only = session.transaction.as_ref().is_some_and(|t| t.modes.read_only);
     command::check(&statement.node, session.block, read_only)?;
+    command::warn_outside_block(&statement.node, session.block, &session.state);
     if is_session_statement(&statement.node) {
         return run_utility(session, statement, &bound.prepared.parameter_types, &bound.parameters);
     }

@@ -9,26 +9,13 @@ use pg_query::protobuf::{AConst, Node, TypeCast, VariableSetKind, VariableSetStm
 
 use super::Session;
 use super::context::{SessionState, StatementContext};
-use super::transaction::{Block, IsolationLevel, Modes};
+use super::transaction::{IsolationLevel, Modes};
 use super::user;
 use melba_settings::Scope;
 use melba_settings::check::zone_of_seconds;
 use melba_settings::value::Value;
 
 pub(super) fn run_set(session: &mut Session, set: &VariableSetStmt) -> Result<()> {
-    let what = match (set.is_local, set.kind == VariableSetKind::VarSetMulti as i32, set.name.as_str()) {
-        (true, ..) => Some("SET LOCAL"),
-        (false, true, "SESSION CHARACTERISTICS") | (false, false, _) => None,
-        (false, true, _) => Some("SET TRANSACTION"),
-    };
-    if let Some(what) = what.filter(|_| session.block == Block::None) {
-        session.state.warning(err!(NO_ACTIVE_SQL_TRANSACTION, "{what} can only be used in transaction blocks"));
-    }
-    apply_set(session, set)
-}
-
-/// The same, in any block.
-pub(super) fn apply_set(session: &mut Session, set: &VariableSetStmt) -> Result<()> {
     let kind = VariableSetKind::try_from(set.kind).unwrap_or(VariableSetKind::Undefined);
     let scope = if set.is_local { Scope::Transaction } else { Scope::Session };
     match (kind, set.name.as_str()) {
