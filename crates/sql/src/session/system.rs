@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use melba_catalog::classes::INTERNAL_LANGUAGE;
 use melba_catalog::privileges::RoleUse;
 use melba_catalog::{Catalog, Persistence, Relation, acl};
 use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
@@ -214,7 +215,13 @@ pub(super) fn call_system(context: &StatementContext, source: &str, call: &CallI
         return function(&SystemCall { context, source, return_type: call.return_type, args });
     }
     let counter = statistics_value(context, source, call.return_type, args);
-    counter.unwrap_or_else(|| Err(DbError::unsupported(format!("function {source}"))))
+    counter.unwrap_or_else(|| Err(unsupported_function(context, source)))
+}
+
+/// 0A000 for a function of PostgreSQL that Melba lacks.
+pub(super) fn unsupported_function(context: &StatementContext, source: &str) -> DbError {
+    let function = context.catalog.functions().find(|f| f.language == INTERNAL_LANGUAGE && *f.source == *source);
+    DbError::unsupported(format!("function {}", function.map_or(source, |f| &f.name)))
 }
 
 /// Whether rows of a relation, or a column of it, can be changed.
@@ -532,7 +539,7 @@ fn call_advisory(context: &StatementContext, source: &str, args: &[Datum]) -> Re
         [Datum::Int4(a), Datum::Int4(b)] => {
             LockTag::Advisory { database, key: u64::from(*a as u32) << 32 | u64::from(*b as u32), two_keys: true }
         }
-        _ => return Err(DbError::unsupported(format!("function {source}"))),
+        _ => return Err(unsupported_function(context, source)),
     };
     let mode = if source.contains("_shared") { RelationLockMode::Share } else { RelationLockMode::Exclusive };
     if source.starts_with("pg_advisory_unlock") {

@@ -6,7 +6,7 @@ use melba_catalog::{ExtensionDefinition, PLPGSQL, Storage, available_extensions}
 use melba_engine::LockTag;
 use melba_types::inet::Inet;
 use melba_types::numeric::Numeric;
-use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Result, TreeId, oids};
+use melba_types::{Array, ArrayDim, Datum, Oid, Result, TreeId, oids};
 
 use super::backends::{Addresses, Backend};
 use super::backup::{backup_files, start_backup};
@@ -18,6 +18,7 @@ use super::progress;
 use super::server_files::list_directory;
 use super::statement_counts::rows::statement_rows;
 use super::statistics::{compression_rows, io_rows, slru_rows};
+use super::system::unsupported_function;
 use super::two_phase::prepared_transaction_rows;
 use super::user::sees_activity_of;
 use melba_settings::Reconfigured;
@@ -95,7 +96,7 @@ pub(super) fn rows_of(context: &StatementContext, source: &str, args: &[Datum]) 
         "pg_stat_get_activity" => Ok(activity_rows(context, args)),
         _ => match monitoring_rows(context, source, args) {
             Some(rows) => rows,
-            None => Err(DbError::unsupported(format!("function {source}"))),
+            None => Err(unsupported_function(context, source)),
         },
     }
 }
