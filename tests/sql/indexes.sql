@@ -172,3 +172,26 @@ create index on doubled (id, id);
 select * from doubled where id = 7;
 select * from doubled x join doubled y using (id) where id = 8;
 drop table doubled;
+
+-- What writes values as text may depend on the session, or on labels that change.
+create type mood as enum ('sad', 'ok');
+create domain own_mood as mood;
+create table kept (m mood, o own_mood, w text[], r int4range, t timestamp, z timestamptz, n int, p part);
+create index on kept (lower(m::text));
+create index on kept ((o::text));
+create index on kept ((w::text));
+create index on kept ((r::text));
+create index on kept ((p::text));
+create index on kept ((m || 'a'));
+create index on kept ((w || 'a'::text));
+create index on kept ((n || 'a'));
+create index on kept ((n::text));
+create index on kept (n) where m::text = 'ok';
+create index on kept ((('ok' || n)::mood));
+create index on kept ((row(t, n) < row(z, 1)));
+create index on kept ((row(t, n) < row(t, 1)));
+create table never (m mood, g text generated always as (m::text) stored);
+select indexdef from pg_indexes where tablename = 'kept' order by 1;
+drop table kept;
+drop domain own_mood;
+drop type mood;

@@ -1,6 +1,6 @@
 //! Whether the functions that an expression calls are immutable.
 
-use melba_catalog::classes;
+use melba_catalog::{Type, classes};
 use melba_fmgr::{CallInfo, registry};
 use melba_types::{Datum, Oid, oids};
 
@@ -10,9 +10,11 @@ use melba_tree::*;
 /// Whether the expression calls anything that is not immutable.
 pub fn is_mutable(cx: &Context<'_>, e: &Expr) -> bool {
     let mutable = |oid: Oid| cx.catalog.function(oid).is_some_and(|f| f.volatility != b'i');
-    let function = |name: &str, args: &[Oid]| cx.function_with(name, args).map_or(Oid::INVALID, |f| f.oid);
-    let io = |ty: Oid| cx.catalog.type_(ty).map(|t| (t.input.clone(), t.output.clone()));
-    let output = |ty: Oid| io(ty).is_some_and(|(_, out)| mutable(function(&out, &[ty])));
+    let io = |ty: Oid, name: fn(&Type) -> &str| {
+        let function = cx.catalog.type_(ty).and_then(|t| cx.catalog.type_function(t, name(t)));
+        function.is_some_and(|f| f.volatility != b'i')
+    };
+    let output = |ty: Oid| io(ty, |t| &t.output);
     // text || anything writes the other as text, which is as mutable as that.
     let concatenates = |oid: Oid| {
         let name = cx.catalog.function(oid).filter(|f| f.namespace == classes::PG_CATALOG).map(|f| &*f.name);
@@ -27,13 +29,8 @@ pub fn is_mutable(cx: &Context<'_>, e: &Expr) -> bool {
         Expr::Operator(o) | Expr::Distinct(o) | Expr::NullIf(o) => called(o.function, &o.args),
         Expr::ScalarArray(s) => mutable(s.function),
         Expr::SqlValue { .. } | Expr::NextValue { .. } => true,
-        Expr::CoerceViaIo { arg, ty, .. } => {
-            let out = output(arg.ty());
-            let input = io(*ty).is_some_and(|(input, _)| {
-                mutable(function(&input, &[oids::CSTRING])) || mutable(function(&input, &[oids::CSTRING, oids::OID, oids::INT4]))
-            });
-            out || input
-        }
+        Expr::RowCompare(r) => r.operators.iter().any(|o| cx.catalog.operator(*o).is_some_and(|o| mutable(o.function))),
+        Expr::CoerceViaIo { arg, ty, .. } => output(arg.ty()) || io(*ty, |t| &t.input),
         Expr::JsonConstructor(c) => c.args.iter().any(|a| is_json_mutable(cx, a.ty())),
         Expr::Json(j) => is_path_mutable(cx, j),
         _ => false,

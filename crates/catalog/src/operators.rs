@@ -1,9 +1,11 @@
 //! The planner's and executor's questions about types: their ordering and equality, coercions without a function.
 
+use std::sync::Arc;
+
 use melba_types::{Oid, oids};
 
 use crate::builtin::OperatorClass;
-use crate::classes::{BTREE, FIRST_EXTENSION_OID, HASH, PG_OPCLASS};
+use crate::classes::{BTREE, FIRST_EXTENSION_OID, HASH, PG_CATALOG, PG_OPCLASS};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
@@ -41,6 +43,12 @@ impl Catalog {
             typmod = domain.typmod;
         }
         (ty, typmod)
+    }
+
+    /// An input or output function of a type, by the name that the type has for it: in pg_catalog, or with an extension's type.
+    pub fn type_function<'a>(&'a self, ty: &Type, name: &'a str) -> Option<&'a Arc<Function>> {
+        let schema = self.type_(self.base_type(ty.oid)).map_or(ty.namespace, |base| base.namespace);
+        [PG_CATALOG, schema].into_iter().find_map(|schema| self.functions_by_name(schema, name).next())
     }
 
     /// The element type when `ty` is an array type proper (not point, name or oidvector), looking through domains.

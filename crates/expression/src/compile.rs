@@ -4,7 +4,7 @@ mod json;
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Function, classes};
+use melba_catalog::{Catalog, Function, Type, classes};
 use melba_fmgr::{CallInfo, Session, registry};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 
@@ -319,12 +319,9 @@ impl<'a> Compiler<'a> {
 
     /// Whether the text of values of one type, and the values of another that it stands for, depend on nothing else.
     fn is_io_immutable(&self, from: Oid, to: Oid) -> bool {
-        let immutable = |name: &str| {
-            let mut functions = self.catalog.functions_by_name(classes::PG_CATALOG, name);
-            functions.next().is_some_and(|f| f.volatility == b'i')
-        };
-        let output = self.catalog.type_(from).is_some_and(|t| immutable(&t.output));
-        output && self.catalog.type_(to).is_some_and(|t| immutable(&t.input))
+        let immutable = |ty: &Type, name: &str| self.catalog.type_function(ty, name).is_some_and(|f| f.volatility == b'i');
+        let output = self.catalog.type_(from).is_some_and(|t| immutable(t, &t.output));
+        output && self.catalog.type_(to).is_some_and(|t| immutable(t, &t.input))
     }
 
     /// The place of a field in the values of a row type: dropped columns are not in them.

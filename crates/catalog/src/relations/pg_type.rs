@@ -40,7 +40,7 @@ fn letter(kind: TypeKind) -> u8 {
 }
 
 fn push(s: &GeneratorInput<'_>, t: &Type, out: &mut RelationRows<'_>) {
-    let function = |name: &str| regproc(name, s.catalog);
+    let function = |name: &str| oid(s.catalog.type_function(t, name).map_or(Oid::INVALID, |f| f.oid));
     let domain = t.domain.as_deref();
     let default = || domain.map_or(Datum::Null, |d| text_or_null(&d.default));
     push!(
