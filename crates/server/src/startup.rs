@@ -103,8 +103,7 @@ pub(crate) fn start(connection: &mut Connection, start: Start<'_>) -> std::resul
     connection.patience().watch(state.interrupt.clone());
     let mut session = Session::new(state.clone());
     let secret = instance.backends.get(pid).map_or_else(Vec::new, |backend| backend.secret.clone());
-    session.log_in(connection)?;
-    session.greet(&secret, connection);
+    session.log_in(&secret, connection)?;
     connection.flush()?;
     if aspects.setup_durations {
         let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;

@@ -51,7 +51,11 @@ enum Excluding {
 }
 
 /// Claims a row's values, and finds a row that excludes them; `None`: the row may be written. `key`: its key in the index.
-pub(super) fn claim(searched: SearchedIndex<'_>, (key, values): (&[u8], Vec<Datum>), row: Option<RowId>) -> Result<Option<RowId>> {
+pub(super) fn claim(
+    searched: SearchedIndex<'_>,
+    (key, values): (&[u8], Vec<Datum>),
+    row: Option<RowId>,
+) -> Result<Option<RowId>> {
     let Some(wanted) = ExclusiveKey::new(searched, key, values, row) else { return Ok(None) };
     let claims = searched.txn.claims(searched.index.tree);
     loop {

@@ -11,7 +11,7 @@ use super::event_trigger::on_login;
 ///
 /// # Errors
 /// Those of the triggers' functions, as FATAL.
-pub(super) fn log_in(session: &mut Session, client: &mut dyn Client) -> Result<()> {
+pub(super) fn fire_triggers(session: &mut Session, client: &mut dyn Client) -> Result<()> {
     if !session.state().catalog().event_triggers().any(|trigger| *trigger.event == *events::LOGIN) {
         return Ok(());
     }

@@ -217,20 +217,28 @@ impl Session {
         &self.state
     }
 
-    /// Fires the login event triggers, before the client is greeted.
+    /// The end of startup: tells the client all reported settings and how it can cancel, fires the login event triggers, and tells that
+    /// the session is ready.
     ///
     /// # Errors
     /// Those of the triggers' functions, as FATAL.
-    pub fn log_in(&mut self, client: &mut dyn Client) -> melba_types::Result<()> {
-        login::log_in(self, client)
+    pub fn log_in(&mut self, secret: &[u8], client: &mut dyn Client) -> melba_types::Result<()> {
+        self.introduce(secret, client);
+        login::fire_triggers(self, client)?;
+        self.ready(client);
+        Ok(())
     }
 
-    /// Tells the client all reported settings, how it can cancel, and that the session is ready: the end of startup.
+    /// The same for a session of the server's own, which fires no triggers.
     pub fn greet(&mut self, secret: &[u8], client: &mut dyn Client) {
+        self.introduce(secret, client);
+        self.ready(client);
+    }
+
+    fn introduce(&mut self, secret: &[u8], client: &mut dyn Client) {
         self.send_notices(client);
         self.report_settings(client);
         client.output().backend_key_data(self.state.pid, secret);
-        self.ready(client);
     }
 
     /// The encoding of the client's next message.
