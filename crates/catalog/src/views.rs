@@ -24,7 +24,9 @@ pub(crate) struct ViewColumn<'a> {
 /// Views over a function's rows, column for column.
 const OF_FUNCTION: &[(&str, &str)] = &[
     ("melba_compression_stats", "melba_get_compression_stats()"),
+    ("melba_flushes", "melba_get_flushes()"),
     ("melba_memory", "melba_get_memory()"),
+    ("melba_merges", "melba_get_merges()"),
     ("pg_aios", "pg_get_aios()"),
     ("pg_backend_memory_contexts", "pg_get_backend_memory_contexts()"),
     ("pg_config", "pg_config()"),

@@ -9,10 +9,13 @@ use melba_server::Work;
 use melba_serverlog::{Level, ServerLog};
 use melba_sql::session::context::Instance;
 
-/// Has background work counted, flushes and merges logged if log_checkpoints wants it, and failures always.
+/// Has background work counted and remembered, flushes and merges logged if log_checkpoints wants it, and failures always.
 pub fn watch(engine: &Engine, instance: &Arc<Instance>, log: &Arc<ServerLog>, work: &Arc<Work>) {
     let (instance, log, work) = (Arc::downgrade(instance), Arc::clone(log), Arc::clone(work));
     engine.set_event_watch(Box::new(move |event| {
+        if let Some(instance) = instance.upgrade() {
+            instance.background_work.note(event, instance.cluster.clock.now_micros());
+        }
         let is_wanted = || instance.upgrade().is_some_and(|i| i.settings().get("log_checkpoints").as_bool());
         let seconds = Duration::as_secs_f64;
         count(&work, event);

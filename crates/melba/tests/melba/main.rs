@@ -5,6 +5,7 @@
 mod address_space;
 mod advise;
 mod authentication;
+mod background_work;
 mod broken_pipe;
 mod check;
 mod configuration;

@@ -23,6 +23,7 @@ use melba_transaction::notify::Listener;
 use melba_types::RarelyUsed;
 
 use super::backends::{Activity, Backends};
+use super::background_work::BackgroundWork;
 use super::collected::EventState;
 use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
@@ -58,6 +59,7 @@ pub struct Instance {
     pub started: i64,
     /// When the configuration was read.
     loaded: AtomicI64,
+    pub background_work: BackgroundWork,
     pub(super) resets: Resets,
     pub(super) statements: StatementCounts,
 }
@@ -81,6 +83,7 @@ impl Instance {
             cluster,
             started,
             loaded: AtomicI64::new(started),
+            background_work: BackgroundWork::default(),
             resets: Resets::default(),
             statements: StatementCounts::default(),
         }

@@ -11,6 +11,8 @@
 pub mod activity;
 mod arbiter_values;
 pub mod backends;
+mod background_rows;
+pub mod background_work;
 mod backup;
 mod blocking;
 mod cache;

@@ -12,6 +12,7 @@ use melba_types::numeric::Numeric;
 use melba_types::{Datum, Oid, Record, Result, bail, err, oids};
 
 use super::backends::Backend;
+use super::background_rows::{flush_rows, merge_rows};
 use super::context::StatementContext;
 use super::statement_counts::rows::{reset_statements, statements_info};
 use super::user::sees_activity_of;
@@ -46,6 +47,8 @@ pub(super) fn monitoring_rows(context: &StatementContext, source: &str, args: &[
         "pg_stat_get_backend_io" | "pg_get_loaded_modules" | "pg_get_shmem_allocations_numa" => Ok(Vec::new()),
         "pg_get_backend_memory_contexts" => Ok(memory_rows(context)),
         "melba_get_memory" => Ok(memory_part_rows(context)),
+        "melba_get_flushes" => Ok(flush_rows(context)),
+        "melba_get_merges" => Ok(merge_rows(context)),
         "pg_tablespace_databases" => Ok(databases_of_tablespace(context, Oid(args[0].as_oid()))),
         "pg_ls_logdir" => files_of(context, "log_directory", true),
         "pg_ls_waldir" => files_of(context, "wal", false),
