@@ -221,3 +221,17 @@ update cb set id = 'w';
 table ca; table cb;
 alter table ca drop constraint ca_id_fkey;
 drop table cb, ca;
+
+-- Rows follow a key to another form of the same value.
+create table weight (w numeric primary key, f float8 unique);
+create table parcel (w numeric references weight on update cascade, f float8 references weight (f) on update cascade);
+insert into weight values (1.0, '-0');
+insert into parcel values (1.0, '-0');
+update weight set w = 1.00;
+update weight set f = 0;
+select * from parcel;
+create table stamp (w numeric references weight);
+insert into stamp values (1);
+update weight set w = 1.000;
+select * from stamp;
+drop table stamp, parcel, weight;

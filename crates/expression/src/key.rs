@@ -92,6 +92,16 @@ pub fn equality_key(datum: &Datum, out: &mut Vec<u8>) {
     KeyPart::default().encode(datum, out);
 }
 
+/// Whether values are identical, two by two: 1.0 and 1.00 are not.
+pub fn identical(a: &[Datum], b: &[Datum]) -> bool {
+    let image = |value: &Datum| {
+        let mut out = Vec::new();
+        melba_types::codec::encode(value, &mut out);
+        out
+    };
+    same(a, b) && a.iter().zip(b).all(|(v, w)| v.is_null() || image(v) == image(w))
+}
+
 /// Whether values are the same, two by two, as keys are: null is itself.
 pub fn same(a: &[Datum], b: &[Datum]) -> bool {
     let key = |values: &[Datum]| {

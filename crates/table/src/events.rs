@@ -21,7 +21,7 @@ use super::changes::StatementChanges;
 use super::period::shrinks;
 use super::target::{IndexTarget, TableTarget};
 use melba_expression::Evaluation;
-use melba_expression::key::same;
+use melba_expression::key::{identical, same};
 
 /// The events of one statement, in order.
 #[derive(Default)]
@@ -130,7 +130,8 @@ impl Events {
             let Some(key) = &constraint.foreign_key else { continue };
             let of = |row: &[Datum]| values_of(&key.referenced_columns, row);
             let (old, new) = (of(old), new.map(of));
-            if !new.as_ref().is_some_and(|new| same(&old, new)) {
+            // Rows that refer to the key follow it to another form of the same value.
+            if !new.as_ref().is_some_and(|new| identical(&old, new)) {
                 self.referenced(ctx, target, constraint, old, new)?;
             }
         }

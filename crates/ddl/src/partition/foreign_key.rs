@@ -33,10 +33,18 @@ pub fn add_parent_foreign_keys(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
                 let what = format!("cannot attach table \"{table}\" as a partition because it is referenced by foreign key");
                 bail!(FEATURE_NOT_SUPPORTED, "{what} \"{name}\"");
             }
+            lock_referenced(ddl, row)?;
             inherit_foreign_key(ddl, &*ddl.relation(partition)?, &parent, row)?;
         }
     }
     Ok(())
+}
+
+/// A transaction that deletes referenced rows waits for the partition, because its plan does not know the partition's rows.
+fn lock_referenced(ddl: &Ddl<'_>, key: &Row) -> Result<()> {
+    let Some(info) = &key.foreign_key else { return Ok(()) };
+    let tables = ddl.catalog().descendants(info.referenced_table);
+    tables.into_iter().try_for_each(|table| ddl.lock_relation(table, RelationLockMode::ShareRowExclusive))
 }
 
 /// Makes a key of a partition a part of its parent's, or makes one.

@@ -211,7 +211,7 @@ pub fn merge_columns(ddl: &Ddl<'_>, inheritance: &mut Inheritance, builder: &mut
             columns[place].compression = merged_compression(parent, &column)?;
         }
         let target = &mut columns[place];
-        target.local = true;
+        target.local = !inheritance.is_partition;
         target.not_null |= column.not_null;
         target.identity = column.identity;
         merged[place] = true;
