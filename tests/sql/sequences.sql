@@ -55,3 +55,15 @@ set client_min_messages = debug1;
 create table told (a serial, b bigint generated always as identity);
 reset client_min_messages;
 drop table told;
+
+-- All calls of a row come before those of the next.
+create sequence steps;
+create table three (a int);
+insert into three values (1), (2), (3);
+select nextval('steps'), nextval('steps') from three;
+select a from three where nextval('steps') % 2 = 1 and nextval('steps') % 2 = 0;
+select case when nextval('steps') % 2 = 1 then nextval('steps') else -1 end from three;
+select setval('steps', 1, false);
+select a from three where nextval('steps') % 2 = 0 or nextval('steps') % 3 = 0;
+drop table three;
+drop sequence steps;

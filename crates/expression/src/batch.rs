@@ -408,6 +408,9 @@ impl Expression {
 
 /// The rows of the batch for which every condition is true; `None`: all of them.
 pub fn filter(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Result<Option<Vec<u32>>> {
+    if batch.rows > 1 && in_row_order(conditions) {
+        return filter_rows(conditions, ctx, batch).map(Some);
+    }
     let mut kept: Option<Vec<u32>> = None;
     for condition in conditions {
         let rows = kept.as_ref().map_or(batch.rows, Vec::len);
@@ -426,6 +429,42 @@ pub fn filter(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Res
             next.iter_mut().for_each(|row| *row = kept[*row as usize]);
         }
         kept = Some(next);
+    }
+    Ok(kept)
+}
+
+/// Whether all expressions of a row must be evaluated before those of the next row: of two calls with side effects, each may
+/// depend on the other's.
+pub fn in_row_order(expressions: &[Expression]) -> bool {
+    let mut calls = 0;
+    let mut is_second = |e: &Expression| {
+        calls += usize::from(match &e.node {
+            // Functions of time and of new UUIDs are parallel safe: nothing depends on their order.
+            Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile && !call.parallel_safe,
+            Node::Routine(routine) => routine.volatile,
+            Node::NextValue { .. } => true,
+            _ => false,
+        });
+        calls > 1
+    };
+    expressions.iter().any(|e| e.any(&mut is_second))
+}
+
+fn filter_rows(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Result<Vec<u32>> {
+    let mut kept = Vec::new();
+    for i in 0..batch.rows {
+        ctx.check_interrupt()?;
+        let row = batch.row(i);
+        let mut passes = true;
+        for condition in conditions {
+            passes = condition.holds(ctx, &row)?;
+            if !passes {
+                break;
+            }
+        }
+        if passes {
+            kept.push(i as u32);
+        }
     }
     Ok(kept)
 }

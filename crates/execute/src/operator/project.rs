@@ -9,7 +9,7 @@ use super::partial::{indices, rows_before};
 use crate::team::BuiltTables;
 use crate::{ExecContext, Operator};
 use melba_expression::Expression;
-use melba_expression::{Node, Pieces, Weight};
+use melba_expression::{Node, Pieces, Weight, in_row_order};
 use melba_plan::node::{ProjectNode, ProjectSetNode};
 use melba_types::BATCH_ROWS;
 
@@ -49,11 +49,30 @@ impl ProjectOp {
 
     /// The columns that are computed, by their places.
     fn computed(&self, ctx: &ExecContext, batch: &Batch) -> Result<Vec<Option<Column>>> {
+        if batch.rows > 1 && in_row_order(&self.node.expressions) {
+            return self.computed_in_row_order(ctx, batch);
+        }
         let computed = |e: &Expression| match e.node {
             Node::Column(_) => Ok(None),
             _ => Ok(Some(e.eval_stored_vector(ctx, batch)?.into_column(e.kind, batch.rows)?)),
         };
         self.node.expressions.iter().map(computed).collect()
+    }
+
+    fn computed_in_row_order(&self, ctx: &ExecContext, batch: &Batch) -> Result<Vec<Option<Column>>> {
+        let is_computed = |e: &Expression| !matches!(e.node, Node::Column(_));
+        let empty = |e: &Expression| is_computed(e).then(|| Column::with_capacity(e.kind, batch.rows));
+        let mut columns: Vec<Option<Column>> = self.node.expressions.iter().map(empty).collect();
+        for i in 0..batch.rows {
+            ctx.check_interrupt()?;
+            let row = batch.row(i);
+            for (e, column) in self.node.expressions.iter().zip(&mut columns) {
+                if let Some(column) = column {
+                    column.push(e.eval_row(ctx, &row)?);
+                }
+            }
+        }
+        Ok(columns)
     }
 
     fn project(&self, ctx: &ExecContext, mut batch: Batch) -> (Option<Batch>, Option<DbError>) {
