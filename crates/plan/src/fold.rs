@@ -99,7 +99,12 @@ pub fn lower_having(planner: &Planner<'_>, query: &mut Query) {
     let mut all = Vec::new();
     conjuncts(having, &mut all);
     let of_groups = |e: &Expr| matches!(e, Expr::Aggregate(_) | Expr::Grouping { .. });
-    let stays = |c: &Expr| c.any(&mut |e| of_groups(e)) || contains_sublink(c) || volatility::has_volatile(planner, c);
+    let stays = |c: &Expr| {
+        c.any(&mut |e| of_groups(e))
+            || contains_sublink(c)
+            || volatility::has_volatile(planner, c)
+            || volatility::tells_equal_apart(c)
+    };
     let (having, filter): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(stays);
     query.having = (!having.is_empty()).then_some(Expr::And(having));
     if !filter.is_empty() {

@@ -25,6 +25,18 @@ pub fn has_volatile(planner: &Planner<'_>, expr: &Expr) -> bool {
     found
 }
 
+/// `*=`, `*<>`, `*<`, `*>`, `*<=` and `*>=` of pg_operator, which compare the bytes of rows.
+const RECORD_IMAGE_OPERATORS: std::ops::RangeInclusive<u32> = 3188..=3193;
+
+/// Whether a condition may hold for one of two rows that GROUP BY takes for equal: it is no condition on their group.
+pub fn tells_equal_apart(condition: &Expr) -> bool {
+    condition.any(&mut |e| match e {
+        Expr::Operator(o) => RECORD_IMAGE_OPERATORS.contains(&o.operator.0),
+        Expr::ScalarArray(s) => RECORD_IMAGE_OPERATORS.contains(&s.operator.0),
+        _ => false,
+    })
+}
+
 pub fn query_is_volatile(planner: &Planner<'_>, query: &Query) -> bool {
     let mut found = false;
     query.visit(0, &mut |e, _| {

@@ -546,6 +546,22 @@ fn having_may_be_a_grouping_expression() {
     assert_eq!(h.query(query), "T D:t C:SELECT 1 Z:I");
 }
 
+/// PostgreSQL has kept such conditions in HAVING since 18.6.
+#[test]
+fn comparisons_of_bytes_are_made_after_grouping() {
+    let mut h = Harness::new();
+    h.query("create type measure as (v numeric); create table measured (m measure)");
+    h.query("insert into measured values (row(1.0)::measure), (row(1.00)::measure), (row(2)::measure)");
+    for query in [
+        "select count(*) from measured group by m having m *= row(1.0)::measure",
+        "select count(*) from measured group by m having m *= any (array[row(1.0)::measure])",
+        "select count from (select m, count(*) from measured group by m) s where m *= row(1.0)::measure",
+        "select count(*) from measured group by m having m = row(1.00)::measure",
+    ] {
+        assert_eq!(h.query(query), "T D:2 C:SELECT 1 Z:I", "{query}");
+    }
+}
+
 /// OLD and NEW are PostgreSQL 18's, so the scripts that it is compared by cannot show them.
 #[test]
 fn returning_shows_both_versions_of_a_row() {
