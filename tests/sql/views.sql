@@ -99,3 +99,11 @@ update defaulting_view set g = default;
 update defaulting_view set i = default;
 drop view defaulting_view;
 drop table defaulting;
+
+-- Operators within the syntax of functions keep their parentheses in the short form.
+create view zoned as
+    select (date '2024-01-02' + interval '1 day') at time zone 'UTC' as a, ('a' || chr(98)) is nfc normalized as b,
+        extract(day from timestamptz '2024-01-02' at time zone ('U' || 'TC')) as c;
+select pg_get_viewdef('zoned', true);
+select pg_get_viewdef('zoned');
+drop view zoned;

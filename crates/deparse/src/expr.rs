@@ -230,15 +230,18 @@ impl<'a> Printer<'a> {
             _ => None,
         };
         match (&*function.name, f.args.as_slice()) {
-            ("timezone", [zone, value]) => self.in_parens(|p| {
-                p.operand(value, e, false);
-                p.put(" AT TIME ZONE ");
-                p.operand(zone, e, false);
-            }),
-            ("timezone", [value]) => self.in_parens(|p| {
-                p.operand(value, e, false);
-                p.put(" AT LOCAL");
-            }),
+            ("timezone", [zone, value]) => {
+                self.put("(");
+                self.operand(value, e, false);
+                self.put(" AT TIME ZONE ");
+                self.operand(zone, e, false);
+                self.put(")");
+            }
+            ("timezone", [value]) => {
+                self.put("(");
+                self.operand(value, e, false);
+                self.put(" AT LOCAL)");
+            }
             ("extract", [field, value]) => {
                 let field = text_of(field).unwrap_or_default();
                 self.put("EXTRACT(");
@@ -288,18 +291,17 @@ impl<'a> Printer<'a> {
     }
 
     fn normalization(&mut self, word: &str, args: &'a [Expr], e: &'a Expr) {
-        self.in_parens(|p| {
-            p.operand(&args[0], e, false);
-            p.put(" ");
-            p.put(word);
-            if let Some(Expr::Const(c)) = args.get(1)
-                && let melba_types::Datum::Text(form) = &c.value
-            {
-                p.put(form);
-                p.put(" ");
-            }
-            p.put("NORMALIZED");
-        });
+        self.put("(");
+        self.operand(&args[0], e, false);
+        self.put(" ");
+        self.put(word);
+        if let Some(Expr::Const(c)) = args.get(1)
+            && let melba_types::Datum::Text(form) = &c.value
+        {
+            self.put(form);
+            self.put(" ");
+        }
+        self.put("NORMALIZED)");
     }
 
     fn worded(&mut self, open: &str, args: &'a [Expr], words: &[&str]) {

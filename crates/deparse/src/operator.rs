@@ -70,7 +70,7 @@ fn parent_is_cast(parent: &Expr) -> bool {
 /// Parents that put their operands between delimiters.
 fn is_list(parent: &Expr) -> bool {
     match parent {
-        Expr::Function(f) => matches!(f.form, CoercionForm::Call | CoercionForm::SqlSyntax),
+        Expr::Function(f) => f.form == CoercionForm::Call,
         Expr::Aggregate(_)
         | Expr::Window(_)
         | Expr::Array(_)
