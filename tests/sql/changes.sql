@@ -82,3 +82,11 @@ prepare sets as update analyzed set a = $1 where b = $1;
 select parameter_types from pg_prepared_statements where name = 'sets';
 deallocate sets;
 drop table analyzed;
+
+-- A row's columns as the source of several.
+create table pair (a int, b int);
+insert into pair values (1, 2);
+update pair set (b, a) = row(pair.*) returning *;
+update pair set (b, a) = row(pair.*, 3);
+update pair set (b, a) = row(default, pair.b) returning *;
+drop table pair;

@@ -15,7 +15,8 @@ pub fn row_expression<'p>(analyzer: &mut Analyzer<'_, 'p>, n: &'p pb::RowExpr, a
             if nodes::is_default(arg) {
                 fields.push(Expr::Default { ty: oids::UNKNOWN, typmod: -1 });
             } else {
-                fields.push(analyzer.expr(arg)?);
+                // `t.*` is several fields.
+                fields.extend(analyzer.expression_list(std::slice::from_ref(arg))?);
             }
         }
         fields
