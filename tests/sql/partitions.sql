@@ -358,3 +358,24 @@ insert into ranks values ('middle');
 select tableoid::regclass, r from ranks order by r;
 drop table ranks;
 drop type rank_of;
+
+-- DETACH CONCURRENTLY where it is not possible, FINALIZE of what is not pending.
+create table shelf (a int) partition by range (a);
+create table shelf1 partition of shelf for values from (1) to (10);
+create table book (a int);
+begin;
+alter table shelf detach partition shelf1 concurrently;
+rollback;
+alter table shelf detach partition shelf1 finalize;
+alter table shelf detach partition book finalize;
+create table shelf0 partition of shelf default;
+alter table shelf detach partition shelf1 concurrently;
+alter table shelf detach partition shelf0 concurrently;
+drop table shelf, book;
+
+-- A column that the partition's definition lists belongs to the parent all the same.
+create table shelf (a int, b text) partition by list (a);
+create table shelf1 partition of shelf (b unique) for values in (1);
+alter table shelf drop b;
+\d shelf1
+drop table shelf;

@@ -24,7 +24,7 @@ use crate::sequence::owned_sequence;
 use crate::table::alter_column::alter_column_command;
 use crate::table::alter_kind::{check_form, unsupported_form};
 use crate::table::alter_persistence::{set_access_method, set_logged};
-use crate::table::attach::{add_inherit, attach_partition, detach_partition, drop_inherit};
+use crate::table::attach::{add_inherit, attach_partition, detach_partition, drop_inherit, finalize_detach};
 use crate::table::column::{add_column_everywhere, drop_column_everywhere};
 use crate::table::relation::put_relation;
 use crate::table::retype::alter_column_types;
@@ -98,6 +98,7 @@ fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> R
             None => attach_partition(ddl, &relation, part),
         },
         (At::AtDetachPartition, Some(N::PartitionCmd(part))) => detach_partition(ddl, &relation, part),
+        (At::AtDetachPartitionFinalize, Some(N::PartitionCmd(part))) => finalize_detach(ddl, &relation, part),
         (At::AtSetRelOptions | At::AtReplaceRelOptions, Some(N::List(list))) => {
             let options = ParametersOf::relation(&relation).changed_list(&relation.options, &list.items)?;
             if relation.view_query.is_some() {

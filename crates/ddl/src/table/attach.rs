@@ -290,12 +290,12 @@ pub fn detach_partition(ddl: &Ddl<'_>, parent: &Relation, c: &PartitionCmd) -> R
             .detail(format!("This operation is not supported for {}.", plural(parent.kind))));
     }
     if c.concurrent {
+        if ddl.catalog().default_partition(parent.oid).is_some() {
+            bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot detach partitions concurrently when a default partition exists");
+        }
         return Err(DbError::unsupported("DETACH PARTITION CONCURRENTLY"));
     }
-    let child = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;
-    if !child.is_partition() || !child.parents.contains(&parent.oid) {
-        bail!(UNDEFINED_TABLE, "relation \"{}\" is not a partition of relation \"{}\"", child.name, parent.name);
-    }
+    let child = open_partition(ddl, parent, name)?;
     check_parent_references(ddl, child.oid)?;
     remove_parent(ddl, child.oid, parent)?;
     let relation = ddl.relation(child.oid)?;
@@ -305,6 +305,26 @@ pub fn detach_partition(ddl: &Ddl<'_>, parent: &Relation, c: &PartitionCmd) -> R
     detach_foreign_keys(ddl, &*ddl.relation(child.oid)?)?;
     drop_parent_references(ddl, child.oid)?;
     detach_indexes(ddl, &*ddl.relation(child.oid)?)
+}
+
+/// ALTER TABLE ... DETACH PARTITION ... FINALIZE.
+///
+/// # Errors
+/// 55000: no detach is ever pending, because CONCURRENTLY is refused.
+pub fn finalize_detach(ddl: &Ddl<'_>, parent: &Relation, c: &PartitionCmd) -> Result<()> {
+    let name = c.name.as_ref().ok_or_else(|| DbError::internal("FINALIZE without a table"))?;
+    let child = open_partition(ddl, parent, name)?;
+    Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot complete detaching partition \"{}\"", child.name)
+        .detail("There's no pending concurrent detach."))
+}
+
+/// A partition of `parent`, locked for its detach.
+fn open_partition(ddl: &Ddl<'_>, parent: &Relation, name: &RangeVar) -> Result<Arc<Relation>> {
+    let child = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;
+    if !child.is_partition() || !child.parents.contains(&parent.oid) {
+        bail!(UNDEFINED_TABLE, "relation \"{}\" is not a partition of relation \"{}\"", child.name, parent.name);
+    }
+    Ok(child)
 }
 
 fn refuse_partition_inheritance(child: &Relation) -> Result<()> {

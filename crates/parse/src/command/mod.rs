@@ -97,6 +97,9 @@ mod tests {
         assert_eq!(of("drop index i"), ("DROP INDEX", Some("DROP INDEX"), Ddl, Anywhere));
         assert_eq!(of("reindex (concurrently) table t").3, OwnTransaction("REINDEX CONCURRENTLY"));
         assert_eq!(of("reindex (concurrently off) table t").3, Anywhere);
+        let detach = "ALTER TABLE ... DETACH CONCURRENTLY";
+        assert_eq!(of("alter table t detach partition p concurrently").3, OwnTransaction(detach));
+        assert_eq!(of("alter table t detach partition p").3, Anywhere);
         assert_eq!(of("rollback to s"), ("ROLLBACK", None, All, FailedBlock));
         assert_eq!(of("declare c cursor for select 1").3, Block("DECLARE CURSOR"));
         assert_eq!(of("declare c cursor with hold for select 1").3, Anywhere);

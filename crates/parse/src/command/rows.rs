@@ -2,8 +2,8 @@
 
 use pg_query::NodeEnum as N;
 use pg_query::protobuf::{
-    DiscardMode, DropStmt, FetchStmt, LockClauseStrength, ObjectType, ReindexObjectType, ReindexStmt, RenameStmt, SelectStmt,
-    TransactionStmt, TransactionStmtKind, VariableSetKind,
+    AlterTableStmt, DiscardMode, DropStmt, FetchStmt, LockClauseStrength, Node, ObjectType, ReindexObjectType, ReindexStmt,
+    RenameStmt, SelectStmt, TransactionStmt, TransactionStmtKind, VariableSetKind,
 };
 
 use super::Allowed::{self, *};
@@ -114,7 +114,7 @@ statements! {
 
     // Tables and their parts
     CreateStmt(_): Utility, "CREATE TABLE", Changes, Ddl, Anywhere;
-    AlterTableStmt(s): Utility, alter(s.objtype()), Changes, Ddl, Anywhere;
+    AlterTableStmt(s): Utility, alter(s.objtype()), Changes, Ddl, alter_table_allowed(s);
     IndexStmt(s): Utility, "CREATE INDEX", Changes, Ddl,
         if s.concurrent { OwnTransaction("CREATE INDEX CONCURRENTLY") } else { Anywhere };
     ViewStmt(_): Utility, "CREATE VIEW", Changes, Ddl, Anywhere;
@@ -289,6 +289,20 @@ fn renamed(s: &RenameStmt) -> ObjectType {
 
 fn drop_allowed(s: &DropStmt) -> Allowed {
     if s.concurrent { OwnTransaction("DROP INDEX CONCURRENTLY") } else { Anywhere }
+}
+
+fn alter_table_allowed(s: &AlterTableStmt) -> Allowed {
+    let detaches_concurrently = |node: &Node| match &node.node {
+        Some(N::AlterTableCmd(c)) => match c.def.as_ref().and_then(|def| def.node.as_ref()) {
+            Some(N::PartitionCmd(part)) => part.concurrent,
+            _ => false,
+        },
+        _ => false,
+    };
+    match s.cmds.iter().any(detaches_concurrently) {
+        true => OwnTransaction("ALTER TABLE ... DETACH CONCURRENTLY"),
+        false => Anywhere,
+    }
 }
 
 fn reindex_allowed(s: &ReindexStmt) -> Allowed {
