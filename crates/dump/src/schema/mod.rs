@@ -9,6 +9,7 @@ mod order;
 mod policies;
 mod properties;
 mod relations;
+mod rules;
 mod statistics;
 mod triggers;
 mod types;
@@ -88,6 +89,7 @@ pub fn entries(reader: &mut Reader) -> Result<Vec<Entry>> {
     all.extend(views::after(reader)?);
     all.extend(relations::after(reader)?);
     all.extend(policies::entries(reader)?);
+    all.extend(rules::after(reader)?);
     all.extend(statistics::after(reader)?);
     all.extend(triggers::after(reader)?);
     all.extend(properties::entries(reader)?);

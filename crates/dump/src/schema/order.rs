@@ -27,7 +27,7 @@ fn needs(reader: &mut Reader) -> Result<HashMap<String, Vec<String>>> {
                 ELSE CASE WHEN b.typrelid <> 0 AND l.relkind <> 'c' THEN 'r' || b.typrelid ELSE 't' || b.oid END END
         FROM pg_catalog.pg_depend d
         LEFT JOIN pg_catalog.pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-        LEFT JOIN pg_catalog.pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+        LEFT JOIN pg_catalog.pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid AND r.rulename = '_RETURN'
         LEFT JOIN pg_catalog.pg_constraint o ON d.classid = 'pg_constraint'::regclass AND o.oid = d.objid
         LEFT JOIN pg_catalog.pg_class c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid
         LEFT JOIN pg_catalog.pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid

@@ -143,6 +143,30 @@ const FEET: &[Foot] = &[
          AND (c.relrowsecurity OR EXISTS (SELECT 1 FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid))",
     ),
     foot(
+        "rpv",
+        "Rules:\n",
+        "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) FROM pg_catalog.pg_rewrite \
+         WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = 'O' ORDER BY rulename",
+    ),
+    foot(
+        "rpv",
+        "Disabled rules:\n",
+        "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) FROM pg_catalog.pg_rewrite \
+         WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = 'D' ORDER BY rulename",
+    ),
+    foot(
+        "rpv",
+        "Rules firing always:\n",
+        "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) FROM pg_catalog.pg_rewrite \
+         WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = 'A' ORDER BY rulename",
+    ),
+    foot(
+        "rpv",
+        "Rules firing on replica only:\n",
+        "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) FROM pg_catalog.pg_rewrite \
+         WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = 'R' ORDER BY rulename",
+    ),
+    foot(
         "rpvf",
         "Triggers:\n",
         "SELECT '    ' || pg_catalog.substring(pg_catalog.pg_get_triggerdef(oid, true), ' TRIGGER (.*)$') \
