@@ -24,6 +24,8 @@ pub struct Analyzer<'a, 'p> {
     variables: Option<&'a dyn Variables>,
     /// A value assigned to a part of a variable is converted through its text, where there is no cast.
     assigns_through_text: bool,
+    /// The statement is a rule's action as it is stored.
+    is_action: bool,
 }
 
 impl<'a, 'p> Analyzer<'a, 'p> {
@@ -36,6 +38,7 @@ impl<'a, 'p> Analyzer<'a, 'p> {
             routine: None,
             variables: None,
             assigns_through_text: false,
+            is_action: false,
         }
     }
 
@@ -52,6 +55,16 @@ impl<'a, 'p> Analyzer<'a, 'p> {
     /// Names may be variables of a procedural function.
     pub fn with_variables(self, variables: &'a dyn Variables) -> Self {
         Analyzer { variables: Some(variables), ..self }
+    }
+
+    /// A view remains the target of a change: what becomes of it is decided when the rule applies.
+    pub fn as_action(self) -> Self {
+        Analyzer { is_action: true, ..self }
+    }
+
+    /// Whether a view remains the target of a change.
+    pub fn is_action(&self) -> bool {
+        self.is_action
     }
 
     /// From here on values are assigned to parts of a variable.

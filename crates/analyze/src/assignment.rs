@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::rules::rules_for;
 use melba_catalog::{Relation, RelationKind, trigger_events};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::{NodeEnum, protobuf as pb};
@@ -36,13 +37,16 @@ pub fn target_relation<'p>(
     }
     let relation = from::open_relation(analyzer, name)?;
     let shown = &relation.name;
+    if command == Command::Merge {
+        super::rewrite::refuse_merge(analyzer.cx(), &relation)?;
+    }
     match relation.kind {
         RelationKind::Sequence => return Err(err!(WRONG_OBJECT_TYPE, "cannot change sequence \"{shown}\"")),
         RelationKind::MaterializedView => {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot change materialized view \"{shown}\""));
         }
         RelationKind::Toast => return Err(err!(WRONG_OBJECT_TYPE, "cannot change TOAST relation \"{shown}\"")),
-        RelationKind::View if analyzer.cx().catalog.has_instead_trigger(&relation, event_of(command)) => {
+        RelationKind::View if remains_target(analyzer, &relation, command) => {
             triggered_view(analyzer, &relation, name, command)?;
             require(analyzer, command);
             return Ok(relation);
@@ -63,7 +67,16 @@ pub fn target_relation<'p>(
     Ok(relation)
 }
 
-/// Makes a view with INSTEAD OF triggers the target. As existing rows, they see the view's rows.
+/// Whether triggers or rules of a view do what a command says.
+fn remains_target(analyzer: &Analyzer<'_, '_>, view: &Relation, command: Command) -> bool {
+    let cx = analyzer.cx();
+    let has_rules = |event| !rules_for(cx.catalog, view.oid, event, cx.session.is_replica()).is_empty();
+    analyzer.is_action()
+        || cx.catalog.has_instead_trigger(view, event_of(command))
+        || super::rewrite::event_of(command).is_some_and(has_rules)
+}
+
+/// Makes a view the target whose triggers or rules change something. As existing rows, they see the view's rows.
 pub fn triggered_view<'p>(
     analyzer: &mut Analyzer<'_, 'p>,
     view: &Arc<Relation>,

@@ -77,8 +77,12 @@ pub fn insert_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::InsertSt
 
 fn insert_source<'p>(analyzer: &mut Analyzer<'_, 'p>, node: Option<&'p pb::Node>, _select: &'p pb::SelectStmt) -> Result<Query> {
     let node = node.and_then(|n| n.node.as_ref()).ok_or_else(|| DbError::internal("INSERT without a source"))?;
+    let rows = super::rule::take_rows(analyzer);
     analyzer.with_level(|a| {
         a.level_mut().is_insert_select = true;
+        if let Some(rows) = rows {
+            super::rule::put_rows(a, rows);
+        }
         a.statement_here(node)
     })
 }

@@ -8,6 +8,7 @@
 //! clauses      from, join, targets, clauses (ORDER BY, GROUP BY, ...), limit, window, returning, locking
 //! expressions  expr, columns, items, call, sublink, subscript, field, row, json
 //! rules        candidates (overloads), coerce, polymorphic, collate, grouping, aggregate
+//! rewriting    rule, rewrite, row_security, inline
 //! state        analyzer: the query levels, and what surrounds the statement
 //! ```
 //!
@@ -56,11 +57,15 @@ mod range_columns;
 mod range_function;
 mod record;
 mod returning;
+mod rewrite;
+mod rewrite_action;
 mod routine;
 mod routine_names;
 mod routine_scope;
 mod row;
 mod row_security;
+mod rule;
+mod rule_rows;
 mod scope;
 mod search_cycle;
 mod select;
@@ -99,6 +104,7 @@ pub use out_arguments::function_columns;
 pub use params::Params;
 pub use polymorphic::{is_polymorphic, undetermined_result};
 pub use range_columns::relation_columns;
+pub use rewrite::{Rewritten, apply_rules};
 pub use routine::{
     AnalyzedCall, CallPlace, ResultForm, RoutineResult, analyze_call, analyze_in_routine, analyze_part_assignment,
     analyze_with_variables, check_routine_statement, coerce_for_variable, fit_routine_result, no_final_query, routine_result,
@@ -106,6 +112,7 @@ pub use routine::{
 };
 pub use routine_scope::{RoutineScope, input_names};
 pub use row_security::{Secured, apply_row_security, is_restricted};
+pub use rule::{AnalyzedRule, RuleAction, analyze_rule, stored_rule};
 pub use scope::ExprKind;
 pub use scope::system_var;
 pub use support_function::{actual_type, support_function};

@@ -90,6 +90,7 @@ impl Rewriter<'_> {
             self.query(&mut cte.query, role)?;
         }
         for at in 0..query.range_table.len() {
+            let role = query.range_table[at].required.role_within(role);
             match &mut query.range_table[at].kind {
                 RangeKind::Relation { oid, .. } => {
                     let oid = *oid;

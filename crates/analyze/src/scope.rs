@@ -213,6 +213,8 @@ pub struct QueryLevel<'p> {
     /// The target is a view over a table.
     pub view_target: Option<ViewTarget>,
     pub is_insert_select: bool,
+    /// The first two entries are the rows of a rule's event.
+    pub has_rule_rows: bool,
     /// Location of the last set-returning function, to find nested ones.
     pub last_srf: i32,
     pub multi_assign: Vec<Expr>,

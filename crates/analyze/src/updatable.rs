@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Relation, RelationKind, trigger_events};
+use melba_catalog::rules::rules_of;
+use melba_catalog::{Relation, RelationKind, rule_events, trigger_events};
 use melba_types::{DbError, Oid, Result};
 
 use super::context::Context;
@@ -22,7 +23,7 @@ pub struct Updatable {
 pub enum NotUpdatable {
     /// The content of this view, or of one in it.
     Because(Arc<Relation>, &'static str),
-    /// Triggers of a view in it would do it.
+    /// Triggers or rules of a view in it would do it.
     Triggers,
     Failed(DbError),
 }
@@ -61,7 +62,8 @@ impl Updatable {
             RangeKind::Subquery { view: oid, .. } => {
                 let Some(inner) = cx.catalog.relation(*oid) else { return Err(because(SINGLE)) };
                 let events = [trigger_events::INSERT, trigger_events::UPDATE, trigger_events::DELETE];
-                if events.into_iter().any(|event| cx.catalog.has_instead_trigger(inner, event)) {
+                let has_rules = || !rules_of(cx.catalog, inner.oid).is_empty();
+                if events.into_iter().any(|event| cx.catalog.has_instead_trigger(inner, event)) || has_rules() {
                     return Err(NotUpdatable::Triggers);
                 }
                 let inner = Updatable::of(cx, inner, false)?;
@@ -131,12 +133,20 @@ pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, co
     if relation.kind != RelationKind::View {
         return Ok(0);
     }
+    let rules = rules_of(cx.catalog, relation.oid).into_iter().filter(|rule| rule.replaces());
+    let by_rules = rules.fold(0, |all, rule| {
+        all | match rule.event {
+            rule_events::UPDATE => UPDATE,
+            rule_events::INSERT => INSERT,
+            _ => DELETE,
+        }
+    });
     let triggers = [(trigger_events::UPDATE, UPDATE), (trigger_events::INSERT, INSERT), (trigger_events::DELETE, DELETE)];
     let by_trigger = |all, (event, bit)| if cx.catalog.has_instead_trigger(relation, event) { all | bit } else { all };
-    let by_triggers = if with_triggers { triggers.into_iter().fold(0, by_trigger) } else { 0 };
+    let by_others = if with_triggers { triggers.into_iter().fold(by_rules, by_trigger) } else { by_rules };
     let found = match Updatable::of(cx, relation, false) {
         Ok(found) => found,
-        Err(NotUpdatable::Because(..) | NotUpdatable::Triggers) => return Ok(by_triggers),
+        Err(NotUpdatable::Because(..) | NotUpdatable::Triggers) => return Ok(by_others),
         Err(NotUpdatable::Failed(e)) => return Err(e),
     };
     let is_assignable = |c: &Result<usize, Blocked>| c.is_ok();
@@ -144,7 +154,7 @@ pub fn updatable_events(cx: &Context<'_>, relation: Oid, with_triggers: bool, co
         Some(at) => found.layers[0].columns.get(at).is_some_and(is_assignable),
         None => found.layers[0].columns.iter().any(is_assignable),
     };
-    Ok(by_triggers | if assigns { UPDATE | INSERT | DELETE } else { DELETE })
+    Ok(by_others | if assigns { UPDATE | INSERT | DELETE } else { DELETE })
 }
 
 /// An expression of a view's query over the table under it, as entry 0; `columns`: the expressions of the view in it.

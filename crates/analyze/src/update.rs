@@ -49,9 +49,9 @@ pub fn add_target(analyzer: &mut Analyzer<'_, '_>, q: &mut Query) {
     level.namespace.extend(level.target.clone());
 }
 
-/// FROM and USING: the target table is not visible to LATERAL items.
+/// FROM and USING: the target table, which is the last item so far, is not visible to LATERAL items.
 fn from_with_target<'p>(analyzer: &mut Analyzer<'_, 'p>, list: &'p [pb::Node]) -> Result<Vec<FromItem>> {
-    for item in &mut analyzer.level_mut().namespace {
+    if let Some(item) = analyzer.level_mut().namespace.last_mut() {
         item.lateral_only = true;
         item.lateral_ok = false;
     }

@@ -33,7 +33,7 @@ pub fn open_view<'p>(
             return Err(not_updatable(&view, first, command == Command::Merge).detail(reason));
         }
         Err(NotUpdatable::Triggers) => {
-            return Err(DbError::unsupported("changing a view over a view with INSTEAD OF triggers"));
+            return Err(DbError::unsupported("changing a view over a view with INSTEAD OF triggers or rules"));
         }
         Err(NotUpdatable::Failed(e)) => return Err(e),
     };
@@ -219,7 +219,7 @@ fn moved(mut e: Expr, from: usize, to: usize) -> Expr {
     e
 }
 
-fn not_updatable(view: &Relation, command: Command, by_merge: bool) -> DbError {
+pub fn not_updatable(view: &Relation, command: Command, by_merge: bool) -> DbError {
     let name = &view.name;
     let (does, doing, event) = match command {
         Command::Insert => ("insert into", "inserting into", "INSERT"),

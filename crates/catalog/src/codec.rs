@@ -97,7 +97,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
-        16 EventTrigger
+        16 EventTrigger 17 Rule
     }
     out
 }
@@ -142,7 +142,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
-        16 EventTrigger
+        16 EventTrigger 17 Rule
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -526,6 +526,7 @@ code_struct! {
         constraint constraint_table parent depends_on
     }
     Policy { oid name table permissive command roles using check depends_on }
+    RewriteRule { oid name table event enabled instead condition actions depends_on }
     ExtendedStatistics { oid name namespace owner table columns expressions kinds target depends_on data }
     StatisticsData { inherited ndistinct dependencies mcv }
     McvItem { values frequency base_frequency }

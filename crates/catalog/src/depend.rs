@@ -157,10 +157,8 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
                 list.of(address(classes::PG_CONSTRAINT, o.constraint, 0), |list| list.push(itself, DependencyKind::Internal));
             }
         }
-        Object::Policy(o) => {
-            list.push(address(classes::PG_CLASS, o.table, 0), DependencyKind::Auto);
-            list.normals(&o.depends_on);
-        }
+        Object::Policy(o) => list.of_table(o.table, &o.depends_on),
+        Object::Rule(o) => list.of_table(o.table, &o.depends_on),
         Object::ExtendedStatistics(o) => {
             list.normal(classes::PG_NAMESPACE, o.namespace);
             if o.columns.is_empty() {
@@ -216,6 +214,12 @@ impl List {
 
     fn normals(&mut self, addresses: &[ObjectAddress]) {
         addresses.iter().for_each(|a| self.push(*a, DependencyKind::Normal));
+    }
+
+    /// What belongs to a table.
+    fn of_table(&mut self, table: Oid, others: &[ObjectAddress]) {
+        self.push(address(classes::PG_CLASS, table, 0), DependencyKind::Auto);
+        self.normals(others);
     }
 
     /// Continues with a part of the object, or an object with its own OID within it.

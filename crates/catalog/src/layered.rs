@@ -8,7 +8,7 @@ use melba_types::Oid;
 use crate::objects::*;
 use crate::radix::RadixMap;
 
-/// An object that has an OID and a name within a scope (a namespace, or a table for triggers and policies).
+/// An object that has an OID and a name within a scope (a namespace, or a table for triggers, rules and policies).
 pub trait Named {
     fn oid(&self) -> Oid;
     /// The scope in which the name is unique (or overloaded), and the name.
@@ -38,6 +38,7 @@ named! {
     Constraint, self, self.namespace, &self.name;
     Trigger, self, self.table, &self.name;
     Policy, self, self.table, &self.name;
+    RewriteRule, self, self.table, &self.name;
     ExtendedStatistics, self, self.namespace, &self.name;
     EventTrigger, self, Oid::INVALID, &self.name;
     Collation, self, self.namespace, &self.name;

@@ -13,6 +13,7 @@ pub use crate::aggregates::{AggregateInfo, MovingAggregate};
 pub use crate::event_triggers::EventTrigger;
 pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
 pub use crate::row_security::Policy;
+pub use crate::rules::RewriteRule;
 
 /// A privilege list in PostgreSQL's aclitem text form; `None`: the owner's defaults.
 pub type Acl = Option<Arc<[AclItem]>>;
@@ -38,6 +39,7 @@ pub enum Object {
     Constraint(Arc<Constraint>),
     Trigger(Arc<Trigger>),
     Policy(Arc<Policy>),
+    Rule(Arc<RewriteRule>),
     /// CREATE STATISTICS.
     ExtendedStatistics(Arc<ExtendedStatistics>),
     EventTrigger(Arc<EventTrigger>),

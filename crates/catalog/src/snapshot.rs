@@ -31,6 +31,7 @@ pub struct Catalog {
     constraints: Layered<Constraint>,
     triggers: Layered<Trigger>,
     pub(crate) policies: Layered<Policy>,
+    pub(crate) rules: Layered<RewriteRule>,
     statistics_objects: Layered<ExtendedStatistics>,
     pub(crate) event_triggers: Layered<EventTrigger>,
     collations: Layered<Collation>,
@@ -90,6 +91,7 @@ impl Object {
             Object::Constraint(o) => at(classes::PG_CONSTRAINT, o.oid),
             Object::Trigger(o) => at(classes::PG_TRIGGER, o.oid),
             Object::Policy(o) => at(classes::PG_POLICY, o.oid),
+            Object::Rule(o) => o.address(),
             Object::ExtendedStatistics(o) => at(classes::PG_STATISTIC_EXT, o.oid),
             Object::EventTrigger(o) => at(classes::PG_EVENT_TRIGGER, o.oid),
             Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
@@ -142,6 +144,7 @@ impl Catalog {
             constraints: Layered::new(&b.constraints),
             triggers: Layered::new(&b.triggers),
             policies: Layered::new(&b.policies),
+            rules: Layered::new(&b.rules),
             statistics_objects: Layered::new(&b.statistics_objects),
             event_triggers: Layered::new(&b.event_triggers),
             collations: Layered::new(&b.collations),
@@ -226,6 +229,7 @@ impl Catalog {
             Object::Constraint(o) => self.constraints.put(o.clone()).map(Object::Constraint),
             Object::Trigger(o) => self.triggers.put(o.clone()).map(Object::Trigger),
             Object::Policy(o) => self.policies.put(o.clone()).map(Object::Policy),
+            Object::Rule(o) => self.rules.put(o.clone()).map(Object::Rule),
             Object::ExtendedStatistics(o) => self.statistics_objects.put(o.clone()).map(Object::ExtendedStatistics),
             Object::EventTrigger(o) => self.event_triggers.put(o.clone()).map(Object::EventTrigger),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
@@ -285,6 +289,7 @@ impl Catalog {
             classes::PG_CONSTRAINT => self.constraints.remove(oid).map(Object::Constraint),
             classes::PG_TRIGGER => self.triggers.remove(oid).map(Object::Trigger),
             classes::PG_POLICY => self.policies.remove(oid).map(Object::Policy),
+            classes::PG_REWRITE => self.rules.remove(oid).map(Object::Rule),
             classes::PG_STATISTIC_EXT => self.statistics_objects.remove(oid).map(Object::ExtendedStatistics),
             classes::PG_EVENT_TRIGGER => self.event_triggers.remove(oid).map(Object::EventTrigger),
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
@@ -357,6 +362,7 @@ impl Catalog {
             || self.constraints.get(oid).is_some()
             || self.triggers.get(oid).is_some()
             || self.policies.get(oid).is_some()
+            || self.rules.get(oid).is_some()
             || self.statistics_objects.get(oid).is_some()
             || self.event_triggers.get(oid).is_some()
             || self.collations.get(oid).is_some()
@@ -414,6 +420,7 @@ lookups! {
     constraints, Constraint, constraint, constraint_by_name(namespace);
     triggers, Trigger, trigger, trigger_by_name(table);
     policies, Policy, policy, policy_by_name(table);
+    rules, RewriteRule, rule, rule_by_name(relation);
     statistics_objects, ExtendedStatistics, statistics_object, statistics_object_by_name(namespace);
     collations, Collation, collation, collation_by_name(namespace);
 }
@@ -759,6 +766,7 @@ impl Catalog {
             classes::PG_CONSTRAINT => self.constraint(oid).cloned().map(Object::Constraint),
             classes::PG_TRIGGER => self.trigger(oid).cloned().map(Object::Trigger),
             classes::PG_POLICY => self.policy(oid).cloned().map(Object::Policy),
+            classes::PG_REWRITE => self.rule(oid).cloned().map(Object::Rule),
             classes::PG_STATISTIC_EXT => self.statistics_object(oid).cloned().map(Object::ExtendedStatistics),
             classes::PG_EVENT_TRIGGER => self.event_trigger(oid).cloned().map(Object::EventTrigger),
             classes::PG_COLLATION => self.collation(oid).cloned().map(Object::Collation),
@@ -773,22 +781,16 @@ impl Catalog {
     /// Everything that users created or changed, as objects: the content of a dump of the catalog.
     pub fn user_objects(&self) -> Vec<Object> {
         let mut all: Vec<Object> = Vec::new();
-        all.extend(self.roles.user_objects().cloned().map(Object::Role));
-        all.extend(self.databases.user_objects().cloned().map(Object::Database));
-        all.extend(self.namespaces.user_objects().cloned().map(Object::Namespace));
-        all.extend(self.types.user_objects().cloned().map(Object::Type));
+        macro_rules! add {
+            ($($field:ident $kind:ident,)*) => {$(all.extend(self.$field.user_objects().cloned().map(Object::$kind));)*};
+        }
+        add! { roles Role, databases Database, namespaces Namespace, types Type, }
         all.extend(self.user_relations().cloned().map(Object::Relation));
-        all.extend(self.functions.user_objects().cloned().map(Object::Function));
-        all.extend(self.operators.user_objects().cloned().map(Object::Operator));
-        all.extend(self.casts.user_objects().cloned().map(Object::Cast));
-        all.extend(self.collations.user_objects().cloned().map(Object::Collation));
-        all.extend(self.extensions.user_objects().cloned().map(Object::Extension));
-        all.extend(self.default_acls.user_objects().cloned().map(Object::DefaultAcl));
-        all.extend(self.constraints.user_objects().cloned().map(Object::Constraint));
-        all.extend(self.triggers.user_objects().cloned().map(Object::Trigger));
-        all.extend(self.policies.user_objects().cloned().map(Object::Policy));
-        all.extend(self.event_triggers.user_objects().cloned().map(Object::EventTrigger));
-        all.extend(self.statistics_objects.user_objects().cloned().map(Object::ExtendedStatistics));
+        add! {
+            functions Function, operators Operator, casts Cast, collations Collation, extensions Extension, default_acls DefaultAcl,
+            constraints Constraint, triggers Trigger, policies Policy, rules Rule, event_triggers EventTrigger,
+            statistics_objects ExtendedStatistics,
+        }
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));
         all
     }

@@ -20,6 +20,7 @@ use crate::operator::find_operator;
 use crate::privileges::policy::commented_policy;
 use crate::routine::alter::commented_routine;
 use crate::routine::find::RoutineName;
+use crate::rule::commented_rule;
 use crate::statistics::alter::find_statistics;
 use crate::trigger::commented_trigger;
 use crate::types::cast::find_cast;
@@ -118,6 +119,7 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
             Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })
         }
         ObjectType::ObjectPolicy => commented_policy(ddl, &names),
+        ObjectType::ObjectRule => commented_rule(ddl, &names),
         kind if is_named_as_dropped(kind) => commented_as_dropped(ddl, kind, object),
         ObjectType::ObjectLargeobject => commented_large_object(ddl, object),
         ObjectType::ObjectSchema => {

@@ -19,8 +19,9 @@ use crate::partition::index::refuse_index_part;
 use crate::privileges::policy::find_policy;
 use crate::routine::alter::dropped_routine;
 use crate::routine::find::RoutineName;
+use crate::rule::dropped_rule;
 use crate::statistics::alter::find_statistics;
-use crate::trigger::{dropped_trigger, find_on_table};
+use crate::trigger::dropped_trigger;
 use crate::types::cast::find_cast;
 use crate::types::named::named_type;
 use crate::words::relation_word;
@@ -103,7 +104,7 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
             Ok(Some(ObjectAddress { class: classes::PG_NAMESPACE, object: namespace.oid, sub: 0 }))
         }
         ObjectType::ObjectTrigger => dropped_trigger(ddl, &names, missing_ok),
-        ObjectType::ObjectRule => find_on_table(ddl, "rule", &names, missing_ok, |_, _, _| None).map(|_| None),
+        ObjectType::ObjectRule => dropped_rule(ddl, &names, missing_ok),
         ObjectType::ObjectPolicy => find_policy(ddl, &names, missing_ok),
         ObjectType::ObjectExtension => dropped_extension(ddl, names.first().unwrap_or(&""), missing_ok),
         ObjectType::ObjectType | ObjectType::ObjectDomain => match named_type(ddl, Some(object)) {

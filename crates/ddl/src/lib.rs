@@ -34,6 +34,7 @@ mod remove;
 mod rename;
 mod role;
 mod routine;
+mod rule;
 mod schema;
 mod sequence;
 mod statements;

@@ -20,6 +20,7 @@ use crate::privileges::policy::rename_policy;
 use crate::role::rename_role;
 use crate::routine::alter::rename_routine;
 use crate::routine::find::RoutineName;
+use crate::rule::rename_rule;
 use crate::statistics::alter::rename_statistics;
 use crate::stored_text::{print_texts, read_texts, rewriting_dependents, rewriting_users_of};
 use crate::table::children::has_children;
@@ -51,6 +52,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         ObjectType::ObjectEventTrigger => rename_event_trigger(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectStatisticExt => rename_statistics(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectPolicy => rename_policy(ddl, s),
+        ObjectType::ObjectRule => rename_rule(ddl, s),
         ObjectType::ObjectSchema => rename_schema(ddl, &s.subname, &s.newname),
         ObjectType::ObjectRole => rename_role(ddl, &s.subname, &s.newname),
         ObjectType::ObjectDatabase => {

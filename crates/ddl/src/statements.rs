@@ -7,7 +7,7 @@ use pg_query::protobuf::node::Node as N;
 use crate::context::Ddl;
 use crate::{
     collation, comment, database, define, drop, event_trigger, extension, index, move_schema, operator, owned, owner, privileges,
-    rename, role, routine, schema, sequence, statistics, table, trigger, types, view,
+    rename, role, routine, rule, schema, sequence, statistics, table, trigger, types, view,
 };
 
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
@@ -48,6 +48,7 @@ statements! {
     CreateSeqStmt(_): UNNAMED => sequence::create_sequence_statement;
     AlterSeqStmt(_): ShareRowExclusive => sequence::alter_sequence;
     CreateTrigStmt(_): ShareRowExclusive => trigger::create_trigger;
+    RuleStmt(_): AccessExclusive => rule::create_rule;
     CreatePolicyStmt(_): AccessExclusive => privileges::policy::create_policy;
     AlterPolicyStmt(_): AccessExclusive => privileges::policy::alter_policy;
     CreateEventTrigStmt(_): UNNAMED => event_trigger::create_event_trigger;

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use melba_analyze::{Expected, RoutineScope, analyze_in_routine, routine_statements};
+use melba_analyze::{AnalyzedRule, Expected, RoutineScope, analyze_in_routine, routine_statements};
 use melba_catalog::row_security::policies_of;
+use melba_catalog::rules::rules_of;
 use melba_catalog::{
     Column, Constraint, DomainInfo, ExtendedStatistics, Function, IndexInfo, IndexKey, Object, ObjectAddress, Policy, Relation,
-    Trigger, Type, classes,
+    RewriteRule, Trigger, Type, classes,
 };
 use melba_tree::{Expr, Query};
 use melba_types::{DbError, Oid, Result};
 
 use crate::context::Ddl;
 use crate::privileges::policy::{print_policy, stored_policy_condition};
+use crate::rule::{print_rule, read_rule};
 use crate::statistics::create::put_statistics;
 use crate::table::relation::put_relation;
 use crate::trigger::{condition_of, trigger_condition_text};
@@ -28,6 +30,7 @@ pub enum StoredText {
     PartitionKey { relation: Oid, column: usize, expr: Expr },
     Condition { trigger: Oid, condition: Expr },
     Statistics { statistics: Oid, exprs: Vec<Expr> },
+    Rule { rule: Oid, analyzed: AnalyzedRule },
     Policy { policy: Oid, using: Option<Expr>, check: Option<Expr> },
     Body { function: Oid, queries: Vec<Query>, scope: RoutineScope },
     ArgumentDefault { function: Oid, argument: usize, expr: Expr },
@@ -60,6 +63,9 @@ pub fn read_texts(
         let own = ddl.relation(relation)?;
         keep_checks(ddl, &own, &mut kept)?;
         own.triggers.iter().try_for_each(|t| keep_condition(ddl, *t, &mut kept))?;
+        for rule in rules_of(&ddl.catalog(), relation) {
+            keep_rule(ddl, rule, &mut kept)?;
+        }
         for policy in policies_of(&ddl.catalog(), relation) {
             keep_policy(ddl, policy, &mut kept)?;
         }
@@ -162,6 +168,14 @@ fn keep_policy(ddl: &Ddl<'_>, policy: &Policy, kept: &mut Vec<StoredText>) -> Re
     Ok(())
 }
 
+fn keep_rule(ddl: &Ddl<'_>, rule: &RewriteRule, kept: &mut Vec<StoredText>) -> Result<()> {
+    let known = |k: &StoredText| matches!(k, StoredText::Rule { rule: known, .. } if *known == rule.oid);
+    if !kept.iter().any(known) {
+        kept.push(StoredText::Rule { rule: rule.oid, analyzed: read_rule(ddl, rule)? });
+    }
+    Ok(())
+}
+
 fn keep_statistics(ddl: &Ddl<'_>, oid: Oid, kept: &mut Vec<StoredText>) -> Result<()> {
     let known = |k: &StoredText| matches!(k, StoredText::Statistics { statistics, .. } if *statistics == oid);
     let catalog = ddl.catalog();
@@ -226,6 +240,11 @@ fn keep_users(ddl: &Ddl<'_>, of: ObjectAddress, kept: &mut Vec<StoredText>) -> R
             classes::PG_POLICY => {
                 if let Some(policy) = catalog.policy(user.object) {
                     keep_policy(ddl, policy, kept)?;
+                }
+            }
+            classes::PG_REWRITE => {
+                if let Some(rule) = catalog.rule(user.object) {
+                    keep_rule(ddl, rule, kept)?;
                 }
             }
             classes::PG_STATISTIC_EXT => keep_statistics(ddl, user.object, kept)?,
@@ -293,6 +312,7 @@ fn print_again(ddl: &Ddl<'_>, item: StoredText) -> Result<()> {
             let when = Some(trigger_condition_text(ddl, &condition, &*ddl.relation(row.table)?)?);
             ddl.tx().put(Object::Trigger(Arc::new(Trigger { when, ..(**row).clone() })));
         }
+        StoredText::Rule { rule, analyzed } => print_rule(ddl, rule, analyzed)?,
         StoredText::Policy { policy, using, check } => print_policy(ddl, policy, using, check)?,
         StoredText::Statistics { statistics, exprs } => print_statistics(ddl, statistics, &exprs)?,
         StoredText::Default { relation, column, expr } => {

@@ -538,6 +538,7 @@ impl<'a> Printer<'a> {
             SublinkKind::Expr | SublinkKind::MultiExpr => {}
         }
         self.put("(");
+        self.hide_names = true;
         self.query(&s.query);
         self.put(")");
         if !matches!(s.kind, SublinkKind::Array | SublinkKind::Expr | SublinkKind::MultiExpr) {

@@ -10,6 +10,7 @@ mod json;
 mod modify;
 mod operator;
 mod query;
+mod rule;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use melba_analyze::{Context, RoutineScope, relation_columns};
 use melba_tree::{ArrayExpr, Command, Const, Expr, Query, RangeEntry, RangeKind};
 
 pub use modify::unprintable;
+pub use rule::shown_rule;
 
 /// How wide the layout's steps are (PostgreSQL's PRETTYINDENT_*).
 const INDENT_STANDARD: i32 = 8;

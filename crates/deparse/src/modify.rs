@@ -1,4 +1,4 @@
-//! INSERT, UPDATE and DELETE, as in bodies of functions.
+//! INSERT, UPDATE and DELETE, as in bodies of functions and in rules.
 
 use melba_catalog::Relation;
 
@@ -72,7 +72,8 @@ fn changed_rows<'a>(printer: &mut Printer<'a>, query: &'a Query) {
 
 fn target_relation<'a>(printer: &Printer<'a>, query: &Query) -> Option<&'a Relation> {
     match &query.range_table.get(query.result?)?.kind {
-        RangeKind::Relation { oid, .. } => printer.catalog.relation(*oid).map(|r| &**r),
+        // A view, whose rules or triggers change something.
+        RangeKind::Relation { oid, .. } | RangeKind::Subquery { view: oid, .. } => printer.catalog.relation(*oid).map(|r| &**r),
         _ => None,
     }
 }

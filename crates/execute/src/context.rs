@@ -95,6 +95,11 @@ impl ExecutionState {
         self.timings.as_ref().map(|t| t.borrow().clone()).unwrap_or_default()
     }
 
+    /// That of another execution in the same transaction.
+    pub(crate) fn sibling(&self) -> ExecutionState {
+        ExecutionState::new(self.tx.clone())
+    }
+
     pub(crate) fn rows_affected(&self) -> u64 {
         self.rows_affected.get()
     }

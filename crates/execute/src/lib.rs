@@ -23,13 +23,14 @@ mod top_filter;
 use std::sync::Arc;
 
 use melba_expression::Evaluation;
-use melba_types::{Batch, Result};
+use melba_spill::{Place, Store};
+use melba_types::{BATCH_ROWS, Batch, Result};
 
 pub use context::{ExecContext, ExecutionState};
 
 use self::operator::Pending;
 use self::runtime::Runtime;
-use melba_plan::{Plan, PlanCommand};
+use melba_plan::{Plan, PlanCommand, PlanStep, PlanSteps};
 pub(crate) use operator::Operator;
 
 /// One execution of a plan.
@@ -43,6 +44,16 @@ pub struct Execution {
     pub keep_stored: bool,
     /// Rows not expanded yet.
     pending: Pending,
+    /// Of a statement that rules have rewritten, once its steps have run.
+    outcome: StepsOutcome,
+}
+
+/// The result of the steps of a statement that rules have rewritten.
+#[derive(Default)]
+struct StepsOutcome {
+    rows: Option<Store>,
+    place: Place,
+    affected: u64,
 }
 
 impl Execution {
@@ -50,7 +61,16 @@ impl Execution {
         plan.check_constants()?;
         evaluation.subplans.start(Runtime::of(&plan), operator::build);
         let root = operator::build(&plan.root, &ExecContext::of(&evaluation))?;
-        Ok(Execution { plan, evaluation, root, returned: 0, done: false, keep_stored: false, pending: Pending::default() })
+        Ok(Execution {
+            plan,
+            evaluation,
+            root,
+            returned: 0,
+            done: false,
+            keep_stored: false,
+            pending: Pending::default(),
+            outcome: StepsOutcome::default(),
+        })
     }
 
     /// The evaluation of its expressions.
@@ -67,6 +87,13 @@ impl Execution {
     pub fn next_batch(&mut self, limit: usize) -> Result<Option<Batch>> {
         if !self.pending.is_empty() {
             return self.expanded(limit);
+        }
+        if let Some(steps) = self.plan.steps.clone() {
+            if !std::mem::replace(&mut self.done, true) {
+                self.outcome = self.run_steps(&steps)?;
+            }
+            let StepsOutcome { rows, place, .. } = &mut self.outcome;
+            return rows.as_mut().map_or(Ok(None), |rows| rows.read(place, limit.max(1)));
         }
         if self.done {
             return Ok(None);
@@ -91,6 +118,38 @@ impl Execution {
         }
     }
 
+    /// Runs the commands to their ends, each as a command that sees the changes of those before it.
+    fn run_steps(&self, steps: &PlanSteps) -> Result<StepsOutcome> {
+        let of = &self.evaluation;
+        of.keep_view();
+        let mut outcome = StepsOutcome::default();
+        for (at, step) in steps.steps.iter().enumerate() {
+            let plan = match step {
+                PlanStep::Run(plan) => plan.clone(),
+                PlanStep::Notify { channel, payload } => {
+                    of.session.notify(channel, payload)?;
+                    continue;
+                }
+            };
+            let view = if at == 0 { of.view() } else { of.transaction().current_view(of.view()) };
+            let (session, transaction, parameters) = (of.session.clone(), of.transaction().clone(), of.parameters.clone());
+            let evaluation = Evaluation::new(session, transaction, view, parameters, of.subplans.sibling());
+            let mut step = Execution::new(plan, evaluation)?;
+            step.keep_stored = self.keep_stored;
+            let counts = steps.counted == Some(at);
+            while let Some(batch) = step.next_batch(BATCH_ROWS)? {
+                of.session.check_interrupt()?;
+                if counts {
+                    outcome.rows.get_or_insert_with(|| Store::new(of.resources())).push(batch)?;
+                }
+            }
+            if counts {
+                outcome.affected = step.rows_affected();
+            }
+        }
+        Ok(outcome)
+    }
+
     /// The next rows in stored form, expanded: few when they are long.
     fn expanded(&mut self, limit: usize) -> Result<Option<Batch>> {
         let rows = self.pending.rows_within(limit.max(1));
@@ -103,6 +162,7 @@ impl Execution {
     /// Rows returned by a SELECT, or changed by the statement's own INSERT, UPDATE, DELETE or MERGE: the command tag's count.
     pub fn rows_affected(&self) -> u64 {
         match self.plan.command {
+            _ if self.plan.steps.is_some() => self.outcome.affected,
             PlanCommand::Select => self.returned,
             _ => self.evaluation.subplans.rows_affected(),
         }

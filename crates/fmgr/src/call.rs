@@ -154,6 +154,14 @@ pub trait Session: Send + Sync {
     fn shown_query(&self, view: &melba_catalog::Relation, _pretty: bool) -> Result<String> {
         Ok(view.view_query.as_deref().unwrap_or_default().to_owned())
     }
+    /// A rule as pg_get_ruledef shows it.
+    fn shown_rule(&self, rule: &melba_catalog::RewriteRule, _pretty: bool) -> Result<String> {
+        Ok(rule.actions.join(";"))
+    }
+    /// NOTIFY.
+    fn notify(&self, _channel: &str, _payload: &str) -> Result<()> {
+        Err(melba_types::DbError::unsupported("NOTIFY here"))
+    }
     /// Whether an enum's label was added by a transaction that has not ended: it is not to be used yet.
     fn is_uncommitted_label(&self, _enum_type: Oid, _label: Oid) -> bool {
         false

@@ -60,6 +60,7 @@ mod selectivity;
 mod set_operation;
 mod sort;
 mod stage;
+mod steps;
 mod sublink;
 mod synthesized;
 mod timing;
@@ -75,7 +76,8 @@ use melba_engine::ColumnEstimate;
 use melba_fmgr::Session;
 use melba_types::{Result, TreeId};
 
-pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, SubPlanNode};
+pub use node::{CteNode, Estimate, Plan, PlanCommand, PlanNode, PlanStep, PlanSteps, SubPlanNode};
+pub use steps::plan_of_steps;
 pub use synthesized::Synthesized;
 pub use timing::{NodeStorage, NodeTiming};
 

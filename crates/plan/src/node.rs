@@ -10,7 +10,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
 use melba_expression::{Call, JsonPath, Routine};
-use melba_tree::{LockStrength, LockWait, OutputColumn, SetOperation, WindowFrame};
+use melba_tree::{Command, LockStrength, LockWait, OutputColumn, SetOperation, WindowFrame};
 
 /// An immutable plan, shared by its executions.
 #[derive(Debug)]
@@ -39,6 +39,38 @@ pub struct Plan {
     pub prunes_by_parameters: bool,
     /// Some call would be a constant if the parameters were constants.
     pub has_calls_of_parameters: bool,
+    /// Rules have rewritten the statement: these run, and not the root.
+    pub steps: Option<Arc<PlanSteps>>,
+}
+
+/// The commands of a rewritten statement, in the order in which they run.
+#[derive(Debug)]
+pub struct PlanSteps {
+    pub steps: Vec<PlanStep>,
+    /// The one whose rows the statement counts and returns.
+    pub counted: Option<usize>,
+    /// The kind of rules by which the statement is something else than one statement.
+    pub not_one: Option<&'static str>,
+}
+
+#[derive(Debug)]
+pub enum PlanStep {
+    Run(Arc<Plan>),
+    Notify { channel: Arc<str>, payload: Arc<str> },
+}
+
+impl PlanSteps {
+    pub fn plans(&self) -> impl Iterator<Item = &Arc<Plan>> {
+        self.steps.iter().filter_map(|step| if let PlanStep::Run(plan) = step { Some(plan) } else { None })
+    }
+
+    /// Of the step that counts.
+    pub fn counted_plan(&self) -> Option<&Arc<Plan>> {
+        match self.steps.get(self.counted?)? {
+            PlanStep::Run(plan) => Some(plan),
+            PlanStep::Notify { .. } => None,
+        }
+    }
 }
 
 impl Plan {
@@ -55,6 +87,18 @@ pub enum PlanCommand {
     Update,
     Delete,
     Merge,
+}
+
+impl From<Command> for PlanCommand {
+    fn from(command: Command) -> PlanCommand {
+        match command {
+            Command::Select => PlanCommand::Select,
+            Command::Insert => PlanCommand::Insert,
+            Command::Update => PlanCommand::Update,
+            Command::Delete => PlanCommand::Delete,
+            Command::Merge => PlanCommand::Merge,
+        }
+    }
 }
 
 impl PlanCommand {

@@ -132,13 +132,7 @@ impl<'a> Planner<'a> {
 
     pub fn plan(mut self, query: Query) -> Result<Arc<Plan>> {
         let columns = query.output_columns();
-        let command = match query.command {
-            melba_tree::Command::Select => PlanCommand::Select,
-            melba_tree::Command::Insert => PlanCommand::Insert,
-            melba_tree::Command::Update => PlanCommand::Update,
-            melba_tree::Command::Delete => PlanCommand::Delete,
-            melba_tree::Command::Merge => PlanCommand::Merge,
-        };
+        let command = PlanCommand::from(query.command);
         let changes = |cte: &melba_tree::Cte| cte.query.command != melba_tree::Command::Select;
         self.may_be_parallel = command == PlanCommand::Select && !query.ctes.iter().any(changes);
         let root = self.query(query, None)?.node;
@@ -158,6 +152,7 @@ impl<'a> Planner<'a> {
             prunes_by_parameters: self.prunes_by_parameters,
             constant_error: self.constant_error,
             has_calls_of_parameters: self.has_calls_of_parameters,
+            steps: None,
         }))
     }
 

@@ -211,27 +211,20 @@ impl Cluster {
                 set.contains(&namespace) || catalog.namespace(namespace).is_some_and(|n| n.name.starts_with("pg_temp_"))
             };
             if let ObjectChange::Put(object) = change {
+                let of_table = |oid: Oid, table: Oid| {
+                    let relation = || catalog.relation(table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids));
+                    (oid, temporary_oids.contains(&table) || relation())
+                };
                 let (oid, temporary) = match object {
                     Object::Namespace(n) => (n.oid, n.name.starts_with("pg_temp_")),
                     Object::Relation(r) => (r.oid, is_temporary(r.namespace, &temporary_oids)),
                     Object::Type(t) => (t.oid, is_temporary(t.namespace, &temporary_oids)),
                     Object::Constraint(c) => (c.oid, is_temporary(c.namespace, &temporary_oids)),
                     Object::Function(f) => (f.oid, is_temporary(f.namespace, &temporary_oids)),
-                    Object::Trigger(t) => (
-                        t.oid,
-                        temporary_oids.contains(&t.table)
-                            || catalog.relation(t.table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids)),
-                    ),
-                    Object::Policy(p) => (
-                        p.oid,
-                        temporary_oids.contains(&p.table)
-                            || catalog.relation(p.table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids)),
-                    ),
-                    Object::ExtendedStatistics(s) => (
-                        s.oid,
-                        temporary_oids.contains(&s.table)
-                            || catalog.relation(s.table).is_some_and(|r| is_temporary(r.namespace, &temporary_oids)),
-                    ),
+                    Object::Trigger(t) => of_table(t.oid, t.table),
+                    Object::Policy(p) => of_table(p.oid, p.table),
+                    Object::Rule(r) => of_table(r.oid, r.table),
+                    Object::ExtendedStatistics(s) => of_table(s.oid, s.table),
                     Object::Description(d) => (d.address.object, temporary_oids.contains(&d.address.object)),
                     _ => (Oid::INVALID, false),
                 };

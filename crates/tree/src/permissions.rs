@@ -125,6 +125,7 @@ struct Collector<'a> {
 impl Collector<'_> {
     fn query(&mut self, query: &Query, role: Option<Oid>) {
         for (i, entry) in query.range_table.iter().enumerate() {
+            let role = entry.required.role_within(role);
             match &entry.kind {
                 RangeKind::Relation { oid, .. } => {
                     let mut user = role;

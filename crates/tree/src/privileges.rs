@@ -11,6 +11,8 @@ pub struct Privileges {
     pub insert: bool,
     pub update: bool,
     pub delete: bool,
+    /// The role whose privileges count, of what a rule names: the owner of the rule's relation. Or 0: the role around it.
+    pub check_as: Oid,
     /// Attribute numbers read / written.
     pub selected: Vec<i16>,
     pub inserted: Vec<i16>,
@@ -19,4 +21,11 @@ pub struct Privileges {
     pub behind: Vec<i16>,
     /// The view that was named instead of the table, and the views in it; for each of its columns the table's attribute number, or 0.
     pub through: Vec<(Oid, Arc<[i16]>)>,
+}
+
+impl Privileges {
+    /// The role that uses the relation, in a query that `role` runs; `None`: the user.
+    pub fn role_within(&self, role: Option<Oid>) -> Option<Oid> {
+        if self.check_as.is_valid() { Some(self.check_as) } else { role }
+    }
 }

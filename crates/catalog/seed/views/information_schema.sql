@@ -222,7 +222,7 @@ WHERE pg_has_role(c.relowner, 'USAGE')
 SELECT DISTINCT current_database() AS view_catalog, vn.nspname AS view_schema, v.relname AS view_name,
     current_database() AS table_catalog, n.nspname AS table_schema, t.relname AS table_name
 FROM pg_rewrite r
-    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v' AND r.rulename = '_RETURN'
     JOIN pg_namespace vn ON vn.oid = v.relnamespace
     JOIN pg_depend d ON d.classid = 2618 AND d.objid = r.oid AND d.refclassid = 1259 AND d.refobjid <> v.oid
         AND d.deptype = 'n'
@@ -234,7 +234,7 @@ WHERE pg_has_role(t.relowner, 'USAGE')
 SELECT DISTINCT current_database() AS view_catalog, vn.nspname AS view_schema, v.relname AS view_name,
     current_database() AS table_catalog, n.nspname AS table_schema, t.relname AS table_name, a.attname AS column_name
 FROM pg_rewrite r
-    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v' AND r.rulename = '_RETURN'
     JOIN pg_namespace vn ON vn.oid = v.relnamespace
     JOIN pg_depend d ON d.classid = 2618 AND d.objid = r.oid AND d.refclassid = 1259 AND d.refobjid <> v.oid
         AND d.deptype = 'n'
@@ -248,7 +248,7 @@ SELECT DISTINCT current_database() AS table_catalog, vn.nspname AS table_schema,
     current_database() AS specific_catalog, n.nspname AS specific_schema,
     nameconcatoid(p.proname, p.oid) AS specific_name
 FROM pg_rewrite r
-    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v' AND r.rulename = '_RETURN'
     JOIN pg_namespace vn ON vn.oid = v.relnamespace
     JOIN pg_depend d ON d.classid = 2618 AND d.objid = r.oid AND d.refclassid = 1255 AND d.deptype = 'n'
     JOIN pg_proc p ON p.oid = d.refobjid

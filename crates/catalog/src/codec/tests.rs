@@ -38,6 +38,20 @@ fn policy() -> Object {
     }))
 }
 
+fn rule() -> Object {
+    Object::from(RewriteRule {
+        oid: Oid(16503),
+        name: "r".into(),
+        table: Oid(16400),
+        event: b'2',
+        enabled: b'O',
+        instead: true,
+        condition: Some("(new.a > 0)".into()),
+        actions: vec!["DELETE FROM t".into()],
+        depends_on: vec![ObjectAddress { class: classes::PG_CLASS, object: Oid(16400), sub: 1 }],
+    })
+}
+
 fn statistics() -> Object {
     let item = McvItem { values: vec![Some("1".into()), None], frequency: 0.5, base_frequency: 0.25 };
     Object::ExtendedStatistics(Arc::new(ExtendedStatistics {
@@ -156,6 +170,7 @@ fn samples() -> Vec<Object> {
         Object::Constraint(Arc::new(constraint)),
         default_acl(),
         policy(),
+        rule(),
         statistics(),
         event_trigger(),
         Object::Collation(c.collation(Oid(950)).expect("C").clone()),

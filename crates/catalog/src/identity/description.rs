@@ -8,6 +8,7 @@ use super::seeded::{Member, SeededObject, member, seeded_object, seeded_object_b
 use crate::classes::*;
 use crate::extended_statistics::statistics_are_visible;
 use crate::objects::*;
+use crate::rules::rule_name;
 use crate::snapshot::Catalog;
 
 /// An object as messages name it, with schemas where the search path does not find it; `None` when there is no such object.
@@ -40,7 +41,8 @@ pub fn describe(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> Opti
             }
         }
         PG_REWRITE => {
-            format!("rule _RETURN on {}", relation(catalog.relation_of_part(oid).filter(|r| r.rule == oid)?.oid)?)
+            let (name, of) = rule_name(catalog, oid)?;
+            format!("rule {name} on {}", relation(of)?)
         }
         PG_TRIGGER => {
             let t = catalog.trigger(oid)?;

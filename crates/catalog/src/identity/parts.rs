@@ -7,6 +7,7 @@ use crate::classes::*;
 use crate::naming::quote_ident;
 use crate::objects::*;
 use crate::regs::NameScope;
+use crate::rules::rule_name;
 use crate::snapshot::Catalog;
 
 pub(super) struct Parts {
@@ -69,7 +70,10 @@ pub(super) fn parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAdd
             let identity = format!("{} on {}", quote_ident(&c.name), domain.identity);
             Parts { identity, names: domain.names, arguments: vec![c.name.to_string()] }
         }
-        PG_REWRITE => Parts::on("_RETURN", relation(catalog.relation_of_part(oid).filter(|r| r.rule == oid)?.oid)?),
+        PG_REWRITE => {
+            let (name, of) = rule_name(catalog, oid)?;
+            Parts::on(name, relation(of)?)
+        }
         PG_TRIGGER => {
             let t = catalog.trigger(oid)?;
             Parts::on(&t.name, relation(t.table)?)

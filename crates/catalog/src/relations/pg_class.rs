@@ -7,6 +7,7 @@ use melba_types::{Datum, Oid};
 use super::{GeneratorInput, RelationRows, push, values::*};
 use crate::classes;
 use crate::objects::*;
+use crate::rules::{has_rules, rules_of};
 use crate::toast::TOAST_PREFIX;
 
 /// The first transaction id of ordinary transactions: nothing here is ever frozen.
@@ -70,7 +71,7 @@ fn push(s: &GeneratorInput<'_>, r: &Relation, out: &mut RelationRows<'_>) {
             char(r.kind.letter()),
             int2(column_count(r)),
             int2(checks()),
-            bool(r.rule.is_valid()),
+            bool(r.rule.is_valid() || has_rules(s.catalog) && !rules_of(s.catalog, r.oid).is_empty()),
             bool(has_triggers(s, r)),
             bool(matches!(r.kind, Table | PartitionedTable | PartitionedIndex) && s.catalog.has_children(r.oid)),
             bool(r.row_security),

@@ -30,7 +30,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 }
 
 /// The classes of objects that depend on others.
-const CLASSES: [Oid; 13] = [
+const CLASSES: [Oid; 14] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
     classes::PG_PROC,
@@ -38,6 +38,7 @@ const CLASSES: [Oid; 13] = [
     classes::PG_CONSTRAINT,
     classes::PG_TRIGGER,
     classes::PG_POLICY,
+    classes::PG_REWRITE,
     classes::PG_DEFAULT_ACL,
     classes::PG_STATISTIC_EXT,
     classes::PG_EVENT_TRIGGER,

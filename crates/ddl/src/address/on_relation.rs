@@ -1,6 +1,6 @@
 //! Addresses of relations and of what belongs to one.
 
-use melba_catalog::{ObjectAddress, Relation, RelationKind, classes};
+use melba_catalog::{ObjectAddress, Relation, RelationKind, VIEW_RULE, classes};
 use melba_types::{Result, bail, err};
 
 use super::{NamedObject, at};
@@ -65,8 +65,9 @@ pub(super) fn part(n: &NamedObject<'_>) -> Result<ObjectAddress> {
             .detail(format!("This operation is not supported for {kinds}.")));
     }
     let catalog = n.ddl.catalog();
+    let of_view = || Some(table.rule).filter(|rule| rule.is_valid() && name == VIEW_RULE);
     let (class, found) = match n.word {
-        "rule" => (classes::PG_REWRITE, Some(table.rule).filter(|rule| rule.is_valid() && name == "_RETURN")),
+        "rule" => (classes::PG_REWRITE, catalog.rule_by_name(table.oid, name).map(|r| r.oid).or_else(of_view)),
         "trigger" => (classes::PG_TRIGGER, catalog.trigger_by_name(table.oid, name).map(|t| t.oid)),
         "policy" => (classes::PG_POLICY, catalog.policy_by_name(table.oid, name).map(|p| p.oid)),
         _ => {

@@ -20,6 +20,7 @@ use crate::owner::give_type;
 use crate::partition::index::attach_index_partition;
 use crate::privileges::acl::given;
 use crate::privileges::policy::set_row_security;
+use crate::rule::enable_rule;
 use crate::sequence::owned_sequence;
 use crate::table::alter_column::alter_column_command;
 use crate::table::alter_kind::{check_form, unsupported_form};
@@ -121,6 +122,7 @@ fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> R
         (At::AtDropOids, _) => Ok(()),
         (At::AtSetAccessMethod, _) => set_access_method(ddl, &relation, &c.name),
         (_, _) if set_row_security(ddl, &relation, c)? => Ok(()),
+        (_, _) if enable_rule(ddl, &relation, c)? => Ok(()),
         (_, _) if enable_triggers(ddl, &relation, c, recurse)? => Ok(()),
         (_, _) if alter_column_command(ddl, &relation, c, def, recurse)? => Ok(()),
         (other, _) => Err(unsupported_form(other)),

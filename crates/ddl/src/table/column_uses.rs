@@ -24,6 +24,7 @@ pub fn refuse_used_column(ddl: &Ddl<'_>, relation: &Relation, at: usize) -> Resu
             classes::PG_PROC => ("function or procedure", format!("{} depends on column \"{name}\"", describe(ddl, dependent))),
             classes::PG_TRIGGER => ("trigger definition", format!("{} depends on column \"{name}\"", describe(ddl, dependent))),
             classes::PG_POLICY => ("policy definition", format!("{} depends on column \"{name}\"", describe(ddl, dependent))),
+            classes::PG_REWRITE => ("view or rule", format!("{} depends on column \"{name}\"", describe(ddl, dependent))),
             classes::PG_CLASS if catalog.relation(dependent.object).is_some_and(|r| r.rule.is_valid()) => {
                 ("view or rule", format!("rule _RETURN on {} depends on column \"{name}\"", describe(ddl, dependent)))
             }
@@ -55,9 +56,12 @@ pub fn generated_from(ddl: &Ddl<'_>, relation: &Relation, at: usize) -> Result<V
 pub fn has_expressions(ddl: &Ddl<'_>, ty: Oid) -> bool {
     let catalog = ddl.catalog();
     let is_expression = |d: ObjectAddress| match d.class {
-        classes::PG_ATTRDEF | classes::PG_CONSTRAINT | classes::PG_POLICY | classes::PG_TRIGGER | classes::PG_STATISTIC_EXT => {
-            true
-        }
+        classes::PG_ATTRDEF
+        | classes::PG_CONSTRAINT
+        | classes::PG_POLICY
+        | classes::PG_REWRITE
+        | classes::PG_TRIGGER
+        | classes::PG_STATISTIC_EXT => true,
         classes::PG_CLASS => {
             d.sub == 0 && catalog.relation(d.object).is_some_and(|r| r.view_query.is_some() || r.index.is_some())
         }

@@ -49,6 +49,11 @@ fn view_by_name(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
 fn rule_definition(call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
     let catalog = call.session.catalog();
     let rule = oid_argument(args, 0);
+    if let Some(rule) = catalog.rule(rule) {
+        // One that can no longer be analyzed is shown as it was stored.
+        let shown = call.session.shown_rule(rule, args.get(1).is_some_and(|p| p.as_bool()));
+        return Ok(Datum::text(shown.unwrap_or_else(|_| rule.actions.join(";"))));
+    }
     let Some(view) = catalog.relation_of_part(rule).filter(|r| r.rule == rule) else { return Ok(Datum::Null) };
     let pretty = args.get(1).is_some_and(|p| p.as_bool());
     let visible = pretty && catalog.relation_is_visible(view, &call.session.search_path());

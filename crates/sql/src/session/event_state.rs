@@ -76,6 +76,7 @@ fn namespace_of(catalog: &Catalog, address: ObjectAddress) -> Option<Oid> {
         Some(Object::Constraint(o)) => Some(o.namespace),
         Some(Object::Trigger(o)) => of_table(o.table),
         Some(Object::Policy(o)) => of_table(o.table),
+        Some(Object::Rule(o)) => of_table(o.table),
         _ if address.class == classes::PG_ATTRDEF => catalog.relation_of_part(address.object).map(|r| r.namespace),
         _ => None,
     }

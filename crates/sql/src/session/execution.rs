@@ -136,6 +136,10 @@ pub(super) fn run_query(
     }
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
     let planned = plan_query(&context, node, types, false)?;
+    // Only COPY runs statements that rules rewrite.
+    if let Some(which) = planned.plan.steps.as_ref().and_then(|steps| steps.not_one) {
+        bail!(FEATURE_NOT_SUPPORTED, "{which} rules are not supported for COPY");
+    }
     begin(&context, tx, &planned, values.clone(), None)
 }
 
@@ -172,7 +176,8 @@ pub(super) fn open_cursor(
 /// By the name of the whole statement, as PostgreSQL's ExecCheckXactReadOnly and CommandIsReadOnly: 0A000 for changes by such a
 /// function, 25006 for changes in a read-only transaction. 42501 for the first privilege that the user lacks.
 pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Option<&ReadView>, runs: bool) -> Result<()> {
-    let command = planned.plan.command.name();
+    let first = planned.plan.steps.as_ref().and_then(|steps| steps.plans().next());
+    let command = first.unwrap_or(&planned.plan).command.name();
     if runs && planned.permissions.changes() && view.is_some() {
         bail!(FEATURE_NOT_SUPPORTED, "{command} is not allowed in a non-volatile function");
     }

@@ -20,6 +20,7 @@ use super::values;
 use melba_parse::nodes::{option_text, options};
 use melba_plan::explain::{ExplainOptions, explain, explain_document};
 use melba_plan::explain_document::{self as document, Format, PropertyValue};
+use melba_plan::{PlanStep, PlanSteps};
 use melba_protocol::Format as WireFormat;
 use melba_transaction::Tx;
 
@@ -176,6 +177,9 @@ fn plan_lines(
     planned.plan.check_constants()?;
     execution::lock_relations(tx, &planned.plan)?;
     execution::check_use(context, &planned, None, options.plan.analyze)?;
+    if let Some(steps) = &planned.plan.steps {
+        return step_lines(steps, options, planning);
+    }
     let mut serialization = options.serialize.zip(planned.columns.as_ref()).map(|(format, columns)| {
         let types = columns.iter().map(|column| column.ty).collect();
         Serialization::new(format, types)
@@ -218,6 +222,30 @@ fn plan_lines(
     lines.extend(serialization.as_ref().map(|serialization| serialization.line(options.plan.timing)));
     if options.summary && options.plan.analyze {
         lines.push(format!("Execution Time: {} ms", in_milliseconds(execution)));
+    }
+    Ok(lines)
+}
+
+/// The plans of a statement that rules have rewritten, one after the other.
+fn step_lines(steps: &PlanSteps, options: &ExplainRequest, planning: Duration) -> Result<Vec<String>> {
+    if options.plan.analyze || options.format.is_some() {
+        return Err(DbError::unsupported("EXPLAIN with ANALYZE or FORMAT of a statement that rules rewrite"));
+    }
+    if steps.steps.is_empty() {
+        return Ok(vec!["Query rewrites to nothing".to_owned()]);
+    }
+    let mut lines = Vec::new();
+    for (at, step) in steps.steps.iter().enumerate() {
+        if at > 0 {
+            lines.push(String::new());
+        }
+        match step {
+            PlanStep::Run(plan) => {
+                lines.extend(explain(plan, options.plan, &[]));
+                lines.extend(options.summary.then(|| format!("Planning Time: {} ms", in_milliseconds(planning))));
+            }
+            PlanStep::Notify { .. } => lines.push("NOTIFY".to_owned()),
+        }
     }
     Ok(lines)
 }

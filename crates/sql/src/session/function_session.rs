@@ -12,7 +12,7 @@ use super::context::StatementContext;
 use super::current_row::current_row;
 use super::domain::domain_check_batch;
 use super::routine::{routine_value, rows_of_routine, run_trigger};
-use super::shown::{print_body, print_expression, print_query};
+use super::shown::{print_body, print_expression, print_query, print_rule};
 use super::system::call_system;
 use super::system_rows::rows_of;
 use melba_settings::value::Value;
@@ -44,6 +44,15 @@ impl melba_fmgr::Session for StatementContext {
 
     fn shown_query(&self, view: &melba_catalog::Relation, pretty: bool) -> Result<String> {
         print_query(self, view, pretty)
+    }
+
+    fn shown_rule(&self, rule: &melba_catalog::RewriteRule, pretty: bool) -> Result<String> {
+        print_rule(self, rule, pretty)
+    }
+
+    fn notify(&self, channel: &str, payload: &str) -> Result<()> {
+        let tx = self.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
+        tx.notify(&self.session.listener, channel, payload)
     }
 
     fn format(&self) -> &FormatSettings {

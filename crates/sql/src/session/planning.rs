@@ -15,11 +15,11 @@ use super::planned::{Compiled, Planned};
 use super::positioned::{add_positions, is_simple_scan};
 use super::prepared::shape_changed;
 use super::statement_counts::identity::Identity;
-use melba_analyze::LiteralUse;
+use melba_analyze::{LiteralUse, Rewritten, RuleAction};
 use melba_parse::Statement;
-use melba_plan::PlanInputs;
+use melba_plan::{Plan, PlanInputs, PlanStep, PlanSteps, plan_of_steps};
 use melba_tree::permissions::Permissions;
-use melba_tree::{Query, Target};
+use melba_tree::{Command, Query, Target};
 
 /// The analysis context of the statement's session.
 pub(super) fn analysis<'a>(context: &'a StatementContext) -> melba_analyze::Context<'a> {
@@ -101,6 +101,10 @@ pub(super) fn plan_statement(context: &StatementContext, statement: &Statement, 
     match melba_analyze::analyze_with_literals(&analysis(context), &statement.node, &statement.literals) {
         Some((analyzed, literals)) => {
             let row_literals = statement.row_literals;
+            // A rule may need the rows at several places.
+            if row_literals > 0 && melba_analyze::apply_rules(&analysis(context), &analyzed.query)?.is_some() {
+                return Err(shape_changed());
+            }
             plan_analyzed(context, analyzed, literals, Purpose::Run).map(|planned| Planned { row_literals, ..planned })
         }
         None => Err(shape_changed()),
@@ -146,17 +150,19 @@ pub(super) fn plan_analyzed(
         Purpose::Within | Purpose::Cursor => None,
     };
     let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
-    // A caller of a function needs the privileges for its content as well, except with SECURITY DEFINER.
-    if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), &mut analyzed.query)? {
-        permissions.add(Permissions::of(&analyzed.query, &context.catalog));
-    }
-    let secured = secure(context, &mut analyzed.query, &mut permissions)?;
     let columns = result_columns(&analyzed.query, &context.catalog);
-    let mut positions = match purpose {
-        Purpose::Cursor => add_positions(&mut analyzed.query, &context.catalog),
-        Purpose::Run | Purpose::Explain | Purpose::Within => Vec::new(),
+    let inputs = plan_inputs(context, purpose == Purpose::Explain);
+    let mut positions = Vec::new();
+    let (plan, secured) = match melba_analyze::apply_rules(&analysis(context), &analyzed.query)? {
+        Some(rewritten) => plan_rewritten(context, analyzed.query.command, rewritten, &inputs, &mut permissions)?,
+        None => {
+            let secured = complete(context, &mut analyzed.query, &mut permissions)?;
+            if purpose == Purpose::Cursor {
+                positions = add_positions(&mut analyzed.query, &context.catalog);
+            }
+            (melba_plan::plan(&analyzed.query, &inputs)?, secured)
+        }
     };
-    let plan = melba_plan::plan(&analyzed.query, &plan_inputs(context, purpose == Purpose::Explain))?;
     if !is_simple_scan(&plan.root) {
         positions.retain(|p| p.locked);
     }
@@ -175,6 +181,41 @@ pub(super) fn plan_analyzed(
         identity: identity.map(Arc::new),
         planning: AtomicU64::new(context.monotonic().saturating_sub(started).as_nanos() as u64),
     })
+}
+
+/// Adds the content of functions and policies to a query, and what they need to `permissions`; returns as `secure`.
+fn complete(context: &StatementContext, query: &mut Query, permissions: &mut Permissions) -> Result<Option<bool>> {
+    // A caller of a function needs the privileges for its content as well, except with SECURITY DEFINER.
+    if context.catalog.has_user_functions() && melba_analyze::inline_routines(&analysis(context), query)? {
+        permissions.add(Permissions::of(query, &context.catalog));
+    }
+    secure(context, query, permissions)
+}
+
+/// Plans the commands that run instead of a statement.
+fn plan_rewritten(
+    context: &StatementContext,
+    command: Command,
+    rewritten: Rewritten,
+    inputs: &PlanInputs<'_>,
+    permissions: &mut Permissions,
+) -> Result<(Arc<Plan>, Option<bool>)> {
+    let mut secured = None;
+    let mut steps = Vec::with_capacity(rewritten.steps.len());
+    for step in rewritten.steps {
+        steps.push(match step {
+            RuleAction::Query(mut query) => {
+                permissions.add(Permissions::of(&query, &context.catalog));
+                secured = complete(context, &mut query, permissions)?.or(secured);
+                PlanStep::Run(melba_plan::plan(&query, inputs)?)
+            }
+            RuleAction::Notify { channel, payload } => {
+                PlanStep::Notify { channel, payload: payload.unwrap_or_else(|| "".into()) }
+            }
+        });
+    }
+    let steps = PlanSteps { steps, counted: rewritten.counted, not_one: rewritten.not_one };
+    Ok((Arc::new(plan_of_steps(steps, command.into(), &rewritten.relations)), secured))
 }
 
 /// Adds the policies of its tables to a query; returns the setting of row_security used, if another setting or user would give

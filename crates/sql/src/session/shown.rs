@@ -1,6 +1,6 @@
 //! Stored expressions and queries as clients see them: analyzed, and printed for the session's search path.
 
-use melba_catalog::{Function, Relation};
+use melba_catalog::{Function, Relation, RewriteRule};
 use melba_tree::{Command, Query};
 use melba_types::{Oid, Result};
 
@@ -8,7 +8,7 @@ use super::context::StatementContext;
 use super::planning::analysis;
 use melba_analyze::{
     RoutineScope, analyze_in_routine, analyze_stored_domain_check, analyze_stored_expression, analyze_view, routine_statements,
-    stored_trigger_condition, trigger_entries,
+    stored_rule, stored_trigger_condition, trigger_entries,
 };
 
 /// `of` is the relation whose columns the expression mentions, the domain whose VALUE it does, the trigger whose condition it
@@ -47,6 +47,13 @@ pub(super) fn print_expression(context: &StatementContext, text: &str, of: Oid, 
 pub(super) fn print_query(context: &StatementContext, view: &Relation, pretty: bool) -> Result<String> {
     let cx = analysis(context);
     Ok(melba_deparse::shown_query(&cx, &analyze_view(&cx, view)?, pretty))
+}
+
+/// A rule as the statement that makes it.
+pub(super) fn print_rule(context: &StatementContext, rule: &RewriteRule, pretty: bool) -> Result<String> {
+    let cx = analysis(context);
+    let table = cx.relation(rule.table)?;
+    Ok(melba_deparse::shown_rule(&cx, rule, table, &stored_rule(&cx, rule, table, true)?, pretty))
 }
 
 /// A SQL-standard body: its statements printed for the session's search path.
