@@ -135,8 +135,14 @@ fn partition_opclass(ddl: &Ddl<'_>, element: &PartitionElem, ty: Oid, method: Oi
     })
 }
 
-/// FOR VALUES of a table that already has its parent; the caller checks existing rows.
-pub fn set_partition_bound(ddl: &Ddl<'_>, table: Oid, parent: &Relation, spec: &PartitionBoundSpec) -> Result<()> {
+/// FOR VALUES of a table that already has its parent; the caller checks existing rows. `attached`: the table existed before.
+pub fn set_partition_bound(
+    ddl: &Ddl<'_>,
+    table: Oid,
+    parent: &Relation,
+    spec: &PartitionBoundSpec,
+    attached: bool,
+) -> Result<()> {
     let relation = ddl.relation(table)?;
     let values = partition_values(ddl, parent, spec)?;
     check_partition_bound(ddl, &relation, parent, &values, spec)?;
@@ -145,7 +151,7 @@ pub fn set_partition_bound(ddl: &Ddl<'_>, table: Oid, parent: &Relation, spec: &
     let partition_bound = Some(Arc::new(PartitionBound { values, text: text.into() }));
     put_relation(ddl, Relation { partition_bound, ..(*relation).clone() });
     inherit_identity(ddl, table, parent)?;
-    check_default_rows(ddl, table, parent)
+    check_default_rows(ddl, table, parent, attached)
 }
 
 fn partition_values(ddl: &Ddl<'_>, parent: &Relation, spec: &PartitionBoundSpec) -> Result<PartitionValues> {
@@ -344,24 +350,19 @@ fn check_modulus(ddl: &Ddl<'_>, map: &PartitionMap, modulus: i32, remainder: i32
 }
 
 /// The default partition must have no row that now belongs to a new one.
-fn check_default_rows(ddl: &Ddl<'_>, table: Oid, parent: &Relation) -> Result<()> {
-    let catalog = ddl.catalog();
-    let default = PartitionMap::new(&catalog, parent)?.default();
+fn check_default_rows(ddl: &Ddl<'_>, table: Oid, parent: &Relation, attached: bool) -> Result<()> {
+    let default = PartitionMap::new(&ddl.catalog(), parent)?.default();
     let Some(default) = default.filter(|d| *d != table) else { return Ok(()) };
-    ddl.lock_relation(default, melba_engine::RelationLockMode::AccessExclusive)?;
-    if !all_rows_in_partition(ddl, default)? {
-        let name = catalog.relation(default).map_or_else(String::new, |r| r.name.to_string());
-        return Err(err!(
-            CHECK_VIOLATION,
-            "updated partition constraint for default partition \"{name}\" would be violated by some row"
-        ));
-    }
-    Ok(())
+    let Some(leaf) = leaf_beyond_bounds(ddl, default)? else { return Ok(()) };
+    // PostgreSQL names the leaf only for ATTACH PARTITION.
+    let name = if attached { leaf.name.clone() } else { ddl.relation(default)?.name.clone() };
+    bail!(CHECK_VIOLATION, "updated partition constraint for default partition \"{name}\" would be violated by some row")
 }
 
-/// Whether every row of a partition is within its bounds.
-pub fn all_rows_in_partition(ddl: &Ddl<'_>, partition: Oid) -> Result<bool> {
+/// The first leaf of a partition with a row beyond its bounds. The leaves are locked: nobody may be writing other rows to them.
+pub fn leaf_beyond_bounds(ddl: &Ddl<'_>, partition: Oid) -> Result<Option<Arc<Relation>>> {
     for leaf in ddl.catalog().descendants(partition) {
+        ddl.lock_relation(leaf, melba_engine::RelationLockMode::AccessExclusive)?;
         let relation = ddl.relation(leaf)?;
         if relation.is_partitioned() {
             continue;
@@ -374,13 +375,13 @@ pub fn all_rows_in_partition(ddl: &Ddl<'_>, partition: Oid) -> Result<bool> {
             for (_, row) in batch {
                 for check in &target.partition {
                     if !check.holds(&ctx, &row)? {
-                        return Ok(false);
+                        return Ok(Some(relation));
                     }
                 }
             }
         }
     }
-    Ok(true)
+    Ok(None)
 }
 
 /// Raises 42P16 for a column of a partition key.

@@ -9,7 +9,7 @@ use pg_query::protobuf::{PartitionBoundSpec, PartitionCmd, RangeVar};
 
 use crate::context::Ddl;
 use crate::dependents::drop_quietly;
-use crate::partition::bound::{all_rows_in_partition, set_partition_bound};
+use crate::partition::bound::{leaf_beyond_bounds, set_partition_bound};
 use crate::partition::foreign_key::{add_parent_foreign_keys, detach_foreign_keys};
 use crate::partition::identity::forget_identity;
 use crate::partition::index::{add_parent_indexes, detach_indexes};
@@ -219,9 +219,9 @@ pub fn attach_partition(ddl: &Ddl<'_>, parent: &Relation, c: &PartitionCmd) -> R
     check_attachable(ddl, parent, &child)?;
     let bound: &PartitionBoundSpec = c.bound.as_ref().ok_or_else(|| DbError::internal("ATTACH PARTITION without a bound"))?;
     put_parent(ddl, child.oid, parent)?;
-    set_partition_bound(ddl, child.oid, parent, bound)?;
-    if !all_rows_in_partition(ddl, child.oid)? {
-        bail!(CHECK_VIOLATION, "partition constraint of relation \"{}\" is violated by some row", child.name);
+    set_partition_bound(ddl, child.oid, parent, bound, true)?;
+    if let Some(leaf) = leaf_beyond_bounds(ddl, child.oid)? {
+        bail!(CHECK_VIOLATION, "partition constraint of relation \"{}\" is violated by some row", leaf.name);
     }
     add_parent_indexes(ddl, child.oid)?;
     add_parent_foreign_keys(ddl, child.oid)?;

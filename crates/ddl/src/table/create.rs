@@ -80,7 +80,7 @@ pub fn create_table(ddl: &Ddl<'_>, s: &CreateStmt) -> Result<()> {
     }
     set_parents(ddl, relation, &inheritance)?;
     if let (Some(bound), [parent]) = (&s.partbound, &inheritance.parents[..]) {
-        set_partition_bound(ddl, relation, parent, bound)?;
+        set_partition_bound(ddl, relation, parent, bound, false)?;
     }
     if let Some(spec) = &s.partspec {
         set_partition_key(ddl, relation, spec)?;
