@@ -90,3 +90,17 @@ update pair set (b, a) = row(pair.*) returning *;
 update pair set (b, a) = row(pair.*, 3);
 update pair set (b, a) = row(default, pair.b) returning *;
 drop table pair;
+
+-- A function of the statement changes the row that the statement is about to change.
+create table pair (a int, b int);
+insert into pair values (1, 2), (2, 3);
+create function raised(int) returns boolean language sql as 'update pair set b = b + 1 where a = $1 returning true';
+create function seen(int) returns boolean language sql as 'select count(*) > 0 from pair where a = $1';
+update pair set b = b + 10 where raised(a);
+delete from pair where raised(a);
+update pair set b = b + 10 where a = 1 and raised(2) returning *;
+update pair set b = b + 10 where seen(a);
+with d as (update pair set b = 100 where a = 1 returning *, raised(2)) update pair set b = 7 from d where pair.a = 2;
+select * from pair order by a;
+drop function raised, seen;
+drop table pair;

@@ -153,6 +153,19 @@ impl<S: ?Sized> Evaluation<S> {
         (result, after > before)
     }
 
+    /// The same for a function of a query, which is called often and seldom changes rows: commands without changes are not noted.
+    pub fn nesting_changes<T>(&self, f: impl FnOnce() -> T) -> T {
+        self.keep_view();
+        let (before, bytes) = (self.transaction.command(), self.transaction.write_bytes());
+        let result = f();
+        if self.transaction.write_bytes() != bytes {
+            let after = self.transaction.command();
+            self.transaction.current_view(self.view());
+            self.nested.borrow_mut().push((before + 1, after));
+        }
+        result
+    }
+
     /// Whether a command of this transaction ran within the statement (`nesting`).
     pub fn is_nested(&self, command: u32) -> bool {
         let nested = self.nested.borrow();

@@ -47,6 +47,7 @@ impl Routine {
 
     pub fn eval(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         match self.arguments(ctx, row)? {
+            Some(args) if self.volatile => ctx.nesting_changes(|| ctx.session.call_routine(&self.call(ctx, &args))),
             Some(args) => ctx.session.call_routine(&self.call(ctx, &args)),
             None => Ok(Datum::Null),
         }
