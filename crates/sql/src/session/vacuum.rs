@@ -6,7 +6,7 @@ use std::sync::Arc;
 use melba_catalog::{Relation, RelationKind, Storage, acl};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_toast::Method;
-use melba_types::{Result, SqlState, bail, err};
+use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::ddl_context::Utility;
@@ -42,11 +42,14 @@ pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
             chosen.process(ddl, &relation, &[], false)?;
         }
     }
+    // All names are resolved before the first wait for a lock.
+    let mut found = Vec::with_capacity(named.len());
     for each in named {
         let name = each.relation.as_ref().ok_or_else(|| err!(INTERNAL_ERROR, "VACUUM of a table without a name"))?;
-        chosen.process_named(ddl, name, &strings(&each.va_cols))?;
+        let relation = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+        found.push((name, relation, strings(&each.va_cols)));
     }
-    Ok(())
+    found.iter().try_for_each(|(name, relation, columns)| chosen.process_named(ddl, name, relation, columns))
 }
 
 /// All tables, in the order of their OIDs.
@@ -104,13 +107,12 @@ impl VacuumOptions {
     }
 
     /// A table with its partitions and children, unless ONLY was given.
-    fn process_named(&self, ddl: &Ddl<'_>, name: &RangeVar, columns: &[&str]) -> Result<()> {
+    fn process_named(&self, ddl: &Ddl<'_>, name: &RangeVar, relation: &Relation, columns: &[&str]) -> Result<()> {
         let lookup: &Lookup<'_> = ddl;
-        let relation = lookup.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
         if !name.inh && self.vacuum && relation.kind == RelationKind::PartitionedTable {
             lookup.warning(SqlState::WARNING, format!("VACUUM ONLY of partitioned table \"{}\" has no effect", relation.name));
         }
-        self.process(ddl, &relation, columns, true)?;
+        self.process(ddl, relation, columns, true)?;
         let catalog = lookup.catalog();
         let below = if name.inh { catalog.descendants(relation.oid) } else { Vec::new() };
         for child in below.into_iter().filter(|oid| *oid != relation.oid).filter_map(|oid| catalog.relation(oid)) {
@@ -119,8 +121,8 @@ impl VacuumOptions {
         Ok(())
     }
 
-    /// `keep`: ANALYZE holds the lock until the transaction ends.
-    fn process(&self, ddl: &Ddl<'_>, relation: &Relation, columns: &[&str], keep: bool) -> Result<()> {
+    /// `named`: the statement names the relation; ANALYZE holds its lock until the transaction ends.
+    fn process(&self, ddl: &Ddl<'_>, relation: &Relation, columns: &[&str], named: bool) -> Result<()> {
         let lookup: &Lookup<'_> = ddl;
         let (verb, name) = (self.verb(), &relation.name);
         let catalog = lookup.catalog();
@@ -140,10 +142,21 @@ impl VacuumOptions {
             return Ok(());
         }
         // System relations are views of the catalog, which has separate locks.
-        if !matches!(relation.storage, Storage::System(_)) && !self.lock(lookup, relation, keep)? {
-            let message = format!("skipping {verb} of \"{name}\" --- lock not available");
-            lookup.warning(SqlState::LOCK_NOT_AVAILABLE, message);
-            return Ok(());
+        if !matches!(relation.storage, Storage::System(_)) {
+            let missing = match self.lock(lookup, relation, named)? {
+                false => Some((SqlState::LOCK_NOT_AVAILABLE, "lock not available")),
+                true if lookup.catalog().relation(relation.oid).is_none() => {
+                    Some((SqlState::UNDEFINED_TABLE, "relation no longer exists"))
+                }
+                true => None,
+            };
+            if let Some((state, reason)) = missing {
+                // Nobody has asked for the others by name.
+                if named {
+                    lookup.warning(state, format!("skipping {verb} of \"{name}\" --- {reason}"));
+                }
+                return Ok(());
+            }
         }
         for (at, column) in columns.iter().enumerate() {
             if !relation.columns.iter().any(|c| !c.dropped && *c.name == **column) {
@@ -154,9 +167,32 @@ impl VacuumOptions {
             }
         }
         if self.analyze {
-            analyze_statistics(ddl, relation, columns)?;
+            self.analyze(ddl, relation, columns)?;
         }
         self.condense(lookup, relation)
+    }
+
+    /// The rows of children count for their parent, so that this waits for their locks even under SKIP_LOCKED.
+    fn analyze(&self, ddl: &Ddl<'_>, relation: &Relation, columns: &[&str]) -> Result<()> {
+        let tx = ddl.tx();
+        let tag = |child: &Oid| LockTag::Relation { database: tx.database.0, relation: child.0 };
+        let session = tx.engine.session();
+        let unlock = |locked: &[Oid]| {
+            for child in locked {
+                session.unlock(tag(child), RelationLockMode::AccessShare);
+            }
+        };
+        let mut children = ddl.catalog().descendants(relation.oid);
+        children.retain(|child| *child != relation.oid);
+        for (at, child) in children.iter().enumerate() {
+            if let Err(error) = session.lock(tag(child), RelationLockMode::AccessShare, Wait::Block) {
+                unlock(&children[..at]);
+                return Err(error.into());
+            }
+        }
+        let result = analyze_statistics(ddl, relation, columns);
+        unlock(&children);
+        result
     }
 
     /// Makes the values of dense columns dense at once, which merges do when there is time.
