@@ -102,3 +102,12 @@ select row(b), count(*) from (values (b'101'), (b'11'), (b'101'), (b'0')) v(b) g
 select row(i) from (values ('10.0.0.0/8'::inet), ('9.0.0.1'), ('::1')) v(i) order by row(i) desc;
 select distinct row(row(n, 'x'::char(2))) from (values (1.0), (1.00), (-2)) v(n) order by 1;
 select x, y from (values (row('1'::jsonb), 1)) a(r, x) join (values (row('1.0'::jsonb), 2)) b(r, y) on a.r = b.r;
+
+-- Conditions that are constant decide which branch is computed at all.
+select case when 3 in (1, 2, 3) then 'in' else (1 / 0)::text end;
+select case when 3 = any (array[1, 2, 3]) then 'any' else (1 / 0)::text end;
+select case when 1 not in (2, null) then (1 / 0)::text else 'not in' end;
+select case when interval '1 day' is distinct from interval '2 days' then 'distinct' else (1 / 0)::text end;
+select case when null::int is distinct from null then (1 / 0)::text else 'same' end;
+select case when greatest(1, 3, null) = 3 and least(2, null, 1) = 1 then 'greatest' else (1 / 0)::text end;
+select case when nullif(3, 3) is null and nullif(3, 2) = 3 then 'nullif' else (1 / 0)::text end;

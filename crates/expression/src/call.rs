@@ -164,6 +164,14 @@ impl Call {
         }
     }
 
+    /// IS DISTINCT FROM, of which this is the equality.
+    pub fn is_distinct(&self, info: &CallInfo<'_>, args: &[Datum]) -> Result<bool> {
+        Ok(match args.iter().filter(|arg| arg.is_null()).count() {
+            0 => !matches!(self.invoke(info, args)?, Datum::Bool(true)),
+            nulls => nulls < args.len(),
+        })
+    }
+
     /// A comparison of two values: true, false or NULL.
     pub fn compare(&self, ctx: &Evaluation, a: Datum, b: Datum) -> Result<Option<bool>> {
         Ok(match self.invoke(&self.info(ctx), &[a, b])? {

@@ -8,7 +8,7 @@ use melba_catalog::{Catalog, Function, Type, classes};
 use melba_fmgr::{CallInfo, Session, registry};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 
-use super::scalar_array::Members;
+use super::scalar_array::{self, Members};
 use super::stored::StoredFunction;
 use super::{
     Call, CallTarget, Case, Expression, MinMax, Node, Routine, RowCompare, RowComparePair, ScalarArray, Subscript,
@@ -140,14 +140,8 @@ impl<'a> Compiler<'a> {
             }
             Expr::Function(call) => return self.function(call),
             Expr::Operator(op) => return self.operator(op),
-            Expr::Distinct(op) => {
-                let call = self.call(op.function, &op.args, oids::BOOL, op.input_collation, false, op.location)?;
-                self.expression(Node::Distinct(Box::new(call)), oids::BOOL)
-            }
-            Expr::NullIf(op) => {
-                let call = self.call(op.function, &op.args, oids::BOOL, op.input_collation, false, op.location)?;
-                self.expression(Node::NullIf(Box::new(call)), op.ty)
-            }
+            Expr::Distinct(op) => return self.distinct(op),
+            Expr::NullIf(op) => return self.null_if(op),
             Expr::ScalarArray(s) => return self.scalar_array(s),
             Expr::And(args) => return self.logic(args, true),
             Expr::Or(args) => return self.logic(args, false),
@@ -164,7 +158,7 @@ impl<'a> Compiler<'a> {
             Expr::MinMax { greatest, args, ty, operator, collation } => {
                 let function = self.catalog.operator(*operator).map(|o| o.function).unwrap_or_default();
                 let less = self.call(function, args, oids::BOOL, *collation, false, -1)?;
-                self.expression(Node::MinMax(Box::new(MinMax { greatest: *greatest, less })), *ty)
+                return self.min_max(MinMax { greatest: *greatest, less }, function, *ty);
             }
             Expr::NullTest { arg, is_null, row } => {
                 let test = |value: &Datum| condition::null_test(value, *is_null, *row);
@@ -411,32 +405,50 @@ impl<'a> Compiler<'a> {
         if immutable && call.strict && call.args.iter().any(Expression::is_null_const) {
             return Ok(self.expression(Node::Const(Datum::Null), ty));
         }
-        if let Some(session) = self.session
-            && immutable
-            && let Some(values) = call.args.iter().map(|a| a.as_const().cloned()).collect::<Option<Vec<_>>>()
-        {
-            let context = CallInfo {
-                session,
-                arg_types: &call.arg_types,
-                return_type: ty,
-                collation: call.collation,
-                variadic: call.variadic,
-                columns: None,
-                view: CallInfo::NO_VIEW,
-            };
-            match call.invoke(&context, &values) {
-                // A long value would be repeated for each row of a batch, whereas the expression that makes it is computed for a
-                // few rows at a time.
-                Ok(value) if value.heap_bytes() > CONSTANT_BYTES_MAX => {}
-                Ok(value) => return Ok(self.expression(Node::Const(value), ty)),
-                Err(error) => {
-                    // Checks for the end of the statement, which would otherwise be noticed only after the call was made again.
-                    limits::check_interrupt()?;
-                    self.scope.constant_fails(error);
-                }
+        let value = if immutable { self.value_of_constants(&call, |info, args| call.invoke(info, args))? } else { None };
+        Ok(self.expression(value.map_or_else(|| Node::Call(Box::new(call)), Node::Const), ty))
+    }
+
+    /// What an operation by an immutable function has for constants.
+    fn fixed(
+        &mut self,
+        call: &Call,
+        function: Oid,
+        value: impl FnOnce(&CallInfo<'_>, &[Datum]) -> Result<Datum>,
+    ) -> Result<Option<Datum>> {
+        let is_routine = matches!(call.target, CallTarget::Routine(_));
+        let immutable = !is_routine && self.catalog.function(function).is_some_and(|f| f.volatility == b'i');
+        if immutable { self.value_of_constants(call, value) } else { Ok(None) }
+    }
+
+    /// The value for the arguments of a call, if all are constants, and there is one.
+    fn value_of_constants(
+        &mut self,
+        call: &Call,
+        value: impl FnOnce(&CallInfo<'_>, &[Datum]) -> Result<Datum>,
+    ) -> Result<Option<Datum>> {
+        let values: Option<Vec<Datum>> = call.args.iter().map(|a| a.as_const().cloned()).collect();
+        let Some((session, values)) = self.session.zip(values) else { return Ok(None) };
+        let info = CallInfo {
+            session,
+            arg_types: &call.arg_types,
+            return_type: call.return_type,
+            collation: call.collation,
+            variadic: call.variadic,
+            columns: None,
+            view: CallInfo::NO_VIEW,
+        };
+        match value(&info, &values) {
+            // A long value would be repeated for each row of a batch, whereas the expression that makes it is computed for a few rows
+            // at a time.
+            Ok(value) => Ok(Some(value).filter(|value| value.heap_bytes() <= CONSTANT_BYTES_MAX)),
+            Err(error) => {
+                // Checks for the end of the statement, which would otherwise be noticed only after the call was made again.
+                limits::check_interrupt()?;
+                self.scope.constant_fails(error);
+                Ok(None)
             }
         }
-        Ok(self.expression(Node::Call(Box::new(call)), ty))
     }
 
     /// A call of a function by OID with compiled operands.
@@ -451,6 +463,27 @@ impl<'a> Compiler<'a> {
     ) -> Result<Call> {
         let args = self.compile_all(args)?;
         call_of(self.catalog, function, args, return_type, collation, variadic, location)
+    }
+
+    fn distinct(&mut self, op: &melba_tree::OperatorCall) -> Result<Expression> {
+        let call = self.call(op.function, &op.args, oids::BOOL, op.input_collation, false, op.location)?;
+        let value = self.fixed(&call, op.function, |info, args| call.is_distinct(info, args).map(Datum::Bool))?;
+        Ok(self.expression(value.map_or_else(|| Node::Distinct(Box::new(call)), Node::Const), oids::BOOL))
+    }
+
+    fn null_if(&mut self, op: &melba_tree::OperatorCall) -> Result<Expression> {
+        let call = self.call(op.function, &op.args, oids::BOOL, op.input_collation, false, op.location)?;
+        let value = self.fixed(&call, op.function, |info, args| {
+            let equal = matches!(call.invoke(info, args)?, Datum::Bool(true));
+            Ok(if equal { Datum::Null } else { args[0].clone() })
+        })?;
+        Ok(self.expression(value.map_or_else(|| Node::NullIf(Box::new(call)), Node::Const), op.ty))
+    }
+
+    /// `function`: that of the operator that compares.
+    fn min_max(&mut self, compared: MinMax, function: Oid, ty: Oid) -> Result<Expression> {
+        let value = self.fixed(&compared.less, function, |info, args| compared.value(info, args))?;
+        Ok(self.expression(value.map_or_else(|| Node::MinMax(Box::new(compared)), Node::Const), ty))
     }
 
     fn scalar_array(&mut self, s: &melba_tree::ScalarArrayExpr) -> Result<Expression> {
@@ -470,7 +503,15 @@ impl<'a> Compiler<'a> {
             }
             _ => None,
         };
-        Ok(self.expression(Node::ScalarArray(Box::new(ScalarArray { call, any: s.any, members })), oids::BOOL))
+        let compared = ScalarArray { call, any: s.any, members };
+        let value = self.fixed(&compared.call, s.function, |info, args| match args {
+            [scalar, array] => {
+                let compare = |args: &[Datum]| compared.call.invoke(info, args);
+                scalar_array::value(&compared, compare, scalar.clone(), array.clone())
+            }
+            _ => Err(DbError::internal("a comparison with an array that has no array")),
+        })?;
+        Ok(self.expression(value.map_or_else(|| Node::ScalarArray(Box::new(compared)), Node::Const), oids::BOOL))
     }
 
     fn is_inequality(&self, operator: Oid) -> bool {

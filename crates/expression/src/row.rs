@@ -22,12 +22,8 @@ pub(super) fn eval(expression: &Expression, ctx: &Evaluation, row: &[Datum]) -> 
         Node::Or(args) => return condition::or(args, ctx, row),
         Node::Not(arg) => condition::not(arg.eval_row(ctx, row)?),
         Node::Distinct(call) => {
-            let (a, b) = (call.args[0].eval_row(ctx, row)?, call.args[1].eval_row(ctx, row)?);
-            Datum::Bool(match (a.is_null(), b.is_null()) {
-                (true, true) => false,
-                (false, false) => call.compare(ctx, a, b)? != Some(true),
-                _ => true,
-            })
+            let args = [call.args[0].eval_row(ctx, row)?, call.args[1].eval_row(ctx, row)?];
+            Datum::Bool(call.is_distinct(&call.info(ctx), &args)?)
         }
         Node::ScalarArray(s) => {
             let scalar = s.call.args[0].eval_row(ctx, row)?;

@@ -43,6 +43,17 @@ impl Members {
 
 /// `scalar op ANY (array)`: true if any comparison is, else NULL if any is NULL, else false; ALL is its dual.
 pub(super) fn eval_row(s: &ScalarArray, ctx: &Evaluation, scalar: Datum, array: Datum) -> Result<Datum> {
+    let mut info = None;
+    value(s, |args| s.call.invoke(info.get_or_insert_with(|| s.call.info(ctx)), args), scalar, array)
+}
+
+/// The same by a comparison of two values.
+pub(super) fn value(
+    s: &ScalarArray,
+    mut compare: impl FnMut(&[Datum]) -> Result<Datum>,
+    scalar: Datum,
+    array: Datum,
+) -> Result<Datum> {
     let Datum::Array(array) = &array else { return Ok(Datum::Null) };
     if array.elements.is_empty() {
         return Ok(Datum::Bool(!s.any));
@@ -55,12 +66,11 @@ pub(super) fn eval_row(s: &ScalarArray, ctx: &Evaluation, scalar: Datum, array: 
         key::equality_key(&scalar, &mut bytes);
         return Ok(members.test(&bytes, s.any).map_or(Datum::Null, Datum::Bool));
     }
-    let info = s.call.info(ctx);
     let mut unknown = false;
     let mut args = [scalar, Datum::Null];
     for element in &array.elements {
         args[1] = element.clone();
-        match s.call.invoke(&info, &args)? {
+        match compare(&args)? {
             Datum::Bool(v) if v == s.any => return Ok(Datum::Bool(s.any)),
             Datum::Bool(_) => {}
             _ => unknown = true,

@@ -1,5 +1,6 @@
 //! Functions that answer from a value's stored form: without reading it, or reading only a part.
 
+use melba_fmgr::CallInfo;
 use melba_fmgr::varlena::{COMPRESSED_HEADER_BYTES, HEADER_BYTES, SHORT_BYTES_MAX, data_bytes};
 use melba_toast::{External, Method, Stored};
 use melba_types::{Datum, Result, oids};
@@ -124,6 +125,18 @@ impl Case {
 }
 
 impl MinMax {
+    /// The greatest or the least of some values.
+    pub(super) fn value(&self, info: &CallInfo<'_>, values: &[Datum]) -> Result<Datum> {
+        let mut best = Datum::Null;
+        for value in values.iter().filter(|value| !value.is_null()) {
+            let (less, greater) = if self.greatest { (&best, value) } else { (value, &best) };
+            if best.is_null() || matches!(self.less.invoke(info, &[less.clone(), greater.clone()])?, Datum::Bool(true)) {
+                best = value.clone();
+            }
+        }
+        Ok(best)
+    }
+
     fn eval_stored(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
         let (mut best, mut best_value) = (Datum::Null, Datum::Null);
         for arg in &self.less.args {
