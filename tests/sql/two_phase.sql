@@ -75,3 +75,10 @@ insert into made default values;
 select * from made order by a;
 select to_regclass('r') is null;
 drop table t, made;
+
+-- A cursor WITH HOLD refuses it, also one that was read to its end.
+begin;
+declare c cursor with hold for select 1;
+fetch all from c;
+prepare transaction 'with_cursor';
+rollback;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_protocol::Format;
-use melba_types::{Batch, Datum, DbError, Oid, Result, SqlState, bail};
+use melba_types::{Batch, Datum, DbError, Oid, Result, bail};
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
 use melba_parse::Statement;
@@ -12,7 +12,7 @@ use melba_spill::Resources;
 use super::context::{SessionState, StatementContext};
 use super::execution;
 use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
-use super::portal::{Declared, Portal, PortalRows, PortalState, Rewind};
+use super::portal::{Declared, Portal, PortalRows, PortalState, Rewind, forward_only};
 use super::portals::no_cursor;
 use super::prepared::nested;
 
@@ -97,7 +97,7 @@ impl SessionState {
     pub(super) fn fetch(&self, name: &str, direction: FetchDirection, how_many: i64, wants_rows: bool) -> Result<Fetched> {
         let mut portal = self.portals.take(name).ok_or_else(|| no_cursor(name))?;
         let result = fetch_from(&mut portal, name, direction, how_many, wants_rows);
-        if matches!(&result, Err(e) if e.sqlstate() != SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE) {
+        if result.is_err() && matches!(portal.state, PortalState::Open(..)) {
             portal.state = PortalState::Failed;
         }
         self.portals.put_back(name.to_owned(), portal);
@@ -120,6 +120,11 @@ fn fetch_from(portal: &mut Portal, name: &str, direction: FetchDirection, how_ma
     let PortalState::Open(rows, _) = &mut portal.state else {
         bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal \"{name}\" cannot be run");
     };
+    // Bound portals are as those of NO SCROLL.
+    let is_forward_only = portal.declared.as_ref().is_none_or(|declared| !declared.scroll);
+    if is_forward_only && goes_back(rows, direction, how_many, wants_rows)? {
+        return Err(forward_only());
+    }
     let mut batches = Vec::new();
     let count = step(rows, direction, how_many, |batch, range| {
         if wants_rows {
@@ -129,6 +134,25 @@ fn fetch_from(portal: &mut Portal, name: &str, direction: FetchDirection, how_ma
     })?;
     let columns = portal.columns.clone().unwrap_or_else(|| Arc::new([]));
     Ok(Fetched { batches, count, columns, formats: portal.formats.clone() })
+}
+
+/// Whether PostgreSQL goes back for a step (DoPortalRunFetch), which is an error for a cursor that only scans forward.
+fn goes_back(rows: &mut PortalRows, direction: FetchDirection, how_many: i64, wants_rows: bool) -> Result<bool> {
+    const ALL: i64 = i64::MAX;
+    let position = rows.position();
+    let is_forward = match direction {
+        // Rows before it are read again from the first one.
+        FetchDirection::FetchAbsolute => return Ok(how_many < 0 || position > 0 && how_many.unsigned_abs() <= position),
+        FetchDirection::FetchBackward => how_many < 0,
+        FetchDirection::FetchForward | FetchDirection::FetchRelative | FetchDirection::Undefined => how_many >= 0,
+    };
+    Ok(match how_many {
+        // The row is read again.
+        0 => wants_rows && (rows.current()?.is_some() || !is_forward),
+        // MOVE BACKWARD ALL goes to the start.
+        ALL if !is_forward && !wants_rows => position > 0,
+        _ => !is_forward,
+    })
 }
 
 /// Moves by PostgreSQL's rules and returns the rows passed; their number is the command tag's.
@@ -156,7 +180,9 @@ fn step(
             if (forward_or_backward == FetchDirection::FetchForward) == (how_many > 0) {
                 return Ok(rows.forward(magnitude, take)?.0);
             }
-            rows.check_backward()?;
+            if rows.position() > 0 {
+                rows.check_backward()?;
+            }
             rows.backward(magnitude, take)
         }
     }

@@ -243,7 +243,7 @@ impl PortalRows {
     }
 }
 
-fn forward_only() -> DbError {
+pub fn forward_only() -> DbError {
     DbError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
         .hint("Declare it with SCROLL option to enable backward scan.")
 }
@@ -259,7 +259,7 @@ pub struct Portal {
     pub declared: Option<Declared>,
     /// For the log.
     pub bound: Option<Arc<BoundName>>,
-    /// Its transaction has ended.
+    /// Its transaction has committed, and its rows need nothing of it.
     pub held: bool,
     /// Where its rows come from, for WHERE CURRENT OF.
     pub positions: Arc<[Position]>,
@@ -272,25 +272,21 @@ pub struct Portal {
 }
 
 impl Portal {
-    /// Its rows need nothing of the transaction that made it.
-    pub fn is_stored(&self) -> bool {
-        matches!(&self.state, PortalState::Open(rows, _) if rows.source.is_none())
-    }
-
     /// Makes it outlive its transaction.
     ///
     /// # Errors
     /// 2D000 for a loop over a query that changes rows: it can only continue in the same transaction.
     pub(crate) fn hold(&mut self, resources: &Arc<Resources>) -> Result<()> {
-        self.held = true;
         match &mut self.state {
-            PortalState::Open(rows, tag) if *tag == Tag::Counted("SELECT") || !self.pinned => rows.hold(resources),
+            PortalState::Open(rows, tag) if *tag == Tag::Counted("SELECT") || !self.pinned => rows.hold(resources)?,
             PortalState::Open(..) => {
                 let message = "cannot perform transaction commands inside a cursor loop that is not read-only";
-                Err(DbError::new(SqlState::INVALID_TRANSACTION_TERMINATION, message))
+                return Err(DbError::new(SqlState::INVALID_TRANSACTION_TERMINATION, message));
             }
-            _ => Ok(()),
+            _ => {}
         }
+        self.held = true;
+        Ok(())
     }
 }
 

@@ -576,7 +576,7 @@ impl Session {
     /// Undoes the open transaction, if any. Cursors held over from earlier transactions stay.
     pub(super) fn roll_back_transaction(&mut self) {
         self.undo_transaction();
-        self.state.portals.retain(|p| (p.hold || p.pinned) && p.is_stored());
+        self.state.portals.retain(|p| p.held);
     }
 
     fn undo_transaction(&mut self) {
@@ -603,9 +603,9 @@ impl Session {
                 let depth = self.depth();
                 let since = self.transaction.as_ref().and_then(|t| t.savepoints.last()).map_or(0, |s| s.portals);
                 // Portals end with the block, or with the savepoint; until then they exist and cannot be run.
-                self.state.portals.fail(|p| p.number >= since && !(p.hold && p.is_stored()));
+                self.state.portals.fail(|p| p.number >= since && !p.held);
                 if depth == 0 || self.undo_work(depth).is_err() {
-                    self.state.portals.fail(|p| !(p.hold && p.is_stored()));
+                    self.state.portals.fail(|p| !p.held);
                     self.undo_transaction();
                 }
             }
@@ -663,7 +663,7 @@ impl Session {
     pub(super) fn undo_to_savepoint(&mut self, depth: usize) -> Result<()> {
         self.undo_work(depth)?;
         let since = self.transaction.as_ref().and_then(|t| t.savepoints.last()).map_or(0, |s| s.portals);
-        self.state.portals.retain(|p| p.number < since || (p.hold && p.is_stored()));
+        self.state.portals.retain(|p| p.number < since || p.held);
         Ok(())
     }
 

@@ -44,7 +44,7 @@ fn prepare_transaction(session: &mut Session, identifier: &str) -> Result<()> {
     cluster.prepared.check_enabled()?;
     let mut has_held_cursor = false;
     session.state.portals.each(
-        |p| p.hold && !p.is_stored(),
+        |p| p.hold && !p.held,
         |_| {
             has_held_cursor = true;
             Ok(())

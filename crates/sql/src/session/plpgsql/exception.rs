@@ -22,7 +22,7 @@ pub fn guarded(frame: &mut Frame<'_>, block: &StatementBlock, exceptions: &Excep
         Err(error) => error,
     };
     frame.context.session.settings.lock().rollback_level();
-    frame.context.session.portals.retain(|p| p.number < portals || p.hold && p.is_stored());
+    frame.context.session.portals.retain(|p| p.number < portals || p.held);
     frame.tx.rollback_to(&mark)?;
     frame.tx.release(mark)?;
     frame.refresh();
