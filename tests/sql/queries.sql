@@ -111,3 +111,7 @@ select case when interval '1 day' is distinct from interval '2 days' then 'disti
 select case when null::int is distinct from null then (1 / 0)::text else 'same' end;
 select case when greatest(1, 3, null) = 3 and least(2, null, 1) = 1 then 'greatest' else (1 / 0)::text end;
 select case when nullif(3, 3) is null and nullif(3, 2) = 3 then 'nullif' else (1 / 0)::text end;
+select case when null::bool and null then (1 / 0)::text else 'neither' end;
+select case when null::bool or null or false then (1 / 0)::text else 'neither' end;
+select extract(epoch from timestamp '294276-12-31 23:59:59.999999'), extract(epoch from timestamp '294247-01-10 04:00:54.775806');
+select date_part('epoch', timestamp '294276-12-31 23:59:59.999999'), extract(epoch from timestamptz '294276-12-31 23:59:59.999999+00');

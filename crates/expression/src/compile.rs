@@ -521,17 +521,18 @@ impl<'a> Compiler<'a> {
     /// AND and OR without the operands that do not matter.
     fn logic(&mut self, args: &[Expr], and: bool) -> Result<Expression> {
         let mut compiled = Vec::with_capacity(args.len());
+        let mut null = None;
         for arg in args {
             let arg = self.compile(arg)?;
             match arg.as_const() {
                 Some(Datum::Bool(v)) if *v == and => {}
-                Some(Datum::Bool(_)) => {
-                    compiled = vec![arg];
-                    break;
-                }
+                Some(Datum::Bool(_)) => return Ok(arg),
+                // Of several one is enough.
+                Some(Datum::Null) => null = Some(arg),
                 _ => compiled.push(arg),
             }
         }
+        compiled.extend(null);
         Ok(match compiled.len() {
             0 => self.expression(Node::Const(Datum::Bool(and)), oids::BOOL),
             1 => compiled.swap_remove(0),

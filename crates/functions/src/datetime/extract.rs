@@ -37,6 +37,8 @@ enum ExtractedPart {
     Instant(i64, i64),
     /// Microseconds, too many for 64 bits.
     Seconds(i128),
+    /// Microseconds since 1970 of a timestamp too far from then for 64 bits: division decides how many decimals are exact.
+    Remote(i128),
     /// Whole days and microseconds of the day.
     Julian(i64, i64),
     Infinity,
@@ -51,6 +53,7 @@ fn numeric(part: ExtractedPart) -> Result<Datum> {
         ExtractedPart::Scaled(value, scale) => Numeric::from_parts(i128::from(value), scale),
         ExtractedPart::Instant(time, seconds) => Numeric::from_parts(i128::from(time + seconds * MICROS_PER_SECOND), 6),
         ExtractedPart::Seconds(micros) => Numeric::from_parts(micros, 6),
+        ExtractedPart::Remote(micros) => Numeric::from_parts(micros, 0).div(&integer(MICROS_PER_SECOND))?.round(6)?,
         // Division decides how many decimals there are.
         ExtractedPart::Julian(days, micros) => integer(days).add(&integer(micros).div(&integer(MICROS_PER_DAY))?)?,
         ExtractedPart::Infinity => Numeric::INFINITY,
@@ -64,7 +67,7 @@ fn double(part: ExtractedPart) -> Result<Datum> {
         ExtractedPart::Integer(value) => value as f64,
         ExtractedPart::Scaled(value, scale) => value as f64 / 10f64.powi(i32::from(scale)),
         ExtractedPart::Instant(time, seconds) => time as f64 / 1e6 + seconds as f64,
-        ExtractedPart::Seconds(micros) => micros as f64 / 1e6,
+        ExtractedPart::Seconds(micros) | ExtractedPart::Remote(micros) => micros as f64 / 1e6,
         ExtractedPart::Julian(days, micros) => days as f64 + micros as f64 / MICROS_PER_DAY as f64,
         ExtractedPart::Infinity => f64::INFINITY,
         ExtractedPart::NegativeInfinity => f64::NEG_INFINITY,
@@ -146,7 +149,7 @@ pub fn part_of_timestamp(unit: Unit, timestamp: i64, offset: Option<i32>) -> Res
     if unit == Unit::Epoch {
         let part = match timestamp.checked_sub(UNIX_EPOCH_MICROS) {
             Some(micros) => ExtractedPart::Scaled(micros, 6),
-            None => ExtractedPart::Seconds(i128::from(timestamp) - i128::from(UNIX_EPOCH_MICROS)),
+            None => ExtractedPart::Remote(i128::from(timestamp) - i128::from(UNIX_EPOCH_MICROS)),
         };
         return Ok(Some(TimestampPart(part)));
     }
