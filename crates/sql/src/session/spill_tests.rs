@@ -129,7 +129,7 @@ fn a_statement_over_the_servers_memory_is_refused_and_others_continue() {
     h.query("set work_mem = '1GB'");
     for query in [
         "select array_agg(repeat(b, 30)) from t",
-        "select count(*) from (select string_agg(repeat(b, 30), ',' order by id) from t) q",
+        "select count(s) from (select string_agg(repeat(b, 30), ',' order by id) s from t) q",
         "with recursive r(n) as (select 1 union select n + 1 from r) select count(*) from r",
         "select array(select repeat(b, 30) from t)",
     ] {
