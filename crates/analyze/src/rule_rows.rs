@@ -156,13 +156,16 @@ fn shift_item(item: &mut FromItem, by: usize) {
     }
 }
 
+/// What the columns of a join stand for, and their names.
+type JoinColumns = (Vec<Expr>, Vec<Arc<str>>);
+
 /// Replaces columns of joins, and of views over the changed table, by what they stand for.
 pub fn expand_joins(query: &mut Query) {
     let joins = |entry: &RangeEntry| match &entry.kind {
         RangeKind::Join { merged, .. } => Some((merged.clone(), entry.columns.iter().map(|c| c.name.clone()).collect())),
         _ => None,
     };
-    let joins: Vec<Option<(Vec<Expr>, Vec<Arc<str>>)>> = query.range_table.iter().map(joins).collect();
+    let joins: Vec<Option<JoinColumns>> = query.range_table.iter().map(joins).collect();
     if joins.iter().all(Option::is_none) {
         return;
     }
