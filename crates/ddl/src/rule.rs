@@ -158,8 +158,11 @@ fn check_list(ddl: &Ddl<'_>, returning: &[Target], table: &Relation) -> Result<(
     Ok(())
 }
 
-/// The texts of a rule's condition and commands for the catalog.
-fn texts(ddl: &Ddl<'_>, rule: &AnalyzedRule, table: &Relation) -> Result<(Option<Arc<str>>, Vec<Arc<str>>)> {
+/// A rule's condition and commands.
+type Texts = (Option<Arc<str>>, Vec<Arc<str>>);
+
+/// The texts for the catalog.
+fn texts(ddl: &Ddl<'_>, rule: &AnalyzedRule, table: &Relation) -> Result<Texts> {
     ddl.with_context(|c| {
         let over = Query { range_table: trigger_entries(table), ..Query::new(Command::Select) };
         let condition = rule.condition.as_ref().map(|e| melba_deparse::trigger_condition(c, e, &over).into());

@@ -23,6 +23,9 @@ use super::error;
 use super::exclusion::{Exclusion, GroupSearch};
 use super::target::{IndexTarget, TableTarget};
 
+/// Takes a key and its row; breaks off when it has seen enough.
+type Visit<'a> = dyn FnMut(&[u8], RowId) -> Result<ControlFlow<()>> + 'a;
+
 /// The index of a constraint, read by one transaction.
 #[derive(Clone, Copy)]
 pub(super) struct SearchedIndex<'a> {
@@ -210,7 +213,7 @@ impl<'a> ExclusiveKey<'a> {
     }
 
     /// Visits the rows of the group that exclude the key, in the order of `descends`, until the visitor breaks off.
-    pub(super) fn each(&self, view: ReadView, visit: &mut dyn FnMut(&[u8], RowId) -> Result<ControlFlow<()>>) -> Result<()> {
+    pub(super) fn each(&self, view: ReadView, visit: &mut Visit<'_>) -> Result<()> {
         let SearchedIndex { ctx, txn, target, index } = self.searched;
         let last = if self.descends() { self.last_overlapping() } else { Bound::Included(self.group.clone()) };
         let last = last.as_ref().map(|key| &key[..]);
