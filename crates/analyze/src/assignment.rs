@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use melba_catalog::rules::rules_for;
-use melba_catalog::{Relation, RelationKind, trigger_events};
+use melba_catalog::{Relation, RelationKind};
 use melba_types::{DbError, Oid, Result, err, oids};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How};
 use super::scope::{ExprKind, Layer, NsItem};
+use super::trigger::trigger_event_of;
 use super::values::column_var;
 use super::{coerce, expression, from, nodes, subscript, view_target};
 use melba_tree::*;
@@ -72,7 +73,7 @@ fn remains_target(analyzer: &Analyzer<'_, '_>, view: &Relation, command: Command
     let cx = analyzer.cx();
     let has_rules = |event| !rules_for(cx.catalog, view.oid, event, cx.session.is_replica()).is_empty();
     analyzer.is_action()
-        || cx.catalog.has_instead_trigger(view, event_of(command))
+        || cx.catalog.has_instead_trigger(view, trigger_event_of(command))
         || super::rewrite::event_of(command).is_some_and(has_rules)
 }
 
@@ -436,16 +437,6 @@ pub struct Assigned<'p> {
     pub name: &'p str,
     pub indirection: &'p [pb::Node],
     pub location: i32,
-}
-
-/// As triggers know a command; MERGE may be several.
-fn event_of(command: Command) -> i16 {
-    match command {
-        Command::Insert => trigger_events::INSERT,
-        Command::Update => trigger_events::UPDATE,
-        Command::Delete => trigger_events::DELETE,
-        Command::Merge | Command::Select => 0,
-    }
 }
 
 /// A value that is assigned into, of a domain: as the base type, before the domain was checked, for there is more to come.

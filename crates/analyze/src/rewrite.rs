@@ -1,5 +1,5 @@
 //! Rules: a statement that changes a relation becomes the commands of the relation's rules (PostgreSQL's RewriteQuery, and its
-//! manual's chapter "The RewriteRule System").
+//! manual's chapter "The Rule System").
 //!
 //! Invariants:
 //! 1. Rules apply in the order of their names. An INSERT runs before the commands of its rules; an UPDATE or DELETE runs after
@@ -10,13 +10,14 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Relation, RelationKind, RewriteRule, rule_events, rules, trigger_events};
+use melba_catalog::{Catalog, Relation, RelationKind, RewriteRule, rule_events, rules};
 use melba_types::{DbError, Oid, Result, bail, err, limits};
 
 use super::context::Context;
 use super::rewrite_action::ActionRewrite;
 use super::rule::{RuleAction, stored_rule};
-use super::rule_rows::{EventRows, add_conditions, expand_joins, with_source};
+use super::rule_rows::{EventRows, expand_joins, with_source};
+use super::trigger::trigger_event_of;
 use super::view_target::not_updatable;
 use melba_tree::*;
 
@@ -169,11 +170,7 @@ impl RuleRewriter<'_> {
     /// # Errors
     /// 55000 for a view that no unconditional INSTEAD rule or trigger changes, where PostgreSQL would have to change its table.
     fn check_view(&self, relation: &Arc<Relation>, query: &Query, is_conditional: bool) -> Result<()> {
-        let event = match query.command {
-            Command::Insert => trigger_events::INSERT,
-            Command::Update => trigger_events::UPDATE,
-            _ => trigger_events::DELETE,
-        };
+        let event = trigger_event_of(query.command);
         if relation.kind != RelationKind::View || self.cx.catalog.has_instead_trigger(relation, event) {
             return Ok(());
         }
@@ -275,7 +272,7 @@ fn restricted(mut query: Query, conditions: Vec<Expr>) -> Query {
         return query;
     }
     let others = conditions.into_iter().map(|c| Expr::BooleanTest { arg: Box::new(c), test: BooleanTest::NotTrue });
-    add_conditions(&mut query, others);
+    query.add_conditions(others);
     if query.command == Command::Insert { with_source(query) } else { query }
 }
 

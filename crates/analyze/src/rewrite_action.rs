@@ -5,7 +5,7 @@ use melba_catalog::rule_events;
 use melba_types::{DbError, Oid, Result, bail};
 
 use super::rule::{is_used, query_over_rows, uses};
-use super::rule_rows::{EventRows, add_conditions, shift_range_table, with_source};
+use super::rule_rows::{EventRows, shift_range_table, with_source};
 use super::trigger::{NEW_ENTRY, OLD_ENTRY};
 use melba_tree::*;
 
@@ -73,7 +73,7 @@ impl ActionRewrite<'_> {
         if into.set_operation.is_none() {
             into.from.splice(0..0, statement.from);
         }
-        add_conditions(into, conditions);
+        into.add_conditions(conditions);
         Ok(())
     }
 

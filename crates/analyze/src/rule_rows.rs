@@ -188,12 +188,6 @@ pub fn expand_joins(query: &mut Query) {
     });
 }
 
-/// Adds conditions on the rows that a query finds.
-pub fn add_conditions(query: &mut Query, conditions: impl IntoIterator<Item = Expr>) {
-    let mut all: Vec<Expr> = query.filter.take().into_iter().chain(conditions).collect();
-    query.filter = if all.len() > 1 { Some(Expr::And(all)) } else { all.pop() };
-}
-
 /// An INSERT whose row of VALUES has become a row for each one that it finds: it inserts a query's rows.
 pub fn with_source(mut query: Query) -> Query {
     let Some(result) = query.result else { return query };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::trigger_events::{BEFORE, DELETE, INSERT, ROW};
+use melba_catalog::trigger_events::{BEFORE, DELETE, INSERT, ROW, UPDATE};
 use melba_catalog::{Relation, Trigger};
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf as pb;
@@ -102,5 +102,15 @@ fn check(var: &Var, table: &Relation, events: i16) -> Result<()> {
             Some(column) => Err(generated().detail(format!("Column \"{}\" is a generated column.", column.name))),
             None => Ok(()),
         },
+    }
+}
+
+/// As triggers know a command; MERGE may be several.
+pub fn trigger_event_of(command: Command) -> i16 {
+    match command {
+        Command::Insert => INSERT,
+        Command::Update => UPDATE,
+        Command::Delete => DELETE,
+        Command::Merge | Command::Select => 0,
     }
 }

@@ -133,23 +133,22 @@ fn check_list(ddl: &Ddl<'_>, returning: &[Target], table: &Relation) -> Result<(
             let message = "cannot create a RETURNING list for a relation containing dropped columns";
             bail!(FEATURE_NOT_SUPPORTED, "{message}");
         }
+        let differs = |what, given, wanted| {
+            let (place, name) = (at + 1, &column.name);
+            err!(INVALID_OBJECT_DEFINITION, "RETURNING list's entry {place} has different {what} from column \"{name}\"")
+                .detail(format!("RETURNING list entry has type {given}, but column has type {wanted}."))
+        };
         let (ty, typmod) = (target.expr.ty(), target.expr.typmod());
         if ty != column.ty {
             let given = catalog.format_type(ty, None, ddl.path());
             let wanted = catalog.format_type(column.ty, None, ddl.path());
-            let place = at + 1;
-            let message = format!("RETURNING list's entry {place} has different type from column \"{}\"", column.name);
-            return Err(err!(INVALID_OBJECT_DEFINITION, "{message}")
-                .detail(format!("RETURNING list entry has type {given}, but column has type {wanted}.")));
+            return Err(differs("type", given, wanted));
         }
         // A modifier that the entry lacks is no difference: PostgreSQL forgives it where it came from a view.
         if typmod != column.typmod && typmod != -1 && column.typmod != -1 {
             let given = catalog.format_type(ty, Some(typmod), ddl.path());
             let wanted = catalog.format_type(column.ty, Some(column.typmod), ddl.path());
-            let place = at + 1;
-            let message = format!("RETURNING list's entry {place} has different size from column \"{}\"", column.name);
-            return Err(err!(INVALID_OBJECT_DEFINITION, "{message}")
-                .detail(format!("RETURNING list entry has type {given}, but column has type {wanted}.")));
+            return Err(differs("size", given, wanted));
         }
     }
     if returning.len() < table.columns.len() {

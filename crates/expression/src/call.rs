@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_fmgr::{CallInfo, QuickFn, RoutineCall, RowColumn, ScalarFn, VectorFn};
+use melba_fmgr::{CallInfo, QuickFn, RoutineCall, RowColumn, ScalarFn, Session, VectorFn};
 use melba_types::{Datum, Oid, Result, limits};
 
 use super::stored::StoredFunction;
@@ -47,6 +47,19 @@ pub struct Call {
 }
 
 impl Call {
+    /// What the function learns while a statement is planned: nothing of rows, and it sees no table.
+    pub fn planned_info<'a>(&'a self, session: &'a dyn Session) -> CallInfo<'a> {
+        CallInfo {
+            session,
+            arg_types: &self.arg_types,
+            return_type: self.return_type,
+            collation: self.collation,
+            variadic: self.variadic,
+            columns: None,
+            view: CallInfo::NO_VIEW,
+        }
+    }
+
     /// A call without special forms of its function: not strict, not volatile, parallel safe, without a collation.
     pub fn plain(target: CallTarget, args: Vec<Expression>, return_type: Oid, location: i32) -> Call {
         Call {

@@ -429,16 +429,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Option<Datum>> {
         let values: Option<Vec<Datum>> = call.args.iter().map(|a| a.as_const().cloned()).collect();
         let Some((session, values)) = self.session.zip(values) else { return Ok(None) };
-        let info = CallInfo {
-            session,
-            arg_types: &call.arg_types,
-            return_type: call.return_type,
-            collation: call.collation,
-            variadic: call.variadic,
-            columns: None,
-            view: CallInfo::NO_VIEW,
-        };
-        match value(&info, &values) {
+        match value(&call.planned_info(session), &values) {
             // A long value would be repeated for each row of a batch, whereas the expression that makes it is computed for a few rows
             // at a time.
             Ok(value) => Ok(Some(value).filter(|value| value.heap_bytes() <= CONSTANT_BYTES_MAX)),

@@ -13,10 +13,11 @@ use melba_sql::session::context::Instance;
 pub fn watch(engine: &Engine, instance: &Arc<Instance>, log: &Arc<ServerLog>, work: &Arc<Work>) {
     let (instance, log, work) = (Arc::downgrade(instance), Arc::clone(log), Arc::clone(work));
     engine.set_event_watch(Box::new(move |event| {
-        if let Some(instance) = instance.upgrade() {
+        let instance = instance.upgrade();
+        if let Some(instance) = &instance {
             instance.background_work.note(event, instance.cluster.clock.now_micros());
         }
-        let is_wanted = || instance.upgrade().is_some_and(|i| i.settings().get("log_checkpoints").as_bool());
+        let is_wanted = || instance.as_ref().is_some_and(|i| i.settings().get("log_checkpoints").as_bool());
         let seconds = Duration::as_secs_f64;
         count(&work, event);
         match event {

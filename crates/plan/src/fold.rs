@@ -107,10 +107,7 @@ pub fn lower_having(planner: &Planner<'_>, query: &mut Query) {
     };
     let (having, filter): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(stays);
     query.having = (!having.is_empty()).then_some(Expr::And(having));
-    if !filter.is_empty() {
-        let filter = query.filter.take().into_iter().chain(filter).collect();
-        query.filter = Some(Expr::And(filter));
-    }
+    query.add_conditions(filter);
 }
 
 /// Whether a condition is false or NULL for all rows.

@@ -8,7 +8,6 @@
 //! functions must be parallel safe by pg_proc. As in PostgreSQL only SELECT without data-modifying WITH comes into question.
 
 use melba_expression::Expression;
-use melba_fmgr::CallInfo;
 
 use super::node::*;
 use super::planner::Planner;
@@ -68,16 +67,8 @@ pub fn combines(planner: &Planner<'_>, aggregate: &AggregateSpec) -> bool {
     if aggregate.distinct.is_some() || !aggregate.order.is_empty() || !call.parallel_safe {
         return false;
     }
-    let context = CallInfo {
-        session: planner.inputs.session,
-        arg_types: &call.arg_types,
-        return_type: call.return_type,
-        collation: call.collation,
-        variadic: call.variadic,
-        columns: None,
-        view: CallInfo::NO_VIEW,
-    };
-    expressions().all(Expression::is_parallel_safe) && (aggregate.make)(&context).is_ok_and(|state| state.combines())
+    let info = call.planned_info(planner.inputs.session);
+    expressions().all(Expression::is_parallel_safe) && (aggregate.make)(&info).is_ok_and(|state| state.combines())
 }
 
 /// Whether all expressions between a node and its driving scan are parallel safe.

@@ -51,13 +51,6 @@ pub fn push_into_subquery(planner: &Planner<'_>, query: &mut Query, entry: usize
         }
         true
     });
-    query.filter = Some(match query.filter.take() {
-        None => moved,
-        Some(Expr::And(mut all)) => {
-            all.push(moved);
-            Expr::And(all)
-        }
-        Some(other) => Expr::And(vec![other, moved]),
-    });
+    query.add_conditions([moved]);
     true
 }

@@ -236,6 +236,17 @@ impl Query {
         }
     }
 
+    /// Adds conditions that each row of WHERE must pass, after those that are there.
+    pub fn add_conditions(&mut self, conditions: impl IntoIterator<Item = Expr>) {
+        let mut all = match self.filter.take() {
+            None => Vec::new(),
+            Some(Expr::And(all)) => all,
+            Some(one) => vec![one],
+        };
+        all.extend(conditions);
+        self.filter = if all.len() > 1 { Some(Expr::And(all)) } else { all.pop() };
+    }
+
     /// The columns the statement returns: the select list, or RETURNING's.
     pub fn output(&self) -> &[Target] {
         if self.command == Command::Select { &self.targets } else { &self.returning }

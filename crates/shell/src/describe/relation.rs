@@ -56,6 +56,18 @@ const fn verbose(kinds: &'static str, heading: &'static str, sql: &'static str) 
     Foot { kinds, is_verbose: true, heading, sql }
 }
 
+/// The query for rules with a value of pg_rewrite.ev_enabled.
+macro_rules! rules {
+    ($enabled:literal) => {
+        concat!(
+            "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) \
+             FROM pg_catalog.pg_rewrite WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = '",
+            $enabled,
+            "' ORDER BY rulename"
+        )
+    };
+}
+
 const FEET: &[Foot] = &[
     foot(
         "iI",
@@ -142,30 +154,10 @@ const FEET: &[Foot] = &[
          FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid), ' (none)') FROM pg_catalog.pg_class c WHERE c.oid = $oid \
          AND (c.relrowsecurity OR EXISTS (SELECT 1 FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid))",
     ),
-    foot(
-        "rpv",
-        "Rules:\n",
-        "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) FROM pg_catalog.pg_rewrite \
-         WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = 'O' ORDER BY rulename",
-    ),
-    foot(
-        "rpv",
-        "Disabled rules:\n",
-        "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) FROM pg_catalog.pg_rewrite \
-         WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = 'D' ORDER BY rulename",
-    ),
-    foot(
-        "rpv",
-        "Rules firing always:\n",
-        "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) FROM pg_catalog.pg_rewrite \
-         WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = 'A' ORDER BY rulename",
-    ),
-    foot(
-        "rpv",
-        "Rules firing on replica only:\n",
-        "SELECT '    ' || pg_catalog.substring(pg_catalog.rtrim(pg_catalog.pg_get_ruledef(oid, true), ';'), 13) FROM pg_catalog.pg_rewrite \
-         WHERE ev_class = $oid AND rulename <> '_RETURN' AND ev_enabled = 'R' ORDER BY rulename",
-    ),
+    foot("rpv", "Rules:\n", rules!("O")),
+    foot("rpv", "Disabled rules:\n", rules!("D")),
+    foot("rpv", "Rules firing always:\n", rules!("A")),
+    foot("rpv", "Rules firing on replica only:\n", rules!("R")),
     foot(
         "rpvf",
         "Triggers:\n",
