@@ -24,9 +24,11 @@ use melba_types::RarelyUsed;
 
 use super::backends::{Activity, Backends};
 use super::background_work::BackgroundWork;
+use super::call_counts::{FunctionCounts, LocalCalls};
 use super::collected::EventState;
 use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
+use super::fetched::FetchedCounts;
 use super::interrupt::Interrupt;
 use super::language::LanguageState;
 use super::lent;
@@ -62,6 +64,7 @@ pub struct Instance {
     pub background_work: BackgroundWork,
     pub(super) resets: Resets,
     pub(super) statements: StatementCounts,
+    pub(super) functions: FunctionCounts,
 }
 
 impl Instance {
@@ -86,6 +89,7 @@ impl Instance {
             background_work: BackgroundWork::default(),
             resets: Resets::default(),
             statements: StatementCounts::default(),
+            functions: FunctionCounts::default(),
         }
     }
 
@@ -255,6 +259,10 @@ pub struct SessionState {
     pub activity: Arc<Activity>,
     /// The costs of its statements.
     pub(super) statements: Arc<LocalCounts>,
+    /// The calls of functions in its transaction.
+    pub(super) calls: LocalCalls,
+    /// The statistics that its transaction has read.
+    pub(super) fetched: FetchedCounts,
     /// The session's temporary schema, 0 until it is needed.
     pub temporary_namespace: Mutex<Oid>,
     /// Temporary tables that are emptied or dropped at a commit.
@@ -312,6 +320,8 @@ impl SessionState {
             sequences: Mutex::default(),
             activity: Arc::default(),
             statements: instance.statements.join(),
+            calls: LocalCalls::default(),
+            fetched: FetchedCounts::default(),
             temporary_namespace: Mutex::default(),
             on_commit: Mutex::default(),
             prepared: Arc::default(),

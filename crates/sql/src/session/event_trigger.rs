@@ -14,6 +14,7 @@ use pg_query::protobuf::node::Node as N;
 use super::collected::EventState;
 use super::context::{SessionState, StatementContext};
 use super::event_commands::commands_of;
+use super::function_counts::counted;
 use super::language::{EventCall, language_of};
 
 /// Runs a utility statement, and the event triggers before and after it.
@@ -108,6 +109,6 @@ fn fire(context: &StatementContext, tx: &Arc<Tx>, call: &EventCall<'_>) -> Resul
         let function = catalog.function(trigger.function);
         let function = function.ok_or_else(|| DbError::internal(format!("function {} is missing", trigger.function)))?;
         let called = context.within_routine(function)?;
-        language_of(function)?.event_trigger(called, call)
+        counted(context, function.oid, || language_of(function)?.event_trigger(called, call))
     })
 }

@@ -22,6 +22,7 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
             let mut kept = instance.resets.0.lock();
             kept.databases.insert(database, (now, counts));
             trees.into_iter().for_each(|tree| _ = kept.trees.insert(tree, counts_of(context, tree)));
+            instance.functions.reset(database, None);
             done
         }
         "pg_stat_reset_single_table_counters" => {
@@ -47,11 +48,12 @@ pub(super) fn reset_statistics(context: &StatementContext, source: &str, args: &
             instance.resets.0.lock().shared.insert("slru", now);
             done
         }
+        "pg_stat_reset_single_function_counters" => {
+            instance.functions.reset(context.session.database_oid, Some(Oid(args[0].as_oid())));
+            done
+        }
         // Nothing of the kind is counted.
-        "pg_stat_reset_single_function_counters"
-        | "pg_stat_reset_replication_slot"
-        | "pg_stat_reset_subscription_stats"
-        | "pg_stat_reset_backend_stats" => done,
+        "pg_stat_reset_replication_slot" | "pg_stat_reset_subscription_stats" | "pg_stat_reset_backend_stats" => done,
         _ => None,
     }
 }

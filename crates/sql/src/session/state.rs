@@ -445,6 +445,9 @@ impl Session {
     fn forget_transaction(&mut self) {
         self.state.activity.set_transaction_start(0);
         self.end_calls();
+        let instance = &self.state.instance;
+        instance.functions.gather(&self.state.calls, self.state.database_oid, || instance.cluster.catalogs());
+        self.state.fetched.clear();
         if !self.derived.transaction_timeout.is_zero() {
             self.state.interrupt.end_transaction();
         }

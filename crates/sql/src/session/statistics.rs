@@ -13,8 +13,11 @@ use melba_types::{Datum, Oid, Record, Result, TreeId, oids};
 
 use super::backends::{Counter, SessionCounts};
 use super::context::StatementContext;
+use super::fetched::TreeCounts;
+use super::fetching::fetched_tree;
+use super::function_counts::function_value;
 use super::monitoring::monitoring_value;
-use super::reset::{counts_since_reset, reset_statistics};
+use super::reset::reset_statistics;
 
 /// pg_stat_get_wal: wal_records, wal_fpi, wal_bytes, wal_buffers_full, stats_reset. There are no full-page images, and
 /// the log's buffer grows instead of being full.
@@ -78,6 +81,7 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
         "db_session_time" | "db_active_time" | "db_idle_in_transaction_time" => {
             return Some(Datum::Float8(time_of_database(context, name, Oid(args[0].as_oid()))));
         }
+        _ if name.contains("function_") => return function_value(context, name, Oid(args[0].as_oid())),
         _ => {}
     }
     let kept = match args.first() {
@@ -88,8 +92,6 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
     match (kept, result) {
         (Some(count), oids::INT4) => Some(Datum::Int4(count as i32)),
         (Some(count), _) => Some(Datum::Int8(count)),
-        // No function is tracked.
-        _ if name.contains("function_") => Some(Datum::Null),
         _ if matches!(name, "bgwriter_stat_reset_time" | "checkpointer_stat_reset_time") => {
             Some(reset_time(context, name.trim_end_matches("_stat_reset_time")))
         }
@@ -103,15 +105,14 @@ pub(super) fn counter(context: &StatementContext, source: &str, result: Oid, arg
 
 fn counter_of_table(context: &StatementContext, name: &str, table: Oid) -> Option<i64> {
     let Storage::Tree(tree) = context.catalog.relation(table)?.storage else { return None };
-    let engine = &context.session.instance.cluster.engine;
-    let (counts, scans) = counts_since_reset(context, tree);
+    let TreeCounts { rows: counts, scans, live } = fetched_tree(context, tree);
     // Nothing is ever analyzed or vacuumed.
     Some(match name {
         "numscans" => scans.scans,
         "tuples_returned" => scans.rows,
         // A row for each entry of an index; those of a table's indexes are added by the views.
         "tuples_fetched" if context.catalog.relation(table)?.kind == RelationKind::Index => scans.rows,
-        "live_tuples" => engine.tree_rows_estimate(tree),
+        "live_tuples" => live,
         "tuples_inserted" | "ins_since_vacuum" => counts.inserted,
         "tuples_updated" => counts.updated,
         "tuples_deleted" => counts.deleted,

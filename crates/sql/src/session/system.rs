@@ -21,6 +21,7 @@ use super::blocking::call_blocking;
 use super::context::StatementContext;
 use super::domain::domain_check;
 use super::event_state::rewritten;
+use super::fetching::snapshot_time;
 use super::large_objects::{call_large_object, has_large_object_privilege};
 use super::logging::{current_log_file, rotate_log};
 use super::notify::call_notify;
@@ -202,9 +203,13 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
     ("pg_stat_get_wal", |c| Ok(wal_statistics(c.context))),
     ("pg_stat_get_archiver", |c| Ok(archiver_statistics(c.context))),
     ("pg_stat_get_replication_slot", |c| Ok(replication_slot_statistics(c.args[0].as_str()))),
-    // The statistics shown are always the newest.
+    // A transaction's counts are shown when it ends.
     ("pg_stat_force_next_flush", |_| Ok(Datum::text(""))),
-    ("pg_stat_clear_snapshot", |_| Ok(Datum::text(""))),
+    ("pg_stat_clear_snapshot", |c| {
+        c.context.session.fetched.clear();
+        Ok(Datum::text(""))
+    }),
+    ("pg_stat_get_snapshot_timestamp", |c| Ok(snapshot_time(c.context).map_or(Datum::Null, Datum::Int8))),
 ];
 
 static BY_SOURCE: LazyLock<HashMap<&str, SystemFunction>> = LazyLock::new(|| FUNCTIONS.iter().copied().collect());

@@ -24,6 +24,7 @@ pub(super) use procedure::{analyzed, call_columns, output, run_call, run_called}
 
 use super::context::{StatementContext, format_settings};
 use super::control::Control;
+use super::function_counts::{counted, counted_rows};
 use super::language::{Called, Language, Within, language_named, language_of, languages};
 use super::local_settings::LocalSettings;
 use super::names::SearchPath;
@@ -109,14 +110,18 @@ impl StatementContext {
 
 /// The value of a function.
 pub(super) fn routine_value(context: &StatementContext, call: &RoutineCall<'_>) -> Result<Datum> {
-    match languages().find_map(|language| language.value_again(context, call)) {
+    counted(context, call.function, || match languages().find_map(|language| language.value_again(context, call)) {
         Some(value) => value,
-        None => procedure_value(context, call, Control::NONE),
-    }
+        None => value_of_call(context, call, Control::NONE),
+    })
 }
 
 /// The output arguments of a procedure, which may end the transaction where `control` lets it.
 pub(super) fn procedure_value(context: &StatementContext, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {
+    counted(context, call.function, || value_of_call(context, call, control))
+}
+
+fn value_of_call(context: &StatementContext, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {
     let called = context.called(call)?;
     // Settings and privileges of the procedure's own would have to outlast the transaction.
     let is_plain = called.settings.is_none() && !called.function.security_definer;
@@ -126,8 +131,10 @@ pub(super) fn procedure_value(context: &StatementContext, call: &RoutineCall<'_>
 
 /// The rows of a set-returning function.
 pub(super) fn rows_of_routine(context: &StatementContext, call: &RoutineCall<'_>) -> Result<RoutineRows> {
-    let called = context.called(call)?;
-    language_of(&called.function)?.rows(called, call)
+    counted_rows(context, call.function, || {
+        let called = context.called(call)?;
+        language_of(&called.function)?.rows(called, call)
+    })
 }
 
 /// Runs a trigger's function: returns its row, or NULL.
@@ -147,7 +154,7 @@ pub(super) fn run_trigger(context: &StatementContext, call: &TriggerCall<'_>) ->
     if let Some(transitions) = trigger::transitions(call) {
         Arc::make_mut(&mut called.context).transitions = Some(transitions);
     }
-    language_of(function)?.trigger(called, call)
+    counted(context, function.oid, || language_of(function)?.trigger(called, call))
 }
 
 /// Runs a DO block. Errors of its syntax point into the statement.
