@@ -26,6 +26,7 @@ mod inspect;
 #[cfg(all(test, feature = "shuttle"))]
 mod interleavings;
 mod merge;
+mod moves;
 mod options;
 mod recovery;
 mod runtime;

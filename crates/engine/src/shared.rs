@@ -13,6 +13,7 @@ use crate::background::Background;
 use crate::commit::{Log, Pipeline};
 use crate::flush::Flusher;
 use crate::merge::Merger;
+use crate::moves::Moves;
 use crate::options::EngineOptions;
 use crate::recovery::{RecoveryProgress, recover};
 use crate::runtime::Runtime;
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub snapshots: Arc<Snapshots>,
     pub locks: Arc<LockManager>,
     pub serializable: Serializable,
+    pub moves: Moves,
     pub pipeline: Arc<Pipeline>,
     pub merger: Arc<Merger>,
     pub flusher: Arc<Flusher>,
@@ -77,6 +79,7 @@ impl Shared {
             snapshots,
             locks,
             serializable: Serializable::default(),
+            moves: Moves::default(),
             pipeline,
             merger,
             flusher,

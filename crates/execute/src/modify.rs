@@ -1,5 +1,7 @@
 //! The operator that changes rows: INSERT, UPDATE, DELETE, ON CONFLICT, MERGE, RETURNING.
 
+mod merge;
+
 use std::sync::Arc;
 
 use melba_catalog::trigger_events::{DELETE, INSERT, UPDATE};
@@ -17,7 +19,7 @@ use melba_plan::modify_node::{
 };
 use melba_plan::node::TableSource;
 use melba_table::{Above, Routed, TableWriter};
-use melba_tree::{MergeMatch, RowCheckKind};
+use melba_tree::RowCheckKind;
 use melba_types::BATCH_ROWS;
 
 pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn Operator>> {
@@ -48,6 +50,7 @@ pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn 
         batch_rows_min,
         begun: false,
         done: false,
+        source_is_left: false,
         pending: Pending::default(),
     }))
 }
@@ -62,6 +65,8 @@ struct ModifyOp {
     batch_rows_min: Option<usize>,
     begun: bool,
     done: bool,
+    /// MERGE: the source row that was handled last is to be handled again, as one without a target row.
+    source_is_left: bool,
     pending: Pending,
 }
 
@@ -242,16 +247,6 @@ fn lock_mode(assignments: &Assignments) -> RowLockMode {
     if assignments.key { RowLockMode::ForUpdate } else { RowLockMode::ForNoKeyUpdate }
 }
 
-/// MERGE may change a row once only.
-fn refuse_second_change(ctx: &ExecContext, source: &TableSource, id: RowId) -> Result<()> {
-    let own = ctx.transaction().get_latest(source.tree, id)?.own_command;
-    if own.is_some_and(|c| c >= ctx.view().command) {
-        return Err(melba_types::err!(CARDINALITY_VIOLATION, "MERGE command cannot affect row a second time")
-            .hint("Ensure that not more than one source row matches any one target row."));
-    }
-    Ok(())
-}
-
 /// The verb that errors use for the intended change of a row.
 fn doing(action: &Action) -> &'static str {
     match action {
@@ -259,16 +254,6 @@ fn doing(action: &Action) -> &'static str {
         Action::Delete => "deleted",
         _ => "updated or deleted",
     }
-}
-
-/// Locks MERGE's target row. Once it is locked it cannot change any more, but another action than the one it was locked for
-/// may need the stronger lock.
-fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLockMode, locked: bool) -> Result<Relock> {
-    if !locked {
-        return lock_and_recheck(ctx, source, id, mode, Purpose::Change("updated or deleted"));
-    }
-    ctx.transaction().lock_row_to_change(source.tree, id, mode)?;
-    Ok(Relock::Unchanged)
 }
 
 impl ModifyOp {
@@ -297,13 +282,22 @@ impl ModifyOp {
 
     /// Works off one input row; how many rows this adds to `out`.
     fn change(&mut self, ctx: &ExecContext, node: &ModifyNode, mut row: Vec<Datum>, out: &mut [Column]) -> Result<usize> {
-        let Some(changed) = self.row(ctx, node, &mut row)? else { return Ok(0) };
-        if node.counts {
-            ctx.add_rows_affected(1);
-        }
-        match &node.returning {
-            Some(returning) => self.returned(ctx, returning, row, changed, out).map(|()| 1),
-            None => Ok(0),
+        let mut rows = 0;
+        loop {
+            let changed = self.row(ctx, node, &mut row)?;
+            let again = std::mem::take(&mut self.source_is_left);
+            if node.counts && changed.is_some() {
+                ctx.add_rows_affected(1);
+            }
+            if let (Some(changed), Some(returning)) = (changed, &node.returning) {
+                let row = if again { row.clone() } else { std::mem::take(&mut row) };
+                self.returned(ctx, returning, row, changed, out)?;
+                rows += 1;
+            }
+            match &node.existing {
+                Some(existing) if again => row[existing.row_id] = Datum::Null,
+                _ => return Ok(rows),
+            }
         }
     }
 
@@ -649,91 +643,6 @@ impl ModifyOp {
             self.writer.gather_routed(ctx, table)?;
             return Ok(Some(changed));
         }
-    }
-
-    fn merge(
-        &mut self,
-        ctx: &ExecContext,
-        existing: &Existing,
-        actions: &[MergeNode],
-        condition: &[Expression],
-        source_marker: Option<usize>,
-        row: &mut [Datum],
-    ) -> Result<Option<Changed>> {
-        let node = self.node.clone();
-        let mut matched = if row_id(row, existing).is_none() {
-            MergeMatch::NotMatchedByTarget
-        } else if source_marker.is_some_and(|m| row[m].is_null()) {
-            MergeMatch::NotMatchedBySource
-        } else {
-            MergeMatch::Matched
-        };
-        // Once locked, the row cannot change any more.
-        let mut locked = false;
-        'again: loop {
-            for action in actions.iter().filter(|a| a.matched == matched) {
-                if let Some(condition) = &action.condition
-                    && !condition.holds(ctx, row)?
-                {
-                    continue;
-                }
-                if let MergeActionNode::Insert(values) = &action.command {
-                    ctx.set_merge_action(Some("INSERT"));
-                    let new = new_row(values, ctx, row)?;
-                    return self.insert(ctx, new);
-                }
-                let Some(id) = row_id(row, existing).filter(|_| !matches!(action.command, MergeActionNode::Nothing)) else {
-                    return Ok(None);
-                };
-                let place = place_of(&node, existing, row)?;
-                let (mode, computed) = match &action.command {
-                    MergeActionNode::Update(assignments) => self.update_mode(ctx, existing, &place, assignments, row)?,
-                    _ => (RowLockMode::ForUpdate, None),
-                };
-                match lock_matched(ctx, place.source, id, mode, locked)? {
-                    Relock::Unchanged => {}
-                    Relock::Skip => {
-                        refuse_second_change(ctx, place.source, id)?;
-                        row[existing.row_id] = Datum::Null;
-                        matched = MergeMatch::NotMatchedByTarget;
-                        continue 'again;
-                    }
-                    Relock::Changed(outputs) => {
-                        replace(row, &existing.replace, &outputs);
-                        for part in condition {
-                            if !part.holds(ctx, row)? {
-                                matched = MergeMatch::NotMatchedByTarget;
-                                break;
-                            }
-                        }
-                        locked = true;
-                        continue 'again;
-                    }
-                }
-                let old = self.old_row(ctx, existing, &place, id, row)?;
-                self.begin_merged(ctx, &place, &action.command, &old)?;
-                let MergeActionNode::Update(assignments) = &action.command else {
-                    return self.delete(ctx, &place, id, old);
-                };
-                let new = match computed {
-                    Some(new) => new,
-                    None => self.assign(ctx, &place, assignments, &old, row)?,
-                };
-                return self.update(ctx, &place, id, old, new);
-            }
-            return Ok(None);
-        }
-    }
-
-    /// MERGE is about to update or delete a row that it has locked.
-    fn begin_merged(&mut self, ctx: &ExecContext, place: &Place<'_>, command: &MergeActionNode, old: &[Datum]) -> Result<()> {
-        let (kind, action) = match command {
-            MergeActionNode::Update(_) => (RowCheckKind::MergeUpdate, "UPDATE"),
-            _ => (RowCheckKind::MergeDelete, "DELETE"),
-        };
-        self.writer(place).check_row(ctx, kind, old)?;
-        ctx.set_merge_action(Some(action));
-        Ok(())
     }
 
     /// Computes RETURNING.

@@ -39,6 +39,11 @@ pub fn sees(session: &dyn Session, relation: &Relation, column: &Column) -> bool
     !hides_rows(catalog, relation, user) && catalog.has_column_privileges(user, relation, column, acl::SELECT)
 }
 
+/// 40001: the row that was to be locked lives in another partition by now, where the statement's snapshot does not show it.
+pub fn moved() -> DbError {
+    err!(T_R_SERIALIZATION_FAILURE, "tuple to be locked was already moved to another partition due to concurrent update")
+}
+
 /// 27000: a trigger before the change of a row has changed it. `done`: the verb for the intended change.
 pub fn changed_by_trigger(done: &str) -> DbError {
     let message = format!("tuple to be {done} was already modified by an operation triggered by the current command");

@@ -102,7 +102,7 @@ pub(super) fn check_reference(
         if runner.txn.index(tree).find_latest(&bytes)? == Some(row) {
             return Ok(());
         }
-        refuse_newer(runner.txn)?;
+        refuse_newer(runner.txn, referenced.tree, row)?;
     }
 }
 
@@ -313,7 +313,7 @@ fn change_referencing(
     runner.txn.lock_row_to_change(child.tree, row, mode)?;
     let latest = runner.txn.get_latest(child.tree, row)?;
     if latest.own_command.is_none() && latest.csn > runner.ctx.view().csn {
-        refuse_newer(runner.txn)?;
+        refuse_newer(runner.txn, child.tree, row)?;
     }
     let Some(bytes) = latest.row else { return Ok(()) };
     let old = child.decode(&bytes);

@@ -160,7 +160,7 @@ impl Periods<'_> {
             if let Some(periods) = self.locked(place, &rows)? {
                 return Ok(periods);
             }
-            refuse_newer(self.txn)?;
+            rows.iter().try_for_each(|(_, row)| refuse_newer(self.txn, place.table.tree, *row))?;
         }
     }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use melba_catalog::{Constraint, ForeignKeyInfo};
 use melba_engine::{Isolation, Transaction};
 use melba_expression::Evaluation;
-use melba_types::{Datum, DbError, Oid, Result, TreeId, bail};
+use melba_types::{Datum, DbError, Oid, Result, RowId, TreeId, bail};
 
+use super::error;
 use super::part_source::PartSource;
 use super::partition::PartitionMap;
 use super::target::{IndexPart, TableTarget};
@@ -17,13 +18,17 @@ pub(super) fn key_of(constraint: &Constraint) -> Result<&Arc<ForeignKeyInfo>> {
     constraint.foreign_key.as_ref().ok_or_else(|| DbError::internal("foreign key without a definition"))
 }
 
-/// Rows newer than the snapshot make a transaction fail that keeps one.
+/// A row has changed since it was found: a transaction that keeps a snapshot fails, any fails when the row has moved.
 ///
 /// # Errors
 /// 40001.
-pub(super) fn refuse_newer(txn: &Transaction) -> Result<()> {
+pub(super) fn refuse_newer(txn: &Transaction, tree: TreeId, row: RowId) -> Result<()> {
     if txn.isolation() != Isolation::ReadCommitted {
         bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+    }
+    let latest = txn.get_latest(tree, row)?;
+    if txn.has_moved(tree, row, &latest) {
+        return Err(error::moved());
     }
     Ok(())
 }

@@ -103,7 +103,8 @@ impl TableWriter {
 
     /// Deletes a row whose lock the caller holds, and which comes after `before_delete`.
     pub fn delete(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
-        self.remove(ctx, id, old)?;
+        self.txn.delete(self.target.tree, id)?;
+        self.forget_row(ctx, id, old)?;
         let target = self.target.clone();
         let old = &*target.with_plain_keys(ctx, old)?;
         self.events.deleted(ctx, &target, old)?;
@@ -117,7 +118,8 @@ impl TableWriter {
     pub fn delete_to_move(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum], root: &Relation) -> Result<()> {
         let target = self.target.clone();
         check_movable(ctx.catalog(), &target.relation, root)?;
-        self.remove(ctx, id, old)?;
+        self.txn.delete_to_move(target.tree, id)?;
+        self.forget_row(ctx, id, old)?;
         let old = &*target.with_plain_keys(ctx, old)?;
         self.events.left(ctx, &target, old)?;
         self.after_row(ctx, DELETE, Some(old), None)
@@ -134,10 +136,10 @@ impl TableWriter {
         self.events.key_changed(ctx, &target, &old, new.as_deref())
     }
 
-    fn remove(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
+    /// The long values and the index entries of a deleted row.
+    fn forget_row(&mut self, ctx: &Evaluation, id: RowId, old: &[Datum]) -> Result<()> {
         let target = self.target.clone();
         forget(&self.txn, &target.toast, old)?;
-        self.txn.delete(target.tree, id)?;
         let old = &*target.with_plain_keys(ctx, old)?;
         for index in &target.indexes {
             if !index.gin.is_empty() {

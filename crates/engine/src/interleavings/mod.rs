@@ -9,6 +9,7 @@ mod commits;
 mod locks;
 mod log_writer;
 mod memory;
+mod moves;
 mod pace;
 mod parts;
 mod readers;

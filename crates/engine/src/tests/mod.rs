@@ -15,6 +15,7 @@ mod load;
 mod locks;
 mod misplaced;
 mod model;
+mod moves;
 mod panics;
 mod prepared;
 mod salvage;

@@ -52,6 +52,8 @@ pub(super) fn start_commit(
     let is_sync = durability == Durability::Sync;
     let record = CommitRecord { payload: &mut payload, reservation, needs, is_sync, locks };
     let started = pipeline.commit(record, |csn| {
+        shared.moves.note(&writes.moved, csn, shared.snapshots.oldest_lagging());
+        step();
         let apply = Apply { store, snapshots: &shared.snapshots, runtime };
         apply.apply(writes, csn);
         step();

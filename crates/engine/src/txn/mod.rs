@@ -738,6 +738,7 @@ impl Committing {
             resume_unwind(panic)
         });
         let shared = txn.shared();
+        shared.moves.forget(&shared.snapshots);
         let wait = throttle(&writes, &shared.store, shared.options.row_store_bytes());
         txn.finish(writes, result.is_err());
         (result, wait)

@@ -1,15 +1,18 @@
 //! Two-phase commit: a transaction as bytes, from which the server restores the same transaction after a restart.
 //!
 //! ```text
-//! locks    count, then each: u8 0 relation / 1 object / 2 name / 3 advisory / 4 row, its numbers, u8 mode
+//! locks    count, then each: u8 0 relation / 1 object / 2 name / 3 advisory / 4 row / 5 row that moves to another tree,
+//!          its numbers, u8 mode
 //! changes  as the log would hold them (docs/design/wal.md)
 //! ```
 //!
 //! Numbers are LEB128. Invariants:
 //! 1. The bytes hold the locks by which the transaction excludes others: its restoration takes the same locks before any other session
 //!    starts. Locks on values of unique keys are those of the entries it has changed: their hashes change with each start of the server.
-//! 2. Changes in unlogged trees are lost in a crash, like the rest of these trees.
+//! 2. They hold which rows it moves to other trees: who waits for the lock after the restart must learn of it (`moves`).
+//! 3. Changes in unlogged trees are lost in a crash, like the rest of these trees.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use melba_locks::{HoldDuration, LockKey, LockTag, Mode, Wait};
@@ -29,6 +32,7 @@ const OBJECT: u8 = 1;
 const NAME: u8 = 2;
 const ADVISORY: u8 = 3;
 const ROW: u8 = 4;
+const MOVED_ROW: u8 = 5;
 
 impl TwoPhase<'_> {
     /// Whether it has changed objects of its session only.
@@ -72,12 +76,14 @@ impl TwoPhase<'_> {
         let locks = locks.ok_or(EngineError::Limit("a transaction with so many locks cannot be prepared"))?;
         let mut out = Vec::new();
         put_varint(locks.len() as u64, &mut out);
-        locks.iter().for_each(|(key, mode)| put_lock(key, *mode, &mut out));
         self.txn.with_state(|state| {
             state.seal();
-            if !state.writes.links.is_empty() {
+            let moved: Option<HashSet<_>> = state.writes.moved.iter().map(|(tree, row)| Some((tree, row?))).collect();
+            let Some(moved) = moved.filter(|_| state.writes.links.is_empty()) else {
                 return Err(EngineError::Limit("a transaction with so many changes cannot be prepared"));
-            }
+            };
+            let moves = |key: &LockKey| matches!(key, LockKey::Row(tree, row) if moved.contains(&(*tree, *row)));
+            locks.iter().for_each(|(key, mode)| put_lock(key, *mode, moves(key), &mut out));
             encode(&state.writes, &mut out);
             Ok(out)
         })
@@ -100,8 +106,11 @@ impl TwoPhase<'_> {
         let corrupt = || EngineError::Corrupt { what: "a prepared transaction is malformed".into() };
         let mut r = ByteReader::new(bytes);
         for _ in 0..r.varint().ok_or_else(corrupt)? {
-            let (key, mode) = read_lock(&mut r).ok_or_else(corrupt)?;
+            let (key, mode, moves) = read_lock(&mut r).ok_or_else(corrupt)?;
             lock_again(self.txn, key, mode)?;
+            if let (LockKey::Row(tree, row), true) = (key, moves) {
+                self.txn.note_move(tree, row)?;
+            }
         }
         let mut failure = None;
         let changes = r.take(r.remaining()).unwrap_or_default();
@@ -209,7 +218,8 @@ fn put_entry_again(txn: &Transaction, tree: TreeId, entry: &[u8], live: bool) ->
     })
 }
 
-fn put_lock(key: &LockKey, mode: Mode, out: &mut Vec<u8>) {
+/// `moves`: of a row that moves to another tree.
+fn put_lock(key: &LockKey, mode: Mode, moves: bool, out: &mut Vec<u8>) {
     let mut put = |kind: u8, numbers: &[u64]| {
         out.push(kind);
         numbers.iter().for_each(|n| put_varint(*n, out));
@@ -220,12 +230,13 @@ fn put_lock(key: &LockKey, mode: Mode, out: &mut Vec<u8>) {
         LockKey::Tag(LockTag::Object { database, class, object }) => put(OBJECT, &[database.into(), class.into(), object.into()]),
         LockKey::Tag(LockTag::Name { database, class, hash }) => put(NAME, &[database.into(), class.into(), hash]),
         LockKey::Tag(LockTag::Advisory { database, key, two_keys }) => put(ADVISORY, &[database.into(), key, two_keys.into()]),
-        LockKey::Row(tree, row) => put(ROW, &[tree.0, row.0]),
+        LockKey::Row(tree, row) => put(if moves { MOVED_ROW } else { ROW }, &[tree.0, row.0]),
         LockKey::Key(..) => {}
     }
 }
 
-fn read_lock(r: &mut ByteReader<'_>) -> Option<(LockKey, Mode)> {
+/// A lock, and whether it is of a row that moves to another tree.
+fn read_lock(r: &mut ByteReader<'_>) -> Option<(LockKey, Mode, bool)> {
     let kind = r.u8()?;
     let small = |n: u64| u32::try_from(n).ok();
     let key = match kind {
@@ -242,8 +253,8 @@ fn read_lock(r: &mut ByteReader<'_>) -> Option<(LockKey, Mode)> {
             let (database, key) = (small(r.varint()?)?, r.varint()?);
             LockKey::Tag(LockTag::Advisory { database, key, two_keys: r.varint()? != 0 })
         }
-        ROW => LockKey::Row(TreeId(r.varint()?), RowId(r.varint()?)),
+        ROW | MOVED_ROW => LockKey::Row(TreeId(r.varint()?), RowId(r.varint()?)),
         _ => return None,
     };
-    Some((key, Mode::of_number(r.u8()?)?))
+    Some((key, Mode::of_number(r.u8()?)?, kind == MOVED_ROW))
 }

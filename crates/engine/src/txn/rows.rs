@@ -43,6 +43,26 @@ impl Transaction {
         self.put(&tree, id, None, -1)
     }
 
+    /// The same for a row that the caller moves to another tree: a concurrent transaction that has seen it here learns of that
+    /// by `has_moved`.
+    pub fn delete_to_move(&self, tree: TreeId, id: RowId) -> Result<()> {
+        self.delete(tree, id)?;
+        self.note_move(tree, id)
+    }
+
+    pub(super) fn note_move(&self, tree: TreeId, id: RowId) -> Result<()> {
+        self.change(|state| {
+            let command = state.command;
+            state.writes.moved.push(command, tree, id);
+            Ok(())
+        })
+    }
+
+    /// Whether a row, which a view in use shows and others have deleted, lives on in another tree. `latest` is its state.
+    pub fn has_moved(&self, tree: TreeId, id: RowId, latest: &Latest) -> bool {
+        latest.row.is_none() && latest.own_command.is_none() && self.shared().moves.has(tree, id, latest.csn)
+    }
+
     /// Removes rows. The caller holds their locks.
     pub fn delete_rows(&self, tree: TreeId, ids: &[RowId]) -> Result<()> {
         let tree = self.tree(tree)?;

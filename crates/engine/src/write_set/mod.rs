@@ -9,6 +9,7 @@
 //! 3. A private segment that was linked before a change in memory is older than it, also where both are of one command.
 
 mod bulk;
+mod moved;
 mod spill;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use melba_types::row::RowLayout;
 use melba_types::{RowId, TreeId};
 
 pub(crate) use bulk::{BulkWriter, Pool};
+pub(crate) use moved::MovedRows;
 
 const NONE: u32 = u32::MAX;
 
@@ -258,6 +260,8 @@ pub(crate) struct WriteSet {
     places: HashMap<TreeId, usize>,
     /// Layouts of tables that this transaction has extended.
     pub layouts: Vec<(TreeId, Arc<RowLayout>)>,
+    /// Rows that were deleted because they moved to other trees.
+    pub moved: MovedRows,
     /// Bytes of rows and keys, to tell large transactions.
     pub bytes: usize,
     /// Those put into memory tables.
@@ -460,6 +464,7 @@ impl WriteSet {
 
     /// Undoes every change of `command` and later; schema changes are handed to `undo`, newest first.
     pub fn roll_back_to(&mut self, command: u32, mut undo: impl FnMut(ChangeKind)) {
+        self.moved.roll_back_to(command);
         while let Some(link) = self.links.pop_if(|l| l.command >= command) {
             link.run.discard();
         }
@@ -574,6 +579,7 @@ impl WriteSet {
             }
         }
         self.layouts.clear();
+        self.moved.clear();
         (self.bytes, self.memory_table_bytes) = (0, 0);
         if self.encoded.capacity() > 1 << 20 {
             self.encoded = Vec::new();

@@ -87,10 +87,14 @@ pub(crate) fn lock_and_recheck(
     {
         return Ok(Relock::Unchanged);
     }
+    let has_moved = transaction.has_moved(source.tree, id, &latest);
     if transaction.isolation() != Isolation::ReadCommitted {
-        let deleted = latest.row.is_none() && matches!(purpose, Purpose::Change(_));
-        let what = if deleted { "delete" } else { "update" };
+        let is_deleted = latest.row.is_none() && !has_moved && matches!(purpose, Purpose::Change(_));
+        let what = if is_deleted { "delete" } else { "update" };
         bail!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}");
+    }
+    if has_moved {
+        return Err(melba_table::error::moved());
     }
     let Some(bytes) = latest.row else { return Ok(Relock::Skip) };
     let projected = values(ctx, source, &source.projection, &bytes)?;
