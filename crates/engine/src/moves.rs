@@ -21,7 +21,7 @@ use crate::write_set::MovedRows;
 
 /// Rows that all notes together name, at about 40 bytes each.
 const ROWS_MAX: usize = melba_threads::sized(1 << 18, 2);
-/// After so many rows at least, notes that are not needed any more are dropped.
+/// The least number of rows after which notes that are not needed any more are dropped.
 const ROWS_PER_SEARCH_MIN: usize = melba_threads::sized(1024, 1);
 
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Whoever sees a row by a view, and finds it gone once it has the lock, learns that it has moved.
+/// A transaction that sees a row by its view, and finds it gone once it has the lock, learns that it has moved.
 #[test]
 fn a_row_that_moved_is_never_taken_for_deleted() {
     check(|| {

@@ -2,7 +2,7 @@
 
 use melba_types::{RowId, TreeId};
 
-/// A transaction notes so many rows one by one; of further ones only the tree, at 32 bytes each.
+/// Rows that a transaction notes one by one, at 32 bytes each; of further ones it notes the tree.
 const ROWS_MAX: usize = melba_threads::sized(16384, 2);
 
 struct MovedRow {

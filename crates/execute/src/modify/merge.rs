@@ -1,9 +1,9 @@
 //! MERGE, row by row.
 //!
-//! A joined row is matched, or has no row of the source, or none of the target; the first action of that kind whose condition holds is taken. When
-//! another transaction has changed the target row meanwhile, the actions are tried again on its newest version. If the two rows
-//! do not match any more, the target row is one without a source, and then the source row one without a target (PostgreSQL's
-//! ExecMergeMatched in nodeModifyTable.c).
+//! A joined row is matched, or has no row of the source, or none of the target; the first action of that kind whose condition holds
+//! is taken. When another transaction has changed the target row meanwhile, the actions are tried again on its newest version. If
+//! the two rows do not match any more, the target row is one without a source, and then the source row one without a target
+//! (PostgreSQL's ExecMergeMatched in nodeModifyTable.c).
 
 use melba_engine::RowLockMode;
 use melba_expression::Expression;
@@ -36,6 +36,16 @@ fn lock_matched(ctx: &ExecContext, source: &TableSource, id: RowId, mode: RowLoc
     Ok(Relock::Unchanged)
 }
 
+fn kind_of(row: &[Datum], existing: &Existing, source_marker: Option<usize>) -> MergeMatch {
+    if row_id(row, existing).is_none() {
+        MergeMatch::NotMatchedByTarget
+    } else if source_marker.is_some_and(|marker| row[marker].is_null()) {
+        MergeMatch::NotMatchedBySource
+    } else {
+        MergeMatch::Matched
+    }
+}
+
 fn all_hold(ctx: &ExecContext, conditions: &[Expression], row: &[Datum]) -> Result<bool> {
     for condition in conditions {
         if !condition.holds(ctx, row)? {
@@ -57,13 +67,7 @@ impl ModifyOp {
         row: &mut [Datum],
     ) -> Result<Option<Changed>> {
         let node = self.node.clone();
-        let mut matched = if row_id(row, existing).is_none() {
-            MergeMatch::NotMatchedByTarget
-        } else if source_marker.is_some_and(|m| row[m].is_null()) {
-            MergeMatch::NotMatchedBySource
-        } else {
-            MergeMatch::Matched
-        };
+        let mut matched = kind_of(row, existing, source_marker);
         // Once locked, the row cannot change any more.
         let mut locked = false;
         'again: loop {

@@ -534,3 +534,30 @@ fn attributes_stay_while_expressions_make_rows_of_their_type() {
         ("alter type pair drop attribute a", "C:ALTER TYPE Z:I"),
     ]);
 }
+
+/// What a session returns for a statement that has waited for the locks of `one`, which commits a change meanwhile.
+fn after_wait(one: &mut Harness, change: &str, statement: &'static str) -> String {
+    one.query(&format!("begin; {change}"));
+    let mut other = one.another();
+    let waiting = std::thread::spawn(move || other.lines(statement));
+    while one.lines("select count(*) from pg_locks where not granted") == "0" {
+        std::thread::yield_now();
+    }
+    one.query("commit");
+    waiting.join().expect("an answer")
+}
+
+#[test]
+fn merge_handles_rows_that_a_concurrent_update_has_set_apart() {
+    let merge = "merge into target t using (values (1, 's')) s(key, val) on s.key = t.key \
+                 when matched then update set val = 'm' \
+                 when not matched by source then update set val = t.val || '!' \
+                 when not matched then insert values (s.key, s.val) returning merge_action() || ' ' || t::text";
+    let apart = "UPDATE (5,a!)\nINSERT (1,s)\nUPDATE (2,b!)";
+    let changed = "UPDATE (1,m)\nUPDATE (2,z!)";
+    for (change, returned) in [("set key = 5 where key = 1", apart), ("set val = 'z' where key = 2", changed)] {
+        let mut one = Harness::new();
+        one.query("create table target (key int, val text); insert into target values (1, 'a'), (2, 'b')");
+        assert_eq!(after_wait(&mut one, &format!("update target {change}"), merge), returned, "{change}");
+    }
+}
