@@ -20,13 +20,16 @@ use crate::objects::*;
 use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
+/// Relations had no stated size at their end.
+const VERSION_7: u8 = 7;
 /// Casts did not say whether they are parts of types. Aggregates had no more than a transition and a final function: the row of an extension's ended there.
 const VERSION_6: u8 = 6;
 /// Constraints did not say whether they are suspended.
 const VERSION_5: u8 = 5;
 /// Types had no dependency list at their end.
 const VERSION_4: u8 = 4;
+const TAG_RELATION: u8 = 1;
 const TAG_TYPE: u8 = 2;
 const TAG_FUNCTION: u8 = 3;
 /// The fields of `AggregateInfo` since version 7.
@@ -68,7 +71,7 @@ pub fn decode_change(key: &[u8], value: &[u8]) -> Option<(Oid, ObjectChange)> {
     let key: &[u8; KEY_BYTES] = key.try_into().ok()?;
     let number = |at: usize| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]);
     let database = Oid(number(0));
-    if let [VERSION | VERSION_6 | VERSION_5 | VERSION_4, TAG_DROPPED] = value {
+    if let [VERSION | VERSION_7 | VERSION_6 | VERSION_5 | VERSION_4, TAG_DROPPED] = value {
         let address = ObjectAddress { class: Oid(number(5)), object: Oid(number(9)), sub: number(13) as i32 };
         return Some((database, ObjectChange::Remove(address)));
     }
@@ -105,6 +108,10 @@ fn encode_object(object: &Object) -> Vec<u8> {
 fn decode_object(bytes: &[u8]) -> Option<Object> {
     let completed;
     let (tag, rest) = match bytes {
+        [VERSION_7 | VERSION_6 | VERSION_5 | VERSION_4, TAG_RELATION, rest @ ..] => {
+            completed = [rest, &[0]].concat();
+            (TAG_RELATION, &completed[..])
+        }
         [VERSION_4, TAG_TYPE, rest @ ..] => {
             completed = [rest, &[0]].concat();
             (TAG_TYPE, &completed[..])
@@ -126,7 +133,7 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
             completed = [rest, &LATER_OF_AGGREGATE].concat();
             (TAG_FUNCTION, &completed[..])
         }
-        [VERSION | VERSION_6 | VERSION_5 | VERSION_4, tag, rest @ ..] => (*tag, rest),
+        [VERSION | VERSION_7 | VERSION_6 | VERSION_5 | VERSION_4, tag, rest @ ..] => (*tag, rest),
         _ => return None,
     };
     read(tag, rest)
@@ -477,8 +484,9 @@ code_struct! {
     Relation {
         oid name namespace owner kind persistence row_type of_type columns storage file_node indexes constraints triggers
         options index sequence view_query rule populated access_method acl row_security force_row_security
-        replica_identity parents partition_key partition_bound depends_on
+        replica_identity parents partition_key partition_bound depends_on stated
     }
+    StatedSize { pages rows }
     PartitionKey { strategy columns }
     PartitionColumn { column expression ty typmod collation natural_collation opclass }
     PartitionBound { values text }

@@ -33,6 +33,7 @@ pub mod memberships;
 mod naming;
 pub mod objects;
 mod operators;
+mod partitioning;
 pub mod privileges;
 mod radix;
 pub mod regs;

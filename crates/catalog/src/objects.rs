@@ -12,6 +12,7 @@ use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 pub use crate::aggregates::{AggregateInfo, MovingAggregate};
 pub use crate::event_triggers::EventTrigger;
 pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
+pub use crate::partitioning::*;
 pub use crate::row_security::Policy;
 pub use crate::rules::RewriteRule;
 
@@ -133,6 +134,7 @@ impl Relation {
             partition_key: None,
             partition_bound: None,
             depends_on: Vec::new(),
+            stated: None,
         }
     }
 
@@ -246,84 +248,15 @@ pub struct Relation {
     pub partition_bound: Option<Arc<PartitionBound>>,
     /// Objects without which this one cannot exist (views: those of their query).
     pub depends_on: Vec<ObjectAddress>,
+    /// The size that an UPDATE of pg_class has stated; `None`: the one that was counted.
+    pub stated: Option<StatedSize>,
 }
 
-/// pg_partitioned_table: how a partitioned table's rows are spread over its partitions.
-#[derive(Clone, Debug)]
-pub struct PartitionKey {
-    pub strategy: PartitionStrategy,
-    pub columns: Vec<PartitionColumn>,
-}
-
-/// pg_partitioned_table.partstrat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartitionStrategy {
-    List,
-    Range,
-    Hash,
-}
-
-impl PartitionStrategy {
-    pub fn letter(self) -> u8 {
-        match self {
-            PartitionStrategy::List => b'l',
-            PartitionStrategy::Range => b'r',
-            PartitionStrategy::Hash => b'h',
-        }
-    }
-
-    /// As PARTITION BY writes it.
-    pub fn word(self) -> &'static str {
-        match self {
-            PartitionStrategy::List => "LIST",
-            PartitionStrategy::Range => "RANGE",
-            PartitionStrategy::Hash => "HASH",
-        }
-    }
-}
-
-/// One column of a partition key.
-#[derive(Clone, Debug)]
-pub struct PartitionColumn {
-    /// 1-based column number; 0: `expression`.
-    pub column: i16,
-    pub expression: Option<Arc<str>>,
-    pub ty: Oid,
-    pub typmod: i32,
-    pub collation: Oid,
-    /// The collation of its column or expression: `collation` is printed only where it differs.
-    pub natural_collation: Oid,
-    pub opclass: Oid,
-}
-
-/// pg_class.relpartbound: which rows of its parent a partition has.
-#[derive(Clone, Debug)]
-pub struct PartitionBound {
-    pub values: PartitionValues,
-    /// As pg_get_expr prints it.
-    pub text: Arc<str>,
-}
-
-#[derive(Clone, Debug)]
-pub enum PartitionValues {
-    /// Values that no other partition has.
-    Default,
-    /// Null is a value like others.
-    List(Vec<Datum>),
-    /// From the first, inclusive, to the second, exclusive.
-    Range(Vec<RangeDatum>, Vec<RangeDatum>),
-    Hash {
-        modulus: i32,
-        remainder: i32,
-    },
-}
-
-/// One column of a range's bound.
-#[derive(Clone, Debug)]
-pub enum RangeDatum {
-    MinValue,
-    Value(Datum),
-    MaxValue,
+/// pg_class.relpages and reltuples.
+#[derive(Clone, Copy, Debug)]
+pub struct StatedSize {
+    pub pages: i32,
+    pub rows: f32,
 }
 
 /// A column (pg_attribute, pg_attrdef). Its number is its place in `Relation::columns` plus one.

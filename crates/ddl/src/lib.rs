@@ -58,6 +58,7 @@ pub use statistics::analyze_statistics;
 pub use table::create::put_table;
 pub use table::on_commit::{check_on_commit, note_on_commit, run_on_commit};
 pub use table::persistence::table_persistence;
+pub use table::relation::forget_stated_sizes;
 pub use table::relation::{new_column, put_relation, relation_exists};
 pub use table::storage_parameters::ParametersOf;
 pub use table::truncate::empty_table;

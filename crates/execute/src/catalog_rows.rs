@@ -1,8 +1,11 @@
-//! Changes of system catalogs by their rows, which superusers may make: of those whose rows are whole objects of their own.
+//! Changes of system catalogs by their rows, which superusers may make: of those whose rows are whole objects of their own, and of the
+//! size that pg_class shows of a relation.
 
 use std::sync::Arc;
 
-use melba_catalog::{Description, Object, ObjectAddress, ObjectChange, Relation};
+use melba_catalog::classes::{FIRST_USER_OID, PG_CLASS};
+use melba_catalog::{Description, Object, ObjectAddress, ObjectChange, Relation, StatedSize};
+use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_fmgr::Session;
 use melba_table::error::failing_row;
 use melba_transaction::Tx;
@@ -18,6 +21,9 @@ pub fn change(
     old: Option<&[Datum]>,
     new: Option<&[Datum]>,
 ) -> Result<()> {
+    if relation.oid == PG_CLASS {
+        return new.map_or(Ok(()), |row| state_size(tx, session, relation, row));
+    }
     let new = new.map(|row| new_description(session, relation, row)).transpose()?;
     let old = old.map(description).transpose()?;
     if let Some(new) = &new
@@ -42,7 +48,40 @@ pub fn change(
 }
 
 fn new_description(session: &dyn Session, relation: &Relation, row: &[Datum]) -> Result<Description> {
-    if let Some(at) = row.iter().position(Datum::is_null) {
+    check_not_null(session, relation, row, 0..row.len())?;
+    description(row)
+}
+
+/// Keeps the size that a new row of pg_class has of a relation.
+fn state_size(tx: &Tx, session: &dyn Session, pg_class: &Relation, row: &[Datum]) -> Result<()> {
+    let place = |name: &str| pg_class.columns.iter().position(|column| *column.name == *name).unwrap_or_default();
+    let (pages, rows) = (place("relpages"), place("reltuples"));
+    check_not_null(session, pg_class, row, [pages, rows].into_iter())?;
+    let (&Datum::Oid(oid), &Datum::Int4(pages), &Datum::Float4(rows)) = (&row[0], &row[pages], &row[rows]) else {
+        return Err(DbError::internal("a row of pg_class with other columns"));
+    };
+    if oid < FIRST_USER_OID {
+        return Err(DbError::unsupported("changing what pg_class says of a system catalog"));
+    }
+    // Another session that defines the relation anew would lose this, or this its definition.
+    let tag = LockTag::Relation { database: tx.database.0, relation: oid };
+    tx.engine.lock_relation(tag, RelationLockMode::ShareUpdateExclusive, Wait::Block)?;
+    if let Some(changed) = tx.catalog().relation(Oid(oid)) {
+        let stated = Some(StatedSize { pages, rows });
+        tx.put(Object::Relation(Arc::new(Relation { stated, ..(**changed).clone() })));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// 23502 for a NULL at one of the places.
+fn check_not_null(
+    session: &dyn Session,
+    relation: &Relation,
+    row: &[Datum],
+    mut places: impl Iterator<Item = usize>,
+) -> Result<()> {
+    if let Some(at) = places.find(|at| row[*at].is_null()) {
         let column = &relation.columns[at].name;
         let table = &relation.name;
         let message = format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint");
@@ -53,7 +92,7 @@ fn new_description(session: &dyn Session, relation: &Relation, row: &[Datum]) ->
         };
         return Err(error.schema("pg_catalog").table(&**table).column(&**column));
     }
-    description(row)
+    Ok(())
 }
 
 /// A row of pg_description.

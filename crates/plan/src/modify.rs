@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_catalog::classes::PG_DESCRIPTION;
+use melba_catalog::classes::{PG_CLASS, PG_DESCRIPTION};
 use melba_catalog::{Relation, RelationKind, Storage};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Kind, Oid, Result};
@@ -27,6 +27,14 @@ use melba_tree::{
 /// Neither MERGE nor ON CONFLICT.
 fn changes_plainly(query: &Query) -> bool {
     query.command != Command::Merge && query.insert.as_ref().is_none_or(|insert| insert.on_conflict.is_none())
+}
+
+/// An UPDATE of no columns of pg_class but relpages and reltuples.
+fn states_sizes(query: &Query, entry: usize, pg_class: &Relation) -> bool {
+    let updated = &query.range_table[entry].required.updated;
+    let is_size = |column: &str| matches!(column, "relpages" | "reltuples");
+    query.command == Command::Update
+        && updated.iter().all(|number| pg_class.columns.get(*number as usize - 1).is_some_and(|column| is_size(&column.name)))
 }
 
 /// The table that a statement changes.
@@ -58,6 +66,7 @@ pub fn modify(planner: &mut Planner<'_>, query: &mut Query) -> Result<Stage> {
         // Comments are objects of their own. PostgreSQL lets superusers change the other catalogs, too; here their rows are
         // computed.
         Storage::System(_) if oid == PG_DESCRIPTION && changes_plainly(query) => {}
+        Storage::System(_) if oid == PG_CLASS && states_sizes(query, entry, &relation) => {}
         Storage::System(_) => {
             return Err(DbError::unsupported(format!("changing system catalog \"{}\" by its rows", relation.name)));
         }

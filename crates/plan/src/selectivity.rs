@@ -599,7 +599,12 @@ fn place_among(ty: Oid, value: &Datum, of: Oid) -> Option<Place> {
     number.is_finite().then_some(Place::Number(number))
 }
 
+/// Rows of a table, roughly: as many as an UPDATE of pg_class has stated, or as the storage knows.
 pub fn table_rows(planner: &Planner<'_>, relation: &Relation) -> f64 {
+    // -1 stands for a table that was never counted.
+    if let Some(stated) = relation.stated.filter(|stated| stated.rows >= 0.0) {
+        return f64::from(stated.rows).max(1.0);
+    }
     match relation.storage {
         Storage::Tree(tree) => planner.inputs.statistics.rows(tree).max(1.0),
         _ => relations::rows_estimate(relation, planner.catalog()),

@@ -221,6 +221,26 @@ fn a_changed_system_relation_keeps_its_rows() {
 }
 
 #[test]
+fn relations_of_version_7_state_no_size() {
+    let class = Catalog::default().relation(Oid(1259)).expect("pg_class").clone();
+    let stored = |stated| {
+        let relation = Relation { stated, ..(*class).clone() };
+        encode_change(Oid(5), &ObjectChange::Put(Object::Relation(Arc::new(relation))))
+    };
+    let read = |key: &[u8], value: &[u8]| {
+        let (_, change) = decode_change(key, value).expect("reads back");
+        let ObjectChange::Put(Object::Relation(read)) = change else { panic!("not a relation") };
+        read.stated.map(|s| (s.pages, s.rows))
+    };
+    let with = stored(Some(StatedSize { pages: 3, rows: 70.5 }));
+    assert_eq!(read(&with.key, &with.value.expect("a value")), Some((3, 70.5)));
+    let without = stored(None).value.expect("a value");
+    let mut old = without[..without.len() - 1].to_vec();
+    old[0] = VERSION_7;
+    assert_eq!(read(&with.key, &old), None);
+}
+
+#[test]
 fn types_of_version_4_depend_on_nothing() {
     let domain = Catalog::default().types().find(|t| t.domain.is_some()).expect("a domain").clone();
     let ty = Type { depends_on: vec![], ..(*domain).clone() };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Oid};
 
-use super::{GeneratorInput, RelationRows, push, values::*};
+use super::{GeneratorInput, RelationEstimate, RelationRows, push, values::*};
 use crate::classes;
 use crate::objects::*;
 use crate::rules::{has_rules, rules_of};
@@ -37,7 +37,8 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 fn push(s: &GeneratorInput<'_>, r: &Relation, out: &mut RelationRows<'_>) {
     use RelationKind::*;
     let stored = || matches!(r.kind, Table | MaterializedView | Toast);
-    let estimate = || s.live.relation_estimate(r);
+    let stated = || r.stated.map(|stated| RelationEstimate { pages: stated.pages, rows: stated.rows });
+    let estimate = || stated().or_else(|| s.live.relation_estimate(r));
     let constraints = || r.constraints.iter().filter_map(|c| s.catalog.constraint(*c));
     let checks = || constraints().filter(|c| c.kind == ConstraintKind::Check).count();
     let has_indexes = || match r.kind {

@@ -11,8 +11,19 @@ use crate::index::fill::fill_index;
 use crate::index::request::{AccessMethod, IndexRequest, KEYS_MAX, KeyRequest, index_column_names, no_default_class};
 use crate::partition::index::check_partitioned_key;
 use crate::table::persistence::engine_persistence;
-use crate::table::relation::{bare_relation, new_column, put_relation};
+use crate::table::relation::{bare_relation, forget_stated_sizes, new_column, put_relation};
 use crate::table::rows::check_no_nulls;
+
+fn check_request(ddl: &Ddl<'_>, relation: &Relation, request: &IndexRequest) -> Result<()> {
+    check_partitioned_key(relation, request)?;
+    if request.keys.len() + request.include.len() > KEYS_MAX {
+        bail!(TOO_MANY_COLUMNS, "cannot use more than {KEYS_MAX} columns in an index");
+    }
+    if ddl.catalog().relation_by_name(relation.namespace, &request.name).is_some() {
+        bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", request.name);
+    }
+    Ok(())
+}
 
 /// Creates the index and fills it from the table's rows. Returns its OID.
 pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) -> Result<Oid> {
@@ -21,13 +32,7 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
         _ if relation.is_partitioned() => None,
         _ => return Err(DbError::internal("index on a relation without storage")),
     };
-    check_partitioned_key(relation, &request)?;
-    if request.keys.len() + request.include.len() > KEYS_MAX {
-        bail!(TOO_MANY_COLUMNS, "cannot use more than {KEYS_MAX} columns in an index");
-    }
-    if ddl.catalog().relation_by_name(relation.namespace, &request.name).is_some() {
-        bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", request.name);
-    }
+    check_request(ddl, relation, &request)?;
     let names = index_column_names(relation, &request.keys, &request.include);
     let mut columns = Vec::new();
     let mut keys = Vec::new();
@@ -82,6 +87,8 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
     put_relation(ddl, index);
     if table_tree.is_some() {
         fill_index(ddl, oid)?;
+        // Building it has counted the table's rows.
+        forget_stated_sizes(ddl, relation)?;
     }
     Ok(oid)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Column, Object, Persistence, Relation, RelationKind, Type, TypeKind};
+use melba_engine::RelationLockMode;
 use melba_types::{DbError, Kind, Oid, Result, bail, err};
 
 use crate::context::Ddl;
@@ -108,4 +109,19 @@ pub fn type_storage(ddl: &Ddl<'_>, ty: Oid) -> u8 {
 
 pub fn put_relation(ddl: &Ddl<'_>, relation: Relation) {
     ddl.tx().put(Object::Relation(Arc::new(relation)));
+}
+
+/// A table was counted: pg_class shows its size and that of its indexes, whatever an UPDATE has stated.
+///
+/// # Errors
+/// Those of a wait for a lock.
+pub fn forget_stated_sizes(ddl: &Ddl<'_>, table: &Relation) -> Result<()> {
+    let catalog = ddl.catalog();
+    for oid in std::iter::once(&table.oid).chain(&table.indexes) {
+        if catalog.relation(*oid).is_some_and(|relation| relation.stated.is_some()) {
+            ddl.lock_relation(*oid, RelationLockMode::ShareUpdateExclusive)?;
+            put_relation(ddl, Relation { stated: None, ..(*ddl.relation(*oid)?).clone() });
+        }
+    }
+    Ok(())
 }

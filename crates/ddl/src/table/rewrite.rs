@@ -202,6 +202,7 @@ pub fn rebuild(
             columns: columns.into(),
             storage: Storage::Tree(tree),
             file_node: ddl.tx().new_oid(),
+            stated: None,
             persistence,
             access_method: access_method(persistence),
             ..(*before.relation).clone()
@@ -213,7 +214,7 @@ pub fn rebuild(
             ddl.tx().engine.drop_tree(old)?;
         }
         let storage = Storage::Tree(ddl.tx().engine.create_index_tree(tree, engine_persistence(persistence))?);
-        put_relation(ddl, Relation { storage, persistence, file_node: ddl.tx().new_oid(), ..(*index).clone() });
+        put_relation(ddl, Relation { storage, persistence, file_node: ddl.tx().new_oid(), stated: None, ..(*index).clone() });
     }
     let ctx = exec_context(ddl);
     let mut copier = RowCopier::new(ctx.catalog(), &*ddl.relation(oid)?, tree);

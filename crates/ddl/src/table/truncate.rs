@@ -156,14 +156,15 @@ pub fn empty_table(ddl: &Ddl<'_>, oid: Oid) -> Result<()> {
     let persistence = engine_persistence(relation.persistence);
     let tree = ddl.tx().engine.create_table_tree(&kinds, persistence)?;
     ddl.tx().engine.drop_tree(old)?;
-    put_relation(ddl, Relation { storage: Storage::Tree(tree), file_node: ddl.tx().new_oid(), ..(*relation).clone() });
+    let storage = Storage::Tree(tree);
+    put_relation(ddl, Relation { storage, file_node: ddl.tx().new_oid(), stated: None, ..(*relation).clone() });
     for index in &relation.indexes {
         let index = ddl.relation(*index)?;
         if let Storage::Tree(old) = index.storage {
             ddl.tx().engine.drop_tree(old)?;
         }
         let storage = Storage::Tree(ddl.tx().engine.create_index_tree(tree, persistence)?);
-        put_relation(ddl, Relation { storage, file_node: ddl.tx().new_oid(), ..(*index).clone() });
+        put_relation(ddl, Relation { storage, file_node: ddl.tx().new_oid(), stated: None, ..(*index).clone() });
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::ddl_context::Utility;
-use melba_ddl::{Ddl, Lookup, analyze_statistics, undefined_relation};
+use melba_ddl::{Ddl, Lookup, analyze_statistics, forget_stated_sizes, undefined_relation};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
 const PARALLEL_MAX: i64 = 1024;
@@ -166,6 +166,7 @@ impl VacuumOptions {
                 bail!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{name}\" appears more than once");
             }
         }
+        forget_stated_sizes(ddl, relation)?;
         if self.analyze {
             self.analyze(ddl, relation, columns)?;
         }

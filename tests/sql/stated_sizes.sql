@@ -1,0 +1,52 @@
+-- The size that an UPDATE of pg_class states is shown until the table is counted.
+create table sz_t (a int primary key, b text);
+create table sz_u (a int);
+insert into sz_t select i, 'x' from generate_series(1, 500) i;
+analyze sz_t;
+create view sz_shown as select relname, reltuples, case when relpages in (777, 778, 999) then relpages end as stated
+  from pg_class where relname in ('sz_t', 'sz_t_pkey') order by 1;
+select * from sz_shown;
+begin;
+update pg_class set reltuples = 10, relpages = 777 where relname = 'sz_t';
+select * from sz_shown;
+savepoint a;
+update pg_catalog.pg_class c set reltuples = c.reltuples * 2, relpages = relpages + 1 from pg_namespace n
+  where n.oid = c.relnamespace and relname = 'sz_t' and nspname = current_schema();
+select * from sz_shown where relname = 'sz_t';
+rollback to a;
+select * from sz_shown where relname = 'sz_t';
+rollback;
+select * from sz_shown where relname = 'sz_t';
+update pg_class set reltuples = 3, relpages = 999 where relname in ('sz_t', 'sz_t_pkey') returning relname, reltuples, relpages;
+insert into sz_t select i, 'x' from generate_series(501, 600) i;
+select * from sz_shown;
+alter table sz_t rename column b to c;
+comment on table sz_t is 'x';
+select * from sz_shown;
+select count(*) from sz_t join generate_series(1, 1000) i on i = a;
+analyze sz_t;
+select * from sz_shown where relname like 'sz\_t%';
+update pg_class set reltuples = 3 where relname = 'sz_t';
+vacuum sz_t;
+select * from sz_shown where relname = 'sz_t';
+update pg_class set reltuples = 3 where relname = 'sz_t';
+create index sz_i on sz_t (c);
+select * from sz_shown where relname = 'sz_t';
+update pg_class set relpages = 777 where relname = 'sz_t';
+alter table sz_t alter a type bigint;
+select * from sz_shown where relname = 'sz_t';
+update pg_class set relpages = 777 where relname = 'sz_t';
+truncate sz_t;
+select relname, stated from sz_shown where relname = 'sz_t';
+\set VERBOSITY terse
+update pg_class set reltuples = null where relname = 'sz_u';
+update pg_class set reltuples = 'x' where relname = 'sz_u';
+update pg_class set nothing = 1 where relname = 'sz_u';
+update pg_class set reltuples = 1 where relname = 'sz_none';
+create role sz_role;
+set role sz_role;
+update pg_class set reltuples = 1 where relname = 'sz_u';
+reset role;
+drop role sz_role;
+drop view sz_shown;
+drop table sz_t, sz_u;
