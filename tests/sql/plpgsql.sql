@@ -129,3 +129,16 @@ create function variadic_sum(variadic a int[]) returns int language plpgsql as $
 select variadic_sum(1, 2, 3);
 drop function f2();
 drop type pair cascade;
+-- Places of errors in declarations and targets.
+do $$ <<b>> declare c int; begin b.d.c.x = 1; end $$;
+do $$ declare c int; r1 record[]; begin end $$;
+do $$ declare c cursor (x anyelement) for select 1; begin end $$;
+do $$ declare c int; x no_such_type; begin end $$;
+do $$ declare c int; x public.no_such_type; begin end $$;
+do $$
+declare x constant int[]; y int;
+begin
+  for x[1], y in select 1, 2 loop
+  end loop;
+end $$;
+do $$ declare x constant int = 1; begin for x, x in select 1, 2 loop end loop; end $$;

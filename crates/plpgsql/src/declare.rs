@@ -69,6 +69,7 @@ fn declaration(parser: &mut Parser<'_>, declared: &mut Vec<usize>) -> Result<()>
         }
     };
     parser.expect_symbol(";")?;
+    check_type(parser, &name, ty)?;
     if not_null && default.is_none() {
         let message = format!("variable \"{name}\" must have a default value, since it's declared NOT NULL");
         return Err(err!(NULL_VALUE_NOT_ALLOWED, "{message}").at(not.start as i32));
@@ -120,6 +121,7 @@ fn bound_cursor(parser: &mut Parser<'_>, name: &Arc<str>, scroll: Scroll, declar
         loop {
             let argument = parser.expect_name()?;
             let ty = datatype(parser, &[",", ")"])?;
+            check_type(parser, &argument, ty)?;
             arguments.push(parser.add_named(&argument, ty));
             if !parser.take_symbol(",") {
                 break;
@@ -138,6 +140,15 @@ fn bound_cursor(parser: &mut Parser<'_>, name: &Arc<str>, scroll: Scroll, declar
     declared.extend(&arguments);
     parser.variables[number].cursor = Some(Box::new(BoundCursor { query, arguments, scroll }));
     Ok(())
+}
+
+/// # Errors
+/// 0A000 for a pseudo-type.
+fn check_type(parser: &Parser<'_>, name: &str, ty: VariableType) -> Result<()> {
+    match parser.types.pseudo_type(ty) {
+        Some(shown) => Err(err!(FEATURE_NOT_SUPPORTED, "variable \"{name}\" has pseudo-type {shown}")),
+        None => Ok(()),
+    }
 }
 
 /// A type's name, up to the text after a declaration's type.
@@ -175,9 +186,9 @@ pub fn datatype(parser: &mut Parser<'_>, ends: &[&str]) -> Result<VariableType> 
     parser.types.named(text).map_err(|e| at_type(e, start))
 }
 
-fn at_type(e: melba_types::DbError, start: Token) -> melba_types::DbError {
+fn at_type(mut e: melba_types::DbError, start: Token) -> melba_types::DbError {
     // The position is one in the type's own text.
-    let offset = e.fields().position.map_or(0, |p| p as i32 - 1);
+    let offset = e.fields_mut().position.take().map_or(0, |p| p as i32 - 1);
     e.at(start.start as i32 + offset.max(0))
 }
 

@@ -25,12 +25,14 @@ use tree::{Function, VariableType};
 
 /// Looks up the types of variables.
 pub trait Types {
-    /// A type by its name in SQL. `record` and pseudo-types that variables may have are types too.
+    /// A type by its name in SQL, pseudo-types too.
     fn named(&self, text: &str) -> Result<VariableType>;
     /// `table.column%TYPE`
     fn of_column(&self, names: &[&str]) -> Result<VariableType>;
     /// `table%ROWTYPE`
     fn of_row(&self, names: &[&str]) -> Result<VariableType>;
+    /// The name of a pseudo-type, which variables cannot have.
+    fn pseudo_type(&self, ty: VariableType) -> Option<String>;
     /// The type of arrays of these values.
     fn array_of(&self, ty: VariableType) -> Result<VariableType>;
     /// The element's type, where values are arrays.

@@ -52,6 +52,7 @@ pub fn for_loop(parser: &mut Parser<'_>, label: Option<Arc<str>>) -> Result<Stat
     let is_single = parser.is_word(after, "in") && names.len() == 1;
     let mut target = None;
     if is_known {
+        check_loop_target(parser)?;
         target = Some(loop_target(parser)?);
     } else {
         parser.skip(tokens);
@@ -87,6 +88,18 @@ pub fn for_loop(parser: &mut Parser<'_>, label: Option<Arc<str>>) -> Result<Stat
     };
     parser.scope = outer;
     Ok(kind)
+}
+
+/// # Errors
+/// 42601 for anything but a variable, or a list of them: elements of arrays are none.
+fn check_loop_target(parser: &mut Parser<'_>) -> Result<()> {
+    let start = parser.position();
+    parser.variable_here();
+    if !parser.at_word("in") && !parser.at_symbol(",") {
+        return Err(parser.syntax_error());
+    }
+    parser.go_back(start);
+    Ok(())
 }
 
 fn loop_target(parser: &mut Parser<'_>) -> Result<Target> {

@@ -240,8 +240,9 @@ impl Parser<'_> {
     fn refuse_unknown_target(&self) -> Result<()> {
         let (names, tokens) = self.dotted(0);
         let next = self.peek(tokens);
-        if !names.is_empty() && ([":=", "="].iter().any(|s| self.is_symbol(next, s)) || self.is_symbol(next, "[")) {
-            return Err(err!(SYNTAX_ERROR, "\"{}\" is not a known variable", names.join(".")).at(self.token().start as i32));
+        if !names.is_empty() && [":=", "=", "[", "."].iter().any(|s| self.is_symbol(next, s)) {
+            let shown = names.join(".");
+            return Err(err!(SYNTAX_ERROR, "\"{shown}\" is not a known variable").at(self.token().start as i32));
         }
         Ok(())
     }

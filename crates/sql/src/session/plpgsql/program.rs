@@ -129,13 +129,18 @@ impl Types for CatalogTypes<'_> {
         if name.setof {
             bail!(SYNTAX_ERROR, "invalid type name \"{text}\"");
         }
-        let (oid, typmod) = self.cx.transform_type_name(&name)?;
-        let is_pseudo = self.cx.catalog.type_(oid).is_some_and(|t| t.type_kind == TypeKind::Pseudo);
-        if is_pseudo && oid != oids::RECORD {
-            let shown = self.cx.catalog.type_name(oid, self.cx.search_path);
-            bail!(FEATURE_NOT_SUPPORTED, "variable \"{text}\" has pseudo-type {shown}");
-        }
+        let (oid, typmod) = self.cx.transform_type_name(&name).map_err(|mut e| {
+            // The name's place is one in a statement around it.
+            let start = name.location.max(0) as u32;
+            e.fields_mut().position = e.fields().position.map(|at| at.saturating_sub(start).max(1));
+            e
+        })?;
         Ok(self.of(oid, typmod))
+    }
+
+    fn pseudo_type(&self, ty: VariableType) -> Option<String> {
+        let is_pseudo = self.cx.catalog.type_(ty.oid).is_some_and(|t| t.type_kind == TypeKind::Pseudo);
+        (is_pseudo && ty.oid != oids::RECORD).then(|| self.cx.catalog.type_name(ty.oid, self.cx.search_path))
     }
 
     fn of_column(&self, names: &[&str]) -> Result<VariableType> {
