@@ -373,6 +373,36 @@ alter table shelf detach partition shelf1 concurrently;
 alter table shelf detach partition shelf0 concurrently;
 drop table shelf, book;
 
+-- DETACH CONCURRENTLY: the partition keeps its bound as a constraint, unless it has that already.
+create table shelf (a int, b text) partition by range (a, b);
+create table shelf1 partition of shelf for values from (1, 'a') to (10, 'm');
+create table shelf2 partition of shelf for values from (10, 'm') to (20, 'm') partition by list (b);
+create table shelf2b partition of shelf2 for values in ('b');
+create table shelf3 (a int not null, b text, check (b is not null and a = 30 and b >= 'a' and b < 'c'));
+alter table shelf attach partition shelf3 for values from (30, 'a') to (30, 'c');
+create unique index on shelf (a, b);
+create table reader (a int, b text, foreign key (a, b) references shelf (a, b));
+insert into shelf values (1, 'a'), (12, 'b'), (30, 'b');
+insert into reader values (30, 'b');
+alter table shelf detach partition shelf1 concurrently;
+alter table shelf detach partition shelf2 concurrently;
+alter table shelf detach partition shelf3 concurrently;
+delete from reader;
+alter table shelf detach partition shelf3 concurrently;
+select tableoid::regclass, a from shelf;
+\d shelf1
+\d shelf2
+\d shelf2b
+\d shelf3
+insert into shelf1 values (0, 'a');
+insert into reader values (1, 'a');
+drop table shelf, shelf1, shelf2, shelf3, reader;
+create table shelf (a int) partition by hash (a);
+create table shelf0 partition of shelf for values with (modulus 2, remainder 0);
+alter table shelf detach partition shelf0 concurrently;
+\d shelf0
+drop table shelf, shelf0;
+
 -- A column that the partition's definition lists belongs to the parent all the same.
 create table shelf (a int, b text) partition by list (a);
 create table shelf1 partition of shelf (b unique) for values in (1);

@@ -20,7 +20,9 @@ use crate::objects::*;
 use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
-const VERSION: u8 = 8;
+const VERSION: u8 = 9;
+/// Relations did not say whether their detach is pending.
+const VERSION_8: u8 = 8;
 /// Relations had no stated size at their end.
 const VERSION_7: u8 = 7;
 /// Casts did not say whether they are parts of types. Aggregates had no more than a transition and a final function: the row of an extension's ended there.
@@ -71,7 +73,7 @@ pub fn decode_change(key: &[u8], value: &[u8]) -> Option<(Oid, ObjectChange)> {
     let key: &[u8; KEY_BYTES] = key.try_into().ok()?;
     let number = |at: usize| u32::from_be_bytes([key[at], key[at + 1], key[at + 2], key[at + 3]]);
     let database = Oid(number(0));
-    if let [VERSION | VERSION_7 | VERSION_6 | VERSION_5 | VERSION_4, TAG_DROPPED] = value {
+    if let [VERSION_4..=VERSION, TAG_DROPPED] = value {
         let address = ObjectAddress { class: Oid(number(5)), object: Oid(number(9)), sub: number(13) as i32 };
         return Some((database, ObjectChange::Remove(address)));
     }
@@ -108,8 +110,12 @@ fn encode_object(object: &Object) -> Vec<u8> {
 fn decode_object(bytes: &[u8]) -> Option<Object> {
     let completed;
     let (tag, rest) = match bytes {
-        [VERSION_7 | VERSION_6 | VERSION_5 | VERSION_4, TAG_RELATION, rest @ ..] => {
+        [VERSION_8, TAG_RELATION, rest @ ..] => {
             completed = [rest, &[0]].concat();
+            (TAG_RELATION, &completed[..])
+        }
+        [VERSION_4..=VERSION_7, TAG_RELATION, rest @ ..] => {
+            completed = [rest, &[0, 0]].concat();
             (TAG_RELATION, &completed[..])
         }
         [VERSION_4, TAG_TYPE, rest @ ..] => {
@@ -133,7 +139,7 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
             completed = [rest, &LATER_OF_AGGREGATE].concat();
             (TAG_FUNCTION, &completed[..])
         }
-        [VERSION | VERSION_7 | VERSION_6 | VERSION_5 | VERSION_4, tag, rest @ ..] => (*tag, rest),
+        [VERSION_4..=VERSION, tag, rest @ ..] => (*tag, rest),
         _ => return None,
     };
     read(tag, rest)
@@ -484,7 +490,7 @@ code_struct! {
     Relation {
         oid name namespace owner kind persistence row_type of_type columns storage file_node indexes constraints triggers
         options index sequence view_query rule populated access_method acl row_security force_row_security
-        replica_identity parents partition_key partition_bound depends_on stated
+        replica_identity parents partition_key partition_bound depends_on stated detach_pending
     }
     StatedSize { pages rows }
     PartitionKey { strategy columns }

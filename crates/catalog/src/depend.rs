@@ -97,6 +97,11 @@ impl Links {
         }
     }
 
+    /// By the OIDs of both: those that belong to others.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Oid> {
+        self.0.iter().flat_map(|(_, links)| links.iter()).map(|(_, oid)| *oid)
+    }
+
     /// How many objects others belong to.
     pub(crate) fn len(&self) -> usize {
         self.0.len()

@@ -42,6 +42,13 @@ impl Families {
         self.0.get(table.0)
     }
 
+    /// A table has partitions that other snapshots do not show.
+    pub(crate) fn distinguish(&mut self, table: Oid, derived: &Derived) {
+        if self.0.get(table.0).is_some() {
+            self.0.insert(table.0, PartitionFamily { number: derived.number(), recent: Vec::new() });
+        }
+    }
+
     /// A relation was added (`before` is none), changed, or removed (`after` is none).
     pub(crate) fn change(&mut self, before: Option<&Relation>, after: Option<&Relation>, derived: &Derived) {
         let Some(relation) = after.or(before) else { return };
@@ -74,7 +81,8 @@ impl Families {
 
 fn is_same_part(a: &Relation, b: &Relation) -> bool {
     let bound = |r: &Relation| r.partition_bound.as_ref().map(Arc::as_ptr);
-    a.parents == b.parents && bound(a) == bound(b) && a.is_partitioned() == b.is_partitioned()
+    let state = |r: &Relation| (r.is_partitioned(), r.detach_pending);
+    a.parents == b.parents && bound(a) == bound(b) && state(a) == state(b)
 }
 
 #[cfg(test)]

@@ -135,12 +135,8 @@ impl Relation {
             partition_bound: None,
             depends_on: Vec::new(),
             stated: None,
+            detach_pending: false,
         }
-    }
-
-    /// A part of a partitioned table.
-    pub fn is_partition(&self) -> bool {
-        self.partition_bound.is_some()
     }
 
     /// A temporary table of another session than the one with the temporary schema `own`: that one does not see its rows.
@@ -152,15 +148,6 @@ impl Relation {
     pub fn has_option(&self, name: &str) -> bool {
         let value = self.options.iter().find_map(|o| o.strip_prefix(name)?.strip_prefix('='));
         value.and_then(boolean::parse).unwrap_or(false)
-    }
-
-    pub fn is_partitioned(&self) -> bool {
-        self.kind == RelationKind::PartitionedTable
-    }
-
-    /// The partition for the values that no other one has.
-    pub fn is_default_partition(&self) -> bool {
-        self.partition_bound.as_ref().is_some_and(|b| matches!(b.values, PartitionValues::Default))
     }
 }
 
@@ -250,6 +237,8 @@ pub struct Relation {
     pub depends_on: Vec<ObjectAddress>,
     /// The size that an UPDATE of pg_class has stated; `None`: the one that was counted.
     pub stated: Option<StatedSize>,
+    /// pg_inherits.inhdetachpending: DETACH PARTITION CONCURRENTLY has begun, and has not ended.
+    pub detach_pending: bool,
 }
 
 /// pg_class.relpages and reltuples.

@@ -1,6 +1,5 @@
 //! `Catalog`: a snapshot of one database's objects, and how the next one is made from it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +12,7 @@ use crate::depend::{Dependency, Dependents, Links, dependencies};
 use crate::derived::Derived;
 use crate::families::{Families, PartitionFamily};
 use crate::index_lists::{table_with, table_without, with_its_indexes};
+use crate::inheritance::Inheritance;
 use crate::layered::{Layered, Named};
 use crate::objects::*;
 use crate::radix::RadixMap;
@@ -42,16 +42,15 @@ pub struct Catalog {
     /// By OID of the described object.
     descriptions: RadixMap<Vec<Arc<Description>>>,
     dependents: Dependents,
-    /// By table: the tables and indexes that inherit from it, and the foreign keys that refer to it. A table that much depends on
-    /// has few of either.
-    children: Links,
+    pub(crate) inheritance: Inheritance,
+    /// By table: the foreign keys that refer to it. A table that much depends on has few.
     referencing: Links,
-    families: Families,
+    pub(crate) families: Families,
     /// The relations that defaults of columns and rules of views are parts of, by the OIDs of these.
     parts: RadixMap<Oid>,
     /// Counts the assigned OIDs; one counter for all snapshots of a cluster. From `Oid::TOAST` on they are assigned a second time.
     next_oid: Arc<AtomicU64>,
-    derived: Derived,
+    pub(crate) derived: Derived,
 }
 
 /// The change of one object by DDL.
@@ -154,7 +153,7 @@ impl Catalog {
             databases: Layered::new(&b.databases),
             descriptions: builtin_descriptions(),
             dependents: Dependents::default(),
-            children: Links::default(),
+            inheritance: Inheritance::default(),
             referencing: Links::default(),
             families: Families::default(),
             parts: RadixMap::default(),
@@ -251,7 +250,7 @@ impl Catalog {
             Object::Relation(relation) => {
                 self.families.change(old.as_ref().and_then(Object::relation), Some(relation), &self.derived);
                 parts_of(relation).for_each(|part| self.parts.insert(part.0, relation.oid));
-                relation.parents.iter().for_each(|parent| self.children.add(*parent, relation.oid));
+                self.inheritance.add(relation);
             }
             Object::Constraint(constraint) => {
                 constraint.foreign_key.iter().for_each(|key| self.referencing.add(key.referenced_table, constraint.oid));
@@ -265,7 +264,7 @@ impl Catalog {
         match object {
             Object::Relation(relation) => {
                 parts_of(relation).for_each(|part| self.parts.remove(part.0));
-                relation.parents.iter().for_each(|parent| self.children.remove(*parent, relation.oid));
+                self.inheritance.remove(relation);
             }
             Object::Constraint(constraint) => {
                 constraint.foreign_key.iter().for_each(|key| self.referencing.remove(key.referenced_table, constraint.oid));
@@ -688,38 +687,30 @@ impl Catalog {
 
     /// Tables that inherit from a table, or its partitions, in OID order.
     pub fn children(&self, relation: Oid) -> Vec<Oid> {
-        self.children.of(relation).collect()
+        self.inheritance.children.of(relation).collect()
     }
 
     pub fn child_count(&self, relation: Oid) -> usize {
-        self.children.count(relation)
+        self.inheritance.children.count(relation)
+    }
+
+    pub fn has_children(&self, relation: Oid) -> bool {
+        self.inheritance.children.of(relation).next().is_some()
+    }
+
+    /// A table and all below it that inherit from it, or are its partitions, each before those below it.
+    pub fn descendants(&self, relation: Oid) -> Vec<Oid> {
+        self.inheritance.descendants(relation)
+    }
+
+    pub fn default_partition(&self, table: Oid) -> Option<Oid> {
+        self.children(table).into_iter().find(|p| self.relation(*p).is_some_and(|p| p.is_default_partition()))
     }
 
     /// The constraints of a schema that have a name: tables do not share names of theirs.
     pub fn constraints_named(&self, namespace: Oid, name: &str) -> Vec<&Arc<Constraint>> {
         let oids: Vec<Oid> = self.constraints.named(namespace, name).map(|c| c.oid()).collect();
         oids.into_iter().filter_map(|oid| self.constraints.get(oid)).collect()
-    }
-
-    pub fn has_children(&self, relation: Oid) -> bool {
-        self.children.of(relation).next().is_some()
-    }
-
-    /// A table and all below it that inherit from it, or are its partitions, each before those below it.
-    pub fn descendants(&self, relation: Oid) -> Vec<Oid> {
-        let mut all = vec![relation];
-        let mut known = HashSet::from([relation]);
-        let mut at = 0;
-        while at < all.len() {
-            let parent = all[at];
-            all.extend(self.children.of(parent).filter(|child| known.insert(*child)));
-            at += 1;
-        }
-        all
-    }
-
-    pub fn default_partition(&self, table: Oid) -> Option<Oid> {
-        self.children(table).into_iter().find(|p| self.relation(*p).is_some_and(|p| p.is_default_partition()))
     }
 
     /// The state of a partitioned table's partitions.

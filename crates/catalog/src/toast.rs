@@ -50,6 +50,7 @@ impl Relation {
             view_query: None,
             parents: vec![],
             partition_bound: None,
+            detach_pending: false,
             rule: Oid::INVALID,
             depends_on: vec![],
             ..self.clone()

@@ -1,6 +1,7 @@
 //! DROP: finds the named objects, and drops each; `dependents` finds the others.
 
 use melba_catalog::{ObjectAddress, Relation, RelationKind, classes};
+use melba_engine::RelationLockMode;
 use melba_parse::command::object_word;
 use melba_parse::nodes::{inner, string, strings};
 use melba_types::{DbError, Oid, Result, SqlState, err};
@@ -86,6 +87,9 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
         | ObjectType::ObjectIndex => {
             let word = relation_kind_word(kind);
             let range = range_var(&names);
+            if let Some(found) = ddl.find_relation(&range)? {
+                lock_above(ddl, &found)?;
+            }
             if ddl.find_relation(&range)?.is_none() {
                 let message = format!("{word} \"{}\" does not exist", names.join("."));
                 let state = if kind == ObjectType::ObjectIndex { SqlState::UNDEFINED_OBJECT } else { SqlState::UNDEFINED_TABLE };
@@ -118,6 +122,17 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
             Err(error) => skip(error, "type"),
         },
         _ => Err(DbError::unsupported(format!("DROP {}", object_word(kind)))),
+    }
+}
+
+/// Locks what is locked before a relation that is dropped: of a partition the table that it belongs to, whose queries may be about to read
+/// the partition.
+fn lock_above(ddl: &Ddl<'_>, dropped: &Relation) -> Result<()> {
+    // Who may not drop it may not lock either, and is told so later.
+    let is_allowed = ddl.require_own_relation(dropped).is_ok();
+    match dropped.parents.first().filter(|_| dropped.is_partition() && is_allowed) {
+        Some(parent) => ddl.lock_relation(*parent, RelationLockMode::AccessExclusive),
+        None => Ok(()),
     }
 }
 

@@ -226,6 +226,18 @@ impl EngineSession {
         self.shared.queries.temp.create(&self.temp, limit)
     }
 
+    /// Waits for the transactions of other sessions that hold a lock on a relation now, in any mode; the session's transaction may
+    /// hold one itself.
+    pub fn await_holders(&self, relation: LockTag) -> Result<()> {
+        self.waiting(|policy| self.shared.locks.await_holders(self.slot, LockKey::Tag(relation), policy))
+    }
+
+    /// Waits for the other transactions that keep a snapshot which does not show more than the newest one of now.
+    pub fn await_older_snapshots(&self) -> Result<()> {
+        let newest = self.shared.snapshots.visible();
+        self.waiting(|policy| self.shared.locks.await_snapshots(self.slot, newest, policy))
+    }
+
     pub(crate) fn lock_key(&self, key: LockKey, mode: Mode, duration: HoldDuration, wait: Wait) -> Result<bool> {
         // Most locks are granted at once; only a wait needs the settings' copies.
         let free = melba_store::NEVER.with(|never| {
@@ -236,15 +248,19 @@ impl EngineSession {
         if free || wait != Wait::Block {
             return Ok(free);
         }
+        self.waiting(|policy| self.shared.locks.lock(self.slot, key, mode, duration, policy))
+    }
+
+    /// Requests locks that may have to be waited for, as the session's settings say.
+    fn waiting<T>(&self, request: impl FnOnce(&WaitPolicy<'_>) -> Result<T>) -> Result<T> {
         let settings = self.settings.lock().clone();
-        let policy = WaitPolicy {
+        request(&WaitPolicy {
             block: true,
             interrupt: &settings.interrupt,
             lock_timeout: settings.lock_timeout,
             deadlock_timeout: settings.deadlock_timeout,
             watch: settings.wait_watch.as_deref(),
-        };
-        self.shared.locks.lock(self.slot, key, mode, duration, &policy)
+        })
     }
 }
 

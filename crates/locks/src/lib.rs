@@ -13,6 +13,7 @@
 //! 5. A session with very many row and key locks holds further ones in sets (`wide`); the segments of a bulk load stand for the
 //!    locks on its keys (`loaded`). The semantics are the same.
 //! 6. Values of exclusion constraints are claimed rather than locked (`claims`).
+//! 7. A transaction is a lockable object of its own as soon as another one waits for its end (`transactions`).
 
 mod claims;
 mod deadlock;
@@ -22,6 +23,7 @@ mod table;
 mod tag;
 #[cfg(test)]
 mod tests;
+mod transactions;
 mod wide;
 
 pub use claims::{Claim, ClaimNumber, Claims};

@@ -198,11 +198,11 @@ pub(crate) fn remove_from_queue(shard: &mut Shard, key: &LockKey, owner: Owner, 
 
 /// The locks of a session: for release, for the fast path, and for the detector's messages.
 #[derive(Default)]
-struct HeldLocks {
+pub(crate) struct HeldLocks {
     /// Weak relation locks that are in no shard (invariant 3).
-    fast: Vec<(LockKey, ModeSet)>,
+    pub fast: Vec<(LockKey, ModeSet)>,
     /// Transaction locks in the table, in the order in which they were granted. May repeat.
-    transaction: Vec<(LockKey, Mode)>,
+    pub transaction: Vec<(LockKey, Mode)>,
     /// Keys in the table with session locks, once for each time they were taken.
     session: Vec<(LockKey, Mode)>,
 }
@@ -210,7 +210,7 @@ struct HeldLocks {
 /// The lock state of one session.
 #[derive(Default)]
 pub struct SessionLocks {
-    held: Mutex<HeldLocks>,
+    pub(crate) held: Mutex<HeldLocks>,
     pub cell: Arc<WaitCell>,
     /// Where a commit waits for its turn to be published.
     pub publish_cell: Arc<WaitCell>,
@@ -223,6 +223,8 @@ pub struct SessionLocks {
     wide: AtomicBool,
     /// The session's transaction has changes.
     pub writing: AtomicBool,
+    /// One more than the snapshot that the session's transaction keeps to its end; 0: none.
+    pub(crate) snapshot: AtomicU64,
     /// Held by the thread that releases the session's locks.
     releasing: Mutex<()>,
 }
@@ -705,7 +707,7 @@ impl LockManager {
         let held = session.held.lock();
         let fast = held.fast.iter().flat_map(|(key, modes)| modes.iter().map(|mode| (*key, mode)));
         let mut all: Vec<(LockKey, Mode)> = fast.chain(held.transaction.iter().copied()).collect();
-        all.retain(|(key, _)| !matches!(key, LockKey::Key(..)));
+        all.retain(|(key, _)| !matches!(key, LockKey::Key(..) | LockKey::Transaction(..)));
         Some(all)
     }
 

@@ -1,6 +1,6 @@
 //! The kinds of objects that can be locked.
 
-use melba_types::{RowId, TreeId};
+use melba_types::{RowId, TreeId, TxnId};
 
 /// A lockable object of the layers above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub enum LockKey {
     Row(TreeId, RowId),
     /// One value of a unique key, by hash: two values of the same hash only wait for each other needlessly.
     Key(TreeId, u64),
+    /// A session's transaction, by the session's slot: only held where others wait for its end.
+    Transaction(u32, TxnId),
 }
 
 /// A lock that is held or waited for, as pg_locks shows it.
@@ -35,6 +37,8 @@ pub struct LockedObject {
     pub page: Option<u64>,
     /// The row of a row lock.
     pub row: Option<RowId>,
+    /// The transaction that is waited for: its session's slot, and its number.
+    pub transaction: Option<(u32, TxnId)>,
     /// PostgreSQL's name of the mode.
     pub mode: &'static str,
     /// Held, or waited for.
@@ -59,6 +63,7 @@ impl LockKey {
             }
             LockKey::Row(tree, row) => format!("tuple {row} of relation {tree}"),
             LockKey::Key(tree, _) => format!("key of relation {tree}"),
+            LockKey::Transaction(slot, id) => format!("virtual transaction {slot}/{id}"),
         }
     }
 
@@ -67,14 +72,16 @@ impl LockKey {
             LockKey::Tag(tag) => (Some(tag), None, None),
             LockKey::Row(tree, row) => (None, Some(tree), Some(row)),
             LockKey::Key(tree, _) => (None, Some(tree), None),
+            LockKey::Transaction(..) => (None, None, None),
         };
-        LockedObject { tag, tree, page: None, row, mode, granted, pid }
+        let transaction = if let LockKey::Transaction(slot, id) = *self { Some((slot, id)) } else { None };
+        LockedObject { tag, tree, page: None, row, transaction, mode, granted, pid }
     }
 }
 
 impl LockedObject {
     /// Data that a serializable transaction has read.
     pub fn predicate(tree: TreeId, page: Option<u64>, row: Option<RowId>, pid: i32) -> LockedObject {
-        LockedObject { tag: None, tree: Some(tree), page, row, mode: "SIReadLock", granted: true, pid }
+        LockedObject { tag: None, tree: Some(tree), page, row, transaction: None, mode: "SIReadLock", granted: true, pid }
     }
 }

@@ -82,7 +82,7 @@ fn place(key: &LockKey) -> Option<Place> {
     match *key {
         LockKey::Row(tree, row) => Some((tree, row.0)),
         LockKey::Key(tree, hash) => Some((tree, hash >> 32)),
-        LockKey::Tag(_) => None,
+        LockKey::Tag(_) | LockKey::Transaction(..) => None,
     }
 }
 
@@ -244,7 +244,7 @@ impl WideLocks {
     pub fn has_loads(&self, owner: Owner, key: &LockKey) -> bool {
         match key {
             LockKey::Key(tree, _) => self.any_loads() && !self.loads(owner, *tree).is_empty(),
-            LockKey::Row(..) | LockKey::Tag(_) => false,
+            LockKey::Row(..) | LockKey::Tag(_) | LockKey::Transaction(..) => false,
         }
     }
 

@@ -136,7 +136,7 @@ impl PartitionMap {
         let changed: HashSet<Oid> = changed.collect();
         changed.iter().for_each(|partition| map.remove(*partition));
         for relation in changed.iter().filter_map(|partition| catalog.relation(*partition)) {
-            if relation.parents.contains(&table) {
+            if relation.parents.contains(&table) && !relation.detach_pending {
                 map.add_relation(relation);
             }
         }

@@ -92,6 +92,10 @@ pub(super) fn index_of(
         let routed = map.key().columns.iter().map(|c| value(c.column)).collect::<Result<Vec<_>>>()?;
         let Some(partition) = map.find(&*ctx.session, &routed)? else { return Ok(None) };
         let below = catalog.relation(partition).ok_or_else(lost)?;
+        // Whatever the snapshot: the detach looks for rows that refer to its rows only once.
+        if below.detach_pending {
+            return Ok(None);
+        }
         let part = |oid: &&Oid| catalog.relation(**oid).is_some_and(|i| i.parents.contains(&index));
         index = *below.indexes.iter().find(part).ok_or_else(lost)?;
         let renumbered = columns.iter().map(|c| below.number_of(&table.columns[*c as usize - 1].name));

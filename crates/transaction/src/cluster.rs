@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::{HashMap, HashSet};
+use melba_catalog::detaching::detaching_partitions;
 use melba_catalog::{Catalog, Object, ObjectChange, Relation, Storage, decode_change, encode_change};
 use melba_engine::{Durability, Engine, Isolation, Persistence, Transaction};
 use melba_types::row::RowLayout;
-use melba_types::{Datum, DbError, Oid, Result, RowId, TreeId, err};
+use melba_types::{Csn, Datum, DbError, Oid, Result, RowId, TreeId, err};
 use melba_vfs::{Clock, Random};
 use parking_lot::{Mutex, RwLock};
 
@@ -38,6 +39,9 @@ pub struct Cluster {
     pub prepared: PreparedTransactions,
     /// Where each catalog row is.
     rows: Mutex<HashMap<Vec<u8>, RowId>>,
+    /// The commit that has marked a partition whose detach is pending, by database and partition. None of an earlier life of the server:
+    /// no snapshot is older.
+    detaching: Mutex<HashMap<(Oid, Oid), Csn>>,
 }
 
 /// Changes of a committing transaction, as `publish` needs them.
@@ -89,6 +93,7 @@ impl Cluster {
             published: RwLock::new(Arc::new(melba_catalog::ClusterCatalog::load(changes))),
             version: AtomicU64::new(1),
             rows: Mutex::new(rows),
+            detaching: Mutex::default(),
             prepared: PreparedTransactions::default(),
         });
         prepared.into_iter().try_for_each(|(identifier, row, value)| cluster.restore_prepared(identifier, row, value))?;
@@ -117,8 +122,8 @@ impl Cluster {
             return Ok(());
         }
         let net = self.write_changes(&txn, changes)?;
-        txn.commit(Durability::Sync)?;
-        self.publish(net);
+        let csn = txn.commit(Durability::Sync)?;
+        self.publish(net, csn);
         Ok(())
     }
 
@@ -243,8 +248,34 @@ impl Cluster {
             .collect()
     }
 
+    /// The partitions of a catalog whose detach has become pending since a snapshot was taken: to that they are attached.
+    pub(crate) fn detached_since(&self, catalog: &Catalog, snapshot: Csn) -> Vec<Oid> {
+        let mut pending = detaching_partitions(catalog).peekable();
+        if pending.peek().is_none() {
+            return Vec::new();
+        }
+        let marked = self.detaching.lock();
+        let is_newer = |csn: &Csn| *csn > snapshot;
+        pending.filter(|partition| marked.get(&(catalog.database_oid(), *partition)).is_some_and(is_newer)).collect()
+    }
+
+    /// Notes the commit of each partition that it has marked.
+    fn note_detaching(&self, changes: &[(Oid, ObjectChange)], csn: Csn) {
+        let catalogs = self.catalogs();
+        for (database, change) in changes {
+            let ObjectChange::Put(Object::Relation(relation)) = change else { continue };
+            let before = catalogs.database(*database).and_then(|catalog| catalog.relation(relation.oid));
+            match (before.is_some_and(|before| before.detach_pending), relation.detach_pending) {
+                (false, true) => drop(self.detaching.lock().insert((*database, relation.oid), csn)),
+                (true, false) => drop(self.detaching.lock().remove(&(*database, relation.oid))),
+                _ => {}
+            }
+        }
+    }
+
     /// Makes committed changes the newest catalogs. Runs before the transaction's locks are released.
-    pub(crate) fn publish(&self, committed: CommittedChanges) {
+    pub(crate) fn publish(&self, committed: CommittedChanges, csn: Csn) {
+        self.note_detaching(&committed.changes, csn);
         let mut known = self.rows.lock();
         for (key, id) in committed.rows {
             match id {

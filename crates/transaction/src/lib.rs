@@ -1,7 +1,8 @@
 //! A transaction as SQL sees it: the engine's transaction together with the catalog changes it has made so far.
 //!
 //! Invariants:
-//! 1. Statements read the catalog through `catalog()`: the newest committed snapshot, plus this transaction's own changes.
+//! 1. Statements read the catalog through `catalog()`: the newest committed snapshot, plus this transaction's own changes; with the
+//!    partitions that were attached in the transaction's snapshot, if it keeps one, and whose detach has begun since.
 //! 2. Catalog rows reach the engine only in `commit`, in the same WAL record as the rest of the transaction, and the new
 //!    snapshot is published after the commit is visible and before its locks are released.
 //! 3. A committed catalog has no two objects of one name: new names are locked (`names`).
@@ -17,6 +18,7 @@ pub mod xids;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use melba_catalog::detaching::with_attached;
 use melba_catalog::{Catalog, Object, ObjectAddress, ObjectChange};
 use melba_engine::{Committing, Durability, ExportedSnapshot, Isolation, Savepoint, Transaction};
 use melba_types::{Csn, DbError, Oid, Result, bail};
@@ -42,6 +44,8 @@ pub struct Tx {
     /// Its notifications, and its changes to LISTEN, which take effect once it has committed.
     notifications: RarelyUsed<PendingNotifications>,
     ddl: RarelyUsed<CatalogChanges>,
+    /// The last catalog with partitions that are detached since the snapshot, after the one it was made from.
+    attached: RarelyUsed<Option<[Arc<Catalog>; 2]>>,
     /// Its id in SQL, once it has one.
     xid: OnceLock<u64>,
     /// Snapshots that others may adopt until this ends.
@@ -94,6 +98,7 @@ impl Tx {
             large_objects: RarelyUsed::default(),
             notifications: RarelyUsed::default(),
             ddl: RarelyUsed::default(),
+            attached: RarelyUsed::default(),
             xid: OnceLock::new(),
             exported: Mutex::default(),
             ends_elsewhere: AtomicBool::new(false),
@@ -114,6 +119,7 @@ impl Tx {
             large_objects: RarelyUsed::default(),
             notifications: RarelyUsed::default(),
             ddl,
+            attached: RarelyUsed::default(),
             xid: OnceLock::from(xid),
             exported: Mutex::default(),
             ends_elsewhere: AtomicBool::new(false),
@@ -126,6 +132,28 @@ impl Tx {
 
     /// The catalog this transaction sees now.
     pub fn catalog(&self) -> Arc<Catalog> {
+        let newest = self.newest_catalog();
+        let partitions = self.detached_since(&newest);
+        if partitions.is_empty() {
+            return newest;
+        }
+        let mut attached = self.attached.lock();
+        if let Some([from, seen]) = &*attached
+            && Arc::ptr_eq(from, &newest)
+        {
+            return seen.clone();
+        }
+        let seen = Arc::new(with_attached(&newest, &partitions));
+        *attached = Some([newest, seen.clone()]);
+        seen
+    }
+
+    fn detached_since(&self, catalog: &Catalog) -> Vec<Oid> {
+        self.engine.kept_snapshot().map_or_else(Vec::new, |snapshot| self.cluster.detached_since(catalog, snapshot))
+    }
+
+    /// The newest committed catalog, with the transaction's changes.
+    fn newest_catalog(&self) -> Arc<Catalog> {
         let Some(mut ddl) = self.ddl.used().filter(|ddl| !ddl.changes.is_empty()) else {
             return self.cluster().catalog(self.database);
         };
@@ -144,7 +172,13 @@ impl Tx {
 
     /// Whether `catalog` is the committed one of a version: no transaction has changed it since, this one included.
     pub fn sees_catalog_version(&self, version: u64) -> bool {
-        self.cluster().catalog_version() == version && !self.has_catalog_changes()
+        self.cluster().catalog_version() == version && !self.has_own_catalog()
+    }
+
+    /// What this transaction sees is no committed catalog: it must not be used by another one.
+    pub fn has_own_catalog(&self) -> bool {
+        let has_attached = || !self.detached_since(&self.cluster().catalog(self.database)).is_empty();
+        self.has_catalog_changes() || self.engine.kept_snapshot().is_some() && has_attached()
     }
 
     /// This transaction has changed the catalog: plans made from it must not outlive it.
@@ -214,7 +248,7 @@ impl Tx {
 
     /// Makes a change in the session's database.
     pub fn change(&self, change: ObjectChange) {
-        let base = self.catalog();
+        let base = self.newest_catalog();
         let version = self.cluster().catalog_version();
         let mut ddl = self.ddl.lock();
         let next = Arc::new(base.with(std::slice::from_ref(&change)));
@@ -397,7 +431,7 @@ impl Tx {
             let net = self.cluster().write_changes(&self.engine, changes)?;
             let cluster = self.cluster().clone();
             last()?;
-            self.engine.start_commit(durability, Some(Box::new(move |_| cluster.publish(net))))?
+            self.engine.start_commit(durability, Some(Box::new(move |csn| cluster.publish(net, csn))))?
         };
         self.end_xid(committing.csn(), true);
         Ok(committing)

@@ -110,6 +110,11 @@ fn bounds() -> Vec<PartitionBound> {
     values.into_iter().map(|values| PartitionBound { values, text: "FOR VALUES".into() }).collect()
 }
 
+fn partition_of(relation: &Relation, bound: PartitionBound) -> Object {
+    let partition_bound = Some(Arc::new(bound));
+    Object::Relation(Arc::new(Relation { partition_bound, detach_pending: true, ..relation.clone() }))
+}
+
 fn samples() -> Vec<Object> {
     let c = Catalog::default();
     let mut relation = (**c.relation(Oid(1259)).expect("pg_class")).clone();
@@ -155,7 +160,7 @@ fn samples() -> Vec<Object> {
         delete_set_columns: Vec::new(),
         operators: vec![Oid(96)],
     }));
-    let partition = |bound| Object::Relation(Arc::new(Relation { partition_bound: Some(Arc::new(bound)), ..relation.clone() }));
+    let partition = |bound| partition_of(&relation, bound);
     let mut objects: Vec<Object> = bounds().into_iter().map(partition).collect();
     objects.extend([
         Object::Relation(Arc::new(relation)),
@@ -235,7 +240,7 @@ fn relations_of_version_7_state_no_size() {
     let with = stored(Some(StatedSize { pages: 3, rows: 70.5 }));
     assert_eq!(read(&with.key, &with.value.expect("a value")), Some((3, 70.5)));
     let without = stored(None).value.expect("a value");
-    let mut old = without[..without.len() - 1].to_vec();
+    let mut old = without[..without.len() - 2].to_vec();
     old[0] = VERSION_7;
     assert_eq!(read(&with.key, &old), None);
 }
@@ -251,6 +256,20 @@ fn types_of_version_4_depend_on_nothing() {
     let (_, change) = decode_change(&stored.key, &old).expect("reads back");
     let ObjectChange::Put(Object::Type(read)) = change else { panic!("not a type") };
     assert!(read.depends_on.is_empty() && read.domain.is_some());
+    old[0] = VERSION;
+    assert!(decode_change(&stored.key, &old).is_none());
+}
+
+#[test]
+fn relations_of_version_8_have_no_pending_detach() {
+    let class = Catalog::default().relation(Oid(1259)).expect("pg_class").clone();
+    let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Relation(class)));
+    let value = stored.value.expect("a value");
+    let mut old = value[..value.len() - 1].to_vec();
+    old[0] = VERSION_8;
+    let (_, change) = decode_change(&stored.key, &old).expect("reads back");
+    let ObjectChange::Put(Object::Relation(read)) = change else { panic!("not a relation") };
+    assert!(!read.detach_pending);
     old[0] = VERSION;
     assert!(decode_change(&stored.key, &old).is_none());
 }

@@ -6,6 +6,7 @@ use melba_types::{Datum, Oid};
 
 use super::{GeneratorInput, RelationEstimate, RelationRows, push, values::*};
 use crate::classes;
+use crate::detaching::detaching_partition;
 use crate::objects::*;
 use crate::rules::{has_rules, rules_of};
 use crate::toast::TOAST_PREFIX;
@@ -47,6 +48,7 @@ fn push(s: &GeneratorInput<'_>, r: &Relation, out: &mut RelationRows<'_>) {
         Table | MaterializedView | PartitionedTable => !r.indexes.is_empty(),
         _ => false,
     };
+    let has_children = || s.catalog.has_children(r.oid) || detaching_partition(s.catalog, r.oid).is_some();
     let shared = || s.catalog.is_shared_relation(r.oid);
     push!(
         out,
@@ -74,7 +76,7 @@ fn push(s: &GeneratorInput<'_>, r: &Relation, out: &mut RelationRows<'_>) {
             int2(checks()),
             bool(r.rule.is_valid() || has_rules(s.catalog) && !rules_of(s.catalog, r.oid).is_empty()),
             bool(has_triggers(s, r)),
-            bool(matches!(r.kind, Table | PartitionedTable | PartitionedIndex) && s.catalog.has_children(r.oid)),
+            bool(matches!(r.kind, Table | PartitionedTable | PartitionedIndex) && has_children()),
             bool(r.row_security),
             bool(r.force_row_security),
             bool(r.kind != MaterializedView || r.populated),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use melba_analyze::{Expected, ExprKind};
+use melba_catalog::detaching::{detaching_partition, with_attached};
 use melba_catalog::{
     ObjectAddress, PartitionBound, PartitionColumn, PartitionKey, PartitionStrategy, PartitionValues, RangeDatum, Relation,
     TypeKind, classes,
@@ -276,7 +277,11 @@ fn check_partition_bound(
     spec: &PartitionBoundSpec,
 ) -> Result<()> {
     let catalog = ddl.catalog();
-    let map = PartitionMap::new(&catalog, parent)?;
+    // As long as its detach is pending, a partition keeps its rows.
+    let map = match detaching_partition(&catalog, parent.oid) {
+        Some(partition) => PartitionMap::new(&with_attached(&catalog, &[partition]), parent)?,
+        None => PartitionMap::new(&catalog, parent)?,
+    };
     let name_of = |oid: Oid| catalog.relation(oid).map_or_else(String::new, |r| r.name.to_string());
     let name = &relation.name;
     let overlap = match values {

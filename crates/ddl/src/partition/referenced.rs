@@ -76,6 +76,7 @@ pub fn add_parent_references(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
 pub fn drop_parent_references(ddl: &Ddl<'_>, partition: Oid) -> Result<()> {
     let catalog = ddl.catalog();
     for part in catalog.referencing_constraints(partition).into_iter().filter(|key| is_referenced_part(&catalog, key)) {
+        ddl.lock_relation(part.relation, RelationLockMode::AccessExclusive)?;
         drop_part(ddl, part)?;
     }
     Ok(())

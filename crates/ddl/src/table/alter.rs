@@ -25,8 +25,9 @@ use crate::sequence::owned_sequence;
 use crate::table::alter_column::alter_column_command;
 use crate::table::alter_kind::{check_form, unsupported_form};
 use crate::table::alter_persistence::{set_access_method, set_logged};
-use crate::table::attach::{add_inherit, attach_partition, detach_partition, drop_inherit, finalize_detach};
+use crate::table::attach::{add_inherit, attach_partition, drop_inherit};
 use crate::table::column::{add_column_everywhere, drop_column_everywhere};
+use crate::table::detach::{detach_partition, finalize_detach, refuse_pending_detach};
 use crate::table::relation::put_relation;
 use crate::table::retype::alter_column_types;
 use crate::table::storage_parameters::{ParametersOf, reset_list};
@@ -74,6 +75,9 @@ pub fn alter_table(ddl: &Ddl<'_>, s: &AlterTableStmt) -> Result<()> {
 
 fn alter_command(ddl: &Ddl<'_>, oid: Oid, c: &AlterTableCmd, recurse: bool) -> Result<()> {
     let relation = ddl.relation(oid)?;
+    if c.subtype() != At::AtDetachPartitionFinalize {
+        refuse_pending_detach(&relation)?;
+    }
     check_form(c.subtype(), &relation)?;
     let def = c.def.as_deref().and_then(|d| d.node.as_ref());
     match (c.subtype(), def) {
@@ -201,7 +205,10 @@ pub fn lock_of(s: &AlterTableStmt) -> RelationLockMode {
 fn lock_mode(c: &AlterTableCmd) -> RelationLockMode {
     let def = c.def.as_deref().and_then(|d| d.node.as_ref());
     match (c.subtype(), def) {
-        (At::AtValidateConstraint | At::AtSetStatistics, _) => RelationLockMode::ShareUpdateExclusive,
+        (At::AtValidateConstraint | At::AtSetStatistics | At::AtDetachPartitionFinalize, _) => {
+            RelationLockMode::ShareUpdateExclusive
+        }
+        (At::AtDetachPartition, Some(N::PartitionCmd(c))) if c.concurrent => RelationLockMode::ShareUpdateExclusive,
         (
             At::AtEnableTrig
             | At::AtEnableTrigAll

@@ -1,4 +1,4 @@
-//! Tables that become or cease to be children: INHERIT, NO INHERIT, ATTACH PARTITION, DETACH PARTITION.
+//! Tables that become or cease to be children: INHERIT, NO INHERIT, ATTACH PARTITION.
 
 use std::sync::Arc;
 
@@ -10,10 +10,9 @@ use pg_query::protobuf::{PartitionBoundSpec, PartitionCmd, RangeVar};
 use crate::context::Ddl;
 use crate::dependents::drop_quietly;
 use crate::partition::bound::{leaf_beyond_bounds, set_partition_bound};
-use crate::partition::foreign_key::{add_parent_foreign_keys, detach_foreign_keys};
-use crate::partition::identity::forget_identity;
-use crate::partition::index::{add_parent_indexes, detach_indexes};
-use crate::partition::referenced::{add_parent_references, check_parent_references, drop_parent_references};
+use crate::partition::foreign_key::add_parent_foreign_keys;
+use crate::partition::index::add_parent_indexes;
+use crate::partition::referenced::add_parent_references;
 use crate::table::relation::put_relation;
 use crate::trigger::{add_parent_triggers, check_triggers_of_child, trigger_address};
 use crate::words::plural;
@@ -177,7 +176,7 @@ fn merge_into_constraints(ddl: &Ddl<'_>, child: Oid, parent: &Relation) -> Resul
 }
 
 /// Columns and constraints from a parent are the child's own from now on.
-fn remove_parent(ddl: &Ddl<'_>, child: Oid, parent: &Relation) -> Result<()> {
+pub fn remove_parent(ddl: &Ddl<'_>, child: Oid, parent: &Relation) -> Result<()> {
     let relation = ddl.relation(child)?;
     let catalog = ddl.catalog();
     let from_parent = |c: &Column| !c.dropped && parent.columns.iter().any(|p| !p.dropped && p.name == c.name);
@@ -280,51 +279,6 @@ fn check_attachable(ddl: &Ddl<'_>, parent: &Relation, child: &Relation) -> Resul
         .detail("The new partition may contain only the columns present in parent."));
     }
     Ok(())
-}
-
-/// ALTER TABLE ... DETACH PARTITION.
-pub fn detach_partition(ddl: &Ddl<'_>, parent: &Relation, c: &PartitionCmd) -> Result<()> {
-    let name = c.name.as_ref().ok_or_else(|| DbError::internal("DETACH PARTITION without a table"))?;
-    if !parent.is_partitioned() {
-        return Err(err!(WRONG_OBJECT_TYPE, "ALTER action DETACH PARTITION cannot be performed on relation \"{}\"", parent.name)
-            .detail(format!("This operation is not supported for {}.", plural(parent.kind))));
-    }
-    if c.concurrent {
-        if ddl.catalog().default_partition(parent.oid).is_some() {
-            bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot detach partitions concurrently when a default partition exists");
-        }
-        return Err(DbError::unsupported("DETACH PARTITION CONCURRENTLY"));
-    }
-    let child = open_partition(ddl, parent, name)?;
-    check_parent_references(ddl, child.oid)?;
-    remove_parent(ddl, child.oid, parent)?;
-    let relation = ddl.relation(child.oid)?;
-    put_relation(ddl, Relation { partition_bound: None, ..(*relation).clone() });
-    forget_identity(ddl, &relation)?;
-    drop_parent_triggers(ddl, child.oid)?;
-    detach_foreign_keys(ddl, &*ddl.relation(child.oid)?)?;
-    drop_parent_references(ddl, child.oid)?;
-    detach_indexes(ddl, &*ddl.relation(child.oid)?)
-}
-
-/// ALTER TABLE ... DETACH PARTITION ... FINALIZE.
-///
-/// # Errors
-/// 55000: no detach is ever pending, because CONCURRENTLY is refused.
-pub fn finalize_detach(ddl: &Ddl<'_>, parent: &Relation, c: &PartitionCmd) -> Result<()> {
-    let name = c.name.as_ref().ok_or_else(|| DbError::internal("FINALIZE without a table"))?;
-    let child = open_partition(ddl, parent, name)?;
-    Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot complete detaching partition \"{}\"", child.name)
-        .detail("There's no pending concurrent detach."))
-}
-
-/// A partition of `parent`, locked for its detach.
-fn open_partition(ddl: &Ddl<'_>, parent: &Relation, name: &RangeVar) -> Result<Arc<Relation>> {
-    let child = ddl.open_relation(name, RelationLockMode::AccessExclusive)?;
-    if !child.is_partition() || !child.parents.contains(&parent.oid) {
-        bail!(UNDEFINED_TABLE, "relation \"{}\" is not a partition of relation \"{}\"", child.name, parent.name);
-    }
-    Ok(child)
 }
 
 fn refuse_partition_inheritance(child: &Relation) -> Result<()> {

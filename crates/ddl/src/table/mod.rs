@@ -10,6 +10,7 @@ pub mod children;
 pub mod column;
 pub mod column_uses;
 pub mod create;
+pub mod detach;
 pub mod inherit;
 pub mod like;
 pub mod on_commit;

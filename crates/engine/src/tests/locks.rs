@@ -83,6 +83,46 @@ fn a_cycle_of_waits_ends_in_one_deadlock_error() {
 }
 
 #[test]
+fn the_ends_of_present_holders_are_waited_for() {
+    let engine = memory_engine();
+    let (weak, strong, waiting) = (begin(&engine), begin(&engine), begin(&engine));
+    weak.lock_relation(RELATION, RelationLockMode::AccessShare, Wait::Block).expect("free");
+    strong.lock_relation(RELATION, RelationLockMode::ShareUpdateExclusive, Wait::Block).expect("free");
+    waiting.session().set_lock_timeout(Some(Duration::from_millis(1)));
+    let wait = || waiting.session().await_holders(RELATION);
+    assert!(matches!(wait(), Err(EngineError::LockTimeout)));
+    strong.rollback();
+    assert!(matches!(wait(), Err(EngineError::LockTimeout)));
+    waiting.session().set_lock_timeout(None);
+    std::thread::scope(|s| {
+        let waiting = s.spawn(wait);
+        while engine.locks().iter().all(|l| l.granted) {
+            std::thread::yield_now();
+        }
+        let later = begin(&engine);
+        assert!(later.lock_relation(RELATION, RelationLockMode::RowExclusive, Wait::NoWait).expect("nobody is queued before it"));
+        weak.commit(Durability::Sync).expect("commits");
+        waiting.join().expect("no panic").expect("the later one does not matter");
+    });
+    drop(waiting);
+    assert!(engine.locks().is_empty());
+}
+
+#[test]
+fn kept_snapshots_are_waited_for() {
+    let engine = memory_engine();
+    let (keeps, waiting) = (engine.begin(Isolation::RepeatableRead).expect("begins"), begin(&engine));
+    waiting.session().set_lock_timeout(Some(Duration::from_millis(1)));
+    let wait = || waiting.session().await_older_snapshots();
+    begin(&engine).statement_view();
+    wait().expect("READ COMMITTED keeps none, and none is taken yet");
+    keeps.statement_view();
+    assert!(matches!(wait(), Err(EngineError::LockTimeout)));
+    keeps.rollback();
+    wait().expect("it has ended");
+}
+
+#[test]
 fn waits_end_by_interrupt_timeout_or_grant_and_leave_nothing_behind() {
     let engine = memory_engine();
     let (a, b) = (begin(&engine), begin(&engine));

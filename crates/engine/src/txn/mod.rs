@@ -202,6 +202,7 @@ impl Transaction {
                 pins.current = Some(csn);
                 if self.isolation != Isolation::ReadCommitted {
                     state.snapshot = Some(csn);
+                    self.announce_snapshot(Some(csn));
                 }
                 csn
             }
@@ -254,9 +255,20 @@ impl Transaction {
         self.state.lock().snapshot.is_some()
     }
 
+    /// The snapshot that the transaction keeps to its end, once taken; none of READ COMMITTED.
+    pub fn kept_snapshot(&self) -> Option<Csn> {
+        if self.isolation == Isolation::ReadCommitted { None } else { self.state.lock().snapshot }
+    }
+
+    /// Others may wait for the end of a transaction with such a snapshot; `None`: it keeps none any more.
+    fn announce_snapshot(&self, csn: Option<Csn>) {
+        self.shared().locks.keep_snapshot(self.session.slot, csn);
+    }
+
     /// Drops a snapshot with which nothing has been read.
     pub(crate) fn drop_snapshot(&self) {
         self.state.lock().snapshot = None;
+        self.announce_snapshot(None);
         let mut pins = self.session.pins.lock();
         pins.current = None;
         self.shared().snapshots.hold(self.session.slot, pins.oldest());
@@ -324,6 +336,7 @@ impl Transaction {
             if adopted {
                 pins.current = Some(csn);
                 state.snapshot = Some(csn);
+                self.announce_snapshot(Some(csn));
                 self.seen.fetch_max(csn.0, Ordering::Relaxed);
             }
             Ok(adopted)
@@ -665,6 +678,9 @@ impl Transaction {
         }
         self.session.next.lock().writes = writes.into_inner();
         announce::stop(self);
+        if self.isolation != Isolation::ReadCommitted {
+            self.announce_snapshot(None);
+        }
         {
             let mut pins = self.session.pins.lock();
             pins.current = None;

@@ -231,7 +231,7 @@ fn put_lock(key: &LockKey, mode: Mode, moves: bool, out: &mut Vec<u8>) {
         LockKey::Tag(LockTag::Name { database, class, hash }) => put(NAME, &[database.into(), class.into(), hash]),
         LockKey::Tag(LockTag::Advisory { database, key, two_keys }) => put(ADVISORY, &[database.into(), key, two_keys.into()]),
         LockKey::Row(tree, row) => put(if moves { MOVED_ROW } else { ROW }, &[tree.0, row.0]),
-        LockKey::Key(..) => {}
+        LockKey::Key(..) | LockKey::Transaction(..) => {}
     }
 }
 

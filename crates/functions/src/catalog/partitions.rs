@@ -20,9 +20,14 @@ fn ancestors(call: &CallInfo<'_>, args: &[Datum]) -> Vec<Oid> {
     let mut next = catalog.relation(super::oid_argument(args, 0)).filter(|r| is_in_hierarchy(r));
     while let Some(relation) = next {
         chain.push(relation.oid);
-        next = if is_partition(relation) { relation.parents.first().and_then(|p| catalog.relation(*p)) } else { None };
+        next = parent(relation).and_then(|parent| catalog.relation(parent));
     }
     chain
+}
+
+/// Of a partition, or of its index.
+fn parent(relation: &Relation) -> Option<Oid> {
+    relation.parents.first().copied().filter(|_| is_partition(relation) && !relation.detach_pending)
 }
 
 /// A partition, or a partition's index.
@@ -59,8 +64,7 @@ fn children(catalog: &Catalog, parent: Oid) -> Vec<Arc<Relation>> {
 }
 
 fn row(relation: &Relation, level: i32) -> Vec<Datum> {
-    let parent = if is_partition(relation) { relation.parents.first() } else { None };
     let leaf = !matches!(relation.kind, RelationKind::PartitionedTable | RelationKind::PartitionedIndex);
-    let parent = parent.map_or(Datum::Null, |p| Datum::Oid(p.0));
+    let parent = parent(relation).map_or(Datum::Null, |p| Datum::Oid(p.0));
     vec![Datum::Oid(relation.oid.0), parent, Datum::Bool(leaf), Datum::Int4(level)]
 }

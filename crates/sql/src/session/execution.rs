@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_engine::{LockTag, ReadView, Wait};
+use melba_engine::{Isolation, LockTag, ReadView, RelationLockMode, Wait};
 use melba_fmgr::Session as _;
 use melba_parse::command::{self, is_query};
 use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
@@ -22,9 +22,36 @@ use melba_spill::Store;
 use melba_transaction::Tx;
 
 pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
-    for (relation, mode) in &plan.relations {
-        tx.engine.lock_relation(LockTag::Relation { database: tx.database.0, relation: relation.0 }, *mode, Wait::Block)?;
+    plan.relations.iter().try_for_each(|(relation, mode)| lock_relation(tx, *relation, *mode))
+}
+
+fn lock_relation(tx: &Tx, relation: Oid, mode: RelationLockMode) -> Result<()> {
+    tx.engine.lock_relation(LockTag::Relation { database: tx.database.0, relation: relation.0 }, mode, Wait::Block)?;
+    Ok(())
+}
+
+/// The locks that PostgreSQL takes when it analyzes a statement, without running it: those of relations that it names, not of the
+/// partitions that are read for them.
+pub(super) fn lock_named(tx: &Tx, planned: &Planned) -> Result<()> {
+    let all = &planned.plan.relations;
+    let is_read = |parent: &Oid| all.iter().any(|(relation, _)| relation == parent);
+    for (relation, mode) in all {
+        let below = planned.catalog.relation(*relation).is_some_and(|r| r.parents.iter().any(is_read));
+        if !below {
+            lock_relation(tx, *relation, *mode)?;
+        }
     }
+    Ok(())
+}
+
+/// Takes the snapshot of a transaction that keeps one.
+pub(super) fn keep_snapshot(tx: &Tx) -> Result<()> {
+    if tx.engine.isolation() == Isolation::ReadCommitted {
+        return Ok(());
+    }
+    tx.flush_large_objects()?;
+    tx.engine.await_safe_snapshot()?;
+    tx.engine.statement_view();
     Ok(())
 }
 

@@ -28,6 +28,7 @@ mod current_row;
 mod cursor;
 mod ddl_context;
 mod deferred;
+mod detach;
 mod domain;
 mod encode;
 mod engine_info;
@@ -312,6 +313,8 @@ impl Drop for Session {
 
 #[cfg(test)]
 mod catalog_tests;
+#[cfg(test)]
+mod detach_tests;
 #[cfg(test)]
 mod event_tests;
 #[cfg(test)]

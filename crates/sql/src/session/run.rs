@@ -12,6 +12,7 @@ use melba_parse::Statement;
 use super::Session;
 use super::client::Client;
 use super::command;
+use super::detach;
 use super::encode::RowEncoder;
 use super::outcome::{CopyIn, CopyOut, Outcome, ResultColumn, RowSource, Tag};
 use super::pipeline;
@@ -93,6 +94,9 @@ pub(super) fn start_bound(session: &mut Session, bound: BoundStatement) -> Resul
         NodeEnum::DoStmt(s) => {
             routine::run_do(&context, s, statement, transaction_control(session))?;
             Ok(Outcome::Done { tag: "DO".into() })
+        }
+        NodeEnum::AlterTableStmt(s) if matches!(allowed(&statement.node), Allowed::OwnTransaction(_)) => {
+            detach::run(session, statement, s, &bound.prepared)
         }
         _ => pipeline::execute(&context, statement, &bound.prepared, bound.parameters),
     }

@@ -10,7 +10,7 @@ use pg_query::protobuf::{
 };
 
 use melba_parse::Statement;
-use melba_parse::command::is_session_statement;
+use melba_parse::command::{is_query, is_session_statement};
 
 use super::Session;
 use super::context::{SessionState, StatementContext};
@@ -25,7 +25,7 @@ use super::server_settings::run_alter_system;
 use super::set::{modes_of, run_set, show_lines, switch_user_to_default};
 use super::transaction::{Block, require_block};
 use super::two_phase::{run_commit_prepared, run_prepare_transaction, run_rollback_prepared};
-use super::{command, outcome, pipeline, planning, values};
+use super::{command, execution, outcome, pipeline, planning, values};
 
 fn done(tag: &str) -> Result<Outcome> {
     Ok(Outcome::Done { tag: tag.to_owned() })
@@ -164,7 +164,13 @@ fn run_prepare(session: &mut Session, prepare: &PrepareStmt, statement: &Stateme
     let inner = check_prepare(session.context(), prepare, statement)?;
     let context = session.context();
     let types = prepare.argtypes.iter().map(|t| planning::resolve_type(context, t)).collect::<Result<Vec<Oid>>>()?;
+    if let Some(tx) = context.tx.as_ref().filter(|_| is_query(&inner.node)) {
+        execution::keep_snapshot(tx)?;
+    }
     let mut prepared = prepare_statement(session, Some(inner), &types)?;
+    if let (Some(planned), Some(transaction)) = (&prepared.compiled.planned, &session.transaction) {
+        execution::lock_named(&transaction.tx, planned)?;
+    }
     prepared.from_sql = true;
     session.prepared.insert(&prepare.name, Arc::new(prepared));
     done("PREPARE")

@@ -395,7 +395,7 @@ impl Session {
     /// Rebuilds `context` for the present state.
     pub(super) fn renew_context(&mut self) {
         let tx = self.transaction.as_ref().map(|t| &t.tx);
-        let has_own_catalog = tx.is_some_and(|tx| tx.has_catalog_changes());
+        let has_own_catalog = tx.is_some_and(|tx| tx.has_own_catalog());
         // Before the catalog is read, so that a change meanwhile is noticed the next time.
         let versions = ContextVersions::now(&self.state, &self.derived);
         if has_own_catalog || versions != self.context_versions {

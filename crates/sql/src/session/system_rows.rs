@@ -28,6 +28,9 @@ use melba_settings::value;
 
 /// pg_locks.locktype.
 pub(super) fn lock_type(lock: &melba_engine::LockedObject) -> &'static str {
+    if lock.transaction.is_some() {
+        return "virtualxid";
+    }
     match (lock.tag, lock.row, lock.page) {
         (Some(LockTag::Relation { .. }), ..) => "relation",
         (Some(LockTag::Object { .. } | LockTag::Name { .. }), ..) => "object",
@@ -240,6 +243,9 @@ fn lock_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
                     (row[3], row[4]) = (Datum::Int4((id.0 >> 8) as i32), Datum::Int2((id.0 & 0xff) as i16));
                 }
             }
+        }
+        if let Some((slot, id)) = lock.transaction {
+            row[5] = Datum::text(format!("{slot}/{id}"));
         }
         row[10] = Datum::text(format!("{}/0", lock.pid));
         row[11] = if lock.pid == 0 { Datum::Null } else { Datum::Int4(lock.pid) };
