@@ -28,7 +28,7 @@ pub fn create_rule(ddl: &Ddl<'_>, s: &RuleStmt) -> Result<()> {
         CmdType::CmdDelete => rule_events::DELETE,
         _ => return refuse_select_rule(ddl, s, &table),
     };
-    let analyzed = ddl.with_context(|c| analyze_rule(c, s, &table, event))?;
+    let analyzed = ddl.analyze_locked(|c| analyze_rule(c, s, &table, event), mentioned)?;
     check_relation(ddl, &table)?;
     check_returning(ddl, s, &analyzed, &table)?;
     if s.rulename == VIEW_RULE {
@@ -174,6 +174,14 @@ fn texts(ddl: &Ddl<'_>, rule: &AnalyzedRule, table: &Relation) -> Result<Texts> 
         };
         Ok((condition, rule.actions.iter().map(text).collect()))
     })
+}
+
+fn mentioned(rule: &AnalyzedRule) -> Vec<ObjectAddress> {
+    let queries = rule.actions.iter().filter_map(|action| match action {
+        RuleAction::Query(query) => Some(query),
+        RuleAction::Notify { .. } => None,
+    });
+    queries.flat_map(|query| query.dependencies()).collect()
 }
 
 fn dependencies(ddl: &Ddl<'_>, rule: &AnalyzedRule, table: &Relation) -> Result<Vec<ObjectAddress>> {

@@ -112,12 +112,11 @@ fn replace_view(
 /// Analyzes a query for storing: returns the tree, its text, and its dependencies. `parameters`: the types of `$1`, ...
 pub fn stored_query(ddl: &Ddl<'_>, node: &Node, parameters: &[Oid]) -> Result<(Query, String, Vec<ObjectAddress>)> {
     let inner = inner(node)?;
-    ddl.with_context(|c| {
-        let query = melba_analyze::analyze(c, inner, (!parameters.is_empty()).then_some(parameters))?.query;
-        let text = melba_deparse::stored_query(c, &query);
-        let depends_on = ddl.usable_of_query(&query)?;
-        Ok((query, text, depends_on))
-    })
+    let types = (!parameters.is_empty()).then_some(parameters);
+    let query = ddl.analyze_locked(|c| Ok(melba_analyze::analyze(c, inner, types)?.query), Query::dependencies)?;
+    let text = ddl.with_context(|c| Ok(melba_deparse::stored_query(c, &query)))?;
+    let depends_on = ddl.usable_of_query(&query)?;
+    Ok((query, text, depends_on))
 }
 
 /// Columns for the output of a query, renamed by `aliases`.

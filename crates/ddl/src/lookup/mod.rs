@@ -9,7 +9,7 @@ mod privileges;
 use std::sync::Arc;
 
 use melba_analyze::Context;
-use melba_catalog::{Catalog, Namespace, Relation, RelationKind, acl, classes, quote_ident};
+use melba_catalog::{Catalog, Namespace, ObjectAddress, Relation, RelationKind, acl, classes, quote_ident};
 use melba_engine::{LockTag, RelationLockMode, Wait};
 use melba_fmgr::Session;
 use melba_transaction::Tx;
@@ -294,6 +294,26 @@ impl<'a> Lookup<'a> {
             RoleSpecType::RolespecPublic => Ok(Oid::INVALID),
             RoleSpecType::RolespecSessionUser => Ok(self.session.session_user()),
             _ => Ok(self.user()),
+        }
+    }
+
+    /// Analyzes queries that are to be stored, for the definitions that their relations have once they are locked. `mentioned`: what the
+    /// queries depend on.
+    pub fn analyze_locked<T>(
+        &self,
+        analyze: impl Fn(&Context<'_>) -> Result<T>,
+        mentioned: impl Fn(&T) -> Vec<ObjectAddress>,
+    ) -> Result<T> {
+        loop {
+            let before = self.catalog();
+            let analyzed = self.with_context(&analyze)?;
+            for relation in mentioned(&analyzed).iter().filter(|object| object.class == classes::PG_CLASS) {
+                self.lock_relation(relation.object, RelationLockMode::AccessShare)?;
+            }
+            // During the wait for a lock, another transaction may have changed the relations.
+            if Arc::ptr_eq(&before, &self.catalog()) {
+                return Ok(analyzed);
+            }
         }
     }
 

@@ -65,8 +65,11 @@ fn parsed_body(ddl: &Ddl<'_>, node: &Node, f: &mut Function) -> Result<()> {
         bail!(FEATURE_NOT_SUPPORTED, "{name} is not yet supported in unquoted SQL function body");
     }
     let scope = RoutineScope::of(f, &f.arg_types, Oid::INVALID);
+    let queries = ddl.analyze_locked(
+        |c| statements.iter().map(|s| analyze_in_routine(c, s, &scope)).collect::<Result<Vec<Query>>>(),
+        |queries| queries.iter().flat_map(Query::dependencies).collect(),
+    )?;
     let (text, depends_on) = ddl.with_context(|c| {
-        let queries = statements.iter().map(|s| analyze_in_routine(c, s, &scope)).collect::<Result<Vec<Query>>>()?;
         let mut depends_on: Vec<ObjectAddress> = Vec::new();
         for query in &queries {
             if let Some(what) = melba_deparse::unprintable(query) {

@@ -21,8 +21,31 @@ use melba_plan::{NodeTiming, Plan, PlanCommand};
 use melba_spill::Store;
 use melba_transaction::Tx;
 
-pub(super) fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
+fn lock_relations(tx: &Tx, plan: &Plan) -> Result<()> {
     plan.relations.iter().try_for_each(|(relation, mode)| lock_relation(tx, *relation, *mode))
+}
+
+/// Locks a planned query's relations. Returns whether the catalog has changed since the query was planned, perhaps during the wait for
+/// a lock: then the query must be planned again.
+pub(super) fn is_outdated(context: &StatementContext, tx: &Tx, planned: &Planned) -> Result<bool> {
+    lock_relations(tx, &planned.plan)?;
+    let unchanged = Arc::ptr_eq(&context.catalog, &planned.catalog) && tx.sees_catalog_version(context.catalog_version);
+    Ok(!unchanged && !Arc::ptr_eq(&tx.catalog(), &planned.catalog))
+}
+
+/// Plans a query and locks its relations: for the definitions that these have once they are locked.
+pub(super) fn plan_locked(
+    context: &Arc<StatementContext>,
+    tx: &Tx,
+    plan: impl Fn(&Arc<StatementContext>) -> Result<Planned>,
+) -> Result<(Arc<StatementContext>, Planned)> {
+    let mut context = context.clone();
+    let mut planned = plan(&context)?;
+    while is_outdated(&context, tx, &planned)? {
+        context = Arc::new(StatementContext { catalog: tx.catalog(), ..StatementContext::clone(&context) });
+        planned = plan(&context)?;
+    }
+    Ok((context, planned))
 }
 
 fn lock_relation(tx: &Tx, relation: Oid, mode: RelationLockMode) -> Result<()> {
@@ -55,18 +78,7 @@ pub(super) fn keep_snapshot(tx: &Tx) -> Result<()> {
     Ok(())
 }
 
-/// Begins a query that was planned for the current catalog: a query that changes no rows is read later.
-pub(super) fn begin(
-    context: &Arc<StatementContext>,
-    tx: &Arc<Tx>,
-    planned: &Planned,
-    parameters: Arc<[Datum]>,
-    view: Option<ReadView>,
-) -> Result<Outcome> {
-    lock_relations(tx, &planned.plan)?;
-    start_with(context, tx, planned, parameters, view)
-}
-
+/// Begins a query that was planned for the current catalog, and whose relations are locked: a query that changes no rows is read later.
 pub(super) fn start(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
@@ -76,7 +88,8 @@ pub(super) fn start(
     start_with(context, tx, planned, parameters, None)
 }
 
-fn start_with(
+/// The same with the given view, if there is one.
+pub(super) fn start_with(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
     planned: &Planned,
@@ -162,12 +175,12 @@ pub(super) fn run_query(
         return Err(DbError::unsupported("this kind of query here"));
     }
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
-    let planned = plan_query(&context, node, types, false)?;
+    let (context, planned) = plan_locked(&context, tx, |context| plan_query(context, node, types, false))?;
     // Only COPY runs statements that rules rewrite.
     if let Some(which) = planned.plan.steps.as_ref().and_then(|steps| steps.not_one) {
         bail!(FEATURE_NOT_SUPPORTED, "{which} rules are not supported for COPY");
     }
-    begin(&context, tx, &planned, values.clone(), None)
+    start(&context, tx, &planned, values.clone())
 }
 
 /// A cursor's columns, its rows, and where they come from.
@@ -181,16 +194,8 @@ pub(super) fn open_cursor(
     parameters: Arc<[Datum]>,
 ) -> Result<CursorRows> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-    let mut context = context.clone();
-    let mut planned = plan_cursor(&context, &statement.node, types)?;
-    lock_relations(tx, &planned.plan)?;
-    let now = tx.catalog();
-    if !Arc::ptr_eq(&now, &context.catalog) {
-        // Changed while we waited for a lock.
-        context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(&context) });
-        planned = plan_cursor(&context, &statement.node, types)?;
-    }
-    match begin(&context, tx, &planned, parameters, None)? {
+    let (context, planned) = plan_locked(context, tx, |context| plan_cursor(context, &statement.node, types))?;
+    match start(&context, tx, &planned, parameters)? {
         Outcome::Rows { columns, source, .. } => Ok((columns, source, planned.positions)),
         _ => Err(err!(INVALID_CURSOR_DEFINITION, "cannot open {} query as cursor", command::tag(&statement.node))),
     }
@@ -214,7 +219,7 @@ pub(super) fn check_use(context: &StatementContext, planned: &Planned, view: Opt
     planned.permissions.check(&context.catalog, context.user.oid)
 }
 
-/// A query of a function's body, begun: with a new view, or the given one.
+/// A query of a function's body whose relations are locked, begun: with a new view, or the given one.
 pub(super) fn execution(
     context: &Arc<StatementContext>,
     tx: &Arc<Tx>,
@@ -222,7 +227,6 @@ pub(super) fn execution(
     parameters: &Arc<[Datum]>,
     view: Option<ReadView>,
 ) -> Result<Execution> {
-    lock_relations(tx, &planned.plan)?;
     check_use(context, planned, view.as_ref(), true)?;
     let evaluation = match view {
         None => evaluation(context, tx, parameters.clone())?,

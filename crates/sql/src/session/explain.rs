@@ -172,10 +172,13 @@ fn plan_lines(
     parameters: &Arc<[Datum]>,
 ) -> Result<Vec<String>> {
     let started = context.monotonic();
-    let planned = planning::plan_query(context, node, types, true)?;
+    let (context, planned) = execution::plan_locked(context, tx, |context| {
+        let planned = planning::plan_query(context, node, types, true)?;
+        planned.plan.check_constants()?;
+        Ok(planned)
+    })?;
+    let context = &context;
     let planning = context.monotonic().saturating_sub(started);
-    planned.plan.check_constants()?;
-    execution::lock_relations(tx, &planned.plan)?;
     execution::check_use(context, &planned, None, options.plan.analyze)?;
     if let Some(steps) = &planned.plan.steps {
         return step_lines(steps, options, planning);

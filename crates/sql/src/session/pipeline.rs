@@ -9,7 +9,7 @@ use pg_query::protobuf::{DiscardMode, ObjectType};
 
 use super::arbiter_values;
 use super::context::StatementContext;
-use super::execution::{lock_relations, start};
+use super::execution::{is_outdated, plan_locked, start};
 use super::explain;
 use super::outcome::Outcome;
 use super::planned::{AnalyzedStatement, Compiled, Planned};
@@ -100,26 +100,22 @@ fn execute_planned(
     planned: &Planned,
     parameters: Arc<[Datum]>,
 ) -> Result<Outcome> {
-    lock_relations(tx, &planned.plan)?;
-    // During the wait for a lock, the catalog may have changed: planned objects may no longer exist.
-    let unchanged = Arc::ptr_eq(&context.catalog, &planned.catalog) && tx.sees_catalog_version(context.catalog_version);
-    if unchanged {
+    if !is_outdated(context, tx, planned)? {
         return start(context, tx, planned, parameters);
     }
-    let now = tx.catalog();
-    if !Arc::ptr_eq(&now, &planned.catalog) {
-        let context = Arc::new(StatementContext { catalog: now, ..StatementContext::clone(context) });
+    let context = Arc::new(StatementContext { catalog: tx.catalog(), ..StatementContext::clone(context) });
+    let plan = |context: &Arc<StatementContext>| {
         let fresh = match may_ask_for_values(&statement.node) && statement.literals.is_empty() {
-            true => arbiter_values::plan(&context, statement, &planned.parameter_types, &parameters)?,
-            false => plan_statement(&context, statement, &planned.parameter_types)?,
+            true => arbiter_values::plan(context, statement, &planned.parameter_types, &parameters)?,
+            false => plan_statement(context, statement, &planned.parameter_types)?,
         };
-        if !same_shape(fresh.columns.as_deref(), planned.columns.as_deref()) {
-            return Err(shape_changed());
+        match same_shape(fresh.columns.as_deref(), planned.columns.as_deref()) {
+            true => Ok(fresh),
+            false => Err(shape_changed()),
         }
-        lock_relations(tx, &fresh.plan)?;
-        return start(&context, tx, &fresh, parameters);
-    }
-    start(context, tx, planned, parameters)
+    };
+    let (context, fresh) = plan_locked(&context, tx, plan)?;
+    start(&context, tx, &fresh, parameters)
 }
 
 /// DISCARD: drops temporary tables, forgets cached sequence values.

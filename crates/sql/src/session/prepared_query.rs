@@ -8,7 +8,7 @@ use melba_types::{Datum, DbError, Result, err};
 use pg_query::protobuf::ExecuteStmt;
 
 use super::context::StatementContext;
-use super::execution::begin;
+use super::execution::{plan_locked, start};
 use super::outcome::Outcome;
 use super::planned::Planned;
 use super::planning::plan_query;
@@ -19,7 +19,7 @@ use melba_transaction::Tx;
 pub(super) fn run_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> Result<Outcome> {
     match plan_prepared(context, tx, s)? {
         Some((context, planned, values)) if planned.plan.command == PlanCommand::Select => {
-            begin(&context, tx, &planned, values.into(), None)
+            start(&context, tx, &planned, values.into())
         }
         _ => Ok(Outcome::Done { tag: String::new() }),
     }
@@ -30,10 +30,10 @@ pub(super) fn execute_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &Exe
     let planned = plan_prepared(context, tx, s)?;
     let (context, planned, values) =
         planned.ok_or_else(|| DbError::unsupported("EXECUTE of a statement that is no query in a function"))?;
-    begin(&context, tx, &planned, values.into(), None)
+    start(&context, tx, &planned, values.into())
 }
 
-/// A prepared query with the context that it was planned in, and its parameters.
+/// A prepared query with the context that it was planned in, and its parameters. Its relations are locked.
 type PlannedExecute = (Arc<StatementContext>, Planned, Vec<Datum>);
 
 fn plan_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> Result<Option<PlannedExecute>> {
@@ -49,6 +49,7 @@ fn plan_prepared(context: &StatementContext, tx: &Arc<Tx>, s: &ExecuteStmt) -> R
         return Ok(None);
     };
     let context = Arc::new(StatementContext { catalog: tx.catalog(), ..context.clone() });
-    let planned = plan_query(&context, &statement.node, &prepared.parameter_types, false)?;
+    let plan = |context: &Arc<StatementContext>| plan_query(context, &statement.node, &prepared.parameter_types, false);
+    let (context, planned) = plan_locked(&context, tx, plan)?;
     Ok(Some((context, planned, values)))
 }

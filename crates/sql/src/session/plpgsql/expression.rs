@@ -163,6 +163,7 @@ impl Scope for FrameScope {
 const HEAD: &str = "SELECT ";
 
 /// How a piece is analyzed.
+#[derive(Clone, Copy)]
 pub(super) enum PieceUse<'a> {
     /// As it is.
     Any,
@@ -194,8 +195,23 @@ fn is_current(frame: &Frame<'_>, prepared: &PreparedPiece) -> bool {
         })
 }
 
-/// The piece, analyzed against the catalog and the records as they are now.
+/// The piece, analyzed against the catalog and the records as they are now. The relations of a query are locked.
 pub fn prepare(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<Arc<PreparedPiece>> {
+    loop {
+        let prepared = prepare_now(frame, e, wanted)?;
+        match &prepared.kind {
+            PieceKind::Query(planned) => {
+                if !execution::is_outdated(&frame.context, &frame.tx, planned).map_err(|error| of_piece(e, error))? {
+                    return Ok(prepared);
+                }
+                frame.refresh();
+            }
+            PieceKind::Simple(_) | PieceKind::Utility(_) => return Ok(prepared),
+        }
+    }
+}
+
+fn prepare_now(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<Arc<PreparedPiece>> {
     if let Some(known) = &frame.prepared[e.number]
         && is_current(frame, known)
     {

@@ -12,6 +12,7 @@ use melba_types::{BATCH_ROWS, Batch, Datum, DbError, Oid, Result, SqlState, bail
 use pg_query::NodeEnum;
 use pg_query::protobuf::CallStmt;
 
+use super::super::context::StatementContext;
 use super::super::outcome::{Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::super::positioned::Position;
 use super::super::{command, execution, planning, routine};
@@ -107,7 +108,7 @@ fn begin_prepared(frame: &mut Frame<'_>, prepared: &PreparedPiece) -> Result<Row
         PieceKind::Query(planned) => {
             utility::note_use(frame);
             let parameters = expression::parameters(frame, prepared);
-            let outcome = execution::begin(&frame.context, &frame.tx, planned, parameters, frame.view)?;
+            let outcome = execution::start_with(&frame.context, &frame.tx, planned, parameters, frame.view)?;
             return rows_of(outcome, planned.positions.clone());
         }
         PieceKind::Simple(simple) => {
@@ -132,16 +133,18 @@ fn begin_text(frame: &mut Frame<'_>, text: &Arc<str>, types: &[Oid], values: Arc
     }
     command::check_in_function(&statement.node, frame.program.shares_view, &frame.context.session)?;
     utility::note_use(frame);
-    let planned = planning::plan_cursor(&frame.context, &statement.node, types)?;
-    let outcome = execution::begin(&frame.context, &frame.tx, &planned, values, frame.view)?;
+    let plan = |context: &Arc<StatementContext>| planning::plan_cursor(context, &statement.node, types);
+    let (context, planned) = execution::plan_locked(&frame.context, &frame.tx, plan)?;
+    let outcome = execution::start_with(&context, &frame.tx, &planned, values, frame.view)?;
     rows_of(outcome, planned.positions)
 }
 
 fn dynamic_execution(frame: &mut Frame<'_>, statement: &Statement, types: &[Oid], values: &Arc<[Datum]>) -> Result<Execution> {
     command::check_in_function(&statement.node, frame.program.shares_view, &frame.context.session)?;
     utility::note_use(frame);
-    let planned = planning::plan_query(&frame.context, &statement.node, types, false)?;
-    execution::execution(&frame.context, &frame.tx, &planned, values, frame.view)
+    let plan = |context: &Arc<StatementContext>| planning::plan_query(context, &statement.node, types, false);
+    let (context, planned) = execution::plan_locked(&frame.context, &frame.tx, plan)?;
+    execution::execution(&context, &frame.tx, &planned, values, frame.view)
 }
 
 /// The text that EXECUTE runs.

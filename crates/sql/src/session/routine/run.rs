@@ -16,7 +16,7 @@ use super::super::outcome::Outcome;
 use super::super::planning::analysis;
 use super::super::set::set_in_routine;
 use super::super::{command, execution, utility};
-use super::body::RoutineBody;
+use super::body::{PlannedStatement, RoutineBody};
 use super::{run_call, shares_view};
 use melba_analyze::ResultForm;
 use melba_execute::Execution;
@@ -115,11 +115,11 @@ impl FunctionRun {
     }
 
     /// Begins a query; runs any other statement.
-    fn step(&self, at: usize) -> Result<Option<Last>> {
-        let statement = &self.body.statements[at];
+    fn step(&mut self, at: usize) -> Result<Option<Last>> {
+        let statement = self.body.statements[at].clone();
         command::check_in_function(&statement.node, shares_view(&self.body.function), &self.context.session)?;
         if is_query(&statement.node) {
-            let planned = self.body.planned(at, &self.context)?;
+            let planned = self.planned(at)?;
             let view = shares_view(&self.body.function).then_some(self.view);
             let execution = execution::execution(&self.context, &self.tx, &planned.planned, &self.parameters, view)?;
             let shape = self.shape(planned.form, &execution.plan().columns);
@@ -133,7 +133,7 @@ impl FunctionRun {
                 set_in_routine(&self.context, set)?;
                 return Ok(None);
             }
-            _ => utility::execute(&self.context, &self.tx, statement, (&[], &Arc::from([])))?,
+            _ => utility::execute(&self.context, &self.tx, &statement, (&[], &Arc::from([])))?,
         };
         match outcome {
             Outcome::CopyIn { .. } | Outcome::CopyOut { .. } => {
@@ -141,6 +141,16 @@ impl FunctionRun {
             }
             Outcome::Rows { .. } | Outcome::Done { .. } => Ok(None),
         }
+    }
+
+    /// A query for the definitions that its relations have once they are locked.
+    fn planned(&mut self, at: usize) -> Result<Arc<PlannedStatement>> {
+        let mut planned = self.body.planned(at, &self.context)?;
+        while execution::is_outdated(&self.context, &self.tx, &planned.planned)? {
+            self.refresh();
+            planned = self.body.planned(at, &self.context)?;
+        }
+        Ok(planned)
     }
 
     fn shape(&self, form: ResultForm, given: &[OutputColumn]) -> Shape {
