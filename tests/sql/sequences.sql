@@ -67,3 +67,21 @@ select setval('steps', 1, false);
 select a from three where nextval('steps') % 2 = 0 or nextval('steps') % 3 = 0;
 drop table three;
 drop sequence steps;
+
+-- A row is changed, locked or returned before the conditions of the next one are evaluated.
+create sequence visits;
+create table visited (id int, at bigint);
+insert into visited select g, 0 from generate_series(1, 4) g;
+update visited set at = nextval('visits') where nextval('visits') > 0 returning *;
+select id, currval('visits') from visited where nextval('visits') > 0 for update;
+select id from visited where nextval('visits') > 0 limit 2;
+select nextval('visits');
+select id from visited where pg_try_advisory_lock(id) limit 1;
+select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid();
+select pg_advisory_unlock_all();
+create index on visited (id);
+set enable_seqscan = off;
+update visited set at = nextval('visits') where id > 1 and nextval('visits') > 0 returning *;
+reset enable_seqscan;
+drop table visited;
+drop sequence visits;

@@ -32,6 +32,7 @@ pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn 
     };
     let writer = new_writer(node.target.clone());
     let batch_rows_min = batch_rows_min(&node);
+    let one_by_one = node.has_effects();
     let members = node.family.iter().flat_map(|f| &f.members);
     let members = members.map(|m| {
         let mut writer = new_writer(m.target.clone());
@@ -48,6 +49,7 @@ pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn 
         writer,
         members,
         batch_rows_min,
+        one_by_one,
         begun: false,
         done: false,
         source_is_left: false,
@@ -63,6 +65,8 @@ struct ModifyOp {
     members: Vec<TableWriter>,
     /// Rows are only inserted; from this many on they are computed column by column.
     batch_rows_min: Option<usize>,
+    /// A row is changed before the conditions of the next one are evaluated.
+    one_by_one: bool,
     begun: bool,
     done: bool,
     /// MERGE: the source row that was handled last is to be handled again, as one without a target row.
@@ -125,6 +129,7 @@ impl ModifyOp {
             let want = match &node.returning {
                 // Triggers after rows fire in the order of all changes that the statement makes.
                 _ if node.target.triggers.is_some() && ctx.has_modifying_ctes() => 1,
+                _ if self.one_by_one => 1,
                 Some(_) => limit.min(BATCH_ROWS),
                 None => BATCH_ROWS,
             };

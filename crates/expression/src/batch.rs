@@ -1,13 +1,14 @@
 //! Evaluation on a batch: vector kernels where registered, a loop of the row evaluator elsewhere.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use melba_fmgr::{Operand, io, lookup};
 use melba_types::key_words::KeyWords;
 use melba_types::{Batch, Bitmap, Column, ColumnData, Datum, Kind, Result, limits};
 
 use super::stored::StoredFunction;
-use super::{Call, Expression, Node, Subscript, SubscriptScheme, array, condition, scalar_array};
+use super::{Call, CallTarget, Expression, Node, Subscript, SubscriptScheme, array, condition, scalar_array};
 use crate::Evaluation;
 use crate::key::KeyPart;
 
@@ -409,7 +410,7 @@ impl Expression {
 /// The rows of the batch for which every condition is true; `None`: all of them.
 pub fn filter(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Result<Option<Vec<u32>>> {
     if batch.rows > 1 && in_row_order(conditions) {
-        return filter_rows(conditions, ctx, batch).map(Some);
+        return filter_rows(conditions, ctx, batch, 0..batch.rows, usize::MAX).map(|(kept, _)| Some(kept));
     }
     let mut kept: Option<Vec<u32>> = None;
     for condition in conditions {
@@ -438,21 +439,45 @@ pub fn filter(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Res
 pub fn in_row_order(expressions: &[Expression]) -> bool {
     let mut calls = 0;
     let mut is_second = |e: &Expression| {
-        calls += usize::from(match &e.node {
-            // Functions of time and of new UUIDs are parallel safe: nothing depends on their order.
-            Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile && !call.parallel_safe,
-            Node::Routine(routine) => routine.volatile,
-            Node::NextValue { .. } => true,
-            _ => false,
-        });
+        calls += usize::from(is_effect(e));
         calls > 1
     };
     expressions.iter().any(|e| e.any(&mut is_second))
 }
 
-fn filter_rows(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Result<Vec<u32>> {
+/// Whether a call among expressions may have side effects beyond its own values: a sequence's, a lock, those of a user's function.
+pub fn has_effects<'e>(mut expressions: impl Iterator<Item = &'e Expression>) -> bool {
+    let mut is_outside = |e: &Expression| match &e.node {
+        // Those that need no more than their operands, such as random().
+        Node::Call(call) if matches!(call.target, CallTarget::Scalar(_)) => false,
+        _ => is_effect(e),
+    };
+    expressions.any(|e| e.any(&mut is_outside))
+}
+
+fn is_effect(e: &Expression) -> bool {
+    match &e.node {
+        // Functions of time and of new UUIDs are parallel safe: nothing depends on their order.
+        Node::Call(call) | Node::Distinct(call) | Node::NullIf(call) => call.volatile && !call.parallel_safe,
+        Node::Routine(routine) => routine.volatile,
+        Node::NextValue { .. } => true,
+        _ => false,
+    }
+}
+
+/// The first `limit` rows of a range for which all conditions hold, and the row behind the last one that they were evaluated for.
+pub fn filter_rows(
+    conditions: &[Expression],
+    ctx: &Evaluation,
+    batch: &Batch,
+    range: Range<usize>,
+    limit: usize,
+) -> Result<(Vec<u32>, usize)> {
     let mut kept = Vec::new();
-    for i in 0..batch.rows {
+    for i in range.clone() {
+        if kept.len() == limit {
+            return Ok((kept, i));
+        }
         ctx.check_interrupt()?;
         let row = batch.row(i);
         let mut passes = true;
@@ -466,7 +491,7 @@ fn filter_rows(conditions: &[Expression], ctx: &Evaluation, batch: &Batch) -> Re
             kept.push(i as u32);
         }
     }
-    Ok(kept)
+    Ok((kept, range.end))
 }
 
 pub(super) fn booleans<'a>(rows: usize, mut value: impl FnMut(usize) -> Option<bool>) -> Vector<'a> {

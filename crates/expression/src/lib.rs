@@ -31,7 +31,7 @@ use std::sync::Arc;
 use melba_types::{Datum, Kind, Oid, Result, oids};
 
 pub use array::array_of;
-pub use batch::{Vector, filter, in_row_order, repeat};
+pub use batch::{Vector, filter, filter_rows, has_effects, in_row_order, repeat};
 pub use call::{Call, CallTarget};
 pub use compile::{Compiler, Resolved, Scope, TableScope, compile_domain_check, compile_for_table};
 pub use evaluation::{Evaluation, NoSubPlans, SubPlans};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::Oid;
 
 use super::node::{PlanCommand, PlanNode, Recheck, TableSource};
-use melba_expression::Expression;
+use melba_expression::{Expression, has_effects};
 use melba_table::{ColumnMap, RowChecks, TableTarget};
 use melba_tree::MergeMatch;
 
@@ -127,5 +127,14 @@ impl ModifyNode {
 
     pub fn input(&self) -> Option<&PlanNode> {
         self.input.as_ref()
+    }
+
+    /// Whether the conditions of a row may have side effects: those of the next row are evaluated when this row is changed.
+    pub fn has_effects(&self) -> bool {
+        let joins = match &self.action {
+            Action::Merge { condition, .. } => has_effects(condition.iter()),
+            _ => false,
+        };
+        joins || self.existing.iter().flat_map(|existing| &existing.recheck).any(Recheck::has_effects)
     }
 }

@@ -9,7 +9,7 @@ use melba_types::{Datum, DbError, Kind, Oid, Result, TreeId};
 
 use melba_expression::Expression;
 use melba_expression::key::KeyPart;
-use melba_expression::{Call, JsonPath, Routine};
+use melba_expression::{Call, JsonPath, Routine, has_effects};
 use melba_tree::{Command, LockStrength, LockWait, OutputColumn, SetOperation, WindowFrame};
 
 /// An immutable plan, shared by its executions.
@@ -736,6 +736,13 @@ pub struct LockRowsNode {
     pub recheck: Vec<Recheck>,
 }
 
+impl LockRowsNode {
+    /// Whether the conditions of a row may have side effects: those of the next row are evaluated when this row is locked.
+    pub fn has_effects(&self) -> bool {
+        self.recheck.iter().any(Recheck::has_effects)
+    }
+}
+
 /// One step of rechecking a joined row of which a part has changed during the wait for its lock. The other parts stay as they
 /// are: PostgreSQL does not search for other partners either.
 #[derive(Debug)]
@@ -744,6 +751,15 @@ pub enum Recheck {
     Condition(Expression),
     /// An outer join's partner is lost unless these hold: its columns become null.
     Outer { conditions: Vec<Expression>, columns: Vec<usize> },
+}
+
+impl Recheck {
+    pub fn has_effects(&self) -> bool {
+        match self {
+            Recheck::Condition(condition) => has_effects(std::iter::once(condition)),
+            Recheck::Outer { conditions, .. } => has_effects(conditions.iter()),
+        }
+    }
 }
 
 /// A locked table's place in the rows that pass.

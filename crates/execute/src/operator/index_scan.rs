@@ -10,6 +10,7 @@ use super::note_scan;
 use super::pending::{Pending, give_filtered};
 use super::table_scan::outputs;
 use crate::{ExecContext, Operator};
+use melba_expression::has_effects;
 use melba_expression::key::KeyPart;
 use melba_plan::node::{Covered, IndexArm, IndexScanNode, KeyMatch, KeyRange};
 use melba_plan::pattern;
@@ -212,8 +213,9 @@ impl Operator for IndexScanOp {
             self.start(ctx)?;
         }
         loop {
-            // Without a filter, no more rows are fetched than requested.
-            let want = if self.node.filter.is_empty() { self.batch.min(limit) } else { self.batch };
+            // Without a filter, no more rows are fetched than requested; with effects, those of rows that are not are yet to come.
+            let exact = self.node.filter.is_empty() || has_effects(self.node.filter.iter());
+            let want = if exact { self.batch.min(limit) } else { self.batch };
             let Some(batch) = self.read(ctx, want)? else { return Ok(None) };
             self.batch = (self.batch * 4).min(BATCH_ROWS);
             let passed = give_filtered(&mut self.pending, &self.node.filter, ctx, batch, limit)?;

@@ -164,13 +164,16 @@ pub(crate) fn still_holds(ctx: &ExecContext, steps: &[Recheck], row: &mut [Datum
 pub(super) struct LockRowsOp {
     node: Arc<LockRowsNode>,
     input: Box<dyn Operator>,
+    /// A row is locked before the conditions of the next one are evaluated.
+    one_by_one: bool,
     pending: Pending,
 }
 
 impl LockRowsOp {
     pub fn new(node: Arc<LockRowsNode>, ctx: &ExecContext) -> Result<LockRowsOp> {
         let input = ctx.build(&node.input)?;
-        Ok(LockRowsOp { node, input, pending: Pending::default() })
+        let one_by_one = node.has_effects();
+        Ok(LockRowsOp { node, input, one_by_one, pending: Pending::default() })
     }
 
     /// Locks the table rows of a row; returns the row in its present state, or `None` when it is not to be returned.
@@ -216,6 +219,7 @@ impl Operator for LockRowsOp {
         if let Some(batch) = self.pending.take(limit) {
             return Ok(Some(batch));
         }
+        let limit = if self.one_by_one { 1 } else { limit };
         while let Some(batch) = self.input.next(ctx, limit)? {
             let mut kept: Vec<u32> = Vec::with_capacity(batch.rows);
             let mut replaced: Vec<(usize, Vec<Datum>)> = Vec::new();

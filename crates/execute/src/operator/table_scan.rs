@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use melba_engine::{Morsel, ScanPiece, TableScan, ZoneOp, ZonePredicate};
-use melba_expression::Expression;
-use melba_types::{Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result, RowId};
+use melba_expression::{Expression, filter_rows, has_effects};
+use melba_types::{BATCH_ROWS, Batch, Column, ColumnData, Datum, DbError, Kind, Oid, Record, Result, RowId};
 
 use super::entries::Conditions;
 use super::note_scan;
@@ -32,6 +32,10 @@ pub(super) struct TableScanOp {
     top: Option<Arc<TopFilter>>,
     /// No column is wanted and no row left out: only their number counts.
     counts: bool,
+    /// The filter may have side effects: when a few rows are requested, it is evaluated until they are found.
+    has_effects: bool,
+    /// Rows that were read, and the first that the filter is still to be evaluated for.
+    unfiltered: (Batch, usize),
     pending: Pending,
     /// A row after those pending has failed.
     failed: Option<DbError>,
@@ -71,8 +75,23 @@ impl TableScanOp {
         let counts = plain && node.source.projection.is_empty() && node.filter.is_empty() && node.join_filters.is_empty();
         let filter = |(column, _): &(usize, usize)| ScanFilter { column: *column, filter: None, passed: Passed::default() };
         let filters = node.join_filters.iter().map(filter).collect();
-        let pending = Pending::default();
-        TableScanOp { node, conditions, scan: None, filters, top: None, counts, pending, failed: None, done: false }
+        let has_effects = has_effects(node.filter.iter());
+        let (unfiltered, pending) = ((Batch::default(), 0), Pending::default());
+        let (scan, top, failed, done) = (None, None, None, false);
+        TableScanOp { node, conditions, scan, filters, top, counts, has_effects, unfiltered, pending, failed, done }
+    }
+
+    /// The next rows that were read already and pass a filter with side effects.
+    fn filtered(&mut self, ctx: &ExecContext, limit: usize) -> Result<Option<Batch>> {
+        let (batch, at) = &mut self.unfiltered;
+        while *at < batch.rows {
+            let (kept, next) = filter_rows(&self.node.filter, ctx, batch, *at..batch.rows, limit)?;
+            *at = next;
+            if !kept.is_empty() {
+                return Ok(give_scanned(&mut self.pending, batch.take(&kept), limit));
+            }
+        }
+        Ok(None)
     }
 
     /// Opens the scan of the table, or of the part of it that a member of a team works at.
@@ -176,6 +195,9 @@ impl Operator for TableScanOp {
         }
         while !self.done {
             ctx.check_interrupt()?;
+            if let Some(batch) = self.filtered(ctx, limit)? {
+                return Ok(Some(batch));
+            }
             let scan = match &mut self.scan {
                 Some(scan) => scan,
                 None => {
@@ -216,6 +238,10 @@ impl Operator for TableScanOp {
                 None => {
                     let found = piece.finish()?;
                     let batch = outputs(ctx, &self.node.source, &found.row_ids, found.columns)?;
+                    if self.has_effects && limit < BATCH_ROWS {
+                        self.unfiltered = (batch, 0);
+                        continue;
+                    }
                     passing(&self.node.filter, ctx, batch)?
                 }
             };
@@ -246,6 +272,7 @@ impl Operator for TableScanOp {
             filter.passed.fade();
         }
         self.failed = None;
+        self.unfiltered = (Batch::default(), 0);
         self.pending.clear();
         Ok(())
     }
