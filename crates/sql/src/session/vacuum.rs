@@ -24,11 +24,13 @@ struct VacuumOptions {
     skip_locked: bool,
     /// Touches no table.
     only_database: bool,
+    /// The lock of the only relation is held until the transaction ends.
+    keeps_lock: bool,
 }
 
 pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
     let ddl = &utility.ddl();
-    let chosen = VacuumOptions::of(s)?;
+    let mut chosen = VacuumOptions::of(s)?;
     let named: Vec<&VacuumRelation> =
         s.rels.iter().filter_map(|n| if let Ok(N::VacuumRelation(r)) = inner(n) { Some(r) } else { None }).collect();
     if chosen.only_database && !named.is_empty() {
@@ -49,6 +51,9 @@ pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
         let relation = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
         found.push((name, relation, strings(&each.va_cols)));
     }
+    // ANALYZE of several relations is a transaction for each in PostgreSQL, so that it never waits for one while it keeps another.
+    let is_whole = |name: &RangeVar, relation: &Relation| !name.inh || ddl.catalog().child_count(relation.oid) == 0;
+    chosen.keeps_lock = !chosen.vacuum && matches!(&found[..], [(name, relation, _)] if is_whole(name, relation));
     found.iter().try_for_each(|(name, relation, columns)| chosen.process_named(ddl, name, relation, columns))
 }
 
@@ -64,7 +69,8 @@ pub(super) fn everything(lookup: &Lookup<'_>) -> Vec<Arc<Relation>> {
 impl VacuumOptions {
     fn of(s: &VacuumStmt) -> Result<VacuumOptions> {
         let vacuum = s.is_vacuumcmd;
-        let mut of = VacuumOptions { vacuum, analyze: !vacuum, full: false, skip_locked: false, only_database: false };
+        let mut of =
+            VacuumOptions { vacuum, analyze: !vacuum, full: false, skip_locked: false, only_database: false, keeps_lock: false };
         let (mut parallel, mut skips_pages, mut toast, mut others) = (0, false, true, false);
         for def in options(&s.options) {
             let name = def.defname.as_str();
@@ -121,7 +127,7 @@ impl VacuumOptions {
         Ok(())
     }
 
-    /// `named`: the statement names the relation; ANALYZE holds its lock until the transaction ends.
+    /// `named`: the statement names the relation.
     fn process(&self, ddl: &Ddl<'_>, relation: &Relation, columns: &[&str], named: bool) -> Result<()> {
         let lookup: &Lookup<'_> = ddl;
         let (verb, name) = (self.verb(), &relation.name);
@@ -143,7 +149,7 @@ impl VacuumOptions {
         }
         // System relations are views of the catalog, which has separate locks.
         if !matches!(relation.storage, Storage::System(_)) {
-            let missing = match self.lock(lookup, relation, named)? {
+            let missing = match self.lock(lookup, relation)? {
                 false => Some((SqlState::LOCK_NOT_AVAILABLE, "lock not available")),
                 true if lookup.catalog().relation(relation.oid).is_none() => {
                     Some((SqlState::UNDEFINED_TABLE, "relation no longer exists"))
@@ -209,10 +215,10 @@ impl VacuumOptions {
     }
 
     /// Waits for the relation's lock; false: others hold it, and SKIP LOCKED was given.
-    fn lock(&self, lookup: &Lookup<'_>, relation: &Relation, keep: bool) -> Result<bool> {
+    fn lock(&self, lookup: &Lookup<'_>, relation: &Relation) -> Result<bool> {
         let tag = LockTag::Relation { database: lookup.tx().database.0, relation: relation.oid.0 };
         let wait = if self.skip_locked { Wait::NoWait } else { Wait::Block };
-        if keep && !self.vacuum {
+        if self.keeps_lock {
             return Ok(lookup.tx().engine.lock_relation(tag, self.mode(), wait)?);
         }
         // One table at a time, so that no session waits for tables that are finished.
