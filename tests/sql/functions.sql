@@ -307,3 +307,23 @@ select routine_name, sequence_name from information_schema.routine_sequence_usag
 select routine_name, table_name, column_name from information_schema.routine_column_usage where routine_name = 'outer_one';
 select routine_name, table_name from information_schema.routine_table_usage where routine_name = 'outer_one';
 drop function inner_one(int);
+-- A text may call its own function.
+create function sum_to(n int) returns int language sql as $$ select case when n <= 0 then 0 else n + sum_to(n - 1) end $$;
+select sum_to(100);
+create function to_itself(n int) returns int language sql begin atomic; select to_itself(n); end;
+-- A SET clause is restored; what the function sets otherwise lasts as long as elsewhere.
+create function sets_others() returns text language plpgsql set work_mem = '3MB' as $$
+begin
+  set local work_mem = '4MB'; perform set_config('lock_timeout', '1h', true); set local enable_seqscan = off;
+  perform set_config('statement_timeout', '2h', false);
+  return current_setting('work_mem');
+end $$;
+begin;
+select sets_others(), current_setting('work_mem') in ('3MB', '4MB'), current_setting('lock_timeout'), current_setting('statement_timeout');
+show enable_seqscan;
+commit;
+select current_setting('lock_timeout'), current_setting('statement_timeout'), current_setting('enable_seqscan');
+reset statement_timeout;
+create function wrong_value() returns int language sql set work_mem = 'x' as $$ select 1 $$;
+create function wrong_type(x nosuch) returns int language sql as $$ select 1 $$;
+drop function sum_to, sets_others;

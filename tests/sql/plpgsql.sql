@@ -142,3 +142,56 @@ begin
   end loop;
 end $$;
 do $$ declare x constant int = 1; begin for x, x in select 1, 2 loop end loop; end $$;
+
+-- The stack of functions in notices and PG_CONTEXT.
+create function told() returns text language plpgsql as $$
+declare c text; begin raise notice 'told'; get diagnostics c = pg_context; return c; end $$;
+create function asks() returns text language plpgsql as $$ begin return told(); end $$;
+create function selects() returns text language plpgsql as $$ declare c text; begin select told() into c from pg_class limit 1; return c; end $$;
+create function executes() returns text language plpgsql as $$ declare c text; begin execute 'select told()' into c; return c; end $$;
+create function by_sql() returns text language sql as $$ select told() from pg_class limit 1 $$;
+select asks();
+select selects();
+select executes();
+select by_sql();
+
+-- Targets, and values that are no rows.
+create type pair as (x int, y text);
+create table pairs (x int, y text, z int[]);
+insert into pairs values (1, 'a', '{1,2}'), (2, 'b', '{3}');
+do $$ declare p constant int := 3; begin for p in 1..2 loop raise notice '%', p; end loop; raise notice '%', p; end $$;
+do $$ declare p pair; begin p := '(4,d)'::text; raise notice '%', p; p := 5; end $$;
+do $$ declare r record; begin select * into r from pairs where x = 1; r.z[2] := 55; raise notice '%', r; r.z := r.z || 7; raise notice '%', r.z; end $$;
+do $$ declare r record; t text; begin r := row(1, 'a'); t := r.f2; raise notice '%', t; end $$;
+do $$ declare p pair; begin for p in select x, y from pairs where x > 9 loop null; end loop; raise notice '% %', p, p is null; select x, y into p from pairs where x > 9; raise notice '%', p; end $$;
+do $$ begin execute 'select * from pairs where x = $1'; end $$;
+do $$ declare c refcursor; n int := 2; begin open c for values (1), (2), (3); move n in c; end $$;
+do $$ declare c refcursor; r record; begin open c for values (1); fetch last c into r; end $$;
+create procedure adds(inout x numeric) language plpgsql as $$ begin x := x + 1; end $$;
+do $$ declare a numeric := 5; begin call adds(a); raise notice '%', a; end $$;
+do $$ declare a int := 5; begin call adds(a); end $$;
+
+-- The checks of plpgsql.extra_errors and plpgsql.extra_warnings.
+set plpgsql.extra_warnings = 'too_many_rows, strict_multi_assignment';
+do $$ declare a int; begin select x into a from pairs order by x; raise notice '%', a; select x, y into a from pairs where x = 1; raise notice '%', a; end $$;
+do $$ declare p pair; begin for p in select x from pairs order by x loop raise notice '%', p; end loop; end $$;
+reset plpgsql.extra_warnings;
+set plpgsql.extra_errors = 'all';
+do $$ declare a int; begin select x into a from pairs order by x; end $$;
+do $$ declare a int; b int; begin select x into a, b from pairs where x = 1; end $$;
+create function shadowing(a int) returns int language plpgsql as $$ declare a text; begin return 1; end $$;
+set plpgsql.extra_errors = 'nonsense';
+set plpgsql.extra_errors = 'all, none';
+reset plpgsql.extra_errors;
+set plpgsql.extra_warnings = 'shadowed_variables';
+create function shadowing(a int) returns int language plpgsql as $$ declare a text; begin return 1; end $$;
+reset plpgsql.extra_warnings;
+set plpgsql.check_asserts = false;
+do $$ begin assert false; raise notice 'not checked'; end $$;
+reset plpgsql.check_asserts;
+
+-- A function that is not volatile runs queries only.
+create function sets() returns void language plpgsql stable as $$ begin set work_mem = '5MB'; end $$;
+select sets();
+create function shows() returns text language plpgsql stable as $$ declare t text; begin for t in show work_mem loop return t; end loop; end $$;
+select shows();

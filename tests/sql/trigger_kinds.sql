@@ -242,3 +242,13 @@ select count(*), sum(b) from audit;
 select count(*), sum(b), min(length(c)), max(length(c)) from t;
 drop table t, audit;
 drop function say, changed, check_sum, more, ddl, set_b, note, do_v, move;
+-- INSERT ... ON CONFLICT into a view with INSTEAD OF triggers.
+create table behind (id int primary key, v int);
+create view before_it as select * from behind;
+create function instead() returns trigger language plpgsql as $$ begin raise notice '% %', tg_op, new; return new; end $$;
+create trigger instead instead of insert on before_it for each row execute function instead();
+insert into before_it values (1, 1), (2, 2) on conflict do nothing;
+insert into before_it values (1, 1) on conflict (id) do nothing;
+insert into before_it values (1, 1) on conflict (id) do update set v = 2;
+drop table behind cascade;
+drop function instead;

@@ -275,6 +275,11 @@ fn coerce_literal(analyzer: &mut Analyzer<'_, '_>, c: Const, target: Oid, typmod
 
 fn coerce_param(analyzer: &mut Analyzer<'_, '_>, mut p: Param, target: Oid, _how: How) -> Result<Expr> {
     let cx = analyzer.cx();
+    if !analyzer.params().infers() {
+        // The value of a routine's variable: only its text is known.
+        let collation = cx.collation_of_type(target);
+        return Ok(Expr::CoerceViaIo { arg: Box::new(Expr::Param(p)), ty: target, collation, form: CoercionForm::ImplicitCast });
+    }
     analyzer.params().resolve(cx, p.number, target, p.location)?;
     p.ty = target;
     p.typmod = -1;

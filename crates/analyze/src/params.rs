@@ -75,6 +75,11 @@ impl Params {
         }
     }
 
+    /// Places give types to parameters that have none.
+    pub(super) fn infers(&self) -> bool {
+        self.variable
+    }
+
     /// The types as far as they are known.
     pub fn known(&self) -> Vec<Oid> {
         self.types.clone()
@@ -96,7 +101,7 @@ impl Params {
 
     /// Sets the type of a reference to the one that the parameter has got elsewhere.
     pub(super) fn set_type(&self, cx: &Context<'_>, param: &mut Param) {
-        if param.kind == ParamKind::External && param.ty == oids::UNKNOWN {
+        if self.variable && param.kind == ParamKind::External && param.ty == oids::UNKNOWN {
             param.ty = self.types[param.number - 1];
             param.collation = cx.collation_of_type(param.ty);
         }

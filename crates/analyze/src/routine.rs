@@ -255,12 +255,10 @@ pub fn analyze_call(cx: &Context<'_>, node: &pb::FuncCall, place: CallPlace<'_>)
     Ok(AnalyzedCall { call: *call, parameter_types: analyzer.params().known(), outputs })
 }
 
-/// The parameter of an argument, through any conversion.
+/// The parameter that an argument is. One that is converted cannot be written to.
 fn parameter_number(arg: &Expr) -> Option<usize> {
     match arg {
         Expr::Param(p) => Some(p.number),
-        Expr::Relabel { arg, .. } | Expr::CoerceViaIo { arg, .. } | Expr::CoerceToDomain { arg, .. } => parameter_number(arg),
-        Expr::Function(call) if call.form != CoercionForm::Call => call.args.first().and_then(parameter_number),
         _ => None,
     }
 }

@@ -147,7 +147,8 @@ fn insert(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
             // PostgreSQL searches for them after it has computed the constants.
             let arbiters =
                 arbiters::arbiters(planner, conflict, relation, entry).map_err(|e| planner.constant_error.take().unwrap_or(e))?;
-            Some(ConflictNode { arbiters, update })
+            // The triggers of a view meet no conflicts.
+            (relation.kind != RelationKind::View).then_some(ConflictNode { arbiters, update })
         }
     };
     let action = Action::Insert { values, on_conflict };

@@ -32,6 +32,9 @@ fn declaration(parser: &mut Parser<'_>, declared: &mut Vec<usize>) -> Result<()>
     if parser.is_declared_here(&name) {
         return Err(parser.error_near(at, "duplicate declaration"));
     }
+    if parser.resolve(std::slice::from_ref(&name)).is_some() {
+        parser.shadowing.push((name.clone(), at.start));
+    }
     if parser.at_word("alias") && parser.is_word(parser.peek(1), "for") {
         parser.advance();
         parser.advance();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{Result, err, oids};
+use melba_types::{DbError, Result, SqlState, err, oids};
 
 use super::declare;
 use super::parser::Parser;
@@ -53,7 +53,17 @@ pub fn for_loop(parser: &mut Parser<'_>, label: Option<Arc<str>>) -> Result<Stat
     let mut target = None;
     if is_known {
         check_loop_target(parser)?;
-        target = Some(loop_target(parser)?);
+        let start = parser.position();
+        let found = loop_target(parser);
+        if found.is_err() {
+            // An integer loop does not use it.
+            if !is_single {
+                return found.map(|_| StatementKind::Null);
+            }
+            parser.go_back(start);
+            parser.skip(tokens);
+        }
+        target = Some(found);
     } else {
         parser.skip(tokens);
     }
@@ -61,7 +71,7 @@ pub fn for_loop(parser: &mut Parser<'_>, label: Option<Arc<str>>) -> Result<Stat
     let kind = if parser.take_word("execute") {
         let query = parser.expression_until(&["using", "loop"])?;
         let using = if parser.take_word("using") { parser.expressions_until(&["loop"])? } else { Vec::new() };
-        let target = row_target(target, at)?;
+        let target = row_target(target, at, SqlState::DATATYPE_MISMATCH)?;
         StatementKind::ForRows { target, source: LoopSource::Execute { query, using }, body: rest_of_loop(parser, label)? }
     } else if let Some(cursor) = cursor_of_loop(parser)? {
         for_cursor(parser, cursor, &names, label)?
@@ -81,7 +91,7 @@ pub fn for_loop(parser: &mut Parser<'_>, label: Option<Arc<str>>) -> Result<Stat
             if reverse {
                 return Err(err!(SYNTAX_ERROR, "cannot specify REVERSE in query FOR loop").at(at.start as i32));
             }
-            let target = row_target(target, at)?;
+            let target = row_target(target, at, SqlState::SYNTAX_ERROR)?;
             let query = parser.piece_until(&["loop"], Form::Statement)?;
             StatementKind::ForRows { target, source: LoopSource::Query(query), body: rest_of_loop(parser, label)? }
         }
@@ -109,10 +119,12 @@ fn loop_target(parser: &mut Parser<'_>) -> Result<Target> {
     }
 }
 
-fn row_target(target: Option<Target>, at: super::scan::Token) -> Result<Target> {
-    target.ok_or_else(|| {
+/// # Errors
+/// `state` when the loop's variable is none that is known; that of the target.
+fn row_target(target: Option<Result<Target>>, at: super::scan::Token, state: SqlState) -> Result<Target> {
+    target.unwrap_or_else(|| {
         let message = "loop variable of loop over rows must be a record variable or list of scalar variables";
-        err!(SYNTAX_ERROR, "{message}").at(at.start as i32)
+        Err(DbError::new(state, message).at(at.start as i32))
     })
 }
 

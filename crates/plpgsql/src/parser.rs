@@ -25,6 +25,7 @@ pub(crate) struct Parser<'a> {
     pub expressions: usize,
     conflict: Option<Conflict>,
     print_strict_params: Option<bool>,
+    pub shadowing: Vec<(Arc<str>, usize)>,
     /// A handler is being parsed, where RAISE may stand alone.
     pub in_handler: bool,
 }
@@ -44,6 +45,7 @@ impl<'a> Parser<'a> {
             expressions: 0,
             conflict: None,
             print_strict_params: None,
+            shadowing: Vec::new(),
             in_handler: false,
         })
     }
@@ -68,6 +70,7 @@ impl<'a> Parser<'a> {
             expressions: self.expressions,
             conflict: self.conflict,
             print_strict_params: self.print_strict_params,
+            shadowing: std::mem::take(&mut self.shadowing),
             found,
         })
     }

@@ -91,7 +91,6 @@ impl Parser<'_> {
     }
 
     fn condition(&mut self, out: &mut Vec<Condition>) -> Result<()> {
-        let at = self.token();
         let name = self.expect_name()?;
         if &*name == "sqlstate" {
             let code = self.token();
@@ -111,7 +110,7 @@ impl Parser<'_> {
         let before = out.len();
         out.extend(conditions::by_name(&name).map(|state| Condition::State(state.0)));
         if out.len() == before {
-            return Err(err!(UNDEFINED_OBJECT, "unrecognized exception condition \"{name}\"").at(at.start as i32));
+            return Err(err!(UNDEFINED_OBJECT, "unrecognized exception condition \"{name}\""));
         }
         Ok(())
     }
@@ -460,6 +459,7 @@ impl Parser<'_> {
     }
 
     fn diagnostics(&mut self) -> Result<StatementKind> {
+        let start = self.token();
         self.advance();
         let stacked = self.take_word("stacked");
         if !stacked {
@@ -483,7 +483,7 @@ impl Parser<'_> {
             if !self.take_symbol("=") && !self.take_symbol(":=") {
                 return Err(self.syntax_error());
             }
-            items.push((target, self.diagnostic(stacked)?));
+            items.push((target, self.diagnostic(stacked, start)?));
             if !self.take_symbol(",") {
                 break;
             }
@@ -492,7 +492,7 @@ impl Parser<'_> {
         Ok(StatementKind::GetDiagnostics { stacked, items })
     }
 
-    fn diagnostic(&mut self, stacked: bool) -> Result<Diagnostic> {
+    fn diagnostic(&mut self, stacked: bool, start: super::scan::Token) -> Result<Diagnostic> {
         let at = self.token();
         let word = self.word_text();
         let item = match word.as_str() {
@@ -516,11 +516,11 @@ impl Parser<'_> {
         let upper = word.to_uppercase();
         if of_error && !stacked {
             let message = format!("diagnostics item {upper} is not allowed in GET CURRENT DIAGNOSTICS");
-            return Err(err!(SYNTAX_ERROR, "{message}").at(at.start as i32));
+            return Err(err!(SYNTAX_ERROR, "{message}").at(start.start as i32));
         }
         if !of_error && stacked {
             let message = format!("diagnostics item {upper} is not allowed in GET STACKED DIAGNOSTICS");
-            return Err(err!(SYNTAX_ERROR, "{message}").at(at.start as i32));
+            return Err(err!(SYNTAX_ERROR, "{message}").at(start.start as i32));
         }
         Ok(item)
     }
@@ -598,7 +598,7 @@ impl Parser<'_> {
         };
         if let Some(fixed) = fixed {
             self.advance();
-            self.from_or_in();
+            self.expect_from()?;
             return Ok(fixed);
         }
         let direction = match word.as_str() {
@@ -609,7 +609,8 @@ impl Parser<'_> {
             _ => {
                 let (names, tokens) = self.dotted(0);
                 let ends = self.is_word(self.peek(tokens), "into") || self.is_symbol(self.peek(tokens), ";");
-                if self.from_or_in() || !names.is_empty() && ends {
+                // A variable is the cursor.
+                if self.from_or_in() || !names.is_empty() && (ends || self.resolve(&names).is_some()) {
                     return Ok((Direction::Forward, Count::Rows(1)));
                 }
                 let count = self.expression_until(&["from", "in"])?;
@@ -620,7 +621,7 @@ impl Parser<'_> {
         self.advance();
         if matches!(direction, Direction::Forward | Direction::Backward) {
             if self.take_word("all") {
-                self.from_or_in();
+                self.expect_from()?;
                 return Ok((direction, Count::All));
             }
             let next_ends = self.is_word(self.peek(1), "into") || self.is_symbol(self.peek(1), ";");
@@ -631,6 +632,10 @@ impl Parser<'_> {
         let count = self.expression_until(&["from", "in"])?;
         self.advance();
         Ok((direction, Count::Expression(count)))
+    }
+
+    fn expect_from(&mut self) -> Result<()> {
+        if self.from_or_in() { Ok(()) } else { Err(self.error_near(self.token(), "expected FROM or IN")) }
     }
 
     fn from_or_in(&mut self) -> bool {

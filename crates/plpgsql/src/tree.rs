@@ -125,6 +125,8 @@ pub struct Function {
     pub expressions: usize,
     pub conflict: Option<Conflict>,
     pub print_strict_params: Option<bool>,
+    /// Declared names that are those of outer variables, with the places of the declarations, in bytes.
+    pub shadowing: Vec<(Arc<str>, usize)>,
     /// The variable FOUND.
     pub found: usize,
 }

@@ -38,6 +38,7 @@ pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Val
         "application_name" | "cluster_name" => printable_ascii(text),
         "log_destination" => log_destination(definition, text)?,
         "log_connections" => log_connections(definition, text)?,
+        "plpgsql.extra_errors" | "plpgsql.extra_warnings" => extra_checks(definition, text)?,
         // No other access methods can be created.
         "default_table_access_method" => match &**text {
             "heap" | "memory" => return Ok(value),
@@ -201,6 +202,30 @@ fn log_destination(definition: &Definition, text: &str) -> Result<String> {
 }
 
 /// A Boolean value, as before PostgreSQL 18, or a list of aspects.
+/// The checks of PL/pgSQL that a user can ask for.
+const EXTRA_CHECKS: [&str; 3] = ["shadowed_variables", "too_many_rows", "strict_multi_assignment"];
+
+/// `all`, `none`, or a list of checks.
+fn extra_checks(definition: &Definition, text: &str) -> Result<String> {
+    if matches!(text.to_ascii_lowercase().as_str(), "all" | "none") || text.is_empty() {
+        return Ok(text.to_owned());
+    }
+    if !is_identifier_list(text) {
+        return Err(invalid(definition, text).detail("List syntax is invalid."));
+    }
+    for word in crate::split_identifiers(text) {
+        let lower = word.to_ascii_lowercase();
+        if matches!(lower.as_str(), "all" | "none") {
+            let detail = format!("Key word \"{word}\" cannot be combined with other key words.");
+            return Err(invalid(definition, text).detail(detail));
+        }
+        if !EXTRA_CHECKS.contains(&lower.as_str()) {
+            return Err(invalid(definition, text).detail(format!("Unrecognized key word: \"{word}\".")));
+        }
+    }
+    Ok(text.to_owned())
+}
+
 fn log_connections(definition: &Definition, text: &str) -> Result<String> {
     let is_switch = |word: &str| matches!(word, "on" | "off" | "true" | "false" | "yes" | "no" | "1" | "0");
     let words = words(definition, text)?;

@@ -565,20 +565,20 @@ impl Settings {
         }
     }
 
-    /// A function with SET clauses ends: its local settings are restored, its session settings stay.
-    pub fn end_local_level(&mut self) {
+    /// A function with SET clauses ends: the settings of its clauses are restored, unless it has set them for the session. Others
+    /// stay as it has set them.
+    pub fn end_local_level(&mut self, clauses: &[SettingId]) {
         let Some(level) = self.levels.pop() else { return };
         for (id, current, session) in level.saved {
             let slot = &mut self.slots[id];
-            if slot.session == session {
-                slot.current = current;
-            } else {
-                slot.current = slot.session.clone();
-                if let Some(outer) = self.levels.last_mut()
-                    && !outer.saved.iter().any(|(saved, ..)| *saved == id)
-                {
-                    outer.saved.push((id, current, session));
-                }
+            if clauses.contains(&id) {
+                slot.current = if slot.session == session { current.clone() } else { slot.session.clone() };
+            }
+            if (slot.current != current || slot.session != session)
+                && let Some(outer) = self.levels.last_mut()
+                && !outer.saved.iter().any(|(saved, ..)| *saved == id)
+            {
+                outer.saved.push((id, current, session));
             }
             self.note_change(id);
         }

@@ -263,13 +263,18 @@ mod tests {
     }
 
     /// PostgreSQL 18.6 lists this many of its own settings; is_superuser, role, seed and session_authorization are hidden there,
-    /// six are ours, and those of pg_stat_statements come with it.
+    /// six are ours, and those of pg_stat_statements and PL/pgSQL come with them.
     #[test]
     fn all_settings_of_postgresql_18_are_classified() {
         const OURS: [&str; 6] =
             ["auth_delay.milliseconds", "dense_gain_min", "dense_read_budget", "memory", "metrics_listen", "metrics_token_file"];
         const HIDDEN: [&str; 4] = ["is_superuser", "role", "seed", "session_authorization"];
-        let is_other = |name: &&str| OURS.contains(name) || HIDDEN.contains(name) || name.starts_with("pg_stat_statements.");
+        let is_other = |name: &&str| {
+            OURS.contains(name)
+                || HIDDEN.contains(name)
+                || name.starts_with("pg_stat_statements.")
+                || name.starts_with("plpgsql.")
+        };
         let names = table().definitions.iter().map(|d| d.name).filter(|name| !is_other(name));
         assert_eq!(names.count(), 399);
     }

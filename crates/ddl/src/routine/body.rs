@@ -21,11 +21,6 @@ pub fn routine_body(ddl: &Ddl<'_>, s: &CreateFunctionStmt, strings: Option<&[&st
         (Some(body), None) => parsed_body(ddl, body, f),
         (None, Some([text])) => {
             f.source = (*text).into();
-            if ddl.session().setting("check_function_bodies").as_deref() != Some("off") {
-                let path = path_of(ddl, f);
-                let within = ddl.with_path(path.as_deref().unwrap_or(ddl.path()), ddl.creation_namespace());
-                check_text_body(&within, f).map_err(|e| of_body(ddl, f, e))?;
-            }
             Ok(())
         }
         (None, Some(_)) => bail!(
@@ -34,6 +29,16 @@ pub fn routine_body(ddl: &Ddl<'_>, s: &CreateFunctionStmt, strings: Option<&[&st
             ddl.catalog().language_name(f.language).unwrap_or_default()
         ),
     }
+}
+
+/// Checks the text of a function that the catalog has, unless check_function_bodies is off.
+pub fn check_body(ddl: &Ddl<'_>, f: &Function) -> Result<()> {
+    if ddl.session().setting("check_function_bodies").as_deref() == Some("off") {
+        return Ok(());
+    }
+    let path = path_of(ddl, f);
+    let within = ddl.with_path(path.as_deref().unwrap_or(ddl.path()), ddl.creation_namespace());
+    check_text_body(&within, f).map_err(|e| of_body(ddl, f, e))
 }
 
 /// The search path that the function sets for itself.

@@ -13,7 +13,7 @@ use pg_query::protobuf::CreateFunctionStmt;
 
 use crate::context::Ddl;
 use crate::routine::attributes::Attributes;
-use crate::routine::body::{check_types, routine_body};
+use crate::routine::body::{check_body, check_types, routine_body};
 use crate::routine::find::require_routine_owner;
 use crate::routine::parameters::{routine_parameters, routine_return_type};
 use crate::routine::plain::plain_function;
@@ -69,8 +69,12 @@ pub fn create_function(ddl: &Ddl<'_>, s: &CreateFunctionStmt) -> Result<()> {
     function.depends_on.retain(|d| d.object != own);
     let function = Arc::new(function);
     ddl.check_function(&function)?;
-    ddl.tx().put(Object::Function(function));
-    Ok(())
+    ddl.tx().put(Object::Function(function.clone()));
+    // A body may call its own function.
+    match language == classes::SQL_LANGUAGE && function.sql_body.is_none() {
+        true => check_body(ddl, &function),
+        false => Ok(()),
+    }
 }
 
 /// Keeps others from giving a function this name until the transaction ends.

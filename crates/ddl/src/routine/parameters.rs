@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_analyze::{Expected, ExprKind};
 use melba_catalog::{Function, ObjectAddress};
 use melba_parse::nodes::inner;
-use melba_types::{DbError, Oid, Result, bail, err, oids};
+use melba_types::{DbError, Oid, Result, SqlState, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{FunctionParameter, FunctionParameterMode as Mode, Node, TypeName};
 
@@ -70,7 +70,13 @@ fn routine_parameter(ddl: &Ddl<'_>, p: &FunctionParameter, procedure: bool, all:
         let what = if procedure { "procedures" } else { "functions" };
         return Err(wrong(format!("{what} cannot accept set arguments")).at(p.location));
     }
-    let (ty, _) = ddl.usable_type(name)?;
+    let (ty, _) = ddl.usable_type(name).map_err(|mut e| {
+        // PostgreSQL names a parameter's type without quotes.
+        if e.sqlstate() == SqlState::UNDEFINED_OBJECT {
+            e.fields_mut().message = e.message().replace('"', "");
+        }
+        e
+    })?;
     let mode = Mode::try_from(p.mode).unwrap_or(Mode::FuncParamDefault);
     let letter = match mode {
         Mode::FuncParamOut => b'o',

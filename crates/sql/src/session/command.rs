@@ -1,6 +1,6 @@
 //! Whether a read-only transaction, a transaction block or a function may run a statement.
 
-use melba_parse::command::{Allowed, allowed, writing_command};
+use melba_parse::command::{Allowed, allowed, is_query, tag, writing_command};
 use melba_types::{Result, bail, err};
 use pg_query::NodeEnum as N;
 use pg_query::protobuf::VariableSetKind;
@@ -52,11 +52,14 @@ pub fn check_read_only(node: &N) -> Result<()> {
 /// For a statement of a function's body. `shares_view`: the function is not VOLATILE and uses its caller's view.
 ///
 /// # Errors
-/// 0A000 for a statement with changes in such a function, 25006 in a read-only transaction.
+/// 0A000 for a statement with changes and for one that is no query in such a function, 25006 in a read-only transaction.
 pub fn check_in_function(node: &N, shares_view: bool, session: &SessionState) -> Result<()> {
-    let Some(command) = writing_command(node) else { return Ok(()) };
-    if shares_view {
-        bail!(FEATURE_NOT_SUPPORTED, "{command} is not allowed in a non-volatile function");
+    let command = writing_command(node);
+    if shares_view && (command.is_some() || !is_query(node)) {
+        bail!(FEATURE_NOT_SUPPORTED, "{} is not allowed in a non-volatile function", command.unwrap_or_else(|| tag(node)));
+    }
+    if command.is_none() {
+        return Ok(());
     }
     match session.settings.lock().get("transaction_read_only").as_bool() {
         true => check_read_only(node),

@@ -28,6 +28,7 @@ use super::call_counts::{FunctionCounts, LocalCalls};
 use super::collected::EventState;
 use super::engine_info::EngineInfo;
 use super::engine_settings::engine_options;
+use super::error_context;
 use super::fetched::FetchedCounts;
 use super::interrupt::Interrupt;
 use super::language::LanguageState;
@@ -379,6 +380,10 @@ impl SessionState {
 
     /// Tells the client a notice if client_min_messages lets it pass: at once where that can be (`lent`).
     pub fn notice(&self, notice: DbError) {
+        let notice = match error_context::lines() {
+            Some(lines) => notice.within(lines),
+            None => notice,
+        };
         self.log_notice(&notice);
         let (threshold, encoding) = {
             let settings = self.settings.lock();

@@ -10,6 +10,7 @@ use melba_types::{Oid, Result, Severity, bail, err};
 use super::context::StatementContext;
 use super::execution::Parameters;
 use super::language::{Within, language_of};
+use super::local_settings::LocalSettings;
 use super::names::SearchPath;
 use super::{event_state, event_trigger};
 use melba_ddl::{Ddl, DdlSession, Dropped, Lookup, LookupSession, OnCommit, RewriteReason, Schemas, StatementText};
@@ -79,6 +80,12 @@ impl DdlSession for StatementContext {
     }
 
     fn check_function(&self, catalog: Arc<Catalog>, function: &Arc<Function>, text: StatementText<'_>) -> Result<()> {
+        // Values of settings are checked with the body.
+        let checks_bodies = self.setting("check_function_bodies").as_deref() != Some("off");
+        let _settings = match checks_bodies && !function.config.is_empty() {
+            true => Some(LocalSettings::set(self, function)?),
+            false => None,
+        };
         if !classes::is_written_language(function.language) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::Function;
-use melba_settings::Scope;
+use melba_settings::{Scope, SettingId};
 use melba_types::Result;
 
 use super::context::{SessionState, StatementContext};
@@ -11,15 +11,18 @@ use super::context::{SessionState, StatementContext};
 /// The settings of a function's SET clauses; put back when it is dropped.
 pub(super) struct LocalSettings {
     session: Arc<SessionState>,
+    clauses: Vec<SettingId>,
 }
 
 impl LocalSettings {
     pub fn set(context: &StatementContext, function: &Function) -> Result<LocalSettings> {
         context.session.settings.lock().push_level();
-        let guard = LocalSettings { session: context.session.clone() };
+        let mut guard = LocalSettings { session: context.session.clone(), clauses: Vec::with_capacity(function.config.len()) };
         for item in &function.config {
             let (name, value) = item.split_once('=').unwrap_or((item, ""));
-            guard.session.settings.lock().set(name, value, Scope::Transaction)?;
+            let mut settings = guard.session.settings.lock();
+            settings.set(name, value, Scope::Transaction)?;
+            guard.clauses.extend(settings.find(name));
         }
         Ok(guard)
     }
@@ -27,6 +30,6 @@ impl LocalSettings {
 
 impl Drop for LocalSettings {
     fn drop(&mut self) {
-        self.session.settings.lock().end_local_level();
+        self.session.settings.lock().end_local_level(&self.clauses);
     }
 }

@@ -33,6 +33,7 @@ mod domain;
 mod encode;
 mod engine_info;
 pub mod engine_settings;
+mod error_context;
 mod event_commands;
 mod event_state;
 mod event_trigger;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use melba_catalog::Catalog;
 use melba_fmgr::Session as _;
 use melba_parse::command::is_query;
-use melba_types::{DbError, Oid, Result};
+use melba_types::{DbError, Oid, Result, bail};
 use pg_query::{Node, NodeEnum};
 
 use super::context::StatementContext;
@@ -91,6 +91,16 @@ pub fn fails_when_planned(context: &StatementContext, statement: &Statement) -> 
 pub(super) fn plan_query(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid], explain: bool) -> Result<Planned> {
     let analyzed = melba_analyze::analyze(&analysis(context), node, Some(parameter_types))?;
     plan_analyzed(context, analyzed, Vec::new(), if explain { Purpose::Explain } else { Purpose::Run })
+}
+
+/// Plans a query that has a parameter for each of the types, and no others.
+pub(super) fn plan_text(context: &StatementContext, node: &NodeEnum, parameter_types: &[Oid]) -> Result<Planned> {
+    let types = (!parameter_types.is_empty()).then_some(parameter_types);
+    let analyzed = melba_analyze::analyze(&analysis(context), node, types)?;
+    if analyzed.params.len() > parameter_types.len() {
+        bail!(UNDEFINED_PARAMETER, "there is no parameter ${}", parameter_types.len() + 1);
+    }
+    plan_analyzed(context, analyzed, Vec::new(), Purpose::Run)
 }
 
 /// Plans a statement, with its literals as parameters if it has any marked.

@@ -141,7 +141,9 @@ pub fn fetch(frame: &mut Frame<'_>, fetch: &Fetch) -> Result<()> {
         Direction::Relative => FetchDirection::FetchRelative,
     };
     let session = frame.context.session.clone();
+    let entered = frame.enter(None);
     let fetched = session.fetch(&name, direction, how_many, fetch.target.is_some())?;
+    drop(entered);
     if let Some(target) = &fetch.target {
         let shape = RecordShape::of_result(&fetched.columns);
         match fetched.batches.iter().find(|batch| batch.rows > 0) {
@@ -217,7 +219,9 @@ fn portal_rounds(
         let PortalState::Open(rows, _) = &mut portal.state else {
             bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal \"{name}\" cannot be run");
         };
+        let entered = frame.enter(None);
         let batch = rows.next_batch(ahead);
+        drop(entered);
         session.portals.put_back(name.to_owned(), portal);
         let Some(batch) = batch.map_err(|e| sql::of_source(origin, e))? else { break };
         for row in 0..batch.rows {

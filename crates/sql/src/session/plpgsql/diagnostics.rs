@@ -3,6 +3,7 @@
 use melba_plpgsql::tree::{Diagnostic, Target};
 use melba_types::{Datum, DbError, Result, SqlState, oids};
 
+use super::super::error_context;
 use super::frame::{Frame, Typed};
 use super::value;
 
@@ -20,19 +21,25 @@ pub fn get_diagnostics(frame: &mut Frame<'_>, stacked: bool, items: &[(Target, D
 
 fn diagnostic(frame: &Frame<'_>, item: Diagnostic) -> Typed {
     let text = |value: String| Typed { value: Datum::text(value), ty: oids::TEXT, typmod: -1 };
-    let context = frame.place(frame.line, "GET DIAGNOSTICS");
+    let context = || {
+        let own = frame.place(frame.line, frame.statement);
+        match error_context::lines() {
+            Some(lines) => format!("{own}\n{lines}"),
+            None => own,
+        }
+    };
     let Some(fields) = frame.handled.as_ref().map(|e| e.fields()) else {
         return match item {
             Diagnostic::RowCount => Typed { value: Datum::Int8(frame.row_count as i64), ty: oids::INT8, typmod: -1 },
             Diagnostic::RoutineOid => Typed { value: Datum::Oid(frame.program.oid.0), ty: oids::OID, typmod: -1 },
-            _ => text(context),
+            _ => text(context()),
         };
     };
     let optional = |value: &Option<String>| text(value.clone().unwrap_or_default());
     match item {
         Diagnostic::RowCount => Typed { value: Datum::Int8(frame.row_count as i64), ty: oids::INT8, typmod: -1 },
         Diagnostic::RoutineOid => Typed { value: Datum::Oid(frame.program.oid.0), ty: oids::OID, typmod: -1 },
-        Diagnostic::Context => text(context),
+        Diagnostic::Context => text(context()),
         Diagnostic::ErrorContext => optional(&fields.context),
         Diagnostic::ErrorDetail => optional(&fields.detail),
         Diagnostic::ErrorHint => optional(&fields.hint),

@@ -270,14 +270,21 @@ fn analyzed(
     let mut query = match wanted {
         PieceUse::Part { variable, path } => {
             let path = part_of(path)?;
+            let name = e.shown.split(['.', '[', ' ', ':']).next().unwrap_or_default();
+            let mut target = (names.whole(variable), name);
+            let mut rest = &path[..];
             if let (true, Some(NodeEnum::String(field))) =
                 (frame.types[variable].is_record, path.first().and_then(|n| n.node.as_ref()))
             {
-                field::place_of_field(frame, variable, &field.sval)?;
+                let (place, ty) = field::place_of_field(frame, variable, &field.sval)?;
+                // A record has no type of its own: the new value is that of its field.
+                if frame.types[variable].oid == oids::RECORD {
+                    target = (names.field(variable, place, ty), &field.sval);
+                    rest = &path[1..];
+                }
             }
-            let name = e.shown.split(['.', '[', ' ', ':']).next().unwrap_or_default();
             // The path's own expressions live as long as the analysis.
-            analyze_part_assignment(&cx, node, (names.whole(variable), name), &path, names).map_err(at_target)?
+            analyze_part_assignment(&cx, node, target, rest, names).map_err(at_target)?
         }
         PieceUse::Any | PieceUse::Cursor | PieceUse::Type(_) => analyze_with_variables(&cx, node, names)?,
     };
@@ -340,6 +347,12 @@ fn simple(frame: &Frame<'_>, mut query: Query, names: &VariableNames<'_>) -> Res
 
 /// The value of a simple expression.
 pub fn eval_simple(frame: &Frame<'_>, simple: &Simple) -> Result<Datum> {
+    let _entered = simple.permissions.is_some().then(|| frame.enter(None));
+    eval_entered(frame, simple)
+}
+
+/// The same, within a statement that has entered already.
+pub fn eval_entered(frame: &Frame<'_>, simple: &Simple) -> Result<Datum> {
     if let Some(permissions) = &simple.permissions {
         permissions.check(&frame.context.catalog, frame.context.user.oid)?;
     }
@@ -392,6 +405,7 @@ pub fn evaluate(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> 
 /// The value of a query of one column and at most one row.
 fn only_value(frame: &mut Frame<'_>, e: &Expression, prepared: &PreparedPiece, planned: &Planned) -> Result<Typed> {
     let of_query = |error: DbError| error.context(format!("query: {}", shown(e)));
+    let entered = frame.enter(Some(piece_of(e)));
     let mut execution = execution(frame, prepared, planned).map_err(|error| of_piece(e, error))?;
     let columns = execution.plan().columns.clone();
     let [column] = &columns[..] else {
@@ -409,6 +423,7 @@ fn only_value(frame: &mut Frame<'_>, e: &Expression, prepared: &PreparedPiece, p
         value = Some(batch.columns[0].get(0));
     }
     drop(execution);
+    drop(entered);
     frame.refresh();
     Ok(Typed { value: value.unwrap_or(Datum::Null), ty: column.ty, typmod: column.typmod })
 }
@@ -479,12 +494,21 @@ pub fn of_piece(e: &Expression, error: DbError) -> DbError {
             error.fields_mut().position = Some(offset as u32 + 1);
             error.in_query(shown)
         }
-        None => match e.form {
-            Form::Statement => error.within(format!("SQL statement \"{shown}\"")),
-            Form::Expression => error.within(format!("PL/pgSQL expression \"{shown}\"")),
-            Form::Assignment => error.within(format!("PL/pgSQL assignment \"{shown}\"")),
-        },
+        None => {
+            let (kind, shown) = piece_of(e);
+            error.within(format!("{kind} \"{shown}\""))
+        }
     }
+}
+
+/// A piece in lines of context: its kind and text.
+pub fn piece_of(e: &Expression) -> (&'static str, Arc<str>) {
+    let kind = match e.form {
+        Form::Statement => "SQL statement",
+        Form::Expression => "PL/pgSQL expression",
+        Form::Assignment => "PL/pgSQL assignment",
+    };
+    (kind, shown(e).clone())
 }
 
 /// The type that a target without parts takes.

@@ -56,3 +56,25 @@ pub fn record_fields(frame: &Frame<'_>, record: &Record) -> Vec<Field> {
     };
     types.into_iter().enumerate().map(|(i, ty)| (name(i), (ty, typmod(i)))).collect()
 }
+
+/// The field that an assignment's path begins with: `.name...`, `."Name"...`.
+pub fn first_of_path(path: &str) -> Option<String> {
+    let name = path.trim_start().strip_prefix('.')?.trim_start();
+    let Some(mut rest) = name.strip_prefix('"') else {
+        let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(name.len());
+        return Some(name[..end].to_lowercase());
+    };
+    let mut out = String::new();
+    loop {
+        let at = rest.find('"')?;
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        match rest.strip_prefix('"') {
+            Some(after) => {
+                out.push('"');
+                rest = after;
+            }
+            None => return Some(out),
+        }
+    }
+}

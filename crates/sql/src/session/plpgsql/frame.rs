@@ -11,6 +11,7 @@ use melba_types::{Datum, DbError, Oid, Result};
 
 use super::super::context::StatementContext;
 use super::super::control::Control;
+use super::super::error_context::{self, Entered, ErrorContext};
 use super::program::{PreparedPiece, Program};
 use super::returned::Returned;
 
@@ -65,6 +66,8 @@ pub(super) struct Frame<'a> {
     pub settings_version: u64,
     /// Of the statement that runs.
     pub line: u32,
+    /// Its name.
+    pub statement: &'static str,
     /// The changes of the transaction that it may make.
     pub control: Control<'a>,
 }
@@ -92,6 +95,7 @@ impl<'a> Frame<'a> {
             located: false,
             settings_version: context.session.settings_version(),
             line: 0,
+            statement: "",
             program,
             context,
             tx,
@@ -173,6 +177,12 @@ impl Frame<'_> {
             return e;
         }
         e.within(self.place(statement.line, statement.kind.name()))
+    }
+
+    /// Until it is dropped, the present statement is one that runs functions of others, by the piece of SQL.
+    pub fn enter(&self, piece: Option<(&'static str, Arc<str>)>) -> Entered {
+        let (function, line, statement) = (self.program.name.clone(), self.line, self.statement);
+        error_context::enter(ErrorContext::PlPgSql { function, line, statement, piece })
     }
 
     pub fn place(&self, line: u32, what: &str) -> String {

@@ -13,6 +13,7 @@ mod cursor;
 mod diagnostics;
 mod exception;
 mod expression;
+mod extra_checks;
 mod field;
 mod frame;
 mod loops;

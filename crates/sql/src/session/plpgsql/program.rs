@@ -12,21 +12,21 @@ use melba_plpgsql::tree::{self, Target, VariableType};
 use melba_plpgsql::{Parameter, Returns, Signature, Types};
 use melba_tree::OutputColumn;
 use melba_tree::permissions::Permissions;
-use melba_types::{DbError, Oid, Result, bail, err, oids};
+use melba_types::{DbError, Oid, Result, Severity, bail, err, oids};
 use parking_lot::Mutex;
 
 use super::super::context::StatementContext;
 use super::super::language::Within;
 use super::super::planned::Planned;
 use super::super::planning::analysis;
-use super::trigger;
+use super::{extra_checks, trigger};
 
 /// A value's type with its modifier, and those of its target.
 type Cast = (Oid, i32, Oid, i32);
 
 pub struct Program {
     /// Its name in messages.
-    pub name: String,
+    pub name: Arc<str>,
     pub oid: Oid,
     pub tree: tree::Function,
     /// The argument types of the call, and the wanted result type.
@@ -263,7 +263,7 @@ impl Program {
         let strings = Strings::of(context);
         let tree = melba_plpgsql::parse(&function.source, strings, &signature, &types)?;
         Ok(Program {
-            name: context.catalog.function_signature(function, &context.path.path),
+            name: context.catalog.function_signature(function, &context.path.path).into(),
             oid: function.oid,
             prepared: Mutex::new(vec![None; tree.expressions]),
             casts: Mutex::default(),
@@ -371,7 +371,17 @@ pub fn check(context: &StatementContext, function: &Arc<Function>, within: Withi
         return Ok(());
     }
     let text = &function.source;
-    check_text(context, function).map_err(|e| within.located(e, text).unwrap_or_else(|e| compile_error(e, &function.name, text)))
+    let located = |e| within.located(e, text).unwrap_or_else(|e| compile_error(e, &function.name, text));
+    let program = check_text(context, function).map_err(located)?;
+    let Some((_, severity)) = extra_checks::demanded(context, "shadowed_variables") else { return Ok(()) };
+    for (name, start) in &program.tree.shadowing {
+        let e = err!(DUPLICATE_ALIAS, "variable \"{name}\" shadows a previously defined variable").at(*start as i32);
+        match severity {
+            Severity::Error => return Err(located(e)),
+            _ => context.session.warning(located(e)),
+        }
+    }
+    Ok(())
 }
 
 fn check_types(context: &StatementContext, function: &Function) -> Result<()> {
@@ -391,7 +401,7 @@ fn check_types(context: &StatementContext, function: &Function) -> Result<()> {
     }
 }
 
-fn check_text(context: &StatementContext, function: &Arc<Function>) -> Result<()> {
+fn check_text(context: &StatementContext, function: &Arc<Function>) -> Result<Program> {
     // Polymorphic types are checked as if integers were given.
     let stand_in = |ty: &Oid| match *ty {
         oids::ANYARRAY | oids::ANYCOMPATIBLEARRAY => oids::INT4_ARRAY,
@@ -406,7 +416,7 @@ fn check_text(context: &StatementContext, function: &Arc<Function>) -> Result<()
     plain.return_type = stand_in(&plain.return_type);
     let scope = RoutineScope::of(&plain, &plain.arg_types, Oid::INVALID);
     let result = melba_analyze::routine_result(&analysis(context), &plain, &plain.arg_types, plain.return_type, None)?;
-    Program::parse(context, &Arc::new(plain), &scope, result, oids::RECORD).map(drop)
+    Program::parse(context, &Arc::new(plain), &scope, result, oids::RECORD)
 }
 
 /// An error in a function's text: where the text is not the client's, it is shown with the position.

@@ -256,11 +256,13 @@ fn check_shape(frame: &Frame<'_>, given: &[(Oid, i32)], message: &str) -> Result
 fn wrong_type(frame: &Frame<'_>, message: &str, given: Oid, expected: Oid, at: usize) -> DbError {
     let name = |ty| frame.context.catalog.type_name(ty, &frame.context.path.path);
     let column = frame.program.result.columns.as_ref().and_then(|c| c.get(at));
-    let column = column.map_or_else(|| format!("{}", at + 1), |c| format!("\"{}\" (position {})", c.name, at + 1));
+    // The column of a scalar has no name.
+    let column = column.map_or("", |c| &c.name);
     err!(DATATYPE_MISMATCH, "{message}").detail(format!(
-        "Returned type {} does not match expected type {} in column {column}.",
+        "Returned type {} does not match expected type {} in column \"{column}\" (position {}).",
         name(given),
-        name(expected)
+        name(expected),
+        at + 1
     ))
 }
 

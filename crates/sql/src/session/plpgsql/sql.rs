@@ -8,20 +8,20 @@ use melba_parse::Statement;
 use melba_parse::command::is_query;
 use melba_plan::PlanCommand;
 use melba_plpgsql::tree::{Expression, Into, LoopSource};
-use melba_types::{BATCH_ROWS, Batch, Datum, DbError, Oid, Result, SqlState, bail, err};
+use melba_types::{BATCH_ROWS, Batch, Datum, DbError, Oid, Result, Severity, SqlState, bail, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::CallStmt;
 
 use super::super::context::StatementContext;
 use super::super::outcome::{Outcome, ResultColumn, RowSource, StoredRows, Tag};
 use super::super::positioned::Position;
-use super::super::{command, execution, planning, routine};
+use super::super::{command, error_context, execution, planning, routine};
 use super::expression::{PieceUse, VariableNames};
 use super::frame::{Frame, Typed};
 use super::misuse::{is_misuse, misuse, of_text};
 use super::program::{ParameterSource, PieceKind, PreparedPiece};
 use super::value::RecordShape;
-use super::{expression, field, result, utility, value};
+use super::{expression, extra_checks, field, result, utility, value};
 
 /// A query that was begun.
 pub(super) struct Begun {
@@ -40,6 +40,13 @@ pub(super) enum QueryOrigin {
 }
 
 impl QueryOrigin {
+    fn piece(&self) -> (&'static str, Arc<str>) {
+        match self {
+            QueryOrigin::Piece(piece) => expression::piece_of(piece),
+            QueryOrigin::Text(text) => ("SQL statement", text.clone()),
+        }
+    }
+
     pub fn text(&self) -> &str {
         match self {
             QueryOrigin::Piece(piece) => &piece.text,
@@ -90,11 +97,13 @@ fn begin_source(frame: &mut Frame<'_>, source: &LoopSource, wanted: PieceUse<'_>
     let (result, origin) = match source {
         LoopSource::Query(query) => {
             let prepared = expression::prepare(frame, query, wanted)?;
+            let _entered = frame.enter(Some(expression::piece_of(query)));
             (begin_prepared(frame, &prepared), QueryOrigin::Piece(query.clone()))
         }
         LoopSource::Execute { query, using } => {
             let text = dynamic_text(frame, query)?;
             let (types, values) = using_values(frame, using)?;
+            let _entered = frame.enter(Some(("SQL statement", text.clone())));
             (begin_text(frame, &text, &types, values), QueryOrigin::Text(text))
         }
         LoopSource::Cursor { .. } => return Err(DbError::internal("a cursor's rows are fetched")),
@@ -112,7 +121,7 @@ fn begin_prepared(frame: &mut Frame<'_>, prepared: &PreparedPiece) -> Result<Row
             return rows_of(outcome, planned.positions.clone());
         }
         PieceKind::Simple(simple) => {
-            let value = expression::eval_simple(frame, simple)?;
+            let value = expression::eval_entered(frame, simple)?;
             let mut column = ResultColumn::new(&simple.name, simple.expression.ty, &frame.context.catalog);
             column.typmod = simple.typmod;
             return Ok((one_row(simple.expression.kind, value), Arc::from([column]), Tag::Counted("SELECT"), Arc::from([])));
@@ -142,7 +151,7 @@ fn begin_text(frame: &mut Frame<'_>, text: &Arc<str>, types: &[Oid], values: Arc
 fn dynamic_execution(frame: &mut Frame<'_>, statement: &Statement, types: &[Oid], values: &Arc<[Datum]>) -> Result<Execution> {
     command::check_in_function(&statement.node, frame.program.shares_view, &frame.context.session)?;
     utility::note_use(frame);
-    let plan = |context: &Arc<StatementContext>| planning::plan_query(context, &statement.node, types, false);
+    let plan = |context: &Arc<StatementContext>| planning::plan_text(context, &statement.node, types);
     let (context, planned) = execution::plan_locked(&frame.context, &frame.tx, plan)?;
     execution::execution(&context, &frame.tx, &planned, values, frame.view)
 }
@@ -171,7 +180,9 @@ fn using_values(frame: &mut Frame<'_>, using: &[Expression]) -> Result<(Vec<Oid>
 /// A statement of the function's text.
 pub fn run_static(frame: &mut Frame<'_>, query: &Expression, into: Option<&Into>) -> Result<()> {
     let prepared = expression::prepare(frame, query, PieceUse::Any)?;
+    let entered = frame.enter(Some(expression::piece_of(query)));
     let result = run_prepared(frame, &prepared, into);
+    drop(entered);
     let done = result.map_err(|e| with_parameters(frame, e, &prepared)).map_err(|e| expression::of_piece(query, e))?;
     finish(frame, &done);
     Ok(())
@@ -276,7 +287,9 @@ fn store_rows(
     rule: IntoRule,
 ) -> Result<Done> {
     let changes = rule.changes;
-    let wanted = if into.strict || changes { 2 } else { 1 };
+    let is_plain = rule.is_static && !into.strict && !changes;
+    let check = if is_plain { extra_checks::demanded(&frame.context, "too_many_rows") } else { None };
+    let wanted = if into.strict || changes || check.is_some() { 2 } else { 1 };
     let mut first: Option<Batch> = None;
     let mut count = 0u64;
     while count < wanted || changes {
@@ -287,9 +300,11 @@ fn store_rows(
         }
     }
     drop(rows);
-    if count > 1 && (into.strict || changes && rule.is_static) {
+    error_context::leave();
+    if count > 1 && (into.strict || changes && rule.is_static || check.is_some()) {
         let e = DbError::new(SqlState::TOO_MANY_ROWS, "query returned more than one row");
-        return Err(misuse(e.hint("Make sure the query returns a single row, or use LIMIT 1.")));
+        let e = misuse(e.hint("Make sure the query returns a single row, or use LIMIT 1."));
+        extra_checks::report(frame, e, check.map_or(Severity::Error, |(_, severity)| severity))?;
     }
     match first {
         Some(batch) => value::assign_row(frame, &into.target, shape, &batch, 0)?,
@@ -316,9 +331,10 @@ fn utility_rows(frame: &mut Frame<'_>, outcome: Outcome, into: Option<&Into>) ->
 
 pub fn perform(frame: &mut Frame<'_>, query: &Expression) -> Result<()> {
     let prepared = expression::prepare(frame, query, PieceUse::Any)?;
+    let entered = frame.enter(Some(expression::piece_of(query)));
     let rows = match &prepared.kind {
         PieceKind::Simple(simple) => {
-            expression::eval_simple(frame, simple).map_err(|e| expression::of_piece(query, e))?;
+            expression::eval_entered(frame, simple).map_err(|e| expression::of_piece(query, e))?;
             1
         }
         _ => {
@@ -331,6 +347,7 @@ pub fn perform(frame: &mut Frame<'_>, query: &Expression) -> Result<()> {
             count
         }
     };
+    drop(entered);
     finish(frame, &Done { rows, is_query: true });
     Ok(())
 }
@@ -343,7 +360,9 @@ pub fn execute(frame: &mut Frame<'_>, query: &Expression, into: Option<&Into>, u
     let mut rows = 0;
     for (i, statement) in statements.iter().enumerate() {
         let into = into.filter(|_| i + 1 == statements.len());
+        let entered = frame.enter(Some(("SQL statement", text.clone())));
         let result = execute_one(frame, statement, into, &types, &values);
+        drop(entered);
         let done = result.map_err(|e| with_values(frame, e, &types, &values)).map_err(|e| of_text(&text, e))?;
         rows = done.rows;
         frame.refresh();
@@ -383,6 +402,7 @@ pub fn return_query(frame: &mut Frame<'_>, source: &LoopSource) -> Result<()> {
     let shape = RecordShape::of_result(&columns);
     let mut count = 0;
     result::row_to_result(frame, &shape.columns, vec![Datum::Null; shape.columns.len()]).map_err(|e| of_source(&origin, e))?;
+    let _entered = frame.enter(Some(origin.piece()));
     while let Some(batch) = rows.next(BATCH_ROWS).map_err(|e| of_source(&origin, e))? {
         frame.context.session.interrupt.check()?;
         for row in 0..batch.rows {
@@ -401,6 +421,7 @@ pub fn return_query(frame: &mut Frame<'_>, source: &LoopSource) -> Result<()> {
 pub fn call(frame: &mut Frame<'_>, call: &Expression) -> Result<()> {
     let mut statements = melba_parse::parse_as(&call.text, frame.program.strings)?.statements;
     let Some(statement) = statements.pop() else { return Err(DbError::internal("CALL without a call")) };
+    let _entered = frame.enter(Some(expression::piece_of(call)));
     let result = match &statement.node {
         NodeEnum::CallStmt(s) => call_procedure(frame, call, s),
         NodeEnum::DoStmt(block) => {

@@ -16,18 +16,21 @@ impl Frame<'_> {
     }
 
     pub fn statements(&mut self, statements: &[PlpgsqlStatement]) -> Result<StatementFlow> {
+        let outer = (self.line, self.statement);
+        let mut flow = StatementFlow::Next;
         for statement in statements {
-            match run_statement(self, statement)? {
-                StatementFlow::Next => {}
-                other => return Ok(other),
+            flow = run_statement(self, statement)?;
+            if !matches!(flow, StatementFlow::Next) {
+                break;
             }
         }
-        Ok(StatementFlow::Next)
+        (self.line, self.statement) = outer;
+        Ok(flow)
     }
 }
 
 fn run_statement(frame: &mut Frame<'_>, statement: &PlpgsqlStatement) -> Result<StatementFlow> {
-    frame.line = statement.line;
+    (frame.line, frame.statement) = (statement.line, statement.kind.name());
     execute(frame, statement).map_err(|e| frame.locate(e, statement))
 }
 

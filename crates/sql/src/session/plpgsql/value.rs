@@ -13,7 +13,7 @@ use super::super::outcome::ResultColumn;
 use super::super::planning::analysis;
 use super::expression::PieceUse;
 use super::frame::{Frame, Typed};
-use super::{expression, field};
+use super::{expression, extra_checks, field};
 
 /// The columns of a query's rows, for records made of them.
 pub(super) struct RecordShape {
@@ -104,6 +104,10 @@ pub fn assign(frame: &mut Frame<'_>, target: &Target, value: Typed) -> Result<()
             let value = cast(frame, value, ty.oid, ty.typmod)?;
             set(frame, *variable, value)
         }
+        Target::Part { variable, path } if frame.types[*variable].oid == oids::RECORD => {
+            let name = field::first_of_path(path).ok_or_else(|| DbError::internal("a part of a record without a field"))?;
+            assign_field(frame, *variable, &name, value)
+        }
         // The new value of the whole variable.
         Target::Part { variable, .. } => set(frame, *variable, value.value),
         Target::Field { record, name } => assign_field(frame, *record, name, value),
@@ -141,10 +145,16 @@ fn assign_record(frame: &mut Frame<'_>, variable: usize, value: Typed) -> Result
                 false => {
                     let fields = field::record_fields(frame, &record);
                     let columns: Vec<(Oid, i32)> = fields.iter().map(|(_, ty)| *ty).collect();
+                    extra_checks::check_count(frame, columns.len(), field::fields_of(frame, variable)?.len())?;
                     record_of(frame, ty, &columns, &record.fields)?
                 }
             };
             set(frame, variable, Datum::Record(record))
+        }
+        // The text of any value may be one of a named type.
+        other if ty.oid != oids::RECORD => {
+            let record = cast(frame, Typed { value: other, ..value }, ty.oid, -1)?;
+            set(frame, variable, record)
         }
         _ => bail!(DATATYPE_MISMATCH, "cannot assign non-composite value to a record variable"),
     }
@@ -217,7 +227,10 @@ pub fn assign_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape, b
                 // One column that is the whole row.
                 _ => match (&shape.columns[..], &values[..]) {
                     ([(own, _)], [Datum::Record(record)]) if *own == ty.oid => record.clone(),
-                    _ => record_of(frame, ty, &shape.columns, &values)?,
+                    _ => {
+                        extra_checks::check_count(frame, values.len(), field::fields_of(frame, *variable)?.len())?;
+                        record_of(frame, ty, &shape.columns, &values)?
+                    }
                 },
             };
             set(frame, *variable, Datum::Record(record))
@@ -236,6 +249,7 @@ fn assign_fields(frame: &mut Frame<'_>, target: &Target, columns: &[(Oid, i32)],
             &one
         }
     };
+    extra_checks::check_count(frame, columns.len(), targets.len())?;
     for (i, target) in targets.iter().enumerate() {
         let value = match (columns.get(i), values.get(i)) {
             (Some((ty, typmod)), Some(value)) => Typed { value: value.clone(), ty: *ty, typmod: *typmod },
@@ -249,8 +263,13 @@ fn assign_fields(frame: &mut Frame<'_>, target: &Target, columns: &[(Oid, i32)],
 /// There is no row: NULL everywhere, a record has the row's fields.
 pub fn assign_no_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape) -> Result<()> {
     if let Target::Variable(variable) = target
-        && frame.types[*variable].oid == oids::RECORD
+        && frame.types[*variable].is_record
+        && !is_domain(frame, frame.types[*variable])
     {
+        if frame.types[*variable].oid != oids::RECORD {
+            let record = record_of(frame, frame.types[*variable], &[], &[])?;
+            return set(frame, *variable, Datum::Record(record));
+        }
         let record = Record {
             type_oid: oids::RECORD,
             field_types: shape.types.clone(),
@@ -259,7 +278,8 @@ pub fn assign_no_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape
         };
         return set(frame, *variable, Datum::Record(Arc::new(record)));
     }
-    assign_fields(frame, target, &[], &[])
+    let (columns, values) = (vec![(oids::UNKNOWN, -1); shape.columns.len()], vec![Datum::Null; shape.columns.len()]);
+    assign_fields(frame, target, &columns, &values)
 }
 
 /// The value as text, as messages and dynamic statements show it.

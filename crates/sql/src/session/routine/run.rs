@@ -10,6 +10,7 @@ use pg_query::NodeEnum;
 
 use super::super::context::StatementContext;
 use super::super::control::Control;
+use super::super::error_context::{self, Entered, ErrorContext};
 use super::super::language::Called;
 use super::super::local_settings::LocalSettings;
 use super::super::outcome::Outcome;
@@ -76,6 +77,7 @@ impl FunctionRun {
         }
         for at in 0..count {
             self.refresh();
+            let entered = self.enter(at);
             let step = self.step(at).and_then(|last| match last {
                 Some(last) if at + 1 == count => Ok(Some(last)),
                 Some(mut last) => {
@@ -86,6 +88,7 @@ impl FunctionRun {
                 }
                 None => Ok(None),
             });
+            drop(entered);
             match step.map_err(|e| self.failed(at, e))? {
                 Some(last) => return Ok(Some(last)),
                 None if at + 1 == count && result != oids::VOID => {
@@ -107,6 +110,10 @@ impl FunctionRun {
             self.settings_version = settings_version;
             self.context = Arc::new(context);
         }
+    }
+
+    fn enter(&self, at: usize) -> Entered {
+        error_context::enter(ErrorContext::Sql { function: self.body.function.clone(), statement: at + 1 })
     }
 
     fn failed(&self, at: usize, e: DbError) -> DbError {
@@ -171,6 +178,7 @@ impl FunctionRun {
     pub fn value(mut self) -> Result<Datum> {
         let Some(mut last) = self.run_to_last()? else { return Ok(Datum::Null) };
         let at = self.body.statements.len() - 1;
+        let _entered = self.enter(at);
         let value = (|| {
             let all = last.must_complete();
             let first = last.execution.next_batch(1)?.map(|batch| last.shape.value(&batch, 0));
@@ -192,6 +200,7 @@ impl FunctionRun {
         let source = if last.must_complete() || self.settings.is_some() {
             let mut kept = Store::new(last.execution.evaluation().resources());
             let at = self.body.statements.len() - 1;
+            let _entered = self.enter(at);
             while let Some(batch) = last.execution.next_batch(BATCH_ROWS).map_err(|e| self.failed(at, e))? {
                 self.context.session.interrupt.check()?;
                 kept.push(batch)?;
@@ -249,6 +258,7 @@ impl FunctionRows {
         let next = match &mut self.source {
             RowsSource::Running(execution, _pin) => {
                 let at = self.run.body.statements.len() - 1;
+                let _entered = self.run.enter(at);
                 execution.next_batch(limit).map_err(|e| self.run.failed(at, e))?
             }
             RowsSource::Kept(rows, place) => rows.read(place, BATCH_ROWS)?,
