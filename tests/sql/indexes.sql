@@ -195,3 +195,14 @@ select indexdef from pg_indexes where tablename = 'kept' order by 1;
 drop table kept;
 drop domain own_mood;
 drop type mood;
+-- DROP INDEX locks the table; options are checked before the name.
+create table locked (x int);
+create index locked_x on locked (x);
+create index locked_x on locked (x) with (nosuch = 1);
+create index if not exists locked_x on locked (x) with (fillfactor = 1);
+create index locked_y on locked (x) include (nosuch);
+begin;
+drop index locked_x;
+select relation::regclass, mode from pg_locks where locktype = 'relation' and relation = 'locked'::regclass;
+rollback;
+drop table locked;

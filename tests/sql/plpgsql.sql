@@ -195,3 +195,6 @@ create function sets() returns void language plpgsql stable as $$ begin set work
 select sets();
 create function shows() returns text language plpgsql stable as $$ declare t text; begin for t in show work_mem loop return t; end loop; end $$;
 select shows();
+set plpgsql.extra_warnings = 'shadowed_variables';
+create function shadowing_arguments(a int) returns int language plpgsql as $$ declare c cursor (a int) for select 1; begin return 1; end $$;
+reset plpgsql.extra_warnings;

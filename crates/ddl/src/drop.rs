@@ -31,12 +31,32 @@ pub fn drop_objects(ddl: &Ddl<'_>, s: &DropStmt) -> Result<()> {
     let kind = s.remove_type();
     let mut addresses = Vec::new();
     for object in &s.objects {
+        if kind == ObjectType::ObjectIndex {
+            lock_table_of_index(ddl, s, object)?;
+        }
         if let Some(address) = resolve_dropped(ddl, kind, object, s.missing_ok)? {
             refuse_concurrently(ddl, s, address.object)?;
             addresses.push(address);
         }
     }
     drop_addresses(ddl, &addresses, s.behavior() == DropBehavior::DropCascade)
+}
+
+/// The table is locked before its index, as by everything that uses both. The partitions are, too.
+fn lock_table_of_index(ddl: &Ddl<'_>, s: &DropStmt, object: &Node) -> Result<()> {
+    let N::List(list) = inner(object)? else { return Ok(()) };
+    let found = ddl.find_relation(&range_var(&strings(&list.items)))?;
+    let Some((index, info)) = found.as_ref().and_then(|r| Some((r, r.index.as_ref()?))) else { return Ok(()) };
+    ddl.require_own_relation(index)?;
+    let mode = match s.concurrent {
+        true => RelationLockMode::ShareUpdateExclusive,
+        false => RelationLockMode::AccessExclusive,
+    };
+    ddl.lock_relation(info.table, mode)?;
+    if index.kind == RelationKind::PartitionedIndex {
+        ddl.catalog().descendants(info.table).into_iter().try_for_each(|part| ddl.lock_relation(part, mode))?;
+    }
+    Ok(())
 }
 
 fn refuse_concurrently(ddl: &Ddl<'_>, s: &DropStmt, index: Oid) -> Result<()> {

@@ -26,15 +26,19 @@ pub fn declarations(parser: &mut Parser<'_>) -> Result<Vec<usize>> {
     }
 }
 
+fn note_shadowing(parser: &mut Parser<'_>, name: &Arc<str>, at: Token) {
+    if parser.resolve(std::slice::from_ref(name)).is_some() {
+        parser.shadowing.push((name.clone(), at.start));
+    }
+}
+
 fn declaration(parser: &mut Parser<'_>, declared: &mut Vec<usize>) -> Result<()> {
     let at = parser.token();
     let name = parser.expect_name()?;
     if parser.is_declared_here(&name) {
         return Err(parser.error_near(at, "duplicate declaration"));
     }
-    if parser.resolve(std::slice::from_ref(&name)).is_some() {
-        parser.shadowing.push((name.clone(), at.start));
-    }
+    note_shadowing(parser, &name, at);
     if parser.at_word("alias") && parser.is_word(parser.peek(1), "for") {
         parser.advance();
         parser.advance();
@@ -122,7 +126,9 @@ fn bound_cursor(parser: &mut Parser<'_>, name: &Arc<str>, scroll: Scroll, declar
     let mut arguments = Vec::new();
     if parser.take_symbol("(") {
         loop {
+            let at = parser.token();
             let argument = parser.expect_name()?;
+            note_shadowing(parser, &argument, at);
             let ty = datatype(parser, &[",", ")"])?;
             check_type(parser, &argument, ty)?;
             arguments.push(parser.add_named(&argument, ty));

@@ -34,6 +34,7 @@ pub fn create_index(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<()> {
     if !s.table_space.is_empty() && s.table_space != "pg_default" {
         bail!(UNDEFINED_OBJECT, "tablespace \"{}\" does not exist", s.table_space);
     }
+    let options = method.parameters().new_list(&s.options)?;
     let mut depends_on = Vec::new();
     let keys = key_requests(ddl, &relation, s, method, &mut depends_on)?;
     let mut include = Vec::new();
@@ -42,7 +43,8 @@ pub fn create_index(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<()> {
             if element.expr.is_some() {
                 bail!(FEATURE_NOT_SUPPORTED, "expressions are not supported in included columns");
             }
-            include.extend(column_numbers(&relation, &[&element.name], false)?);
+            let found = column_numbers(&relation, &[&element.name], false);
+            include.extend(found.map_err(|_| err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", element.name))?);
         }
     }
     let predicate = match s.where_clause.as_deref() {
@@ -63,7 +65,7 @@ pub fn create_index(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<()> {
         unique: s.unique,
         nulls_not_distinct: s.nulls_not_distinct,
         predicate,
-        options: method.parameters().new_list(&s.options)?,
+        options,
         method,
         depends_on,
         ..IndexRequest::named(index_name)

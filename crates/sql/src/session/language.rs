@@ -41,6 +41,12 @@ pub(super) trait Language: Sync {
     /// The rows of a set-returning function.
     fn rows(&self, called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows>;
 
+    /// Runs a trigger's function, without rows that have names, with the state that another row of the same statement has left; `None`: it
+    /// starts afresh.
+    fn trigger_again(&self, _caller: &StatementContext, _call: &TriggerCall<'_>) -> Option<Result<Datum>> {
+        None
+    }
+
     /// Runs a trigger's function: returns its row, or NULL.
     fn trigger(&self, called: Called, _call: &TriggerCall<'_>) -> Result<Datum> {
         let name = called.context.catalog.language_name(self.oid()).unwrap_or_default();

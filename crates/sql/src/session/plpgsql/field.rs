@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use melba_catalog::Relation;
 use melba_types::{Datum, DbError, Oid, Record, Result, err, oids};
 
 use super::super::planning::analysis;
@@ -12,11 +13,18 @@ use super::frame::Frame;
 /// # Errors
 /// 42703 when there is no such field.
 pub fn place_of_field(frame: &Frame<'_>, variable: usize, name: &str) -> Result<(usize, (Oid, i32))> {
-    let fields = fields_of(frame, variable)?;
-    let place = fields.iter().position(|(n, _)| **n == *name).ok_or_else(|| {
+    let missing = || {
         let record = &frame.program.tree.variables[variable].name;
         err!(UNDEFINED_COLUMN, "record \"{record}\" has no field \"{name}\"")
-    })?;
+    };
+    let declared = frame.types[variable];
+    if declared.oid != oids::RECORD {
+        let mut live = row_relation(frame, declared.oid)?.columns.iter().filter(|c| !c.dropped).enumerate();
+        let (place, column) = live.find(|(_, c)| *c.name == *name).ok_or_else(missing)?;
+        return Ok((place, (column.ty, column.typmod)));
+    }
+    let fields = fields_of(frame, variable)?;
+    let place = fields.iter().position(|(n, _)| **n == *name).ok_or_else(missing)?;
     Ok((place, fields[place].1))
 }
 
@@ -27,9 +35,7 @@ pub(super) type Field = (Arc<str>, (Oid, i32));
 pub fn fields_of(frame: &Frame<'_>, variable: usize) -> Result<Vec<Field>> {
     let declared = frame.types[variable];
     if declared.oid != oids::RECORD {
-        let relation = analysis(&frame.context).row_relation(declared.oid).cloned();
-        let relation = relation.ok_or_else(|| DbError::internal("a record of an unknown type"))?;
-        let live = relation.columns.iter().filter(|c| !c.dropped);
+        let live = row_relation(frame, declared.oid)?.columns.iter().filter(|c| !c.dropped);
         return Ok(live.map(|c| (c.name.clone(), (c.ty, c.typmod))).collect());
     }
     let Datum::Record(record) = &frame.values[variable] else {
@@ -38,6 +44,11 @@ pub fn fields_of(frame: &Frame<'_>, variable: usize) -> Result<Vec<Field>> {
             .detail("The tuple structure of a not-yet-assigned record is indeterminate."));
     };
     Ok(record_fields(frame, record))
+}
+
+fn row_relation<'a>(frame: &'a Frame<'_>, ty: Oid) -> Result<&'a Relation> {
+    let relation = analysis(&frame.context).row_relation(ty);
+    relation.map(|r| &**r).ok_or_else(|| DbError::internal("a record of an unknown type"))
 }
 
 /// Names and types of a record's fields.

@@ -65,6 +65,10 @@ impl Language for PlPgSql {
         result::call_rows(called, call)
     }
 
+    fn trigger_again(&self, caller: &StatementContext, call: &TriggerCall<'_>) -> Option<Result<Datum>> {
+        result::trigger_again(caller, call)
+    }
+
     fn trigger(&self, called: Called, call: &TriggerCall<'_>) -> Result<Datum> {
         result::call_trigger(called, call)
     }

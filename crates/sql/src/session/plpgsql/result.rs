@@ -68,21 +68,49 @@ pub fn call_rows(called: Called, call: &RoutineCall<'_>) -> Result<RoutineRows> 
 /// Runs a trigger's function: returns its row, or NULL.
 pub fn call_trigger(called: Called, call: &TriggerCall<'_>) -> Result<Datum> {
     let Called { context, function, settings } = called;
+    let is_kept = settings.is_none() && !function.security_definer && context.transitions.is_none();
+    let session = context.session.clone();
     let program = program_cache::of_trigger(&context, &function, call);
     let program = program.map_err(|e| compile_error(e, &function.name, &function.source))?;
     let view = program.shares_view.then_some(ReadView { csn: call.view.0, command: call.view.1 });
     let mut frame = Frame::new(program, context, view, Control::NONE)?;
+    let row = run_trigger(&mut frame, call);
+    drop(settings);
+    if is_kept && row.is_ok() {
+        // The row is the caller's alone.
+        frame.values.fill(Datum::Null);
+        RoutineState::of(&session).spare_frames.give_back(call.trigger.oid, frame);
+    }
+    row
+}
+
+/// Runs a trigger with the spare frame that another row has left, if one fits.
+pub fn trigger_again(caller: &StatementContext, call: &TriggerCall<'_>) -> Option<Result<Datum>> {
+    let spare_frames = &RoutineState::of(&caller.session).spare_frames;
+    let mut frame = spare_frames.take(call.trigger.oid)?;
+    if !spare::is_current(&frame, caller) || frame.program.oid != call.trigger.function {
+        return None;
+    }
+    spare::restart(&mut frame, ReadView { csn: call.view.0, command: call.view.1 });
+    let row = run_trigger(&mut frame, call);
+    if row.is_ok() {
+        frame.values.fill(Datum::Null);
+        spare_frames.give_back(call.trigger.oid, frame);
+    }
+    Some(row)
+}
+
+fn run_trigger(frame: &mut Frame<'_>, call: &TriggerCall<'_>) -> Result<Datum> {
     let schema = frame.context.catalog.namespace(call.table.namespace).map_or_else(|| "".into(), |n| n.name.clone());
     for (variable, value) in trigger::values(call, schema).into_iter().enumerate() {
         frame.values[variable] = value;
     }
     frame.run()?;
-    drop(settings);
     let Some(value) = frame.returned.value.take() else {
         let e = err!(S_R_E_FUNCTION_EXECUTED_NO_RETURN_STATEMENT, "control reached end of trigger procedure without RETURN");
         return Err(e.within(format!("PL/pgSQL function {}", frame.program.name)));
     };
-    let row = trigger_row(&frame, call, value.value);
+    let row = trigger_row(frame, call, value.value);
     row.map_err(|e| e.within(format!("PL/pgSQL function {} during function exit", frame.program.name)))
 }
 

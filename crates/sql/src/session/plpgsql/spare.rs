@@ -38,30 +38,40 @@ impl SpareFrames {
 }
 
 pub fn fits(frame: &Frame<'_>, caller: &StatementContext, call: &RoutineCall<'_>) -> bool {
-    let own = &frame.context;
     call.columns.is_none()
-        && Arc::ptr_eq(&own.path, &caller.path)
+        && is_current(frame, caller)
+        && *frame.program.arg_types == *call.arg_types
+        && frame.program.return_type == call.return_type
+}
+
+/// Its surroundings are the caller's still.
+pub fn is_current(frame: &Frame<'_>, caller: &StatementContext) -> bool {
+    let own = &frame.context;
+    Arc::ptr_eq(&own.path, &caller.path)
         && Arc::ptr_eq(&own.user, &caller.user)
         && Arc::ptr_eq(&own.format, &caller.format)
         && caller.tx.as_ref().is_some_and(|tx| Arc::ptr_eq(tx, &frame.tx))
         && frame.tx.sees_catalog_version(own.catalog_version)
         && (own.transaction_start, own.statement_start) == (caller.transaction_start, caller.statement_start)
         && frame.settings_version == caller.session.settings_version()
-        && *frame.program.arg_types == *call.arg_types
-        && frame.program.return_type == call.return_type
 }
 
 pub fn begin_again(frame: &mut Frame<'_>, call: &RoutineCall<'_>) {
+    restart(frame, ReadView { csn: call.view.0, command: call.view.1 });
+    let program = frame.program.clone();
+    for (variable, value) in program.inputs.iter().zip(call.args) {
+        frame.values[*variable] = value.clone();
+    }
+}
+
+/// Everything is as before the first statement. `view`: the calling statement's.
+pub fn restart(frame: &mut Frame<'_>, view: ReadView) {
     let program = frame.program.clone();
     frame.values.fill(Datum::Null);
     for (ty, variable) in frame.types.iter_mut().zip(&program.tree.variables) {
         *ty = variable.ty;
     }
     frame.values[program.tree.found] = Datum::Bool(false);
-    for (variable, value) in program.inputs.iter().zip(call.args) {
-        frame.values[*variable] = value.clone();
-    }
-    let view = ReadView { csn: call.view.0, command: call.view.1 };
     frame.view = program.shares_view.then_some(view);
     frame.evaluation.release_view();
     frame.evaluation.set_view(view);

@@ -194,13 +194,14 @@ fn assign_field(frame: &mut Frame<'_>, variable: usize, name: &str, value: Typed
         frame.values[variable] = Datum::Record(record_of(frame, frame.types[variable], &[], &[])?);
     }
     let (place, (ty, typmod)) = field::place_of_field(frame, variable, name)?;
-    let count = field::fields_of(frame, variable)?.len();
     let value = cast(frame, value, ty, typmod)?;
+    let is_short = matches!(&frame.values[variable], Datum::Record(record) if record.fields.len() <= place);
+    let count = if is_short { field::fields_of(frame, variable)?.len() } else { 0 };
     let Datum::Record(record) = &mut frame.values[variable] else {
         return Err(DbError::internal("a record variable without a record"));
     };
     let record = Arc::make_mut(record);
-    if record.fields.len() <= place {
+    if is_short {
         record.fields.resize(count, Datum::Null);
     }
     record.fields[place] = value;

@@ -147,14 +147,25 @@ pub(super) fn run_trigger(context: &StatementContext, call: &TriggerCall<'_>) ->
     if function.language == classes::INTERNAL_LANGUAGE {
         return trigger::run_builtin(&function.source, call);
     }
-    let mut called = match call.role == context.user.oid {
-        true => context.within_routine(function)?,
-        false => context.acting_as(call.role).within_routine(function)?,
-    };
-    if let Some(transitions) = trigger::transitions(call) {
-        Arc::make_mut(&mut called.context).transitions = Some(transitions);
-    }
-    counted(context, function.oid, || language_of(function)?.trigger(called, call))
+    let is_own_role = call.role == context.user.oid;
+    counted(context, function.oid, || {
+        let language = language_of(function)?;
+        let transitions = trigger::transitions(call);
+        if is_own_role
+            && transitions.is_none()
+            && let Some(row) = language.trigger_again(context, call)
+        {
+            return row;
+        }
+        let mut called = match is_own_role {
+            true => context.within_routine(function)?,
+            false => context.acting_as(call.role).within_routine(function)?,
+        };
+        if transitions.is_some() {
+            Arc::make_mut(&mut called.context).transitions = transitions;
+        }
+        language.trigger(called, call)
+    })
 }
 
 /// Runs a DO block. Errors of its syntax point into the statement.

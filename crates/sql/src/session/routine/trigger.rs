@@ -33,6 +33,9 @@ type Named = (Arc<str>, Arc<dyn TransitionTable>);
 pub(super) fn transitions(call: &TriggerCall<'_>) -> Option<Arc<[Named]>> {
     let named = |name: &Option<Arc<str>>, rows: &Option<Arc<dyn TransitionTable>>| Some((name.clone()?, rows.clone()?));
     let trigger = call.trigger;
+    if trigger.old_table.is_none() && trigger.new_table.is_none() {
+        return None;
+    }
     let all = [named(&trigger.old_table, &call.old_table), named(&trigger.new_table, &call.new_table)];
     let all: Arc<[Named]> = all.into_iter().flatten().collect();
     (!all.is_empty()).then_some(all)
