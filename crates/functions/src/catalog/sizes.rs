@@ -5,6 +5,7 @@ use melba_types::{Datum, Numeric, Result, err};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_size_pretty", |_, args| Ok(Datum::text(pretty(args[0].as_i64())))),
+    ("pg_size_pretty_numeric", |_, args| pretty_numeric(args[0].as_numeric()).map(Datum::text)),
     ("pg_size_bytes", |_, args| bytes(args[0].as_str()).map(Datum::Int8)),
 ];
 
@@ -59,13 +60,30 @@ fn pretty(bytes: i64) -> String {
     format!("{} PB", half_rounded(halves))
 }
 
+/// The same of numbers of any size and with fractions, which bytes keep.
+fn pretty_numeric(bytes: &Numeric) -> Result<String> {
+    let number = |n: i64| Numeric::from(n);
+    if bytes.abs() < number(10 * 1024) {
+        return Ok(format!("{bytes} bytes"));
+    }
+    let rounded = |halves: &Numeric| halves.add(&number(i64::from(halves.signum())))?.div_trunc(&number(2));
+    let mut halves = bytes.div_trunc(&number(512))?;
+    for unit in ["kB", "MB", "GB", "TB"] {
+        if halves.abs() < number(20 * 1024 - 1) {
+            return Ok(format!("{} {unit}", rounded(&halves)?));
+        }
+        halves = halves.div_trunc(&number(1024))?;
+    }
+    Ok(format!("{} PB", rounded(&halves)?))
+}
+
 fn half_rounded(halves: i64) -> i64 {
     (halves + halves.signum()) / 2
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, pretty};
+    use super::{Numeric, bytes, pretty, pretty_numeric};
 
     /// Expected values are PostgreSQL 18's.
     #[test]
@@ -100,6 +118,24 @@ mod tests {
             (i64::MAX, "8192 PB"),
         ] {
             assert_eq!(pretty(bytes), text, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn sizes_of_any_magnitude_read_as_postgresqls() {
+        for (bytes, text) in [
+            ("10.5", "10.5 bytes"),
+            ("-10239.9", "-10239.9 bytes"),
+            ("10240", "10 kB"),
+            ("10485247", "10239 kB"),
+            ("10485248", "10 MB"),
+            ("-10736893952.7", "-10 GB"),
+            ("1e12", "931 GB"),
+            ("12345678901234567890123", "10965166 PB"),
+            ("NaN", "NaN PB"),
+            ("-Infinity", "-Infinity PB"),
+        ] {
+            assert_eq!(pretty_numeric(&Numeric::parse(bytes).expect(bytes)).expect(bytes), text, "{bytes}");
         }
     }
 }
