@@ -197,3 +197,20 @@ fetch all from d;
 rollback to s;
 fetch d;
 rollback;
+
+-- cursors that lock rows only move forward and end with their transaction
+create table locked_by_cursors (a int);
+begin;
+declare c scroll cursor for select * from locked_by_cursors for update;
+rollback;
+begin;
+declare c cursor with hold for select * from locked_by_cursors for key share;
+rollback;
+begin;
+declare c insensitive cursor for select * from locked_by_cursors for no key update;
+rollback;
+begin;
+declare c no scroll cursor for select * from locked_by_cursors for share;
+fetch all from c;
+rollback;
+drop table locked_by_cursors;

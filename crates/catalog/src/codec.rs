@@ -102,7 +102,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
-        16 EventTrigger 17 Rule
+        16 EventTrigger 17 Rule 18 Granted
     }
     out
 }
@@ -155,7 +155,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
-        16 EventTrigger 17 Rule
+        16 EventTrigger 17 Rule 18 Granted
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -547,6 +547,7 @@ code_struct! {
     EventTrigger { oid name event owner function enabled tags }
     Collation { oid name namespace owner provider deterministic locale }
     Extension { oid name owner namespace version members }
+    Granted { oid class name acl }
     Description { address text }
     Role {
         oid name superuser inherit create_role create_db can_login replication bypass_rls connection_limit password

@@ -185,7 +185,7 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
             }
         }
         Object::DefaultAcl(o) => list.push(address(classes::PG_NAMESPACE, o.namespace, 0), DependencyKind::Auto),
-        Object::Namespace(_) | Object::Description(_) | Object::Role(_) | Object::Database(_) => {}
+        Object::Namespace(_) | Object::Granted(_) | Object::Description(_) | Object::Role(_) | Object::Database(_) => {}
     }
     list.all
 }

@@ -43,6 +43,7 @@ named! {
     EventTrigger, self, Oid::INVALID, &self.name;
     Collation, self, self.namespace, &self.name;
     Extension, self, Oid::INVALID, &self.name;
+    Granted, self, self.class, &self.name;
     DefaultAcl, self, self.role, "";
     Role, self, Oid::INVALID, &self.name;
     Database, self, Oid::INVALID, &self.name;

@@ -26,6 +26,7 @@ pub mod event_triggers;
 pub mod extended_statistics;
 pub mod families;
 pub mod foreign_keys;
+pub mod granted;
 pub mod grants;
 pub mod identity;
 mod index_lists;

@@ -12,6 +12,7 @@ use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 pub use crate::aggregates::{AggregateInfo, MovingAggregate};
 pub use crate::event_triggers::EventTrigger;
 pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
+pub use crate::granted::Granted;
 pub use crate::partitioning::*;
 pub use crate::row_security::Policy;
 pub use crate::rules::RewriteRule;
@@ -48,6 +49,8 @@ pub enum Object {
     Extension(Arc<Extension>),
     /// ALTER DEFAULT PRIVILEGES.
     DefaultAcl(Arc<DefaultAcl>),
+    /// GRANT ON LANGUAGE, and ON PARAMETER, which all databases share.
+    Granted(Arc<Granted>),
     /// COMMENT ON.
     Description(Arc<Description>),
     /// Shared across databases.

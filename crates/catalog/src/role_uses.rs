@@ -56,6 +56,7 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleDependency> {
         Object::Collation(o) => (o.owner, &none),
         Object::Extension(o) => (o.owner, &none),
         Object::Database(o) => (o.owner, &o.acl),
+        Object::Granted(o) => (classes::POSTGRES_ROLE, &o.acl),
         Object::DefaultAcl(o) => return of_list(object.address(), o.role, &o.acl),
         Object::Policy(o) => {
             let of = |role: &Oid| RoleDependency { object: object.address(), role: *role, how: RoleUseKind::Policy };

@@ -36,6 +36,8 @@ pub struct Catalog {
     pub(crate) event_triggers: Layered<EventTrigger>,
     collations: Layered<Collation>,
     extensions: Layered<Extension>,
+    pub(crate) language_acls: Layered<Granted>,
+    pub(crate) parameter_acls: Layered<Granted>,
     default_acls: Layered<DefaultAcl>,
     roles: Layered<Role>,
     databases: Layered<Database>,
@@ -67,7 +69,7 @@ pub enum ObjectChange {
 impl ObjectChange {
     /// Whether the change is to an object that all databases of a cluster share.
     pub fn is_shared(&self) -> bool {
-        let shared = |class| class == classes::PG_AUTHID || class == classes::PG_DATABASE;
+        let shared = |class| is_shared_class(class) || class == classes::PG_PARAMETER_ACL;
         match self {
             ObjectChange::Put(Object::Description(d)) => shared(d.address.class),
             ObjectChange::Put(object) => shared(object.address().class),
@@ -96,6 +98,7 @@ impl Object {
             Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
             Object::Extension(o) => at(classes::PG_EXTENSION, o.oid),
             Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
+            Object::Granted(o) => o.address(),
             Object::Description(o) => o.address,
             Object::Role(o) => at(classes::PG_AUTHID, o.oid),
             Object::Database(o) => at(classes::PG_DATABASE, o.oid),
@@ -146,6 +149,8 @@ impl Catalog {
             rules: Layered::new(&b.rules),
             statistics_objects: Layered::new(&b.statistics_objects),
             event_triggers: Layered::new(&b.event_triggers),
+            language_acls: Layered::new(&b.granted),
+            parameter_acls: Layered::new(&b.granted),
             collations: Layered::new(&b.collations),
             extensions: Layered::new(&b.extensions),
             default_acls: Layered::new(&b.default_acls),
@@ -184,6 +189,7 @@ impl Catalog {
         next.derived = self.derived.next();
         next.roles = other.roles.clone();
         next.databases = other.databases.clone();
+        next.parameter_acls = other.parameter_acls.clone();
         for oid in next.roles.iter().map(|r| r.oid).chain(next.databases.iter().map(|d| d.oid)) {
             let of_other = other.descriptions.get(oid.0).into_iter().flatten();
             let shared: Vec<_> = of_other.filter(|d| is_shared_class(d.address.class)).cloned().collect();
@@ -236,6 +242,8 @@ impl Catalog {
             Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
             Object::Role(o) => self.roles.put(o.clone()).map(Object::Role),
             Object::Database(o) => self.databases.put(o.clone()).map(Object::Database),
+            Object::Granted(o) if o.class == classes::PG_LANGUAGE => self.language_acls.put(o.clone()).map(Object::Granted),
+            Object::Granted(o) => self.parameter_acls.put(o.clone()).map(Object::Granted),
             Object::Description(o) => {
                 self.remove_description(o.address);
                 self.descriptions.entry(o.address.object.0, Vec::new).push(o.clone());
@@ -296,6 +304,8 @@ impl Catalog {
             classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
             classes::PG_AUTHID => self.roles.remove(oid).map(Object::Role),
             classes::PG_DATABASE => self.databases.remove(oid).map(Object::Database),
+            classes::PG_LANGUAGE => self.language_acls.remove(oid).map(Object::Granted),
+            classes::PG_PARAMETER_ACL => self.parameter_acls.remove(oid).map(Object::Granted),
             _ => None,
         };
         if let Some(Object::Relation(index)) = &old
@@ -366,6 +376,7 @@ impl Catalog {
             || self.event_triggers.get(oid).is_some()
             || self.collations.get(oid).is_some()
             || self.extensions.get(oid).is_some()
+            || self.parameter_acls.get(oid).is_some()
             || self.roles.get(oid).is_some()
             || self.databases.get(oid).is_some();
         objects
@@ -765,6 +776,7 @@ impl Catalog {
             classes::PG_DEFAULT_ACL => self.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl),
             classes::PG_AUTHID => self.role(oid).cloned().map(Object::Role),
             classes::PG_DATABASE => self.database(oid).cloned().map(Object::Database),
+            classes::PG_LANGUAGE | classes::PG_PARAMETER_ACL => self.granted(oid).cloned().map(Object::Granted),
             _ => None,
         }
     }
@@ -780,7 +792,7 @@ impl Catalog {
         add! {
             functions Function, operators Operator, casts Cast, collations Collation, extensions Extension, default_acls DefaultAcl,
             constraints Constraint, triggers Trigger, policies Policy, rules Rule, event_triggers EventTrigger,
-            statistics_objects ExtendedStatistics,
+            statistics_objects ExtendedStatistics, language_acls Granted, parameter_acls Granted,
         }
         all.extend(self.descriptions().filter(|d| !is_builtin(d)).cloned().map(Object::Description));
         all

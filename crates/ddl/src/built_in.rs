@@ -1,4 +1,4 @@
-//! DROP of kinds of objects of which there are only built-in ones: any other name does not exist.
+//! Statements about kinds of objects of which there are only built-in ones: any other name does not exist.
 
 use melba_catalog::identity::seeded_object_by_name;
 use melba_catalog::{ObjectAddress, classes};
@@ -31,6 +31,8 @@ impl BuiltInKind {
             ObjectType::ObjectOpclass => ("operator class", Some(classes::PG_OPCLASS)),
             ObjectType::ObjectOpfamily => ("operator family", Some(classes::PG_OPFAMILY)),
             ObjectType::ObjectPublication => ("publication", None),
+            ObjectType::ObjectSubscription => ("subscription", None),
+            ObjectType::ObjectTablespace => ("tablespace", Some(classes::PG_TABLESPACE)),
             ObjectType::ObjectTsconfiguration => ("text search configuration", Some(classes::PG_TS_CONFIG)),
             ObjectType::ObjectTsdictionary => ("text search dictionary", Some(classes::PG_TS_DICT)),
             ObjectType::ObjectTsparser => ("text search parser", Some(classes::PG_TS_PARSER)),
@@ -39,6 +41,19 @@ impl BuiltInKind {
         };
         let has_method = matches!(kind, ObjectType::ObjectOpclass | ObjectType::ObjectOpfamily);
         Some(BuiltInKind { word, class, has_method })
+    }
+
+    /// The access method's name, and the object's.
+    fn split<'n>(&self, names: &'n [&'n str]) -> (Option<&'n str>, &'n [&'n str]) {
+        match names {
+            [method, names @ ..] if self.has_method => (Some(method), names),
+            names => (None, names),
+        }
+    }
+
+    fn missing(&self, names: &[&str], method: Option<&str>) -> String {
+        let of = method.map_or_else(String::new, |name| format!(" for access method \"{name}\""));
+        format!("{} \"{}\" does not exist{of}", self.word, names.join("."))
     }
 
     fn find(&self, ddl: &Ddl<'_>, names: &[&str], method: Oid) -> Result<Option<Oid>> {
@@ -53,25 +68,71 @@ impl BuiltInKind {
     }
 }
 
+fn names_of(object: &Node) -> Result<Vec<&str>> {
+    Ok(match inner(object)? {
+        N::List(list) => strings(&list.items),
+        _ => string(object).into_iter().collect(),
+    })
+}
+
+fn method_oid(ddl: &Ddl<'_>, method: Option<&str>) -> Result<Oid> {
+    match method.map(|name| (name, ddl.catalog().access_methods().method_by_name(name))) {
+        Some((name, None)) => bail!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
+        Some((_, Some(oid))) => Ok(oid),
+        None => Ok(Oid::INVALID),
+    }
+}
+
+/// The object that a statement names: its class and OID, and its name.
+///
+/// # Errors
+/// 42704 when there is none, 0A000 when objects of that kind are not known here.
+fn named_built_in(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, doing: &str) -> Result<(Oid, Oid, String)> {
+    let Some(of_kind) = BuiltInKind::of(kind) else { return Err(DbError::unsupported(doing)) };
+    let names = names_of(object)?;
+    let (method, names) = of_kind.split(&names);
+    match (of_kind.class, of_kind.find(ddl, names, method_oid(ddl, method)?)?) {
+        (Some(class), Some(oid)) => Ok((class, oid, names.join("."))),
+        _ => bail!(UNDEFINED_OBJECT, "{}", of_kind.missing(names, method)),
+    }
+}
+
+/// What a statement does with built-in objects is not supported; others do not exist.
+///
+/// # Errors
+/// Always: 42704 or 0A000.
+pub fn refuse_built_in(ddl: &Ddl<'_>, kind: ObjectType, objects: &[Node], doing: &str) -> Result<()> {
+    objects.iter().try_for_each(|object| named_built_in(ddl, kind, object, doing).map(drop))?;
+    Err(DbError::unsupported(doing))
+}
+
+/// The object that COMMENT ON names. Comments on tablespaces, which all databases share, are not kept.
+///
+/// # Errors
+/// As `named_built_in`'s, and 42501 when the user is no superuser.
+pub fn commented_built_in(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>) -> Result<ObjectAddress> {
+    let doing = format!("COMMENT ON {}", object_word(kind));
+    let object = object.ok_or_else(|| DbError::internal("COMMENT ON nothing"))?;
+    let (class, oid, name) = named_built_in(ddl, kind, object, &doing)?;
+    if class == classes::PG_TABLESPACE {
+        return Err(DbError::unsupported(doing));
+    }
+    if class == classes::PG_AM && !ddl.is_superuser() {
+        bail!(INSUFFICIENT_PRIVILEGE, "must be superuser");
+    }
+    ddl.require_owner(classes::POSTGRES_ROLE, &object_word(kind).to_lowercase(), &name)?;
+    Ok(ObjectAddress { class, object: oid, sub: 0 })
+}
+
 /// The object that DROP names: never one, for built-in objects are not dropped.
 ///
 /// # Errors
 /// 42704 when there is none and IF EXISTS is missing, 2BP01 or 0A000 when there is one.
 pub fn built_in_object(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: bool) -> Result<Option<ObjectAddress>> {
     let Some(of_kind) = BuiltInKind::of(kind) else { return Ok(None) };
-    let names = match inner(object)? {
-        N::List(list) => strings(&list.items),
-        _ => string(object).into_iter().collect(),
-    };
-    let (method, names) = match (of_kind.has_method, &names[..]) {
-        (true, [method, names @ ..]) => (Some(*method), names),
-        (_, names) => (None, names),
-    };
-    let method_oid = match method.map(|name| (name, ddl.catalog().access_methods().method_by_name(name))) {
-        Some((name, None)) => bail!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
-        Some((_, Some(oid))) => oid,
-        None => Oid::INVALID,
-    };
+    let names = names_of(object)?;
+    let (method, names) = of_kind.split(&names);
+    let method_oid = method_oid(ddl, method)?;
     if let [schema, _] = names
         && ddl.is_missing_schema(schema, missing_ok)?
     {
@@ -86,8 +147,7 @@ pub fn built_in_object(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_o
         }
         return Err(DbError::unsupported(format!("DROP {} of a built-in object", object_word(kind))));
     }
-    let of = method.map_or_else(String::new, |name| format!(" for access method \"{name}\""));
-    let missing = format!("{word} \"{}\" does not exist{of}", names.join("."));
+    let missing = of_kind.missing(names, method);
     if !missing_ok {
         bail!(UNDEFINED_OBJECT, "{missing}");
     }

@@ -49,7 +49,7 @@ pub fn create_collation(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
         let encoding = if definition.utf8 { " for encoding \"UTF8\"" } else { "" };
         let message = format!("collation \"{name}\"{encoding} already exists");
         if s.if_not_exists {
-            ddl.notice(format!("{message}, skipping"));
+            ddl.notice_of(SqlState::DUPLICATE_OBJECT, format!("{message}, skipping"));
             return Ok(());
         }
         bail!(DUPLICATE_OBJECT, "{message}");

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Description, Object, ObjectAddress, ObjectChange, classes};
+use melba_catalog::{Description, Object, ObjectAddress, ObjectChange, RelationKind, classes};
 use melba_parse::nodes::{string, strings};
 use melba_types::{DbError, Result, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CommentStmt, Node, ObjectType};
 
+use crate::built_in::commented_built_in;
 use crate::collation::find_collation;
 use crate::constraint::row::column_numbers;
 use crate::context::Ddl;
@@ -22,6 +23,7 @@ use crate::routine::alter::commented_routine;
 use crate::routine::find::RoutineName;
 use crate::rule::commented_rule;
 use crate::statistics::alter::find_statistics;
+use crate::table::alter::check_kind;
 use crate::trigger::commented_trigger;
 use crate::types::cast::find_cast;
 use crate::types::domain::{domain_by_name, domain_constraint_by_name};
@@ -100,13 +102,18 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
     };
     let (catalog, at) = (ddl.catalog(), |class, object| ObjectAddress { class, object, sub: 0 });
     match s.objtype() {
-        ObjectType::ObjectTable
+        kind @ (ObjectType::ObjectTable
         | ObjectType::ObjectView
         | ObjectType::ObjectMatview
         | ObjectType::ObjectSequence
-        | ObjectType::ObjectIndex => {
+        | ObjectType::ObjectIndex) => {
             let relation = ddl.open_target(&range_var(&names))?;
             ddl.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
+            let is_table = matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable);
+            if kind == ObjectType::ObjectTable && !is_table {
+                bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation.name);
+            }
+            check_kind(kind, &relation)?;
             Ok(at(classes::PG_CLASS, relation.oid))
         }
         ObjectType::ObjectColumn => {
@@ -140,8 +147,11 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
             ddl.require_role_manager(role)?;
             Ok(at(classes::PG_AUTHID, role.oid))
         }
-        ObjectType::ObjectType | ObjectType::ObjectDomain => {
+        kind @ (ObjectType::ObjectType | ObjectType::ObjectDomain) => {
             let ty = named_type(ddl, object)?;
+            if kind == ObjectType::ObjectDomain && ty.domain.is_none() {
+                bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a domain", catalog.type_name(ty.oid, ddl.path()));
+            }
             ddl.require_type_owner(&ty)?;
             Ok(at(classes::PG_TYPE, ty.oid))
         }
@@ -149,6 +159,6 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
         ObjectType::ObjectDomconstraint => commented_domain_constraint(ddl, object),
         ObjectType::ObjectTrigger => commented_trigger(ddl, &names),
         kind if RoutineName::is_routine(kind) => commented_routine(ddl, kind, object),
-        _ => Err(DbError::unsupported("COMMENT ON this kind of object")),
+        kind => commented_built_in(ddl, kind, object),
     }
 }

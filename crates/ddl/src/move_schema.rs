@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use melba_catalog::{Constraint, Object, ObjectAddress, Relation, RelationKind, Type, classes};
+use melba_parse::command::object_word;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterObjectSchemaStmt, ObjectType};
 
+use crate::built_in::refuse_built_in;
 use crate::collation::move_collation;
 use crate::context::Ddl;
 use crate::extension::move_extension;
@@ -57,7 +59,10 @@ pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
             move_operator(ddl, &operator, &s.newschema)
         }
         kind if RoutineName::is_routine(kind) => move_routine(ddl, kind, s.object.as_deref(), &s.newschema),
-        _ => Err(DbError::unsupported("ALTER ... SET SCHEMA of this kind of object")),
+        kind => {
+            let objects = s.object.as_deref().map_or(&[][..], std::slice::from_ref);
+            refuse_built_in(ddl, kind, objects, &format!("ALTER {} ... SET SCHEMA", object_word(kind)))
+        }
     }
 }
 

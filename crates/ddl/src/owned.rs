@@ -19,6 +19,7 @@ use crate::owner::{give_database, give_schema, give_type};
 use crate::privileges::acl::Grant;
 use crate::privileges::defaults::set_default_acl;
 use crate::privileges::grant::{grant_on_database, grant_on_relation, grant_on_schema, grant_on_type};
+use crate::privileges::granted;
 use crate::privileges::policy::take_role_from_policy;
 use crate::role::{locked_role, named_role, named_roles, objects_of_role};
 use crate::routine::alter::{give_routine, grant_on_routine};
@@ -112,6 +113,7 @@ fn revoke_from(ddl: &Ddl<'_>, role: Oid, object: ObjectAddress) -> Result<()> {
         (_, Some(Object::Database(_))) => grant_on_database(ddl, &grant, oid),
         (_, Some(Object::Type(_))) => grant_on_type(ddl, &grant, oid, false),
         (_, Some(Object::Function(f))) => grant_on_routine(ddl, &grant, &f),
+        (_, Some(Object::Granted(granted))) => granted::change(ddl, &grant, (*granted).clone()),
         (_, Some(Object::DefaultAcl(acl))) => {
             let kind = AclKind::of_default_acl_letter(acl.letter);
             let kind = kind.ok_or_else(|| DbError::internal("default privileges of an unknown kind"))?;

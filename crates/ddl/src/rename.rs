@@ -6,10 +6,12 @@ use melba_catalog::{
     Constraint, ConstraintKind, Database, Namespace, Object, ObjectAddress, Relation, RelationKind, Type, acl, classes,
 };
 use melba_engine::RelationLockMode;
-use melba_parse::nodes::string;
+use melba_parse::command::object_word;
 use melba_types::{DbError, Result, bail, err};
-use pg_query::protobuf::{DropBehavior, ObjectType, RenameStmt};
+use pg_query::protobuf::node::Node as N;
+use pg_query::protobuf::{self, DropBehavior, Node, ObjectType, RenameStmt};
 
+use crate::built_in::refuse_built_in;
 use crate::collation::rename_collation;
 use crate::constraint::row::is_system_column;
 use crate::context::Ddl;
@@ -23,6 +25,7 @@ use crate::routine::find::RoutineName;
 use crate::rule::rename_rule;
 use crate::statistics::alter::rename_statistics;
 use crate::stored_text::{print_texts, read_texts, rewriting_dependents, rewriting_users_of};
+use crate::table::alter::check_kind;
 use crate::table::children::has_children;
 use crate::table::relation::put_relation;
 use crate::table::typed::typed_tables;
@@ -39,7 +42,9 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         | ObjectType::ObjectMatview
         | ObjectType::ObjectSequence
         | ObjectType::ObjectIndex => {
-            renamed_relation(ddl, s)?.map_or(Ok(()), |relation| rename_relation(ddl, &relation, &s.newname))
+            let Some(relation) = renamed_relation(ddl, s)? else { return Ok(()) };
+            check_kind_renamed(kind, &relation)?;
+            rename_relation(ddl, &relation, &s.newname)
         }
         ObjectType::ObjectColumn | ObjectType::ObjectAttribute => {
             renamed_relation(ddl, s)?.map_or(Ok(()), |relation| rename_column_and_typed(ddl, &relation, s))
@@ -75,9 +80,10 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         }
         ObjectType::ObjectDomconstraint => rename_domain_constraint(ddl, s),
         kind if RoutineName::is_routine(kind) => rename_routine(ddl, kind, s.object.as_deref(), &s.newname),
-        _ => {
-            let name = s.object.as_deref().and_then(string).unwrap_or_default();
-            Err(DbError::unsupported(format!("renaming {name}")))
+        kind => {
+            let name = Node { node: Some(N::String(protobuf::String { sval: s.subname.clone() })) };
+            let object = s.object.as_deref().unwrap_or(&name);
+            refuse_built_in(ddl, kind, std::slice::from_ref(object), &format!("ALTER {} ... RENAME TO", object_word(kind)))
         }
     }
 }
@@ -112,6 +118,14 @@ fn renamed_relation(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<Option<Arc<Relation
     let relation = ddl.open_target(name)?;
     ddl.require_own_relation(&relation)?;
     Ok(Some(relation))
+}
+
+/// ALTER TABLE renames any kind of relation, ALTER INDEX an index, and all but sequences and views, which it takes for tables.
+fn check_kind_renamed(kind: ObjectType, relation: &Relation) -> Result<()> {
+    match kind {
+        ObjectType::ObjectTable | ObjectType::ObjectIndex => Ok(()),
+        _ => check_kind(kind, relation),
+    }
 }
 
 /// Renames a relation, its row type, and the constraint an index belongs to.

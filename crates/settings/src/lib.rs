@@ -107,6 +107,8 @@ pub struct Settings {
     /// Reported settings in the order of their first change since the last report.
     changed: Vec<SettingId>,
     superuser: bool,
+    /// Settings of superusers that the session's user was granted.
+    granted: Vec<Arc<str>>,
     /// The client's, for settings that are options of it.
     socket: Option<Arc<dyn SocketOptions>>,
 }
@@ -157,6 +159,7 @@ impl Settings {
             reported: Vec::new(),
             changed: Vec::new(),
             superuser: true,
+            granted: Vec::new(),
             socket: None,
         }
     }
@@ -171,6 +174,7 @@ impl Settings {
             reported: Vec::new(),
             changed: Vec::new(),
             superuser,
+            granted: Vec::new(),
             socket: None,
         }
     }
@@ -245,6 +249,11 @@ impl Settings {
                 self.note_change(id);
             }
         }
+    }
+
+    /// The settings of superusers that the session's user may change now.
+    pub fn set_granted(&mut self, granted: Vec<Arc<str>>) {
+        self.granted = granted;
     }
 
     /// Whether the session's user is a superuser now.
@@ -426,7 +435,7 @@ impl Settings {
         let name = self.name(id);
         match self.context(id) {
             Context::User => Ok(()),
-            Context::Superuser if self.superuser => Ok(()),
+            Context::Superuser if self.superuser || self.granted.iter().any(|g| g.eq_ignore_ascii_case(name)) => Ok(()),
             Context::Superuser => Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{name}\"")),
             Context::Internal => Err(err!(CANT_CHANGE_RUNTIME_PARAM, "parameter \"{name}\" cannot be changed")),
             Context::Postmaster => {
@@ -617,6 +626,11 @@ impl Settings {
 /// The setting that an assignment is about.
 fn settings_id(configured: &Configured, at: usize) -> Option<SettingId> {
     table().find(&configured.assignments[at].name)
+}
+
+/// Whether SET could take the name: that of a setting, or one that any setting of an extension may have.
+pub fn is_settable_name(name: &str) -> bool {
+    table().find(name).is_some() || (name.contains('.') && valid_custom_name(name))
 }
 
 fn valid_custom_name(name: &str) -> bool {

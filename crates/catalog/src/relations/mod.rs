@@ -28,6 +28,7 @@ mod pg_inherits;
 mod pg_init_privs;
 mod pg_namespace;
 mod pg_operator;
+mod pg_parameter_acl;
 mod pg_partitioned_table;
 mod pg_policy;
 mod pg_proc;
@@ -355,6 +356,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_init_privs", pg_init_privs::rows),
     ("pg_namespace", pg_namespace::rows),
     ("pg_operator", pg_operator::rows),
+    ("pg_parameter_acl", pg_parameter_acl::rows),
     ("pg_partitioned_table", pg_partitioned_table::rows),
     ("pg_policy", pg_policy::rows),
     ("pg_proc", pg_proc::rows),
@@ -376,7 +378,6 @@ const EMPTY: &[&str] = &[
     "pg_foreign_table",
     "pg_largeobject",
     "pg_largeobject_metadata",
-    "pg_parameter_acl",
     "pg_publication",
     "pg_publication_namespace",
     "pg_publication_rel",

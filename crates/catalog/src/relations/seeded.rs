@@ -3,6 +3,7 @@
 use melba_types::{Datum, oids};
 
 use super::{RelationRows, values};
+use crate::classes;
 use crate::objects::*;
 use crate::seed::{Row, Seed, seed};
 use crate::snapshot::Catalog;
@@ -48,6 +49,7 @@ pub(super) fn rows(name: &str, relation: &Relation, catalog: &Catalog, out: &mut
         let in_extension = |c: &Column| match (extension, &*c.name) {
             (Some(e), "opcnamespace" | "opfnamespace") => Datum::Oid(e.namespace.0),
             (Some(e), "opcowner" | "opfowner") => Datum::Oid(e.owner.0),
+            (None, "lanacl") => values::acl(&catalog.granted_acl(classes::PG_LANGUAGE, row.str("lanname")), catalog),
             _ => value(&row, c),
         };
         out.push(|at| in_extension(&relation.columns[at]));

@@ -17,7 +17,7 @@ use crate::table::rows::{check_existing_rows, check_no_nulls, validate_foreign_k
 pub fn validate_constraint(ddl: &Ddl<'_>, relation: &Relation, name: &str, recurse: bool) -> Result<()> {
     let row = constraint_of(ddl, relation, name)?;
     if !row.enforced {
-        bail!(WRONG_OBJECT_TYPE, "cannot validate NOT ENFORCED constraint");
+        bail!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot validate NOT ENFORCED constraint");
     }
     if row.validated {
         return Ok(());

@@ -115,7 +115,11 @@ impl<'a> Lookup<'a> {
     }
 
     pub fn notice(&self, message: impl Into<String>) {
-        self.session.notice(DbError::new(SqlState::SUCCESSFUL_COMPLETION, message).severity(melba_types::Severity::Notice));
+        self.notice_of(SqlState::SUCCESSFUL_COMPLETION, message);
+    }
+
+    pub fn notice_of(&self, state: SqlState, message: impl Into<String>) {
+        self.session.notice(DbError::new(state, message).severity(melba_types::Severity::Notice));
     }
 
     /// Whether there is no such schema; IF EXISTS, `missing_ok`, tells so and goes on.

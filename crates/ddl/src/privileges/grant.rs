@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Acl, AclItem, Namespace, Object, Relation, RelationKind, Type, TypeKind, classes};
+use melba_parse::command::object_word;
 use melba_parse::nodes::{inner, string};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{DropBehavior, GrantStmt, GrantTargetType, ObjectType};
 
+use crate::built_in::refuse_built_in;
 use crate::context::Ddl;
 use crate::database::database_by_name;
 use crate::large_object::grant_on_large_objects;
 use crate::privileges::acl::{Grant, ListOf, acl_after, changed_acl};
+use crate::privileges::granted::{grant_on_languages, grant_on_parameters};
 use crate::routine::alter::grant_on_routines;
 use crate::table::relation::put_relation;
 use crate::types::named::named_type;
@@ -59,7 +62,9 @@ pub fn grant(ddl: &Ddl<'_>, s: &GrantStmt) -> Result<()> {
         }
         ObjectType::ObjectLargeobject => grant_on_large_objects(ddl, s, &grant),
         ObjectType::ObjectFunction | ObjectType::ObjectProcedure | ObjectType::ObjectRoutine => grant_on_routines(ddl, s, &grant),
-        _ => Err(DbError::unsupported("GRANT on this kind of object")),
+        ObjectType::ObjectLanguage => grant_on_languages(ddl, &s.objects, &grant),
+        ObjectType::ObjectParameterAcl => grant_on_parameters(ddl, &s.objects, &grant),
+        kind => refuse_built_in(ddl, kind, &s.objects, &format!("GRANT ON {}", object_word(kind))),
     }
 }
 

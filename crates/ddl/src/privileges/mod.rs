@@ -3,4 +3,5 @@
 pub mod acl;
 pub mod defaults;
 pub mod grant;
+pub mod granted;
 pub mod policy;

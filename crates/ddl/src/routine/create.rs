@@ -6,7 +6,7 @@ use std::sync::Arc;
 use melba_analyze::input_names;
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Function, FunctionKind, Object, classes};
+use melba_catalog::{Function, FunctionKind, Object, acl, classes};
 use melba_parse::nodes::{qualified, strings};
 use melba_types::{DbError, Oid, Result, bail, err, oids};
 use pg_query::protobuf::CreateFunctionStmt;
@@ -96,6 +96,9 @@ fn routine_language(ddl: &Ddl<'_>, s: &CreateFunctionStmt, attributes: &Attribut
     }
     let first = attributes.body.as_ref().and_then(|b| b.first().copied()).unwrap_or_default();
     match name {
+        "sql" | "plpgsql" if !ddl.catalog().may_use(ddl.user(), classes::PG_LANGUAGE, name, acl::USAGE) => {
+            Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for language {name}"))
+        }
         "sql" => Ok(classes::SQL_LANGUAGE),
         "c" | "internal" if !ddl.is_superuser() => Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for language {name}")),
         // There are no libraries that could be loaded.

@@ -86,7 +86,6 @@ pub fn find_routine(ddl: &Ddl<'_>, wanted: &RoutineName<'_>) -> Result<Arc<Funct
         let fitting: Vec<_> = candidates.iter().filter(|f| wanted.fits_kind(f)).collect();
         return match fitting[..] {
             [one] => Ok((*one).clone()),
-            [] if !candidates.is_empty() => Err(err!(WRONG_OBJECT_TYPE, "{} is not {article} {word}", format_args!("{shown}()"))),
             [] if word == "routine" => Err(err!(UNDEFINED_FUNCTION, "could not find a function named \"{shown}\"")),
             [] => Err(err!(UNDEFINED_FUNCTION, "could not find {article} {word} named \"{shown}\"")),
             _ => Err(err!(AMBIGUOUS_FUNCTION, "{word} name \"{shown}\" is not unique")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_catalog::extended_statistics::{statistics_columns, statistics_kinds as kinds, statistics_of};
 use melba_catalog::{ExtendedStatistics, Object, ObjectAddress, Relation, RelationKind, classes};
 use melba_parse::nodes::{inner, qualified, string, strings};
-use melba_types::{DbError, Oid, Result, bail, err};
+use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CreateStatsStmt, Node};
 
@@ -41,7 +41,7 @@ pub fn create_statistics(ddl: &Ddl<'_>, s: &CreateStatsStmt) -> Result<()> {
     {
         let message = format!("statistics object \"{name}\" already exists");
         if s.if_not_exists {
-            ddl.notice(format!("{message}, skipping"));
+            ddl.notice_of(SqlState::DUPLICATE_OBJECT, format!("{message}, skipping"));
             return Ok(());
         }
         bail!(DUPLICATE_OBJECT, "{message}");
@@ -194,7 +194,7 @@ fn has_order(ddl: &Ddl<'_>, ty: Oid) -> bool {
 fn requested_kinds(s: &CreateStatsStmt, of: &Dimensions) -> Result<Vec<u8>> {
     if s.exprs.len() == 1 && of.expressions.len() == 1 && !s.stat_types.is_empty() {
         let message = "when building statistics on a single expression, statistics kinds may not be specified";
-        bail!(INVALID_PARAMETER_VALUE, "{message}");
+        bail!(FEATURE_NOT_SUPPORTED, "{message}");
     }
     let mut requested = Vec::new();
     for kind in strings(&s.stat_types) {

@@ -4,10 +4,11 @@
 //! OID: one implementation distinguishes them by the number and kind of the arguments.
 
 use melba_catalog::grants::privilege_bit;
+use melba_catalog::identity::{seeded_object, seeded_object_by_name};
 use melba_catalog::memberships::is_admin_of;
 use melba_catalog::privileges::{AclKind, RoleUse, parse_privileges};
 use melba_catalog::row_security::hides_rows;
-use melba_catalog::{Acl, AclItem, Catalog, Relation, acl, quote_ident};
+use melba_catalog::{Acl, AclItem, Catalog, ObjectAddress, Relation, acl, classes, quote_ident};
 use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, bail, err, oids};
 
@@ -117,14 +118,41 @@ fn type_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
 
 fn language_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
     let catalog = call.session.catalog();
-    let exists = match value {
+    let name: Option<&str> = match value {
         Datum::Text(name) if catalog.language_by_name(name).is_none() => {
             bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist")
         }
-        Datum::Text(_) => true,
-        other => catalog.language_name(Oid(other.as_oid())).is_some(),
+        Datum::Text(name) => Some(name),
+        other => catalog.language_name(Oid(other.as_oid())),
     };
-    Ok(exists.then_some((melba_catalog::classes::POSTGRES_ROLE, None)))
+    Ok(name.map(|name| (classes::POSTGRES_ROLE, catalog.granted_acl(classes::PG_LANGUAGE, name))))
+}
+
+/// The built-in tablespaces, which have no lists.
+fn tablespace_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
+    let catalog = call.session.catalog();
+    let found = match value {
+        Datum::Text(name) => match seeded_object_by_name(catalog, classes::PG_TABLESPACE, &[], name, Oid::INVALID) {
+            Some(space) => Some(space),
+            None => bail!(UNDEFINED_OBJECT, "tablespace \"{name}\" does not exist"),
+        },
+        other => seeded_object(catalog, ObjectAddress { class: classes::PG_TABLESPACE, object: Oid(other.as_oid()), sub: 0 }),
+    };
+    Ok(found.map(|_| (classes::POSTGRES_ROLE, None)))
+}
+
+/// A foreign-data wrapper or a foreign server: there are none.
+fn no_target(value: &Datum, word: &str) -> Result<Target> {
+    match value {
+        Datum::Text(name) => bail!(UNDEFINED_OBJECT, "{word} \"{name}\" does not exist"),
+        _ => Ok(None),
+    }
+}
+
+/// A setting of any name: that there is one is not looked at.
+fn parameter_target(call: &CallInfo<'_>, value: &Datum) -> Result<Target> {
+    let name = value.as_str().to_ascii_lowercase();
+    Ok(Some((classes::POSTGRES_ROLE, call.session.catalog().granted_acl(classes::PG_PARAMETER_ACL, &name))))
 }
 
 /// has_column_privilege.
@@ -275,6 +303,18 @@ privileges! {
     |c, a| check(c, a, AclKind::Language, language_target) =>
         "has_language_privilege_name_name" "has_language_privilege_name_id" "has_language_privilege_id_name"
         "has_language_privilege_id_id" "has_language_privilege_name" "has_language_privilege_id";
+    |c, a| check(c, a, AclKind::Tablespace, tablespace_target) =>
+        "has_tablespace_privilege_name_name" "has_tablespace_privilege_name_id" "has_tablespace_privilege_id_name"
+        "has_tablespace_privilege_id_id" "has_tablespace_privilege_name" "has_tablespace_privilege_id";
+    |c, a| check(c, a, AclKind::Language, |_, value| no_target(value, "foreign-data wrapper")) =>
+        "has_foreign_data_wrapper_privilege_name_name" "has_foreign_data_wrapper_privilege_name_id"
+        "has_foreign_data_wrapper_privilege_id_name" "has_foreign_data_wrapper_privilege_id_id"
+        "has_foreign_data_wrapper_privilege_name" "has_foreign_data_wrapper_privilege_id";
+    |c, a| check(c, a, AclKind::Language, |_, value| no_target(value, "server")) =>
+        "has_server_privilege_name_name" "has_server_privilege_name_id" "has_server_privilege_id_name"
+        "has_server_privilege_id_id" "has_server_privilege_name" "has_server_privilege_id";
+    |c, a| check(c, a, AclKind::Parameter, parameter_target) =>
+        "has_parameter_privilege_name_name" "has_parameter_privilege_id_name" "has_parameter_privilege_name";
     check_column =>
         "has_column_privilege_name_name_name" "has_column_privilege_name_name_attnum" "has_column_privilege_name_id_name"
         "has_column_privilege_name_id_attnum" "has_column_privilege_id_name_name" "has_column_privilege_id_name_attnum"

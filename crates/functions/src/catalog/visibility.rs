@@ -1,6 +1,7 @@
 //! Whether an object's bare name finds it: pg_table_is_visible and similar functions. NULL when there is no such object.
 
-use melba_catalog::classes;
+use melba_catalog::identity::seeded_object;
+use melba_catalog::{ObjectAddress, classes};
 use melba_fmgr::ScalarFn;
 use melba_types::Datum;
 
@@ -19,10 +20,14 @@ macro_rules! visible {
     };
 }
 
-/// A row for objects that exist only in pg_catalog, where each name is unique: visible when pg_catalog is searched.
+/// A row for objects that no statement makes: visible when their schema, where each name is unique, is searched.
 macro_rules! built_in {
-    ($source:literal) => {
-        ($source, |c, _| Ok(Datum::Bool(c.session.search_path().contains(&classes::PG_CATALOG))))
+    ($source:literal, $class:ident) => {
+        ($source, |c, a| {
+            let address = ObjectAddress { class: classes::$class, object: oid_argument(a, 0), sub: 0 };
+            let schema = seeded_object(c.session.catalog(), address).and_then(|o| o.namespace);
+            Ok(schema.map_or(Datum::Null, |schema| Datum::Bool(c.session.search_path().contains(&schema))))
+        })
     };
 }
 
@@ -32,13 +37,13 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     visible!("pg_function_is_visible", function, function_is_visible),
     visible!("pg_operator_is_visible", operator, operator_is_visible),
     visible!("pg_collation_is_visible", collation, collation_is_visible),
-    built_in!("pg_opclass_is_visible"),
-    built_in!("pg_opfamily_is_visible"),
-    built_in!("pg_conversion_is_visible"),
-    built_in!("pg_ts_config_is_visible"),
-    built_in!("pg_ts_dict_is_visible"),
-    built_in!("pg_ts_parser_is_visible"),
-    built_in!("pg_ts_template_is_visible"),
+    built_in!("pg_opclass_is_visible", PG_OPCLASS),
+    built_in!("pg_opfamily_is_visible", PG_OPFAMILY),
+    built_in!("pg_conversion_is_visible", PG_CONVERSION),
+    built_in!("pg_ts_config_is_visible", PG_TS_CONFIG),
+    built_in!("pg_ts_dict_is_visible", PG_TS_DICT),
+    built_in!("pg_ts_parser_is_visible", PG_TS_PARSER),
+    built_in!("pg_ts_template_is_visible", PG_TS_TEMPLATE),
     ("pg_is_other_temp_schema", |c, a| {
         let own = c.session.system_function("pg_my_temp_schema", c, &[])?.as_oid();
         let namespace = c.session.catalog().namespace(oid_argument(a, 0));

@@ -14,6 +14,7 @@ use pg_query::protobuf::{CopyStmt, node::Node as N};
 use super::activity::Activity;
 use super::created_file;
 use super::outcome::{CopyIn, CopyOut, Outcome};
+use super::program::Program;
 use super::progress::{ProgressCommand, Running};
 use melba_analyze::ExprKind;
 use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
@@ -48,8 +49,17 @@ impl<C> Watched<C> {
     fn new(cx: &CopyEnvironment<'_>, copy: C, relation: Oid, s: &CopyStmt) -> Watched<C> {
         let running = Running::begin(cx.activity, ProgressCommand::Copy, relation);
         running.set(COMMAND, if s.is_from { 1 } else { 2 });
-        // A file, or the client.
-        running.set(TYPE, if s.filename.is_empty() { 3 } else { 1 });
+        // A file, a program, or the client.
+        running.set(
+            TYPE,
+            if s.is_program {
+                2
+            } else if s.filename.is_empty() {
+                3
+            } else {
+                1
+            },
+        );
         Watched { copy, running }
     }
 }
@@ -100,6 +110,8 @@ pub struct CopyEnvironment<'a> {
     pub query: &'a dyn Fn(&N) -> Result<Outcome>,
     /// Cursors are open.
     pub has_portals: bool,
+    /// Is called again and again while a program is waited for; its error ends the statement.
+    pub wait: &'a dyn Fn() -> Result<()>,
     /// Of the session.
     pub activity: &'a Arc<Activity>,
 }
@@ -110,11 +122,8 @@ pub struct CopyEnvironment<'a> {
 /// As PostgreSQL's.
 pub fn run(cx: &CopyEnvironment<'_>, s: &CopyStmt) -> Result<Outcome> {
     let options = CopyOptions::parse(&s.options, s.is_from)?;
-    if s.is_program {
-        return Err(DbError::unsupported("COPY with PROGRAM"));
-    }
     if !s.filename.is_empty() {
-        require_file_access(cx, s.is_from)?;
+        require_server_access(cx, s)?;
     }
     if s.is_from { copy_from(cx, s, options) } else { copy_to(cx, s, options) }
 }
@@ -123,15 +132,18 @@ fn wire_format(options: &CopyOptions) -> Format {
     if options.format == CopyFormat::Binary { Format::Binary } else { Format::Text }
 }
 
-fn require_file_access(cx: &CopyEnvironment<'_>, reading: bool) -> Result<()> {
-    let role = if reading { "pg_read_server_files" } else { "pg_write_server_files" };
+fn require_server_access(cx: &CopyEnvironment<'_>, s: &CopyStmt) -> Result<()> {
+    let (role, act) = match (s.is_program, s.is_from) {
+        (true, _) => ("pg_execute_server_program", "COPY to or from an external program"),
+        (false, true) => ("pg_read_server_files", "COPY from a file"),
+        (false, false) => ("pg_write_server_files", "COPY to a file"),
+    };
     let catalog = cx.lookup.catalog();
     if catalog.role_by_name(role).is_some_and(|r| cx.lookup.has_privileges_of(r.oid)) {
         return Ok(());
     }
-    let verb = if reading { "COPY from" } else { "COPY to" };
-    Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to {verb} a file")
-        .detail(format!("Only roles with privileges of the \"{role}\" role may {verb} a file."))
+    Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to {act}")
+        .detail(format!("Only roles with privileges of the \"{role}\" role may {act}."))
         .hint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."))
 }
 
@@ -230,18 +242,28 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
     if s.filename.is_empty() {
         return Ok(Outcome::CopyIn { format, columns: width, copy: Box::new(copy) });
     }
+    if s.is_program {
+        let mut program = Program::start(&s.filename, true, cx.wait)?;
+        feed_all(&mut copy, |chunk| program.read(chunk))?;
+        program.finish()?;
+        return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
+    }
     // The user names a file of the server's machine, not one of the database.
     let mut file = fs::File::open(&s.filename).map_err(|e| file_error(&s.filename, "reading", &e))?;
     copy.running.set(BYTES_TOTAL, file.metadata().map_or(0, |file| file.len() as i64));
+    feed_all(&mut copy, |chunk| file.read(chunk).map_err(|e| file_error(&s.filename, "reading", &e)))?;
+    Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) })
+}
+
+/// Feeds everything that `read` puts into chunks, until it has nothing more.
+fn feed_all(copy: &mut Watched<CopyFrom>, mut read: impl FnMut(&mut [u8]) -> Result<usize>) -> Result<()> {
     let mut chunk = vec![0; FILE_CHUNK_BYTES];
     loop {
-        let read = file.read(&mut chunk).map_err(|e| file_error(&s.filename, "reading", &e))?;
-        if read == 0 {
-            break;
+        match read(&mut chunk)? {
+            0 => return Ok(()),
+            bytes => copy.feed(&chunk[..bytes])?,
         }
-        copy.feed(&chunk[..read])?;
     }
-    Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) })
 }
 
 /// For every column, the value it gets when the input lacks it.
@@ -302,6 +324,9 @@ fn copy_to(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Resu
     if s.filename.is_empty() {
         return Ok(Outcome::CopyOut { format, columns: width, copy: Box::new(copy) });
     }
+    if s.is_program {
+        return copy_to_program(cx, s, copy);
+    }
     if !s.filename.starts_with('/') {
         bail!(INVALID_NAME, "relative path not allowed for COPY to file");
     }
@@ -313,6 +338,20 @@ fn copy_to(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Resu
         row.clear();
     }
     file.flush().map_err(|e| file_error(&s.filename, "writing", &e))?;
+    Ok(Outcome::Done { tag: format!("COPY {}", copy.rows()) })
+}
+
+fn copy_to_program(cx: &CopyEnvironment<'_>, s: &CopyStmt, mut copy: Watched<CopyTo>) -> Result<Outcome> {
+    let mut program = Program::start(&s.filename, false, cx.wait)?;
+    let mut rows = Vec::new();
+    while copy.next(&mut rows)? {
+        if rows.len() >= FILE_CHUNK_BYTES {
+            program.write(&rows, false)?;
+            rows.clear();
+        }
+    }
+    program.write(&rows, true)?;
+    program.finish()?;
     Ok(Outcome::Done { tag: format!("COPY {}", copy.rows()) })
 }
 

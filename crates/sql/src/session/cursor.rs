@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use melba_protocol::Format;
-use melba_types::{Batch, Datum, DbError, Oid, Result, bail};
-use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
+use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
+use pg_query::NodeEnum;
+use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt, LockClauseStrength};
 
 use melba_parse::Statement;
 use melba_spill::Resources;
@@ -19,7 +20,35 @@ use super::prepared::nested;
 const BINARY: i32 = 1;
 const SCROLL: i32 = 2;
 const NO_SCROLL: i32 = 4;
+const INSENSITIVE: i32 = 8;
 pub(super) const HOLD: i32 = 32;
+
+/// Cursors that lock rows are neither held nor moved backward.
+fn refuse_locking(declare: &DeclareCursorStmt) -> Result<()> {
+    let Some(NodeEnum::SelectStmt(query)) = declare.query.as_deref().and_then(|q| q.node.as_ref()) else { return Ok(()) };
+    let Some(NodeEnum::LockingClause(locking)) = query.locking_clause.first().and_then(|l| l.node.as_ref()) else {
+        return Ok(());
+    };
+    let strength = match locking.strength() {
+        LockClauseStrength::LcsForkeyshare => "FOR KEY SHARE",
+        LockClauseStrength::LcsForshare => "FOR SHARE",
+        LockClauseStrength::LcsFornokeyupdate => "FOR NO KEY UPDATE",
+        _ => "FOR UPDATE",
+    };
+    if declare.options & HOLD != 0 {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "DECLARE CURSOR WITH HOLD ... {strength} is not supported")
+            .detail("Holdable cursors must be READ ONLY."));
+    }
+    if declare.options & SCROLL != 0 {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "DECLARE SCROLL CURSOR ... {strength} is not supported")
+            .detail("Scrollable cursors must be READ ONLY."));
+    }
+    if declare.options & INSENSITIVE != 0 {
+        return Err(err!(INVALID_CURSOR_DEFINITION, "DECLARE INSENSITIVE CURSOR ... {strength} is not valid")
+            .detail("Insensitive cursors must be READ ONLY."));
+    }
+    Ok(())
+}
 
 /// DECLARE.
 pub(super) fn declare_cursor(
@@ -37,6 +66,7 @@ pub(super) fn declare_cursor(
     if context.session.portals.contains(name) {
         bail!(DUPLICATE_CURSOR, "cursor \"{name}\" already exists");
     }
+    refuse_locking(declare)?;
     let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
     let (columns, source, positions) = execution::open_cursor(context, &inner, types, parameters.clone())?;
     let rewind = if option(SCROLL) {

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use melba_catalog::Function;
+use melba_catalog::{Function, acl, classes};
 use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall};
 use melba_types::{Datum, DbError, Oid, Result, err};
 
@@ -117,6 +117,9 @@ pub(super) fn language_of(function: &Function) -> Result<&'static dyn Language> 
 /// The language of a DO block.
 pub(super) fn language_named(context: &StatementContext, name: &str) -> Result<&'static dyn Language> {
     match context.catalog.language_by_name(name) {
+        Some(_) if !context.catalog.may_use(context.user.oid, classes::PG_LANGUAGE, name, acl::USAGE) => {
+            Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for language {name}"))
+        }
         Some(oid) => languages().find(|language| language.oid() == oid).ok_or_else(|| no_inline_code(name)),
         None => Err(err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist")),
     }

@@ -74,6 +74,7 @@ mod positioned;
 mod prepared;
 mod prepared_query;
 mod procedure_transactions;
+mod program;
 mod progress;
 mod reset;
 mod resets;

@@ -1,5 +1,6 @@
 //! ALTER SYSTEM: the server's settings, changed in a file.
 
+use melba_catalog::{acl, classes};
 use melba_types::{DbError, Result, bail};
 use pg_query::protobuf::{AlterSystemStmt, VariableSetKind};
 
@@ -12,7 +13,9 @@ pub(super) fn run_alter_system(session: &mut Session, s: &AlterSystemStmt) -> Re
     let set = s.setstmt.as_ref().ok_or_else(|| DbError::internal("ALTER SYSTEM without a setting"))?;
     let all = set.kind() == VariableSetKind::VarResetAll;
     session.refresh();
-    if !session.derived.user.superuser {
+    let (catalog, user) = (session.context().catalog.clone(), session.derived.user.clone());
+    let may_alter = || catalog.may_use(user.oid, classes::PG_PARAMETER_ACL, &set.name.to_ascii_lowercase(), acl::ALTER_SYSTEM);
+    if !user.superuser && (all || !may_alter()) {
         match all {
             true => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to perform ALTER SYSTEM RESET ALL"),
             false => bail!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{}\"", set.name),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use melba_catalog::Catalog;
+use melba_catalog::{Catalog, acl, classes};
 use melba_engine::{Committing, Durability, Isolation};
 use melba_fmgr::FormatSettings;
 use melba_types::{DbError, Result, Severity, err};
@@ -46,6 +46,8 @@ impl DerivedSettings {
         let mut settings = state.settings.lock();
         let user = User::of((state.user_oid, &state.user), &settings, catalog);
         settings.set_superuser(user.superuser);
+        let may_set = |name: &str| catalog.may_use(user.oid, classes::PG_PARAMETER_ACL, name, acl::SET);
+        settings.set_granted(catalog.parameter_acls().map(|g| g.name.clone()).filter(|name| may_set(name)).collect());
         settings.apply_to_socket();
         set_commit_delay(&state.engine(), &settings);
         let milliseconds = |name| Duration::from_millis(settings.get(name).as_integer().max(0) as u64);

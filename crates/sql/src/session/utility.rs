@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use melba_catalog::{RelationKind, acl};
 use melba_engine::RelationLockMode;
+use melba_fmgr::Session as _;
 use melba_types::{DbError, Result, err};
 use pg_query::protobuf::{CopyStmt, LockStmt, node::Node as N};
 
@@ -118,7 +119,11 @@ fn copy(utility: &Utility<'_>, s: &CopyStmt) -> Result<Outcome> {
     // The statement's own portal may be among them, without a name.
     let has_portals = context.session.portals.has_named();
     let activity = &context.session.activity;
-    copying::run(&CopyEnvironment { lookup, tx, exec: &exec, query: &query, has_portals, activity }, s)
+    let wait = || {
+        context.session.instance.cluster.engine.scheduler().before_wait();
+        context.check_interrupt()
+    };
+    copying::run(&CopyEnvironment { lookup, tx, exec: &exec, query: &query, has_portals, wait: &wait, activity }, s)
 }
 
 fn lock_mode(s: &LockStmt) -> RelationLockMode {
