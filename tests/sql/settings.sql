@@ -136,3 +136,11 @@ reset role;
 alter role all in database template1 reset all;
 select count(*) from pg_db_role_setting s join pg_database d on d.oid = setdatabase where datname = 'template1';
 drop role settings_ann;
+
+-- settings that only older versions had a use for; dumps of theirs set them
+set default_with_oids = false;
+set default_with_oids = true;
+show default_with_oids;
+set ssl_renegotiation_limit = 0;
+set ssl_renegotiation_limit = 5;
+select name from pg_settings where name in ('default_with_oids', 'ssl_renegotiation_limit');

@@ -16,6 +16,9 @@ const SECONDS_TO_2000: i64 = 946_684_800;
 /// Checks a value beyond its type, and returns it in canonical form. `current` and `reset`: the setting's present value, and the
 /// one that RESET restores.
 pub fn check(definition: &Definition, value: Value, current: &Value, reset: &Value) -> Result<Value> {
+    if definition.name == "default_with_oids" && value.as_bool() {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "tables declared WITH OIDS are not supported"));
+    }
     let Value::Text(text) = &value else { return Ok(value) };
     let canonical = match definition.name {
         "DateStyle" => {

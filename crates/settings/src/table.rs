@@ -151,6 +151,11 @@ pub struct Table {
     by_name: HashMap<String, usize>,
 }
 
+/// Whether a setting is left out of SHOW ALL and pg_settings.
+pub fn is_hidden(name: &str) -> bool {
+    matches!(name, "default_with_oids" | "is_superuser" | "role" | "seed" | "session_authorization" | "ssl_renegotiation_limit")
+}
+
 pub fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -262,16 +267,15 @@ mod tests {
         assert_eq!(table.find("SORT_MEM"), table.find("work_mem"));
     }
 
-    /// PostgreSQL 18.6 lists this many of its own settings; is_superuser, role, seed and session_authorization are hidden there,
-    /// six are ours, and those of pg_stat_statements and PL/pgSQL come with them.
+    /// PostgreSQL 18.6 lists this many of its own settings, beside those that are hidden; six are ours, and those of
+    /// pg_stat_statements and PL/pgSQL come with them.
     #[test]
     fn all_settings_of_postgresql_18_are_classified() {
         const OURS: [&str; 6] =
             ["auth_delay.milliseconds", "dense_gain_min", "dense_read_budget", "memory", "metrics_listen", "metrics_token_file"];
-        const HIDDEN: [&str; 4] = ["is_superuser", "role", "seed", "session_authorization"];
         let is_other = |name: &&str| {
             OURS.contains(name)
-                || HIDDEN.contains(name)
+                || is_hidden(name)
                 || name.starts_with("pg_stat_statements.")
                 || name.starts_with("plpgsql.")
         };

@@ -13,6 +13,7 @@ use super::transaction::{IsolationLevel, Modes};
 use super::user;
 use melba_settings::Scope;
 use melba_settings::check::zone_of_seconds;
+use melba_settings::table::is_hidden;
 use melba_settings::value::Value;
 
 pub(super) fn run_set(session: &mut Session, set: &VariableSetStmt) -> Result<()> {
@@ -90,8 +91,7 @@ pub(super) fn show_lines(context: &StatementContext, name: &str) -> Result<Vec<(
         user::check_sees_setting(&context.catalog, context.user.oid, settings.name(id))?;
         return Ok(vec![(settings.name(id).to_owned(), settings.show(id), "")]);
     }
-    let hidden = ["is_superuser", "role", "seed", "session_authorization"];
-    let is_shown = |name| !hidden.contains(&name) && user::sees_setting(&context.catalog, context.user.oid, name);
+    let is_shown = |name: &str| !is_hidden(name) && user::sees_setting(&context.catalog, context.user.oid, name);
     let lines = settings.ids().filter(|id| is_shown(settings.name(*id))).map(|id| {
         let description = settings.definition(id).map_or("", |d| d.description);
         (settings.name(id).to_owned(), settings.show(id), description)

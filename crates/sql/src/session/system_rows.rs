@@ -23,7 +23,7 @@ use super::two_phase::prepared_transaction_rows;
 use super::user::sees_activity_of;
 use melba_settings::Reconfigured;
 use melba_settings::configuration::Place;
-use melba_settings::table::{Context, Type};
+use melba_settings::table::{Context, Type, is_hidden};
 use melba_settings::value;
 
 /// pg_locks.locktype.
@@ -120,7 +120,7 @@ fn setting_rows(context: &StatementContext) -> Vec<Vec<Datum>> {
         let place = source.file.filter(|_| sees_files);
         let plain = |v| Datum::text(value::plain(v));
         let row = match settings.definition(id) {
-            Some(d) if matches!(d.name, "is_superuser" | "role" | "seed" | "session_authorization") => continue,
+            Some(d) if is_hidden(d.name) => continue,
             Some(d) => vec![
                 Datum::text(d.name),
                 Datum::text(settings.setting(d, value)),
