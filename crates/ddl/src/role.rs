@@ -419,8 +419,9 @@ fn uses_of_role(ddl: &Ddl<'_>, role: Oid) -> Result<Vec<String>> {
         }
     }
     for other in ddl.tx().cluster().catalogs().databases().filter(|c| c.database_oid() != ddl.tx().database) {
-        // Databases are everybody's, and have been listed.
-        let count = role_uses(other).iter().filter(|u| u.role == role && u.object.class != classes::PG_DATABASE).count();
+        // Databases and parameters are everybody's, and have been listed.
+        let is_own = |class: Oid| ![classes::PG_DATABASE, classes::PG_PARAMETER_ACL].contains(&class);
+        let count = role_uses(other).iter().filter(|u| u.role == role && is_own(u.object.class)).count();
         if count > 0 {
             let name = catalog.database(other.database_oid()).map_or("", |d| &d.name);
             lines.push(format!("{count} object{} in database {name}", if count == 1 { "" } else { "s" }));

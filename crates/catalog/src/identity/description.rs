@@ -78,6 +78,7 @@ fn describe_simple(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> O
         PG_NAMESPACE => format!("schema {}", catalog.namespace(oid)?.name),
         PG_AM => format!("access method {}", catalog.access_methods().method_name(oid)?),
         PG_AUTHID => format!("role {}", catalog.role(oid)?.name),
+        PG_PARAMETER_ACL => format!("parameter {}", catalog.granted(oid)?.name),
         PG_DATABASE => format!("database {}", catalog.database(oid)?.name),
         PG_EXTENSION => format!("extension {}", catalog.extension(oid)?.name),
         PG_EVENT_TRIGGER => format!("event trigger {}", catalog.event_trigger(oid)?.name),

@@ -106,6 +106,7 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
         PG_NAMESPACE => schema_name(catalog, scope, oid).map(|n| Parts::named(&n)),
         PG_AM => catalog.access_methods().method_name(oid).map(Parts::named),
         PG_AUTHID => catalog.role(oid).map(|r| Parts::named(&r.name)),
+        PG_PARAMETER_ACL => catalog.granted(oid).map(|g| Parts::named(&g.name)),
         PG_DATABASE => catalog.database(oid).map(|d| Parts::named(&d.name)),
         PG_EXTENSION => catalog.extension(oid).map(|e| Parts::named(&e.name)),
         PG_EVENT_TRIGGER => catalog.event_trigger(oid).map(|t| Parts::named(&t.name)),
