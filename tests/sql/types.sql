@@ -136,3 +136,7 @@ drop domain listed;
 create domain unlike_next as int check (case value + 1 when value then false else true end);
 select 1::unlike_next, i::unlike_next from generate_series(1, 3) i;
 drop domain unlike_next;
+
+-- functions for two argument types each
+select pg_size_pretty(sum(n)), pg_size_pretty(12.345), pg_size_pretty(-1e20) from (values (10::bigint << 20), (5)) v(n);
+select bit_length(b'10101'), bit_length(b'1'::varbit), 5 + inet '10.0.0.255', pg_basetype('information_schema.cardinal_number');

@@ -1,8 +1,12 @@
 //! The rights of roles: membership in roles, default privileges, checks against privilege lists.
 
+use std::sync::Arc;
+
 use melba_types::{Oid, Result, bail};
 
 use crate::acl::*;
+use crate::classes;
+use crate::layered::Layered;
 use crate::memberships::DATABASE_OWNER;
 use crate::objects::*;
 use crate::snapshot::Catalog;
@@ -147,6 +151,43 @@ pub fn parse_privileges(kind: AclKind, text: &str) -> Result<Vec<u64>> {
 }
 
 impl Catalog {
+    pub fn granted(&self, oid: Oid) -> Option<&Arc<Granted>> {
+        self.language_acls.get(oid).or_else(|| self.parameter_acls.get(oid))
+    }
+
+    /// Of a class, by name.
+    pub fn granted_by_name(&self, class: Oid, name: &str) -> Option<&Arc<Granted>> {
+        let of_class = match class {
+            classes::PG_LANGUAGE => &self.language_acls,
+            _ => &self.parameter_acls,
+        };
+        let oid = of_class.named(class, name).next()?.oid;
+        of_class.get(oid)
+    }
+
+    /// The rows of pg_parameter_acl.
+    pub fn parameter_acls(&self) -> impl Iterator<Item = &Arc<Granted>> {
+        self.parameter_acls.iter()
+    }
+
+    /// The list of a language or a setting, by name; `None`: what is usual.
+    pub fn granted_acl(&self, class: Oid, name: &str) -> Acl {
+        self.granted_by_name(class, name).and_then(|g| g.acl.clone())
+    }
+
+    /// Whether a role has all of the privileges on a language or a setting.
+    pub fn may_use(&self, role: Oid, class: Oid, name: &str, privileges: u64) -> bool {
+        let acl = self.granted_acl(class, name);
+        self.has_privileges(role, Granted::kind(class), classes::POSTGRES_ROLE, &acl, privileges)
+    }
+
+    pub(crate) fn granted_of(&mut self, class: Oid) -> &mut Layered<Granted> {
+        match class {
+            classes::PG_LANGUAGE => &mut self.language_acls,
+            _ => &mut self.parameter_acls,
+        }
+    }
+
     pub fn is_superuser(&self, role: Oid) -> bool {
         self.role(role).is_some_and(|r| r.superuser)
     }

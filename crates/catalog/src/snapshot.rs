@@ -69,11 +69,10 @@ pub enum ObjectChange {
 impl ObjectChange {
     /// Whether the change is to an object that all databases of a cluster share.
     pub fn is_shared(&self) -> bool {
-        let shared = |class| is_shared_class(class) || class == classes::PG_PARAMETER_ACL;
         match self {
-            ObjectChange::Put(Object::Description(d)) => shared(d.address.class),
-            ObjectChange::Put(object) => shared(object.address().class),
-            ObjectChange::Remove(address) | ObjectChange::RemoveDescription(address) => shared(address.class),
+            ObjectChange::Put(Object::Description(d)) => is_shared_class(d.address.class),
+            ObjectChange::Put(object) => is_shared_class(object.address().class),
+            ObjectChange::Remove(address) | ObjectChange::RemoveDescription(address) => is_shared_class(address.class),
         }
     }
 }
@@ -242,8 +241,7 @@ impl Catalog {
             Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
             Object::Role(o) => self.roles.put(o.clone()).map(Object::Role),
             Object::Database(o) => self.databases.put(o.clone()).map(Object::Database),
-            Object::Granted(o) if o.class == classes::PG_LANGUAGE => self.language_acls.put(o.clone()).map(Object::Granted),
-            Object::Granted(o) => self.parameter_acls.put(o.clone()).map(Object::Granted),
+            Object::Granted(o) => self.granted_of(o.class).put(o.clone()).map(Object::Granted),
             Object::Description(o) => {
                 self.remove_description(o.address);
                 self.descriptions.entry(o.address.object.0, Vec::new).push(o.clone());
@@ -304,8 +302,7 @@ impl Catalog {
             classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
             classes::PG_AUTHID => self.roles.remove(oid).map(Object::Role),
             classes::PG_DATABASE => self.databases.remove(oid).map(Object::Database),
-            classes::PG_LANGUAGE => self.language_acls.remove(oid).map(Object::Granted),
-            classes::PG_PARAMETER_ACL => self.parameter_acls.remove(oid).map(Object::Granted),
+            class @ (classes::PG_LANGUAGE | classes::PG_PARAMETER_ACL) => self.granted_of(class).remove(oid).map(Object::Granted),
             _ => None,
         };
         if let Some(Object::Relation(index)) = &old
@@ -398,7 +395,7 @@ fn parts_of(relation: &Relation) -> impl Iterator<Item = Oid> {
 }
 
 pub(crate) fn is_shared_class(class: Oid) -> bool {
-    class == classes::PG_AUTHID || class == classes::PG_DATABASE
+    [classes::PG_AUTHID, classes::PG_DATABASE, classes::PG_PARAMETER_ACL].contains(&class)
 }
 
 /// `get(oid)`, `get_by_name(scope, name)` and `gets()` of a kind of object.

@@ -23,12 +23,11 @@ use crate::routine::alter::commented_routine;
 use crate::routine::find::RoutineName;
 use crate::rule::commented_rule;
 use crate::statistics::alter::find_statistics;
-use crate::table::alter::check_kind;
 use crate::trigger::commented_trigger;
 use crate::types::cast::find_cast;
 use crate::types::domain::{domain_by_name, domain_constraint_by_name};
 use crate::types::named::named_type;
-use crate::words::relation_word;
+use crate::words::{check_kind, relation_word};
 
 fn is_named_as_dropped(kind: ObjectType) -> bool {
     let kinds = [

@@ -18,10 +18,10 @@ use crate::routine::find::RoutineName;
 use crate::sequence::owned_sequence;
 use crate::statistics::alter::move_statistics;
 use crate::stored_text::{rewriting_dependents, rewriting_users_of};
-use crate::table::alter::check_kind;
 use crate::table::relation::put_relation;
 use crate::types::array::array_type_name;
 use crate::types::named::named_type;
+use crate::words::check_kind;
 
 pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
     match s.object_type() {

@@ -25,7 +25,6 @@ use crate::routine::find::RoutineName;
 use crate::rule::rename_rule;
 use crate::statistics::alter::rename_statistics;
 use crate::stored_text::{print_texts, read_texts, rewriting_dependents, rewriting_users_of};
-use crate::table::alter::check_kind;
 use crate::table::children::has_children;
 use crate::table::relation::put_relation;
 use crate::table::typed::typed_tables;
@@ -33,6 +32,7 @@ use crate::trigger::rename_trigger;
 use crate::types::array::{array_type_name, free_type_name};
 use crate::types::domain::rename_domain_constraint;
 use crate::types::named::named_type;
+use crate::words::check_kind;
 
 pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
     let kind = s.rename_type();

@@ -134,6 +134,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     }),
     ("bitshiftleft", |_, a| shift(a[0].as_bytes(), i64::from(a[1].as_i32()))),
     ("bitshiftright", |_, a| shift(a[0].as_bytes(), -i64::from(a[1].as_i32()))),
+    ("bit_length_1812", |_, a| Ok(Datum::Int4(len(a[0].as_bytes()) as i32))),
     ("bitlength", |_, a| Ok(Datum::Int4(len(a[0].as_bytes()) as i32))),
     ("bitoctetlength", |_, a| Ok(Datum::Int4(len(a[0].as_bytes()).div_ceil(8) as i32))),
     ("bit_bit_count", |_, a| Ok(Datum::Int8(octets(a[0].as_bytes()).iter().map(|b| i64::from(b.count_ones())).sum()))),

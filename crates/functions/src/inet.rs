@@ -153,6 +153,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("inetand", |_, a| bitwise(a, "AND", |x, y| x & y)),
     ("inetor", |_, a| bitwise(a, "OR", |x, y| x | y)),
     ("inetpl", |_, a| shifted(load(&a[0]), i128::from(a[1].as_i64()))),
+    ("int8pl_inet_2631", |_, a| shifted(load(&a[1]), i128::from(a[0].as_i64()))),
     ("inetmi_int8", |_, a| shifted(load(&a[0]), -i128::from(a[1].as_i64()))),
     ("inetmi", |_, a| {
         let (x, y) = (load(&a[0]), load(&a[1]));

@@ -274,10 +274,7 @@ mod tests {
         const OURS: [&str; 6] =
             ["auth_delay.milliseconds", "dense_gain_min", "dense_read_budget", "memory", "metrics_listen", "metrics_token_file"];
         let is_other = |name: &&str| {
-            OURS.contains(name)
-                || is_hidden(name)
-                || name.starts_with("pg_stat_statements.")
-                || name.starts_with("plpgsql.")
+            OURS.contains(name) || is_hidden(name) || name.starts_with("pg_stat_statements.") || name.starts_with("plpgsql.")
         };
         let names = table().definitions.iter().map(|d| d.name).filter(|name| !is_other(name));
         assert_eq!(names.count(), 399);

@@ -1,12 +1,11 @@
 //! ALTER TABLE: one function per subcommand that is not about a column's definition.
 
-use melba_catalog::{Column, ObjectAddress, Persistence, Relation, RelationKind, classes};
+use melba_catalog::{Column, ObjectAddress, Persistence, Relation, classes};
 use melba_engine::RelationLockMode;
-use melba_parse::command::object_word;
 use melba_parse::nodes::inner;
-use melba_types::{DbError, Oid, Result, bail};
+use melba_types::{DbError, Oid, Result};
 use pg_query::protobuf::node::Node as N;
-use pg_query::protobuf::{AlterTableCmd, AlterTableStmt, AlterTableType as At, ConstrType, DropBehavior, ObjectType};
+use pg_query::protobuf::{AlterTableCmd, AlterTableStmt, AlterTableType as At, ConstrType, DropBehavior};
 
 use crate::constraint::add_to_table::add_constraint_everywhere;
 use crate::constraint::alter::alter_constraint;
@@ -35,6 +34,7 @@ use crate::table::truncate::refuse_pending_events;
 use crate::table::typed::{cascades, check_typed, clear_table_type, set_table_type, typed_tables};
 use crate::trigger::enable_triggers;
 use crate::view::check_checkable;
+use crate::words::check_kind;
 
 pub fn alter_table(ddl: &Ddl<'_>, s: &AlterTableStmt) -> Result<()> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("ALTER TABLE without a name"))?;
@@ -175,24 +175,6 @@ pub fn give_relation(ddl: &Ddl<'_>, relation: &Relation, owner: Oid) {
 fn owned_by(relation: &Relation, owner: Oid) -> Relation {
     let columns = relation.columns.iter().map(|c| Column { acl: given(&c.acl, relation.owner, owner), ..c.clone() });
     Relation { owner, acl: given(&relation.acl, relation.owner, owner), columns: columns.collect(), ..relation.clone() }
-}
-
-pub fn check_kind(kind: ObjectType, relation: &Relation) -> Result<()> {
-    let right = match kind {
-        // ALTER TABLE works on most relations, as in PostgreSQL.
-        ObjectType::ObjectTable => relation.kind != RelationKind::Composite,
-        ObjectType::ObjectIndex => matches!(relation.kind, RelationKind::Index | RelationKind::PartitionedIndex),
-        ObjectType::ObjectSequence => relation.kind == RelationKind::Sequence,
-        ObjectType::ObjectView => relation.kind == RelationKind::View,
-        ObjectType::ObjectMatview => relation.kind == RelationKind::MaterializedView,
-        _ => true,
-    };
-    if right {
-        return Ok(());
-    }
-    let word = object_word(kind).to_lowercase();
-    let article = if word.starts_with('i') { "an" } else { "a" };
-    bail!(WRONG_OBJECT_TYPE, "\"{}\" is not {article} {word}", relation.name)
 }
 
 /// The strongest of the locks that an ALTER TABLE's commands take.

@@ -14,7 +14,7 @@ use pg_query::protobuf::{CopyStmt, node::Node as N};
 use super::activity::Activity;
 use super::created_file;
 use super::outcome::{CopyIn, CopyOut, Outcome};
-use super::program::Program;
+use super::program::PipedProgram;
 use super::progress::{ProgressCommand, Running};
 use melba_analyze::ExprKind;
 use melba_copy::{CopyFormat, CopyFrom, CopyOptions, CopyTo};
@@ -243,7 +243,7 @@ fn copy_from(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Re
         return Ok(Outcome::CopyIn { format, columns: width, copy: Box::new(copy) });
     }
     if s.is_program {
-        let mut program = Program::start(&s.filename, true, cx.wait)?;
+        let mut program = PipedProgram::start(&s.filename, true, cx.wait)?;
         feed_all(&mut copy, |chunk| program.read(chunk))?;
         program.finish()?;
         return Ok(Outcome::Done { tag: format!("COPY {}", copy.copy.finish()?) });
@@ -342,7 +342,7 @@ fn copy_to(cx: &CopyEnvironment<'_>, s: &CopyStmt, options: CopyOptions) -> Resu
 }
 
 fn copy_to_program(cx: &CopyEnvironment<'_>, s: &CopyStmt, mut copy: Watched<CopyTo>) -> Result<Outcome> {
-    let mut program = Program::start(&s.filename, false, cx.wait)?;
+    let mut program = PipedProgram::start(&s.filename, false, cx.wait)?;
     let mut rows = Vec::new();
     while copy.next(&mut rows)? {
         if rows.len() >= FILE_CHUNK_BYTES {

@@ -15,7 +15,7 @@ const COMMAND_NOT_EXECUTABLE: i32 = 126;
 const COMMAND_NOT_FOUND: i32 = 127;
 
 /// A command that the shell runs, with a pipe to or from it. It is ended when this is dropped.
-pub(super) struct Program<'a> {
+pub(super) struct PipedProgram<'a> {
     command: &'a str,
     child: Child,
     output: Option<ChildStdout>,
@@ -24,10 +24,10 @@ pub(super) struct Program<'a> {
     wait: &'a dyn Fn() -> Result<()>,
 }
 
-impl<'a> Program<'a> {
+impl<'a> PipedProgram<'a> {
     /// # Errors
     /// 58030 when the shell cannot be started.
-    pub fn start(command: &'a str, reads: bool, wait: &'a dyn Fn() -> Result<()>) -> Result<Program<'a>> {
+    pub fn start(command: &'a str, reads: bool, wait: &'a dyn Fn() -> Result<()>) -> Result<PipedProgram<'a>> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(command);
         if reads {
@@ -38,7 +38,7 @@ impl<'a> Program<'a> {
         let failed = |e: std::io::Error| err!(IO_ERROR, "could not execute command \"{command}\": {e}");
         let mut child = shell.spawn().map_err(failed)?;
         let (output, input) = (child.stdout.take(), child.stdin.take());
-        let program = Program { command, child, output, input, wait };
+        let program = PipedProgram { command, child, output, input, wait };
         let pipe = program.output.as_ref().map(|p| p.as_fd()).or(program.input.as_ref().map(|p| p.as_fd()));
         if let Some(pipe) = pipe {
             let no_block = fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK));
@@ -103,7 +103,7 @@ impl<'a> Program<'a> {
     }
 }
 
-impl Drop for Program<'_> {
+impl Drop for PipedProgram<'_> {
     fn drop(&mut self) {
         // Of one that has ended both do nothing.
         let _ = self.child.kill();
