@@ -121,7 +121,7 @@ select changes();
 create function of_set(n int) returns table(a int, b text) language plpgsql as $$ begin for i in 1..n loop a := i; b := repeat('x', i); return next; end loop; return query select 99, 'q'; return query execute 'select $1, $2' using 100, 'e'::text; end $$;
 select * from of_set(2);
 select a, of_set(1) from of_set(1) limit 2;
-create function mismatched() returns table(a int) language plpgsql as $$ begin return query select 'x'::text; end $$;
+create function mismatched() returns table(a int, b int) language plpgsql as $$ begin return query select 1; end $$;
 select * from mismatched();
 create function dynamic(t text) returns bigint language plpgsql as $$ declare n bigint; begin execute format('select count(*) from %I', t) into n; return n; end $$;
 select dynamic('kept') > 0, dynamic('nosuch');
