@@ -43,6 +43,8 @@ const HIDDEN_SHARE: u64 = 8;
 const HIDDEN_BYTES_MIN: u64 = 64 << 10;
 /// The check visits all trees, of which there may be many.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
+/// A flush that must end waits so long between its looks at commits that are applied and not published.
+const UNPUBLISHED_PAUSE: Duration = Duration::from_micros(50);
 /// Room in the manifest for files that come while a flush is installed.
 const SPARE_FILES: usize = 1000;
 
@@ -344,19 +346,20 @@ impl Flusher {
 
     /// Flushes everything there is, step by step on this thread.
     pub fn flush_all(&self, current: &mut Option<Flush>) -> Result<()> {
-        while current.is_some() {
-            if !self.step_locked(current, false)? {
-                // Commits that a panic has left behind are never published.
-                self.runtime.check_poison()?;
-                self.pipeline.flush_log(WrittenBy::Background)?;
-            }
-        }
+        self.finish(current)?;
         self.step_locked(current, true)?;
+        self.finish(current)
+    }
+
+    /// Continues a flush to its end.
+    fn finish(&self, current: &mut Option<Flush>) -> Result<()> {
         while current.is_some() {
             if !self.step_locked(current, false)? {
                 // Commits that a panic has left behind are never published.
                 self.runtime.check_poison()?;
                 self.pipeline.flush_log(WrittenBy::Background)?;
+                // The owners of other commits need a processor.
+                self.runtime.scheduler.pause(UNPUBLISHED_PAUSE);
             }
         }
         Ok(())
