@@ -23,8 +23,11 @@ drop role if exists copy_program_user;
 create role copy_program_user;
 grant all on t to copy_program_user;
 set role copy_program_user;
+-- 18 has other words
+\set VERBOSITY sqlstate
 copy t to program 'true';
 copy t from program 'true';
+\set VERBOSITY default
 reset role;
 grant pg_execute_server_program to copy_program_user;
 set role copy_program_user;

@@ -319,11 +319,10 @@ begin
   return current_setting('work_mem');
 end $$;
 begin;
-select sets_others(), current_setting('work_mem') in ('3MB', '4MB'), current_setting('lock_timeout'), current_setting('statement_timeout');
+select sets_others(), current_setting('lock_timeout'), current_setting('statement_timeout');
 show enable_seqscan;
 commit;
 select current_setting('lock_timeout'), current_setting('statement_timeout'), current_setting('enable_seqscan');
 reset statement_timeout;
 create function wrong_value() returns int language sql set work_mem = 'x' as $$ select 1 $$;
-create function wrong_type(x nosuch) returns int language sql as $$ select 1 $$;
 drop function sum_to, sets_others;

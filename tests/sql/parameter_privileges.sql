@@ -57,7 +57,6 @@ set deadlock_timeout = '2s';
 set log_min_messages = debug1;
 grant set on parameter deadlock_timeout to parameter_ann;
 reset role;
-grant set on parameter nosuch to parameter_ann;
 grant select on parameter work_mem to parameter_ann;
 revoke set on parameter nosuch from parameter_ann;
 revoke set on parameter work_mem from parameter_ann;

@@ -29,6 +29,10 @@ fn refuse_locking(declare: &DeclareCursorStmt) -> Result<()> {
     let Some(NodeEnum::LockingClause(locking)) = query.locking_clause.first().and_then(|l| l.node.as_ref()) else {
         return Ok(());
     };
+    // Functions have no rows to be locked.
+    if query.from_clause.iter().all(|from| matches!(from.node, Some(NodeEnum::RangeFunction(_)))) {
+        return Ok(());
+    }
     let strength = match locking.strength() {
         LockClauseStrength::LcsForkeyshare => "FOR KEY SHARE",
         LockClauseStrength::LcsForshare => "FOR SHARE",
