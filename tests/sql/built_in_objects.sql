@@ -71,3 +71,7 @@ comment on access method heap is 'c';
 reset role;
 drop role built_in_user;
 drop schema s cascade;
+
+-- They stay their owner's, as dumps of older servers say.
+alter procedural language plpgsql owner to postgres; alter operator family pg_catalog.integer_ops using btree owner to postgres; alter tablespace pg_default owner to postgres;
+alter language no_such owner to postgres;

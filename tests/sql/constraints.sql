@@ -123,3 +123,10 @@ select * from partly order by a;
 deallocate by_value;
 deallocate by_column;
 drop table partly;
+
+-- Keys that say the same as one before are not made; a name of theirs stays.
+create table repeated (id int primary key constraint named unique, b int unique, unique (b), unique (b) deferrable, unique (id, b), unique (b, id), constraint pair unique (id, b), unique (b) include (id), unique nulls not distinct (b));
+select conname, pg_get_constraintdef(oid) from pg_constraint where conrelid = 'repeated'::regclass and contype <> 'n' order by 1;
+select indexrelid::regclass from pg_index where indrelid = 'repeated'::regclass order by 1::text;
+alter table repeated add column c int unique constraint of_c unique, add unique (c);
+select conname, pg_get_constraintdef(oid) from pg_constraint where conrelid = 'repeated'::regclass and pg_get_constraintdef(oid) like '%(c)%' order by 1;

@@ -198,3 +198,46 @@ select shows();
 set plpgsql.extra_warnings = 'shadowed_variables';
 create function shadowing_arguments(a int) returns int language plpgsql as $$ declare c cursor (a int) for select 1; begin return 1; end $$;
 reset plpgsql.extra_warnings;
+
+-- Variables in the queries of other statements.
+create function into_table(a int, v varchar, anyarray) returns void language plpgsql as $$ declare r record; begin select 1 as x, 'y'::text as y into r; create temp table of_variables as select a, v as v, $1 + 1 as b, r.y, r.x * a as x, $3[i] as e, i from generate_series(1, a) i where i <= array_length($3, 1); end $$;
+select into_table(2, 'text', array['p', 'q']);
+select * from of_variables order by i;
+select attname, format_type(atttypid, null) from pg_attribute where attrelid = 'of_variables'::regclass and attnum > 0 order by attnum;
+do $$ declare n int := 3; m int; begin execute 'create temp table used as select $1 as a, $2 as b' using n, 'z'::text; get diagnostics m = row_count; raise notice '%', m; create temp table if not exists of_variables as select n; create table nothing_yet as select n as n, 'a' as t with no data; declare of_n cursor for select i from generate_series(1, n) i; fetch all from of_n; exception when others then raise notice '% %', sqlstate, sqlerrm; end $$;
+create function open_it(n int) returns void language plpgsql as $$ begin declare of_series cursor with hold for select i * n as j from generate_series(1, n) i; end $$;
+do $$ declare n int := 2; begin execute 'declare of_n cursor with hold for select i, $1 from generate_series(1, $1) i' using n; end $$;
+fetch all from of_n; close of_n;
+do $$ declare n int := 2; begin create materialized view of_variable as select n as n; exception when others then raise notice '% %', sqlstate, sqlerrm; end $$;
+do $$ declare n int := 2; begin create view of_variable as select n as n; exception when others then raise notice '% %', sqlstate, sqlerrm; end $$;
+
+-- EXECUTE of a statement that returns rows runs it to its end.
+prepare fails(int) as select 1 / $1; prepare counted as select nextval('calls') from generate_series(1, 3); create sequence calls;
+do $$ begin execute 'execute fails(0)'; exception when others then raise notice '% %', sqlstate, sqlerrm; end $$;
+deallocate counted; prepare counted as select nextval('calls') from generate_series(1, 3);
+do $$ declare n int; begin execute 'execute counted'; get diagnostics n = row_count; raise notice '%', n; end $$;
+select last_value from calls;
+
+-- The context of a caught error goes up to the outermost function.
+create function failing() returns int language plpgsql as $$ begin raise exception 'it fails'; end $$;
+create function catching() returns text language plpgsql as $$ declare c text; begin perform failing(); return ''; exception when others then get stacked diagnostics c = pg_exception_context; return c; end $$;
+create function assigning() returns text language plpgsql as $$ declare r text; begin r := catching(); return r; end $$;
+create function looping() returns setof text language plpgsql as $$ declare r text; begin for r in select assigning() from generate_series(1, 1) loop return next r; end loop; for r in execute 'select catching()' loop return next r; end loop; return query select catching(); end $$;
+create function in_sql() returns setof text language sql as $$ select catching() from generate_series(1, 1) $$;
+select catching(); select assigning(); select * from looping(); select * from in_sql();
+
+-- A SELECT that changes rows in WITH runs to its end: all rows, and all triggers.
+create table changed (i int); create table noted (i int);
+create function note() returns trigger language plpgsql as $$ begin insert into noted values (new.i); return null; end $$;
+create trigger note after insert on changed for each row execute function note();
+create function change_first(n int) returns int language plpgsql as $$ declare r int; begin with c as (insert into changed select i from generate_series(1, n) i returning i) select i from c into r; return r; end $$;
+create function change_dynamically(n int) returns int language plpgsql as $$ declare r int; begin execute 'with c as (insert into changed select i from generate_series(1, $1) i returning i) select count(*) from c' into r using n; return r; end $$;
+create function change_in_loop(n int) returns int language plpgsql as $$ declare r int; begin for r in with c as (insert into changed select i from generate_series(1, n) i returning i) select i from c order by i loop return r; end loop; end $$;
+create function change_by_cursor(n int) returns int language plpgsql as $$ declare r int; c cursor for with c as (insert into changed select i from generate_series(1, n) i returning i) select i from c order by i; begin open c; fetch c into r; close c; return r; end $$;
+create function change_in_sql(n int) returns int language sql as $$ with c as (insert into changed select i from generate_series(1, n) i returning i) select i from c order by i $$;
+select change_first(3), (select count(*) from noted); truncate changed, noted;
+select change_first(3); select count(*) from changed; select count(*) from noted;
+select change_dynamically(4); select count(*) from changed; select count(*) from noted;
+select change_in_loop(5); select count(*) from changed; select count(*) from noted;
+select change_by_cursor(6); select count(*) from changed; select count(*) from noted;
+select change_in_sql(7); select count(*) from changed; select count(*) from noted;

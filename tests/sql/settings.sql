@@ -144,3 +144,5 @@ show default_with_oids;
 set ssl_renegotiation_limit = 0;
 set ssl_renegotiation_limit = 5;
 select name from pg_settings where name in ('default_with_oids', 'ssl_renegotiation_limit');
+reset unknown.setting; select current_setting('unknown.setting', true), set_config('unknown.other', null, false), set_config('unknown.third', null, true);
+reset nothing_such; reset "1.x";

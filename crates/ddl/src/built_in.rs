@@ -106,6 +106,18 @@ pub fn refuse_built_in(ddl: &Ddl<'_>, kind: ObjectType, objects: &[Node], doing:
     Err(DbError::unsupported(doing))
 }
 
+/// ALTER ... OWNER TO. Built-in objects belong to the superuser that every cluster starts with, and stay his: dumps name him.
+///
+/// # Errors
+/// As `named_built_in`'s, 42501 for a user who does not own it, 0A000 for another owner.
+pub fn give_built_in(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>, owner: Oid) -> Result<()> {
+    let doing = format!("ALTER {} ... OWNER TO", object_word(kind));
+    let object = object.ok_or_else(|| DbError::internal("OWNER TO of nothing"))?;
+    let (_, _, name) = named_built_in(ddl, kind, object, &doing)?;
+    ddl.require_owner(classes::POSTGRES_ROLE, &object_word(kind).to_lowercase(), &name)?;
+    if owner == classes::POSTGRES_ROLE { Ok(()) } else { Err(DbError::unsupported(doing)) }
+}
+
 /// The object that COMMENT ON names. Comments on tablespaces, which all databases share, are not kept.
 ///
 /// # Errors

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use melba_catalog::{Database, Namespace, Object, Relation, RelationKind, Type, TypeKind, acl};
-use melba_parse::command::object_word;
 use melba_parse::nodes::string;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{AlterOwnerStmt, ObjectType};
 
-use crate::built_in::refuse_built_in;
+use crate::built_in::give_built_in;
 use crate::collation::{give_collation, named_collation};
 use crate::context::Ddl;
 use crate::database::{database_by_name, may_create_databases};
@@ -64,10 +63,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
             give_operator(ddl, &operator, owner)
         }
         kind if RoutineName::is_routine(kind) => alter_routine_owner(ddl, kind, object, owner),
-        kind => {
-            let objects = s.object.as_deref().map_or(&[][..], std::slice::from_ref);
-            refuse_built_in(ddl, kind, objects, &format!("ALTER {} ... OWNER TO", object_word(kind)))
-        }
+        kind => give_built_in(ddl, kind, object, owner),
     }
 }
 

@@ -1,13 +1,27 @@
-//! Functions that take values of any type and read only their type or whether they are null.
+//! Functions that take values of any type and read only their type, their collation, or whether they are null.
 
 use melba_fmgr::{CallInfo, ScalarFn};
-use melba_types::Datum;
+use melba_types::{Datum, Oid, Result, err, oids};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("pg_typeof", |call, _| Ok(call.arg_types.first().map_or(Datum::Null, |ty| Datum::Oid(ty.0)))),
+    ("pg_collation_for", collation_for),
     ("pg_num_nulls", |call, a| Ok(count(call, a, true))),
     ("pg_num_nonnulls", |call, a| Ok(count(call, a, false))),
 ];
+
+/// # Errors
+/// 42804 for a type without collations.
+fn collation_for(call: &CallInfo<'_>, _: &[Datum]) -> Result<Datum> {
+    let (catalog, ty) = (call.session.catalog(), call.arg_types.first().copied().unwrap_or_default());
+    let has_collations = catalog.type_(ty).is_some_and(|t| t.collation.is_valid());
+    if !has_collations && ty != oids::UNKNOWN {
+        let name = catalog.type_name(ty, &call.session.search_path());
+        return Err(err!(DATATYPE_MISMATCH, "collations are not supported by type {name}"));
+    }
+    let name = |oid: Oid| catalog.reg_output(oids::REGCOLLATION, oid, &call.session.search_path());
+    Ok(if call.collation.is_valid() { Datum::text(name(call.collation)) } else { Datum::Null })
+}
 
 /// NULL when the arguments are passed as one array and that is null.
 fn count(call: &CallInfo<'_>, args: &[Datum], nulls: bool) -> Datum {
@@ -21,8 +35,6 @@ fn count(call: &CallInfo<'_>, args: &[Datum], nulls: bool) -> Datum {
 
 #[cfg(test)]
 mod tests {
-    use melba_types::oids;
-
     use super::*;
 
     #[test]

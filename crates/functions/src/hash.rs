@@ -3,8 +3,9 @@
 //! Bob Jenkins' lookup3, seeded as PostgreSQL seeds it (src/common/hashfn.c). The executor's own hash tables use
 //! `melba_types::key::hash`.
 
-use melba_fmgr::{CallInfo, ScalarFn};
-use melba_types::{Datum, Numeric, Oid, Result, oids};
+use melba_catalog::classes::HASH;
+use melba_fmgr::{CallInfo, ScalarFn, registry};
+use melba_types::{Datum, Numeric, Oid, Result, err, oids};
 
 use crate::text::io::unpadded;
 
@@ -192,30 +193,54 @@ fn tid(v: &Datum) -> Input {
     Input::Bytes(halves.iter().flat_map(|h| h.to_le_bytes()).collect())
 }
 
-/// The hash of an element or field; nulls hash to 0. The low 32 bits are the plain hash when there is no seed.
-fn part_hash(call: &CallInfo<'_>, ty: Oid, v: &Datum, seed: Option<u64>) -> Result<u64> {
-    let input = match v {
-        Datum::Null => return Ok(0),
-        v if ty == oids::BPCHAR => padded(v),
-        v if ty == oids::TID => tid(v),
-        Datum::Interval(_) | Datum::TimeTz(_) | Datum::Range(_) | Datum::Multirange(_) | Datum::Array(_) | Datum::Record(_) => {
-            let name = melba_fmgr::lookup::type_name(call.session, ty);
-            return Err(melba_types::DbError::unsupported(format!("hashing of {name} within arrays and records")));
-        }
-        v => input(v),
-    };
+/// The hash of a value that has one by itself, whatever its type. Without a seed it is the plain hash, in the low 32 bits.
+pub fn value_hash(v: &Datum, seed: Option<u64>) -> Result<u64> {
     let hash = match seed {
-        None => hash_input(input)?,
-        Some(seed) => extended_input(input, seed)?,
+        None => hash_input(input(v))?,
+        Some(seed) => extended_input(input(v), seed)?,
     };
-    Ok(match hash {
-        Datum::Int4(h) => u64::from(h as u32),
-        h => h.as_i64() as u64,
-    })
+    Ok(hash_number(&hash))
 }
 
-fn combine(hashes: impl Iterator<Item = Result<u64>>, start: u64) -> Result<u64> {
+fn hash_number(hash: &Datum) -> u64 {
+    match hash {
+        Datum::Int4(hash) => u64::from(*hash as u32),
+        hash => hash.as_i64() as u64,
+    }
+}
+
+/// The hash of an element, field or bound by the hash function of its type; nulls hash to 0. Without a seed it is the plain hash, in
+/// the low 32 bits.
+///
+/// # Errors
+/// 42883 for a type without a hash function.
+pub fn part_hash(call: &CallInfo<'_>, ty: Oid, v: &Datum, seed: Option<u64>) -> Result<u64> {
+    if v.is_null() {
+        return Ok(0);
+    }
+    let catalog = call.session.catalog();
+    let class = catalog.default_operator_class(HASH, ty);
+    let number = if seed.is_some() { 2 } else { 1 };
+    let function = class.and_then(|c| catalog.access_methods().function(c.family, c.input_type, c.input_type, number));
+    let function = function.and_then(|f| registry::scalar(&catalog.function(f)?.source)).ok_or_else(|| {
+        let (extended, name) = (if seed.is_some() { "n extended" } else { "" }, catalog.format_type(ty, None, &[]));
+        err!(UNDEFINED_FUNCTION, "could not identify a{extended} hash function for type {name}")
+    })?;
+    let return_type = if seed.is_some() { oids::INT8 } else { oids::INT4 };
+    let types = [ty, oids::INT8];
+    let own = CallInfo { arg_types: &types[..number as usize], return_type, variadic: false, columns: None, ..*call };
+    let args = [v.clone(), Datum::Int8(seed.unwrap_or_default() as i64)];
+    function(&own, &args[..number as usize]).map(|hash| hash_number(&hash))
+}
+
+/// The hashes of a container's parts after each other: of arrays, records and multiranges.
+pub fn combine(hashes: impl Iterator<Item = Result<u64>>, start: u64) -> Result<u64> {
     hashes.into_iter().try_fold(start, |all, h| Ok(all.wrapping_mul(31).wrapping_add(h?)))
+}
+
+/// Both halves of a hash, each rotated by one bit, so that the order of what follows matters.
+pub fn rotate_halves(hash: u64) -> u64 {
+    u64::from(((hash >> 32) as u32).rotate_left(1)) << 32 | u64::from((hash as u32).rotate_left(1))
 }
 
 macro_rules! hashes {

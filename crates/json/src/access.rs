@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use melba_fmgr::{ScalarFn, comparison_table};
-use melba_functions::hash::{hash_bytes, hash_bytes_extended};
 use melba_types::jsonb::{Json, View, contains, sort_key, write_pretty};
 use melba_types::{Datum, DbError, Result, err, limits};
 
+use super::hash::root_hash;
 use super::{index_of, part, part_text, root, strings};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
@@ -34,8 +34,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         write_pretty(root(&a[0]), 0, &mut out);
         melba_fmgr::io::into_string(out).map(Datum::text)
     }),
-    ("jsonb_hash", |_, a| Ok(Datum::Int4(hash_bytes(&key(&a[0])) as i32))),
-    ("jsonb_hash_extended", |_, a| Ok(Datum::Int8(hash_bytes_extended(&key(&a[0]), a[1].as_i64() as u64) as i64))),
+    ("jsonb_hash", |_, a| root_hash(root(&a[0]), None).map(|hash| Datum::Int4(hash as i32))),
+    ("jsonb_hash_extended", |_, a| root_hash(root(&a[0]), Some(a[1].as_i64() as u64)).map(|hash| Datum::Int8(hash as i64))),
 ];
 
 /// 22023: `cannot ...`.

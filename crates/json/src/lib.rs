@@ -10,6 +10,7 @@ mod construct;
 mod edit;
 mod expand;
 mod gin;
+mod hash;
 pub mod jsonpath;
 mod populate;
 mod subscript;

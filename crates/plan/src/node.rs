@@ -78,6 +78,11 @@ impl Plan {
     pub fn check_constants(&self) -> Result<()> {
         self.constant_error.clone().map_or(Ok(()), Err)
     }
+
+    /// It changes rows, in WITH or itself: all of that must happen, however many of its rows are wanted.
+    pub fn must_complete(&self) -> bool {
+        self.command != PlanCommand::Select || self.ctes.iter().any(|c| c.modifying)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

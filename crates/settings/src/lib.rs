@@ -8,6 +8,7 @@
 
 pub mod check;
 pub mod configuration;
+mod flags;
 mod identifiers;
 #[cfg(test)]
 mod reference;
@@ -459,7 +460,7 @@ impl Settings {
 
     /// SET name TO DEFAULT, RESET name.
     pub fn reset(&mut self, name: &str, scope: Scope) -> Result<()> {
-        let id = self.get_id(name)?;
+        let id = self.find_or_create(name)?;
         self.permit(id)?;
         if matches!(self.name(id), "transaction_isolation" | "transaction_read_only" | "transaction_deferrable" | "seed") {
             bail!(FEATURE_NOT_SUPPORTED, "parameter \"{}\" cannot be reset", self.name(id));

@@ -106,6 +106,17 @@ impl Xids {
         Ok(state.ended.get(&xid).map(|(_, status)| *status))
     }
 
+    /// How many ids were given since the one with these low 32 bits (PostgreSQL's age). Ids of before the server's start count from the
+    /// start: nothing has to be frozen, so that no row's age means a danger.
+    pub fn age(&self, low: u32) -> i32 {
+        if u64::from(low) < FIRST_NORMAL {
+            return i32::MAX;
+        }
+        let state = self.0.lock();
+        let since = (state.next as u32).wrapping_sub(low);
+        u64::from(since).min(state.next - state.first).min(i32::MAX as u64) as i32
+    }
+
     /// The ids as a view sees them.
     pub fn snapshot(&self, view: Csn) -> XidSnapshot {
         let state = self.0.lock();
@@ -128,6 +139,15 @@ impl Xids {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_before_the_start_are_as_old_as_the_start() {
+        let xids = Xids::starting_at(5_000_000_000_000);
+        let first = xids.assign();
+        let second = xids.assign();
+        let ages = [first, second, 0, 2, 3].map(|xid| xids.age(xid as u32));
+        assert_eq!(ages, [2, 1, i32::MAX, i32::MAX, 2]);
+    }
 
     fn snapshot(xmin: u64, xmax: u64, running: &[u64]) -> XidSnapshot {
         XidSnapshot { xmin, xmax, running: running.to_vec() }

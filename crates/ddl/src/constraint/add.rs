@@ -51,7 +51,8 @@ pub fn add_constraints_to(ddl: &Ddl<'_>, table: Oid, constraints: &[(Option<usiz
             err!(INVALID_TABLE_DEFINITION, "multiple primary keys for table \"{name}\" are not allowed").at(second.location)
         );
     }
-    for (column, c) in of(&[ConstrPrimary]).chain(of(&[ConstrUnique, ConstrExclusion])) {
+    let keys = of(&[ConstrPrimary]).chain(of(&[ConstrUnique, ConstrExclusion]));
+    for (column, c) in &without_repetitions(&*ddl.relation(table)?, keys) {
         match c.contype() {
             ConstrExclusion => add_exclusion(ddl, table, c, (c.deferrable || c.initdeferred, c.initdeferred), recurse)?,
             _ => add_key(ddl, table, *column, c, Modifiers::of(c), recurse)?,
@@ -65,6 +66,32 @@ pub fn add_constraints_to(ddl: &Ddl<'_>, table: Oid, constraints: &[(Option<usiz
         add_foreign_key(ddl, table, &ForeignKeyRequest { constraint: c, columns, recurse }, Modifiers::of(c))?;
     }
     Ok(())
+}
+
+/// The keys without those that say the same as one before, which takes their name if it has none (transformIndexConstraints).
+fn without_repetitions<'a>(
+    relation: &Relation,
+    keys: impl Iterator<Item = &'a (Option<usize>, Constraint)>,
+) -> Vec<(Option<usize>, Constraint)> {
+    let columns = |column: Option<usize>, c: &Constraint| match column {
+        Some(column) => vec![relation.columns[column].name.to_string()],
+        None => strings(&c.keys).into_iter().map(str::to_owned).collect::<Vec<_>>(),
+    };
+    let index = |(column, c): &(Option<usize>, Constraint)| {
+        let timing = (c.deferrable || c.initdeferred, c.initdeferred);
+        let including: Vec<String> = strings(&c.including).into_iter().map(str::to_owned).collect();
+        (columns(*column, c), including, c.nulls_not_distinct, timing, c.without_overlaps)
+    };
+    let is_plain = |c: &Constraint| c.contype() != ConstrType::ConstrExclusion && c.indexname.is_empty();
+    let mut kept: Vec<(Option<usize>, Constraint)> = Vec::new();
+    for key in keys {
+        match kept.iter_mut().find(|before| is_plain(&before.1) && is_plain(&key.1) && index(before) == index(key)) {
+            Some(before) if before.1.conname.is_empty() => before.1.conname = key.1.conname.clone(),
+            Some(_) => {}
+            None => kept.push(key.clone()),
+        }
+    }
+    kept
 }
 
 /// The columns of a foreign key, on either side.

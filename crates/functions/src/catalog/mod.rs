@@ -3,6 +3,8 @@
 mod acl_item;
 mod comments;
 mod definitions;
+mod file_nodes;
+mod index_properties;
 mod information_schema;
 mod partition_constraint;
 mod partitions;
@@ -16,8 +18,11 @@ use melba_types::{Datum, Oid};
 
 /// The scalar functions of the folder.
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
+    acl_item::FUNCTIONS,
     comments::FUNCTIONS,
     definitions::FUNCTIONS,
+    file_nodes::FUNCTIONS,
+    index_properties::FUNCTIONS,
     information_schema::FUNCTIONS,
     partitions::FUNCTIONS,
     privileges::FUNCTIONS,

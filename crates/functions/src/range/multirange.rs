@@ -12,7 +12,7 @@ use melba_types::{Datum, DbError, Oid, Range, Result, err};
 use super::io::multirange;
 use super::ops;
 use super::types::{RangeType, lower, upper};
-use crate::hash::{hash_bytes, hash_bytes_extended};
+use crate::hash::combine;
 
 /// The ranges of a multirange.
 fn members(array: &Datum) -> Result<Vec<Range>> {
@@ -106,8 +106,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         };
         Ok(ops::datum(merged))
     }),
-    ("hash_multirange", |c, a| Ok(Datum::Int4(hash_bytes(&key(c, &a[0])?) as i32))),
-    ("hash_multirange_extended", |c, a| Ok(Datum::Int8(hash_bytes_extended(&key(c, &a[0])?, a[1].as_i64() as u64) as i64))),
+    ("hash_multirange", |c, a| Ok(Datum::Int4(hash(c, &a[0], None)? as i32))),
+    ("hash_multirange_extended", |c, a| Ok(Datum::Int8(hash(c, &a[0], Some(a[1].as_i64() as u64))? as i64))),
 ];
 
 pub const SETS: &[(&str, SetFn)] = &[("multirange_unnest", |_, a| {
@@ -235,12 +235,11 @@ fn minus(ty: &RangeType, x: Vec<Range>, mut y: &[Range]) -> Result<Vec<Range>> {
     Ok(left)
 }
 
-fn key(call: &CallInfo<'_>, value: &Datum) -> Result<Vec<u8>> {
-    use melba_types::key::{KeyColumn, encode};
-    let ty = melba_fmgr::order::key_type(call.session, value.as_multirange().type_oid)?;
-    let mut out = Vec::new();
-    encode(&KeyColumn { ty, descending: false, nulls_first: false }, value, &mut out);
-    Ok(out)
+/// Without a seed it is the plain hash, in the low 32 bits.
+fn hash(call: &CallInfo<'_>, value: &Datum, seed: Option<u64>) -> Result<u64> {
+    let multirange = value.as_multirange();
+    let subtype = RangeType::of_multirange(call.session, multirange.type_oid)?.subtype;
+    combine(multirange.ranges.iter().map(|range| ops::range_hash(call, subtype, range, seed)), 1)
 }
 
 pub const AGGREGATES: &[(&str, &str, AggregateFn)] = &[

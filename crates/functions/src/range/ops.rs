@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use melba_fmgr::{CallInfo, ScalarFn};
-use melba_types::{Datum, Range, Result, err};
+use melba_types::{Datum, Oid, Range, Result, err};
 
 use super::types::{Bound, RangeType, lower, not_contiguous, upper};
-use crate::hash::{hash_bytes, hash_bytes_extended};
+use crate::hash::{hash_word, hash_word_extended, part_hash, rotate_halves};
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("range_constructor2", |c, a| construct(c, a, "[)")),
@@ -58,8 +58,11 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("int4range_subdiff", |_, a| Ok(Datum::Float8(f64::from(a[0].as_i32()) - f64::from(a[1].as_i32())))),
     ("int8range_subdiff", |_, a| Ok(Datum::Float8(a[0].as_i64() as f64 - a[1].as_i64() as f64))),
     ("numrange_subdiff", |_, a| Ok(Datum::Float8(a[0].as_numeric().sub(a[1].as_numeric())?.to_f64()))),
-    ("hash_range", |c, a| Ok(Datum::Int4(hash_bytes(&key(c, &a[0])?) as i32))),
-    ("hash_range_extended", |c, a| Ok(Datum::Int8(hash_bytes_extended(&key(c, &a[0])?, a[1].as_i64() as u64) as i64))),
+    ("hash_range", |c, a| Ok(Datum::Int4(range_hash(c, type_of(c, &a[0])?.subtype, a[0].as_range(), None)? as i32))),
+    ("hash_range_extended", |c, a| {
+        let hash = range_hash(c, type_of(c, &a[0])?.subtype, a[0].as_range(), Some(a[1].as_i64() as u64))?;
+        Ok(Datum::Int8(hash as i64))
+    }),
 ];
 
 pub fn type_of(call: &CallInfo<'_>, value: &Datum) -> Result<RangeType> {
@@ -70,13 +73,22 @@ pub fn datum(range: Range) -> Datum {
     Datum::Range(Arc::new(range))
 }
 
-/// A byte string that equal values of the type share.
-fn key(call: &CallInfo<'_>, value: &Datum) -> Result<Vec<u8>> {
-    use melba_types::key::{KeyColumn, encode};
-    let ty = melba_fmgr::order::key_type(call.session, value.as_range().type_oid)?;
-    let mut out = Vec::new();
-    encode(&KeyColumn { ty, descending: false, nulls_first: false }, value, &mut out);
-    Ok(out)
+/// The hash of a range as PostgreSQL combines it, of its flags and bounds. Without a seed it is the plain hash, in the low 32 bits.
+pub fn range_hash(call: &CallInfo<'_>, subtype: Oid, range: &Range, seed: Option<u64>) -> Result<u64> {
+    let flag = |bit: u32, is_set: bool| u32::from(is_set) << bit;
+    let is_infinite = |bound: &Option<Datum>| !range.empty && bound.is_none();
+    let flags = flag(0, range.empty)
+        | flag(1, range.lower_inclusive)
+        | flag(2, range.upper_inclusive)
+        | flag(3, is_infinite(&range.lower))
+        | flag(4, is_infinite(&range.upper));
+    let bound = |bound: &Option<Datum>| bound.as_ref().map_or(Ok(0), |value| part_hash(call, subtype, value, seed));
+    let (lower, upper) = (bound(&range.lower)?, bound(&range.upper)?);
+    let start = match seed {
+        None => u64::from(hash_word(flags)),
+        Some(seed) => hash_word_extended(flags, seed),
+    };
+    Ok(rotate_halves(start ^ lower) ^ upper)
 }
 
 fn construct(call: &CallInfo<'_>, a: &[Datum], flags: &str) -> Result<Datum> {

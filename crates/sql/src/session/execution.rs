@@ -103,7 +103,8 @@ pub(super) fn start_with(
     };
     evaluation.subplans.row_parameters = planned.row_literals;
     let mut execution = Execution::new(planned.plan.clone(), evaluation)?;
-    if planned.plan.command == PlanCommand::Select {
+    // A statement with changes runs to its end, however many of its rows are read.
+    if !planned.plan.must_complete() {
         let columns = planned.columns.clone().unwrap_or_default();
         let source = match planned.permissions.calls_functions_of_users() {
             true => Box::new(TellingRows { rows: running(tx, execution), has_told: true }),

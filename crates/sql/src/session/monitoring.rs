@@ -235,7 +235,10 @@ fn tablespace_named(name: &str) -> Result<Oid> {
 fn tablespace_size(context: &StatementContext, tablespace: Oid) -> Result<Datum> {
     let instance = &context.session.instance;
     if tablespace != DEFAULT_TABLESPACE {
-        return Ok(if tablespace == GLOBAL_TABLESPACE { Datum::Int8(0) } else { Datum::Null });
+        return match tablespace == GLOBAL_TABLESPACE {
+            true => Ok(Datum::Int8(0)),
+            false => Err(err!(UNDEFINED_OBJECT, "tablespace with OID {tablespace} does not exist")),
+        };
     }
     let catalogs = instance.cluster.catalogs();
     let bytes: u64 = catalogs

@@ -11,7 +11,7 @@ use melba_engine::{LockTag, RelationLockMode, SequenceId, Wait};
 use melba_fmgr::CallInfo;
 use melba_fmgr::Session as _;
 use melba_types::inet::Inet;
-use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, bail, err, oids};
+use melba_types::{Array, ArrayDim, Datum, DbError, Oid, Record, Result, SqlState, bail, err, oids};
 
 use melba_largeobject::{RowsOf, Trees};
 
@@ -97,6 +97,11 @@ const FUNCTIONS: &[(&str, SystemFunction)] = &[
     ("pg_trigger_depth", |c| Ok(Datum::Int4(c.context.session.running_triggers.lock().len() as i32))),
     ("pg_event_trigger_table_rewrite_oid", |c| rewritten(c.context, c.source)),
     ("pg_event_trigger_table_rewrite_reason", |c| rewritten(c.context, c.source)),
+    ("pg_settings_get_flags", |c| Ok(setting_flags(c.context, c.args[0].as_str()))),
+    ("to_regtypemod", |c| type_modifier(c.context, c.args[0].as_str())),
+    ("xid_age", |c| Ok(Datum::Int4(c.transaction()?.cluster().xids.age(c.args[0].as_oid())))),
+    // There are no multixacts: locks of rows are not in the rows.
+    ("mxid_age", |c| Ok(Datum::Int4(if c.args[0].as_oid() == 0 { i32::MAX } else { 0 }))),
     ("pg_relation_is_updatable", UPDATABLE),
     ("pg_column_is_updatable", UPDATABLE),
     ("domain_check", |c| domain_check(c.context, c.return_type, &c.args[0])),
@@ -229,6 +234,38 @@ pub(super) fn unsupported_function(context: &StatementContext, source: &str) -> 
     DbError::unsupported(format!("function {}", function.map_or(source, |f| &f.name)))
 }
 
+fn setting_flags(context: &StatementContext, name: &str) -> Datum {
+    let settings = context.session.settings.lock();
+    let Ok(id) = settings.get_id(name) else { return Datum::Null };
+    let flags: Vec<&str> = match settings.definition(id) {
+        Some(definition) => definition.flags().collect(),
+        // A client's own.
+        None => vec!["NO_SHOW_ALL", "NOT_IN_SAMPLE"],
+    };
+    array_of(oids::TEXT, flags.into_iter().map(Datum::text).collect())
+}
+
+/// The modifier of the type that a text names; NULL when there is no such type.
+///
+/// # Errors
+/// Those of text that is no type's name, and of modifiers that the type does not have.
+fn type_modifier(context: &StatementContext, text: &str) -> Result<Datum> {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    if first.is_empty() || first.eq_ignore_ascii_case("setof") {
+        return Ok(Datum::Null);
+    }
+    let name = melba_parse::parse_type_name(text)?;
+    let unknown = [SqlState::UNDEFINED_OBJECT, SqlState::UNDEFINED_SCHEMA];
+    match super::planning::analysis(context).transform_type_name(&name) {
+        Ok((_, modifier)) => Ok(Datum::Int4(modifier)),
+        Err(e) if unknown.contains(&e.sqlstate()) => Ok(Datum::Null),
+        Err(mut e) => {
+            e.fields_mut().position = None;
+            Err(e)
+        }
+    }
+}
+
 /// Whether rows of a relation, or a column of it, can be changed.
 fn is_updatable(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
     let cx = super::planning::analysis(context);
@@ -268,12 +305,15 @@ fn current_schema(context: &StatementContext) -> Datum {
 fn current_schemas(context: &StatementContext, implicit: bool) -> Datum {
     let oids = if implicit { &context.path.path } else { &context.path.explicit };
     let names = oids.iter().filter_map(|oid| context.catalog.namespace(*oid));
-    let elements: Vec<Datum> = names.map(|n| Datum::text(n.name.clone())).collect();
+    array_of(oids::NAME, names.map(|n| Datum::text(n.name.clone())).collect())
+}
+
+fn array_of(element_type: Oid, elements: Vec<Datum>) -> Datum {
     let dims = match elements.len() {
         0 => Vec::new(),
         n => vec![ArrayDim { length: n as i32, lower_bound: 1 }],
     };
-    Datum::Array(std::sync::Arc::new(Array { element_type: oids::NAME, dims, elements }))
+    Datum::Array(Arc::new(Array { element_type, dims, elements }))
 }
 
 fn current_setting(context: &StatementContext, args: &[Datum], missing_ok: bool) -> Result<Datum> {
@@ -566,24 +606,19 @@ fn call_advisory(context: &StatementContext, source: &str, args: &[Datum]) -> Re
 }
 
 fn call_size(context: &StatementContext, source: &str, args: &[Datum]) -> Result<Datum> {
-    let engine = &context.session.instance.cluster.engine;
-    let objects = Trees::of(&context.catalog);
-    let own = |relation: &melba_catalog::Relation| match relation.storage {
-        melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree),
-        melba_catalog::Storage::Toast(tree) => engine.tree_bytes(tree.toast()),
-        _ => match RowsOf::relation(relation.oid) {
-            Some(RowsOf::Metadata) => engine.tree_bytes(objects.metadata),
-            Some(RowsOf::Pages) => engine.tree_bytes(objects.data),
-            None => 0,
-        },
-    };
-    let toast = |relation: &melba_catalog::Relation| context.catalog.relation(relation.oid.toast()).map_or(0, |r| own(r));
+    let catalog = &context.catalog;
+    let own = |relation: &Relation| own_size(context, catalog, relation);
+    let toast = |relation: &Relation| catalog.relation(relation.oid.toast()).map_or(0, |r| own(r));
     if source.starts_with("pg_database_size") {
-        let total: u64 = context.catalog.relations().map(|r| own(r)).sum();
-        return Ok(Datum::Int8(total as i64));
+        return database_size(context, &args[0]);
     }
-    let Some(relation) = context.catalog.relation(Oid(args[0].as_oid())) else { return Ok(Datum::Null) };
-    let indexes = || relation.indexes.iter().filter_map(|i| context.catalog.relation(*i)).map(|r| own(r)).sum::<u64>();
+    const FORKS: [&str; 4] = ["main", "fsm", "vm", "init"];
+    if args.get(1).is_some_and(|fork| !FORKS.contains(&fork.as_str())) {
+        let e = err!(INVALID_PARAMETER_VALUE, "invalid fork name");
+        return Err(e.hint("Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\"."));
+    }
+    let Some(relation) = catalog.relation(Oid(args[0].as_oid())) else { return Ok(Datum::Null) };
+    let indexes = || relation.indexes.iter().filter_map(|i| catalog.relation(*i)).map(|r| own(r)).sum::<u64>();
     let bytes = match source {
         "pg_indexes_size" => indexes(),
         "pg_total_relation_size" => own(relation) + toast(relation) + indexes(),
@@ -591,6 +626,41 @@ fn call_size(context: &StatementContext, source: &str, args: &[Datum]) -> Result
         // There are no maps of free space and visibility.
         _ if args.get(1).is_some_and(|fork| fork.as_str() != "main") => 0,
         _ => own(relation),
+    };
+    Ok(Datum::Int8(bytes as i64))
+}
+
+/// Bytes of a relation's own storage.
+fn own_size(context: &StatementContext, catalog: &Catalog, relation: &Relation) -> u64 {
+    let engine = &context.session.instance.cluster.engine;
+    match relation.storage {
+        melba_catalog::Storage::Tree(tree) => engine.tree_bytes(tree),
+        melba_catalog::Storage::Toast(tree) => engine.tree_bytes(tree.toast()),
+        _ => match RowsOf::relation(relation.oid) {
+            Some(RowsOf::Metadata) => engine.tree_bytes(Trees::of(catalog).metadata),
+            Some(RowsOf::Pages) => engine.tree_bytes(Trees::of(catalog).data),
+            None => 0,
+        },
+    }
+}
+
+/// # Errors
+/// 3D000 and 42704 for a database that does not exist, by name and OID.
+fn database_size(context: &StatementContext, database: &Datum) -> Result<Datum> {
+    let oid = match database {
+        Datum::Text(name) => context.catalog.database_by_name(name).map(|d| d.oid),
+        oid => context.catalog.database(Oid(oid.as_oid())).map(|d| d.oid),
+    };
+    let oid = oid.ok_or_else(|| match database {
+        Datum::Text(name) => err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist"),
+        oid => err!(UNDEFINED_OBJECT, "database with OID {} does not exist", oid.as_oid()),
+    })?;
+    let total = |catalog: &Catalog| catalog.relations().map(|r| own_size(context, catalog, r)).sum::<u64>();
+    let bytes = match context.session.instance.cluster.catalogs().database(oid) {
+        // With what the transaction has created.
+        _ if oid == context.catalog.database_oid() => total(&context.catalog),
+        Some(catalog) => total(catalog),
+        None => 0,
     };
     Ok(Datum::Int8(bytes as i64))
 }

@@ -40,7 +40,11 @@ fn diagnostic(frame: &Frame<'_>, item: Diagnostic) -> Typed {
         Diagnostic::RowCount => Typed { value: Datum::Int8(frame.row_count as i64), ty: oids::INT8, typmod: -1 },
         Diagnostic::RoutineOid => Typed { value: Datum::Oid(frame.program.oid.0), ty: oids::OID, typmod: -1 },
         Diagnostic::Context => text(context()),
-        Diagnostic::ErrorContext => optional(&fields.context),
+        // The error's own lines end at this function; its callers are those of now.
+        Diagnostic::ErrorContext => {
+            let lines = fields.context.clone().into_iter().chain(error_context::lines());
+            text(lines.collect::<Vec<_>>().join("\n"))
+        }
         Diagnostic::ErrorDetail => optional(&fields.detail),
         Diagnostic::ErrorHint => optional(&fields.hint),
         Diagnostic::ReturnedSqlstate => text(fields.sqlstate.to_string()),

@@ -60,17 +60,13 @@ impl<'a> VariableNames<'a> {
     }
 
     fn whole(&self, variable: usize) -> Variable {
-        let mut ty = self.frame.types[variable];
+        let ty = self.frame.types[variable];
         if ty.oid == oids::RECORD {
             self.note_shape(variable);
-            // Its value may be of a named type.
-            if let Datum::Record(record) = &self.frame.values[variable] {
-                ty.oid = record.type_oid;
-            }
         }
         Variable {
             number: self.number(ParameterSource::Variable(variable)),
-            ty: ty.oid,
+            ty: type_of_variable(self.frame, variable),
             typmod: ty.typmod,
             collation: ty.collation,
         }
@@ -445,6 +441,25 @@ pub fn source_value(frame: &Frame<'_>, source: ParameterSource) -> Datum {
             Datum::Record(record) => record.fields.get(field).cloned().unwrap_or(Datum::Null),
             _ => Datum::Null,
         },
+    }
+}
+
+/// The type of the variable or field that a parameter stands for. That of an unassigned record's field is not known.
+pub fn source_type(frame: &Frame<'_>, source: ParameterSource) -> Oid {
+    match source {
+        ParameterSource::Variable(variable) => type_of_variable(frame, variable),
+        ParameterSource::Field { record, field } => {
+            let fields = field::fields_of(frame, record).unwrap_or_default();
+            fields.get(field).map_or(Oid::INVALID, |(_, (ty, _))| *ty)
+        }
+    }
+}
+
+/// A record variable has its value's type.
+fn type_of_variable(frame: &Frame<'_>, variable: usize) -> Oid {
+    match (frame.types[variable].oid, &frame.values[variable]) {
+        (oids::RECORD, Datum::Record(record)) => record.type_oid,
+        (ty, _) => ty,
     }
 }
 

@@ -63,6 +63,8 @@ type RowsOf = (Box<dyn RowSource>, Arc<[ResultColumn]>, Tag, Arc<[Position]>);
 struct IntoRule {
     /// It changes rows, all of which must be processed.
     changes: bool,
+    /// It is a SELECT that changes rows in WITH: the same, but it may return several rows.
+    changes_within: bool,
     /// It stands in the text, where a change of several rows is an error even without STRICT.
     is_static: bool,
 }
@@ -98,7 +100,7 @@ fn begin_source(frame: &mut Frame<'_>, source: &LoopSource, wanted: PieceUse<'_>
         LoopSource::Query(query) => {
             let prepared = expression::prepare(frame, query, wanted)?;
             let _entered = frame.enter(Some(expression::piece_of(query)));
-            (begin_prepared(frame, &prepared), QueryOrigin::Piece(query.clone()))
+            (begin_prepared(frame, query, &prepared), QueryOrigin::Piece(query.clone()))
         }
         LoopSource::Execute { query, using } => {
             let text = dynamic_text(frame, query)?;
@@ -112,7 +114,7 @@ fn begin_source(frame: &mut Frame<'_>, source: &LoopSource, wanted: PieceUse<'_>
     Ok(Begun { source, columns, tag, origin, positions })
 }
 
-fn begin_prepared(frame: &mut Frame<'_>, prepared: &PreparedPiece) -> Result<RowsOf> {
+fn begin_prepared(frame: &mut Frame<'_>, piece: &Expression, prepared: &PreparedPiece) -> Result<RowsOf> {
     let outcome = match &prepared.kind {
         PieceKind::Query(planned) => {
             utility::note_use(frame);
@@ -126,7 +128,7 @@ fn begin_prepared(frame: &mut Frame<'_>, prepared: &PreparedPiece) -> Result<Row
             column.typmod = simple.typmod;
             return Ok((one_row(simple.expression.kind, value), Arc::from([column]), Tag::Counted("SELECT"), Arc::from([])));
         }
-        PieceKind::Utility(statement) => utility::run_utility(frame, &statement.clone())?,
+        PieceKind::Utility(statement) => utility::run_static_utility(frame, piece, &statement.clone())?,
     };
     rows_of(outcome, Arc::from([]))
 }
@@ -137,7 +139,7 @@ fn begin_text(frame: &mut Frame<'_>, text: &Arc<str>, types: &[Oid], values: Arc
         return Err(misuse(err!(INVALID_CURSOR_DEFINITION, "cannot open multi-query plan as cursor")));
     };
     if !is_query(&statement.node) {
-        let outcome = utility::run_utility(frame, &statement)?;
+        let outcome = utility::run_utility(frame, &statement, (types, &values))?;
         return rows_of(outcome, Arc::from([]));
     }
     command::check_in_function(&statement.node, frame.program.shares_view, &frame.context.session)?;
@@ -181,7 +183,7 @@ fn using_values(frame: &mut Frame<'_>, using: &[Expression]) -> Result<(Vec<Oid>
 pub fn run_static(frame: &mut Frame<'_>, query: &Expression, into: Option<&Into>) -> Result<()> {
     let prepared = expression::prepare(frame, query, PieceUse::Any)?;
     let entered = frame.enter(Some(expression::piece_of(query)));
-    let result = run_prepared(frame, &prepared, into);
+    let result = run_prepared(frame, query, &prepared, into);
     drop(entered);
     let done = result.map_err(|e| with_parameters(frame, e, &prepared)).map_err(|e| expression::of_piece(query, e))?;
     finish(frame, &done);
@@ -190,16 +192,15 @@ pub fn run_static(frame: &mut Frame<'_>, query: &Expression, into: Option<&Into>
 
 /// The parameters of a statement whose INTO STRICT failed, where they are requested.
 fn with_parameters(frame: &Frame<'_>, e: DbError, prepared: &PreparedPiece) -> DbError {
-    let parameter = |source: &ParameterSource| match *source {
-        ParameterSource::Variable(variable) => {
-            (frame.program.tree.variables[variable].name.to_string(), frame.types[variable].oid)
-        }
+    let name = |source: &ParameterSource| match *source {
+        ParameterSource::Variable(variable) => frame.program.tree.variables[variable].name.to_string(),
         ParameterSource::Field { record, field } => {
             let fields = field::fields_of(frame, record).unwrap_or_default();
-            let (name, ty) = fields.get(field).map_or(("", Oid::INVALID), |(name, ty)| (&**name, ty.0));
-            (format!("{}.{name}", frame.program.tree.variables[record].name), ty)
+            let name = fields.get(field).map_or("", |(name, _)| &**name);
+            format!("{}.{name}", frame.program.tree.variables[record].name)
         }
     };
+    let parameter = |source: &ParameterSource| (name(source), expression::source_type(frame, *source));
     let parameters = prepared.sources.iter().map(|s| (parameter(s), expression::source_value(frame, *s)));
     detailed(frame, e, parameters.collect())
 }
@@ -237,11 +238,10 @@ fn finish(frame: &mut Frame<'_>, done: &Done) {
     frame.refresh();
 }
 
-fn run_prepared(frame: &mut Frame<'_>, prepared: &PreparedPiece, into: Option<&Into>) -> Result<Done> {
+fn run_prepared(frame: &mut Frame<'_>, piece: &Expression, prepared: &PreparedPiece, into: Option<&Into>) -> Result<Done> {
     match &prepared.kind {
         PieceKind::Utility(statement) => {
-            let statement = statement.clone();
-            let outcome = utility::run_utility(frame, &statement)?;
+            let outcome = utility::run_static_utility(frame, piece, &statement.clone())?;
             utility_rows(frame, outcome, into)
         }
         PieceKind::Query(planned) => {
@@ -250,7 +250,7 @@ fn run_prepared(frame: &mut Frame<'_>, prepared: &PreparedPiece, into: Option<&I
             run_query(frame, execution, into, true)
         }
         PieceKind::Simple(_) => {
-            let (rows, columns, ..) = begin_prepared(frame, prepared)?;
+            let (rows, columns, ..) = begin_prepared(frame, piece, prepared)?;
             let Some(into) = into else { return Err(no_destination(true)) };
             store_rows(frame, rows, &RecordShape::of_result(&columns), into, IntoRule::default())
         }
@@ -265,8 +265,9 @@ fn run_query(frame: &mut Frame<'_>, mut execution: Execution, into: Option<&Into
             return Err(misuse(err!(SYNTAX_ERROR, "INTO used with a command that cannot return data")));
         }
         let shape = RecordShape::of(&execution.plan().columns);
+        let changes_within = is_select && execution.plan().must_complete();
         let rows = execution::running(&frame.tx, execution);
-        let rule = IntoRule { changes: !is_select, is_static: must_go_somewhere };
+        let rule = IntoRule { changes: !is_select, changes_within, is_static: must_go_somewhere };
         return store_rows(frame, rows, &shape, into, rule);
     }
     if must_go_somewhere && (is_select || !execution.plan().columns.is_empty()) {
@@ -292,8 +293,9 @@ fn store_rows(
     let wanted = if into.strict || changes || check.is_some() { 2 } else { 1 };
     let mut first: Option<Batch> = None;
     let mut count = 0u64;
-    while count < wanted || changes {
-        let Some(batch) = rows.next(if changes { BATCH_ROWS } else { (wanted - count) as usize })? else { break };
+    let all = changes || rule.changes_within;
+    while count < wanted || all {
+        let Some(batch) = rows.next(if all { BATCH_ROWS } else { (wanted - count) as usize })? else { break };
         count += batch.rows as u64;
         if first.is_none() && batch.rows > 0 {
             first = Some(batch);
@@ -338,7 +340,7 @@ pub fn perform(frame: &mut Frame<'_>, query: &Expression) -> Result<()> {
             1
         }
         _ => {
-            let (mut rows, ..) = begin_prepared(frame, &prepared).map_err(|e| expression::of_piece(query, e))?;
+            let (mut rows, ..) = begin_prepared(frame, query, &prepared).map_err(|e| expression::of_piece(query, e))?;
             let mut count = 0;
             while let Some(batch) = rows.next(BATCH_ROWS).map_err(|e| expression::of_piece(query, e))? {
                 frame.context.session.interrupt.check()?;
@@ -390,8 +392,15 @@ fn execute_one(
             let execution = dynamic_execution(frame, statement, types, values)?;
             run_query(frame, execution, into, false)
         }
-        _ => match (utility::run_utility(frame, statement)?, into) {
-            (Outcome::Rows { .. }, None) => Ok(Done { rows: 0, is_query: false }),
+        _ => match (utility::run_utility(frame, statement, (types, values))?, into) {
+            (Outcome::Rows { mut source, .. }, None) => {
+                let mut rows = 0;
+                while let Some(batch) = source.next(BATCH_ROWS)? {
+                    frame.context.session.interrupt.check()?;
+                    rows += batch.rows as u64;
+                }
+                Ok(Done { rows, is_query: false })
+            }
             (outcome, into) => utility_rows(frame, outcome, into),
         },
     }

@@ -21,7 +21,6 @@ use super::body::{PlannedStatement, RoutineBody};
 use super::{run_call, shares_view};
 use melba_analyze::ResultForm;
 use melba_execute::Execution;
-use melba_plan::PlanCommand;
 use melba_spill::{Place, Store};
 use melba_transaction::Tx;
 use melba_tree::OutputColumn;
@@ -218,8 +217,7 @@ impl FunctionRun {
 impl Last {
     /// Its effects must happen whether or not its rows are wanted.
     fn must_complete(&self) -> bool {
-        let plan = self.execution.plan();
-        plan.command != PlanCommand::Select || plan.ctes.iter().any(|c| c.modifying) || self.shape.form == ResultForm::Void
+        self.execution.plan().must_complete() || self.shape.form == ResultForm::Void
     }
 }
 

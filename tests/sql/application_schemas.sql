@@ -1,0 +1,63 @@
+-- Schemas in the style of applications. First the dump of a Rails application: sequences apart from their tables, keys by ALTER TABLE.
+set check_function_bodies = false; set xmloption = content; set default_tablespace = ''; set default_table_access_method = heap;
+create function raise_read_only() returns trigger language plpgsql as $$ begin raise exception '% in % is readonly', tg_argv[0], tg_table_name using errcode = 'read_only_sql_transaction'; end $$;
+create table topics (id bigint not null, title character varying(255) not null, slug character varying, category_id integer, highest_post integer default 0 not null, archetype character varying default 'regular'::character varying not null, deleted_at timestamp without time zone, created_at timestamp(6) without time zone default '2024-01-01' not null, custom jsonb default '{}'::jsonb not null, constraint has_category check (category_id is not null or archetype::text <> 'regular'::text));
+create sequence topics_id_seq start with 1 increment by 1 no minvalue no maxvalue cache 1;
+alter sequence topics_id_seq owned by topics.id;
+alter table only topics alter column id set default nextval('topics_id_seq'::regclass);
+alter table only topics add constraint topics_pkey primary key (id);
+create table posts (id bigserial primary key, topic_id bigint not null, number integer not null, raw text not null, likes integer default 0 not null, hidden boolean default false not null);
+create unique index index_posts_on_topic_id_and_number on posts using btree (topic_id, number);
+create index index_topics_on_lower_title on topics using btree (lower((title)::text) varchar_pattern_ops) where (deleted_at is null);
+create index index_topics_on_tags on topics using gin (((custom -> 'tags'::text)));
+alter table only posts add constraint fk_rails_1 foreign key (topic_id) references topics(id) on delete cascade deferrable initially deferred not valid;
+alter table posts validate constraint fk_rails_1;
+create table schema_migrations (version character varying not null primary key);
+insert into schema_migrations (version) values ('20240102'), ('20240101') on conflict do nothing;
+create trigger slug_readonly before insert or update of slug on topics for each row when ((new.slug is not null)) execute function raise_read_only('slug');
+insert into topics (title, category_id, custom) select 'Topic ' || i, i % 2, jsonb_build_object('tags', array['t' || i % 3], 'n', i) from generate_series(1, 6) i returning id;
+insert into posts (topic_id, number, raw, likes) select t.id, n, t.title || ' #' || n, n * t.id from topics t, generate_series(1, 3) n;
+update topics set slug = 'x' where id = 1;
+insert into posts (topic_id, number, raw) values (1, 1, 'again') on conflict (topic_id, number) do update set raw = excluded.raw, likes = posts.likes + 1 returning topic_id, number, raw, likes;
+begin; insert into posts (topic_id, number, raw) values (99, 1, 'lost'); commit;
+select t.id, t.title, p.likes, p.last from topics t cross join lateral (select sum(likes) as likes, max(number) filter (where not hidden) as last from posts where topic_id = t.id) p where t.custom -> 'tags' ? 't1' order by p.likes desc;
+update topics t set highest_post = x.n from (select topic_id, max(number) n from posts group by topic_id) x where x.topic_id = t.id and t.highest_post is distinct from x.n;
+delete from topics where id in (select id from topics order by id limit 2); select count(*), sum(likes) from posts;
+create view badge_posts as select p.*, t.category_id from posts p join topics t on t.id = p.topic_id where t.deleted_at is null and not p.hidden;
+select topic_id, number, category_id from badge_posts where number = 3 order by 1; select pg_get_viewdef('badge_posts'::regclass, true);
+
+-- An ORM that adds columns as its models have them, stores translations in jsonb, and looks for constraints by name (as Odoo).
+create table res_users (id serial not null, login varchar(64) not null unique, active boolean default true, partner_id integer, create_date timestamp without time zone, primary key (id));
+create table res_partner (id serial, name varchar, parent_id integer references res_partner on delete set null, primary key (id));
+alter table "res_partner" add column "ref" varchar; comment on column "res_partner"."ref" is 'Reference'; alter table res_partner add column "title" jsonb; comment on table res_partner is 'Contact';
+alter table "res_users" add constraint "res_users_partner_id_fkey" foreign key ("partner_id") references "res_partner" ("id") on delete restrict;
+create table "res_groups_users_rel" ("gid" integer not null, "uid" integer not null, primary key ("gid", "uid")); create index on "res_groups_users_rel" ("uid", "gid");
+insert into res_partner (name, title) values ('A', '{"en_US": "Mister", "fr_FR": "Monsieur"}'), ('B', '{"en_US": "Doctor"}'); insert into res_users (login, partner_id) values ('__system__', 1), ('demo', 2);
+select setval('res_users_id_seq', 5), nextval('res_users_id_seq');
+begin; savepoint "a"; delete from res_users where id = 1; rollback to savepoint "a"; release savepoint "a"; update res_partner set parent_id = 1 where id = 2; commit;
+select "res_partner"."id", coalesce("res_partner"."title" ->> 'fr_FR', "res_partner"."title" ->> 'en_US') from "res_partner" left join "res_users" as "u" on ("u"."partner_id" = "res_partner"."id") where (("u"."active" = true) and ("res_partner"."name" ilike '%a%')) order by "res_partner"."id" limit 80;
+select "res_partner"."id", coalesce("res_partner"."title" ->> 'fr_FR', "res_partner"."title" ->> 'en_US') as title from "res_partner" left join "res_users" as "u" on ("u"."partner_id" = "res_partner"."id") where "u"."active" = true and "res_partner"."id" in (1, 2) order by title, "res_partner"."id" limit 80;
+update "res_partner" set "title" = jsonb_set(coalesce("title", '{}'), '{fr_FR}', '"Docteur"') || '{"de_DE": "Doktor"}', "ref" = case when "ref" is null then 'R' || id else "ref" end where id in (1, 2) returning id, title, ref;
+with recursive tree(id, path) as (select id, array[id] from res_partner where parent_id is null union all select p.id, path || p.id from res_partner p join tree t on p.parent_id = t.id) select * from tree order by path;
+select conname, contype, confdeltype, pg_get_constraintdef(c.oid) from pg_constraint c join pg_class t on t.oid = conrelid where t.relname in ('res_users', 'res_partner') and contype in ('f', 'u') order by 1;
+select column_name, udt_name, character_maximum_length, is_nullable from information_schema.columns where table_schema = 'play' and table_name = 'res_partner' order by ordinal_position;
+
+-- An API whose requests are transactions with a role and claims in settings (as PostgREST).
+create role api_anonymous nologin; create role api_user nologin; create schema api; grant usage on schema api, play to api_anonymous, api_user;
+create type api.priority as enum ('low', 'high'); create domain api.email as text check (value ~ '^[^@]+@[^@]+$');
+create table api.todos (id int generated by default as identity primary key, owner text not null default current_setting('request.jwt.claims', true)::json ->> 'sub', task text not null, priority api.priority default 'low', mail api.email, tags text[], due daterange);
+alter table api.todos enable row level security; grant select, insert, update on api.todos to api_user; grant select on api.todos to api_anonymous;
+create policy own on api.todos to api_user using (owner = current_setting('request.jwt.claims', true)::json ->> 'sub') with check (owner = current_setting('request.jwt.claims', true)::json ->> 'sub');
+create policy public on api.todos for select to api_anonymous using (priority = 'high');
+create function api.add_them(a int, b int default 2, variadic c int[] default '{}') returns int language sql immutable as $$ select a + b + coalesce((select sum(x)::int from unnest(c) x), 0) $$;
+create function api.search(q text) returns setof api.todos language sql stable as $$ select * from api.todos where task ilike '%' || q || '%' $$;
+create function api.length(t api.todos) returns int language sql stable as $$ select length(t.task) $$;
+create procedure api.rename(id int, inout task text) language plpgsql as $$ begin update api.todos t set task = rename.task where t.id = rename.id returning upper(t.task) into task; end $$;
+begin; set local role api_user; select set_config('request.jwt.claims', '{"sub": "ann"}', true) is not null;
+with source as (insert into api.todos (task, priority, mail, tags, due) select task, priority, mail, tags, due from json_populate_recordset(null::api.todos, '[{"task": "write", "priority": "high", "mail": "a@b", "tags": ["x", "y"], "due": "[2024-01-01,2024-01-03)"}, {"task": "read"}]') returning *) select '' as total, count(*), coalesce(json_agg(t), '[]')::text from (select id, owner, task, priority, tags, due from source) t;
+select id, owner, task from api.search('RI'); select t.task, api.length(t) from api.todos t order by id; commit;
+begin; set local role api_user; select set_config('request.jwt.claims', '{"sub": "bob"}', true) is not null; select count(*) from api.todos; insert into api.todos (owner, task) values ('ann', 'forged'); rollback;
+begin; set local role api_anonymous; select coalesce(json_agg(t order by t.id), '[]') from (select id, task, tags from api.todos where tags @> '{x}') t; call api.rename(1, 'no'); rollback;
+begin; select api.add_them(1), api.add_them(1, 3), api.add_them(1, 2, 3, 4), api.add_them(1, 2, variadic array[5]); call api.rename(1, 'written'); insert into api.todos (owner, task, mail) values ('x', 'y', 'bad'); rollback;
+select n.nspname, p.proname, pg_get_function_identity_arguments(p.oid), pg_get_function_result(p.oid), p.pronargdefaults, p.provariadic::regtype, (select json_agg(a order by o) from unnest(p.proargnames) with ordinality x(a, o)) from pg_proc p join pg_namespace n on n.oid = pronamespace where nspname = 'api' order by 2;
+drop schema api cascade; revoke usage on schema play from api_anonymous, api_user; drop role api_anonymous, api_user;

@@ -1,0 +1,12 @@
+select id, priority, attempts, max_attempts, key, is_available from graphile_worker.add_job('greet', '{"name": "a"}', max_attempts => 3, job_key => 'k', flags => array['f']);
+select id, priority, revision, is_available from graphile_worker.add_job('greet', '{"name": "b"}', priority => -5, job_key => 'k', job_key_mode => 'replace');
+select id, revision from graphile_worker.add_job('greet', '{"name": "c"}', job_key => 'k', job_key_mode => 'unsafe_dedupe');
+select id, priority, key from graphile_worker.add_jobs(array[('count', '[1]', 'q', null, null, null, null, null), ('count', '[2]', 'q', null, 2, 'two', 9, array['g'])]::graphile_worker.job_spec[]) order by id;
+select graphile_worker.add_job('greet', job_key_mode => 'bogus', job_key => 'x');
+select id, task_identifier, payload, attempts, revision, flags, locked_at is null from graphile_worker.jobs j left join graphile_worker._private_jobs p using (id) order by id;
+select id, attempts, last_error, run_at > now() from graphile_worker.permanently_fail_jobs(array[1, 2], 'broken') order by id;
+select id, priority, run_at from graphile_worker.reschedule_jobs(array[1, 2], '2100-01-01', 4, 0, 9) order by id;
+select id, key from graphile_worker.remove_job('k');
+select id from graphile_worker.complete_jobs(array[1, 2, 3, 4, 5]) order by id;
+select graphile_worker.force_unlock_workers(array['w']);
+select id, identifier from graphile_worker._private_tasks order by id; select id, queue_name, is_available from graphile_worker._private_job_queues order by id;

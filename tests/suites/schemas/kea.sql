@@ -1,0 +1,14 @@
+insert into lease4 (address, hwaddr, valid_lifetime, expire, subnet_id, hostname, state) select i, decode(lpad(to_hex(i), 12, '0'), 'hex'), 3600, '2030-01-01 00:00+00', i % 2, 'h' || i, 0 from generate_series(1, 6) i;
+update lease4 set state = 1 where address < 3; update lease4 set subnet_id = 9 where address = 4; delete from lease4 where address = 5;
+select * from lease4_stat order by 1, 2;
+insert into lease6 (address, duid, valid_lifetime, expire, subnet_id, pref_lifetime, lease_type, iaid, prefix_len, hostname, state) values ('2001:db8::1', '\x01', 10, '2030-01-01 00:00+00', 1, 5, 0, 7, 128, 'h', 0), ('2001:db8::2', '\x02', 10, '2030-01-01 00:00+00', 1, 5, 2, 7, 64, 'g', 0);
+update lease6 set state = 2; select * from lease6_stat order by 1, 2, 3;
+select lease4dumpheader(); select * from lease4dumpdata(); select lease6dumpheader(); select * from lease6dumpdata();
+select set_session_value('kea.x', 'text'), set_session_value('kea.n', 5::bigint), set_session_value('kea.b', true);
+select get_session_value('kea.x'), get_session_big_int('kea.n'), get_session_boolean('kea.b'), get_session_value('kea.none');
+select createauditrevisiondhcp4('2020-01-01 00:00+00', 'all', 'by hand', false);
+insert into dhcp4_server (tag, description, modification_ts) values ('one', 'first', '2020-01-01');
+insert into dhcp4_client_class (name, test, next_server, server_hostname, boot_file_name, only_if_required, modification_ts) values ('a', 'x', '10.0.0.1', '', '', false, '2020-01-01'), ('b', 'member(a)', null, null, null, true, '2020-01-01');
+select name, test, next_server, only_if_required from dhcp4_client_class order by id; select class_id, order_index, depend_on_known_indirectly from dhcp4_client_class_order order by 1;
+delete from dhcp4_client_class where name = 'a'; select class_id, order_index from dhcp4_client_class_order order by 1;
+select object_type, object_id, modification_type, revision_id from dhcp4_audit order by id; select id, log_message from dhcp4_audit_revision order by id;

@@ -1,0 +1,16 @@
+select unnest(procrastinate_defer_jobs_v1(array[('q', 'send', 5, 'lock', 'queueing', '{"to": "a"}', null), ('q', 'send', 1, 'lock', null, '{}', null), ('other', 'count', 0, null, null, '[1]', '2100-01-01')]::procrastinate_job_to_defer_v1[]));
+select procrastinate_defer_jobs_v1(array[('q', 'send', 5, 'lock', 'queueing', '{"to": "b"}', null)]::procrastinate_job_to_defer_v1[]);
+select worker_id from procrastinate_register_worker_v1();
+select id, queue_name, task_name, priority, lock, args, status, attempts, worker_id from procrastinate_fetch_job_v2(null, 1);
+select id, status from procrastinate_fetch_job_v2(array['q'], 1);
+select procrastinate_retry_job_v2(1, now(), 7, 'r', null);
+select id, queue_name, priority, attempts from procrastinate_fetch_job_v2(array['r'], 1);
+select procrastinate_finish_job_v1(1, 'succeeded', false);
+select procrastinate_finish_job_v1(1, 'failed', false);
+select procrastinate_cancel_job_v1(3, false, true);
+select procrastinate_defer_periodic_job_v2('q', null, null, 'nightly', 0, 'p', 100, '{}');
+select procrastinate_defer_periodic_job_v2('q', null, null, 'nightly', 0, 'p', 100, '{}');
+select job_id, type, at is not null from procrastinate_events order by id;
+select id, status, attempts, worker_id from procrastinate_jobs order by id;
+select procrastinate_unregister_worker_v1(1);
+select count(*) from procrastinate_prune_stalled_workers_v1(0);
