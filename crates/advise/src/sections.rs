@@ -164,7 +164,7 @@ impl Filling {
 
 /// The size of a section.
 fn section_bytes(spool: &Spool, options: &DenseOptions) -> Result<f64> {
-    let plan = Plan::of(spool, options, || Pace::Thorough).map_err(|e| e.to_string())?;
+    let plan = Plan::of(spool, None, options, || Pace::Thorough).map_err(|e| e.to_string())?;
     let (dense, as_is): (Vec<_>, Vec<_>) = plan.blocks.iter().partition(|block| block.treatment == Treatment::Dense);
     let mut as_is_encoder = BlockEncoder::new(&[], LEVEL_AS_IS);
     let mut bytes = 0.0;

@@ -5,6 +5,9 @@ use std::time::Duration;
 use melba_segment::{DenseOptions, Effort};
 use melba_store::{DensePolicy, Sizes};
 
+/// A part of the block cache; a table with more references of dense values than fit into it has too many.
+const REFERENCES_SHARE: usize = 4;
+
 /// How an engine runs.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -96,6 +99,11 @@ impl EngineOptions {
         (self.memory_bytes / 3) as usize
     }
 
+    /// Whether n references of dense values, decoded, leave the block cache little room for other blocks.
+    pub(crate) fn are_crowded(&self, references: usize) -> bool {
+        references * self.density(Effort::Normal).options.reference_bytes_max > self.cache_bytes() / REFERENCES_SHARE
+    }
+
     pub(crate) fn sizes(&self) -> Sizes {
         Sizes { cache_bytes: self.cache_bytes(), segment_bytes: self.segment_bytes }
     }
@@ -115,5 +123,17 @@ impl EngineOptions {
     pub(crate) fn density(&self, effort: Effort) -> DensePolicy {
         let options = DenseOptions::within(self.memory_bytes, self.dense_read_budget, effort);
         DensePolicy { options, spool_bytes: DenseOptions::section_bytes(self.memory_bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_leave_room_for_other_blocks() {
+        // The cache has 128 MB, and a reference up to 1.4.
+        let options = EngineOptions { memory_bytes: 384 << 20, ..EngineOptions::default() };
+        assert!(!options.are_crowded(24) && options.are_crowded(25));
     }
 }

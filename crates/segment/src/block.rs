@@ -1,6 +1,7 @@
 //! Blocks as readers hold them: verified, decompressed, their layout parsed and bounds-checked once.
 
 use melba_types::bytes::ByteReader;
+use sha2::{Digest, Sha256};
 
 use crate::key::block::KeyBlock;
 use crate::layout::strings::StringBlock;
@@ -19,6 +20,21 @@ pub(crate) enum Block {
     Reference(Vec<u8>),
 }
 
+/// The name of a reference, by its content: references of one name are equal, in whatever segment they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReferenceName(pub [u8; REFERENCE_NAME_BYTES]);
+
+/// Half of a SHA-256 digest: nobody can make two references of one name, which would give readers the wrong one.
+pub(crate) const REFERENCE_NAME_BYTES: usize = 16;
+
+impl ReferenceName {
+    pub fn of(content: &[u8]) -> ReferenceName {
+        let mut name = [0; REFERENCE_NAME_BYTES];
+        name.copy_from_slice(&Sha256::digest(content)[..REFERENCE_NAME_BYTES]);
+        ReferenceName(name)
+    }
+}
+
 /// The kind of a block according to the directory; checked against the content's own tag where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
@@ -27,7 +43,6 @@ pub(crate) enum BlockKind {
     Symbols,
     Keys,
     Filter,
-    Reference,
 }
 
 impl Block {
@@ -39,7 +54,6 @@ impl Block {
             BlockKind::Symbols => Block::Symbols(Box::new(SymbolTable::parse(&content)?)),
             BlockKind::Keys => Block::Keys(KeyBlock::parse(content)?),
             BlockKind::Filter => Block::Filter(content),
-            BlockKind::Reference => Block::Reference(content),
         })
     }
 

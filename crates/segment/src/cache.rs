@@ -12,12 +12,14 @@
 //!    their reader but not kept.
 //! 2. A cached block is never changed; evicting it frees nothing that a reader still holds.
 //! 3. A slot holds a block exactly while the ring of its shard has an entry for it. Slots change under their ring's lock only.
+//! 4. Segments that have the same reference share one slot for it, which lives as long as one of them is open.
 
+use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
-use crate::block::Block;
+use crate::block::{Block, ReferenceName};
 use melba_threads::atomic::{AtomicBool, AtomicUsize, Ordering};
 use melba_threads::{ArcSwapOption, Guard, Mutex, sized};
 
@@ -31,6 +33,8 @@ pub struct BlockCache {
     shard_bytes: usize,
     /// The shard of the next segment's first block.
     next_shard: AtomicUsize,
+    /// The slots of references that open segments have.
+    references: Mutex<HashMap<ReferenceName, Weak<SegmentBlocks>>>,
 }
 
 /// Counts of a cache's content.
@@ -40,7 +44,7 @@ pub struct CacheStatistics {
     pub blocks: usize,
 }
 
-/// The cached blocks of one segment.
+/// The cached blocks of one segment, or a reference that several have.
 pub(crate) struct SegmentBlocks {
     cache: Arc<BlockCache>,
     /// The shard of its first block.
@@ -89,12 +93,25 @@ impl BlockCache {
             shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(),
             shard_bytes: bytes / SHARDS,
             next_shard: AtomicUsize::new(0),
+            references: Mutex::new(HashMap::new()),
         })
     }
 
     /// Most bytes that are kept.
     pub fn capacity_bytes(&self) -> usize {
         self.shard_bytes * SHARDS
+    }
+
+    /// The place of a reference, as its block 0, which all segments share that have it.
+    pub(crate) fn reference(self: &Arc<BlockCache>, name: ReferenceName) -> Arc<SegmentBlocks> {
+        let mut references = self.references.lock();
+        if let Some(shared) = references.get(&name).and_then(Weak::upgrade) {
+            return shared;
+        }
+        references.retain(|_, shared| shared.strong_count() > 0);
+        let shared = Arc::new(SegmentBlocks::new(self, 1));
+        references.insert(name, Arc::downgrade(&shared));
+        shared
     }
 
     pub fn statistics(&self) -> CacheStatistics {
@@ -115,7 +132,7 @@ impl SegmentBlocks {
         SegmentBlocks { cache: Arc::clone(cache), shard, count, slots: OnceLock::new() }
     }
 
-    pub fn cache(&self) -> &BlockCache {
+    pub fn cache(&self) -> &Arc<BlockCache> {
         &self.cache
     }
 
@@ -284,6 +301,23 @@ mod tests {
         let found = (0..256).filter(|&i| of.get(i).is_some()).count();
         assert_eq!(found, cache.statistics().blocks);
         assert!(cache.statistics().bytes <= cache.capacity_bytes());
+    }
+
+    #[test]
+    fn a_reference_has_one_place_for_all_who_share_it() {
+        let cache = BlockCache::new(1 << 20);
+        let (name, other) = (ReferenceName::of(b"shared"), ReferenceName::of(b"another"));
+        let (first, second) = (cache.reference(name), cache.reference(name));
+        first.insert(0, &block(1000));
+        assert!(second.get(0).is_some() && cache.reference(other).get(0).is_none());
+        second.insert(0, &block(1000));
+        assert_eq!(cache.statistics().blocks, 1);
+        drop(first);
+        assert!(second.get(0).is_some());
+        drop(second);
+        assert_eq!(cache.statistics(), CacheStatistics { bytes: 0, blocks: 0 }, "it ends with its last segment");
+        assert!(cache.reference(name).get(0).is_none());
+        assert_eq!(cache.references.lock().len(), 1, "places that nobody has are forgotten");
     }
 
     #[test]

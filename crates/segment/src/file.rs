@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::block::{Block, BlockKind};
+use crate::block::{Block, BlockKind, ReferenceName};
 use crate::cache::{BlockRef, SegmentBlocks};
 use crate::error::{BlockName, Result, SegmentError};
 use crate::frame::FrameReader;
@@ -51,11 +51,18 @@ impl Blocks {
 pub(crate) struct BlockFile {
     pub frames: FrameReader,
     cached: SegmentBlocks,
+    /// The places of references that other files may have too, by the number of the block here.
+    references: Vec<(u32, Arc<SegmentBlocks>)>,
 }
 
 impl BlockFile {
     pub fn new(frames: FrameReader, cached: SegmentBlocks) -> BlockFile {
-        BlockFile { frames, cached }
+        BlockFile { frames, cached, references: Vec::new() }
+    }
+
+    /// Says which reference a block is.
+    pub fn share_reference(&mut self, number: u32, name: ReferenceName) {
+        self.references.push((number, self.cached.cache().reference(name)));
     }
 
     /// A block if it is in the cache.
@@ -74,6 +81,21 @@ impl BlockFile {
         let (offset, length) = blocks.extent(index);
         let content = self.frames.content_of(self.frames.bytes(offset, length)?, number)?;
         self.keep(number, content, kind, true).map(BlockRef::from)
+    }
+
+    /// The content of a reference, which stays in the cache.
+    pub fn reference(&self, blocks: &Blocks) -> Result<BlockRef> {
+        let number = blocks.number(0);
+        let shared = self.references.iter().find(|(of, _)| *of == number);
+        let (place, at) = shared.map_or((&self.cached, number), |(_, shared)| (&**shared, 0));
+        if let Some(block) = place.get(at) {
+            return Ok(block);
+        }
+        let (offset, length) = blocks.extent(0);
+        let content = self.frames.content_of(self.frames.bytes(offset, length)?, number)?;
+        let block = Arc::new(Block::Reference(content));
+        place.insert(at, &block);
+        Ok(BlockRef::from(block))
     }
 
     /// Reads a block that is compressed against a reference past the cache, and leaves it there if `keep`.

@@ -35,6 +35,7 @@ mod table;
 
 pub use melba_toast::dense::{DenseOptions, Effort, Pace};
 
+pub use block::ReferenceName;
 pub use cache::{BlockCache, CacheStatistics};
 pub use encoding::Coded;
 pub use error::{BlockName, Result, SegmentError};
@@ -43,6 +44,6 @@ pub use frame::{Codec, FORMAT_VERSION};
 pub use key::{KeyCursor, KeyOptions, KeySegmentMeta, KeySegmentReader, KeySegmentWriter, ROW_ID_BYTES};
 pub use statistics::{Statistics, ZoneOp};
 pub use table::{
-    Csns, EncoderPool, Finishing, GroupData, GroupReader, Position, RowGroup, RowVersion, SectionSummary, SegmentMeta,
+    Csns, EncoderPool, Finishing, GroupData, GroupReader, Neighbour, Position, RowGroup, RowVersion, SectionSummary, SegmentMeta,
     TableOptions, TableSegmentReader, TableSegmentWriter, null_batch,
 };

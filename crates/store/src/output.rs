@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use melba_segment::{
-    Codec, DenseOptions, EncoderPool, Finishing, KeyOptions, KeySegmentWriter, TableOptions, TableSegmentReader,
+    Codec, DenseOptions, EncoderPool, Finishing, KeyOptions, KeySegmentWriter, Neighbour, TableOptions, TableSegmentReader,
     TableSegmentWriter,
 };
 use melba_threads::Scheduler;
@@ -46,6 +46,8 @@ pub struct TableOutput {
     dense: Option<DensePolicy>,
     /// The input of most dense values.
     reused: Option<Arc<TableSegmentReader>>,
+    /// A segment beside, whose references may be taken.
+    neighbour: Option<Neighbour>,
     /// As in `TableOptions`.
     dense_columns: u64,
     writers: BTreeMap<usize, Writer>,
@@ -84,6 +86,7 @@ impl TableOutput {
             segment_bytes,
             dense: None,
             reused: None,
+            neighbour: None,
             dense_columns: 0,
             writers: BTreeMap::new(),
             done: Vec::new(),
@@ -100,6 +103,12 @@ impl TableOutput {
     /// Lets blocks of the input with most dense values be copied unchanged.
     pub fn reuse(mut self, source: Arc<TableSegmentReader>) -> TableOutput {
         self.reused = Some(source);
+        self
+    }
+
+    /// Lets dense values take the references of a segment beside.
+    pub fn share_references(mut self, neighbour: Neighbour) -> TableOutput {
+        self.neighbour = Some(neighbour);
         self
     }
 
@@ -149,6 +158,7 @@ impl TableOutput {
             let pool = self.pool.as_ref().map(|p| &p.pool);
             let mut writer = Writer::new(&self.files, self.synced, self.kinds(columns), pool, &self.options())?;
             self.reused.iter().for_each(|source| writer.segment.reuse(Arc::clone(source)));
+            self.neighbour.iter().for_each(|neighbour| writer.segment.share_references(neighbour.clone()));
             self.writers.insert(columns, writer);
         }
         self.writers.get_mut(&columns).ok_or(EngineError::Misuse("the writer was just made"))

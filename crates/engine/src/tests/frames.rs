@@ -143,6 +143,44 @@ fn frames_become_dense_when_merges_come_to_them() {
     assert_eq!(count_frames(&engine, tree), 48);
 }
 
+/// A page of one of ten templates, which no other codec makes smaller.
+fn near_copy(id: u64) -> Vec<u8> {
+    // A step of splitmix64 for each byte.
+    let byte = |n: u64| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (n >> 3)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40;
+    let noise = |seed: u64, bytes: u64| (0..bytes).map(move |i| b'a' + (byte(seed << 20 | i) % 16) as u8);
+    let page: Vec<u8> = noise(id * 7 % 10, 4000).chain(noise(id + 100, 100)).collect();
+    let mut out = Vec::new();
+    frame::encode(Some(Method::Dense), 0, &page, &mut out);
+    out
+}
+
+/// A table of many sections has few references, so that readers find them in memory.
+#[test]
+fn segments_share_references_where_memory_is_small() {
+    // A reference of a section's own has an eighth of the templates.
+    let options = EngineOptions { memory_bytes: 1_500_000, ..EngineOptions::default() };
+    let directory = MemoryDirectory::new();
+    let engine = Engine::open(options, Arc::clone(&directory) as Arc<dyn Directory>, Arc::new(OsClock::new())).expect("opens");
+    let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+    let table = t.create_table_tree(&[Kind::Int8, Kind::Text], Persistence::Logged).expect("creates");
+    t.commit(Durability::Sync).expect("commits");
+    let (parts, frames) = (40, 50);
+    for _ in 0..parts {
+        let t = engine.begin(Isolation::ReadCommitted).expect("begins");
+        let first = t.frames(table.toast()).reserve(frames, 0).expect("reserves").0;
+        let put = |id: u64| t.frames(table.toast()).put(RowId(id), &[&near_copy(id)]);
+        (first..first + frames).for_each(|id| put(id).expect("puts"));
+        t.commit(Durability::Sync).expect("commits");
+        engine.checkpoint().expect("flushes");
+    }
+    engine.condense(table).expect("merges");
+    let tree = engine.shared.store.tree(table.toast()).map(|tree| Arc::clone(&tree)).expect("it is there");
+    let runs = Arc::clone(&tree.as_table().expect("a table").levels.read().runs);
+    let names: Vec<_> = runs.iter().flat_map(|run| run.reader.sections()).filter_map(|section| section.reference_name).collect();
+    let distinct: std::collections::HashSet<_> = names.iter().collect();
+    assert!(names.len() >= 4 && distinct.len() < names.len(), "{} references of {} sections", distinct.len(), names.len());
+}
+
 fn count_frames(engine: &Arc<Engine>, tree: TreeId) -> usize {
     let t = engine.begin(Isolation::ReadCommitted).expect("begins");
     let mut scan = t.scan(t.statement_view(), tree, &[], &[], &[], None).expect("scans");

@@ -54,6 +54,27 @@ fn readers_meet_replacement_and_closing() {
     assert!(made.iter().all(|block| block.strong_count() == 0), "a block has outlived its segment and its readers");
 }
 
+/// Segments with the same reference open, read it and close, each in a thread.
+fn sharers_of_a_reference_come_and_go() {
+    let cache = BlockCache::new(SHARDS * 3 * (bytes_of(0) + ENTRY_OVERHEAD_BYTES));
+    let name = ReferenceName::of(b"shared");
+    let threads = [1, 2, 2].map(|times| {
+        let cache = Arc::clone(&cache);
+        shuttle::thread::spawn(move || (0..times).flat_map(|_| pass(&cache.reference(name), 1)).collect::<Vec<_>>())
+    });
+    let made: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().expect("a panic ends the whole test")).collect();
+    assert_eq!(cache.statistics(), CacheStatistics { bytes: 0, blocks: 0 });
+    assert!(made.iter().all(|block| block.strong_count() == 0), "a reference has outlived its segments and its readers");
+}
+
+#[test]
+fn sharers_find_one_place() {
+    let mut config = Config::new();
+    config.silence_warnings = true;
+    Runner::new(RandomScheduler::new(ORDERS), config.clone()).run(sharers_of_a_reference_come_and_go);
+    Runner::new(PctScheduler::new(3, ORDERS), config).run(sharers_of_a_reference_come_and_go);
+}
+
 #[test]
 fn slots_and_rings_agree_beside_replacement_and_closing() {
     let mut config = Config::new();

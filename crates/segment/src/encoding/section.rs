@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::values::StringsOut;
-use crate::block::{Block, BlockKind};
+use crate::block::{Block, BlockKind, ReferenceName};
 use crate::cache::BlockRef;
 use crate::error::Result;
 use crate::file::{BlockFile, Blocks};
@@ -32,6 +32,8 @@ pub(crate) struct Section {
     pub raw_bytes: u64,
     /// No block or one.
     pub reference: Blocks,
+    /// Of the reference, if there is one; not in files of older versions.
+    pub reference_name: Option<ReferenceName>,
     /// Blocks of words: for each of the segment's rows, which of the section's values is its own.
     pub ordinals: Blocks,
     /// Blocks of one or many values.
@@ -133,7 +135,7 @@ impl Section {
         let reference = match self.reference.ends.is_empty() {
             true => None,
             // Kept whatever happens to the block: all others need it too.
-            false => Some(file.block(&self.reference, 0, BlockKind::Reference)?.into_arc()),
+            false => Some(file.reference(&self.reference)?.into_arc()),
         };
         let reference = match reference.as_deref() {
             Some(Block::Reference(bytes)) => bytes.as_slice(),
@@ -144,6 +146,13 @@ impl Section {
 
     /// Checks all blocks of a section, and that every row has a value.
     pub fn verify(&self, file: &BlockFile, rows: usize) -> Result<()> {
+        if let Some(name) = self.reference_name {
+            // The file's own, whatever is in the cache.
+            let content = file.frames.content(&file.frame(&self.reference, 0)?, self.reference.number(0))?;
+            if ReferenceName::of(&content) != name {
+                return Err(file.damaged(self.reference.number(0), "the reference differs from its name"));
+            }
+        }
         for block in 0..self.firsts.len() - 1 {
             let content = self.block(file, block, false)?;
             let strings = self.strings(file, block, &content)?;

@@ -10,7 +10,9 @@ use melba_types::{Bitmap, ByteStrings, Kind};
 
 use super::chunk::ChunkBuffer;
 use super::reuse::Reused;
+use super::section::StoredSection;
 use super::{TableOptions, TableSegmentReader};
+use crate::block::ReferenceName;
 use crate::encoding::{BlockList, Section, is_word};
 use crate::error::{BlockName, Result};
 use crate::file::Blocks;
@@ -92,28 +94,28 @@ impl DenseColumn {
     fn finish(mut self, frames: &mut FrameWriter, how: &How) -> Result<Section> {
         self.spool.close();
         let effort = how.options.effort;
-        let mut reused = match &how.source {
-            Some(source) => Reused::of(source, self.column, &self.spool, &self.plain, effort, how.give_way)?,
+        let stored = |segment| StoredSection::of(segment, self.column);
+        let mut reused = match how.source.as_ref().and_then(stored) {
+            Some(input) => Reused::of(input, &self.spool, &self.plain, effort, how.give_way)?,
             None => None,
         };
+        let neighbour = how.neighbour.as_ref().and_then(|neighbour| stored(&neighbour.segment));
         let plan = match &mut reused {
             Some(reused) => {
-                let (again, reference) = (reused.take_again(), reused.reference()?);
+                let (again, reference) = (reused.take_again(), reused.input().reference()?);
                 let is_left = |value| !reused.has(value);
                 Plan::against(&self.spool, is_left, reference, again, &how.options, how.give_way)
             }
-            None => Plan::of(&self.spool, &how.options, how.give_way),
+            None => {
+                let is_crowded = how.neighbour.as_ref().is_some_and(|neighbour| neighbour.is_crowded);
+                let offer = neighbour.as_ref().map(|section| section.offer(is_crowded)).transpose()?.flatten();
+                Plan::of(&self.spool, offer, &how.options, how.give_way)
+            }
         };
         let plan = plan.map_err(|_| frames.corrupt(BlockName::Footer, "values changed in memory"))?;
-        let mut reference = BlockList::new(frames.buffer());
-        match &reused {
-            _ if plan.reference.is_empty() => {}
-            Some(reused) if effort == Effort::Normal || !reused.has_hasty_reference() => {
-                reused.write_reference(frames, &mut reference)?;
-            }
-            _ if effort == Effort::Normal => reference.note(frames.block(&plan.reference, HASTY_REFERENCE_CODEC)?),
-            _ => reference.note(frames.block(&plan.reference, REFERENCE_CODEC)?),
-        }
+        let origin = reused.as_ref().map(Reused::input).or(neighbour.as_ref().filter(|_| plan.is_offered));
+        let reference = write_reference(&plan.reference, origin, effort, frames)?;
+        let reference_name = (!plan.reference.is_empty()).then(|| ReferenceName::of(&plan.reference));
         let ordinals = self.write_ordinals(reused.as_ref(), &plan, frames)?;
         let mut list = BlockList::new(frames.buffer());
         let mut firsts = vec![0];
@@ -133,7 +135,8 @@ impl DenseColumn {
         Ok(Section {
             column: self.column,
             raw_bytes: self.spool.raw_bytes(),
-            reference: reference.finish(0),
+            reference,
+            reference_name,
             ordinals,
             blocks: list.finish(0),
             firsts,
@@ -219,12 +222,33 @@ impl DenseColumn {
     }
 }
 
+/// Writes a section's reference, as the section that it comes from has it, if that will do.
+fn write_reference(content: &[u8], origin: Option<&StoredSection>, effort: Effort, frames: &mut FrameWriter) -> Result<Blocks> {
+    let mut list = BlockList::new(frames.buffer());
+    match origin {
+        _ if content.is_empty() => {}
+        Some(origin) if origin.has_reference_for(effort) => origin.write_reference(frames, &mut list)?,
+        _ if effort == Effort::Normal => list.note(frames.block(content, HASTY_REFERENCE_CODEC)?),
+        _ => list.note(frames.block(content, REFERENCE_CODEC)?),
+    }
+    Ok(list.finish(0))
+}
+
 /// How a writer makes values dense.
 struct How {
     options: DenseOptions,
     give_way: fn() -> Pace,
     /// An input that most values come from.
     source: Option<Arc<TableSegmentReader>>,
+    neighbour: Option<Neighbour>,
+}
+
+/// A segment of the table, whose references sections may take.
+#[derive(Clone)]
+pub struct Neighbour {
+    pub segment: Arc<TableSegmentReader>,
+    /// The table has more references than memory has room for.
+    pub is_crowded: bool,
 }
 
 /// The columns that a writer makes dense, and how.
@@ -242,13 +266,18 @@ impl DenseColumns {
             |(at, kind): &(usize, &Kind)| **kind == Kind::Frame || is_bit(options.dense_columns, *at) && !is_word(**kind);
         let undecided: Vec<usize> = kinds.iter().enumerate().filter(is_dense).map(|(at, _)| at).collect();
         let (columns, give_way) = (Vec::new(), options.give_way);
-        let how = |options| How { options, give_way, source: None };
+        let how = |options| How { options, give_way, source: None, neighbour: None };
         options.dense.filter(|_| !undecided.is_empty()).map(|options| DenseColumns { how: how(options), columns, undecided })
     }
 
     /// Says from which input most values come.
     pub fn reuse(&mut self, source: Arc<TableSegmentReader>) {
         self.how.source = Some(source);
+    }
+
+    /// Names a segment whose references sections may take.
+    pub fn share_references(&mut self, neighbour: Neighbour) {
+        self.how.neighbour = Some(neighbour);
     }
 
     /// The section of a column, of which `group` has the first or the next row group; `None`: it is not dense. The first row

@@ -266,9 +266,13 @@ fn write_pages_with(
     change(&mut options);
     let mut writer = TableSegmentWriter::create(directory, name, &[Kind::Frame], &options)?;
     source.iter().for_each(|source| writer.reuse(Arc::clone(source)));
-    for (at, n) in pages.iter().enumerate() {
+    write_frames(writer, pages.iter().map(|n| page(*n)))
+}
+
+fn write_frames(mut writer: TableSegmentWriter, values: impl Iterator<Item = Vec<u8>>) -> crate::Result<SegmentMeta> {
+    for (at, value) in values.enumerate() {
         let mut bytes = Vec::new();
-        frame::encode(Some(Method::Dense), 3, &page(*n), &mut bytes);
+        frame::encode(Some(Method::Dense), 3, &value, &mut bytes);
         writer.append_bytes(RowId(at as u64), Csn(1), Some(&[&bytes]))?;
     }
     writer.finish()
@@ -324,6 +328,55 @@ fn blocks_that_live_move_as_bytes_with_their_reference() {
     write_pages(&directory, "f", &changed, None).unwrap();
     let bytes = |name: &str| open(name).meta().stored_bytes;
     assert!(bytes("c") * 10 <= bytes("f") * 13, "{} bytes instead of {}", bytes("c"), bytes("f"));
+}
+
+#[test]
+fn segments_with_like_values_share_a_reference() {
+    let (folder, directory) = folder();
+    let cache = BlockCache::new(8 << 20);
+    let write = |name: &str, numbers: &[u64], neighbour: Option<&Arc<TableSegmentReader>>, effort| {
+        // A fifth of what the pages have in common.
+        let dense = options().map(|options| DenseOptions { effort, reference_bytes_max: 4 << 10, ..options });
+        let options = TableOptions { group_rows: 64, dense, ..TableOptions::default() };
+        let mut writer = TableSegmentWriter::create(&directory, name, &[Kind::Frame], &options).unwrap();
+        neighbour
+            .iter()
+            .for_each(|neighbour| writer.share_references(Neighbour { segment: Arc::clone(neighbour), is_crowded: false }));
+        write_frames(writer, numbers.iter().map(|n| page(*n))).unwrap();
+        TableSegmentReader::open(&directory, name, &cache).unwrap()
+    };
+    let pages = |from: u64| -> Vec<u64> { (0..300).map(|n| 4 * n + from).collect() };
+    let alone = write("a", &pages(0), None, Effort::Normal);
+    let first = write("b", &pages(1), Some(&alone), Effort::Normal);
+    let second = write("c", &pages(2), Some(&first), Effort::Normal);
+    let third = write("d", &pages(3), Some(&second), Effort::High);
+    let name = |segment: &TableSegmentReader| segment.sections[0].reference_name.expect("it has a reference");
+    assert!(name(&alone) != name(&first), "it is continued");
+    assert!(name(&first) == name(&second) && name(&first) == name(&third), "it goes from neighbour to neighbour");
+    let stored = |segment: &TableSegmentReader| segment.meta().stored_bytes;
+    assert!(stored(&second) < stored(&alone), "{} bytes instead of {}", stored(&second), stored(&alone));
+    // Each is read, and the reference is there once.
+    drop((alone, first, second, third));
+    let cache = BlockCache::new(8 << 20);
+    let [first, second, third] = ["b", "c", "d"].map(|name| TableSegmentReader::open(&directory, name, &cache).unwrap());
+    for segment in [&first, &second, &third] {
+        segment.decode_section_block(0, 0).unwrap();
+    }
+    assert_eq!(cache.statistics().blocks, 1);
+    pages_and_common_blocks(&second, &pages(2), &first);
+    pages_and_common_blocks(&third, &pages(3), &first);
+    // It is in the file of each: the others may go, and damage is found behind the shared copy.
+    directory.remove("b").unwrap();
+    directory.remove("d").unwrap();
+    drop((first, third));
+    pages_and_common_blocks(&second, &pages(2), &second);
+    let path = folder.path().join("c");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[second.sections[0].reference.extent(0).0 as usize + 40] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let number = second.sections[0].reference.number(0);
+    let error = second.verify().expect_err("the reference is damaged");
+    assert!(matches!(error, SegmentError::Corrupt { block: BlockName::Data(at), .. } if at == number), "{error}");
 }
 
 #[test]

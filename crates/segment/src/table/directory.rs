@@ -12,11 +12,12 @@
 //!                    | 6 mantissas: scale u8, and one of 1 (a word), 2 or 3 (blocks of words)
 //!                    | 7 filtered: one of 2 or 4, then the filter's blocks varint
 //! waiting bytes varint | dense columns varint | sections varint | section ...
-//! section column varint | raw bytes varint | references varint (0, 1), block length varint | ordinals: as 2
+//! section column varint | raw bytes varint | references varint (0, 1), name 16, block length varint | ordinals: as 2
 //!         | blocks varint | (values varint, block length varint) ... | hasty blocks varint
 //! ```
 //!
-//! A file of version 2 ends with the groups; one of version 3 has no mantissas, one of version 4 no filters, one of version 5 no hasty blocks.
+//! A file of version 2 ends with the groups; one of version 3 has no mantissas, one of version 4 no filters, one of version 5 no hasty blocks,
+//! one of version 6 no names of references.
 //!
 //! Offsets are not stored: blocks lie end to end in the order of the directory.
 
@@ -25,6 +26,7 @@ use melba_types::{Csn, Kind, RowId};
 
 use super::filter::ChunkFilter;
 use super::{HIDDEN_COLUMNS, RowGroup, SegmentMeta};
+use crate::block::{REFERENCE_NAME_BYTES, ReferenceName};
 use crate::encoding::{self, ChunkEncoding, ChunkEntry, EntryKind, Section};
 use crate::file::Blocks;
 use crate::frame::{FRAME_BYTES, HEADER_BYTES};
@@ -38,6 +40,8 @@ const MARK_FILTERED: u8 = 7;
 const VERSION_WITH_SECTIONS: u32 = 3;
 /// The version whose sections say which blocks are hasty.
 const VERSION_WITH_HASTE: u32 = 6;
+/// The version whose references have names.
+const VERSION_WITH_NAMES: u32 = 7;
 /// Most columns that are believed: PostgreSQL's limit is 1,600.
 const COLUMNS_MAX: usize = 1 << 16;
 
@@ -182,7 +186,7 @@ fn dense_chunks_have_sections(groups: &[Group], sections: &[Section]) -> bool {
 fn encode_section(section: &Section, out: &mut Vec<u8>) {
     put_varint(section.column as u64, out);
     put_varint(section.raw_bytes, out);
-    encode_lengths(&section.reference, out, |_, _| {});
+    encode_lengths(&section.reference, out, |_, out| out.extend(section.reference_name.iter().flat_map(|name| name.0)));
     out.push(section.ordinals.shift);
     encode_lengths(&section.ordinals, out, |_, _| {});
     let values = |block: usize| u64::from(section.firsts[block + 1] - section.firsts[block]);
@@ -277,7 +281,13 @@ impl Cursor {
     fn section(&mut self, r: &mut ByteReader<'_>, rows: usize, version: u32) -> Option<Section> {
         let (column, raw_bytes) = (r.length()?, r.varint()?);
         let references = r.length().filter(|count| *count <= 1)?;
-        let reference = self.lengths(r, 0, references, |_| Some(()))?;
+        let mut reference_name = None;
+        let reference = self.lengths(r, 0, references, |r| {
+            if version >= VERSION_WITH_NAMES {
+                reference_name = Some(ReferenceName(*r.take(REFERENCE_NAME_BYTES)?.first_chunk()?));
+            }
+            Some(())
+        })?;
         let ordinals = self.blocks(r, rows, 0)?;
         let mut firsts = vec![0u32];
         let count = r.length()?;
@@ -287,7 +297,7 @@ impl Cursor {
             Some(())
         })?;
         let hasty_blocks = if version >= VERSION_WITH_HASTE { r.length().filter(|hasty| *hasty <= count)? } else { 0 };
-        Some(Section { column, raw_bytes, reference, ordinals, blocks, firsts, hasty_blocks })
+        Some(Section { column, raw_bytes, reference, reference_name, ordinals, blocks, firsts, hasty_blocks })
     }
 
     /// `count` blocks; `before` reads the bytes before the length of each.

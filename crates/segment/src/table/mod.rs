@@ -26,6 +26,7 @@ mod writer;
 use melba_toast::dense::{DenseOptions, Pace};
 use melba_types::{Bitmap, Column, Csn, RowId};
 
+pub use dense::Neighbour;
 pub use group::GroupReader;
 pub use pool::EncoderPool;
 pub use reader::TableSegmentReader;

@@ -64,7 +64,10 @@ impl TableSegmentReader {
         meta.csn_max = summaries.iter().map(|g| g.csn_max).max().unwrap_or_default();
         let cached = SegmentBlocks::new(cache, block_count(&chunks, &sections));
         let starts = summaries.iter().scan(0, |rows, group| Some(std::mem::replace(rows, *rows + group.rows))).collect();
-        let file = BlockFile::new(frames, cached);
+        let mut file = BlockFile::new(frames, cached);
+        for section in &sections {
+            section.reference_name.iter().for_each(|name| file.share_reference(section.reference.number(0), *name));
+        }
         let reader = TableSegmentReader { file, kinds, meta, assigned, summaries, chunks, sections, starts };
         Ok(Arc::new(reader))
     }

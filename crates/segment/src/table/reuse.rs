@@ -6,13 +6,11 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use melba_toast::dense::{Effort, Pace, PlannedBlock, Spool, SpoolReader, Treatment};
 use melba_types::Bitmap;
 
-use super::TableSegmentReader;
-use crate::block::{Block, BlockKind};
+use super::section::StoredSection;
 use crate::encoding::{BlockList, Section};
 use crate::error::Result;
 use crate::frame::FrameWriter;
@@ -27,9 +25,7 @@ const SECTION_KNOWN_PERCENT: u64 = 75;
 
 /// The reused part of an input's section.
 pub(super) struct Reused {
-    source: Arc<TableSegmentReader>,
-    /// Which of its sections.
-    section: usize,
+    input: StoredSection,
     blocks: Vec<ReusedBlock>,
     /// Blocks that a fast level has compressed, and that are compressed again: the values that live.
     again: Vec<PlannedBlock>,
@@ -46,40 +42,38 @@ pub(super) struct ReusedBlock {
 }
 
 impl Reused {
-    /// The part of an input's section of a column that has the values of a closed spool, of which some are `plain`; `None` when
-    /// that is too little.
+    /// The part of an input's section that has the values of a closed spool, of which some are `plain`; `None` when that is too
+    /// little.
     ///
     /// # Errors
     /// Those of reading the input.
     pub fn of(
-        source: &Arc<TableSegmentReader>,
-        column: usize,
+        input: StoredSection,
         spool: &Spool,
         plain: &Bitmap,
         effort: Effort,
         give_way: fn() -> Pace,
     ) -> Result<Option<Reused>> {
-        let Some(section) = source.sections.iter().position(|section| section.column == column) else { return Ok(None) };
-        if source.sections[section].raw_bytes * 100 < spool.raw_bytes() * SECTION_KNOWN_PERCENT {
+        if input.section().raw_bytes * 100 < spool.raw_bytes() * SECTION_KNOWN_PERCENT {
             return Ok(None);
         }
         let placed = Bitmap::filled(spool.len(), false);
-        let mut reused = Reused { source: Arc::clone(source), section, blocks: Vec::new(), again: Vec::new(), placed };
+        let mut reused = Reused { input, blocks: Vec::new(), again: Vec::new(), placed };
         let stays = match effort {
             Effort::Normal => usize::MAX,
             Effort::High => reused.first_hasty(),
         };
-        let mut left = Left::of(spool, plain).map_err(|()| reused.changed())?;
+        let mut left = Left::of(spool, plain).map_err(|()| reused.input.changed())?;
         let (mut known, mut bytes) = (0, 0);
         for block in 0..reused.section().blocks.ends.len() {
             give_way();
-            let content = reused.section().block(&source.file, block, false)?;
-            let strings = reused.section().strings(&source.file, block, &content)?;
+            let content = reused.section().block(reused.input.file(), block, false)?;
+            let strings = reused.section().strings(reused.input.file(), block, &content)?;
             let mut values = Vec::with_capacity(strings.rows());
             let (mut all, mut live) = (0, 0);
             for at in 0..strings.rows() {
                 let value = strings.get(at);
-                let same = left.take(value, strings.is_plain(at)).map_err(|()| reused.changed())?;
+                let same = left.take(value, strings.is_plain(at)).map_err(|()| reused.input.changed())?;
                 all += value.len();
                 live += if same.is_some() { value.len() } else { 0 };
                 values.push(same);
@@ -107,11 +101,12 @@ impl Reused {
     }
 
     fn section(&self) -> &Section {
-        &self.source.sections[self.section]
+        self.input.section()
     }
 
-    fn changed(&self) -> crate::SegmentError {
-        self.source.file.damaged(self.section().blocks.first, "values changed in memory")
+    /// The section that the part is of.
+    pub fn input(&self) -> &StoredSection {
+        &self.input
     }
 
     pub fn blocks(&self) -> &[ReusedBlock] {
@@ -133,40 +128,14 @@ impl Reused {
         self.blocks.partition_point(|block| block.block < self.first_hasty())
     }
 
-    /// Whether the reference was compressed by a fast level, as far as that is known: as most of the blocks.
-    pub fn has_hasty_reference(&self) -> bool {
-        self.section().hasty_blocks * 2 >= self.section().blocks.ends.len()
-    }
-
     /// Whether one of the spool's values is in a reused block.
     pub fn has(&self, value: u32) -> bool {
         self.placed.get(value as usize)
     }
 
-    /// The reference's content; empty when there is none.
-    pub fn reference(&self) -> Result<Vec<u8>> {
-        if self.section().reference.ends.is_empty() {
-            return Ok(Vec::new());
-        }
-        let block = self.source.file.block(&self.section().reference, 0, BlockKind::Reference)?.into_arc();
-        Ok(match &*block {
-            Block::Reference(bytes) => bytes.to_vec(),
-            _ => Vec::new(),
-        })
-    }
-
-    /// Writes the reference unchanged.
-    pub fn write_reference(&self, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
-        for at in 0..self.section().reference.ends.len() {
-            list.note(frames.copied_block(&self.source.file.frame(&self.section().reference, at)?)?);
-        }
-        Ok(())
-    }
-
     /// Writes one of the blocks unchanged.
     pub fn write_block(&self, at: usize, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
-        list.note(frames.copied_block(&self.source.file.frame(&self.section().blocks, self.blocks[at].block)?)?);
-        Ok(())
+        self.input.write_block(self.blocks[at].block, frames, list)
     }
 }
 

@@ -1,8 +1,82 @@
-//! What a segment says of its dense sections.
+//! What a segment says of its dense sections, and what sections of others take from them.
+
+use std::sync::Arc;
+
+use melba_toast::dense::{Effort, Offer};
 
 use super::TableSegmentReader;
-use crate::error::Result;
-use crate::file::Blocks;
+use crate::block::{Block, ReferenceName};
+use crate::encoding::{BlockList, Section};
+use crate::error::{Result, SegmentError};
+use crate::file::{BlockFile, Blocks};
+use crate::frame::FrameWriter;
+
+/// A section of a segment, from which another one takes its reference or some blocks.
+pub(super) struct StoredSection {
+    segment: Arc<TableSegmentReader>,
+    /// Its number.
+    at: usize,
+}
+
+impl StoredSection {
+    /// The section of a column, if it has one.
+    pub fn of(segment: &Arc<TableSegmentReader>, column: usize) -> Option<StoredSection> {
+        let at = segment.sections.iter().position(|section| section.column == column)?;
+        Some(StoredSection { segment: Arc::clone(segment), at })
+    }
+
+    pub fn section(&self) -> &Section {
+        &self.segment.sections[self.at]
+    }
+
+    pub fn file(&self) -> &BlockFile {
+        &self.segment.file
+    }
+
+    /// The reference's content; empty when there is none.
+    pub fn reference(&self) -> Result<Vec<u8>> {
+        if self.section().reference.ends.is_empty() {
+            return Ok(Vec::new());
+        }
+        let block = self.file().reference(&self.section().reference)?;
+        Ok(match &*block {
+            Block::Reference(bytes) => bytes.clone(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// The reference for a section that has none yet.
+    pub fn offer(&self, is_crowded: bool) -> Result<Option<Offer>> {
+        let reference = self.reference()?;
+        let stored_bytes = self.section().reference.ends.last().map_or(0, |end| *end as usize);
+        Ok((stored_bytes > 0).then_some(Offer { reference, stored_bytes, is_crowded }))
+    }
+
+    /// Whether the reference's block suits a section that is made with an effort: one of a fast level does not where there is
+    /// time. As far as that is known, the reference was compressed as most of the blocks.
+    pub fn has_reference_for(&self, effort: Effort) -> bool {
+        effort == Effort::Normal || self.section().hasty_blocks * 2 < self.section().blocks.ends.len()
+    }
+
+    /// Writes the reference unchanged.
+    pub fn write_reference(&self, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
+        for at in 0..self.section().reference.ends.len() {
+            list.note(frames.copied_block(&self.file().frame(&self.section().reference, at)?)?);
+        }
+        Ok(())
+    }
+
+    /// Writes one of the blocks of values unchanged.
+    pub fn write_block(&self, at: usize, frames: &mut FrameWriter, list: &mut BlockList) -> Result<()> {
+        list.note(frames.copied_block(&self.file().frame(&self.section().blocks, at)?)?);
+        Ok(())
+    }
+
+    /// Says that values were not what they were a moment before: a bug of ours.
+    pub fn changed(&self) -> SegmentError {
+        self.file().damaged(self.section().blocks.first, "values changed in memory")
+    }
+}
 
 /// A segment's statistics of a dense column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +90,8 @@ pub struct SectionSummary {
     pub stored_bytes: u64,
     /// Bytes of its reference in the file.
     pub reference_bytes: u64,
+    /// Equal for references of equal content; `None` where there is none, or the file has no names yet.
+    pub reference_name: Option<ReferenceName>,
     /// Blocks of values.
     pub blocks: usize,
 }
@@ -30,6 +106,7 @@ impl TableSegmentReader {
             raw_bytes: section.raw_bytes,
             stored_bytes: bytes(&section.reference) + bytes(&section.ordinals) + bytes(&section.blocks),
             reference_bytes: bytes(&section.reference),
+            reference_name: section.reference_name,
             blocks: section.blocks.ends.len(),
         })
     }

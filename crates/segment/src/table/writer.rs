@@ -13,7 +13,7 @@ use super::directory::{Group, TableDirectory};
 use super::encoder::RawGroup;
 use super::long::LongChunk;
 use super::pool::{EncoderPool, PooledFile};
-use super::{SegmentMeta, TABLE_MAGIC, TableOptions, TableSegmentReader};
+use super::{Neighbour, SegmentMeta, TABLE_MAGIC, TableOptions, TableSegmentReader};
 use crate::encoding::Section;
 use crate::error::Result;
 use crate::frame::FrameWriter;
@@ -173,6 +173,13 @@ impl TableSegmentWriter {
     pub fn reuse(&mut self, source: Arc<TableSegmentReader>) {
         if let Sink::Here { dense: Some(dense), .. } = &mut self.sink {
             dense.reuse(source);
+        }
+    }
+
+    /// Names a segment of the same table whose references the sections may take: of equal references readers keep one in memory.
+    pub fn share_references(&mut self, neighbour: Neighbour) {
+        if let Sink::Here { dense: Some(dense), .. } = &mut self.sink {
+            dense.share_references(neighbour);
         }
     }
 

@@ -15,6 +15,7 @@
 
 use std::time::Duration;
 
+mod candidate;
 mod chunks;
 mod codec;
 mod order;
@@ -22,6 +23,7 @@ mod plan;
 mod reference;
 mod spool;
 
+pub use candidate::Offer;
 pub use codec::{BlockEncoder, REFERENCE_BYTES_MIN, decode_block};
 pub use plan::{Plan, PlannedBlock};
 pub use spool::{Spool, SpoolReader, Treatment};
@@ -41,10 +43,17 @@ pub struct DenseOptions {
 
 impl Default for DenseOptions {
     fn default() -> DenseOptions {
-        DenseOptions { reference_bytes_max: 8 << 20, block_bytes: 256 << 10, chunks_max: 2 << 20, effort: Effort::High }
+        DenseOptions {
+            reference_bytes_max: REFERENCE_BYTES_MOST,
+            block_bytes: 256 << 10,
+            chunks_max: 2 << 20,
+            effort: Effort::High,
+        }
     }
 }
 
+/// Most bytes of a reference, with however much memory.
+const REFERENCE_BYTES_MOST: usize = 8 << 20;
 /// Bytes of a dense block decoded per microsecond: half the rate of the slowest collection in docs/measurements/dense.md.
 const BYTES_A_MICROSECOND: usize = 1280;
 /// Bytes of memory per chunk of a section that is planned: a chunk takes an eighth of that.
@@ -52,7 +61,7 @@ const MEMORY_A_CHUNK: u64 = 400;
 /// A reference's share of the memory: a third of that is the block cache's, and a shard of it holds six references.
 const MEMORY_A_REFERENCE: u64 = 3 * 96;
 /// A section's values, compressed by lz4 while they wait, take 1/SECTION_SHARE of the memory, and at most SECTION_BYTES_MAX.
-const SECTION_SHARE: u64 = 16;
+const SECTION_SHARE: u64 = 12;
 const SECTION_BYTES_MAX: u64 = 64 << 20;
 
 impl DenseOptions {

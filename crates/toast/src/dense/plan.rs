@@ -1,8 +1,9 @@
 //! The plan of a section: its reference, and which values share a block.
 
+use super::candidate::{Candidate, Material, Offer};
 use super::chunks;
 use super::order::{by_similarity, sketch};
-use super::reference::{AllChunks, choose};
+use super::reference::{AllChunks, Coverage};
 use super::{BlockEncoder, DenseOptions, Effort, Pace, Spool, Treatment};
 use crate::CodecError;
 
@@ -23,11 +24,20 @@ const LEVEL_HIGH_SHORT: i32 = 15;
 const LEVEL_HIGH: i32 = 17;
 /// A slower level must reduce the blocks to this share, in thousandths.
 const LEVEL_PAYS: usize = 980;
+/// The source of a section's reference.
+enum Source {
+    /// The section's own values, or the offered one.
+    Chosen(Option<Offer>),
+    /// The one that there is.
+    Given(Vec<u8>),
+}
 
 /// The parts of a section.
 pub struct Plan {
     /// Empty when none pays.
     pub reference: Vec<u8>,
+    /// The reference is the one that was offered.
+    pub is_offered: bool,
     pub blocks: Vec<PlannedBlock>,
     /// zstd's level.
     pub level: i32,
@@ -43,12 +53,13 @@ pub struct PlannedBlock {
 }
 
 impl Plan {
-    /// Plans a section of a closed spool's values; `give_way` is called between values.
+    /// Plans a section of a closed spool's values, which may take the reference of another one; `give_way` is called between
+    /// values.
     ///
     /// # Errors
     /// `Malformed` when the spool's memory has changed: a bug of ours.
-    pub fn of(spool: &Spool, options: &DenseOptions, give_way: fn() -> Pace) -> Result<Plan, CodecError> {
-        Plan::over(spool, |_| true, None, Vec::new(), options, give_way)
+    pub fn of(spool: &Spool, offer: Option<Offer>, options: &DenseOptions, give_way: fn() -> Pace) -> Result<Plan, CodecError> {
+        Plan::over(spool, |_| true, Source::Chosen(offer), Vec::new(), options, give_way)
     }
 
     /// Plans blocks of some of the values against a reference that there is, behind blocks that are given.
@@ -63,13 +74,13 @@ impl Plan {
         options: &DenseOptions,
         give_way: fn() -> Pace,
     ) -> Result<Plan, CodecError> {
-        Plan::over(spool, is_wanted, Some(reference), given, options, give_way)
+        Plan::over(spool, is_wanted, Source::Given(reference), given, options, give_way)
     }
 
     fn over(
         spool: &Spool,
         is_wanted: impl Fn(u32) -> bool,
-        given: Option<Vec<u8>>,
+        source: Source,
         mut blocks: Vec<PlannedBlock>,
         options: &DenseOptions,
         give_way: fn() -> Pace,
@@ -102,27 +113,33 @@ impl Plan {
             if !is_short {
                 sketches.push(sketch(&cut));
             }
-            if given.is_none() {
+            if matches!(source, Source::Chosen(_)) {
                 all.append(&cut);
             }
         }
         let order: Vec<u32> =
             if is_short { dense.clone() } else { by_similarity(&sketches).iter().map(|at| dense[*at as usize]).collect() };
-        let may_drop = given.is_none();
-        let mut reference = given.unwrap_or_else(|| vec![0]);
-        for piece in choose(&all, reference_bytes) {
-            let value = reader.get(looked_at[piece.value as usize] as usize)?;
-            reference.extend_from_slice(&value[piece.from as usize..piece.to as usize]);
-        }
-        drop(all);
+        let (reference, candidates) = match source {
+            Source::Given(reference) => (reference, None),
+            Source::Chosen(offer) => {
+                let coverage = Coverage::new(all);
+                let bytes_max = reference_bytes;
+                let material = Material { spool, values: &looked_at, coverage, bytes_max, bits, level: LEVEL_NORMAL };
+                (Vec::new(), Some(material.candidates(offer)?))
+            }
+        };
         blocks.extend(in_blocks(spool, &order, block_bytes, Treatment::Dense));
         let higher = match options.effort {
             Effort::Normal => None,
             Effort::High if is_short => Some(LEVEL_HIGH_SHORT),
             Effort::High => Some(LEVEL_HIGH),
         };
-        let mut plan = Plan { reference, blocks: Vec::new(), level: LEVEL_NORMAL, is_hasty: true };
-        plan.decide(spool, &blocks, may_drop, higher, give_way)?;
+        let mut plan = Plan { reference, is_offered: false, blocks: Vec::new(), level: LEVEL_NORMAL, is_hasty: true };
+        let samples = Samples::of(spool, &blocks, give_way)?;
+        if let Some(candidates) = candidates {
+            plan.choose_reference(candidates, &samples);
+        }
+        plan.choose_level(higher, &samples);
         // Copied as they are, they need not be read with others.
         blocks.extend(in_blocks(spool, &with(Treatment::AsIs), options.block_bytes / 8, Treatment::AsIs));
         plan.blocks = blocks;
@@ -141,47 +158,65 @@ impl Plan {
         is_slower
     }
 
-    /// Drops the reference, if that may be, or takes the higher level, where a sample of the blocks says that it pays.
-    fn decide(
-        &mut self,
-        spool: &Spool,
-        blocks: &[PlannedBlock],
-        may_drop: bool,
-        higher: Option<i32>,
-        give_way: fn() -> Pace,
-    ) -> Result<(), CodecError> {
-        let step = (blocks.len() / SAMPLES).max(1);
-        let samples: Vec<Vec<u8>> =
-            blocks.iter().skip(step / 2).step_by(step).map(|block| content(spool, block)).collect::<Result<_, _>>()?;
-        let measure = |reference: &[u8], level: i32| -> usize {
-            let mut encoder = BlockEncoder::new(reference, level);
-            let mut out = Vec::new();
-            for sample in &samples {
-                give_way();
-                if !encoder.encode(sample, sample.len(), &mut out) {
-                    out.extend_from_slice(sample);
-                }
-            }
-            out.len()
-        };
-        let mut bytes = measure(&self.reference, self.level);
-        if may_drop {
-            let without = measure(&[], self.level);
-            let saved = without.saturating_sub(bytes) * blocks.len() / samples.len().max(1);
-            if !BlockEncoder::new(&[], self.level).encode(&self.reference, saved, &mut Vec::new()) {
-                self.reference.clear();
-                bytes = without;
+    /// Takes a reference, unless the section is smaller without: each candidate stands against the better of those behind it.
+    fn choose_reference(&mut self, candidates: Vec<Candidate>, samples: &Samples) {
+        let bytes = |reference: &[u8]| samples.section_bytes(reference, self.level);
+        let without = bytes(&[]);
+        let mut best = (without, Candidate::default());
+        for candidate in candidates.into_iter().rev() {
+            let with = bytes(&candidate.reference) + candidate.stored_bytes;
+            if with <= without && with * 1000 <= best.0 * (1000 + candidate.allowance) {
+                best = (with, candidate);
             }
         }
+        (self.reference, self.is_offered) = (best.1.reference, best.1.is_offered);
+    }
+
+    /// Takes the higher level, if there is time and it pays.
+    fn choose_level(&mut self, higher: Option<i32>, samples: &Samples) {
         if let Some(higher) = higher
-            && give_way() == Pace::Thorough
+            && (samples.give_way)() == Pace::Thorough
         {
             self.is_hasty = false;
-            if measure(&self.reference, higher) * 1000 <= bytes * LEVEL_PAYS {
+            let bytes = samples.bytes(&self.reference, self.level);
+            if samples.bytes(&self.reference, higher) * 1000 <= bytes * LEVEL_PAYS {
                 self.level = higher;
             }
         }
-        Ok(())
+    }
+}
+
+/// Blocks that are compressed beforehand.
+struct Samples {
+    contents: Vec<Vec<u8>>,
+    /// Blocks of the whole section.
+    blocks: usize,
+    give_way: fn() -> Pace,
+}
+
+impl Samples {
+    fn of(spool: &Spool, blocks: &[PlannedBlock], give_way: fn() -> Pace) -> Result<Samples, CodecError> {
+        let step = (blocks.len() / SAMPLES).max(1);
+        let contents = blocks.iter().skip(step / 2).step_by(step).map(|block| content(spool, block)).collect::<Result<_, _>>()?;
+        Ok(Samples { contents, blocks: blocks.len(), give_way })
+    }
+
+    /// Bytes of the samples, compressed against a reference.
+    fn bytes(&self, reference: &[u8], level: i32) -> usize {
+        let mut encoder = BlockEncoder::new(reference, level);
+        let mut out = Vec::new();
+        for sample in &self.contents {
+            (self.give_way)();
+            if !encoder.encode(sample, sample.len(), &mut out) {
+                out.extend_from_slice(sample);
+            }
+        }
+        out.len()
+    }
+
+    /// Bytes of all blocks, about.
+    fn section_bytes(&self, reference: &[u8], level: i32) -> usize {
+        self.bytes(reference, level) * self.blocks / self.contents.len().max(1)
     }
 }
 

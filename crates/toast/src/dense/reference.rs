@@ -5,6 +5,7 @@
 //! pays. (The greedy cover of Liao, Petri, Moffat, Wirth: "Effective construction of relative Lempel-Ziv dictionaries", 2016,
 //! with content-defined chunks for their samples.)
 
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::chunks::ContentChunk;
@@ -88,50 +89,63 @@ impl AllChunks {
     }
 }
 
-/// Pieces for a reference of at most `bytes_max`, in the order of their values, so that neighbours stay neighbours.
-pub fn choose(all: &AllChunks, bytes_max: usize) -> Vec<Piece> {
-    let occurrences = all.occurrences();
-    let pieces = all.pieces();
-    let mut taken: HashSet<u64> = HashSet::new();
-    let worth = |piece: &Piece, taken: &HashSet<u64>| -> u64 {
+/// What a section's values share.
+pub struct Coverage {
+    all: AllChunks,
+    occurrences: HashMap<u64, u32>,
+    pieces: Vec<Piece>,
+}
+
+impl Coverage {
+    pub fn new(all: AllChunks) -> Coverage {
+        Coverage { occurrences: all.occurrences(), pieces: all.pieces(), all }
+    }
+
+    /// Pieces of at most `bytes_max` that a reference which has the `taken` hashes lacks, in the order of their values, so that
+    /// neighbours stay neighbours.
+    pub fn choose(&self, bytes_max: usize, mut taken: HashSet<u64>) -> Vec<Piece> {
+        let mut heap: BinaryHeap<(u64, Reverse<u32>)> =
+            self.pieces.iter().enumerate().map(|(at, piece)| (self.worth(piece, &taken), Reverse(at as u32))).collect();
+        let mut chosen = Vec::new();
+        let mut bytes = 0;
+        while let Some((before, at)) = heap.pop() {
+            let piece = &self.pieces[at.0 as usize];
+            if before < WORTH_MIN || bytes + (piece.to - piece.from) as usize > bytes_max {
+                break;
+            }
+            // Pieces taken since may have reduced its worth.
+            let now = self.worth(piece, &taken);
+            if now < before {
+                heap.push((now, at));
+                continue;
+            }
+            taken.extend(self.chunks(piece).map(|chunk| chunk.hash));
+            bytes += (piece.to - piece.from) as usize;
+            chosen.push(*piece);
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// Thousandths of a piece's length that its chunks save in other values, as far as they are not taken.
+    fn worth(&self, piece: &Piece, taken: &HashSet<u64>) -> u64 {
         let (mut looked_at, mut saved) = (0, 0);
-        for chunk in &all.chunks[piece.first as usize..] {
+        for chunk in self.chunks(piece) {
             if !taken.contains(&chunk.hash) {
-                saved += u64::from(occurrences[&chunk.hash] - 1) * u64::from(chunk.bytes);
+                saved += u64::from(self.occurrences[&chunk.hash] - 1) * u64::from(chunk.bytes);
             }
             looked_at += u64::from(chunk.bytes);
-            if chunk.end >= piece.to {
-                break;
-            }
         }
         saved * 1000 / looked_at.max(1)
-    };
-    let mut heap: BinaryHeap<(u64, std::cmp::Reverse<u32>)> =
-        pieces.iter().enumerate().map(|(at, piece)| (worth(piece, &taken), std::cmp::Reverse(at as u32))).collect();
-    let mut chosen = Vec::new();
-    let mut bytes = 0;
-    while let Some((before, at)) = heap.pop() {
-        let piece = &pieces[at.0 as usize];
-        if before < WORTH_MIN || bytes + (piece.to - piece.from) as usize > bytes_max {
-            break;
-        }
-        // Pieces taken since may have reduced its worth.
-        let now = worth(piece, &taken);
-        if now < before {
-            heap.push((now, at));
-            continue;
-        }
-        let mut end = piece.from;
-        for chunk in &all.chunks[piece.first as usize..] {
-            taken.insert(chunk.hash);
-            end = end.max(chunk.end);
-            if end >= piece.to {
-                break;
-            }
-        }
-        bytes += (piece.to - piece.from) as usize;
-        chosen.push(*piece);
     }
-    chosen.sort_unstable();
-    chosen
+
+    fn chunks(&self, piece: &Piece) -> impl Iterator<Item = &ContentChunk> {
+        let mut is_last = false;
+        let to = piece.to;
+        self.all.chunks[piece.first as usize..].iter().take_while(move |chunk| {
+            let is_in = !is_last;
+            is_last |= chunk.end >= to;
+            is_in
+        })
+    }
 }

@@ -21,7 +21,7 @@ fn spooled(values: &[Vec<u8>]) -> Spool {
 
 /// Bytes of a section's blocks and of its reference; checks that every value comes back.
 fn stored_bytes(values: &[Vec<u8>], spool: &Spool, options: &DenseOptions) -> (usize, usize) {
-    let plan = Plan::of(spool, options, || Pace::Thorough).unwrap();
+    let plan = Plan::of(spool, None, options, || Pace::Thorough).unwrap();
     let mut seen = vec![false; values.len()];
     let mut encoder = BlockEncoder::new(&plan.reference, plan.level);
     let (mut bytes, mut reader) = (0, spool.reader());
@@ -63,6 +63,62 @@ fn what_values_share_is_stored_once() {
 }
 
 #[test]
+fn an_offered_reference_is_taken_when_it_is_about_as_good() {
+    let options = DenseOptions { reference_bytes_max: 1 << 20, ..DenseOptions::default() };
+    let plan = |values: &[Vec<u8>], offer, options| Plan::of(&spooled(values), offer, options, || Pace::Thorough).unwrap();
+    let offer = |reference: &[u8], stored_bytes| Some(Offer { reference: reference.to_vec(), stored_bytes, is_crowded: false });
+    let values = pages(100);
+    let own = plan(&values, None, &options).reference;
+    let taken = |values: &[Vec<u8>], stored_bytes, options| {
+        let plan = plan(values, offer(&own, stored_bytes), options);
+        assert_eq!(plan.is_offered, plan.reference == own);
+        plan.is_offered
+    };
+    // Other pages of the same families.
+    let like = pages(300).split_off(100);
+    assert!(taken(&like, own.len(), &options));
+    assert!(!taken(&like, own.len() * 2, &options), "it would take more space in the file");
+    let small = DenseOptions { reference_bytes_max: own.len() / 3 - 2, ..options };
+    assert!(!taken(&like, own.len(), &small), "it would take more memory than this section may");
+    // Where memory has no room for more references, one that costs some space is continued too.
+    let longer = [own.clone(), noise(1000, 10_000)].concat();
+    let continues = |is_crowded| {
+        let offer = Offer { reference: longer.clone(), stored_bytes: longer.len(), is_crowded };
+        plan(&like, Some(offer), &options).reference.starts_with(&longer)
+    };
+    assert!(continues(true) && !continues(false));
+    let unlike: Vec<Vec<u8>> = like.iter().map(|page| page.iter().map(|byte| byte ^ 1).collect()).collect();
+    assert!(!taken(&unlike, own.len(), &options));
+    let noise: Vec<Vec<u8>> = (0..50).map(|n| noise(n, 5000)).collect();
+    assert!(!taken(&noise, own.len(), &options));
+}
+
+#[test]
+fn an_offered_reference_is_continued_until_it_has_what_sections_share() {
+    // A section of its own has one of the three templates.
+    let options = DenseOptions { reference_bytes_max: 7000, block_bytes: 16 << 10, ..DenseOptions::default() };
+    let values = pages(300);
+    let plan = |from: usize, neighbour: Option<&Plan>| {
+        let offer = |plan: &Plan| {
+            let mut stored = Vec::new();
+            let is_smaller = BlockEncoder::new(&[], plan.level).encode(&plan.reference, plan.reference.len(), &mut stored);
+            {
+                let stored_bytes = if is_smaller { stored.len() } else { plan.reference.len() };
+                Offer { reference: plan.reference.clone(), stored_bytes, is_crowded: false }
+            }
+        };
+        Plan::of(&spooled(&values[from..from + 100]), neighbour.map(offer), &options, || Pace::Thorough).unwrap()
+    };
+    let first = plan(0, None);
+    assert!(first.reference.len() <= 7001);
+    let second = plan(100, Some(&first));
+    assert!(!second.is_offered && second.reference.starts_with(&first.reference));
+    assert!((18_000..=21_001).contains(&second.reference.len()), "{}", second.reference.len());
+    let third = plan(200, Some(&second));
+    assert!(third.is_offered && third.reference == second.reference);
+}
+
+#[test]
 fn nothing_in_common_gets_no_reference() {
     let values: Vec<Vec<u8>> = (0..50).map(|n| noise(n, 5000)).collect();
     let (bytes, reference) = stored_bytes(&values, &spooled(&values), &DenseOptions::default());
@@ -86,7 +142,7 @@ fn what_is_stored_as_it_is_lies_apart() {
         spool.push(value, if n % 2 == 0 { Treatment::Dense } else { Treatment::AsIs });
     }
     spool.close();
-    let plan = Plan::of(&spool, &DenseOptions::default(), || Pace::Thorough).unwrap();
+    let plan = Plan::of(&spool, None, &DenseOptions::default(), || Pace::Thorough).unwrap();
     for block in &plan.blocks {
         assert!(block.values.iter().all(|v| (v % 2 == 0) == (block.treatment == Treatment::Dense)));
     }
@@ -97,7 +153,7 @@ fn what_is_stored_as_it_is_lies_apart() {
 fn damaged_blocks_are_errors_or_other_bytes() {
     let values = pages(30);
     let options = DenseOptions { block_bytes: 8 << 10, ..DenseOptions::default() };
-    let plan = Plan::of(&spooled(&values), &options, || Pace::Thorough).unwrap();
+    let plan = Plan::of(&spooled(&values), None, &options, || Pace::Thorough).unwrap();
     let mut out = Vec::new();
     assert!(BlockEncoder::new(&plan.reference, plan.level).encode(&values[4], values[4].len(), &mut out));
     let mut target = vec![0; values[4].len()];
