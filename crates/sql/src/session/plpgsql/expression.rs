@@ -182,13 +182,18 @@ fn is_current(frame: &Frame<'_>, prepared: &PreparedPiece) -> bool {
     Arc::ptr_eq(&prepared.catalog, &frame.context.catalog)
         && (Arc::ptr_eq(&prepared.path, &frame.context.path.path) || prepared.path == frame.context.path.path)
         && !matches!(&prepared.kind, PieceKind::Query(planned) if !planned.is_of_user(&frame.context))
-        && prepared.shapes.iter().all(|(variable, shape)| match &frame.values[*variable] {
-            Datum::Record(record) => {
-                let same_types = Arc::ptr_eq(&record.field_types, &shape.1) || record.field_types == shape.1;
-                record.type_oid == shape.0 && same_types && record.field_names == shape.2
-            }
-            _ => false,
-        })
+        && fits_records(frame, prepared)
+}
+
+/// Whether the records that a piece reads have the shapes that they had when it was analyzed.
+fn fits_records(frame: &Frame<'_>, prepared: &PreparedPiece) -> bool {
+    prepared.shapes.iter().all(|(variable, shape)| match &frame.values[*variable] {
+        Datum::Record(record) => {
+            let same_types = Arc::ptr_eq(&record.field_types, &shape.1) || record.field_types == shape.1;
+            record.type_oid == shape.0 && same_types && record.field_names == shape.2
+        }
+        _ => false,
+    })
 }
 
 /// The piece, analyzed against the catalog and the records as they are now. The relations of a query are locked.
@@ -209,7 +214,7 @@ pub fn prepare(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> R
 
 fn prepare_now(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<Arc<PreparedPiece>> {
     if let Some(known) = &frame.prepared[e.number]
-        && is_current(frame, known)
+        && fits_records(frame, known)
     {
         return Ok(known.clone());
     }
@@ -332,8 +337,10 @@ fn simple(frame: &Frame<'_>, mut query: Query, names: &VariableNames<'_>) -> Res
     }
     let calls = expression.any(&mut |e| matches!(&e.node, Node::Routine(_)));
     let reads = calls || expression.any(&mut |e| matches!(&e.node, Node::Call(call) if call.volatile || !call.parallel_safe));
+    let is_plain = !reads && catalog.base_type(expression.ty) == expression.ty;
     Ok(PieceKind::Simple(Simple {
         expression,
+        is_plain,
         name: query.targets[0].name.clone(),
         typmod,
         reads,
@@ -358,31 +365,32 @@ pub fn eval_entered(frame: &Frame<'_>, simple: &Simple) -> Result<Datum> {
     simple.expression.eval_row(&frame.evaluation, &frame.values)
 }
 
-/// The value of a piece that this call has already evaluated as one expression; `None` when it must be prepared.
+/// A piece that this call has already evaluated as one expression; `None` when it must be prepared.
 #[inline]
-fn known(frame: &mut Frame<'_>, e: &Expression) -> Option<Result<Typed>> {
-    // Out of its place meanwhile: cheaper than a count of references.
-    let prepared = frame.prepared[e.number].take()?;
-    let mut value = None;
-    let mut reads = false;
-    if let PieceKind::Simple(simple) = &prepared.kind
-        && is_current(frame, &prepared)
-    {
-        reads = simple.reads;
-        let typed = |value| Typed { value, ty: simple.expression.ty, typmod: simple.typmod };
-        value = Some(eval_simple(frame, simple).map(typed));
+fn known<'f>(frame: &'f Frame<'_>, e: &Expression) -> Option<&'f Simple> {
+    let prepared = frame.prepared[e.number].as_ref()?;
+    match &prepared.kind {
+        PieceKind::Simple(simple) if fits_records(frame, prepared) => Some(simple),
+        _ => None,
     }
-    frame.prepared[e.number] = Some(prepared);
-    if reads {
-        frame.refresh();
-    }
-    value
+}
+
+/// The value of a plain piece of the type that this call has already evaluated; `None` for others.
+#[inline]
+pub fn again(frame: &Frame<'_>, e: &Expression, ty: Oid) -> Option<Result<Datum>> {
+    let simple = known(frame, e).filter(|simple| simple.is_plain && simple.expression.ty == ty)?;
+    Some(simple.expression.eval_row(&frame.evaluation, &frame.values))
 }
 
 /// An expression's value, with its type.
 pub fn evaluate(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<Typed> {
-    if let Some(value) = known(frame, e) {
-        return value;
+    if let Some(simple) = known(frame, e) {
+        let (reads, ty, typmod) = (simple.reads, simple.expression.ty, simple.typmod);
+        let value = eval_simple(frame, simple);
+        if reads {
+            frame.refresh();
+        }
+        return Ok(Typed { value: value?, ty, typmod });
     }
     let prepared = prepare(frame, e, wanted)?;
     match &prepared.kind {

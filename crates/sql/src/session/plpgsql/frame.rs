@@ -51,7 +51,7 @@ pub(super) struct Frame<'a> {
     pub values: Vec<Datum>,
     /// Types that are known only with a value (CASE), else the declared ones.
     pub types: Vec<VariableType>,
-    /// By the expression's number, as far as this call has reached them.
+    /// By the expression's number, as far as this call has reached them in this context.
     pub prepared: Vec<Option<Arc<PreparedPiece>>>,
     pub evaluation: Evaluation<NoSubPlans>,
     /// The calling statement's view, for functions that use the same.
@@ -123,8 +123,13 @@ impl Frame<'_> {
         let mut context = StatementContext { catalog: now, ..StatementContext::clone(&self.context) };
         context.look_at_settings();
         self.settings_version = settings_version;
-        self.context = Arc::new(context);
-        let view = self.evaluation.view();
+        self.move_to(Arc::new(context), self.evaluation.view());
+    }
+
+    /// What was analyzed in the old context may have another meaning in the new one.
+    fn move_to(&mut self, context: Arc<StatementContext>, view: ReadView) {
+        self.context = context;
+        self.prepared.fill(None);
         self.evaluation = Evaluation::new(self.context.clone(), self.tx.engine.clone(), view, Arc::from([]), NoSubPlans);
     }
 
@@ -152,9 +157,8 @@ impl Frame<'_> {
     fn go_on_in(&mut self, context: Arc<StatementContext>) -> Result<()> {
         self.tx = context.tx.clone().ok_or_else(|| DbError::internal("no transaction is open"))?;
         self.settings_version = context.session.settings_version();
-        self.context = context;
         let view = self.tx.engine.statement_view();
-        self.evaluation = Evaluation::new(self.context.clone(), self.tx.engine.clone(), view, Arc::from([]), NoSubPlans);
+        self.move_to(context, view);
         Ok(())
     }
 

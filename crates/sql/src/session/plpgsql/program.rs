@@ -88,6 +88,8 @@ pub struct Simple {
     pub typmod: i32,
     /// It may read tables, with the frame's current view.
     pub reads: bool,
+    /// It reads none, and its type is no domain, which might refuse NULL.
+    pub is_plain: bool,
     pub permissions: Option<Permissions>,
 }
 

@@ -87,12 +87,16 @@ pub fn assign_expression(frame: &mut Frame<'_>, target: &Target, e: &Expression)
     };
     let variable = *variable;
     let ty = frame.types[variable];
-    let value = expression::evaluate(frame, e, PieceUse::Type(ty))?;
     // The most frequent statement: a value that has the variable's type already.
-    if value.ty == ty.oid && ty.typmod < 0 && !ty.is_record && !frame.program.tree.variables[variable].not_null {
-        frame.values[variable] = if value.value.is_null() { check_null(frame, ty.oid)? } else { value.value };
+    if ty.typmod < 0
+        && !ty.is_record
+        && !frame.program.tree.variables[variable].not_null
+        && let Some(value) = expression::again(frame, e, ty.oid)
+    {
+        frame.values[variable] = value?;
         return Ok(());
     }
+    let value = expression::evaluate(frame, e, PieceUse::Type(ty))?;
     assign(frame, target, value)
 }
 
@@ -290,6 +294,9 @@ pub fn text_of(frame: &Frame<'_>, value: &Typed) -> Result<String> {
 
 /// Whether a condition is true.
 pub fn holds(frame: &mut Frame<'_>, condition: &Expression) -> Result<bool> {
+    if let Some(value) = expression::again(frame, condition, oids::BOOL) {
+        return Ok(matches!(value?, Datum::Bool(true)));
+    }
     let boolean = VariableType { oid: oids::BOOL, typmod: -1, collation: melba_types::Oid::INVALID, is_record: false };
     let value = value_as(frame, condition, boolean)?;
     Ok(matches!(value, Datum::Bool(true)))
