@@ -12,8 +12,10 @@ use melba_types::{Datum, DbError, Oid, Result};
 use super::super::context::StatementContext;
 use super::super::control::Control;
 use super::super::error_context::{self, Entered, ErrorContext};
+use super::field::Place;
 use super::program::{PreparedPiece, Program};
 use super::returned::Returned;
+use super::trigger::Surroundings;
 
 /// Where the statements continue.
 pub(super) enum StatementFlow {
@@ -53,10 +55,14 @@ pub(super) struct Frame<'a> {
     pub types: Vec<VariableType>,
     /// By the expression's number, as far as this call has reached them in this context.
     pub prepared: Vec<Option<Arc<PreparedPiece>>>,
+    /// The same, for fields that values of expressions go to.
+    pub places: Vec<Option<Place>>,
     pub evaluation: Evaluation<NoSubPlans>,
     /// The calling statement's view, for functions that use the same.
     pub view: Option<ReadView>,
     pub returned: Returned,
+    /// Of the trigger that it runs.
+    pub surroundings: Option<Box<Surroundings>>,
     /// ROW_COUNT
     pub row_count: u64,
     /// The error that is being handled.
@@ -87,9 +93,11 @@ impl<'a> Frame<'a> {
             values: vec![Datum::Null; variables.len()],
             types: variables.iter().map(|v| v.ty).collect(),
             prepared: vec![None; program.tree.expressions],
+            places: vec![None; program.tree.expressions],
             evaluation: Evaluation::new(context.clone(), tx.engine.clone(), at, Arc::from([]), NoSubPlans),
             view,
             returned: Returned::new(&context, &program),
+            surroundings: None,
             row_count: 0,
             handled: None,
             located: false,
@@ -130,6 +138,7 @@ impl Frame<'_> {
     fn move_to(&mut self, context: Arc<StatementContext>, view: ReadView) {
         self.context = context;
         self.prepared.fill(None);
+        self.places.fill(None);
         self.evaluation = Evaluation::new(self.context.clone(), self.tx.engine.clone(), view, Arc::from([]), NoSubPlans);
     }
 

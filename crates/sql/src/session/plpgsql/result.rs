@@ -101,10 +101,7 @@ pub fn trigger_again(caller: &StatementContext, call: &TriggerCall<'_>) -> Optio
 }
 
 fn run_trigger(frame: &mut Frame<'_>, call: &TriggerCall<'_>) -> Result<Datum> {
-    let schema = frame.context.catalog.namespace(call.table.namespace).map_or_else(|| "".into(), |n| n.name.clone());
-    for (variable, value) in trigger::values(call, schema).into_iter().enumerate() {
-        frame.values[variable] = value;
-    }
+    trigger::begin(frame, call);
     frame.run()?;
     let Some(value) = frame.returned.value.take() else {
         let e = err!(S_R_E_FUNCTION_EXECUTED_NO_RETURN_STATEMENT, "control reached end of trigger procedure without RETURN");

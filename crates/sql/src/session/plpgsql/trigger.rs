@@ -8,7 +8,9 @@ use melba_fmgr::TriggerCall;
 use melba_plpgsql::{Parameter, Types};
 use melba_types::{Array, ArrayDim, Datum, Oid, Result, err, oids};
 
-/// The variables of every trigger function, in the order of `values`. `row`: the type of the table's rows.
+use super::frame::Frame;
+
+/// The variables of every trigger function, in the order of `begin`. `row`: the type of the table's rows.
 pub(super) fn parameters(types: &dyn Types, row: Oid) -> Vec<Parameter> {
     let variable = |(name, ty): (&str, _)| Parameter { names: vec![name.into()], ty: types.by_oid(ty, -1), constant: false };
     let all = [
@@ -34,14 +36,35 @@ pub(super) fn event_parameters(types: &dyn Types) -> Vec<Parameter> {
     ["tg_event", "tg_tag"].into_iter().map(variable).collect()
 }
 
-/// `schema`: the name of the table's.
-pub(super) fn values(call: &TriggerCall<'_>, schema: Arc<str>) -> [Datum; 12] {
-    let trigger = call.trigger;
+/// What the variables behind the rows of a trigger are, for an event and a table.
+pub(super) struct Surroundings {
+    event: i16,
+    table: Oid,
+    values: [Datum; 10],
+}
+
+/// Gives the variables their first values. The frame keeps those that are the same for the trigger's next row.
+pub(super) fn begin(frame: &mut Frame<'_>, call: &TriggerCall<'_>) {
+    let surroundings = match frame.surroundings.take() {
+        Some(known) if (known.event, known.table) == (call.event, call.table.oid) => known,
+        _ => {
+            let schema = frame.context.catalog.namespace(call.table.namespace).map_or_else(|| "".into(), |n| n.name.clone());
+            Box::new(Surroundings { event: call.event, table: call.table.oid, values: values(call, schema) })
+        }
+    };
     let row = |row: Option<&Datum>| row.cloned().unwrap_or_default();
+    let all = [row(call.new), row(call.old)].into_iter().chain(surroundings.values.iter().cloned());
+    for (variable, value) in frame.values.iter_mut().zip(all) {
+        *variable = value;
+    }
+    frame.surroundings = Some(surroundings);
+}
+
+/// `schema`: the name of the table's.
+fn values(call: &TriggerCall<'_>, schema: Arc<str>) -> [Datum; 10] {
+    let trigger = call.trigger;
     let name = || Datum::Text(call.table.name.clone());
     [
-        row(call.new),
-        row(call.old),
         Datum::Text(trigger.name.clone()),
         Datum::text(match () {
             () if trigger.has(BEFORE) => "BEFORE",

@@ -12,6 +12,7 @@ use melba_types::{Batch, Datum, DbError, Oid, Record, Result, bail, oids};
 use super::super::outcome::ResultColumn;
 use super::super::planning::analysis;
 use super::expression::PieceUse;
+use super::field::Place;
 use super::frame::{Frame, Typed};
 use super::{expression, extra_checks, field};
 
@@ -77,15 +78,21 @@ fn compile_cast(frame: &Frame<'_>, from: &Typed, ty: Oid, typmod: i32) -> Result
 
 /// `target := expression`
 pub fn assign_expression(frame: &mut Frame<'_>, target: &Target, e: &Expression) -> Result<()> {
-    let Target::Variable(variable) = target else {
-        if let Target::Field { record, name } = target {
-            field::place_of_field(frame, *record, name).map_err(|error| expression::of_piece(e, error))?;
+    let variable = match target {
+        Target::Variable(variable) => *variable,
+        Target::Field { record, name } => {
+            field::place_of_target(frame, e, *record, name).map_err(|error| expression::of_piece(e, error))?;
+            let value = expression::evaluate(frame, e, PieceUse::Any)?;
+            // The evaluation may have changed the catalog.
+            let place = field::place_of_target(frame, e, *record, name)?;
+            return assign_to_place(frame, *record, place, value);
         }
-        let wanted = expression::wanted_by(frame, target);
-        let value = expression::evaluate(frame, e, wanted)?;
-        return assign(frame, target, value);
+        Target::Part { .. } | Target::Row(_) => {
+            let wanted = expression::wanted_by(frame, target);
+            let value = expression::evaluate(frame, e, wanted)?;
+            return assign(frame, target, value);
+        }
     };
-    let variable = *variable;
     let ty = frame.types[variable];
     // The most frequent statement: a value that has the variable's type already.
     if ty.typmod < 0
@@ -194,12 +201,17 @@ pub fn record_of(frame: &Frame<'_>, ty: VariableType, columns: &[(Oid, i32)], va
 }
 
 fn assign_field(frame: &mut Frame<'_>, variable: usize, name: &str, value: Typed) -> Result<()> {
+    let place = Place::of(frame, variable, name)?;
+    assign_to_place(frame, variable, place, value)
+}
+
+fn assign_to_place(frame: &mut Frame<'_>, variable: usize, place: Place, value: Typed) -> Result<()> {
     if frame.values[variable].is_null() && frame.types[variable].oid != oids::RECORD {
         frame.values[variable] = Datum::Record(record_of(frame, frame.types[variable], &[], &[])?);
     }
-    let (place, (ty, typmod)) = field::place_of_field(frame, variable, name)?;
+    let (ty, typmod) = place.ty;
     let value = cast(frame, value, ty, typmod)?;
-    let is_short = matches!(&frame.values[variable], Datum::Record(record) if record.fields.len() <= place);
+    let is_short = matches!(&frame.values[variable], Datum::Record(record) if record.fields.len() <= place.at);
     let count = if is_short { field::fields_of(frame, variable)?.len() } else { 0 };
     let Datum::Record(record) = &mut frame.values[variable] else {
         return Err(DbError::internal("a record variable without a record"));
@@ -208,10 +220,9 @@ fn assign_field(frame: &mut Frame<'_>, variable: usize, name: &str, value: Typed
     if is_short {
         record.fields.resize(count, Datum::Null);
     }
-    record.fields[place] = value;
-    let declared = frame.types[variable].oid;
-    if is_domain(frame, frame.types[variable]) {
-        io::check_domain(&*frame.context, declared, frame.values[variable].clone())?;
+    record.fields[place.at] = value;
+    if place.is_of_domain {
+        io::check_domain(&*frame.context, frame.types[variable].oid, frame.values[variable].clone())?;
     }
     Ok(())
 }
