@@ -5,14 +5,16 @@ use std::sync::Arc;
 use melba_protocol::Format;
 use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
-use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt, LockClauseStrength};
+use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
 use melba_parse::Statement;
 use melba_spill::Resources;
+use melba_tree::LockStrength;
 
 use super::context::{SessionState, StatementContext};
 use super::execution;
 use super::outcome::{Outcome, ResultColumn, StoredRows, Tag};
+use super::planned::Planned;
 use super::portal::{Declared, Portal, PortalRows, PortalState, Rewind, forward_only};
 use super::portals::no_cursor;
 use super::prepared::nested;
@@ -24,21 +26,8 @@ const INSENSITIVE: i32 = 8;
 pub(super) const HOLD: i32 = 32;
 
 /// Cursors that lock rows are neither held nor moved backward.
-fn refuse_locking(declare: &DeclareCursorStmt) -> Result<()> {
-    let Some(NodeEnum::SelectStmt(query)) = declare.query.as_deref().and_then(|q| q.node.as_ref()) else { return Ok(()) };
-    let Some(NodeEnum::LockingClause(locking)) = query.locking_clause.first().and_then(|l| l.node.as_ref()) else {
-        return Ok(());
-    };
-    // Functions have no rows to be locked.
-    if query.from_clause.iter().all(|from| matches!(from.node, Some(NodeEnum::RangeFunction(_)))) {
-        return Ok(());
-    }
-    let strength = match locking.strength() {
-        LockClauseStrength::LcsForkeyshare => "FOR KEY SHARE",
-        LockClauseStrength::LcsForshare => "FOR SHARE",
-        LockClauseStrength::LcsFornokeyupdate => "FOR NO KEY UPDATE",
-        _ => "FOR UPDATE",
-    };
+fn refuse_locking(declare: &DeclareCursorStmt, planned: &Planned) -> Result<()> {
+    let Some(strength) = planned.locks_rows.map(LockStrength::clause) else { return Ok(()) };
     if declare.options & HOLD != 0 {
         return Err(err!(FEATURE_NOT_SUPPORTED, "DECLARE CURSOR WITH HOLD ... {strength} is not supported")
             .detail("Holdable cursors must be READ ONLY."));
@@ -70,9 +59,9 @@ pub(super) fn declare_cursor(
     if context.session.portals.contains(name) {
         bail!(DUPLICATE_CURSOR, "cursor \"{name}\" already exists");
     }
-    refuse_locking(declare)?;
     let inner = nested(declare.query.as_deref().and_then(|q| q.node.as_ref()), statement)?;
-    let (columns, source, positions) = execution::open_cursor(context, &inner, types, parameters.clone())?;
+    let (columns, source, positions) =
+        execution::open_cursor(context, &inner, types, parameters.clone(), |planned| refuse_locking(declare, planned))?;
     let rewind = if option(SCROLL) {
         Rewind::Always
     } else if option(NO_SCROLL) {

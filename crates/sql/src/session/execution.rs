@@ -193,9 +193,14 @@ pub(super) fn open_cursor(
     statement: &Statement,
     types: &[Oid],
     parameters: Arc<[Datum]>,
+    may_open: impl Fn(&Planned) -> Result<()>,
 ) -> Result<CursorRows> {
     let tx = context.tx.as_ref().ok_or_else(|| DbError::internal("no transaction is open"))?;
-    let (context, planned) = plan_locked(context, tx, |context| plan_cursor(context, &statement.node, types))?;
+    let (context, planned) = plan_locked(context, tx, |context| {
+        let planned = plan_cursor(context, &statement.node, types)?;
+        may_open(&planned)?;
+        Ok(planned)
+    })?;
     match start(&context, tx, &planned, parameters)? {
         Outcome::Rows { columns, source, .. } => Ok((columns, source, planned.positions)),
         _ => Err(err!(INVALID_CURSOR_DEFINITION, "cannot open {} query as cursor", command::tag(&statement.node))),

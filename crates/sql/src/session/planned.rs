@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use melba_analyze::LiteralUse;
 use melba_catalog::Catalog;
 use melba_plan::Plan;
+use melba_tree::LockStrength;
 use melba_tree::permissions::Permissions;
 use melba_types::{Oid, Result};
 
@@ -38,6 +39,8 @@ pub struct Planned {
     pub(super) row_literals: usize,
     /// Where a cursor's rows come from.
     pub positions: Arc<[Position]>,
+    /// How it locks the rows of the first relation of FROM that a locking clause is about.
+    pub locks_rows: Option<LockStrength>,
     /// Not of a statement of a function's body.
     pub identity: Option<Arc<Identity>>,
     /// Nanoseconds that planning took, until they are counted.

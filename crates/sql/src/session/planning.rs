@@ -161,6 +161,7 @@ pub(super) fn plan_analyzed(
     };
     let mut permissions = Permissions::of(&analyzed.query, &context.catalog);
     let columns = result_columns(&analyzed.query, &context.catalog);
+    let locks_rows = analyzed.query.locking.first().map(|l| l.strength);
     let inputs = plan_inputs(context, purpose == Purpose::Explain);
     let mut positions = Vec::new();
     let (plan, secured) = match melba_analyze::apply_rules(&analysis(context), &analyzed.query)? {
@@ -180,6 +181,7 @@ pub(super) fn plan_analyzed(
         literals,
         row_literals: 0,
         positions: positions.into(),
+        locks_rows,
         plan,
         permissions,
         catalog: context.catalog.clone(),
