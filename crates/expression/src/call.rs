@@ -25,7 +25,7 @@ pub enum CallTarget {
 pub struct Call {
     pub target: CallTarget,
     pub vector: Option<VectorFn>,
-    /// Of two numbers, tried first.
+    /// Of its two operands, tried first.
     pub quick: Option<QuickFn>,
     /// Its function on a column whose values are in stored form.
     pub stored: Option<StoredFunction>,
@@ -136,9 +136,6 @@ impl Call {
         if let Some(function) = self.stored {
             return self.eval_of_stored(function, ctx, row);
         }
-        if let (Some(quick), [a, b]) = (self.quick, &self.args[..]) {
-            return self.eval_quick(quick, (a, b), ctx, row);
-        }
         let info = self.info(ctx);
         match &self.args[..] {
             [a] => {
@@ -163,15 +160,28 @@ impl Call {
         }
     }
 
+    /// The same of two operands, by a quick function first.
     #[inline]
-    fn eval_quick(&self, quick: QuickFn, (a, b): (&Expression, &Expression), ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
-        let (mut of_a, mut of_b) = (Datum::Null, Datum::Null);
-        let a = operand(a, ctx, row, &mut of_a)?;
+    pub(super) fn eval_quickly(&self, quick: QuickFn, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
+        let (of_a, of_b);
+        let a = match operand(&self.args[0], row) {
+            Some(a) => a,
+            None => {
+                of_a = self.args[0].eval_row(ctx, row)?;
+                &of_a
+            }
+        };
         if a.is_null() {
             return Ok(Datum::Null);
         }
-        let b = operand(b, ctx, row, &mut of_b)?;
-        match quick(a, b) {
+        let b = match operand(&self.args[1], row) {
+            Some(b) => b,
+            None => {
+                of_b = self.args[1].eval_row(ctx, row)?;
+                &of_b
+            }
+        };
+        match quick.value(a, b) {
             Some(value) => Ok(value),
             None => self.invoke(&self.info(ctx), &[a.clone(), b.clone()]),
         }
@@ -194,15 +204,12 @@ impl Call {
     }
 }
 
-/// A number's value where it is, or computed into `place`. Numbers have no stored form.
+/// A number where it is, unless it must be computed. Numbers have no stored form.
 #[inline]
-fn operand<'a>(e: &'a Expression, ctx: &Evaluation, row: &'a [Datum], place: &'a mut Datum) -> Result<&'a Datum> {
+fn operand<'a>(e: &'a Expression, row: &'a [Datum]) -> Option<&'a Datum> {
     match &e.node {
-        Node::Column(i) => Ok(&row[*i]),
-        Node::Const(value) => Ok(value),
-        _ => {
-            *place = e.eval_row(ctx, row)?;
-            Ok(place)
-        }
+        Node::Column(i) => Some(&row[*i]),
+        Node::Const(value) => Some(value),
+        _ => None,
     }
 }

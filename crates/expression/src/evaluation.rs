@@ -156,10 +156,10 @@ impl<S: ?Sized> Evaluation<S> {
     /// The same for a function of a query, which is called often and seldom changes rows: commands without changes are not noted.
     pub fn nesting_changes<T>(&self, f: impl FnOnce() -> T) -> T {
         self.keep_view();
-        let (before, bytes) = (self.transaction.command(), self.transaction.write_bytes());
+        let (before, bytes) = self.transaction.progress();
         let result = f();
-        if self.transaction.write_bytes() != bytes {
-            let after = self.transaction.command();
+        let (after, bytes_after) = self.transaction.progress();
+        if bytes_after != bytes {
             self.transaction.current_view(self.view());
             self.nested.borrow_mut().push((before + 1, after));
         }

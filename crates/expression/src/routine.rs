@@ -46,25 +46,40 @@ impl Routine {
     }
 
     pub fn eval(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
-        match self.arguments(ctx, row)? {
-            Some(args) if self.volatile => ctx.nesting_changes(|| ctx.session.call_routine(&self.call(ctx, &args))),
-            Some(args) => ctx.session.call_routine(&self.call(ctx, &args)),
-            None => Ok(Datum::Null),
+        // Most functions have one argument, which needs no list.
+        if let [arg] = &self.args[..] {
+            return self.eval_with(ctx, &[arg.eval_row(ctx, row)?]);
+        }
+        self.eval_with(ctx, &self.arguments(ctx, row)?)
+    }
+
+    fn eval_with(&self, ctx: &Evaluation, args: &[Datum]) -> Result<Datum> {
+        if self.is_null_of(args) {
+            return Ok(Datum::Null);
+        }
+        let call = self.call(ctx, args);
+        match self.volatile {
+            true => ctx.nesting_changes(|| ctx.session.call_routine(&call)),
+            false => ctx.session.call_routine(&call),
         }
     }
 
     /// The rows of a set-returning function, each as one value.
     pub fn rows(&self, ctx: &Evaluation, row: &[Datum]) -> Result<RoutineRows> {
-        match self.arguments(ctx, row)? {
-            Some(args) => ctx.session.routine_rows(&self.call(ctx, &args)),
-            None => Ok(Box::new(std::iter::empty())),
+        let args = self.arguments(ctx, row)?;
+        match self.is_null_of(&args) {
+            true => Ok(Box::new(std::iter::empty())),
+            false => ctx.session.routine_rows(&self.call(ctx, &args)),
         }
     }
 
-    /// The operands' values; `None` when one is NULL and the function is strict.
-    fn arguments(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Option<Vec<Datum>>> {
-        let args = self.args.iter().map(|a| a.eval_row(ctx, row)).collect::<Result<Vec<_>>>()?;
-        Ok(if self.strict && args.iter().any(Datum::is_null) { None } else { Some(args) })
+    fn arguments(&self, ctx: &Evaluation, row: &[Datum]) -> Result<Vec<Datum>> {
+        self.args.iter().map(|a| a.eval_row(ctx, row)).collect()
+    }
+
+    /// One is NULL, and the function is strict.
+    fn is_null_of(&self, args: &[Datum]) -> bool {
+        self.strict && args.iter().any(Datum::is_null)
     }
 
     fn call<'a>(&'a self, ctx: &Evaluation, args: &'a [Datum]) -> RoutineCall<'a> {

@@ -23,7 +23,26 @@ pub enum Operand<'a> {
 pub type VectorFn = fn(&CallInfo<'_>, &[Operand<'_>], usize) -> Result<Column>;
 
 /// The value of two operands of fixed width, if they are plain ones: where it returns one, the function of its name returns the same.
-pub type QuickFn = fn(&Datum, &Datum) -> Option<Datum>;
+/// By the type of the value, which registers hold: a datum would be written to memory and copied.
+#[derive(Clone, Copy)]
+pub enum QuickFn {
+    Bool(fn(&Datum, &Datum) -> Option<bool>),
+    Int4(fn(&Datum, &Datum) -> Option<i32>),
+    Int8(fn(&Datum, &Datum) -> Option<i64>),
+    Float8(fn(&Datum, &Datum) -> Option<f64>),
+}
+
+impl QuickFn {
+    #[inline]
+    pub fn value(self, a: &Datum, b: &Datum) -> Option<Datum> {
+        match self {
+            QuickFn::Bool(function) => function(a, b).map(Datum::Bool),
+            QuickFn::Int4(function) => function(a, b).map(Datum::Int4),
+            QuickFn::Int8(function) => function(a, b).map(Datum::Int8),
+            QuickFn::Float8(function) => function(a, b).map(Datum::Float8),
+        }
+    }
+}
 
 /// A set-returning function: all its rows, each row's columns in order.
 pub type SetFn = fn(&CallInfo<'_>, &[Datum]) -> Result<Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>>;

@@ -10,44 +10,44 @@ use melba_types::Datum;
 
 macro_rules! integers {
     ($make:ident, $wide:ty, $operation:ident, $(($a:ident, $b:ident)),+) => {
-        |a: &Datum, b: &Datum| match (a, b) {
-            $((Datum::$a(a), Datum::$b(b)) => <$wide>::from(*a).$operation(<$wide>::from(*b)).map(Datum::$make),)+
+        QuickFn::$make(|a: &Datum, b: &Datum| match (a, b) {
+            $((Datum::$a(a), Datum::$b(b)) => <$wide>::from(*a).$operation(<$wide>::from(*b)),)+
             _ => None,
-        }
+        })
     };
 }
 
 macro_rules! compares {
     ($($test:pat_param)|+, $(($a:ident, $b:ident)),+) => {
-        |a: &Datum, b: &Datum| {
+        QuickFn::Bool(|a: &Datum, b: &Datum| {
             let order = match (a, b) {
                 $((Datum::$a(a), Datum::$b(b)) => i64::from(*a).cmp(&i64::from(*b)),)+
                 _ => return None,
             };
-            Some(Datum::Bool(matches!(order, $($test)|+)))
-        }
+            Some(matches!(order, $($test)|+))
+        })
     };
 }
 
 macro_rules! floats {
     ($operation:tt) => {
-        |a: &Datum, b: &Datum| match (a, b) {
+        QuickFn::Float8(|a: &Datum, b: &Datum| match (a, b) {
             (Datum::Float8(a), Datum::Float8(b)) => {
                 let value = a $operation b;
                 // Infinities and underflows may be errors.
-                (value.is_normal()).then_some(Datum::Float8(value))
+                (value.is_normal()).then_some(value)
             }
             _ => None,
-        }
+        })
     };
 }
 
 macro_rules! compares_floats {
     ($operation:tt) => {
-        |a: &Datum, b: &Datum| match (a, b) {
-            (Datum::Float8(a), Datum::Float8(b)) if !a.is_nan() && !b.is_nan() => Some(Datum::Bool(a $operation b)),
+        QuickFn::Bool(|a: &Datum, b: &Datum| match (a, b) {
+            (Datum::Float8(a), Datum::Float8(b)) if !a.is_nan() && !b.is_nan() => Some(a $operation b),
             _ => None,
-        }
+        })
     };
 }
 
@@ -122,7 +122,7 @@ mod tests {
             let function = registry::scalar(name).unwrap_or_else(|| panic!("{name} is no function"));
             for a in &values {
                 for b in &values {
-                    let Some(value) = quick(a, b) else { continue };
+                    let Some(value) = quick.value(a, b) else { continue };
                     let slow =
                         function(&session.call(&[], Oid::INVALID), &[a.clone(), b.clone()]).expect("what is quick has no error");
                     assert_eq!(format!("{value:?}"), format!("{slow:?}"), "{name}({a:?}, {b:?})");

@@ -90,6 +90,7 @@ impl Datum {
         Datum::Bytes(b.into())
     }
 
+    #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Datum::Null)
     }

@@ -386,6 +386,12 @@ impl Transaction {
         self.state.lock().writes.bytes
     }
 
+    /// The number of the running command, and `write_bytes`.
+    pub fn progress(&self) -> (u32, usize) {
+        let state = self.state.lock();
+        (state.command, state.writes.bytes)
+    }
+
     /// A point to roll back to.
     pub fn savepoint(&self) -> Savepoint {
         let mut state = self.state.lock();
