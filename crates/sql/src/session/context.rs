@@ -273,7 +273,7 @@ pub struct SessionState {
     pub(super) language_sql: LanguageState,
     pub(super) language_plpgsql: LanguageState,
     /// The tables of triggers that run, within each other.
-    pub(super) running_triggers: Arc<Mutex<Vec<Oid>>>,
+    pub(super) running_triggers: Mutex<Vec<Oid>>,
     /// What event triggers may ask for, of each command that runs, within each other.
     pub(super) event_states: Arc<Mutex<Vec<EventState>>>,
     /// The files that a backup by this session holds.
@@ -329,7 +329,7 @@ impl SessionState {
             portals: Portals::default(),
             language_sql: LanguageState::default(),
             language_plpgsql: LanguageState::default(),
-            running_triggers: Arc::default(),
+            running_triggers: Mutex::default(),
             event_states: Arc::default(),
             backup: Mutex::default(),
             domain_checks: Mutex::default(),

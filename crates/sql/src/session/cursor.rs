@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use melba_protocol::Format;
 use melba_types::{Batch, Datum, DbError, Oid, Result, bail, err};
-use pg_query::NodeEnum;
 use pg_query::protobuf::{DeclareCursorStmt, FetchDirection, FetchStmt};
 
 use melba_parse::Statement;

@@ -8,8 +8,8 @@ use melba_analyze::{
     inline_routines,
 };
 use melba_execute::Execution;
-use melba_expression::Node;
 use melba_expression::compile::{Compiler, Resolved as Place, Scope};
+use melba_expression::{Expression as Compiled, Node};
 use melba_parse::command::is_query;
 use melba_plpgsql::tree::{self, Conflict, Expression, Form, Target, VariableType};
 use melba_tree::permissions::Permissions;
@@ -375,11 +375,11 @@ fn known<'f>(frame: &'f Frame<'_>, e: &Expression) -> Option<&'f Simple> {
     }
 }
 
-/// The value of a plain piece of the type that this call has already evaluated; `None` for others.
+/// A plain piece of the type that this call has already evaluated; `None` for others.
 #[inline]
-pub fn again(frame: &Frame<'_>, e: &Expression, ty: Oid) -> Option<Result<Datum>> {
+pub fn known_plain<'f>(frame: &'f Frame<'_>, e: &Expression, ty: Oid) -> Option<&'f Compiled> {
     let simple = known(frame, e).filter(|simple| simple.is_plain && simple.expression.ty == ty)?;
-    Some(simple.expression.eval_row(&frame.evaluation, &frame.values))
+    Some(&simple.expression)
 }
 
 /// An expression's value, with its type.

@@ -7,41 +7,28 @@ use melba_plpgsql::tree::Expression;
 use melba_types::{Datum, DbError, Oid, Record, Result, err, oids};
 
 use super::super::planning::analysis;
-use super::frame::Frame;
-use super::value;
-
-/// A field to be assigned to.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    /// Among the record's fields.
-    pub at: usize,
-    pub ty: (Oid, i32),
-    /// The record's type is a domain, which looks at the whole record.
-    pub is_of_domain: bool,
-}
+use super::frame::{FieldPlace, Frame};
 
 /// The field that an expression's value goes to; looked up once in a context where the record's type is declared.
 ///
 /// # Errors
 /// 42703 when there is no such field.
-pub fn place_of_target(frame: &mut Frame<'_>, e: &Expression, variable: usize, name: &str) -> Result<Place> {
+pub fn place_of_target(frame: &mut Frame<'_>, e: &Expression, variable: usize, name: &str) -> Result<FieldPlace> {
     if let Some(place) = frame.places[e.number] {
         return Ok(place);
     }
-    let place = Place::of(frame, variable, name)?;
+    let place = field_to_assign(frame, variable, name)?;
     if frame.types[variable].oid != oids::RECORD {
         frame.places[e.number] = Some(place);
     }
     Ok(place)
 }
 
-impl Place {
-    /// # Errors
-    /// 42703 when there is no such field.
-    pub fn of(frame: &Frame<'_>, variable: usize, name: &str) -> Result<Place> {
-        let (at, ty) = place_of_field(frame, variable, name)?;
-        Ok(Place { at, ty, is_of_domain: value::is_domain(frame, frame.types[variable]) })
-    }
+/// # Errors
+/// 42703 when there is no such field.
+pub fn field_to_assign(frame: &Frame<'_>, variable: usize, name: &str) -> Result<FieldPlace> {
+    let (at, ty) = place_of_field(frame, variable, name)?;
+    Ok(FieldPlace { at, ty, is_of_domain: frame.is_domain(frame.types[variable]) })
 }
 
 /// Where a record's field is, and its type with its modifier.

@@ -12,10 +12,8 @@ use melba_types::{Datum, DbError, Oid, Result};
 use super::super::context::StatementContext;
 use super::super::control::Control;
 use super::super::error_context::{self, Entered, ErrorContext};
-use super::field::Place;
 use super::program::{PreparedPiece, Program};
 use super::returned::Returned;
-use super::trigger::Surroundings;
 
 /// Where the statements continue.
 pub(super) enum StatementFlow {
@@ -38,6 +36,23 @@ impl StatementFlow {
     }
 }
 
+/// A field to be assigned to.
+#[derive(Clone, Copy)]
+pub(super) struct FieldPlace {
+    /// Among the record's fields.
+    pub at: usize,
+    pub ty: (Oid, i32),
+    /// The record's type is a domain, which looks at the whole record.
+    pub is_of_domain: bool,
+}
+
+/// What the variables behind the rows of a trigger are, for an event and a table.
+pub(super) struct TriggerValues {
+    pub event: i16,
+    pub table: Oid,
+    pub values: [Datum; 10],
+}
+
 /// A value with its type.
 pub(super) struct Typed {
     pub value: Datum,
@@ -56,13 +71,13 @@ pub(super) struct Frame<'a> {
     /// By the expression's number, as far as this call has reached them in this context.
     pub prepared: Vec<Option<Arc<PreparedPiece>>>,
     /// The same, for fields that values of expressions go to.
-    pub places: Vec<Option<Place>>,
+    pub places: Vec<Option<FieldPlace>>,
     pub evaluation: Evaluation<NoSubPlans>,
     /// The calling statement's view, for functions that use the same.
     pub view: Option<ReadView>,
     pub returned: Returned,
     /// Of the trigger that it runs.
-    pub surroundings: Option<Box<Surroundings>>,
+    pub trigger_values: Option<Box<TriggerValues>>,
     /// ROW_COUNT
     pub row_count: u64,
     /// The error that is being handled.
@@ -97,7 +112,7 @@ impl<'a> Frame<'a> {
             evaluation: Evaluation::new(context.clone(), tx.engine.clone(), at, Arc::from([]), NoSubPlans),
             view,
             returned: Returned::new(&context, &program),
-            surroundings: None,
+            trigger_values: None,
             row_count: 0,
             handled: None,
             located: false,
@@ -169,6 +184,10 @@ impl Frame<'_> {
         let view = self.tx.engine.statement_view();
         self.move_to(context, view);
         Ok(())
+    }
+
+    pub fn is_domain(&self, ty: VariableType) -> bool {
+        self.context.catalog.base_type(ty.oid) != ty.oid
     }
 
     /// The expression is to be analyzed again.

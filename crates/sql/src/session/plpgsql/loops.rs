@@ -57,7 +57,10 @@ pub fn integer_loop(
     while if reverse { at >= end } else { at <= end } {
         found = true;
         frame.context.session.interrupt.check()?;
-        frame.values[variable] = Datum::Int4(at);
+        match &mut frame.values[variable] {
+            Datum::Int4(value) => *value = at,
+            value => *value = Datum::Int4(at),
+        }
         let flow = frame.statements(&body.body)?;
         if let Some(flow) = flow.after_round(body) {
             last = flow;

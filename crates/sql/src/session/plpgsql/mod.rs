@@ -28,6 +28,7 @@ mod sql;
 mod state;
 mod statement;
 mod trigger;
+mod trigger_values;
 mod utility;
 mod value;
 

@@ -40,6 +40,8 @@ pub struct Program {
     pub output: Option<Target>,
     /// Its statements use the calling statement's view, and change nothing.
     pub shares_view: bool,
+    /// Of a trigger function: its text may name the variables that tell about the trigger (`TG_...`).
+    pub names_trigger: bool,
     /// By the expression's number.
     pub prepared: Mutex<Vec<Option<Arc<PreparedPiece>>>>,
     pub casts: Mutex<HashMap<Cast, Arc<Expression>>>,
@@ -278,6 +280,7 @@ impl Program {
             inputs,
             output,
             shares_view: function.volatility != b'v',
+            names_trigger: trigger::may_be_named(&function.source),
             strings,
             catalog: context.catalog.clone(),
             path: context.path.path.clone(),
@@ -305,6 +308,7 @@ impl Program {
             inputs: Vec::new(),
             output: None,
             shares_view: false,
+            names_trigger: false,
             strings,
             catalog: context.catalog.clone(),
             path: context.path.path.clone(),

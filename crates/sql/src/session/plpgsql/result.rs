@@ -16,7 +16,7 @@ use super::super::language::{Called, EventCall, Within};
 use super::frame::{Frame, Typed};
 use super::program::{Program, compile_error};
 use super::state::RoutineState;
-use super::{field, program_cache, spare, trigger, value};
+use super::{field, program_cache, spare, trigger_values, value};
 
 fn start<'a>(
     context: Arc<StatementContext>,
@@ -46,7 +46,7 @@ pub fn call_value(called: Called, call: &RoutineCall<'_>, control: Control<'_>) 
         drop(settings);
         return result(&mut frame);
     }
-    let mut frame = start(context.clone(), &function, call, Control::NONE)?;
+    let mut frame = Box::new(start(context.clone(), &function, call, Control::NONE)?);
     let value = value(&mut frame)?;
     RoutineState::of(&context.session).spare_frames.give_back(function.oid, frame);
     Ok(value)
@@ -73,12 +73,10 @@ pub fn call_trigger(called: Called, call: &TriggerCall<'_>) -> Result<Datum> {
     let program = program_cache::of_trigger(&context, &function, call);
     let program = program.map_err(|e| compile_error(e, &function.name, &function.source))?;
     let view = program.shares_view.then_some(ReadView { csn: call.view.0, command: call.view.1 });
-    let mut frame = Frame::new(program, context, view, Control::NONE)?;
+    let mut frame = Box::new(Frame::new(program, context, view, Control::NONE)?);
     let row = run_trigger(&mut frame, call);
     drop(settings);
     if is_kept && row.is_ok() {
-        // The row is the caller's alone.
-        frame.values.fill(Datum::Null);
         RoutineState::of(&session).spare_frames.give_back(call.trigger.oid, frame);
     }
     row
@@ -94,14 +92,13 @@ pub fn trigger_again(caller: &StatementContext, call: &TriggerCall<'_>) -> Optio
     spare::restart(&mut frame, ReadView { csn: call.view.0, command: call.view.1 });
     let row = run_trigger(&mut frame, call);
     if row.is_ok() {
-        frame.values.fill(Datum::Null);
         spare_frames.give_back(call.trigger.oid, frame);
     }
     Some(row)
 }
 
 fn run_trigger(frame: &mut Frame<'_>, call: &TriggerCall<'_>) -> Result<Datum> {
-    trigger::begin(frame, call);
+    trigger_values::begin(frame, call);
     frame.run()?;
     let Some(value) = frame.returned.value.take() else {
         let e = err!(S_R_E_FUNCTION_EXECUTED_NO_RETURN_STATEMENT, "control reached end of trigger procedure without RETURN");
@@ -225,7 +222,7 @@ pub fn to_result(frame: &Frame<'_>, value: Typed) -> Result<Datum> {
             let columns: Vec<(Oid, i32)> = fields.iter().map(|(_, ty)| *ty).collect();
             check_shape(frame, &columns, "returned record type does not match expected record type")?;
             let value = Datum::Record(named_record(frame, &record.fields, record.clone()));
-            match value::is_domain(frame, result) {
+            match frame.is_domain(result) {
                 true => io::check_domain(&*frame.context, result.oid, value),
                 false => Ok(value),
             }
@@ -298,14 +295,15 @@ fn wrong_count(message: &str, given: usize, expected: usize) -> DbError {
 
 /// Calls a function with a spare frame, if there is one that fits.
 pub fn value_again(caller: &StatementContext, call: &RoutineCall<'_>) -> Option<Result<Datum>> {
-    let mut frame = RoutineState::of(&caller.session).spare_frames.take(call.function)?;
+    let spare_frames = &RoutineState::of(&caller.session).spare_frames;
+    let mut frame = spare_frames.take(call.function)?;
     if !spare::fits(&frame, caller, call) {
         return None;
     }
     spare::begin_again(&mut frame, call);
     let result = value(&mut frame);
     if result.is_ok() {
-        RoutineState::of(&caller.session).spare_frames.give_back(call.function, frame);
+        spare_frames.give_back(call.function, frame);
     }
     Some(result)
 }

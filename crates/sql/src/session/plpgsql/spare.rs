@@ -16,7 +16,8 @@ use super::frame::Frame;
 const SPARE_MAX: usize = 50;
 
 #[derive(Default)]
-pub(super) struct SpareFrames(RarelyUsed<HashMap<Oid, Vec<Frame<'static>>>>);
+#[expect(clippy::vec_box, reason = "each call moves a frame twice")]
+pub(super) struct SpareFrames(RarelyUsed<HashMap<Oid, Vec<Box<Frame<'static>>>>>);
 
 impl SpareFrames {
     /// The statement has ended.
@@ -24,11 +25,15 @@ impl SpareFrames {
         self.0.take();
     }
 
-    pub fn take(&self, function: Oid) -> Option<Frame<'static>> {
+    pub fn take(&self, function: Oid) -> Option<Box<Frame<'static>>> {
         self.0.used()?.get_mut(&function)?.pop()
     }
 
-    pub fn give_back(&self, function: Oid, frame: Frame<'static>) {
+    /// Keeps a frame whose run has succeeded. Its values are the caller's alone.
+    pub fn give_back(&self, function: Oid, mut frame: Box<Frame<'static>>) {
+        for value in frame.values.iter_mut().filter(|value| !value.is_null()) {
+            *value = Datum::Null;
+        }
         let mut frames = self.0.lock();
         let spare = frames.entry(function).or_default();
         if spare.len() < SPARE_MAX {
@@ -58,21 +63,19 @@ pub fn is_current(frame: &Frame<'_>, caller: &StatementContext) -> bool {
 
 pub fn begin_again(frame: &mut Frame<'_>, call: &RoutineCall<'_>) {
     restart(frame, ReadView { csn: call.view.0, command: call.view.1 });
-    let program = frame.program.clone();
-    for (variable, value) in program.inputs.iter().zip(call.args) {
+    for (variable, value) in frame.program.inputs.iter().zip(call.args) {
         frame.values[*variable] = value.clone();
     }
 }
 
 /// Everything is as before the first statement. `view`: the calling statement's.
 pub fn restart(frame: &mut Frame<'_>, view: ReadView) {
-    let program = frame.program.clone();
-    frame.values.fill(Datum::Null);
-    for (ty, variable) in frame.types.iter_mut().zip(&program.tree.variables) {
+    let variables = &frame.program.tree.variables;
+    for (ty, variable) in frame.types.iter_mut().zip(variables) {
         *ty = variable.ty;
     }
-    frame.values[program.tree.found] = Datum::Bool(false);
-    frame.view = program.shares_view.then_some(view);
+    frame.set_found(false);
+    frame.view = frame.program.shares_view.then_some(view);
     frame.evaluation.release_view();
     frame.evaluation.set_view(view);
     frame.returned.value = None;

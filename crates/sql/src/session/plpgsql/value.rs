@@ -12,8 +12,7 @@ use melba_types::{Batch, Datum, DbError, Oid, Record, Result, bail, oids};
 use super::super::outcome::ResultColumn;
 use super::super::planning::analysis;
 use super::expression::PieceUse;
-use super::field::Place;
-use super::frame::{Frame, Typed};
+use super::frame::{FieldPlace, Frame, Typed};
 use super::{expression, extra_checks, field};
 
 /// The columns of a query's rows, for records made of them.
@@ -98,13 +97,34 @@ pub fn assign_expression(frame: &mut Frame<'_>, target: &Target, e: &Expression)
     if ty.typmod < 0
         && !ty.is_record
         && !frame.program.tree.variables[variable].not_null
-        && let Some(value) = expression::again(frame, e, ty.oid)
+        && let Some(plain) = expression::known_plain(frame, e, ty.oid)
     {
-        frame.values[variable] = value?;
-        return Ok(());
+        let value = plain.eval_row(&frame.evaluation, &frame.values);
+        let slot = &mut frame.values[variable];
+        return if put_number(slot, &value) { Ok(()) } else { put(slot, value) };
     }
     let value = expression::evaluate(frame, e, PieceUse::Type(ty))?;
     assign(frame, target, value)
+}
+
+/// Puts a number where one of its type is; false for all other values. To copy a datum that was just written, by wider moves than
+/// those that wrote it, stalls the processor.
+#[inline]
+pub fn put_number(slot: &mut Datum, value: &Result<Datum>) -> bool {
+    match (slot, value) {
+        (Datum::Int4(slot), Ok(Datum::Int4(value))) => *slot = *value,
+        (Datum::Int8(slot), Ok(Datum::Int8(value))) => *slot = *value,
+        (Datum::Float8(slot), Ok(Datum::Float8(value))) => *slot = *value,
+        (Datum::Bool(slot), Ok(Datum::Bool(value))) => *slot = *value,
+        _ => return false,
+    }
+    true
+}
+
+#[inline(never)]
+fn put(slot: &mut Datum, value: Result<Datum>) -> Result<()> {
+    *slot = value?;
+    Ok(())
 }
 
 pub fn assign(frame: &mut Frame<'_>, target: &Target, value: Typed) -> Result<()> {
@@ -201,11 +221,11 @@ pub fn record_of(frame: &Frame<'_>, ty: VariableType, columns: &[(Oid, i32)], va
 }
 
 fn assign_field(frame: &mut Frame<'_>, variable: usize, name: &str, value: Typed) -> Result<()> {
-    let place = Place::of(frame, variable, name)?;
+    let place = field::field_to_assign(frame, variable, name)?;
     assign_to_place(frame, variable, place, value)
 }
 
-fn assign_to_place(frame: &mut Frame<'_>, variable: usize, place: Place, value: Typed) -> Result<()> {
+fn assign_to_place(frame: &mut Frame<'_>, variable: usize, place: FieldPlace, value: Typed) -> Result<()> {
     if frame.values[variable].is_null() && frame.types[variable].oid != oids::RECORD {
         frame.values[variable] = Datum::Record(record_of(frame, frame.types[variable], &[], &[])?);
     }
@@ -280,7 +300,7 @@ fn assign_fields(frame: &mut Frame<'_>, target: &Target, columns: &[(Oid, i32)],
 pub fn assign_no_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape) -> Result<()> {
     if let Target::Variable(variable) = target
         && frame.types[*variable].is_record
-        && !is_domain(frame, frame.types[*variable])
+        && !frame.is_domain(frame.types[*variable])
     {
         if frame.types[*variable].oid != oids::RECORD {
             let record = record_of(frame, frame.types[*variable], &[], &[])?;
@@ -305,8 +325,8 @@ pub fn text_of(frame: &Frame<'_>, value: &Typed) -> Result<String> {
 
 /// Whether a condition is true.
 pub fn holds(frame: &mut Frame<'_>, condition: &Expression) -> Result<bool> {
-    if let Some(value) = expression::again(frame, condition, oids::BOOL) {
-        return Ok(matches!(value?, Datum::Bool(true)));
+    if let Some(plain) = expression::known_plain(frame, condition, oids::BOOL) {
+        return plain.holds(&frame.evaluation, &frame.values);
     }
     let boolean = VariableType { oid: oids::BOOL, typmod: -1, collation: melba_types::Oid::INVALID, is_record: false };
     let value = value_as(frame, condition, boolean)?;
@@ -317,10 +337,6 @@ pub fn holds(frame: &mut Frame<'_>, condition: &Expression) -> Result<bool> {
 fn value_as(frame: &mut Frame<'_>, e: &Expression, ty: VariableType) -> Result<Datum> {
     let value = expression::evaluate(frame, e, PieceUse::Type(ty))?;
     cast(frame, value, ty.oid, ty.typmod)
-}
-
-pub fn is_domain(frame: &Frame<'_>, ty: VariableType) -> bool {
-    frame.context.catalog.base_type(ty.oid) != ty.oid
 }
 
 /// The value as an integer, `None` for NULL.

@@ -10,17 +10,17 @@ use melba_types::{Datum, DbError, Oid, Result, bail};
 use parking_lot::Mutex;
 
 /// A trigger runs: pg_trigger_depth() counts it, and its table cannot be altered, as long as this lives.
-pub(super) struct RunningTrigger(Arc<Mutex<Vec<Oid>>>);
+pub(super) struct RunningTrigger<'a>(&'a Mutex<Vec<Oid>>);
 
-impl RunningTrigger {
+impl RunningTrigger<'_> {
     /// `running`: the tables of the session's triggers that run.
-    pub fn begin(running: &Arc<Mutex<Vec<Oid>>>, table: Oid) -> RunningTrigger {
+    pub fn begin(running: &Mutex<Vec<Oid>>, table: Oid) -> RunningTrigger<'_> {
         running.lock().push(table);
-        RunningTrigger(running.clone())
+        RunningTrigger(running)
     }
 }
 
-impl Drop for RunningTrigger {
+impl Drop for RunningTrigger<'_> {
     fn drop(&mut self) {
         self.0.lock().pop();
     }
