@@ -210,6 +210,8 @@ do $$ declare n int := 2; begin execute 'declare of_n cursor with hold for selec
 fetch all from of_n; close of_n;
 do $$ declare n int := 2; begin create materialized view of_variable as select n as n; exception when others then raise notice '% %', sqlstate, sqlerrm; end $$;
 do $$ declare n int := 2; begin create view of_variable as select n as n; exception when others then raise notice '% %', sqlstate, sqlerrm; end $$;
+do $$ declare v varchar(5) := 'abc'; n numeric(5, 2) := 1.5; r record; begin select 'a'::varchar as f into r; create table with_modifiers as select v, n, r.f, v || 'x' as w from generate_series(1, n::int) group by v, n; end $$;
+select attname, format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'with_modifiers'::regclass and attnum > 0 order by attnum; select * from with_modifiers;
 
 -- EXECUTE of a statement that returns rows runs it to its end.
 prepare fails(int) as select 1 / $1; prepare counted as select nextval('calls') from generate_series(1, 3); create sequence calls;

@@ -86,12 +86,7 @@ const EXPLAIN: &[&str] = &[
 ];
 
 /// RESET is refused.
-const NO_RESET: &[&str] = &[
-    "seed",
-    "transaction_deferrable",
-    "transaction_isolation",
-    "transaction_read_only",
-];
+const NO_RESET: &[&str] = &["seed", "transaction_deferrable", "transaction_isolation", "transaction_read_only"];
 
 /// RESET ALL passes over them.
 const NO_RESET_ALL: &[&str] = &[
@@ -105,14 +100,8 @@ const NO_RESET_ALL: &[&str] = &[
 ];
 
 /// pg_settings does not list them.
-const NO_SHOW_ALL: &[&str] = &[
-    "default_with_oids",
-    "is_superuser",
-    "role",
-    "seed",
-    "session_authorization",
-    "ssl_renegotiation_limit",
-];
+const NO_SHOW_ALL: &[&str] =
+    &["default_with_oids", "is_superuser", "role", "seed", "session_authorization", "ssl_renegotiation_limit"];
 
 /// They are not in PostgreSQL's example of a configuration file.
 const NOT_IN_SAMPLE: &[&str] = &[

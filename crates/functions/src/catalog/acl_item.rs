@@ -14,7 +14,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("aclcontains", |c, a| {
         let wanted = parsed(c, &a[1])?;
         let has = |item: AclItem| {
-            (item.grantee, item.grantor) == (wanted.grantee, wanted.grantor) && item.privileges & wanted.privileges == wanted.privileges
+            (item.grantee, item.grantor) == (wanted.grantee, wanted.grantor)
+                && item.privileges & wanted.privileges == wanted.privileges
         };
         let items = a[0].as_array().elements.iter().map(|item| parsed(c, item).map(has));
         items.collect::<Result<Vec<bool>>>().map(|found| Datum::Bool(found.contains(&true)))

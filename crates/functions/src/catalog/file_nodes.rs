@@ -19,7 +19,8 @@ const PG_GLOBAL: Oid = Oid(1664);
 
 /// Of system relations that PostgreSQL maps, which have none in pg_class, it is the OID, as in a new cluster.
 fn file_node(relation: &Relation) -> Option<Oid> {
-    let kinds = [RelationKind::Table, RelationKind::Index, RelationKind::Sequence, RelationKind::MaterializedView, RelationKind::Toast];
+    let kinds =
+        [RelationKind::Table, RelationKind::Index, RelationKind::Sequence, RelationKind::MaterializedView, RelationKind::Toast];
     let node = if relation.file_node.is_valid() { relation.file_node } else { relation.oid };
     kinds.contains(&relation.kind).then_some(node)
 }

@@ -6,6 +6,7 @@ use melba_analyze::analyze_with_variables;
 use melba_parse::Statement;
 use melba_parse::command::{is_query, is_session_statement};
 use melba_plpgsql::tree::Expression;
+use melba_tree::{CoercionForm, Expr, ParamKind};
 use melba_types::{Datum, DbError, Oid, Result, bail, err};
 use pg_query::NodeEnum;
 use pg_query::protobuf::{DiscardMode, ObjectType};
@@ -39,7 +40,7 @@ fn with_variables(frame: &Frame<'_>, piece: &Expression, statement: &Arc<Stateme
     let mut node = statement.node.clone();
     let Some(query) = inner_query(&mut node) else { return Ok(None) };
     let names = VariableNames::at(frame, piece);
-    let analyzed = analyze_with_variables(&analysis(&frame.context), query, &names)?;
+    let mut analyzed = analyze_with_variables(&analysis(&frame.context), query, &names)?;
     let sources = names.into_sources();
     if sources.is_empty() {
         return Ok(None);
@@ -47,6 +48,15 @@ fn with_variables(frame: &Frame<'_>, piece: &Expression, statement: &Arc<Stateme
     if matches!(&statement.node, NodeEnum::CreateTableAsStmt(s) if s.objtype() == ObjectType::ObjectMatview) {
         bail!(FEATURE_NOT_SUPPORTED, "materialized views may not be defined using bound parameters");
     }
+    // A parameter has no modifier by itself.
+    analyzed.visit_mut(0, &mut |e, _| match e {
+        Expr::Param(p) if p.kind == ParamKind::External && p.typmod >= 0 => {
+            let (ty, typmod, collation) = (p.ty, p.typmod, p.collation);
+            *e = Expr::Relabel { arg: Box::new(e.clone()), ty, typmod, collation, form: CoercionForm::ExplicitCast };
+            false
+        }
+        _ => true,
+    });
     let text = melba_deparse::stored_query(&analysis(&frame.context), &analyzed);
     let parsed = melba_parse::parse(&text)?.statements.pop();
     *query = parsed.ok_or_else(|| DbError::internal("a query without a text"))?.node.clone();
