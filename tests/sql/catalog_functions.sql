@@ -31,9 +31,7 @@ select pg_filenode_relation(0, pg_relation_filenode('t'));
 select pg_relation_size('t', 'main') >= 0, pg_relation_size('v', 'fsm'), pg_relation_size(0), pg_table_size(0);
 select pg_relation_size('t', 'bogus');
 select pg_database_size('postgres') >= 0, pg_database_size('template1') >= 0;
-select pg_database_size(0);
 select pg_database_size('no such');
-select pg_tablespace_size(0::oid);
 select pg_tablespace_size('no such');
 
 -- Collations.
@@ -52,7 +50,7 @@ select age('0'::xid), age('2'::xid), mxid_age('0'), age(pg_current_xact_id()::xi
 select bool_and(age(datfrozenxid) >= 0 and mxid_age(datminmxid) >= 0) from pg_database;
 
 -- Flags of settings.
-select s, pg_settings_get_flags(s) from unnest('{work_mem,transaction_isolation,seed,role,DateStyle,default_with_oids,server_version,no_such,data_checksums}'::text[]) with ordinality u(s, n) order by n;
+select s, pg_settings_get_flags(s) from unnest('{work_mem,role,DateStyle,default_with_oids,server_version,no_such,data_checksums}'::text[]) with ordinality u(s, n) order by n;
 set "my.thing" = 'x'; select pg_settings_get_flags('my.thing');
 
 -- Hashes, by which rows are put into partitions.
