@@ -11,15 +11,16 @@
 
 mod choose;
 mod cursor;
+mod neighbour;
 mod queue;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use melba_segment::{Effort, GroupData, KeyCursor, KeySegmentReader, Neighbour, SegmentMeta, TableSegmentReader};
+use melba_segment::{Effort, GroupData, KeyCursor, KeySegmentReader, SegmentMeta, TableSegmentReader};
 use melba_store::{
     Edit, EngineError, IndexOutput, Keep, Levels, Manifest, Payload, Place, Result, Run, SegmentFile, Store, Swap, TableOutput,
-    TableRun, Tree, TreeData, may_have_key, may_have_row,
+    Tree, TreeData, may_have_key, may_have_row,
 };
 use melba_threads::atomic::{AtomicBool, AtomicU64, Ordering};
 use melba_threads::planted::{Plant, is_planted};
@@ -334,19 +335,6 @@ impl Merger {
         self.unmerged.lock().add(tree.id);
     }
 
-    /// The segment with dense values that lies next to a job's inputs.
-    fn dense_neighbour(&self, runs: &[Arc<TableRun>], job: &Job<TableSegmentReader>) -> Option<Neighbour> {
-        let first_row = |run: &TableRun| run.reader.meta().row_id_min.0;
-        let first = job.inputs.iter().map(|run| first_row(run)).min()?;
-        let is_other =
-            |run: &&Arc<TableRun>| run.reader.meta().dense_bytes > 0 && !job.inputs.iter().any(|input| Arc::ptr_eq(input, run));
-        let nearest = runs.iter().filter(is_other).min_by_key(|run| first_row(run).abs_diff(first))?;
-        let sections = runs.iter().flat_map(|run| run.reader.sections());
-        let references = sections.filter_map(|section| section.reference_name).collect::<HashSet<_>>().len();
-        let is_crowded = self.options.are_crowded(references);
-        Some(Neighbour { segment: Arc::clone(&nearest.reader), is_crowded })
-    }
-
     fn merge_table(
         &self,
         tree: &Tree,
@@ -366,7 +354,7 @@ impl Merger {
             if let Some(most) = dense.max_by_key(|run| run.reader.meta().dense_bytes) {
                 output = output.reuse(Arc::clone(&most.reader));
             }
-            if let Some(neighbour) = self.dense_neighbour(&table.levels.read().runs, job) {
+            if let Some(neighbour) = neighbour::find(&self.options, &table.levels.read().runs, job) {
                 output = output.share_references(neighbour);
             }
         }
