@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use melba_segment::{Neighbour, ReferenceName, SectionSummary, TableSegmentReader};
+use melba_segment::{Neighbour, ReferenceName, TableSegmentReader};
 use melba_store::TableRun;
 
 use super::Job;
@@ -30,7 +30,7 @@ pub(super) fn find(options: &EngineOptions, runs: &[Arc<TableRun>], job: &Job<Ta
 }
 
 fn references(run: &TableRun) -> impl Iterator<Item = ReferenceName> {
-    run.reader.sections().filter_map(|section: SectionSummary| section.reference_name)
+    run.reader.sections().filter_map(|section| section.reference_name)
 }
 
 /// The first of the segments whose references most of them have.

@@ -67,18 +67,20 @@ fn sharers_of_a_reference_come_and_go() {
     assert!(made.iter().all(|block| block.strong_count() == 0), "a reference has outlived its segments and its readers");
 }
 
-#[test]
-fn sharers_find_one_place() {
+/// Runs threads in random orders, and in those in which PCT finds faults of a depth.
+fn explore(depth: usize, threads: fn()) {
     let mut config = Config::new();
     config.silence_warnings = true;
-    Runner::new(RandomScheduler::new(ORDERS), config.clone()).run(sharers_of_a_reference_come_and_go);
-    Runner::new(PctScheduler::new(3, ORDERS), config).run(sharers_of_a_reference_come_and_go);
+    Runner::new(RandomScheduler::new(ORDERS), config.clone()).run(threads);
+    Runner::new(PctScheduler::new(depth, ORDERS), config).run(threads);
+}
+
+#[test]
+fn sharers_find_one_place() {
+    explore(3, sharers_of_a_reference_come_and_go);
 }
 
 #[test]
 fn slots_and_rings_agree_beside_replacement_and_closing() {
-    let mut config = Config::new();
-    config.silence_warnings = true;
-    Runner::new(RandomScheduler::new(ORDERS), config.clone()).run(readers_meet_replacement_and_closing);
-    Runner::new(PctScheduler::new(4, ORDERS), config).run(readers_meet_replacement_and_closing);
+    explore(4, readers_meet_replacement_and_closing);
 }

@@ -337,7 +337,7 @@ fn simple(frame: &Frame<'_>, mut query: Query, names: &VariableNames<'_>) -> Res
     }
     let calls = expression.any(&mut |e| matches!(&e.node, Node::Routine(_)));
     let reads = calls || expression.any(&mut |e| matches!(&e.node, Node::Call(call) if call.volatile || !call.parallel_safe));
-    let is_plain = !reads && catalog.base_type(expression.ty) == expression.ty;
+    let is_plain = !reads && !frame.is_domain(expression.ty);
     Ok(PieceKind::Simple(Simple {
         expression,
         is_plain,

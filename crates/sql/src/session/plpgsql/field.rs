@@ -28,7 +28,7 @@ pub fn place_of_target(frame: &mut Frame<'_>, e: &Expression, variable: usize, n
 /// 42703 when there is no such field.
 pub fn field_to_assign(frame: &Frame<'_>, variable: usize, name: &str) -> Result<FieldPlace> {
     let (at, ty) = place_of_field(frame, variable, name)?;
-    Ok(FieldPlace { at, ty, is_of_domain: frame.is_domain(frame.types[variable]) })
+    Ok(FieldPlace { at, ty, is_of_domain: frame.is_domain(frame.types[variable].oid) })
 }
 
 /// Where a record's field is, and its type with its modifier.

@@ -186,8 +186,8 @@ impl Frame<'_> {
         Ok(())
     }
 
-    pub fn is_domain(&self, ty: VariableType) -> bool {
-        self.context.catalog.base_type(ty.oid) != ty.oid
+    pub fn is_domain(&self, ty: Oid) -> bool {
+        self.context.catalog.base_type(ty) != ty
     }
 
     /// The expression is to be analyzed again.

@@ -222,7 +222,7 @@ pub fn to_result(frame: &Frame<'_>, value: Typed) -> Result<Datum> {
             let columns: Vec<(Oid, i32)> = fields.iter().map(|(_, ty)| *ty).collect();
             check_shape(frame, &columns, "returned record type does not match expected record type")?;
             let value = Datum::Record(named_record(frame, &record.fields, record.clone()));
-            match frame.is_domain(result) {
+            match frame.is_domain(result.oid) {
                 true => io::check_domain(&*frame.context, result.oid, value),
                 false => Ok(value),
             }

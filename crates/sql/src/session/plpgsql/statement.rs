@@ -107,7 +107,7 @@ fn declare(frame: &mut Frame<'_>, block: &StatementBlock, statement: &PlpgsqlSta
         let result = match &declared.default {
             Some(default) => assign_default(frame, *variable, default),
             // A domain may refuse NULL.
-            None if frame.is_domain(declared.ty) => {
+            None if frame.is_domain(declared.ty.oid) => {
                 value::assign(frame, &Target::Variable(*variable), Typed { value: Datum::Null, ty: oids::UNKNOWN, typmod: -1 })
             }
             None => Ok(()),

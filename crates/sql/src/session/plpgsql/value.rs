@@ -61,7 +61,7 @@ pub fn cast(frame: &Frame<'_>, from: Typed, ty: Oid, typmod: i32) -> Result<Datu
 
 /// NULL as a value of a type, which a domain may refuse.
 fn check_null(frame: &Frame<'_>, ty: Oid) -> Result<Datum> {
-    if frame.context.catalog.base_type(ty) == ty {
+    if !frame.is_domain(ty) {
         return Ok(Datum::Null);
     }
     io::check_domain(&*frame.context, ty, Datum::Null)
@@ -300,7 +300,7 @@ fn assign_fields(frame: &mut Frame<'_>, target: &Target, columns: &[(Oid, i32)],
 pub fn assign_no_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape) -> Result<()> {
     if let Target::Variable(variable) = target
         && frame.types[*variable].is_record
-        && !frame.is_domain(frame.types[*variable])
+        && !frame.is_domain(frame.types[*variable].oid)
     {
         if frame.types[*variable].oid != oids::RECORD {
             let record = record_of(frame, frame.types[*variable], &[], &[])?;
