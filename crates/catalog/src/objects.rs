@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 
+use crate::classes;
+
 pub use crate::aggregates::{AggregateInfo, MovingAggregate};
 pub use crate::event_triggers::EventTrigger;
 pub use crate::extended_statistics::{ExtendedStatistics, McvItem, StatisticsData};
@@ -339,6 +341,14 @@ pub struct IndexInfo {
     pub constraint: Oid,
     /// Uniqueness is checked at the end of the statement or transaction.
     pub deferrable: bool,
+}
+
+impl IndexInfo {
+    /// Whether an index of this access method has an entry for each key of a row's values (docs/design/gin.md). That of a
+    /// constraint by gist has one a row.
+    pub fn is_inverted(&self, method: Oid) -> bool {
+        method == classes::GIN || method == classes::GIST && !self.constraint.is_valid()
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -3,6 +3,8 @@
 use melba_types::key::KeyColumn;
 use melba_types::{Datum, Result};
 
+use crate::Session;
+
 /// A key of a value, or what stands for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GinKey {
@@ -21,6 +23,8 @@ pub enum GinQuery {
     And(Vec<GinQuery>),
     /// One of them; of none: no row.
     Or(Vec<GinQuery>),
+    /// So many of them, one or more.
+    AtLeast(usize, Vec<GinQuery>),
 }
 
 impl GinQuery {
@@ -42,6 +46,6 @@ impl GinQuery {
 pub struct GinSupport {
     /// The keys of a value that is not null, in any order; they may repeat.
     pub extract_value: fn(&KeyColumn, &Datum) -> Result<Vec<GinKey>>,
-    /// By the number of the operator's strategy (pg_amop), and its right operand, which is not null.
-    pub extract_query: fn(&KeyColumn, i16, &Datum) -> Result<GinQuery>,
+    /// By the number of the operator's strategy (pg_amop), its right operand, which is not null, and the session's settings.
+    pub extract_query: fn(&KeyColumn, i16, &Datum, &dyn Session) -> Result<GinQuery>,
 }

@@ -19,18 +19,20 @@
 
 use std::ops::Range;
 
-use melba_catalog::{Catalog, IndexInfo};
+use melba_catalog::{Catalog, IndexInfo, classes};
 use melba_types::key::{KeyColumn, KeyType};
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::gin::{GinKey, GinQuery, GinSupport};
-use crate::{order, registry};
+use crate::{Session, order, registry};
 
 /// Longer keys are hashed, as those of jsonb_ops are in PostgreSQL (JGIN_MAXLENGTH).
 const KEY_BYTES_MAX: usize = 125;
 /// The number of the support function extractValue in pg_amproc.
 const EXTRACT_VALUE: i16 = 2;
+/// That of gist's compress, which makes an index's keys of a value.
+const COMPRESS: i16 = 3;
 
 const KEY: u8 = 0;
 const LONG_KEY: u8 = 1;
@@ -59,9 +61,10 @@ impl GinColumn {
     fn new(catalog: &Catalog, number: usize, opclass: Oid, ty: Oid) -> Result<GinColumn> {
         let access = catalog.access_methods();
         let class = access.class(opclass).ok_or_else(|| DbError::internal(format!("could not find operator class {opclass}")))?;
-        let extract = access.function(class.family, class.input_type, class.input_type, EXTRACT_VALUE);
+        let (method, support) = if class.method == classes::GIST { ("gist", COMPRESS) } else { ("gin", EXTRACT_VALUE) };
+        let extract = access.function(class.family, class.input_type, class.input_type, support);
         let support = extract.and_then(|f| registry::gin(&catalog.function(f)?.source));
-        let support = support.ok_or_else(|| DbError::unsupported(format!("operator class \"{}\" of gin", class.name)))?;
+        let support = support.ok_or_else(|| DbError::unsupported(format!("operator class \"{}\" of {method}", class.name)))?;
         let element = catalog.array_element(ty);
         let key_type = element.map_or(Ok(KeyType::Plain(Kind::Text)), |ty| compared_type(catalog, ty))?;
         let element = KeyColumn { ty: by_equality(key_type), descending: false, nulls_first: false };
@@ -83,8 +86,8 @@ impl GinColumn {
     }
 
     /// What a row must have that satisfies a condition with a value on the right.
-    pub fn query(&self, strategy: i16, value: &Datum) -> Result<GinQuery> {
-        (self.support.extract_query)(&self.element, strategy, value)
+    pub fn query(&self, strategy: i16, value: &Datum, session: &dyn Session) -> Result<GinQuery> {
+        (self.support.extract_query)(&self.element, strategy, value, session)
     }
 
     /// The entry of a key.

@@ -3,6 +3,7 @@
 //! The keys of jsonb_ops are a kind and a text: keys of objects at any depth, and values. A string in an array counts as a key of an
 //! object, as for the operator `?`. Those of jsonb_path_ops are hashes of a value with the keys of all objects that it is in.
 
+use melba_fmgr::Session;
 use melba_fmgr::gin::{GinKey, GinQuery, GinSupport};
 use melba_types::jsonb::{Json, View};
 use melba_types::key::{KeyColumn, KeyType, encode};
@@ -33,7 +34,7 @@ const BOOL: u8 = 3;
 const NUMBER: u8 = 4;
 const STRING: u8 = 5;
 
-fn query(_: &KeyColumn, strategy: i16, value: &Datum) -> Result<GinQuery> {
+fn query(_: &KeyColumn, strategy: i16, value: &Datum, _: &dyn Session) -> Result<GinQuery> {
     let keys = || strings(value).into_iter().flatten().map(|key| item(KEY, key.as_bytes())).collect();
     Ok(match strategy {
         CONTAINS => GinQuery::every(items(root(value))?),
@@ -46,7 +47,7 @@ fn query(_: &KeyColumn, strategy: i16, value: &Datum) -> Result<GinQuery> {
     })
 }
 
-fn path_query(_: &KeyColumn, strategy: i16, value: &Datum) -> Result<GinQuery> {
+fn path_query(_: &KeyColumn, strategy: i16, value: &Datum, _: &dyn Session) -> Result<GinQuery> {
     match strategy {
         CONTAINS => Ok(GinQuery::every(paths(root(value))?)),
         PATH_EXISTS => of_exists(&PATHS, &*parsed(value)?),

@@ -7,7 +7,8 @@
 //! - `flags`, `lexer`, `parse`: a pattern as a tree;
 //! - `tree`: how a match is divided among the parts of a pattern;
 //! - `search`: the pattern in the `regex` crate;
-//! - `automaton`, `divide`: ends of matches, groups, back references, lookaround.
+//! - `automaton`, `divide`: ends of matches, groups, back references, lookaround;
+//! - `required`: what every matching text contains.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use real time and files"))]
 
@@ -17,6 +18,7 @@ mod error;
 mod flags;
 mod lexer;
 mod parse;
+mod required;
 mod search;
 mod tree;
 
@@ -31,6 +33,7 @@ pub use divide::Captures;
 use divide::Divider;
 pub use flags::{Flags, Flavor};
 use parse::parse;
+pub use required::{Required, RequiredPart, required};
 
 /// A compiled regular expression.
 pub struct Regexp {
@@ -111,6 +114,14 @@ impl Regexp {
         }
         Ok(None)
     }
+}
+
+/// The characters of a set in the syntax of the `regex` crate, as ranges in order.
+///
+/// # Errors
+/// 2201B when it is invalid.
+pub fn characters(set: &str) -> Result<Vec<(char, char)>> {
+    Ok(automaton::ranges(set, false)?.to_vec())
 }
 
 /// All matches from `start`, none overlapping; an empty match moves on by one character.

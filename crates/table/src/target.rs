@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use melba_catalog::classes::{GIN, GIST};
+use melba_catalog::classes::GIST;
 use melba_catalog::foreign_keys::foreign_keys;
 use melba_catalog::{Catalog, Constraint, ConstraintKind, Relation, RelationKind, Storage};
 use melba_engine::Transaction;
@@ -406,7 +406,7 @@ impl TargetBuilder<'_> {
             Some(text) => Some(self.compile(text, table, None)?),
             None => None,
         };
-        let gin = if index.access_method == GIN { GinColumn::of_index(self.catalog, info)? } else { Vec::new() };
+        let gin = if info.is_inverted(index.access_method) { GinColumn::of_index(self.catalog, info)? } else { Vec::new() };
         Ok(IndexTarget {
             oid,
             name: index.name.clone(),

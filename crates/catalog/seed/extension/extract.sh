@@ -8,13 +8,14 @@
 #
 # Left out is what needs what Melba lacks: gist, text search, functions over `internal` but those of gin's operator classes, whose objects
 # came later and are numbered from 500 on. Of btree_gist the operator classes are
-# there, by which exclusion constraints find their operators, but not what its indexes keep, nor distances. Views are in views.tsv, written by hand;
+# there, by which exclusion constraints find their operators, but not what its indexes keep, nor distances. Of pg_trgm's class of gist there is
+# the function that makes the keys of a value. Views are in views.tsv, written by hand;
 # privileges and defaults of arguments are put into pg_proc.tsv by hand (pg_stat_statements_reset).
 set -euo pipefail
 cd "$(dirname "$0")"
 database=${PGDATABASE:-melba_seed}
 first=2147418112
-extensions=(citext uuid-ossp pgcrypto unaccent hstore pg_stat_statements btree_gist)
+extensions=(citext uuid-ossp pgcrypto unaccent hstore pg_stat_statements btree_gist pg_trgm)
 
 run() { psql -X -q -d "$database" -v ON_ERROR_STOP=1 "$@"; }
 
@@ -31,24 +32,25 @@ CREATE TABLE seed.object AS
   SELECT extension, place, classid, objid FROM seed.member m
   WHERE NOT EXISTS (SELECT FROM pg_proc p WHERE classid = 'pg_proc'::regclass AND p.oid = objid
       AND p.oid NOT IN (SELECT typreceive FROM pg_type)
-      AND p.proname NOT LIKE 'gin\_%'
-      AND (ARRAY['internal', 'regdictionary', 'ghstore'] && (ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) || format_type(prorettype, NULL))
+      AND p.proname NOT LIKE 'gin\_%' AND p.proname <> 'gtrgm_compress'
+      AND (ARRAY['internal', 'regdictionary', 'ghstore', 'gtrgm'] && (ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) || format_type(prorettype, NULL))
         OR prosrc = 'hstore_subscript_handler'))
     AND (extension <> 'btree_gist' OR classid IN ('pg_opclass'::regclass, 'pg_opfamily'::regclass))
-    AND NOT EXISTS (SELECT FROM pg_type t WHERE classid = 'pg_type'::regclass AND t.oid = objid AND (typname IN ('ghstore', '_ghstore') OR typname ~ '^_?pg_stat_statements'))
+    AND NOT EXISTS (SELECT FROM pg_type t WHERE classid = 'pg_type'::regclass AND t.oid = objid AND (typname IN ('ghstore', '_ghstore', 'gtrgm', '_gtrgm') OR typname ~ '^_?pg_stat_statements'))
     AND NOT EXISTS (SELECT FROM pg_opclass c WHERE classid = 'pg_opclass'::regclass AND c.oid = objid AND opcmethod NOT IN (403, 405, 2742)
-      AND extension <> 'btree_gist')
+      AND extension NOT IN ('btree_gist', 'pg_trgm'))
     AND NOT EXISTS (SELECT FROM pg_opfamily f WHERE classid = 'pg_opfamily'::regclass AND f.oid = objid AND opfmethod NOT IN (403, 405, 2742)
-      AND extension <> 'btree_gist')
+      AND extension NOT IN ('btree_gist', 'pg_trgm'))
     AND classid NOT IN ('pg_ts_dict'::regclass, 'pg_ts_template'::regclass);
 INSERT INTO seed.object
   SELECT extension, place, classid, typarray FROM seed.object JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid
   WHERE typarray <> 0 AND typarray NOT IN (SELECT objid FROM seed.object WHERE classid = 'pg_type'::regclass);
 INSERT INTO seed.object
   SELECT extension, place, 'pg_amop'::regclass, a.oid FROM seed.object JOIN pg_amop a
-    ON classid = 'pg_opfamily'::regclass AND amopfamily = objid AND (extension <> 'btree_gist' OR amoppurpose = 's')
+    ON classid = 'pg_opfamily'::regclass AND amopfamily = objid AND (extension NOT IN ('btree_gist', 'pg_trgm') OR amoppurpose = 's')
   UNION ALL SELECT extension, place, 'pg_amproc'::regclass, a.oid FROM seed.object JOIN pg_amproc a
-    ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid AND extension <> 'btree_gist';
+    ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid AND extension <> 'btree_gist'
+    AND (amproc = 'gtrgm_compress'::regproc OR NOT EXISTS (SELECT FROM pg_opfamily f WHERE f.oid = objid AND opfmethod = 783));
 CREATE TABLE seed.number AS
   WITH family AS (SELECT oid FROM pg_opfamily WHERE opfmethod = 2742),
     gin AS (SELECT 'pg_opfamily'::regclass AS classid, oid FROM family
@@ -99,7 +101,7 @@ seed pg_cast "SELECT extension, n.oid, o(castsource) AS castsource, o(casttarget
     castmethod FROM pg_cast x $(of pg_cast)"
 seed pg_opfamily "SELECT extension, n.oid, opfmethod, opfname, 2200 AS opfnamespace, 10 AS opfowner FROM pg_opfamily x $(of pg_opfamily)"
 seed pg_opclass "SELECT extension, n.oid, opcmethod, opcname, 2200 AS opcnamespace, 10 AS opcowner, o(opcfamily) AS opcfamily,
-    o(opcintype) AS opcintype, opcdefault, CASE WHEN extension = 'btree_gist' THEN 0 ELSE o(opckeytype) END AS opckeytype FROM pg_opclass x $(of pg_opclass)"
+    o(opcintype) AS opcintype, opcdefault, CASE WHEN opcmethod = 783 THEN 0 ELSE o(opckeytype) END AS opckeytype FROM pg_opclass x $(of pg_opclass)"
 seed pg_amop "SELECT extension, n.oid, o(amopfamily) AS amopfamily, o(amoplefttype) AS amoplefttype, o(amoprighttype) AS amoprighttype,
     amopstrategy, amoppurpose, o(amopopr) AS amopopr, amopmethod, amopsortfamily FROM pg_amop x $(of pg_amop)"
 seed pg_amproc "SELECT extension, n.oid, o(amprocfamily) AS amprocfamily, o(amproclefttype) AS amproclefttype,

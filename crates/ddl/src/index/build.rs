@@ -63,7 +63,7 @@ pub fn build_index(ddl: &Ddl<'_>, relation: &Relation, request: IndexRequest) ->
         constraint: request.constraint,
         deferrable: request.deferrable,
     };
-    if request.method.oid == classes::GIN {
+    if info.is_inverted(request.method.oid) {
         // Partitioned tables have no tree that would be filled.
         GinColumn::of_index(&ddl.catalog(), &info)?;
     }

@@ -97,7 +97,7 @@ pub fn invalidate_partitioned_index(ddl: &Ddl<'_>, index: Oid) -> Result<()> {
 /// 42704 for an unknown one, 0A000 for what it cannot do.
 fn access_method(ddl: &Ddl<'_>, s: &IndexStmt) -> Result<AccessMethod> {
     let method = AccessMethod::of(&ddl.catalog(), &s.access_method)?;
-    if matches!(method.name, "gist" | "brin" | "spgist") {
+    if matches!(method.name, "brin" | "spgist") {
         return Err(DbError::unsupported(format!("access method \"{}\"", method.name)));
     }
     method.check_index(s)?;
@@ -162,7 +162,14 @@ pub fn key_request(
         key.collation = Some(ddl.collation(&strings(&element.collation), ty, -1)?);
     }
     if !element.opclass.is_empty() {
-        key.opclass = Some(operator_class(ddl, &strings(&element.opclass), method)?);
+        let name = strings(&element.opclass);
+        key.opclass = Some(operator_class(ddl, &name, method)?);
+        if !element.opclassopts.is_empty() && method.name == "gist" {
+            return Err(DbError::unsupported("options of an operator class of gist"));
+        }
+        if !element.opclassopts.is_empty() {
+            bail!(INVALID_PARAMETER_VALUE, "operator class {} has no options", name.join("."));
+        }
     }
     key.descending = element.ordering() == SortByDir::SortbyDesc;
     key.nulls_first = match element.nulls_ordering() {

@@ -40,7 +40,7 @@ impl BitmapScanOp {
             if value.is_null() {
                 return Ok(Vec::new());
             }
-            let query = condition.column.query(condition.strategy, &value)?;
+            let query = condition.column.query(condition.strategy, &value, &*ctx.session)?;
             if query == GinQuery::ALL {
                 everything = Some(&condition.column);
                 continue;
@@ -85,14 +85,19 @@ impl BitmapScanOp {
                 }
                 Ok(rows)
             }
-            GinQuery::Or(parts) => {
-                let mut rows = Vec::new();
-                for part in parts {
-                    rows.extend(self.rows_of(ctx, column, part)?);
-                }
-                Ok(in_order(rows))
-            }
+            GinQuery::Or(parts) => self.rows_of_some(ctx, column, parts, 1),
+            GinQuery::AtLeast(count, parts) => self.rows_of_some(ctx, column, parts, *count),
         }
+    }
+
+    /// The rows, in order, that so many of the parts give.
+    fn rows_of_some(&self, ctx: &ExecContext, column: &GinColumn, parts: &[GinQuery], count: usize) -> Result<Vec<RowId>> {
+        let mut all = Vec::new();
+        for part in parts {
+            all.extend(self.rows_of(ctx, column, part)?);
+        }
+        all.sort_unstable();
+        Ok(all.chunk_by(|a, b| a == b).filter(|equal| equal.len() >= count).map(|equal| equal[0]).collect())
     }
 
     fn collect(&self, ctx: &ExecContext, mut scan: IndexScan) -> Result<Vec<RowId>> {

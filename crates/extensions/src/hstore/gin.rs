@@ -1,5 +1,6 @@
 //! GIN's gin_hstore_ops: the keys of an hstore, and its values.
 
+use melba_fmgr::Session;
 use melba_fmgr::gin::{GinKey, GinQuery, GinSupport};
 use melba_types::key::KeyColumn;
 use melba_types::{Datum, DbError, Result, hstore};
@@ -31,7 +32,7 @@ fn item(kind: u8, text: &str) -> GinKey {
     GinKey::Key([&[kind][..], text.as_bytes(), &[0]].concat())
 }
 
-fn query(_: &KeyColumn, strategy: i16, value: &Datum) -> Result<GinQuery> {
+fn query(_: &KeyColumn, strategy: i16, value: &Datum, _: &dyn Session) -> Result<GinQuery> {
     let keys = || texts(value.as_array()).flatten().map(|key| item(KEY, key)).collect();
     match strategy {
         CONTAINS => Ok(GinQuery::every(items(value))),

@@ -1,5 +1,6 @@
 //! GIN's array_ops: the keys of an array are its elements.
 
+use melba_fmgr::Session;
 use melba_fmgr::gin::{GinKey, GinQuery, GinSupport};
 use melba_types::key::{KeyColumn, encode};
 use melba_types::{Datum, DbError, Result};
@@ -26,7 +27,7 @@ fn keys(element: &KeyColumn, value: &Datum) -> Vec<GinKey> {
     array.elements.iter().map(key).collect()
 }
 
-fn query(element: &KeyColumn, strategy: i16, value: &Datum) -> Result<GinQuery> {
+fn query(element: &KeyColumn, strategy: i16, value: &Datum, _: &dyn Session) -> Result<GinQuery> {
     let mut keys = keys(element, value);
     match strategy {
         // NULLs are not equal.

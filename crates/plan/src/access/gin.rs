@@ -5,7 +5,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use melba_catalog::{IndexInfo, IndexKey, Relation, Storage, classes};
+use melba_catalog::{IndexInfo, IndexKey, Relation, Storage};
 use melba_fmgr::GinColumn;
 use melba_fmgr::gin::GinQuery;
 use melba_types::{DbError, Oid, Result};
@@ -39,9 +39,9 @@ pub(super) fn gin_paths(
 ) -> Result<Vec<Rc<Path>>> {
     let mut out = Vec::new();
     for oid in &relation.indexes {
-        let Some(index) = planner.catalog().relation(*oid).filter(|i| i.access_method == classes::GIN).cloned() else { continue };
+        let Some(index) = planner.catalog().relation(*oid).cloned() else { continue };
         let (Some(info), Storage::Tree(_)) = (&index.index, &index.storage) else { continue };
-        if info.valid && has_rows_for(planner, entry, relation, info, own)? {
+        if info.is_inverted(index.access_method) && info.valid && has_rows_for(planner, entry, relation, info, own)? {
             paths_by(planner, entry, (relation, &index, info), raw, own, across, &mut out)?;
         }
     }
@@ -165,7 +165,7 @@ fn has_keys_of(planner: &Planner<'_>, indexed: Oid, compared: Oid) -> bool {
 /// Whether a condition is known to be satisfied by more rows than an index would exclude: `@> '{}'`.
 fn is_everything(planner: &Planner<'_>, column: &GinColumn, strategy: i16, value: &Expr) -> bool {
     let known = selectivity::constant(planner, value).filter(|value| !value.is_null());
-    known.is_some_and(|value| column.query(strategy, &value).is_ok_and(|query| query == GinQuery::ALL))
+    known.is_some_and(|value| column.query(strategy, &value, planner.inputs.session).is_ok_and(|query| query == GinQuery::ALL))
 }
 
 /// The scan of a chosen index.
