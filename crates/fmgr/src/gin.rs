@@ -23,7 +23,7 @@ pub enum GinQuery {
     And(Vec<GinQuery>),
     /// One of them; of none: no row.
     Or(Vec<GinQuery>),
-    /// So many of them, one or more.
+    /// At least that number of them, which is one or more.
     AtLeast(usize, Vec<GinQuery>),
 }
 

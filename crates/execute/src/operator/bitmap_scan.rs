@@ -90,7 +90,7 @@ impl BitmapScanOp {
         }
     }
 
-    /// The rows, in order, that so many of the parts give.
+    /// The rows, in order, that at least `count` of the parts give.
     fn rows_of_some(&self, ctx: &ExecContext, column: &GinColumn, parts: &[GinQuery], count: usize) -> Result<Vec<RowId>> {
         let mut all = Vec::new();
         for part in parts {

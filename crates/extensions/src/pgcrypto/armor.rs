@@ -75,7 +75,7 @@ fn header<'a>(part: &'a Datum, what: &str) -> Result<&'a str> {
     Ok(text)
 }
 
-struct Parts<'a> {
+struct ArmorParts<'a> {
     headers: Vec<(&'a str, &'a str)>,
     /// Base64 and the checksum behind a `=` that begins a line (after blanks).
     body: Vec<&'a str>,
@@ -86,7 +86,7 @@ fn corrupt() -> DbError {
 }
 
 /// The lines between the first that begins an armor and the next that ends it.
-fn parts(text: &str) -> Result<Parts<'_>> {
+fn parts(text: &str) -> Result<ArmorParts<'_>> {
     let mut lines = text.split('\n').map(|l| l.strip_suffix('\r').unwrap_or(l));
     lines.find(|l| is_mark(l, "-----BEGIN ")).ok_or_else(corrupt)?;
     let mut headers = Vec::new();
@@ -101,7 +101,7 @@ fn parts(text: &str) -> Result<Parts<'_>> {
     loop {
         let line = lines.next().ok_or_else(corrupt)?;
         if is_mark(line, "-----END ") {
-            return Ok(Parts { headers, body });
+            return Ok(ArmorParts { headers, body });
         }
         body.push(line);
     }
