@@ -7,7 +7,7 @@ use melba_fmgr::testing::FixedSession;
 use melba_fmgr::{Tables, registry};
 
 /// To add a crate of functions, add its tables here.
-static ALL: &[&Tables] = &[&melba_functions::TABLES, &melba_json::TABLES, &melba_extensions::TABLES];
+static ALL: &[&Tables] = &[&melba_functions::TABLES, &melba_json::TABLES, &melba_tsearch::TABLES, &melba_extensions::TABLES];
 
 /// Lets the functions and types of all crates be found in this process. May be called any number of times.
 pub fn install() {

@@ -74,3 +74,6 @@ for relation in pg_am pg_amop pg_amproc pg_opclass pg_opfamily pg_language pg_co
   pg_extension pg_ts_config pg_ts_config_map pg_ts_dict pg_ts_parser pg_ts_template; do
   verbatim "$relation"
 done
+
+# Stop words of the Snowball dictionaries. SHAREDIR: where the server's share files are, by default those of pg_config.
+cp "${SHAREDIR:-$(pg_config --sharedir)}"/tsearch_data/*.stop ../../tsearch/stopwords/

@@ -46,6 +46,7 @@ pub mod row_security;
 pub mod rules;
 mod seed;
 mod snapshot;
+pub mod text_search;
 mod toast;
 mod triggers;
 mod views;

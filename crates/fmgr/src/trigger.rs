@@ -13,6 +13,8 @@ pub struct TriggerCall<'a> {
     pub table: &'a Arc<Relation>,
     /// Which of `melba_catalog::trigger_events` has happened.
     pub event: i16,
+    /// Of an UPDATE: the numbers of the columns that the statement sets. Only triggers before a row know them.
+    pub updated: &'a [i16],
     /// The row before and after, as values of the table's row type.
     pub old: Option<&'a Datum>,
     pub new: Option<&'a Datum>,

@@ -50,7 +50,7 @@ impl TableWriter {
         for event in begun {
             let Some(triggers) = self.triggers(ctx, Moment::BeforeStatement, event) else { continue };
             for at in triggers.firing(ctx, Moment::BeforeStatement, &self.change(event, None, None))? {
-                triggers.call(ctx, at, event, (None, None), None, ctx.session.user())?;
+                triggers.call(ctx, at, (event, &[]), (None, None), None, ctx.session.user())?;
             }
         }
         Ok(())

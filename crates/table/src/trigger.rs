@@ -188,7 +188,7 @@ impl Triggers {
         &self,
         ctx: &Evaluation,
         at: usize,
-        event: i16,
+        (event, updated): (i16, &[i16]),
         (old, new): (Option<&Datum>, Option<&Datum>),
         transitions: Option<&Transitions>,
         role: Oid,
@@ -205,6 +205,7 @@ impl Triggers {
             trigger,
             table: &self.table,
             event,
+            updated,
             old,
             new,
             old_table: named(before, &trigger.old_table),
@@ -228,9 +229,8 @@ impl Triggers {
             if let (Some(new), None) = (&new, &new_record) {
                 new_record = Some(self.proposed(ctx, new)?);
             }
-            let Datum::Record(given) =
-                self.call(ctx, at, change.event, (old_record.as_ref(), new_record.as_ref()), None, ctx.session.user())?
-            else {
+            let (event, rows) = ((change.event, change.updated), (old_record.as_ref(), new_record.as_ref()));
+            let Datum::Record(given) = self.call(ctx, at, event, rows, None, ctx.session.user())? else {
                 return Ok(false);
             };
             let Some(row) = &mut new else { continue };

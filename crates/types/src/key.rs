@@ -78,6 +78,8 @@ impl KeyType {
             oids::CITEXT => Some(KeyType::Mapped(crate::case::sort_key)),
             oids::JSONB => Some(KeyType::Mapped(crate::jsonb::sort_key)),
             oids::HSTORE => Some(KeyType::Mapped(crate::hstore::sort_key)),
+            oids::TSVECTOR => Some(KeyType::Mapped(crate::tsvector::sort_key)),
+            oids::TSQUERY => Some(KeyType::Mapped(crate::tsquery::sort_key)),
             oids::BIT | oids::VARBIT => Some(KeyType::Mapped(crate::bits::sort_key)),
             oids::INET | oids::CIDR => Some(KeyType::Mapped(crate::inet::sort_key)),
             oids::XID8 | oids::PG_LSN | oids::TID => Some(KeyType::Unsigned),

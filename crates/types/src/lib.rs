@@ -41,6 +41,8 @@ pub mod shared;
 mod sort;
 pub mod sqlstate;
 pub mod timezone;
+pub mod tsquery;
+pub mod tsvector;
 
 pub use array::{Array, ArrayDim};
 pub use batch::{BATCH_ROWS, Batch};

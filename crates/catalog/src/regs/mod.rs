@@ -14,12 +14,11 @@ use melba_types::{Oid, Result, bail, err, oids};
 pub use names::{parse_qualified_name, truncate};
 pub use type_name::parse_type;
 
+use crate::acl;
 use crate::naming::{format_type_modifier, quote_ident, standard_name};
 use crate::objects::*;
 use crate::privileges::AclKind;
-use crate::seed::seed;
 use crate::snapshot::Catalog;
-use crate::{acl, classes};
 
 /// The user and schemas for which names are looked up.
 #[derive(Clone, Copy)]
@@ -206,15 +205,17 @@ impl Catalog {
             oids::REGCOLLATION => {
                 self.collation(oid).map(|c| self.qualified(self.collation_is_visible(c, path), c.namespace, &c.name))
             }
-            oids::REGCONFIG => text_search_name(true, oid).map(|n| self.text_search_output(n, path)),
-            oids::REGDICTIONARY => text_search_name(false, oid).map(|n| self.text_search_output(n, path)),
+            oids::REGCONFIG => self.text_search_config(oid).map(|c| {
+                let visible = self.find_text_search_config(path, &c.name).is_some_and(|found| found.oid == oid);
+                self.qualified(visible, c.namespace, &c.name)
+            }),
+            oids::REGDICTIONARY => self.text_search_dictionary(oid).map(|d| {
+                let visible = self.find_text_search_dictionary(path, &d.name).is_some_and(|found| found.oid == oid);
+                self.qualified(visible, d.namespace, &d.name)
+            }),
             _ => None,
         };
         name.unwrap_or_else(|| oid.to_string())
-    }
-
-    fn text_search_output(&self, name: &str, path: &[Oid]) -> String {
-        self.qualified(path.contains(&classes::PG_CATALOG), classes::PG_CATALOG, name)
     }
 
     /// The OID for the text of a value of reg type `ty`: a number, `-`, or a name.
@@ -274,11 +275,13 @@ impl Catalog {
                 let error = || err!(UNDEFINED_OBJECT, "collation \"{full}\" for encoding \"UTF8\" does not exist");
                 found.ok_or_else(error)
             }
-            oids::REGCONFIG => text_search_oid(true, name)
-                .filter(|_| scope.contains(&classes::PG_CATALOG))
+            oids::REGCONFIG => self
+                .find_text_search_config(scope, name)
+                .map(|c| c.oid)
                 .ok_or_else(|| err!(UNDEFINED_OBJECT, "text search configuration \"{full}\" does not exist")),
-            oids::REGDICTIONARY => text_search_oid(false, name)
-                .filter(|_| scope.contains(&classes::PG_CATALOG))
+            oids::REGDICTIONARY => self
+                .find_text_search_dictionary(scope, name)
+                .map(|d| d.oid)
                 .ok_or_else(|| err!(UNDEFINED_OBJECT, "text search dictionary \"{full}\" does not exist")),
             _ => Err(melba_types::DbError::internal(format!("type {ty} is no reg type"))),
         }
@@ -409,24 +412,10 @@ fn operator_names(text: &str) -> Result<Vec<String>> {
     }
 }
 
-fn text_search_oid(configuration: bool, name: &str) -> Option<Oid> {
-    let (seed, column) = text_search_seed(configuration);
-    seed.rows().find(|r| r.str(column) == name).map(|r| r.oid("oid"))
-}
-
-fn text_search_name(configuration: bool, oid: Oid) -> Option<&'static str> {
-    let (seed, column) = text_search_seed(configuration);
-    seed.rows().find(|r| r.oid("oid") == oid).map(|r| r.str(column))
-}
-
-fn text_search_seed(configuration: bool) -> (crate::seed::Seed, &'static str) {
-    if configuration { (seed!("pg_ts_config"), "cfgname") } else { (seed!("pg_ts_dict"), "dictname") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::{PG_CATALOG, PUBLIC};
+    use crate::classes::{self, PG_CATALOG, PUBLIC};
 
     #[test]
     fn names_become_oids_and_back() {

@@ -1,8 +1,9 @@
 //! SET, RESET, SHOW.
 
 use melba_catalog::quote_ident;
+use melba_functions::regs::object_named;
 use melba_types::datetime::IntervalStyle;
-use melba_types::{DbError, Result, bail, err, interval};
+use melba_types::{DbError, Result, bail, err, interval, oids};
 use pg_query::NodeEnum;
 use pg_query::protobuf::a_const::Val;
 use pg_query::protobuf::{AConst, Node, TypeCast, VariableSetKind, VariableSetStmt};
@@ -108,8 +109,23 @@ fn set_text(context: &StatementContext, name: &str, text: &str, scope: Scope) ->
             *context.session.random.lock() = Some(settings.get("seed").as_real().to_bits());
             Ok(())
         }
+        TEXT_SEARCH_CONFIG => {
+            let canonical = text_search_config(context, text)?;
+            context.session.settings.lock().set(name, &canonical, scope)
+        }
         _ => context.session.settings.lock().set(name, text, scope),
     }
+}
+
+/// The setting that names the configuration of functions without one.
+pub(super) const TEXT_SEARCH_CONFIG: &str = "default_text_search_config";
+
+/// The qualified name of a text search configuration, as `TEXT_SEARCH_CONFIG` has it.
+pub(super) fn text_search_config(context: &StatementContext, name: &str) -> Result<String> {
+    let invalid = || err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"{TEXT_SEARCH_CONFIG}\": \"{name}\"");
+    let oid = object_named(context, oids::REGCONFIG, name).map_err(|_| invalid())?;
+    let config = context.catalog.text_search_config(oid).ok_or_else(invalid)?;
+    Ok(context.catalog.qualified(false, config.namespace, &config.name))
 }
 
 /// SET ROLE, SET SESSION AUTHORIZATION; without a role, back to the session's or to the one that logged in.

@@ -27,6 +27,7 @@ use super::logging::{current_log_file, rotate_log};
 use super::notify::call_notify;
 use super::object_names::call_object_names;
 use super::server_files::call_server_file;
+use super::set::{TEXT_SEARCH_CONFIG, text_search_config};
 use super::statistics::{archiver_statistics, replication_slot_statistics, statistics_value, wal_statistics};
 use super::user;
 use melba_settings::Scope;
@@ -335,6 +336,10 @@ fn set_config(context: &StatementContext, args: &[Datum]) -> Result<Datum> {
     let name = args[0].as_str();
     let local = matches!(args.get(2), Some(Datum::Bool(true)));
     let scope = if local { Scope::Transaction } else { Scope::Session };
+    let config = match &args[1] {
+        Datum::Text(value) if name.eq_ignore_ascii_case(TEXT_SEARCH_CONFIG) => Some(text_search_config(context, value)?),
+        _ => None,
+    };
     let mut settings = context.session.settings.lock();
     match name.to_ascii_lowercase().as_str() {
         user_setting @ ("role" | "session_authorization") => {
@@ -353,7 +358,7 @@ fn set_config(context: &StatementContext, args: &[Datum]) -> Result<Datum> {
         }
         _ => match &args[1] {
             Datum::Null => settings.reset(name, scope)?,
-            value => settings.set(name, value.as_str(), scope)?,
+            value => settings.set(name, config.as_deref().unwrap_or(value.as_str()), scope)?,
         },
     }
     let id = settings.get_id(name)?;

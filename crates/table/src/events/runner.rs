@@ -222,7 +222,7 @@ impl<'a> Runner<'a> {
             }
             // It may change a key that was found.
             self.present.clear();
-            triggers.call(self.ctx, at, *event, (old, new), transitions.as_deref(), *role)?;
+            triggers.call(self.ctx, at, (*event, &[]), (old, new), transitions.as_deref(), *role)?;
         }
         Ok(())
     }

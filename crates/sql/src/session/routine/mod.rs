@@ -145,7 +145,7 @@ pub(super) fn run_trigger(context: &StatementContext, call: &TriggerCall<'_>) ->
     let function = function.ok_or_else(|| DbError::internal(format!("function {} is missing", call.trigger.function)))?;
     let _running = RunningTrigger::begin(&context.session.running_triggers, call.table.oid);
     if function.language == classes::INTERNAL_LANGUAGE {
-        return trigger::run_builtin(&function.source, call);
+        return trigger::run_builtin(context, &function.source, call);
     }
     let is_own_role = call.role == context.user.oid;
     counted(context, function.oid, || {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use melba_catalog::trigger_events::{BEFORE, ROW, UPDATE};
-use melba_fmgr::{TransitionTable, TriggerCall};
+use melba_fmgr::{Session, TransitionTable, TriggerCall};
 use melba_functions::record;
+use melba_tsearch::update_trigger;
 use melba_types::{Datum, DbError, Oid, Result, bail};
 
 use parking_lot::Mutex;
@@ -45,8 +46,10 @@ pub(super) fn transitions(call: &TriggerCall<'_>) -> Option<Arc<[Named]>> {
 ///
 /// # Errors
 /// 39P01 for a trigger that it is not for.
-pub(super) fn run_builtin(source: &str, call: &TriggerCall<'_>) -> Result<Datum> {
+pub(super) fn run_builtin(session: &dyn Session, source: &str, call: &TriggerCall<'_>) -> Result<Datum> {
     match source {
+        "tsvector_update_trigger_byid" => update_trigger::run(session, call, false),
+        "tsvector_update_trigger_bycolumn" => update_trigger::run(session, call, true),
         "suppress_redundant_updates_trigger" => suppress_redundant_updates(call),
         _ => Err(DbError::unsupported(format!("trigger function {source}"))),
     }
