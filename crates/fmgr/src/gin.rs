@@ -19,6 +19,8 @@ pub enum GinKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GinQuery {
     Key(GinKey),
+    /// A key that begins with these bytes.
+    Prefix(Vec<u8>),
     /// All of them; of none: every row with a value.
     And(Vec<GinQuery>),
     /// One of them; of none: no row.

@@ -102,6 +102,16 @@ impl GinColumn {
         }
     }
 
+    /// The entries of keys that begin with some bytes, and of all long keys, of which that is not known.
+    pub fn with_prefix(&self, prefix: &[u8]) -> [Range<Vec<u8>>; 2] {
+        let start = [&[self.number, KEY][..], prefix].concat();
+        let mut end = start.clone();
+        // The category, before the bytes, has a successor.
+        while end.pop_if(|last| *last == u8::MAX).is_some() {}
+        end.iter_mut().next_back().into_iter().for_each(|last| *last += 1);
+        [start..end, vec![self.number, LONG_KEY]..vec![self.number, NULL_KEY]]
+    }
+
     /// The entries of rows with a value.
     pub fn all(&self) -> Range<Vec<u8>> {
         vec![self.number, KEY]..vec![self.number, NULL_VALUE]

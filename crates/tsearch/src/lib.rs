@@ -10,6 +10,7 @@ mod cover;
 mod debug;
 mod dictionary;
 mod document;
+mod gin;
 mod headline;
 mod json;
 mod matching;

@@ -10,6 +10,7 @@ pub static TABLES: Tables = Tables {
         &[crate::rank::FUNCTIONS, crate::cover::FUNCTIONS, crate::rewrite::FUNCTIONS, crate::debug::FUNCTIONS],
     ],
     sets: &[crate::vector_functions::SETS, crate::debug::SETS],
+    gin: &[crate::gin::CLASSES],
     types: &[crate::vector_io::TYPES, crate::query_io::TYPES],
     ..Tables::NONE
 };

@@ -1,6 +1,6 @@
 //! Scans by GIN indexes: the row ids of all entries that the conditions demand are gathered first, then rows are fetched in their order.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use melba_engine::{Held, IndexScan};
@@ -67,12 +67,14 @@ impl BitmapScanOp {
                 let txn = ctx.transaction();
                 self.collect(ctx, txn.index(self.node.tree).lookup(ctx.view(), &entry)?)
             }
-            GinQuery::And(parts) if parts.is_empty() => {
-                let all = column.all();
-                let bounds = (Bound::Included(&all.start[..]), Bound::Excluded(&all.end[..]));
-                let scan = ctx.transaction().index(self.node.tree).scan(ctx.view(), bounds.0, bounds.1, false)?;
-                self.collect(ctx, scan)
+            GinQuery::Prefix(prefix) => {
+                let mut rows = Vec::new();
+                for range in column.with_prefix(prefix) {
+                    rows.extend(self.between(ctx, &range)?);
+                }
+                Ok(in_order(rows))
             }
+            GinQuery::And(parts) if parts.is_empty() => self.between(ctx, &column.all()),
             GinQuery::And(parts) => {
                 let mut parts = parts.iter().filter(|part| **part != GinQuery::ALL);
                 let Some(first) = parts.next() else { return self.rows_of(ctx, column, &GinQuery::ALL) };
@@ -98,6 +100,12 @@ impl BitmapScanOp {
         }
         all.sort_unstable();
         Ok(all.chunk_by(|a, b| a == b).filter(|equal| equal.len() >= count).map(|equal| equal[0]).collect())
+    }
+
+    /// The rows, in order, of all entries in a range.
+    fn between(&self, ctx: &ExecContext, range: &Range<Vec<u8>>) -> Result<Vec<RowId>> {
+        let (start, end) = (Bound::Included(&range.start[..]), Bound::Excluded(&range.end[..]));
+        self.collect(ctx, ctx.transaction().index(self.node.tree).scan(ctx.view(), start, end, false)?)
     }
 
     fn collect(&self, ctx: &ExecContext, mut scan: IndexScan) -> Result<Vec<RowId>> {
