@@ -88,3 +88,8 @@ pub const UNICODE_FAST_COLLATION: Oid = Oid(6411);
 pub const FIRST_USER_OID: u32 = 16384;
 /// The first OID of the members of extensions, which are the same in every database; none is assigned from here to `Oid::TOAST`.
 pub const FIRST_EXTENSION_OID: u32 = 0x7fff_0000;
+
+/// Whether all databases share the objects of a class.
+pub(crate) fn is_shared(class: Oid) -> bool {
+    [PG_AUTHID, PG_DATABASE, PG_PARAMETER_ACL].contains(&class)
+}

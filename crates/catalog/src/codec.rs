@@ -102,7 +102,7 @@ fn encode_object(object: &Object) -> Vec<u8> {
     arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
-        16 EventTrigger 17 Rule 18 Granted
+        16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig
     }
     out
 }
@@ -155,7 +155,7 @@ fn read(tag: u8, rest: &[u8]) -> Option<Object> {
     let mut object = arms! {
         0 Namespace 1 Relation 2 Type 3 Function 4 Operator 5 Cast 6 Constraint 7 Trigger 8 Collation 9 Description
         10 Role 11 Database 12 DefaultAcl 13 Extension 14 Policy 15 ExtendedStatistics
-        16 EventTrigger 17 Rule 18 Granted
+        16 EventTrigger 17 Rule 18 Granted 19 TextSearchDictionary 20 TextSearchConfig
     };
     // The name of a system relation's generator is not stored: it comes from the built-in relation.
     if let Object::Relation(relation) = &mut object
@@ -546,6 +546,9 @@ code_struct! {
     McvItem { values frequency base_frequency }
     EventTrigger { oid name event owner function enabled tags }
     Collation { oid name namespace owner provider deterministic locale }
+    TextSearchDictionary { oid name namespace owner template options }
+    TextSearchConfig { oid name namespace owner parser map }
+    TextSearchMapping { token_type dictionaries }
     Extension { oid name owner namespace version members }
     Granted { oid class name acl }
     Description { address text }

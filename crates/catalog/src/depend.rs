@@ -178,6 +178,11 @@ pub fn dependencies(object: &Object) -> Vec<Dependency> {
         }
         Object::EventTrigger(o) => list.normal(classes::PG_PROC, o.function),
         Object::Collation(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
+        Object::TextSearchDictionary(o) => list.normal(classes::PG_NAMESPACE, o.namespace),
+        Object::TextSearchConfig(o) => {
+            list.normal(classes::PG_NAMESPACE, o.namespace);
+            o.map.iter().flat_map(|m| &m.dictionaries).for_each(|d| list.normal(classes::PG_TS_DICT, *d));
+        }
         Object::Extension(o) => {
             list.normal(classes::PG_NAMESPACE, o.namespace);
             for member in &o.members {

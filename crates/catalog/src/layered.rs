@@ -42,6 +42,8 @@ named! {
     ExtendedStatistics, self, self.namespace, &self.name;
     EventTrigger, self, Oid::INVALID, &self.name;
     Collation, self, self.namespace, &self.name;
+    TextSearchDictionary, self, self.namespace, &self.name;
+    TextSearchConfig, self, self.namespace, &self.name;
     Extension, self, Oid::INVALID, &self.name;
     Granted, self, self.class, &self.name;
     DefaultAcl, self, self.role, "";

@@ -47,6 +47,7 @@ pub mod rules;
 mod seed;
 mod snapshot;
 pub mod text_search;
+pub mod text_search_options;
 mod toast;
 mod triggers;
 mod views;

@@ -18,6 +18,7 @@ pub use crate::granted::Granted;
 pub use crate::partitioning::*;
 pub use crate::row_security::Policy;
 pub use crate::rules::RewriteRule;
+pub use crate::text_search::{TextSearchConfig, TextSearchDictionary, TextSearchMapping};
 
 /// A privilege list in PostgreSQL's aclitem text form; `None`: the owner's defaults.
 pub type Acl = Option<Arc<[AclItem]>>;
@@ -48,6 +49,8 @@ pub enum Object {
     ExtendedStatistics(Arc<ExtendedStatistics>),
     EventTrigger(Arc<EventTrigger>),
     Collation(Arc<Collation>),
+    TextSearchDictionary(Arc<TextSearchDictionary>),
+    TextSearchConfig(Arc<TextSearchConfig>),
     Extension(Arc<Extension>),
     /// ALTER DEFAULT PRIVILEGES.
     DefaultAcl(Arc<DefaultAcl>),

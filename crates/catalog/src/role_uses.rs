@@ -54,6 +54,8 @@ fn of_object(catalog: &Catalog, object: &Object) -> Vec<RoleDependency> {
         Object::ExtendedStatistics(o) => (o.owner, &none),
         Object::EventTrigger(o) => (o.owner, &none),
         Object::Collation(o) => (o.owner, &none),
+        Object::TextSearchDictionary(o) => (o.owner, &none),
+        Object::TextSearchConfig(o) => (o.owner, &none),
         Object::Extension(o) => (o.owner, &none),
         Object::Database(o) => (o.owner, &o.acl),
         Object::Granted(o) => (classes::POSTGRES_ROLE, &o.acl),

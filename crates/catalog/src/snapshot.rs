@@ -35,6 +35,8 @@ pub struct Catalog {
     statistics_objects: Layered<ExtendedStatistics>,
     pub(crate) event_triggers: Layered<EventTrigger>,
     collations: Layered<Collation>,
+    text_search_dictionaries: Layered<TextSearchDictionary>,
+    text_search_configs: Layered<TextSearchConfig>,
     extensions: Layered<Extension>,
     pub(crate) language_acls: Layered<Granted>,
     pub(crate) parameter_acls: Layered<Granted>,
@@ -70,9 +72,9 @@ impl ObjectChange {
     /// Whether the change is to an object that all databases of a cluster share.
     pub fn is_shared(&self) -> bool {
         match self {
-            ObjectChange::Put(Object::Description(d)) => is_shared_class(d.address.class),
-            ObjectChange::Put(object) => is_shared_class(object.address().class),
-            ObjectChange::Remove(address) | ObjectChange::RemoveDescription(address) => is_shared_class(address.class),
+            ObjectChange::Put(Object::Description(d)) => classes::is_shared(d.address.class),
+            ObjectChange::Put(object) => classes::is_shared(object.address().class),
+            ObjectChange::Remove(address) | ObjectChange::RemoveDescription(address) => classes::is_shared(address.class),
         }
     }
 }
@@ -95,6 +97,8 @@ impl Object {
             Object::ExtendedStatistics(o) => at(classes::PG_STATISTIC_EXT, o.oid),
             Object::EventTrigger(o) => at(classes::PG_EVENT_TRIGGER, o.oid),
             Object::Collation(o) => at(classes::PG_COLLATION, o.oid),
+            Object::TextSearchDictionary(o) => at(classes::PG_TS_DICT, o.oid),
+            Object::TextSearchConfig(o) => at(classes::PG_TS_CONFIG, o.oid),
             Object::Extension(o) => at(classes::PG_EXTENSION, o.oid),
             Object::DefaultAcl(o) => at(classes::PG_DEFAULT_ACL, o.oid),
             Object::Granted(o) => o.address(),
@@ -151,6 +155,8 @@ impl Catalog {
             language_acls: Layered::new(&b.granted),
             parameter_acls: Layered::new(&b.granted),
             collations: Layered::new(&b.collations),
+            text_search_dictionaries: Layered::new(&b.text_search_dictionaries),
+            text_search_configs: Layered::new(&b.text_search_configs),
             extensions: Layered::new(&b.extensions),
             default_acls: Layered::new(&b.default_acls),
             roles: Layered::new(&b.roles),
@@ -191,11 +197,11 @@ impl Catalog {
         next.parameter_acls = other.parameter_acls.clone();
         for oid in next.roles.iter().map(|r| r.oid).chain(next.databases.iter().map(|d| d.oid)) {
             let of_other = other.descriptions.get(oid.0).into_iter().flatten();
-            let shared: Vec<_> = of_other.filter(|d| is_shared_class(d.address.class)).cloned().collect();
-            let own = next.descriptions.get(oid.0).is_some_and(|v| v.iter().any(|d| is_shared_class(d.address.class)));
+            let shared: Vec<_> = of_other.filter(|d| classes::is_shared(d.address.class)).cloned().collect();
+            let own = next.descriptions.get(oid.0).is_some_and(|v| v.iter().any(|d| classes::is_shared(d.address.class)));
             if own || !shared.is_empty() {
                 let all = next.descriptions.entry(oid.0, Vec::new);
-                all.retain(|d| !is_shared_class(d.address.class));
+                all.retain(|d| !classes::is_shared(d.address.class));
                 all.extend(shared);
             }
         }
@@ -237,6 +243,8 @@ impl Catalog {
             Object::ExtendedStatistics(o) => self.statistics_objects.put(o.clone()).map(Object::ExtendedStatistics),
             Object::EventTrigger(o) => self.event_triggers.put(o.clone()).map(Object::EventTrigger),
             Object::Collation(o) => self.collations.put(o.clone()).map(Object::Collation),
+            Object::TextSearchDictionary(o) => self.text_search_dictionaries.put(o.clone()).map(Object::TextSearchDictionary),
+            Object::TextSearchConfig(o) => self.text_search_configs.put(o.clone()).map(Object::TextSearchConfig),
             Object::Extension(o) => self.extensions.put(o.clone()).map(Object::Extension),
             Object::DefaultAcl(o) => self.default_acls.put(o.clone()).map(Object::DefaultAcl),
             Object::Role(o) => self.roles.put(o.clone()).map(Object::Role),
@@ -298,6 +306,8 @@ impl Catalog {
             classes::PG_STATISTIC_EXT => self.statistics_objects.remove(oid).map(Object::ExtendedStatistics),
             classes::PG_EVENT_TRIGGER => self.event_triggers.remove(oid).map(Object::EventTrigger),
             classes::PG_COLLATION => self.collations.remove(oid).map(Object::Collation),
+            classes::PG_TS_DICT => self.text_search_dictionaries.remove(oid).map(Object::TextSearchDictionary),
+            classes::PG_TS_CONFIG => self.text_search_configs.remove(oid).map(Object::TextSearchConfig),
             classes::PG_EXTENSION => self.extensions.remove(oid).map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acls.remove(oid).map(Object::DefaultAcl),
             classes::PG_AUTHID => self.roles.remove(oid).map(Object::Role),
@@ -359,23 +369,9 @@ impl Catalog {
 
     /// Whether an object or a part of one has this OID.
     fn has_oid(&self, oid: Oid) -> bool {
-        let objects = self.namespaces.get(oid).is_some()
-            || self.relations.get(oid).is_some()
-            || self.types.get(oid).is_some()
-            || self.functions.get(oid).is_some()
-            || self.operators.get(oid).is_some()
-            || self.casts.get(oid).is_some()
-            || self.constraints.get(oid).is_some()
-            || self.triggers.get(oid).is_some()
-            || self.policies.get(oid).is_some()
-            || self.rules.get(oid).is_some()
-            || self.statistics_objects.get(oid).is_some()
-            || self.event_triggers.get(oid).is_some()
-            || self.collations.get(oid).is_some()
-            || self.extensions.get(oid).is_some()
-            || self.parameter_acls.get(oid).is_some()
-            || self.roles.get(oid).is_some()
-            || self.databases.get(oid).is_some();
+        macro_rules! is_one_of { ($($field:ident)*) => {false $(|| self.$field.get(oid).is_some())*}; }
+        let objects = is_one_of! { namespaces relations types functions operators casts constraints
+        triggers policies rules statistics_objects event_triggers collations text_search_dictionaries text_search_configs extensions parameter_acls roles databases };
         objects
             || self.parts.get(oid.0).is_some()
             || self.types.iter().any(|t| t.labels.iter().any(|l| l.0 == oid))
@@ -392,10 +388,6 @@ impl Catalog {
 fn parts_of(relation: &Relation) -> impl Iterator<Item = Oid> {
     let defaults = relation.columns.iter().map(|c| c.default_oid);
     defaults.chain([relation.rule]).filter(|oid| oid.0 >= classes::FIRST_USER_OID)
-}
-
-pub(crate) fn is_shared_class(class: Oid) -> bool {
-    [classes::PG_AUTHID, classes::PG_DATABASE, classes::PG_PARAMETER_ACL].contains(&class)
 }
 
 /// `get(oid)`, `get_by_name(scope, name)` and `gets()` of a kind of object.
@@ -430,6 +422,8 @@ lookups! {
     rules, RewriteRule, rule, rule_by_name(relation);
     statistics_objects, ExtendedStatistics, statistics_object, statistics_object_by_name(namespace);
     collations, Collation, collation, collation_by_name(namespace);
+    text_search_dictionaries, TextSearchDictionary, text_search_dictionary, text_search_dictionary_by_name(namespace);
+    text_search_configs, TextSearchConfig, text_search_config, text_search_config_by_name(namespace);
 }
 
 impl Catalog {
@@ -769,6 +763,8 @@ impl Catalog {
             classes::PG_STATISTIC_EXT => self.statistics_object(oid).cloned().map(Object::ExtendedStatistics),
             classes::PG_EVENT_TRIGGER => self.event_trigger(oid).cloned().map(Object::EventTrigger),
             classes::PG_COLLATION => self.collation(oid).cloned().map(Object::Collation),
+            classes::PG_TS_DICT => self.text_search_dictionary(oid).cloned().map(Object::TextSearchDictionary),
+            classes::PG_TS_CONFIG => self.text_search_config(oid).cloned().map(Object::TextSearchConfig),
             classes::PG_EXTENSION => self.extension(oid).cloned().map(Object::Extension),
             classes::PG_DEFAULT_ACL => self.default_acl_by_oid(oid).cloned().map(Object::DefaultAcl),
             classes::PG_AUTHID => self.role(oid).cloned().map(Object::Role),
@@ -787,7 +783,8 @@ impl Catalog {
         add! { roles Role, databases Database, namespaces Namespace, types Type, }
         all.extend(self.user_relations().cloned().map(Object::Relation));
         add! {
-            functions Function, operators Operator, casts Cast, collations Collation, extensions Extension, default_acls DefaultAcl,
+            functions Function, operators Operator, casts Cast, collations Collation,
+            text_search_dictionaries TextSearchDictionary, text_search_configs TextSearchConfig, extensions Extension, default_acls DefaultAcl,
             constraints Constraint, triggers Trigger, policies Policy, rules Rule, event_triggers EventTrigger,
             statistics_objects ExtendedStatistics, language_acls Granted, parameter_acls Granted,
         }

@@ -1,10 +1,9 @@
 //! Text search: parsers, templates, dictionaries and configurations, which map types of tokens to dictionaries.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use melba_types::Oid;
 
-use crate::classes::PG_CATALOG;
 use crate::seed::seed;
 
 /// The parser "default", the only one.
@@ -31,24 +30,26 @@ pub struct TextSearchConfig {
     pub namespace: Oid,
     pub owner: Oid,
     pub parser: Oid,
-    /// The dictionaries that are asked in turn, by the type of a token. In the order of types.
-    pub map: Vec<(i32, Vec<Oid>)>,
+    /// In the order of types.
+    pub map: Vec<TextSearchMapping>,
 }
 
-/// The built-in dictionaries and configurations.
-struct BuiltIn {
-    dictionaries: Vec<Arc<TextSearchDictionary>>,
-    configs: Vec<Arc<TextSearchConfig>>,
+/// The dictionaries that tokens of a type are given to in turn, which are one or more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextSearchMapping {
+    pub token_type: i32,
+    pub dictionaries: Vec<Oid>,
 }
 
-fn built_in() -> &'static BuiltIn {
-    static BUILT_IN: OnceLock<BuiltIn> = OnceLock::new();
-    BUILT_IN.get_or_init(|| BuiltIn { dictionaries: dictionaries(), configs: configs() })
+impl TextSearchConfig {
+    /// The dictionaries of a type of tokens.
+    pub fn dictionaries(&self, token_type: i32) -> &[Oid] {
+        self.map.iter().find(|mapping| mapping.token_type == token_type).map_or(&[], |mapping| &mapping.dictionaries)
+    }
 }
 
-fn dictionaries() -> Vec<Arc<TextSearchDictionary>> {
-    let seed = seed!("pg_ts_dict");
-    let dictionaries = seed.rows().map(|r| {
+pub(crate) fn built_in_dictionaries() -> Vec<Arc<TextSearchDictionary>> {
+    let dictionaries = seed!("pg_ts_dict").rows().map(|r| {
         Arc::new(TextSearchDictionary {
             oid: r.oid("oid"),
             name: r.text("dictname"),
@@ -61,7 +62,7 @@ fn dictionaries() -> Vec<Arc<TextSearchDictionary>> {
     dictionaries.collect()
 }
 
-fn configs() -> Vec<Arc<TextSearchConfig>> {
+pub(crate) fn built_in_configs() -> Vec<Arc<TextSearchConfig>> {
     let mut configs: Vec<TextSearchConfig> = seed!("pg_ts_config")
         .rows()
         .map(|r| TextSearchConfig {
@@ -76,51 +77,11 @@ fn configs() -> Vec<Arc<TextSearchConfig>> {
     // The rows are in the order of configurations, types and numbers.
     for r in seed!("pg_ts_config_map").rows() {
         let Some(config) = configs.iter_mut().find(|config| config.oid == r.oid("mapcfg")) else { continue };
-        let (ty, dictionary) = (r.number("maptokentype"), r.oid("mapdict"));
+        let (token_type, dictionary) = (r.number("maptokentype"), r.oid("mapdict"));
         match config.map.last_mut() {
-            Some(last) if last.0 == ty => last.1.push(dictionary),
-            _ => config.map.push((ty, vec![dictionary])),
+            Some(last) if last.token_type == token_type => last.dictionaries.push(dictionary),
+            _ => config.map.push(TextSearchMapping { token_type, dictionaries: vec![dictionary] }),
         }
     }
     configs.into_iter().map(Arc::new).collect()
-}
-
-impl crate::Catalog {
-    pub fn text_search_config(&self, oid: Oid) -> Option<&Arc<TextSearchConfig>> {
-        built_in().configs.iter().find(|config| config.oid == oid)
-    }
-
-    pub fn text_search_dictionary(&self, oid: Oid) -> Option<&Arc<TextSearchDictionary>> {
-        built_in().dictionaries.iter().find(|dictionary| dictionary.oid == oid)
-    }
-
-    pub fn text_search_config_by_name(&self, namespace: Oid, name: &str) -> Option<&Arc<TextSearchConfig>> {
-        built_in().configs.iter().find(|config| config.namespace == namespace && *config.name == *name)
-    }
-
-    pub fn text_search_dictionary_by_name(&self, namespace: Oid, name: &str) -> Option<&Arc<TextSearchDictionary>> {
-        built_in().dictionaries.iter().find(|dictionary| dictionary.namespace == namespace && *dictionary.name == *name)
-    }
-
-    /// The configuration of a bare name.
-    pub fn find_text_search_config(&self, path: &[Oid], name: &str) -> Option<&Arc<TextSearchConfig>> {
-        path.iter().find_map(|namespace| self.text_search_config_by_name(*namespace, name))
-    }
-
-    /// The dictionary of a bare name.
-    pub fn find_text_search_dictionary(&self, path: &[Oid], name: &str) -> Option<&Arc<TextSearchDictionary>> {
-        path.iter().find_map(|namespace| self.text_search_dictionary_by_name(*namespace, name))
-    }
-
-    /// The parser of a bare name.
-    pub fn find_text_search_parser(&self, path: &[Oid], name: &str) -> Option<Oid> {
-        (name == "default" && path.contains(&PG_CATALOG)).then_some(DEFAULT_PARSER)
-    }
-
-    /// The template of a bare name.
-    pub fn find_text_search_template(&self, path: &[Oid], name: &str) -> Option<Oid> {
-        let seed = seed!("pg_ts_template");
-        let found = seed.rows().find(|r| r.str("tmplname") == name).map(|r| r.oid("oid"));
-        found.filter(|_| path.contains(&PG_CATALOG))
-    }
 }

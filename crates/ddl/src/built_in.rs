@@ -33,8 +33,6 @@ impl BuiltInKind {
             ObjectType::ObjectPublication => ("publication", None),
             ObjectType::ObjectSubscription => ("subscription", None),
             ObjectType::ObjectTablespace => ("tablespace", Some(classes::PG_TABLESPACE)),
-            ObjectType::ObjectTsconfiguration => ("text search configuration", Some(classes::PG_TS_CONFIG)),
-            ObjectType::ObjectTsdictionary => ("text search dictionary", Some(classes::PG_TS_DICT)),
             ObjectType::ObjectTsparser => ("text search parser", Some(classes::PG_TS_PARSER)),
             ObjectType::ObjectTstemplate => ("text search template", Some(classes::PG_TS_TEMPLATE)),
             _ => return None,

@@ -23,6 +23,7 @@ use crate::routine::alter::commented_routine;
 use crate::routine::find::RoutineName;
 use crate::rule::commented_rule;
 use crate::statistics::alter::find_statistics;
+use crate::text_search::{find_text_search, is_text_search};
 use crate::trigger::commented_trigger;
 use crate::types::cast::find_cast;
 use crate::types::domain::{domain_by_name, domain_constraint_by_name};
@@ -34,6 +35,8 @@ fn is_named_as_dropped(kind: ObjectType) -> bool {
         ObjectType::ObjectCast,
         ObjectType::ObjectOperator,
         ObjectType::ObjectCollation,
+        ObjectType::ObjectTsconfiguration,
+        ObjectType::ObjectTsdictionary,
         ObjectType::ObjectStatisticExt,
         ObjectType::ObjectEventTrigger,
     ];
@@ -56,6 +59,7 @@ fn commented_as_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: Option<&Node>) 
     let found = match kind {
         ObjectType::ObjectCast => find_cast(ddl, Some(object), false)?,
         ObjectType::ObjectCollation => find_collation(ddl, object, false)?,
+        _ if is_text_search(kind) => find_text_search(ddl, kind, object, false)?,
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, false)?,
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, false)?,
         _ => find_operator(ddl, object, false)?,

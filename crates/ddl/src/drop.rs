@@ -22,6 +22,7 @@ use crate::routine::alter::dropped_routine;
 use crate::routine::find::RoutineName;
 use crate::rule::dropped_rule;
 use crate::statistics::alter::find_statistics;
+use crate::text_search::{find_text_search, is_text_search};
 use crate::trigger::dropped_trigger;
 use crate::types::cast::find_cast;
 use crate::types::named::named_type;
@@ -74,6 +75,7 @@ fn resolve_dropped(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: b
         ObjectType::ObjectCast => find_cast(ddl, Some(object), missing_ok),
         ObjectType::ObjectOperator => find_operator(ddl, object, missing_ok),
         ObjectType::ObjectCollation => find_collation(ddl, object, missing_ok),
+        _ if is_text_search(kind) => find_text_search(ddl, kind, object, missing_ok),
         _ if BuiltInKind::of(kind).is_some() => built_in_object(ddl, kind, object, missing_ok),
         ObjectType::ObjectEventTrigger => find_event_trigger(ddl, object, missing_ok),
         ObjectType::ObjectStatisticExt => find_statistics(ddl, object, missing_ok),

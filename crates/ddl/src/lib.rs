@@ -41,6 +41,7 @@ mod statements;
 mod statistics;
 mod stored_text;
 mod table;
+mod text_search;
 mod transition;
 mod trigger;
 mod types;

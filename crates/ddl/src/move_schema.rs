@@ -19,6 +19,7 @@ use crate::sequence::owned_sequence;
 use crate::statistics::alter::move_statistics;
 use crate::stored_text::{rewriting_dependents, rewriting_users_of};
 use crate::table::relation::put_relation;
+use crate::text_search::{is_text_search, move_text_search};
 use crate::types::array::array_type_name;
 use crate::types::named::named_type;
 use crate::words::check_kind;
@@ -54,6 +55,7 @@ pub fn alter_schema(ddl: &Ddl<'_>, s: &AlterObjectSchemaStmt) -> Result<()> {
         }
         ObjectType::ObjectStatisticExt => move_statistics(ddl, s.object.as_deref(), &s.newschema),
         ObjectType::ObjectCollation => move_collation(ddl, s.object.as_deref(), &s.newschema),
+        kind if is_text_search(kind) => move_text_search(ddl, kind, s.object.as_deref(), &s.newschema),
         ObjectType::ObjectOperator => {
             let operator = named_operator(ddl, s.object.as_deref())?;
             move_operator(ddl, &operator, &s.newschema)

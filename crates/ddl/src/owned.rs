@@ -25,6 +25,7 @@ use crate::role::{locked_role, named_role, named_roles, objects_of_role};
 use crate::routine::alter::{give_routine, grant_on_routine};
 use crate::statistics::alter::give_statistics;
 use crate::table::alter::give_relation;
+use crate::text_search::{TextSearchObject, give_text_search};
 
 pub fn drop_owned(ddl: &Ddl<'_>, s: &DropOwnedStmt) -> Result<()> {
     let roles = named_roles(ddl, &s.roles)?;
@@ -150,6 +151,8 @@ fn give_object(ddl: &Ddl<'_>, object: ObjectAddress, owner: Oid) -> Result<()> {
         }
         Some(Object::Operator(o)) => give_operator(ddl, &o, owner)?,
         Some(Object::Collation(o)) => give_collation(ddl, &o, owner)?,
+        Some(Object::TextSearchConfig(o)) => give_text_search(ddl, &TextSearchObject::Config(o), owner)?,
+        Some(Object::TextSearchDictionary(o)) => give_text_search(ddl, &TextSearchObject::Dictionary(o), owner)?,
         Some(Object::EventTrigger(o)) => give_event_trigger(ddl, &o, owner)?,
         Some(Object::ExtendedStatistics(o)) => give_statistics(ddl, &o, owner)?,
         Some(Object::Extension(o)) => {

@@ -20,6 +20,7 @@ use crate::routine::alter::alter_routine_owner;
 use crate::routine::find::RoutineName;
 use crate::statistics::alter::{give_statistics, named_statistics};
 use crate::table::relation::put_relation;
+use crate::text_search::{is_text_search, own_text_search};
 use crate::types::named::named_type;
 
 pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
@@ -57,6 +58,7 @@ pub fn alter_owner(ddl: &Ddl<'_>, s: &AlterOwnerStmt) -> Result<()> {
         ObjectType::ObjectEventTrigger => give_event_trigger(ddl, &*named_event_trigger(ddl, object)?, owner),
         ObjectType::ObjectStatisticExt => give_statistics(ddl, &*named_statistics(ddl, object)?, owner),
         ObjectType::ObjectCollation => give_collation(ddl, &*named_collation(ddl, object)?, owner),
+        kind if is_text_search(kind) => own_text_search(ddl, kind, object, owner),
         ObjectType::ObjectOperator => {
             let operator = named_operator(ddl, object)?;
             ddl.require_owner(operator.owner, "operator", &operator.name)?;

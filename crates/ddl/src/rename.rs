@@ -28,6 +28,7 @@ use crate::stored_text::{print_texts, read_texts, rewriting_dependents, rewritin
 use crate::table::children::has_children;
 use crate::table::relation::put_relation;
 use crate::table::typed::typed_tables;
+use crate::text_search::{is_text_search, rename_text_search};
 use crate::trigger::rename_trigger;
 use crate::types::array::{array_type_name, free_type_name};
 use crate::types::domain::rename_domain_constraint;
@@ -54,6 +55,7 @@ pub fn rename(ddl: &Ddl<'_>, s: &RenameStmt) -> Result<()> {
         }
         ObjectType::ObjectTrigger => rename_trigger(ddl, s),
         ObjectType::ObjectCollation => rename_collation(ddl, s.object.as_deref(), &s.newname),
+        kind if is_text_search(kind) => rename_text_search(ddl, kind, s.object.as_deref(), &s.newname),
         ObjectType::ObjectEventTrigger => rename_event_trigger(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectStatisticExt => rename_statistics(ddl, s.object.as_deref(), &s.newname),
         ObjectType::ObjectPolicy => rename_policy(ddl, s),

@@ -7,7 +7,7 @@ use pg_query::protobuf::node::Node as N;
 use crate::context::Ddl;
 use crate::{
     collation, comment, database, define, drop, event_trigger, extension, index, move_schema, operator, owned, owner, privileges,
-    rename, role, routine, rule, schema, sequence, statistics, table, trigger, types, view,
+    rename, role, routine, rule, schema, sequence, statistics, table, text_search, trigger, types, view,
 };
 
 /// A row for each statement of this crate: `statement(s): the lock it takes on the relations it names => its function`.
@@ -78,6 +78,8 @@ statements! {
     CreateCastStmt(_): UNNAMED => types::cast::create_cast;
     AlterOperatorStmt(_): UNNAMED => operator::alter_operator;
     AlterCollationStmt(_): UNNAMED => collation::refresh_collation;
+    AlterTsdictionaryStmt(_): UNNAMED => text_search::alter_dictionary;
+    AlterTsconfigurationStmt(_): UNNAMED => text_search::alter_config;
 
     // Schemas, extensions, databases
     CreateSchemaStmt(_): UNNAMED => schema::create_schema;

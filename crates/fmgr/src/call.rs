@@ -56,6 +56,9 @@ pub struct RoutineCall<'a> {
 /// The rows of a function that a user wrote, each as one value.
 pub type RoutineRows = Box<dyn Iterator<Item = Result<Datum>> + Send>;
 
+/// The types of a query's columns, and its rows.
+pub type QueryRows = (Vec<Oid>, Vec<Vec<Datum>>);
+
 /// The session as functions see it. One implementation, in `melba-sql`; tests use a fixed one.
 pub trait Session: Send + Sync {
     fn catalog(&self) -> &Arc<Catalog>;
@@ -124,6 +127,10 @@ pub trait Session: Send + Sync {
     /// The rows of a set-returning function that a user wrote, each computed on demand.
     fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
         Err(melba_types::DbError::unsupported(format!("function {} here", call.function)))
+    }
+    /// The rows of a query that a text holds, in the calling statement's view (`CallInfo::view`).
+    fn query_rows(&self, _text: &str, _view: (Csn, u32)) -> Result<QueryRows> {
+        Err(melba_types::DbError::unsupported("a query in a function's argument here"))
     }
     /// Runs a trigger's function: returns its row, or NULL.
     fn call_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {

@@ -40,9 +40,9 @@ impl Config {
         let config = catalog.text_search_config(oid);
         let config = config.ok_or_else(|| lookup_failed("configuration", oid))?;
         let mut dictionaries = [const { Vec::new() }; TOKEN_TYPES.len()];
-        for (ty, of_type) in &config.map {
-            let Some(place) = dictionaries.get_mut(*ty as usize - 1) else { continue };
-            *place = of_type.iter().map(|oid| dictionary(catalog, *oid)).collect::<Result<_>>()?;
+        for mapping in &config.map {
+            let Some(place) = dictionaries.get_mut(mapping.token_type as usize - 1) else { continue };
+            *place = mapping.dictionaries.iter().map(|oid| dictionary(catalog, *oid)).collect::<Result<_>>()?;
         }
         Ok(Config { dictionaries })
     }

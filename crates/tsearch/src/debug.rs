@@ -77,15 +77,11 @@ fn tokens(parser: Oid, text: &str) -> Result<Rows> {
 /// The tokens of a text, the dictionaries of their types, and what the first one that knows a token makes of it.
 fn debug(call: &CallInfo<'_>, of: Oid, text: &str) -> Result<Rows> {
     let catalog = call.session.catalog();
-    let config = catalog.text_search_config(of);
-    let map = config.map(|config| &config.map[..]).unwrap_or_default();
+    let Some(config) = catalog.text_search_config(of) else { return rows(Vec::new()) };
     let (mut parser, mut out) = (Parser::new(text), Vec::new());
-    if config.is_none() {
-        return rows(out);
-    }
     while let Some(token) = parser.next()? {
         let ty = token.ty as i32;
-        let of_type = map.iter().find(|(mapped, _)| *mapped == ty).map(|(_, of_type)| &of_type[..]).unwrap_or_default();
+        let of_type = config.dictionaries(ty);
         let dictionaries = of_type.iter().map(|oid| dictionary(catalog, *oid)).collect::<Result<Vec<Dictionary>>>()?;
         let mut lexized = of_type.iter().zip(dictionaries.iter().map(|dictionary| dictionary.lexize(token.text)));
         let first = lexized.clone().next();

@@ -2,18 +2,25 @@
 
 use std::borrow::Cow;
 
-use melba_catalog::text_search::TextSearchDictionary;
+use melba_catalog::TextSearchDictionary;
+use melba_catalog::text_search_options::{TextSearchOption, parse_options};
+use melba_fmgr::ScalarFn;
 use melba_types::boolean;
 use melba_types::case::lower;
-use melba_types::{DbError, Result, bail, err};
+use melba_types::{Datum, DbError, Result, bail, err};
 use waken_snowball::Algorithm;
 
-use crate::options;
 use crate::stop_words::{self, StopWords};
 
 /// pg_ts_template.
 const SIMPLE: u32 = 3727;
 const SNOWBALL: u32 = 13269;
+
+/// The functions that check the options of a dictionary, by their names in pg_ts_template.
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("dsimple_init", |_, a| Dictionary::simple(&parse_options(a[0].as_str())?).map(|_| Datum::Null)),
+    ("dsnowball_init", |_, a| Dictionary::snowball(&parse_options(a[0].as_str())?).map(|_| Datum::Null)),
+];
 
 /// Longer tokens are no words: they are not stemmed, as in PostgreSQL.
 const STEMMED_BYTES_MAX: usize = 1000;
@@ -44,27 +51,19 @@ pub enum Lexized<'a> {
 
 impl Dictionary {
     /// # Errors
-    /// 0A000 for a template that is not supported; those of its options.
+    /// 0A000 for a template that is not supported; 22023 for options that it has not, F0000 without the list of stop words.
     pub fn new(dictionary: &TextSearchDictionary) -> Result<Dictionary> {
-        let options = options::parse(dictionary.options.as_deref().unwrap_or(""))?;
-        Dictionary::of_template(dictionary.template.0, &options)
-    }
-
-    /// A dictionary of a template with options, whose names are lower case.
-    ///
-    /// # Errors
-    /// 22023 for options that it has not, F0000 without the file of stop words, 0A000 for other templates.
-    pub fn of_template(template: u32, options: &[(String, String)]) -> Result<Dictionary> {
-        match template {
-            SIMPLE => Dictionary::simple(options),
-            SNOWBALL => Dictionary::snowball(options),
+        let options = parse_options(dictionary.options.as_deref().unwrap_or(""))?;
+        match dictionary.template.0 {
+            SIMPLE => Dictionary::simple(&options),
+            SNOWBALL => Dictionary::snowball(&options),
             _ => Err(DbError::unsupported("text search dictionaries of this template")),
         }
     }
 
-    fn simple(options: &[(String, String)]) -> Result<Dictionary> {
+    fn simple(options: &[TextSearchOption]) -> Result<Dictionary> {
         let (mut stop_words, mut accepts) = (None, None);
-        for (name, value) in options {
+        for TextSearchOption { name, value, .. } in options {
             match &**name {
                 "stopwords" => once(&mut stop_words, "StopWords", words(value)?)?,
                 "accept" => once(&mut accepts, "Accept", boolean(name, value)?)?,
@@ -74,9 +73,9 @@ impl Dictionary {
         Ok(Dictionary { stop_words: stop_words.flatten(), kind: DictionaryKind::Simple { accepts: accepts.unwrap_or(true) } })
     }
 
-    fn snowball(options: &[(String, String)]) -> Result<Dictionary> {
+    fn snowball(options: &[TextSearchOption]) -> Result<Dictionary> {
         let (mut stop_words, mut language) = (None, None);
-        for (name, value) in options {
+        for TextSearchOption { name, value, .. } in options {
             match &**name {
                 "stopwords" => once(&mut stop_words, "StopWords", words(value)?)?,
                 "language" => once(&mut language, "Language", algorithm(value)?)?,

@@ -5,15 +5,35 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use melba_fmgr::ScalarFn;
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::tsquery::{Binary, QueryBuilder, TsNode, TsOperand, TsQuery, operand_crc};
-use melba_types::{Datum, Result, limits};
+use melba_types::{Datum, Result, bail, limits, oids};
 
-pub const FUNCTIONS: &[(&str, ScalarFn)] = &[("tsquery_rewrite", |_, a| {
-    let mut rewritten = Rewritten::new(&a[0])?;
-    rewritten.replace(&a[1], &a[2])?;
+pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
+    ("tsquery_rewrite", |_, a| {
+        let mut rewritten = Rewritten::new(&a[0])?;
+        rewritten.replace(&a[1], &a[2])?;
+        rewritten.finish()
+    }),
+    ("tsquery_rewrite_query", |c, a| by_query(c, &a[0], a[1].as_str())),
+];
+
+/// Replaces what a query lists, each by what stands beside it; a replacement sees those before it.
+fn by_query(call: &CallInfo<'_>, query: &Datum, text: &str) -> Result<Datum> {
+    let mut rewritten = Rewritten::new(query)?;
+    if rewritten.tree.is_none() {
+        return Ok(query.clone());
+    }
+    let (types, rows) = call.session.query_rows(text, call.view)?;
+    if types != [oids::TSQUERY; 2] {
+        bail!(INVALID_PARAMETER_VALUE, "ts_rewrite query must return two tsquery columns");
+    }
+    for row in rows.iter().filter(|row| !row.iter().any(Datum::is_null)) {
+        rewritten.replace(&row[0], &row[1])?;
+        rewritten.settle()?;
+    }
     rewritten.finish()
-})];
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TreeOperator {
@@ -41,25 +61,20 @@ struct Tree {
 }
 
 /// A query whose parts are replaced.
-pub struct Rewritten {
+struct Rewritten {
     tree: Option<Tree>,
 }
 
 impl Rewritten {
     /// # Errors
     /// 54001 for a query that nests too deeply.
-    pub fn new(query: &Datum) -> Result<Rewritten> {
+    fn new(query: &Datum) -> Result<Rewritten> {
         let tree = TsQuery::new(query.as_bytes()).map(Tree::sorted).transpose()?;
         Ok(Rewritten { tree })
     }
 
-    /// Whether nothing is left to be replaced.
-    pub fn is_empty(&self) -> bool {
-        self.tree.is_none()
-    }
-
     /// Replaces a part by another, or by nothing.
-    pub fn replace(&mut self, target: &Datum, substitute: &Datum) -> Result<()> {
+    fn replace(&mut self, target: &Datum, substitute: &Datum) -> Result<()> {
         let Some(target) = TsQuery::new(target.as_bytes()).map(Tree::sorted).transpose()? else { return Ok(()) };
         let substitute = TsQuery::new(substitute.as_bytes()).map(Tree::new).transpose()?;
         let Some(tree) = self.tree.take() else { return Ok(()) };
@@ -68,14 +83,14 @@ impl Rewritten {
     }
 
     /// Makes the query ready for another replacement, which sees what the others put there.
-    pub fn settle(&mut self) -> Result<()> {
+    fn settle(&mut self) -> Result<()> {
         if let Some(tree) = &mut self.tree {
             tree.flatten()?;
         }
         Ok(())
     }
 
-    pub fn finish(self) -> Result<Datum> {
+    fn finish(self) -> Result<Datum> {
         let mut builder = QueryBuilder::default();
         if let Some(tree) = &self.tree {
             tree.build(&mut builder)?;

@@ -19,6 +19,7 @@ use crate::classes;
 use crate::layered::Builtin;
 use crate::objects::*;
 use crate::seed::seed;
+use crate::text_search;
 
 /// Everything that exists before a user creates anything.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct Builtins {
     pub event_triggers: Builtin<EventTrigger>,
     pub granted: Builtin<Granted>,
     pub collations: Builtin<Collation>,
+    pub text_search_dictionaries: Builtin<TextSearchDictionary>,
+    pub text_search_configs: Builtin<TextSearchConfig>,
     pub extensions: Builtin<Extension>,
     pub default_acls: Builtin<DefaultAcl>,
     pub roles: Builtin<Role>,
@@ -69,6 +72,8 @@ pub(crate) static BUILTINS: LazyLock<Builtins> = LazyLock::new(|| {
         event_triggers: Builtin::new(Vec::new()),
         granted: Builtin::new(Vec::new()),
         collations: Builtin::new(collations()),
+        text_search_dictionaries: Builtin::new(text_search::built_in_dictionaries()),
+        text_search_configs: Builtin::new(text_search::built_in_configs()),
         extensions: Builtin::new(extensions::builtin()),
         default_acls: Builtin::new(Vec::new()),
         roles: Builtin::new(roles),

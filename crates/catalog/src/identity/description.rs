@@ -1,6 +1,6 @@
 //! Objects as messages and pg_describe_object name them (PostgreSQL's getObjectDescription).
 
-use melba_types::Oid;
+use melba_types::{Oid, oids};
 
 use super::kind::relation_kind;
 use super::parts::{column_name, membership};
@@ -70,6 +70,8 @@ fn describe_simple(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> O
             let c = catalog.collation(oid)?;
             format!("collation {}", catalog.qualified(catalog.collation_is_visible(c, path), c.namespace, &c.name))
         }
+        PG_TS_DICT => format!("text search dictionary {}", regs_name(catalog, oids::REGDICTIONARY, oid, path)?),
+        PG_TS_CONFIG => format!("text search configuration {}", regs_name(catalog, oids::REGCONFIG, oid, path)?),
         PG_STATISTIC_EXT => {
             let s = catalog.statistics_object(oid)?;
             let visible = statistics_are_visible(catalog, s, path);
@@ -85,6 +87,11 @@ fn describe_simple(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> O
         PG_LARGEOBJECT => format!("large object {oid}"),
         _ => describe_seeded(catalog, path, address)?,
     })
+}
+
+/// The name of an object as its reg type prints it; `None` when there is no such object.
+fn regs_name(catalog: &Catalog, ty: Oid, oid: Oid, path: &[Oid]) -> Option<String> {
+    Some(catalog.reg_output(ty, oid, path)).filter(|name| *name != oid.to_string())
 }
 
 fn describe_seeded(catalog: &Catalog, path: &[Oid], address: ObjectAddress) -> Option<String> {

@@ -51,6 +51,8 @@ fn placed(catalog: &Catalog, address: ObjectAddress) -> (Option<Oid>, Option<Str
         Some(Object::Relation(o)) => in_schema(o.namespace, &o.name),
         Some(Object::Type(o)) => in_schema(o.namespace, &o.name),
         Some(Object::Collation(o)) => in_schema(o.namespace, &o.name),
+        Some(Object::TextSearchDictionary(o)) => in_schema(o.namespace, &o.name),
+        Some(Object::TextSearchConfig(o)) => in_schema(o.namespace, &o.name),
         Some(Object::ExtendedStatistics(o)) => in_schema(o.namespace, &o.name),
         Some(Object::Function(o)) => (Some(o.namespace), None),
         Some(Object::Operator(o)) => (Some(o.namespace), None),

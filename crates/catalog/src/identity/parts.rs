@@ -102,6 +102,8 @@ fn simple_parts(catalog: &Catalog, scope: &NameScope<'_>, address: ObjectAddress
     let in_schema = |namespace, name: &str| qualified_parts(catalog, scope, namespace, name);
     match address.class {
         PG_COLLATION => catalog.collation(oid).and_then(|c| in_schema(c.namespace, &c.name)),
+        PG_TS_DICT => catalog.text_search_dictionary(oid).and_then(|d| in_schema(d.namespace, &d.name)),
+        PG_TS_CONFIG => catalog.text_search_config(oid).and_then(|c| in_schema(c.namespace, &c.name)),
         PG_STATISTIC_EXT => catalog.statistics_object(oid).and_then(|s| in_schema(s.namespace, &s.name)),
         PG_NAMESPACE => schema_name(catalog, scope, oid).map(|n| Parts::named(&n)),
         PG_AM => catalog.access_methods().method_name(oid).map(Parts::named),

@@ -14,11 +14,13 @@ use melba_types::{Oid, Result, bail, err, oids};
 pub use names::{parse_qualified_name, truncate};
 pub use type_name::parse_type;
 
-use crate::acl;
 use crate::naming::{format_type_modifier, quote_ident, standard_name};
 use crate::objects::*;
 use crate::privileges::AclKind;
+use crate::seed::seed;
 use crate::snapshot::Catalog;
+use crate::text_search::DEFAULT_PARSER;
+use crate::{acl, classes};
 
 /// The user and schemas for which names are looked up.
 #[derive(Clone, Copy)]
@@ -65,6 +67,35 @@ impl Catalog {
     /// The collation of a bare name.
     pub fn find_collation(&self, path: &[Oid], name: &str) -> Option<&Arc<Collation>> {
         path.iter().find_map(|n| self.collation_by_name(*n, name))
+    }
+
+    /// The configuration of a bare name.
+    pub fn find_text_search_config(&self, path: &[Oid], name: &str) -> Option<&Arc<TextSearchConfig>> {
+        path.iter().find_map(|namespace| self.text_search_config_by_name(*namespace, name))
+    }
+
+    /// The dictionary of a bare name.
+    pub fn find_text_search_dictionary(&self, path: &[Oid], name: &str) -> Option<&Arc<TextSearchDictionary>> {
+        path.iter().find_map(|namespace| self.text_search_dictionary_by_name(*namespace, name))
+    }
+
+    /// The parser of a bare name.
+    pub fn find_text_search_parser(&self, path: &[Oid], name: &str) -> Option<Oid> {
+        (name == "default" && path.contains(&classes::PG_CATALOG)).then_some(DEFAULT_PARSER)
+    }
+
+    /// The template of a bare name.
+    pub fn find_text_search_template(&self, path: &[Oid], name: &str) -> Option<Oid> {
+        let seed = seed!("pg_ts_template");
+        let found = seed.rows().find(|r| r.str("tmplname") == name).map(|r| r.oid("oid"));
+        found.filter(|_| path.contains(&classes::PG_CATALOG))
+    }
+
+    /// The name of a template, and the function that checks the options of its dictionaries.
+    pub fn text_search_template(&self, oid: Oid) -> Option<(&'static str, Arc<str>)> {
+        let seed = seed!("pg_ts_template");
+        let found = seed.rows().find(|r| r.oid("oid") == oid).map(|r| (r.str("tmplname"), r.oid("tmplinit")));
+        found.and_then(|(name, init)| Some((name, self.function(init)?.source.clone())))
     }
 
     /// Functions with a bare name, those in earlier namespaces first. Of two with the same arguments the first one hides
@@ -415,7 +446,7 @@ fn operator_names(text: &str) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::{self, PG_CATALOG, PUBLIC};
+    use crate::classes::{PG_CATALOG, PUBLIC};
 
     #[test]
     fn names_become_oids_and_back() {

@@ -41,6 +41,7 @@ mod pg_statistic_ext;
 mod pg_trigger;
 mod pg_type;
 mod seeded;
+mod text_search;
 mod values;
 
 use melba_types::limits::Ticker;
@@ -368,6 +369,9 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("pg_statistic_ext", pg_statistic_ext::rows),
     ("pg_statistic_ext_data", pg_statistic_ext::data_rows),
     ("pg_trigger", pg_trigger::rows),
+    ("pg_ts_config", text_search::config_rows),
+    ("pg_ts_config_map", text_search::map_rows),
+    ("pg_ts_dict", text_search::dictionary_rows),
     ("pg_type", pg_type::rows),
 ];
 

@@ -30,7 +30,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
 }
 
 /// The classes of objects that depend on others.
-const CLASSES: [Oid; 14] = [
+const CLASSES: [Oid; 16] = [
     classes::PG_CLASS,
     classes::PG_TYPE,
     classes::PG_PROC,
@@ -43,6 +43,8 @@ const CLASSES: [Oid; 14] = [
     classes::PG_STATISTIC_EXT,
     classes::PG_EVENT_TRIGGER,
     classes::PG_COLLATION,
+    classes::PG_TS_DICT,
+    classes::PG_TS_CONFIG,
     classes::PG_CAST,
     classes::PG_EXTENSION,
 ];

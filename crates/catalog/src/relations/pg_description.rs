@@ -9,7 +9,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
         Some(oid) => s.catalog.descriptions_of(oid).collect(),
         None => s.catalog.descriptions().collect(),
     };
-    for d in found.into_iter().filter(|d| !crate::snapshot::is_shared_class(d.address.class)) {
+    for d in found.into_iter().filter(|d| !crate::classes::is_shared(d.address.class)) {
         push!(out, [oid(d.address.object), oid(d.address.class), Datum::Int4(d.address.sub), text(&d.text)]);
     }
 }

@@ -22,14 +22,22 @@ pub(super) fn statistics_object(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     Ok(at(classes::PG_STATISTIC_EXT, found.ok_or_else(|| n.missing(&n.names.join(".")))?))
 }
 
-/// Conversions and the objects of text search.
+pub(super) fn text_search(n: &NamedObject<'_>) -> Result<ObjectAddress> {
+    let (schemas, name) = n.searched(n.names)?;
+    let catalog = n.ddl.catalog();
+    let (class, found) = match n.word {
+        "text search dictionary" => (classes::PG_TS_DICT, catalog.find_text_search_dictionary(&schemas, name).map(|o| o.oid)),
+        _ => (classes::PG_TS_CONFIG, catalog.find_text_search_config(&schemas, name).map(|o| o.oid)),
+    };
+    Ok(at(class, found.ok_or_else(|| n.missing(&n.names.join(".")))?))
+}
+
+/// Conversions, and the parsers and templates of text search.
 pub(super) fn seeded(n: &NamedObject<'_>) -> Result<ObjectAddress> {
     let class = match n.word {
         "conversion" => classes::PG_CONVERSION,
         "text search parser" => classes::PG_TS_PARSER,
-        "text search dictionary" => classes::PG_TS_DICT,
-        "text search template" => classes::PG_TS_TEMPLATE,
-        _ => classes::PG_TS_CONFIG,
+        _ => classes::PG_TS_TEMPLATE,
     };
     let (schemas, name) = n.searched(n.names)?;
     let found = seeded_object_by_name(&n.ddl.catalog(), class, &schemas, name, Oid::INVALID);

@@ -229,6 +229,8 @@ fn tag_of(catalog: &Catalog, object: &Object) -> Option<&'static str> {
         Object::Rule(_) => "CREATE RULE",
         Object::ExtendedStatistics(_) => "CREATE STATISTICS",
         Object::Collation(_) => "CREATE COLLATION",
+        Object::TextSearchDictionary(_) => "CREATE TEXT SEARCH DICTIONARY",
+        Object::TextSearchConfig(_) => "CREATE TEXT SEARCH CONFIGURATION",
         _ => return None,
     })
 }

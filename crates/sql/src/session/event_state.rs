@@ -70,6 +70,8 @@ fn namespace_of(catalog: &Catalog, address: ObjectAddress) -> Option<Oid> {
         Some(Object::Relation(o)) => Some(o.namespace),
         Some(Object::Type(o)) => Some(o.namespace),
         Some(Object::Collation(o)) => Some(o.namespace),
+        Some(Object::TextSearchDictionary(o)) => Some(o.namespace),
+        Some(Object::TextSearchConfig(o)) => Some(o.namespace),
         Some(Object::ExtendedStatistics(o)) => Some(o.namespace),
         Some(Object::Function(o)) => Some(o.namespace),
         Some(Object::Operator(o)) => Some(o.namespace),

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use melba_catalog::relations::LiveInfo;
 use melba_catalog::{Catalog, Function};
-use melba_fmgr::{CallInfo, FormatSettings, RoutineCall, RoutineRows, TransitionTable, TriggerCall};
-use melba_types::{Batch, Datum, DbError, Oid, Result};
+use melba_fmgr::{CallInfo, FormatSettings, QueryRows, RoutineCall, RoutineRows, TransitionTable, TriggerCall};
+use melba_types::{Batch, Csn, Datum, DbError, Oid, Result};
 
 use super::context::StatementContext;
 use super::current_row::current_row;
 use super::domain::domain_check_batch;
+use super::query_text::query_rows;
 use super::routine::{routine_value, rows_of_routine, run_trigger};
 use super::shown::{print_body, print_expression, print_query, print_rule};
 use super::system::call_system;
@@ -142,6 +143,10 @@ impl melba_fmgr::Session for StatementContext {
 
     fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {
         rows_of_routine(self, call)
+    }
+
+    fn query_rows(&self, text: &str, view: (Csn, u32)) -> Result<QueryRows> {
+        query_rows(self, text, view)
     }
 
     fn call_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {

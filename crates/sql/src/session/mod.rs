@@ -76,6 +76,7 @@ mod prepared_query;
 mod procedure_transactions;
 mod program;
 mod progress;
+mod query_text;
 mod reset;
 mod resets;
 mod routine;

@@ -1,9 +1,8 @@
 //! The options of ts_headline.
 
+use melba_catalog::text_search_options::parse_options;
 use melba_fmgr::integer::int4_in;
 use melba_types::{Result, bail, err};
-
-use crate::options;
 
 pub(super) struct Options {
     pub words_max: i32,
@@ -34,7 +33,8 @@ impl Options {
             shows_all: false,
         };
         let mut short_word = 3;
-        for (name, value) in options::parse(text)? {
+        for option in parse_options(text)? {
+            let (name, value) = (option.name, option.value);
             match &*name.to_ascii_lowercase() {
                 "maxwords" => options.words_max = int4_in(&value)?,
                 "minwords" => options.words_min = int4_in(&value)?,

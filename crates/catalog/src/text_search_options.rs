@@ -3,18 +3,26 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use melba_fmgr::type_io::is_space;
 use melba_types::{DbError, Result, err};
 
-fn is_blank(c: char) -> bool {
-    c.is_ascii() && is_space(c as u8)
+/// An option of a dictionary or of a headline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextSearchOption {
+    pub name: String,
+    pub value: String,
+    /// A number is written without quotes.
+    pub quoted: bool,
 }
 
-/// The names and values of a list.
+fn is_blank(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\u{b}'
+}
+
+/// The options of a list.
 ///
 /// # Errors
 /// 42601 for what is no list.
-pub fn parse(text: &str) -> Result<Vec<(String, String)>> {
+pub fn parse_options(text: &str) -> Result<Vec<TextSearchOption>> {
     let error = || -> DbError { err!(SYNTAX_ERROR, "invalid parameter list format: \"{text}\"") };
     let mut rest = text.chars().peekable();
     let mut out = Vec::new();
@@ -31,16 +39,16 @@ pub fn parse(text: &str) -> Result<Vec<(String, String)>> {
         }
         skip(&mut rest, is_blank);
         let mut behind = rest.clone();
-        let value = match (rest.peek(), behind.nth(1)) {
-            (Some('\'' | '"'), _) => quoted(&mut rest).ok_or_else(error)?,
-            (Some('E'), Some('\'')) => {
-                rest.next();
-                quoted(&mut rest).ok_or_else(error)?
-            }
-            (Some(_), _) => taken(&mut rest, |c| is_blank(c) || c == ','),
-            (None, _) => return Err(error()),
+        let is_escaped = (rest.peek(), behind.nth(1)) == (Some(&'E'), Some('\''));
+        if is_escaped {
+            rest.next();
+        }
+        let (value, quoted) = match rest.peek() {
+            Some('\'' | '"') => (quoted(&mut rest).ok_or_else(error)?, true),
+            Some(_) => (taken(&mut rest, |c| is_blank(c) || c == ','), false),
+            None => return Err(error()),
         };
-        out.push((name, value));
+        out.push(TextSearchOption { name, value, quoted });
     }
 }
 
@@ -74,11 +82,12 @@ mod tests {
 
     #[test]
     fn values_may_be_quoted() {
-        let pairs = |text| parse(text).map(|pairs| pairs.into_iter().map(|(a, b)| format!("{a}:{b}")).collect::<Vec<_>>());
+        let pairs =
+            |text| parse_options(text).map(|all| all.into_iter().map(|o| format!("{}:{}", o.name, o.value)).collect::<Vec<_>>());
         assert_eq!(pairs("A=1, \"b c\" = 'it''s' ,d=\"x\"").unwrap(), ["A:1", "b c:it's", "d:x"]);
         assert_eq!(pairs(" ").unwrap(), [""; 0]);
         for wrong in ["a", "a=", "a='b", "a b=1"] {
-            assert!(pairs(wrong).is_err(), "{wrong}");
+            assert!(parse_options(wrong).is_err(), "{wrong}");
         }
     }
 }
