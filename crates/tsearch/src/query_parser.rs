@@ -127,7 +127,7 @@ impl QueryParser<'_> {
                 QueryToken::Word { text, weights, prefix } => push(self, &text, weights, prefix)?,
                 QueryToken::Operator(operator) => {
                     // NOT binds its operand first; the others are left-associative.
-                    let is_before = |w: Operator| match operator {
+                    let is_before = |w: QueryOperator| match operator {
                         QueryOperator::Not => w.priority() > operator.priority(),
                         _ => w.priority() >= operator.priority(),
                     };

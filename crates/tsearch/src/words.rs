@@ -7,7 +7,7 @@ use melba_types::{DbError, Result, bail, err, limits};
 /// What a text is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    TsVector,
+    Vector,
     Query,
     /// What people write into the field of a search engine: no quotes and escapes in words.
     Web,
