@@ -334,7 +334,7 @@ pub fn alter_config(ddl: &Ddl<'_>, s: &AlterTsConfigurationStmt) -> Result<()> {
     let dictionaries = s.dicts.iter().map(|names| oid_named(ddl, ObjectType::ObjectTsdictionary, &names_of(names)?));
     let dictionaries = dictionaries.collect::<Result<Vec<Oid>>>()?;
     let mut config = (*old).clone();
-    match AlterTsConfigType::try_from(s.kind).unwrap_or(AlterTsConfigType::Undefined) {
+    match AlterTsConfigType::try_from(s.kind).unwrap_or(AlterTsConfigType::AlterTsconfigTypeUndefined) {
         AlterTsConfigType::AlterTsconfigAddMapping => map(&mut config, &tokens, &dictionaries, false)?,
         AlterTsConfigType::AlterTsconfigAlterMappingForToken => map(&mut config, &tokens, &dictionaries, true)?,
         AlterTsConfigType::AlterTsconfigReplaceDict | AlterTsConfigType::AlterTsconfigReplaceDictForToken => {
@@ -342,7 +342,9 @@ pub fn alter_config(ddl: &Ddl<'_>, s: &AlterTsConfigurationStmt) -> Result<()> {
             replace(&mut config, &tokens, old, new);
         }
         AlterTsConfigType::AlterTsconfigDropMapping => unmap(ddl, &mut config, &tokens, s.missing_ok)?,
-        AlterTsConfigType::Undefined => return Err(DbError::internal("a change of a configuration that is none")),
+        AlterTsConfigType::AlterTsconfigTypeUndefined => {
+            return Err(DbError::internal("a change of a configuration that is none"));
+        }
     }
     ddl.tx().put(Object::TextSearchConfig(Arc::new(config)));
     Ok(())
