@@ -49,7 +49,8 @@ impl TextSearchConfig {
 }
 
 pub(crate) fn built_in_dictionaries() -> Vec<Arc<TextSearchDictionary>> {
-    let dictionaries = seed!("pg_ts_dict").rows().map(|r| {
+    let seed = seed!("pg_ts_dict");
+    let dictionaries = seed.rows().map(|r| {
         Arc::new(TextSearchDictionary {
             oid: r.oid("oid"),
             name: r.text("dictname"),
