@@ -29,7 +29,9 @@ CREATE TEXT SEARCH CONFIGURATION ts_wrong (nosuch = 1);
 CREATE TEXT SEARCH CONFIGURATION ts_wrong ();
 SELECT to_tsvector('ts_config', 'the cats'), to_tsvector('ts_copy', 'the cats run');
 ALTER TEXT SEARCH CONFIGURATION ts_config ADD MAPPING FOR asciiword, word WITH ts_simple, ts_schema.ts_stem;
+\set VERBOSITY terse
 ALTER TEXT SEARCH CONFIGURATION ts_config ADD MAPPING FOR asciiword WITH simple;
+\set VERBOSITY default
 ALTER TEXT SEARCH CONFIGURATION ts_config ADD MAPPING FOR nosuch WITH simple;
 ALTER TEXT SEARCH CONFIGURATION ts_config ADD MAPPING FOR uint WITH nosuch;
 ALTER TEXT SEARCH DICTIONARY ts_simple (StopWords = english, accept = false);
