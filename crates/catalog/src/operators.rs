@@ -125,6 +125,12 @@ impl Catalog {
         self.access_methods().class_by_name(method, name).filter(|c| self.has_class(c))
     }
 
+    /// The schema of an operator class: that of its extension, or pg_catalog.
+    pub fn operator_class_namespace(&self, class: &OperatorClass) -> Oid {
+        let address = ObjectAddress { class: PG_OPCLASS, object: class.oid, sub: 0 };
+        self.extension_of(address).map_or(PG_CATALOG, |extension| extension.namespace)
+    }
+
     /// Classes of extensions are there as long as these are.
     fn has_class(&self, class: &OperatorClass) -> bool {
         class.oid.0 < FIRST_EXTENSION_OID

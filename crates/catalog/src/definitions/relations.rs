@@ -6,6 +6,7 @@ use std::sync::Arc;
 use melba_types::Oid;
 
 use super::{Style, literal, options};
+use crate::classes::PG_CATALOG;
 use crate::naming::quote_ident;
 use crate::objects::*;
 use crate::snapshot::Catalog;
@@ -73,7 +74,9 @@ fn key_modifiers(catalog: &Catalog, collations: (Oid, Oid), opclass: Oid, ty: Oi
     if let Some(class) = catalog.access_methods().class(opclass)
         && catalog.default_operator_class(class.method, ty).is_none_or(|d| d.oid != class.oid)
     {
-        let _ = write!(out, " {}", quote_ident(class.name));
+        let namespace = catalog.operator_class_namespace(class);
+        let visible = namespace == PG_CATALOG || style.path.contains(&namespace);
+        let _ = write!(out, " {}", catalog.qualified(visible, namespace, class.name));
     }
 }
 

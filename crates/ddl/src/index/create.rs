@@ -181,10 +181,14 @@ pub fn key_request(
 }
 
 fn operator_class(ddl: &Ddl<'_>, names: &[&str], method: AccessMethod) -> Result<Oid> {
-    let (_, name) = qualified(names)?;
+    let (schema, name) = qualified(names)?;
     let catalog = ddl.catalog();
-    let found = catalog.operator_class(method.oid, name).map(|c| c.oid);
-    let method = method.name;
+    let is_meant = |namespace| match schema {
+        Some(schema) => catalog.namespace(namespace).is_some_and(|n| *n.name == *schema),
+        None => namespace == classes::PG_CATALOG || ddl.path().contains(&namespace),
+    };
+    let found = catalog.operator_class(method.oid, name).filter(|c| is_meant(catalog.operator_class_namespace(c))).map(|c| c.oid);
+    let (method, name) = (method.name, names.join("."));
     found.ok_or_else(|| err!(UNDEFINED_OBJECT, "operator class \"{name}\" does not exist for access method \"{method}\""))
 }
 
