@@ -1,7 +1,9 @@
 //! The implementations of the functions of extensions (`melba_catalog::available_extensions`), found by pg_proc.prosrc like built-in ones.
 
 mod citext;
+mod fuzzystrmatch;
 mod hstore;
+mod intarray;
 mod pg_stat_statements;
 mod pg_trgm;
 mod pgcrypto;
@@ -17,10 +19,11 @@ pub static TABLES: Tables = Tables {
         &[hstore::FUNCTIONS, hstore::COMPARISONS, hstore::CONVERSIONS, hstore::RECORDS],
         &[pgcrypto::FUNCTIONS, pgcrypto::CRYPT_FUNCTIONS, pgcrypto::ARMOR_FUNCTIONS],
         &[unaccent::FUNCTIONS, uuid_ossp::FUNCTIONS, pg_stat_statements::FUNCTIONS, pg_trgm::FUNCTIONS],
+        &[fuzzystrmatch::FUNCTIONS, intarray::FUNCTIONS],
     ],
     sets: &[citext::SETS, hstore::SETS, pgcrypto::ARMOR_SETS, pg_stat_statements::SETS],
-    types: &[citext::TYPES, hstore::TYPES],
-    gin: &[hstore::GIN_CLASSES, pg_trgm::GIN_CLASSES],
+    types: &[citext::TYPES, hstore::TYPES, intarray::TYPES],
+    gin: &[hstore::GIN_CLASSES, pg_trgm::GIN_CLASSES, intarray::GIN_CLASSES],
     ..Tables::NONE
 };
 
@@ -40,7 +43,7 @@ mod tests {
             let found = melba_fmgr::registry::scalar(source).is_some() || melba_fmgr::registry::set_returning(source).is_some();
             let elsewhere = f.aggregate.is_some()
                     // Functions of operator classes are not called by SQL.
-                    || source.starts_with("gin_") || source == "gtrgm_compress"
+                    || source.starts_with("gin") || source == "gtrgm_compress"
                     || ["citextin", "citextout", "citextrecv", "citextsend", "hstore_recv"].contains(&&*f.name);
             assert!(found != refused || elsewhere, "{source}");
         }

@@ -29,8 +29,9 @@ use crate::{Session, order, registry};
 
 /// Longer keys are hashed, as those of jsonb_ops are in PostgreSQL (JGIN_MAXLENGTH).
 const KEY_BYTES_MAX: usize = 125;
-/// The number of the support function extractValue in pg_amproc.
+/// The numbers of the support functions in pg_amproc.
 const EXTRACT_VALUE: i16 = 2;
+const EXTRACT_QUERY: i16 = 3;
 /// That of gist's compress, which makes an index's keys of a value.
 const COMPRESS: i16 = 3;
 
@@ -62,8 +63,10 @@ impl GinColumn {
         let access = catalog.access_methods();
         let class = access.class(opclass).ok_or_else(|| DbError::internal(format!("could not find operator class {opclass}")))?;
         let (method, support) = if class.method == classes::GIST { ("gist", COMPRESS) } else { ("gin", EXTRACT_VALUE) };
-        let extract = access.function(class.family, class.input_type, class.input_type, support);
-        let support = extract.and_then(|f| registry::gin(&catalog.function(f)?.source));
+        let function = |number| access.function(class.family, class.input_type, class.input_type, number);
+        let found = |number| registry::gin(&catalog.function(function(number)?)?.source);
+        // Classes may share the function that makes the keys of a value.
+        let support = found(EXTRACT_QUERY).or_else(|| found(support));
         let support = support.ok_or_else(|| DbError::unsupported(format!("operator class \"{}\" of {method}", class.name)))?;
         let element = catalog.array_element(ty);
         let key_type = element.map_or(Ok(KeyType::Plain(Kind::Text)), |ty| compared_type(catalog, ty))?;

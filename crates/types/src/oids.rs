@@ -107,7 +107,7 @@ impl Kind {
             OID | XID | CID | REGPROC | REGPROCEDURE | REGOPER | REGOPERATOR | REGCLASS | REGTYPE | REGCONFIG | REGDICTIONARY
             | REGNAMESPACE | REGROLE | REGCOLLATION => Kind::Oid,
             CHAR => Kind::Char,
-            CITEXT => Kind::Text,
+            CITEXT | QUERY_INT => Kind::Text,
             HSTORE => Kind::Bytes,
             TEXT | VARCHAR | BPCHAR | NAME | JSON | XML | CSTRING | UNKNOWN | PG_NODE_TREE | REFCURSOR | ACLITEM => Kind::Text,
             NUMERIC => Kind::Numeric,
@@ -128,6 +128,7 @@ impl Kind {
 /// Types of extensions, whose OIDs are the same wherever they are installed.
 pub const CITEXT: Oid = Oid(0x7fff_0001);
 pub const HSTORE: Oid = Oid(0x7fff_0fa1);
+pub const QUERY_INT: Oid = Oid(0x7fff_2329);
 
 pub const BOOL: Oid = Oid(16);
 pub const BOOL_ARRAY: Oid = Oid(1000);

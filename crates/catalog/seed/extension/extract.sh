@@ -9,13 +9,13 @@
 # Left out is what needs what Melba lacks: gist, text search, functions over `internal` but those of gin's operator classes, whose objects
 # came later and are numbered from 500 on. Of btree_gist the operator classes are
 # there, by which exclusion constraints find their operators, but not what its indexes keep, nor distances. Of pg_trgm's class of gist there is
-# the function that makes the keys of a value. Views are in views.tsv, written by hand;
+# the function that makes the keys of a value. Estimators of intarray are those of arrays. Views are in views.tsv, written by hand;
 # privileges and defaults of arguments are put into pg_proc.tsv by hand (pg_stat_statements_reset).
 set -euo pipefail
 cd "$(dirname "$0")"
 database=${PGDATABASE:-melba_seed}
 first=2147418112
-extensions=(citext uuid-ossp pgcrypto unaccent hstore pg_stat_statements btree_gist pg_trgm)
+extensions=(citext uuid-ossp pgcrypto unaccent hstore pg_stat_statements btree_gist pg_trgm fuzzystrmatch intarray)
 
 run() { psql -X -q -d "$database" -v ON_ERROR_STOP=1 "$@"; }
 
@@ -32,11 +32,11 @@ CREATE TABLE seed.object AS
   SELECT extension, place, classid, objid FROM seed.member m
   WHERE NOT EXISTS (SELECT FROM pg_proc p WHERE classid = 'pg_proc'::regclass AND p.oid = objid
       AND p.oid NOT IN (SELECT typreceive FROM pg_type)
-      AND p.proname NOT LIKE 'gin\_%' AND p.proname <> 'gtrgm_compress'
-      AND (ARRAY['internal', 'regdictionary', 'ghstore', 'gtrgm'] && (ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) || format_type(prorettype, NULL))
+      AND p.proname NOT LIKE 'gin%' AND p.proname <> 'gtrgm_compress'
+      AND (ARRAY['internal', 'regdictionary', 'ghstore', 'gtrgm', 'intbig_gkey'] && (ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) || format_type(prorettype, NULL))
         OR prosrc = 'hstore_subscript_handler'))
     AND (extension <> 'btree_gist' OR classid IN ('pg_opclass'::regclass, 'pg_opfamily'::regclass))
-    AND NOT EXISTS (SELECT FROM pg_type t WHERE classid = 'pg_type'::regclass AND t.oid = objid AND (typname IN ('ghstore', '_ghstore', 'gtrgm', '_gtrgm') OR typname ~ '^_?pg_stat_statements'))
+    AND NOT EXISTS (SELECT FROM pg_type t WHERE classid = 'pg_type'::regclass AND t.oid = objid AND (typname IN ('ghstore', '_ghstore', 'gtrgm', '_gtrgm', 'intbig_gkey', '_intbig_gkey') OR typname ~ '^_?pg_stat_statements'))
     AND NOT EXISTS (SELECT FROM pg_opclass c WHERE classid = 'pg_opclass'::regclass AND c.oid = objid AND opcmethod NOT IN (403, 405, 2742)
       AND extension NOT IN ('btree_gist', 'pg_trgm'))
     AND NOT EXISTS (SELECT FROM pg_opfamily f WHERE classid = 'pg_opfamily'::regclass AND f.oid = objid AND opfmethod NOT IN (403, 405, 2742)
@@ -57,7 +57,7 @@ CREATE TABLE seed.number AS
       UNION ALL SELECT 'pg_opclass'::regclass, oid FROM pg_opclass WHERE opcmethod = 2742
       UNION ALL SELECT 'pg_amop'::regclass, oid FROM pg_amop WHERE amopfamily IN (SELECT oid FROM family)
       UNION ALL SELECT 'pg_amproc'::regclass, oid FROM pg_amproc WHERE amprocfamily IN (SELECT oid FROM family)
-      UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE proname LIKE 'gin\\_%'),
+      UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE proname LIKE 'gin%'),
     placed AS (SELECT o.*, CASE WHEN (classid, objid) IN (SELECT * FROM gin) THEN 500 ELSE 0 END AS part FROM seed.object o)
   SELECT extension, classid, objid, $first + 1000 * (place - 1) + part
     + row_number() OVER (PARTITION BY place, part ORDER BY classid, objid) AS oid
@@ -95,7 +95,9 @@ seed pg_aggregate "SELECT extension, o(aggfnoid::oid) AS aggfnoid, aggkind, aggn
     o(aggmfinalfn::oid) AS aggmfinalfn, aggfinalextra, aggmfinalextra, aggfinalmodify, aggmfinalmodify, o(aggsortop) AS aggsortop,
     o(aggtranstype) AS aggtranstype, aggtransspace, o(aggmtranstype) AS aggmtranstype, aggmtransspace, agginitval, aggminitval FROM pg_aggregate x JOIN seed.number n ON n.classid = 'pg_proc'::regclass AND n.objid = aggfnoid ORDER BY n.oid"
 seed pg_operator "SELECT extension, n.oid, oprname, 2200 AS oprnamespace, oprcanmerge, oprcanhash, o(oprleft) AS oprleft, o(oprright) AS oprright,
-    o(oprresult) AS oprresult, o(oprcom) AS oprcom, o(oprnegate) AS oprnegate, o(oprcode::oid) AS oprcode, oprrest, oprjoin
+    o(oprresult) AS oprresult, o(oprcom) AS oprcom, o(oprnegate) AS oprnegate, o(oprcode::oid) AS oprcode,
+    regexp_replace(regexp_replace(oprrest::text, '^public\._int_.*', 'arraycontsel'), '^arraycontsel$', CASE oprname WHEN '@@' THEN 'contsel' WHEN '~~' THEN 'contsel' ELSE 'arraycontsel' END) AS oprrest,
+    regexp_replace(oprjoin::text, '^public\._int_.*', 'arraycontjoinsel') AS oprjoin
   FROM pg_operator x $(of pg_operator)"
 seed pg_cast "SELECT extension, n.oid, o(castsource) AS castsource, o(casttarget) AS casttarget, o(castfunc) AS castfunc, castcontext,
     castmethod FROM pg_cast x $(of pg_cast)"

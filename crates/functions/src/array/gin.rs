@@ -9,12 +9,12 @@ pub const CLASSES: &[(&str, GinSupport)] =
     &[("ginarrayextract", GinSupport { extract_value: |element, value| Ok(keys(element, value)), extract_query: query })];
 
 /// Strategies of the operators: `&&`, `@>`, `<@`, `=`.
-const OVERLAP: i16 = 1;
-const CONTAINS: i16 = 2;
-const CONTAINED: i16 = 3;
-const EQUAL: i16 = 4;
+pub const OVERLAP: i16 = 1;
+pub const CONTAINS: i16 = 2;
+pub const CONTAINED: i16 = 3;
+pub const EQUAL: i16 = 4;
 
-fn keys(element: &KeyColumn, value: &Datum) -> Vec<GinKey> {
+pub fn keys(element: &KeyColumn, value: &Datum) -> Vec<GinKey> {
     let Datum::Array(array) = value else { return Vec::new() };
     let key = |value: &Datum| match value {
         Datum::Null => GinKey::Null,
@@ -27,7 +27,7 @@ fn keys(element: &KeyColumn, value: &Datum) -> Vec<GinKey> {
     array.elements.iter().map(key).collect()
 }
 
-fn query(element: &KeyColumn, strategy: i16, value: &Datum, _: &dyn Session) -> Result<GinQuery> {
+pub fn query(element: &KeyColumn, strategy: i16, value: &Datum, _: &dyn Session) -> Result<GinQuery> {
     let mut keys = keys(element, value);
     match strategy {
         // NULLs are not equal.
