@@ -98,3 +98,37 @@ create aggregate mine(int) (sfunc = int4pl, stype = int);
 reset role;
 drop owned by aggregator;
 drop role aggregator;
+
+-- Ordered-set and hypothetical-set ones.
+create aggregate my_percentile(float8 order by anyelement)
+  (stype = internal, sfunc = ordered_set_transition, finalfunc = percentile_disc_final, finalfunc_extra = true);
+create aggregate my_rank(variadic "any" order by variadic "any")
+  (stype = internal, sfunc = ordered_set_transition_multi, finalfunc = rank_final, finalfunc_extra = true, hypothetical);
+create table ranked (g int, a int);
+insert into ranked values (1, 5), (1, 3), (1, null), (2, 8), (2, 2), (2, 4);
+select g, my_percentile(0.5) within group (order by a), my_rank(4) within group (order by a), my_rank(4) within group (order by a desc nulls last) from ranked group by g order by g;
+create function keep(int[], int) returns int[] language sql as 'select $1 || $2';
+create function nth(int[], int) returns int language sql as 'select (select x from unnest($1) x order by x nulls last offset $2 - 1 limit 1)';
+create aggregate nth_of(int order by int) (sfunc = keep, stype = int[], finalfunc = nth, initcond = '{}');
+select g, nth_of(1) within group (order by a), nth_of(g) within group (order by a desc) filter (where a > 3) from ranked group by g order by g;
+select nth_of(2) within group (order by a) from ranked where false;
+create function shown(anyarray, int, anyelement) returns text language sql as 'select $1::text || '' '' || $2 || coalesce($3::text, '' null'')';
+create aggregate shown_of(int order by anyelement) (sfunc = array_append, stype = anyarray, finalfunc = shown, finalfunc_extra, initcond = '{}');
+select shown_of(7) within group (order by a) from (values (1), (2)) v (a);
+select proname, aggkind, aggnumdirectargs, aggfinalmodify, aggfinalextra, pg_get_function_arguments(p.oid) from pg_aggregate join pg_proc p on p.oid = aggfnoid
+  where proname in ('my_percentile', 'my_rank', 'nth_of', 'shown_of') order by 1;
+select nth_of(1);
+select nth_of(1, 2) within group (order by a) from ranked;
+select nth_of(1) within group (order by a) over () from ranked;
+select my_rank(1, 2) within group (order by a) from ranked;
+create aggregate bad(int order by variadic int[]) (sfunc = keep, stype = int[]);
+create aggregate bad(int order by text) (sfunc = keep, stype = int[], hypothetical);
+create aggregate bad(int) (sfunc = keep, stype = int[], hypothetical);
+create aggregate bad(int order by int) (sfunc = keep, stype = text);
+create aggregate bad(text order by int) (sfunc = keep, stype = int[], finalfunc = nth);
+alter aggregate nth_of(int order by int) rename to nth_element;
+comment on aggregate nth_element(int order by int) is 'by its place';
+select nth_element(2) within group (order by a) from ranked;
+drop aggregate nth_element(int order by int), my_percentile(float8 order by anyelement), my_rank(variadic "any" order by variadic "any"), shown_of(int order by anyelement);
+drop function keep, nth, shown;
+drop table ranked;

@@ -2,11 +2,8 @@
 //!
 //! The rules are those of the PostgreSQL manual, chapter 23.2 "Collation Support": explicit beats implicit, two different
 //! implicit ones conflict unless one is the default.
-//!
-//! ICU's orders are not known here: an operation that would order by them is refused. Their equality is that of bytes, because
-//! they are deterministic.
 
-use melba_types::{DbError, Oid, Result, err};
+use melba_types::{Oid, Result, err};
 
 use super::context::Context;
 use melba_tree::*;
@@ -24,9 +21,18 @@ struct CollationState {
     collation: Oid,
     strength: Strength,
     location: i32,
+    /// The first two that conflict.
+    conflict: [Oid; 2],
 }
 
-const NOTHING: CollationState = CollationState { collation: Oid::INVALID, strength: Strength::None, location: -1 };
+impl CollationState {
+    fn new(collation: Oid, strength: Strength, location: i32) -> CollationState {
+        CollationState { collation, strength, location, conflict: [Oid::INVALID; 2] }
+    }
+}
+
+const NOTHING: CollationState =
+    CollationState { collation: Oid::INVALID, strength: Strength::None, location: -1, conflict: [Oid::INVALID; 2] };
 
 /// Derives collations for all expressions directly in the query.
 pub fn assign_query(cx: &Context<'_>, q: &mut Query) -> Result<()> {
@@ -37,41 +43,24 @@ pub fn assign_query(cx: &Context<'_>, q: &mut Query) -> Result<()> {
         }
     });
     result?;
-    let keys = q.order_by.iter().chain(q.windows.iter().flat_map(|w| &w.order_by));
-    for at in places_of_targets(keys, &q.targets).filter_map(|(_, place)| place) {
-        let expr = &q.targets[at].expr;
-        refuse_order(cx, expr.collation(), expr.location())?;
-    }
-    Ok(())
+    q.targets.iter_mut().filter(|target| target.reference != 0).try_for_each(|target| refuse_conflict(cx, &mut target.expr))
 }
 
 /// # Errors
-/// 0A000 where an order is needed of a collation that does not order by bytes.
-fn refuse_order(cx: &Context<'_>, collation: Oid, location: i32) -> Result<()> {
-    match cx.catalog.collation(collation) {
-        Some(c) if c.provider == b'i' => {
-            Err(DbError::unsupported(format!("ordering by the ICU collation \"{}\"", c.name)).at(location))
-        }
-        _ => Ok(()),
+/// 42P21 for an expression to order or group by whose inputs have different collations.
+fn refuse_conflict(cx: &Context<'_>, expr: &mut Expr) -> Result<()> {
+    if expr.collation().is_valid() || !cx.collation_of_type(expr.ty()).is_valid() {
+        return Ok(());
     }
-}
-
-/// The same for the operation of an expression on its inputs.
-fn refuse_unknown_order(cx: &Context<'_>, e: &Expr, input: Oid) -> Result<()> {
-    // min, max and similar ones.
-    let is_extreme = |function: Oid| {
-        let aggregate = cx.catalog.function(function).and_then(|f| f.aggregate.as_ref());
-        aggregate.is_some_and(|a| a.sort_operator.is_valid())
-    };
-    let orders = match e {
-        Expr::Operator(o) => cx.catalog.is_ordering(o.operator),
-        Expr::ScalarArray(s) => cx.catalog.is_ordering(s.operator),
-        Expr::Aggregate(a) => is_extreme(a.function),
-        Expr::Window(w) => is_extreme(w.function),
-        Expr::MinMax { .. } => true,
-        _ => false,
-    };
-    if orders { refuse_order(cx, input, e.location()) } else { Ok(()) }
+    let state = derive(cx, expr)?;
+    if state.strength != Strength::Conflict {
+        return Ok(());
+    }
+    let name = |oid: Oid| cx.catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
+    let [a, b] = state.conflict.map(name);
+    Err(err!(COLLATION_MISMATCH, "collation mismatch between implicit collations \"{a}\" and \"{b}\"")
+        .hint("You can choose the collation by applying the COLLATE clause to one or both expressions.")
+        .at(state.location))
 }
 
 /// Derives the collations of an expression and everything in it.
@@ -89,7 +78,7 @@ pub fn common(cx: &Context<'_>, exprs: &[Expr]) -> Result<Oid> {
             _ if collation.is_valid() => Strength::Implicit,
             _ => Strength::None,
         };
-        merge(cx, &mut state, CollationState { collation, strength, location: e.location() })?;
+        merge(cx, &mut state, CollationState::new(collation, strength, e.location()))?;
     }
     Ok(if state.strength == Strength::Conflict { Oid::INVALID } else { state.collation })
 }
@@ -124,6 +113,7 @@ fn merge(cx: &Context<'_>, into: &mut CollationState, child: CollationState) -> 
                 *into = child;
             } else if child.collation != DEFAULT_COLLATION {
                 into.strength = Strength::Conflict;
+                into.conflict = [into.collation, child.collation];
                 into.collation = Oid::INVALID;
                 into.location = child.location;
             }
@@ -145,7 +135,7 @@ fn merge(cx: &Context<'_>, into: &mut CollationState, child: CollationState) -> 
 fn own(e: &Expr) -> CollationState {
     let collation = e.collation();
     let strength = if collation.is_valid() { Strength::Implicit } else { Strength::None };
-    CollationState { collation, strength, location: -1 }
+    CollationState::new(collation, strength, -1)
 }
 
 fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
@@ -155,7 +145,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
                 c.collation = cx.collation_of_type(c.ty);
             }
             let strength = if c.collation.is_valid() { Strength::Implicit } else { Strength::None };
-            return Ok(CollationState { collation: c.collation, strength, location: c.location });
+            return Ok(CollationState::new(c.collation, strength, c.location));
         }
         Expr::Var(_)
         | Expr::Param(_)
@@ -174,7 +164,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
         }
         Expr::Collate { arg, collation } => {
             derive(cx, arg)?;
-            return Ok(CollationState { collation: *collation, strength: Strength::Explicit, location: arg.location() });
+            return Ok(CollationState::new(*collation, Strength::Explicit, arg.location()));
         }
         // That of its type, whatever collation its inputs have.
         Expr::FieldSelect { .. } | Expr::Json(_) => return assign_children(cx, e).map(|()| own(e)),
@@ -188,9 +178,6 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
                 let mut state = derive(cx, l)?;
                 let right = derive(cx, r)?;
                 merge(cx, &mut state, right)?;
-                if !matches!(row.comparison, Comparison::Equal | Comparison::NotEqual) {
-                    refuse_order(cx, state.collation, state.location)?;
-                }
                 row.input_collations.push(state.collation);
             }
             return Ok(NOTHING);
@@ -238,6 +225,7 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
             }
             return finish(cx, e, state);
         }
+        Expr::CoerceToDomain { .. } => return derive_domain(cx, e),
         Expr::ArrayCoerce { arg, element, .. } => {
             assign(cx, element)?;
             let state = derive(cx, arg)?;
@@ -256,6 +244,18 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
     finish(cx, e, state)
 }
 
+/// A domain that declares a collation has it; others have that of the value.
+fn derive_domain(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
+    let declared = cx.collation_of_type(e.ty());
+    let Expr::CoerceToDomain { arg, .. } = e else { return Ok(NOTHING) };
+    let value = derive(cx, arg)?;
+    if !declared.is_valid() || declared == DEFAULT_COLLATION {
+        return finish(cx, e, value);
+    }
+    store(e, declared, Oid::INVALID);
+    Ok(CollationState::new(declared, Strength::Implicit, e.location()))
+}
+
 /// The collation of an aggregate's arguments; its other parts are derived separately.
 fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<CollationState> {
     if let Some(filter) = &mut a.filter {
@@ -263,7 +263,7 @@ fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<Collation
     }
     for key in &mut a.order_by {
         assign(cx, &mut key.expr)?;
-        refuse_order(cx, key.expr.collation(), key.expr.location())?;
+        refuse_conflict(cx, &mut key.expr)?;
     }
     let mut state = NOTHING;
     for arg in a.direct_args.iter_mut().chain(&mut a.args) {
@@ -274,20 +274,16 @@ fn derive_aggregate(cx: &Context<'_>, a: &mut AggregateCall) -> Result<Collation
 }
 
 /// Stores the children's collation as the node's input collation, and the node's own.
-///
-/// # Errors
-/// 0A000 for an order that is not known.
 fn finish(cx: &Context<'_>, e: &mut Expr, children: CollationState) -> Result<CollationState> {
     let input = if children.strength == Strength::Conflict { Oid::INVALID } else { children.collation };
     let ty_collation = cx.collation_of_type(e.ty());
     let state = if !ty_collation.is_valid() {
         NOTHING
     } else if children.strength == Strength::None {
-        CollationState { collation: ty_collation, strength: Strength::Implicit, location: e.location() }
+        CollationState::new(ty_collation, Strength::Implicit, e.location())
     } else {
         children
     };
-    refuse_unknown_order(cx, e, input)?;
     store(e, state.collation, input);
     Ok(state)
 }

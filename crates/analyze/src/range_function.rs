@@ -181,7 +181,9 @@ fn finish_range_function(
                     Expr::Function(call) => out_name(cx, call).unwrap_or_else(|| name.clone()),
                     _ => name.clone(),
                 };
-                let collation = cx.collation_of_type(ty);
+                let mut derived = expr.clone();
+                super::collate::assign(cx, &mut derived)?;
+                let collation = if cx.collation_of_type(ty).is_valid() { derived.collation() } else { Oid::INVALID };
                 vec![OutputColumn { name: column_name, ty, typmod: expr.typmod(), collation }]
             }
         },

@@ -56,9 +56,7 @@ seed pg_range "SELECT rngtypid, rngsubtype, rngmultitypid, rngcollation, rngsubo
   FROM pg_range WHERE rngtypid < 16384 ORDER BY 1"
 seed pg_collation "SELECT oid, collname, collnamespace, collprovider, collisdeterministic, collencoding, collcollate, collctype,
     colllocale, collicurules FROM pg_collation
-  WHERE collname IN ('default', 'C', 'POSIX', 'ucs_basic', 'pg_c_utf8', 'pg_unicode_fast', 'unicode', 'und-x-icu',
-    'en-x-icu', 'en-US-x-icu', 'de-x-icu', 'fr-x-icu', 'es-x-icu', 'ru-x-icu', 'ja-x-icu', 'zh-x-icu', 'sv-x-icu',
-    'en_US', 'en_US.utf8', 'C.utf8') AND collencoding IN (-1, 6) ORDER BY oid"
+  WHERE oid < 16384 AND collencoding IN (-1, 6) ORDER BY oid"
 seed pg_namespace "SELECT oid, nspname, nspowner, nspacl FROM pg_namespace WHERE oid < 16384 ORDER BY oid"
 seed pg_authid "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication,
     rolbypassrls FROM pg_authid WHERE oid < 16384 ORDER BY oid"

@@ -20,7 +20,9 @@ use crate::objects::*;
 use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
-const VERSION: u8 = 9;
+const VERSION: u8 = 10;
+/// Collations had no version, and all orders were those of bytes.
+const VERSION_9: u8 = 9;
 /// Relations did not say whether their detach is pending.
 const VERSION_8: u8 = 8;
 /// Relations had no stated size at their end.
@@ -37,6 +39,7 @@ const TAG_FUNCTION: u8 = 3;
 /// The fields of `AggregateInfo` since version 7.
 const LATER_OF_AGGREGATE: [u8; 6] = [0, b'r', 0, 0, 0, 0];
 const TAG_CAST: u8 = 5;
+const TAG_COLLATION: u8 = 8;
 const TAG_CONSTRAINT: u8 = 6;
 const TAG_DROPPED: u8 = 255;
 const NULL_KIND: u8 = 255;
@@ -110,6 +113,10 @@ fn encode_object(object: &Object) -> Vec<u8> {
 fn decode_object(bytes: &[u8]) -> Option<Object> {
     let completed;
     let (tag, rest) = match bytes {
+        [VERSION_4..=VERSION_9, TAG_COLLATION, rest @ ..] => {
+            completed = [rest, &[0]].concat();
+            (TAG_COLLATION, &completed[..])
+        }
         [VERSION_8, TAG_RELATION, rest @ ..] => {
             completed = [rest, &[0]].concat();
             (TAG_RELATION, &completed[..])
@@ -142,7 +149,23 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
         [VERSION_4..=VERSION, tag, rest @ ..] => (*tag, rest),
         _ => return None,
     };
-    read(tag, rest)
+    let object = read(tag, rest)?;
+    Some(if bytes[0] < VERSION { ordered_by_bytes(object) } else { object })
+}
+
+/// An index of a version that ordered by bytes whatever collation its keys have. By "C", equal texts are the same as by all collations of
+/// that time.
+fn ordered_by_bytes(mut object: Object) -> Object {
+    if let Object::Relation(relation) = &mut object
+        && relation.index.is_some()
+        && let Some(index) = &mut Arc::make_mut(relation).index
+    {
+        let is_icu = |oid: Oid| BUILTINS.collations.get(oid).is_some_and(|c| c.provider == b'i');
+        for key in Arc::make_mut(index).keys.iter_mut().filter(|key| is_icu(key.collation)) {
+            key.collation = classes::C_COLLATION;
+        }
+    }
+    object
 }
 
 fn read(tag: u8, rest: &[u8]) -> Option<Object> {
@@ -422,6 +445,14 @@ impl Code for PartitionValues {
     }
 }
 
+/// Made from the other fields when it is first needed.
+impl Code for CollatorCell {
+    fn write(&self, _: &mut Vec<u8>) {}
+    fn read(_: &mut ByteReader<'_>) -> Option<Self> {
+        Some(CollatorCell::default())
+    }
+}
+
 impl Code for RangeDatum {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -545,7 +576,7 @@ code_struct! {
     StatisticsData { inherited ndistinct dependencies mcv }
     McvItem { values frequency base_frequency }
     EventTrigger { oid name event owner function enabled tags }
-    Collation { oid name namespace owner provider deterministic locale }
+    Collation { oid name namespace owner provider deterministic locale version collator }
     TextSearchDictionary { oid name namespace owner template options }
     TextSearchConfig { oid name namespace owner parser map }
     TextSearchMapping { token_type dictionaries }

@@ -5,8 +5,9 @@
 //! the text when an object they mention is renamed; literals of type regclass and similar ones hold OIDs. The objects they depend
 //! on are in `depends_on`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use melba_collation::Collator;
 use melba_types::{Datum, Kind, Oid, TreeId, boolean};
 
 use crate::classes;
@@ -658,7 +659,14 @@ pub struct Collation {
     pub provider: u8,
     pub deterministic: bool,
     pub locale: Option<Arc<str>>,
+    /// That of the order by which its indexes were built.
+    pub version: Option<Arc<str>>,
+    pub collator: CollatorCell,
 }
+
+/// The order of a collation, made when it is first asked for. It is no part of the stored row.
+#[derive(Clone, Debug, Default)]
+pub struct CollatorCell(OnceLock<Option<Arc<Collator>>>);
 
 impl Collation {
     /// The built-in collation that functions know this one's upper and lower case by.
@@ -667,6 +675,21 @@ impl Collation {
             Some("C" | "POSIX") => crate::classes::C_COLLATION,
             Some("PG_UNICODE_FAST") => crate::classes::UNICODE_FAST_COLLATION,
             _ => crate::classes::DEFAULT_COLLATION,
+        }
+    }
+
+    /// Its order; `None` when that is of bytes.
+    pub fn collator(&self) -> Option<&Arc<Collator>> {
+        let make = || Collator::new(self.locale.as_deref()?, self.deterministic).ok().map(Arc::new);
+        if self.provider == b'i' { self.collator.0.get_or_init(make).as_ref() } else { None }
+    }
+
+    /// The version of its order in this binary.
+    pub fn actual_version(&self) -> Option<&'static str> {
+        match self.provider {
+            b'i' => Some(melba_collation::VERSION),
+            b'b' => Some("1"),
+            _ => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_types::{Oid, oids};
 
 use crate::builtin::OperatorClass;
-use crate::classes::{BTREE, FIRST_EXTENSION_OID, HASH, PG_CATALOG, PG_OPCLASS};
+use crate::classes::{BTREE, C_COLLATION, DEFAULT_COLLATION, FIRST_EXTENSION_OID, HASH, PG_CATALOG, PG_OPCLASS};
 use crate::objects::*;
 use crate::snapshot::Catalog;
 
@@ -31,6 +31,15 @@ const GREATER: i16 = 5;
 const HASH_EQUAL: i16 = 1;
 
 impl Catalog {
+    /// The order of a collation; `None` when that is of bytes.
+    pub fn collator(&self, collation: Oid) -> Option<&Arc<melba_collation::Collator>> {
+        // What nearly all texts have.
+        if matches!(collation, Oid::INVALID | DEFAULT_COLLATION | C_COLLATION) {
+            return None;
+        }
+        self.collation(collation)?.collator()
+    }
+
     /// The type under a domain, and under domains over it; the type itself when it is no domain.
     pub fn base_type(&self, ty: Oid) -> Oid {
         self.base_type_and_typmod(ty, -1).0

@@ -1,10 +1,11 @@
-//! CREATE, ALTER and DROP COLLATION: collations that compare bytes, whatever their upper and lower case.
+//! CREATE, ALTER and DROP COLLATION: the orders of ICU, and collations that compare bytes, whatever their upper and lower case.
 
 use std::sync::Arc;
 
-use melba_catalog::{Collation, Object, ObjectAddress, classes};
+use melba_catalog::{Collation, CollatorCell, Object, ObjectAddress, classes};
+use melba_collation::{Collator, LocaleError};
 use melba_parse::nodes::{inner, option_bool, option_text, options, qualified, strings};
-use melba_types::{DbError, Oid, Result, SqlState, bail, err};
+use melba_types::{DbError, Oid, Result, Severity, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterCollationStmt, DefElem, DefineStmt, Node};
 
@@ -31,6 +32,7 @@ struct CollationDefinition {
     locale: Option<Arc<str>>,
     /// It is of databases in UTF-8 alone.
     utf8: bool,
+    deterministic: bool,
 }
 
 fn wrong(message: &str) -> DbError {
@@ -43,7 +45,7 @@ pub fn create_collation(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
     let given = CollationOptions::read(s)?;
     let definition = match given.from {
         Some(from) => copied_collation(ddl, from)?,
-        None => given.definition()?,
+        None => given.definition(ddl)?,
     };
     if ddl.catalog().collation_by_name(namespace, name).is_some() {
         let encoding = if definition.utf8 { " for encoding \"UTF8\"" } else { "" };
@@ -60,9 +62,17 @@ pub fn create_collation(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
         namespace,
         owner: ddl.user(),
         provider: definition.provider,
-        deterministic: true,
+        deterministic: definition.deterministic,
         locale: definition.locale,
+        version: None,
+        collator: CollatorCell::default(),
     };
+    let version = match given.version.and_then(option_text) {
+        Some(version) => Some(version.into()),
+        None => collation.actual_version().map(Arc::from),
+    };
+    let collation = Collation { version, ..collation };
+    check_order(&collation)?;
     ddl.tx().put(Object::Collation(Arc::new(collation)));
     Ok(())
 }
@@ -73,21 +83,51 @@ fn copied_collation(ddl: &Ddl<'_>, from: &DefElem) -> Result<CollationDefinition
     if old.oid == classes::DEFAULT_COLLATION {
         return Err(wrong("collation \"default\" cannot be copied"));
     }
-    if old.provider == b'i' {
-        return Err(unsupported_icu());
-    }
-    let utf8 = old.provider == b'b' || !matches!(old.locale.as_deref(), Some("C" | "POSIX"));
-    Ok(CollationDefinition { provider: old.provider, locale: old.locale.clone(), utf8 })
+    Ok(CollationDefinition {
+        provider: old.provider,
+        locale: old.locale.clone(),
+        utf8: !is_of_any_encoding(&old),
+        deterministic: old.deterministic,
+    })
 }
 
-/// ALTER COLLATION ... REFRESH VERSION: the order of bytes has none that changes.
+fn is_of_any_encoding(collation: &Collation) -> bool {
+    match collation.provider {
+        b'i' => true,
+        b'b' => false,
+        _ => matches!(collation.locale.as_deref(), Some("C" | "POSIX")),
+    }
+}
+
+/// # Errors
+/// 22023 for a locale that has no order; 0A000 for one whose order is not known.
+fn check_order(collation: &Collation) -> Result<()> {
+    let Some(locale) = collation.locale.as_deref().filter(|_| collation.provider == b'i') else { return Ok(()) };
+    match Collator::new(locale, collation.deterministic) {
+        Ok(_) => Ok(()),
+        Err(LocaleError::Unsupported(keyword)) => {
+            Err(DbError::unsupported(format!("keyword \"{keyword}\" of the ICU locale \"{locale}\"")))
+        }
+        Err(error @ LocaleError::Illegal) => {
+            Err(err!(INVALID_PARAMETER_VALUE, "could not open collator for locale \"{locale}\": {error}"))
+        }
+    }
+}
+
+/// ALTER COLLATION ... REFRESH VERSION
 pub fn refresh_collation(ddl: &Ddl<'_>, s: &AlterCollationStmt) -> Result<()> {
     let collation = owned_collation(ddl, &strings(&s.collname))?;
     if collation.oid == classes::DEFAULT_COLLATION {
         return Err(err!(WRONG_OBJECT_TYPE, "cannot refresh version of default collation")
             .hint("Use ALTER DATABASE ... REFRESH COLLATION VERSION instead."));
     }
-    ddl.notice("version has not changed".to_owned());
+    match (collation.version.as_deref(), collation.actual_version()) {
+        (Some(old), Some(new)) if old != new => {
+            ddl.notice(format!("changing version from {old} to {new}"));
+            ddl.tx().put(Object::Collation(Arc::new(Collation { version: Some(new.into()), ..(*collation).clone() })));
+        }
+        _ => ddl.notice("version has not changed".to_owned()),
+    }
     Ok(())
 }
 
@@ -146,8 +186,7 @@ fn refuse_same_collation(ddl: &Ddl<'_>, namespace: Oid, name: &str, old: &Collat
     if catalog.collation_by_name(namespace, name).is_none() {
         return Ok(());
     }
-    let any_encoding = matches!(old.locale.as_deref(), Some("C" | "POSIX"));
-    let encoding = if any_encoding { "" } else { " for encoding \"UTF8\"" };
+    let encoding = if is_of_any_encoding(old) { "" } else { " for encoding \"UTF8\"" };
     let schema = catalog.namespace(namespace).map_or("?", |n| &n.name);
     bail!(DUPLICATE_OBJECT, "collation \"{name}\"{encoding} already exists in schema \"{schema}\"")
 }
@@ -167,8 +206,50 @@ fn collation_name(object: &Node) -> Result<Vec<&str>> {
     }
 }
 
-fn unsupported_icu() -> DbError {
-    DbError::unsupported("ordering by a locale of ICU").hint("Collations of the providers builtin and libc compare bytes.")
+/// The language tag of a locale, which the catalog keeps. What is wrong with it is told as loudly as icu_validation_level says.
+fn icu_locale(ddl: &Ddl<'_>, given: &str) -> Result<String> {
+    let level = ddl.session().setting("icu_validation_level").unwrap_or_default();
+    let tell = |message: String, hint: Option<&'static str>| {
+        let wrong = err!(INVALID_PARAMETER_VALUE, "{message}");
+        let wrong = hint.map_or(wrong.clone(), |hint| wrong.hint(hint));
+        match &*level {
+            "disabled" => Ok(()),
+            "error" => Err(wrong),
+            "warning" => {
+                ddl.session().notice(wrong.severity(Severity::Warning));
+                Ok(())
+            }
+            "notice" => {
+                ddl.session().notice(wrong.severity(Severity::Notice));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    };
+    let locale = match melba_collation::language_tag(given) {
+        Ok(tag) => {
+            if tag != given {
+                ddl.notice(format!("using standard form \"{tag}\" for ICU locale \"{given}\""));
+            }
+            tag
+        }
+        Err(error) => {
+            tell(format!("could not convert locale name \"{given}\" to language tag: {error}"), None)?;
+            given.to_owned()
+        }
+    };
+    let language = melba_collation::language_of(&locale);
+    let catalog = ddl.catalog();
+    let is_of_language = |c: &Arc<Collation>| {
+        c.provider == b'i' && c.locale.as_deref().is_some_and(|l| melba_collation::language_of(l) == language)
+    };
+    let is_known = ["", "und", "root"].contains(&&*language)
+        || catalog.collations().into_iter().any(|c| c.oid.0 < classes::FIRST_USER_OID && is_of_language(c));
+    if !is_known {
+        const HINT: &str = "To disable ICU locale validation, set the parameter \"icu_validation_level\" to \"disabled\".";
+        tell(format!("ICU locale \"{locale}\" has unknown language \"{language}\""), Some(HINT))?;
+    }
+    Ok(locale)
 }
 
 impl<'s> CollationOptions<'s> {
@@ -200,7 +281,7 @@ impl<'s> CollationOptions<'s> {
         Ok(out)
     }
 
-    fn definition(&self) -> Result<CollationDefinition> {
+    fn definition(&self, ddl: &Ddl<'_>) -> Result<CollationDefinition> {
         let provider = match self.provider.and_then(option_text).map(|p| p.to_ascii_lowercase()).as_deref() {
             None | Some("libc") => b'c',
             Some("builtin") => b'b',
@@ -212,8 +293,11 @@ impl<'s> CollationOptions<'s> {
         };
         let missing = |parameter: &str| wrong(&format!("parameter \"{parameter}\" must be specified"));
         let locale = self.locale.and_then(option_text);
-        let definition = match provider {
-            b'i' => return Err(if locale.is_none() { missing("locale") } else { unsupported_icu() }),
+        let mut definition = match provider {
+            b'i' => {
+                let locale = icu_locale(ddl, &locale.ok_or_else(|| missing("locale"))?)?;
+                CollationDefinition { provider, locale: Some(locale.into()), utf8: false, deterministic: true }
+            }
             b'b' => builtin(&locale.ok_or_else(|| missing("locale"))?)?,
             _ => {
                 let given = |own: Option<&DefElem>| own.and_then(option_text).or_else(|| locale.clone());
@@ -222,8 +306,12 @@ impl<'s> CollationOptions<'s> {
                 libc(&collate, &ctype)?
             }
         };
-        if !self.deterministic.map_or(Ok(true), option_bool)? {
+        definition.deterministic = self.deterministic.map_or(Ok(true), option_bool)?;
+        if !definition.deterministic && provider != b'i' {
             bail!(FEATURE_NOT_SUPPORTED, "nondeterministic collations not supported with this provider");
+        }
+        if self.rules.is_some() && provider == b'i' {
+            return Err(DbError::unsupported("rules of an ICU collation"));
         }
         if self.rules.is_some() {
             return Err(wrong("ICU rules cannot be specified unless locale provider is ICU"));
@@ -239,7 +327,7 @@ fn builtin(locale: &str) -> Result<CollationDefinition> {
         "PG_UNICODE_FAST" => "PG_UNICODE_FAST",
         _ => bail!(WRONG_OBJECT_TYPE, "invalid locale name \"{locale}\" for builtin provider"),
     };
-    Ok(CollationDefinition { provider: b'b', locale: Some(canonical.into()), utf8: canonical != "C" })
+    Ok(CollationDefinition { provider: b'b', locale: Some(canonical.into()), utf8: true, deterministic: true })
 }
 
 fn libc(collate: &str, ctype: &str) -> Result<CollationDefinition> {
@@ -250,5 +338,5 @@ fn libc(collate: &str, ctype: &str) -> Result<CollationDefinition> {
     if collate != ctype {
         return Err(DbError::unsupported("a collation whose LC_COLLATE and LC_CTYPE differ"));
     }
-    Ok(CollationDefinition { provider: b'c', locale: Some(collate.into()), utf8: true })
+    Ok(CollationDefinition { provider: b'c', locale: Some(collate.into()), utf8: true, deterministic: true })
 }

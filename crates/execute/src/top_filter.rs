@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn filter(ty: melba_types::Oid, descending: bool) -> (TopFilter, impl Fn(&Datum) -> Vec<u8>) {
-        let part = KeyPart::new(&Catalog::default(), ty, descending, descending);
+        let part = KeyPart::new(&Catalog::default(), (ty, melba_types::Oid::INVALID), descending, descending);
         let key = part.clone();
         (TopFilter::new(part), move |value: &Datum| {
             let mut out = Vec::new();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, Type, classes};
 use melba_fmgr::{CallInfo, Session, registry};
+use melba_types::collate::Collate;
 use melba_types::{Datum, DbError, Kind, Oid, Result, bail, limits, oids};
 
 use super::scalar_array::{self, Members};
@@ -484,7 +485,7 @@ impl<'a> Compiler<'a> {
             return Ok(self.expression(Node::Const(Datum::Null), oids::BOOL));
         }
         let equality = if s.any { self.catalog.is_equality(s.operator) } else { self.is_inequality(s.operator) };
-        let plain = crate::key::KeyPart::equality(self.catalog, call.args[0].ty).is_plain();
+        let plain = crate::key::KeyPart::equality(self.catalog, (call.args[0].ty, s.input_collation)).is_plain();
         let members = match call.args[1].as_const() {
             // A few comparisons of a batch each are less work than keys, where there is a kernel for them.
             Some(Datum::Array(array))
@@ -643,6 +644,16 @@ pub fn target_of(function: &Function) -> CallTarget {
     }
 }
 
+/// Whether the special forms of a function, which know no collations, may run a call by one. Only the general form refuses a call that has
+/// texts and no collation.
+fn compares_bytes(catalog: &Catalog, function: &Function, args: &[Expression], collation: Oid) -> bool {
+    const BY_EQUALITY: &[&str] = &["texteq", "textne", "bpchareq", "bpcharne", "textlike", "textnlike", "text_starts_with"];
+    match catalog.collator(collation) {
+        None => collation.is_valid() || !args.iter().any(|a| matches!(a.ty, oids::TEXT | oids::VARCHAR | oids::BPCHAR)),
+        Some(collator) => collator.is_deterministic() && BY_EQUALITY.contains(&&*function.source),
+    }
+}
+
 /// A call with compiled operands.
 pub fn call_of(
     catalog: &Catalog,
@@ -656,10 +667,12 @@ pub fn call_of(
     let Some(f) = catalog.function(function) else {
         bail!(UNDEFINED_FUNCTION, "function with OID {function} does not exist");
     };
-    let vector = if f.language == LANGUAGE_INTERNAL { registry::vector(&f.source) } else { None };
-    let stored = if f.language == LANGUAGE_INTERNAL { StoredFunction::of(&f.source, &args) } else { None };
-    let quick = if f.language == LANGUAGE_INTERNAL && args.len() == 2 { registry::quick(&f.source) } else { None };
-    let of_user = collation.0 >= classes::FIRST_USER_OID && f.language == LANGUAGE_INTERNAL;
+    let is_internal = f.language == LANGUAGE_INTERNAL;
+    let has_forms = is_internal && compares_bytes(catalog, f, &args, collation);
+    let vector = if has_forms { registry::vector(&f.source) } else { None };
+    let stored = if has_forms { StoredFunction::of(&f.source, &args) } else { None };
+    let quick = if has_forms && args.len() == 2 { registry::quick(&f.source) } else { None };
+    let of_user = collation.0 >= classes::FIRST_USER_OID && is_internal && catalog.collator(collation).is_none();
     let own = if of_user { catalog.collation(collation) } else { None };
     let collation = own.map_or(collation, |c| c.casing());
     Ok(Call {

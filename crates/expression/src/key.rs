@@ -1,6 +1,6 @@
 //! Keys by type OID, which indexes store, and sorting, grouping and hashing compare. The bytes are `types::key`'s.
 
-use melba_catalog::Catalog;
+use melba_catalog::{Catalog, IndexKey};
 use melba_fmgr::order;
 use melba_types::key::{self, KeyColumn, KeyType};
 use melba_types::key_words::KeyWords;
@@ -24,15 +24,21 @@ impl Default for KeyPart {
 }
 
 impl KeyPart {
-    pub fn new(catalog: &Catalog, ty: Oid, descending: bool, nulls_first: bool) -> KeyPart {
+    /// The type of the values, and the collation by which they are compared (0: none).
+    pub fn new(catalog: &Catalog, (ty, collation): (Oid, Oid), descending: bool, nulls_first: bool) -> KeyPart {
         // A type without an order is refused by analysis wherever one is needed; grouping by it never gets here.
-        let ty = order::catalog_key_type(catalog, ty).unwrap_or(KeyType::Plain(Kind::Text));
+        let ty = order::catalog_key_type(catalog, ty, collation).unwrap_or(KeyType::Plain(Kind::Text));
         KeyPart { column: KeyColumn { ty, descending, nulls_first } }
     }
 
     /// For grouping and hashing: the direction does not matter.
-    pub fn equality(catalog: &Catalog, ty: Oid) -> KeyPart {
-        KeyPart::new(catalog, ty, false, false)
+    pub fn equality(catalog: &Catalog, (ty, collation): (Oid, Oid)) -> KeyPart {
+        KeyPart::new(catalog, (ty, order::equality_collation(catalog, collation)), false, false)
+    }
+
+    /// Of an index's column.
+    pub fn of_index(catalog: &Catalog, key: &IndexKey) -> KeyPart {
+        KeyPart::new(catalog, (key.ty, order::index_collation(catalog, key)), key.descending, key.nulls_first)
     }
 
     /// Values of the type are compared only by their bytes.

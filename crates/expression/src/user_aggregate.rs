@@ -1,6 +1,7 @@
 //! Aggregates that users define with functions: CREATE AGGREGATE.
 //!
-//! The transition function computes the next state from the state and a row's arguments.
+//! The transition function computes the next state from the state and a row's arguments. The final function of an ordered-set aggregate gets the
+//! direct arguments behind the state.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ struct Step {
 struct UserAggregate {
     transition: Step,
     last: Option<Step>,
-    /// How many NULLs follow the state in the call of the final function.
+    /// How many NULLs follow the state and direct arguments in the call of the final function.
     extra: usize,
     state_type: Oid,
     initial: Option<Arc<str>>,
@@ -32,6 +33,7 @@ struct UserAggregate {
 struct CallState {
     of: Arc<UserAggregate>,
     value: Datum,
+    direct: Vec<Datum>,
     /// The state has a value, and is not to be taken from the first row.
     begun: bool,
 }
@@ -64,7 +66,8 @@ impl Step {
     }
 }
 
-/// Makes the states of a user's aggregate. `state_type`, `arg_types` and `return_type`: the actual types of polymorphic ones.
+/// Makes the states of a user's aggregate. `state_type`, `arg_types` (direct and aggregated ones) and `return_type`: the actual types of
+/// polymorphic ones.
 ///
 /// # Errors
 /// XX000 when one of its functions no longer exists.
@@ -72,14 +75,16 @@ pub fn user_aggregate(
     catalog: &Catalog,
     info: &AggregateInfo,
     state_type: Oid,
-    arg_types: &[Oid],
+    (direct_types, arg_types): (&[Oid], &[Oid]),
     return_type: Oid,
 ) -> Result<MakeAggregate> {
     let with_state = |args: &[Oid]| [&[state_type], args].concat();
     let transition = Step::new(catalog, info.transition, with_state(arg_types), state_type)?;
     let extra = if info.final_extra { arg_types.len() } else { 0 };
     let last = match info.final_function.is_valid() {
-        true => Some(Step::new(catalog, info.final_function, with_state(&arg_types[..extra]), return_type)?),
+        true => {
+            Some(Step::new(catalog, info.final_function, with_state(&[direct_types, &arg_types[..extra]].concat()), return_type)?)
+        }
         false => None,
     };
     let of = Arc::new(UserAggregate { transition, last, extra, state_type, initial: info.initial_value.clone() });
@@ -89,11 +94,16 @@ pub fn user_aggregate(
             None => Datum::Null,
         };
         let begun = of.initial.is_some() || !of.transition.function.strict;
-        Ok(Box::new(CallState { of: of.clone(), value, begun }) as Box<dyn Aggregate>)
+        Ok(Box::new(CallState { of: of.clone(), value, direct: Vec::new(), begun }) as Box<dyn Aggregate>)
     }))
 }
 
 impl Aggregate for CallState {
+    fn begin(&mut self, _: &CallInfo<'_>, direct: &[Datum]) -> Result<()> {
+        self.direct = direct.to_vec();
+        Ok(())
+    }
+
     fn add(&mut self, call: &CallInfo<'_>, args: &[Datum]) -> Result<()> {
         if !self.begun {
             self.value = args.first().cloned().unwrap_or(Datum::Null);
@@ -114,7 +124,8 @@ impl Aggregate for CallState {
     fn finish(&self, call: &CallInfo<'_>) -> Result<Datum> {
         let Some(last) = &self.of.last else { return Ok(self.value.clone()) };
         let mut args = vec![self.value.clone()];
-        args.resize(1 + self.of.extra, Datum::Null);
+        args.extend_from_slice(&self.direct);
+        args.resize(args.len() + self.of.extra, Datum::Null);
         last.call(call, &args)
     }
 

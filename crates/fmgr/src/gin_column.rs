@@ -126,7 +126,7 @@ fn compared_type(catalog: &Catalog, ty: Oid) -> Result<KeyType> {
         let name = catalog.type_name(ty, &[melba_catalog::classes::PG_CATALOG]);
         bail!(UNDEFINED_FUNCTION, "could not identify a comparison function for type {name}");
     }
-    order::catalog_key_type(catalog, ty)
+    order::catalog_key_type(catalog, ty, Oid::INVALID)
 }
 
 /// Labels of an enum by their OIDs: their places may change.

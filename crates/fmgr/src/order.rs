@@ -2,25 +2,67 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, TypeKind};
-use melba_types::key::KeyType;
+use melba_catalog::{Catalog, IndexKey, TypeKind};
+use melba_types::collate::Collate;
+use melba_types::key::{Collated, KeyType};
 use melba_types::{Kind, Oid, Result, err, oids};
 
 use crate::Session;
 
-/// The order of a type; 42883 when it has none.
-pub fn key_type(session: &dyn Session, ty: Oid) -> Result<KeyType> {
-    catalog_key_type(session.catalog(), ty)
+/// The families text_pattern_ops and bpchar_pattern_ops.
+const TEXT_PATTERN: Oid = Oid(2095);
+const BPCHAR_PATTERN: Oid = Oid(2097);
+
+/// The order of a type by a collation, 0 for none; 42883 when it has none.
+pub fn key_type(session: &dyn Session, ty: Oid, collation: Oid) -> Result<KeyType> {
+    catalog_key_type(session.catalog(), ty, collation)
+}
+
+/// By which values of a type are equal: for texts, only nondeterministic collations decide that.
+pub fn equality_collation(catalog: &Catalog, collation: Oid) -> Oid {
+    let decides = catalog.collator(collation).is_some_and(|c| !c.is_deterministic());
+    if decides { collation } else { Oid::INVALID }
+}
+
+/// Whether operators of a family compare texts by their bytes, whatever their collation.
+pub fn is_pattern_family(family: Oid) -> bool {
+    [TEXT_PATTERN, BPCHAR_PATTERN].contains(&family)
+}
+
+/// The collation that the keys of an index's column have, 0 for bytes.
+pub fn index_collation(catalog: &Catalog, key: &IndexKey) -> Oid {
+    let class = catalog.access_methods().class(key.opclass);
+    let by_bytes = class.is_some_and(|class| is_pattern_family(class.family));
+    if by_bytes { Oid::INVALID } else { key.collation }
+}
+
+/// Whether texts have one order by two collations.
+pub fn is_same_order(catalog: &Catalog, a: Oid, b: Oid) -> bool {
+    a == b || catalog.collator(a).is_none() && catalog.collator(b).is_none()
+}
+
+/// Whether the same texts are equal by two collations.
+pub fn is_same_equality(catalog: &Catalog, a: Oid, b: Oid) -> bool {
+    a == b || equality_collation(catalog, a) == equality_collation(catalog, b)
+}
+
+/// Texts by a collation, if its order is not that of bytes.
+fn collated(catalog: &Catalog, ty: Oid, collation: Oid) -> Option<KeyType> {
+    if !matches!(ty, oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::NAME) {
+        return None;
+    }
+    let collation: Arc<dyn Collate> = catalog.collator(collation)?.clone();
+    Some(KeyType::Collated(Collated { collation, padded: ty == oids::BPCHAR }))
 }
 
 /// `key_type` without a session.
-pub fn catalog_key_type(catalog: &Catalog, ty: Oid) -> Result<KeyType> {
+pub fn catalog_key_type(catalog: &Catalog, ty: Oid, collation: Oid) -> Result<KeyType> {
     let ty = catalog.base_type(ty);
-    if let Some(key) = KeyType::of_builtin(ty) {
+    if let Some(key) = collated(catalog, ty, collation).or_else(|| KeyType::of_builtin(ty)) {
         return Ok(key);
     }
     if let Some(element) = catalog.array_element(ty) {
-        return Ok(KeyType::Array(element, Box::new(catalog_key_type(catalog, element)?)));
+        return Ok(KeyType::Array(element, Box::new(catalog_key_type(catalog, element, collation)?)));
     }
     let missing = || {
         let name = catalog.type_name(ty, &[melba_catalog::classes::PG_CATALOG]);
@@ -32,16 +74,16 @@ pub fn catalog_key_type(catalog: &Catalog, ty: Oid) -> Result<KeyType> {
         TypeKind::Composite => {
             let relation = catalog.relation(entry.relation).ok_or_else(missing)?;
             let live = relation.columns.iter().filter(|c| !c.dropped);
-            let fields = live.map(|c| Ok((c.ty, catalog_key_type(catalog, c.ty)?))).collect::<Result<Arc<[_]>>>()?;
+            let fields = live.map(|c| Ok((c.ty, catalog_key_type(catalog, c.ty, c.collation)?))).collect::<Result<Arc<[_]>>>()?;
             Ok(KeyType::Record(ty, fields))
         }
         TypeKind::Range => {
             let range = entry.range.as_ref().ok_or_else(missing)?;
-            Ok(KeyType::Range(ty, Box::new(catalog_key_type(catalog, range.subtype)?)))
+            Ok(KeyType::Range(ty, Box::new(catalog_key_type(catalog, range.subtype, range.collation)?)))
         }
         TypeKind::Multirange => {
             let range = entry.range.as_ref().ok_or_else(missing)?;
-            Ok(KeyType::Multirange(ty, Box::new(catalog_key_type(catalog, range.subtype)?)))
+            Ok(KeyType::Multirange(ty, Box::new(catalog_key_type(catalog, range.subtype, range.collation)?)))
         }
         _ => Err(missing()),
     }
@@ -49,7 +91,8 @@ pub fn catalog_key_type(catalog: &Catalog, ty: Oid) -> Result<KeyType> {
 
 /// The order of the elements of an anonymous record, by the types of its fields.
 pub fn record_key_type(session: &dyn Session, field_types: &[Oid]) -> Result<KeyType> {
-    let fields = field_types.iter().map(|&ty| Ok((ty, key_type(session, field_type(ty))?))).collect::<Result<Arc<[_]>>>()?;
+    let fields =
+        field_types.iter().map(|&ty| Ok((ty, key_type(session, field_type(ty), Oid::INVALID)?))).collect::<Result<Arc<[_]>>>()?;
     Ok(KeyType::Record(oids::RECORD, fields))
 }
 

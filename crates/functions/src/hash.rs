@@ -5,8 +5,10 @@
 
 use melba_catalog::classes::HASH;
 use melba_fmgr::{CallInfo, ScalarFn, registry};
+use melba_types::collate::Collate;
 use melba_types::{Datum, Numeric, Oid, Result, err, oids};
 
+use crate::text::collation::nondeterministic;
 use crate::text::io::unpadded;
 
 const INITIAL: u32 = 0x9e37_79b9;
@@ -154,8 +156,8 @@ fn numeric_input(v: &Numeric) -> Input {
 }
 
 /// The 32-bit hash function of most types.
-pub fn hash(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
-    hash_input(input(&a[0]))
+pub fn hash(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+    hash_input(collated(call, &a[0]).unwrap_or_else(|| input(&a[0])))
 }
 
 fn hash_input(input: Input) -> Result<Datum> {
@@ -168,8 +170,8 @@ fn hash_input(input: Input) -> Result<Datum> {
 }
 
 /// The 64-bit hash function of most types, with a seed.
-pub fn extended(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
-    extended_input(input(&a[0]), a[1].as_i64() as u64)
+pub fn extended(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+    extended_input(collated(call, &a[0]).unwrap_or_else(|| input(&a[0])), a[1].as_i64() as u64)
 }
 
 fn extended_input(input: Input, seed: u64) -> Result<Datum> {
@@ -182,7 +184,20 @@ fn extended_input(input: Input, seed: u64) -> Result<Datum> {
     } as i64))
 }
 
-fn padded(v: &Datum) -> Input {
+/// A text by a collation that has others equal to it.
+fn collated(call: &CallInfo<'_>, v: &Datum) -> Option<Input> {
+    let Datum::Text(text) = v else { return None };
+    let mut key = Vec::new();
+    nondeterministic(call)?.sort_key(text, &mut key);
+    Some(Input::Bytes(key))
+}
+
+fn padded(call: &CallInfo<'_>, v: &Datum) -> Input {
+    if let Some(collation) = nondeterministic(call) {
+        let mut key = Vec::new();
+        collation.sort_key(unpadded(v.as_str()), &mut key);
+        return Input::Bytes(key);
+    }
     Input::Bytes(unpadded(v.as_str()).as_bytes().to_vec())
 }
 
@@ -249,8 +264,8 @@ macro_rules! hashes {
             $((concat!("hash", $name), hash), (concat!("hash", $name, "extended"), extended),)+
             ("hash_numeric", hash),
             ("hash_numeric_extended", extended),
-            ("hashbpchar", |_, a| hash_input(padded(&a[0]))),
-            ("hashbpcharextended", |_, a| extended_input(padded(&a[0]), a[1].as_i64() as u64)),
+            ("hashbpchar", |c, a| hash_input(padded(c, &a[0]))),
+            ("hashbpcharextended", |c, a| extended_input(padded(c, &a[0]), a[1].as_i64() as u64)),
             ("hashtid", |_, a| hash_input(tid(&a[0]))),
             ("hashtidextended", |_, a| extended_input(tid(&a[0]), a[1].as_i64() as u64)),
             ("pg_lsn_hash", hash),

@@ -257,8 +257,8 @@ fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
 fn field_key(call: &CallInfo<'_>, value: &Datum, ty: Oid) -> Result<KeyType> {
     match value {
         Datum::Record(record) => order::record_key_type(call.session, &record.field_types),
-        Datum::Text(_) if ty == oids::UNKNOWN => order::key_type(call.session, oids::TEXT),
-        _ => order::key_type(call.session, ty),
+        Datum::Text(_) if ty == oids::UNKNOWN => order::key_type(call.session, oids::TEXT, Oid::INVALID),
+        _ => order::key_type(call.session, ty, Oid::INVALID),
     }
 }
 

@@ -1,8 +1,12 @@
 //! Functions that return sets: series, subscripts, elements of arrays, parts of strings.
 
+use melba_collation::Occurrences;
 use melba_fmgr::{CallInfo, SetFn};
+use melba_types::collate::Collate;
 use melba_types::limits::Ticker;
 use melba_types::{Datum, Numeric, Result, err};
+
+use crate::text::collation::{self, fields_between};
 
 type Rows = Box<dyn Iterator<Item = Result<Vec<Datum>>> + Send>;
 
@@ -39,8 +43,8 @@ pub const SETS: &[(&str, SetFn)] = &[
         let count = a[0].as_array().elements.len();
         Ok(Box::new((0..count).map(row)))
     }),
-    ("text_to_table", |_, a| split_rows(a, None)),
-    ("text_to_table_null", |_, a| split_rows(a, a.get(2))),
+    ("text_to_table", |c, a| split_rows(c, a, None)),
+    ("text_to_table_null", |c, a| split_rows(c, a, a.get(2))),
 ];
 
 fn integers(start: i64, stop: i64, step: i64, make: fn(i64) -> Datum) -> Result<Rows> {
@@ -88,25 +92,34 @@ fn subscripts(a: &[Datum], reverse: bool) -> Result<Rows> {
     Ok(rows((0..length).map(place)))
 }
 
-fn split_rows(a: &[Datum], null: Option<&Datum>) -> Result<Rows> {
-    Ok(rows(split(&a[0], &a[1], null)?.unwrap_or_default().into_iter()))
+fn split_rows(call: &CallInfo<'_>, a: &[Datum], null: Option<&Datum>) -> Result<Rows> {
+    Ok(rows(split(call, &a[0], &a[1], null)?.unwrap_or_default().into_iter()))
 }
 
 /// The fields of a text: by a separator, by characters when it is NULL, the whole when it is empty. Fields equal to `null`
 /// become NULL. `None` for a NULL text.
-pub fn split(text: &Datum, separator: &Datum, null: Option<&Datum>) -> Result<Option<Vec<Datum>>> {
+pub fn split(call: &CallInfo<'_>, text: &Datum, separator: &Datum, null: Option<&Datum>) -> Result<Option<Vec<Datum>>> {
     let Datum::Text(text) = text else { return Ok(None) };
     let null = null.and_then(|n| if n.is_null() { None } else { Some(n.as_str()) });
+    let collation = collation::nondeterministic(call);
     let mut ticker = Ticker::new();
     let mut field = |part: &str| {
         ticker.step()?;
-        Ok(if Some(part) == null { Datum::Null } else { Datum::text(part) })
+        let is_null = match (null, collation) {
+            (Some(null), Some(collation)) => collation.compare(part, null).is_eq(),
+            (null, _) => Some(part) == null,
+        };
+        Ok(if is_null { Datum::Null } else { Datum::text(part) })
     };
     if text.is_empty() {
         return Ok(Some(Vec::new()));
     }
     let fields: Result<Vec<Datum>> = match separator {
         Datum::Text(separator) if separator.is_empty() => field(text).map(|all| vec![all]),
+        Datum::Text(separator) if let Some(collation) = collation => {
+            let fields = fields_between(Occurrences::new(collation, text, separator, true), text)?;
+            fields.into_iter().map(field).collect()
+        }
         Datum::Text(separator) => text.split(&**separator).map(field).collect(),
         _ => text.chars().map(|c| field(c.encode_utf8(&mut [0; 4]))).collect(),
     };
@@ -114,8 +127,8 @@ pub fn split(text: &Datum, separator: &Datum, null: Option<&Datum>) -> Result<Op
 }
 
 /// string_to_array.
-pub fn text_to_array(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
-    let fields = split(&a[0], &a[1], a.get(2))?;
+pub fn text_to_array(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+    let fields = split(call, &a[0], &a[1], a.get(2))?;
     Ok(fields.map_or(Datum::Null, |f| crate::array::functions::one_dimensional(melba_types::oids::TEXT, f)))
 }
 

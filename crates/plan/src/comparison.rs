@@ -1,15 +1,21 @@
 //! Whether values of two types can be compared by one key, and hash alike.
 
 use super::planner::Planner;
-use melba_types::oids;
+use melba_fmgr::order;
+use melba_tree::OperatorCall;
+use melba_types::{Oid, oids};
 
-/// Whether equality by this operator is equality of keys.
-pub fn hashes_alike(planner: &Planner<'_>, operator: melba_types::Oid, left: melba_types::Oid, right: melba_types::Oid) -> bool {
-    planner.catalog().is_equality(operator) && comparable(planner, left, right)
+/// Whether a comparison of values of two types and collations is equality of their keys, by either collation.
+pub fn hashes_alike(planner: &Planner<'_>, comparison: &OperatorCall, left: (Oid, Oid), right: (Oid, Oid)) -> bool {
+    let is_equal = |collation| order::is_same_equality(planner.catalog(), collation, comparison.input_collation);
+    planner.catalog().is_equality(comparison.operator)
+        && comparable(planner, left.0, right.0)
+        && is_equal(left.1)
+        && is_equal(right.1)
 }
 
 /// Whether values of the two types have keys of one form.
-pub fn comparable(planner: &Planner<'_>, a: melba_types::Oid, b: melba_types::Oid) -> bool {
+pub fn comparable(planner: &Planner<'_>, a: Oid, b: Oid) -> bool {
     let (a, b) = (planner.catalog().base_type(a), planner.catalog().base_type(b));
     let family = |ty| match ty {
         oids::INT2 | oids::INT4 | oids::INT8 => 1,

@@ -122,7 +122,7 @@ fn recursive_cte(planner: &mut Planner<'_>, cte: &Cte, index: usize, kinds: Arc<
     let (base, recursive) = result?;
     let distinct = (!set.all).then(|| {
         let types = query.output_columns();
-        types.iter().map(|c| KeyPart::equality(planner.catalog(), c.ty)).collect()
+        types.iter().map(|c| KeyPart::equality(planner.catalog(), (c.ty, c.collation))).collect()
     });
     // As in PostgreSQL, ten rounds are assumed.
     let rows = base.estimate.rows * 10.0;

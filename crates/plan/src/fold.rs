@@ -103,7 +103,7 @@ pub fn lower_having(planner: &Planner<'_>, query: &mut Query) {
         c.any(&mut |e| of_groups(e))
             || contains_sublink(c)
             || volatility::has_volatile(planner, c)
-            || volatility::tells_equal_apart(c)
+            || volatility::tells_equal_apart(planner, c)
     };
     let (having, filter): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(stays);
     query.having = (!having.is_empty()).then_some(Expr::And(having));

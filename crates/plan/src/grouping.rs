@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use melba_catalog::{AggregateInfo, Function, classes};
-use melba_fmgr::{MakeAggregate, registry};
+use melba_fmgr::{MakeAggregate, order, registry};
 use melba_types::{DbError, Kind, Oid, Result, oids};
 
 use super::access::zone;
@@ -118,7 +118,7 @@ fn aggregate(
     let input = stage.layout;
     let exprs: Vec<Expr> = all.groups.into_iter().map(|g| g.expr).collect();
     let mut groups = planner.compile_all(&exprs, &input)?;
-    let parts = exprs.iter().map(|g| KeyPart::equality(planner.catalog(), g.ty())).collect();
+    let parts = exprs.iter().map(|g| KeyPart::equality(planner.catalog(), (g.ty(), g.collation()))).collect();
     let mut aggregates = Vec::with_capacity(all.aggregates.len());
     for call in &all.aggregates {
         if let Expr::Aggregate(call) = call {
@@ -213,7 +213,7 @@ fn distinct_rows(
     let scatters = scatters(planner, &key_exprs, &keys.iter().map(|at| &own[*at]).collect::<Vec<_>>(), rows, below.rows);
     ask_for_codes(&mut input, &own, &[], scatters > 0);
     let node = AggregateNode {
-        parts: all.iter().map(|e| KeyPart::equality(planner.catalog(), e.ty())).collect(),
+        parts: all.iter().map(|e| KeyPart::equality(planner.catalog(), (e.ty(), e.collation()))).collect(),
         scatters,
         sets: vec![set],
         keys: vec![keys],
@@ -244,7 +244,8 @@ fn ask_for_extremes(planner: &Planner<'_>, input: &mut PlanNode, aggregates: &[A
         let is_plain = aggregate.filter.is_none() && aggregate.distinct.is_none() && aggregate.order.is_empty();
         let is_column =
             matches!(&aggregate.call.args[..], [arg] if matches!(arg.node, Node::Column(_)) && zone::is_zoned(planner, arg.ty));
-        (name == "min" || name == "max") && is_plain && is_column
+        let by_bytes = order::is_same_order(planner.catalog(), aggregate.call.collation, Oid::INVALID);
+        (name == "min" || name == "max") && is_plain && is_column && by_bytes
     };
     if let Op::TableScan(scan) = &mut input.op
         && let Some(scan) = Arc::get_mut(scan)
@@ -282,14 +283,15 @@ fn aggregate_spec(planner: &mut Planner<'_>, call: &AggregateCall, input: &Layou
     let Some(function) = planner.catalog().function(call.function).cloned() else {
         return Err(DbError::internal(format!("aggregate {} does not exist", call.function)));
     };
-    let (make, strict) = aggregate_function(planner, &function, &call.args, call.ty)?;
-    let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h');
+    let (make, strict) = aggregate_function(planner, &function, &call.direct_args, &call.args, call.ty)?;
+    let hypothetical = function.aggregate.as_ref().is_some_and(|a| a.kind == b'h' && is_known(planner, &function, a));
     let direct = planner.compile_all(&call.direct_args, group)?;
     let args = planner.compile_all(&call.args, input)?;
-    let distinct = call.distinct.then(|| call.args.iter().map(|e| KeyPart::equality(planner.catalog(), e.ty())).collect());
+    let distinct =
+        call.distinct.then(|| call.args.iter().map(|e| KeyPart::equality(planner.catalog(), (e.ty(), e.collation()))).collect());
     let mut order = Vec::with_capacity(call.order_by.len());
     for key in &call.order_by {
-        let part = KeyPart::new(planner.catalog(), key.expr.ty(), key.descending, key.nulls_first);
+        let part = KeyPart::new(planner.catalog(), (key.expr.ty(), key.expr.collation()), key.descending, key.nulls_first);
         order.push((planner.compile(&key.expr, input)?, part));
     }
     let filter = call.filter.as_ref().map(|f| planner.compile(f, input)).transpose()?;
@@ -314,24 +316,35 @@ fn aggregate_spec(planner: &mut Planner<'_>, call: &AggregateCall, input: &Layou
 }
 
 /// The constructor of an aggregate's states, and whether its transition function is strict.
-pub fn aggregate_function(planner: &Planner<'_>, function: &Function, args: &[Expr], ty: Oid) -> Result<(MakeAggregate, bool)> {
+pub fn aggregate_function(
+    planner: &Planner<'_>,
+    function: &Function,
+    direct: &[Expr],
+    args: &[Expr],
+    ty: Oid,
+) -> Result<(MakeAggregate, bool)> {
     let unsupported = || DbError::unsupported(format!("aggregate function {}", function.name));
     let info = function.aggregate.as_ref().ok_or_else(unsupported)?;
     let source = |oid: Oid| planner.catalog().function(oid).map(|f| f.source.clone()).unwrap_or_default();
     let transition = planner.catalog().function(info.transition);
     let strict = transition.is_some_and(|f| f.strict);
     let known = || registry::aggregate(&source(info.transition), &source(info.final_function));
-    if is_builtin(function) || is_renamed(planner, info) {
+    if is_known(planner, function, info) {
         let make = known().ok_or_else(unsupported)?;
         return Ok((Arc::new(make), strict));
     }
     if info.transition_type == oids::INTERNAL {
         return Err(unsupported());
     }
-    let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
+    let types: Vec<Oid> = direct.iter().chain(args).map(Expr::ty).collect();
     let (catalog, session) = (planner.catalog(), planner.inputs.session);
     let state = melba_analyze::actual_type(catalog, session, &types, &function.arg_types, info.transition_type)?;
-    Ok((user_aggregate(catalog, info, state, &types, ty)?, strict))
+    Ok((user_aggregate(catalog, info, state, types.split_at(direct.len()), ty)?, strict))
+}
+
+/// Whether an aggregate has states of its own, not those that its functions make.
+fn is_known(planner: &Planner<'_>, function: &Function, info: &AggregateInfo) -> bool {
+    is_builtin(function) || is_renamed(planner, info)
 }
 
 /// Whether a user's aggregate is a built-in one by another name.

@@ -453,7 +453,9 @@ fn hash_keys<'c>(
 fn hash_key<'c>(planner: &Planner<'_>, condition: &'c Expr, left: Rels, right: Rels) -> Option<(&'c Expr, &'c Expr)> {
     let Expr::Operator(op) = condition else { return None };
     let [a, b] = &op.args[..] else { return None };
-    if !comparison::hashes_alike(planner, op.operator, a.ty(), b.ty()) || volatility::has_volatile(planner, condition) {
+    if !comparison::hashes_alike(planner, op, (a.ty(), a.collation()), (b.ty(), b.collation()))
+        || volatility::has_volatile(planner, condition)
+    {
         return None;
     }
     let (ra, rb) = (rels_of(a), rels_of(b));
@@ -482,7 +484,7 @@ fn create_hash_join(
     let right = planner.create(right)?;
     let left_keys = planner.compile_all(keys.iter().map(|k| &k.0), &left.layout)?;
     let right_keys = planner.compile_all(keys.iter().map(|k| &k.1), &right.layout)?;
-    let parts = keys.iter().map(|(a, _)| KeyPart::equality(planner.catalog(), a.ty())).collect();
+    let parts = keys.iter().map(|(a, _)| KeyPart::equality(planner.catalog(), (a.ty(), a.collation()))).collect();
     let both = left.layout.clone().joined(&right.layout);
     let residual = planner.compile_all(conditions, &both)?;
     let (kinds, layout) = joined(join, &left, &right);

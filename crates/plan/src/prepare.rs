@@ -374,8 +374,10 @@ impl Builder<'_, '_> {
         let mut has_nulls = false;
         for (place, test) in tests.iter().enumerate() {
             let Expr::Operator(op) = test else { return Ok(None) };
-            let [left, Expr::Param(Param { kind: ParamKind::Executor, number, ty, .. })] = &op.args[..] else { return Ok(None) };
-            if *number != place || !comparison::hashes_alike(self.planner, op.operator, left.ty(), *ty) {
+            let [left, Expr::Param(Param { kind: ParamKind::Executor, number, ty, collation, .. })] = &op.args[..] else {
+                return Ok(None);
+            };
+            if *number != place || !comparison::hashes_alike(self.planner, op, (left.ty(), left.collation()), (*ty, *collation)) {
                 return Ok(None);
             }
             has_nulls |= !rows.are_never_null(left) || !is_output_never_null(rows.catalog, &s.query, place);

@@ -21,7 +21,7 @@ pub fn push_into_subquery(planner: &Planner<'_>, query: &mut Query, entry: usize
     }
     // With grouping, only conditions on the grouped columns may move below it.
     let grouped = query.has_aggregates || !query.group_by.is_empty() || query.having.is_some();
-    let mut fits = !(grouped && volatility::tells_equal_apart(condition));
+    let mut fits = !(grouped && volatility::tells_equal_apart(planner, condition));
     condition.visit_vars(&mut |v| {
         let target = usize::try_from(v.column).ok().and_then(|c| query.targets.get(c.wrapping_sub(1)));
         fits &= v.entry == entry

@@ -162,7 +162,8 @@ fn without_duplicates(planner: &mut Planner<'_>, query: &Query, stage: Stage) ->
     for (_, place) in places_of_targets(groups, &query.targets) {
         let at = place.ok_or_else(sort::without_target)?;
         columns.push(at);
-        parts.push(KeyPart::equality(planner.catalog(), query.targets[at].expr.ty()));
+        let expr = &query.targets[at].expr;
+        parts.push(KeyPart::equality(planner.catalog(), (expr.ty(), expr.collation())));
     }
     // The first row of each set of equals is the one ORDER BY puts first.
     if on && !query.order_by.is_empty() {

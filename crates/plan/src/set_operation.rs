@@ -115,7 +115,7 @@ fn set_arm(planner: &mut Planner<'_>, input: &SetInput) -> Result<(Stage, Vec<Ou
 
 fn set_tree(planner: &mut Planner<'_>, tree: &SetTree) -> Result<Stage> {
     let kinds = planner.kinds_of(&tree.columns);
-    let parts: Vec<KeyPart> = tree.columns.iter().map(|c| KeyPart::equality(planner.catalog(), c.ty)).collect();
+    let parts: Vec<KeyPart> = tree.columns.iter().map(|c| KeyPart::equality(planner.catalog(), (c.ty, c.collation))).collect();
     if tree.operation == SetOperation::Union {
         let mut inputs = Vec::new();
         union_inputs(planner, tree, &tree.columns, &mut inputs)?;

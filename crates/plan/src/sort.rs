@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_expression::key::KeyPart;
 use melba_tree::{Query, SortGroup, Target, places_of_targets};
-use melba_types::{DbError, Result};
+use melba_types::{DbError, Result, err};
 
 use super::layout::{Layout, same};
 use super::node::*;
@@ -24,8 +24,16 @@ pub fn order_keys(query: &Query) -> Vec<OrderKey> {
 }
 
 /// The key part for a sort or group column.
-pub fn key_part(planner: &Planner<'_>, group: &SortGroup, ty: melba_types::Oid) -> KeyPart {
-    KeyPart::new(planner.catalog(), ty, group.descending, group.nulls_first)
+///
+/// # Errors
+/// 42P22 for a text of several collations.
+pub fn key_part(planner: &Planner<'_>, group: &SortGroup, expr: &melba_tree::Expr) -> Result<KeyPart> {
+    let is_collatable = planner.catalog().type_(expr.ty()).is_some_and(|ty| ty.collation.is_valid());
+    if is_collatable && !expr.collation().is_valid() {
+        return Err(err!(INDETERMINATE_COLLATION, "could not determine which collation to use for string comparison")
+            .hint("Use the COLLATE clause to set the collation explicitly."));
+    }
+    Ok(KeyPart::new(planner.catalog(), (expr.ty(), expr.collation()), group.descending, group.nulls_first))
 }
 
 /// A query's own `key_part`s, with compiled expressions.
@@ -38,7 +46,7 @@ pub fn sort_keys(
     let mut keys = Vec::with_capacity(groups.len());
     for (group, place) in places_of_targets(groups, targets) {
         let expr = &targets[place.ok_or_else(without_target)?].expr;
-        let part = key_part(planner, group, expr.ty());
+        let part = key_part(planner, group, expr)?;
         keys.push((planner.compile(expr, layout)?, part));
     }
     Ok(keys)
@@ -81,7 +89,7 @@ pub fn output_keys(
         let kind = stage.node.kinds[at];
         let ty = targets[at].expr.ty();
         let column = melba_expression::Expression::new(melba_expression::Node::Column(at), ty, kind);
-        keys.push((column, key_part(planner, group, ty)));
+        keys.push((column, key_part(planner, group, &targets[at].expr)?));
     }
     Ok(keys)
 }

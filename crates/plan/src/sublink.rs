@@ -166,10 +166,11 @@ fn probes(
     for (i, conjunct) in conjuncts.into_iter().enumerate() {
         let Expr::Operator(op) = conjunct else { return Ok(None) };
         let [left, Expr::Param(p)] = &op.args[..] else { return Ok(None) };
-        if p.kind != ParamKind::Executor || p.number != i || !comparison::hashes_alike(planner, op.operator, left.ty(), p.ty) {
+        let sides = ((left.ty(), left.collation()), (p.ty, p.collation));
+        if p.kind != ParamKind::Executor || p.number != i || !comparison::hashes_alike(planner, op, sides.0, sides.1) {
             return Ok(None);
         }
-        parts.push(KeyPart::equality(planner.catalog(), p.ty));
+        parts.push(KeyPart::equality(planner.catalog(), (p.ty, p.collation)));
         probes.push(planner.compile(left, layout)?);
     }
     planner.subplans[index].probe_keys = parts.into();

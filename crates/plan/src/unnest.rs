@@ -158,7 +158,7 @@ impl Builder<'_, '_> {
             (false, true) if !b.has_vars() && a.has_vars() => 0,
             _ => return None,
         };
-        if !comparison::hashes_alike(self.planner, op.operator, a.ty(), b.ty())
+        if !comparison::hashes_alike(self.planner, &op, (a.ty(), a.collation()), (b.ty(), b.collation()))
             || op.args.iter().any(|e| may_fail(self.planner, e))
         {
             return None;

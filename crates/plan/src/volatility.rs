@@ -29,11 +29,12 @@ pub fn has_volatile(planner: &Planner<'_>, expr: &Expr) -> bool {
 const RECORD_IMAGE_OPERATORS: std::ops::RangeInclusive<u32> = 3188..=3193;
 
 /// Whether a condition may hold for one of two rows that GROUP BY takes for equal: it is no condition on their group.
-pub fn tells_equal_apart(condition: &Expr) -> bool {
+pub fn tells_equal_apart(planner: &Planner<'_>, condition: &Expr) -> bool {
     condition.any(&mut |e| match e {
-        Expr::Operator(o) => RECORD_IMAGE_OPERATORS.contains(&o.operator.0),
+        Expr::Operator(o) if RECORD_IMAGE_OPERATORS.contains(&o.operator.0) => true,
         Expr::ScalarArray(s) => RECORD_IMAGE_OPERATORS.contains(&s.operator.0),
-        _ => false,
+        // Whatever a condition asks of a text, another one that is equal to it may answer differently.
+        e => melba_fmgr::order::equality_collation(planner.catalog(), e.collation()).is_valid(),
     })
 }
 

@@ -141,7 +141,7 @@ fn window_spec(planner: &mut Planner<'_>, call: &WindowCall, layout: &Layout) ->
     let args = planner.compile_all(&call.args, layout)?;
     let kind = planner.kind(call.ty);
     let target = if call.aggregate {
-        let (make, strict) = grouping::aggregate_function(planner, &function, &call.args, call.ty)?;
+        let (make, strict) = grouping::aggregate_function(planner, &function, &[], &call.args, call.ty)?;
         WindowFunction::Aggregate { make, strict }
     } else {
         let found = registry::window(&function.source);

@@ -262,8 +262,8 @@ fn referencing_rows(
         return Ok((rows, held));
     }
     let projection: Vec<usize> = constraint.columns.iter().map(|c| *c as usize - 1).collect();
-    let parts: Vec<KeyPart> =
-        projection.iter().map(|c| KeyPart::equality(runner.ctx.catalog(), child.relation.columns[*c].ty)).collect();
+    let columns = projection.iter().map(|c| &child.relation.columns[*c]);
+    let parts: Vec<KeyPart> = columns.map(|c| KeyPart::equality(runner.ctx.catalog(), (c.ty, c.collation))).collect();
     let encode = |values: &mut dyn Iterator<Item = Datum>, out: &mut Vec<u8>| {
         out.clear();
         parts.iter().zip(values).for_each(|(part, value)| part.encode(&value, out));

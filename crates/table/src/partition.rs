@@ -88,7 +88,7 @@ impl PartitionMap {
     /// # Errors
     /// 0A000 when the key is hashed by a function that does not exist.
     pub fn empty(catalog: &Catalog, key: &Arc<PartitionKey>) -> Result<PartitionMap> {
-        let parts = key.columns.iter().map(|c| KeyPart::new(catalog, c.ty, false, false)).collect();
+        let parts = key.columns.iter().map(|c| KeyPart::new(catalog, (c.ty, c.collation), false, false)).collect();
         let hashes = match key.strategy {
             PartitionStrategy::Hash => {
                 key.columns.iter().map(|c| key_hash(catalog, c.ty, c.opclass, c.collation)).collect::<Result<_>>()?
@@ -112,7 +112,7 @@ impl PartitionMap {
     pub fn new(catalog: &Catalog, table: &Relation) -> Result<Arc<PartitionMap>> {
         let key = table.partition_key.as_ref();
         let key = key.ok_or_else(|| DbError::internal(format!("table \"{}\" is not partitioned", table.name)))?;
-        let is_fixed = key.columns.iter().all(|c| KeyPart::new(catalog, c.ty, false, false).is_fixed());
+        let is_fixed = key.columns.iter().all(|c| KeyPart::new(catalog, (c.ty, c.collation), false, false).is_fixed());
         // Knowledge of other snapshots is usable where keys are the same in all.
         let family = catalog.family(table.oid).filter(|_| is_fixed);
         let derived = family.map_or_else(|| catalog.derived().clone(), |family| catalog.derived().at(family.number()));

@@ -90,7 +90,8 @@ pub(super) fn check_rows(
     let part = |column: &i16| {
         let column = *column as usize - 1;
         let at = projection.partition_point(|c| *c < column);
-        (at, KeyPart::equality(runner.ctx.catalog(), target.relation.columns[column].ty))
+        let column = &target.relation.columns[column];
+        (at, KeyPart::equality(runner.ctx.catalog(), (column.ty, column.collation)))
     };
     let references = constraints.iter().map(|constraint| Reference {
         constraint,

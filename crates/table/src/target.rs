@@ -399,7 +399,7 @@ impl TargetBuilder<'_> {
                 Some(text) => PartSource::Expression(self.compile(text, table, None)?),
                 None => PartSource::Column(key.column as usize - 1),
             };
-            let key = KeyPart::new(self.catalog, key.ty, key.descending, key.nulls_first);
+            let key = KeyPart::of_index(self.catalog, key);
             parts.push(IndexPart { place, source, key });
         }
         let predicate = match &info.predicate {

@@ -8,7 +8,7 @@
 //! value, every byte complemented when the column is descending:
 //!   integers                as int8, big-endian, sign bit flipped; oids, bools: big-endian
 //!   floats                  as float8, big-endian IEEE, sign bit flipped (negative: all bits); one NaN, one zero
-//!   text                    the bytes, 0
+//!   text                    the bytes, 0; by a collation: its sort key as bytes, then, if it is deterministic, the text
 //!   bytes                   the bytes with 0 as 0 255, then 0 0
 //!   numeric                 class byte, 3 bytes of exponent, digit pairs + 1, 0 (negative: complemented after the class)
 //!   interval                i128 of microseconds, 30-day months; timetz: UTC micros, zone
@@ -27,6 +27,7 @@ use std::sync::Arc;
 use bytes::encode_bytes;
 
 use crate::array::{Array, ArrayDim};
+use crate::collate::Collate;
 use crate::column::{Column, ColumnData};
 use crate::datum::{Datum, Interval, Multirange, Range, Record, TimeTz};
 use crate::float::{compare_f32, compare_f64};
@@ -41,6 +42,8 @@ pub enum KeyType {
     Plain(Kind),
     /// Text whose trailing blanks do not count.
     Bpchar,
+    /// Text by a collation other than that of its bytes.
+    Collated(Collated),
     /// Int8 that holds unsigned 64 bits (xid8, pg_lsn, tid).
     Unsigned,
     /// An enum by the OIDs of its labels in sort order.
@@ -51,6 +54,35 @@ pub enum KeyType {
     Record(Oid, Arc<[(Oid, KeyType)]>),
     Range(Oid, Box<KeyType>),
     Multirange(Oid, Box<KeyType>),
+}
+
+/// Text by a collation.
+#[derive(Clone, Debug)]
+pub struct Collated {
+    pub collation: Arc<dyn Collate>,
+    /// Trailing blanks do not count.
+    pub padded: bool,
+}
+
+impl Collated {
+    fn text<'t>(&self, value: &'t str) -> &'t str {
+        if self.padded { value.trim_end_matches(' ') } else { value }
+    }
+
+    fn compare(&self, a: &str, b: &str) -> Ordering {
+        self.collation.compare(self.text(a), self.text(b))
+    }
+
+    fn encode(&self, value: &str, out: &mut Vec<u8>) {
+        let text = self.text(value);
+        let mut key = Vec::new();
+        self.collation.sort_key(text, &mut key);
+        encode_bytes(&key, out);
+        if self.collation.is_deterministic() {
+            out.extend_from_slice(text.as_bytes());
+            out.push(0);
+        }
+    }
 }
 
 /// A column of a key.
@@ -67,7 +99,7 @@ impl KeyType {
         match self {
             KeyType::Enum(_) | KeyType::Record(..) => false,
             KeyType::Array(_, of) | KeyType::Range(_, of) | KeyType::Multirange(_, of) => of.is_fixed(),
-            KeyType::Plain(_) | KeyType::Bpchar | KeyType::Unsigned | KeyType::Mapped(_) => true,
+            KeyType::Plain(_) | KeyType::Bpchar | KeyType::Unsigned | KeyType::Mapped(_) | KeyType::Collated(_) => true,
         }
     }
 
@@ -105,7 +137,7 @@ impl KeyType {
         match self {
             KeyType::Plain(kind) => !matches!(kind, Kind::Numeric | Kind::Interval | Kind::Float4 | Kind::Float8),
             KeyType::Unsigned | KeyType::Enum(_) => true,
-            KeyType::Bpchar | KeyType::Mapped(_) | KeyType::Multirange(..) => false,
+            KeyType::Bpchar | KeyType::Mapped(_) | KeyType::Collated(_) | KeyType::Multirange(..) => false,
             KeyType::Array(_, element) | KeyType::Range(_, element) => element.is_lossless(),
             KeyType::Record(_, fields) => fields.iter().all(|(_, f)| f.is_lossless()),
         }
@@ -183,6 +215,7 @@ fn encode_value(ty: &KeyType, value: &Datum, out: &mut Vec<u8>) {
             out.extend_from_slice(v.trim_end_matches(' ').as_bytes());
             out.push(0);
         }
+        (KeyType::Collated(collated), Datum::Text(v)) => collated.encode(v, out),
         (KeyType::Unsigned, Datum::Int8(v)) => out.extend_from_slice(&v.to_be_bytes()),
         (KeyType::Enum(order), Datum::Oid(v)) => {
             let place = order.iter().position(|o| o == v).unwrap_or(order.len()) as u32;
@@ -439,7 +472,7 @@ impl KeyReader<'_> {
             KeyType::Bpchar => self.plain(Kind::Text)?,
             KeyType::Unsigned => Datum::Int8(i64::from_be_bytes(self.array()?)),
             KeyType::Enum(order) => Datum::Oid(*order.get(self.u32()? as usize)?),
-            KeyType::Mapped(_) | KeyType::Multirange(..) => return None,
+            KeyType::Mapped(_) | KeyType::Collated(_) | KeyType::Multirange(..) => return None,
             KeyType::Array(element_type, element) => self.array_value(*element_type, element)?,
             KeyType::Record(type_oid, fields) => Datum::Record(Arc::new(Record {
                 type_oid: *type_oid,
@@ -568,6 +601,7 @@ impl KeyReader<'_> {
 pub fn compare(ty: &KeyType, a: &Datum, b: &Datum) -> Ordering {
     match (ty, a, b) {
         (KeyType::Bpchar, Datum::Text(a), Datum::Text(b)) => a.trim_end_matches(' ').cmp(b.trim_end_matches(' ')),
+        (KeyType::Collated(collated), Datum::Text(a), Datum::Text(b)) => collated.compare(a, b),
         (KeyType::Unsigned, Datum::Int8(a), Datum::Int8(b)) => (*a as u64).cmp(&(*b as u64)),
         (KeyType::Array(_, element), Datum::Array(a), Datum::Array(b)) => compare_arrays(element, a, b),
         (KeyType::Record(_, fields), Datum::Record(a), Datum::Record(b)) => {
@@ -648,6 +682,11 @@ pub fn hash<H: Hasher>(ty: &KeyType, value: &Datum, state: &mut H) {
             let mut mapped = Vec::new();
             map(v.as_bytes(), &mut mapped);
             mapped.hash(state);
+        }
+        (KeyType::Collated(collated), Datum::Text(v)) => {
+            let mut key = Vec::new();
+            collated.encode(v, &mut key);
+            key.hash(state);
         }
         (_, Datum::Text(v)) => v.as_bytes().hash(state),
         (KeyType::Plain(_), Datum::Bytes(v)) => v.hash(state),

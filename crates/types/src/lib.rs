@@ -17,6 +17,7 @@ pub mod bytes;
 pub mod case;
 pub mod codec;
 mod coded_strings;
+pub mod collate;
 pub mod column;
 pub mod datetime;
 pub mod datum;

@@ -105,6 +105,13 @@ fn collations() -> Vec<Arc<Collation>> {
         provider: r.char("collprovider"),
         deterministic: r.bool("collisdeterministic"),
         locale: r.optional("colllocale").or(r.optional("collcollate")).map(Arc::from),
+        version: None,
+        collator: CollatorCell::default(),
+    };
+    let collation = |r| {
+        let mut collation = collation(r);
+        collation.version = collation.actual_version().map(Arc::from);
+        collation
     };
     seed.rows().map(|r| Arc::new(collation(r))).collect()
 }

@@ -275,6 +275,39 @@ fn relations_of_version_8_have_no_pending_detach() {
 }
 
 #[test]
+fn indexes_of_version_9_order_texts_by_their_bytes() {
+    const GERMAN: Oid = Oid(12479);
+    let class = Catalog::default().relation(Oid(2662)).expect("an index of pg_class").clone();
+    let mut info = (**class.index.as_ref().expect("an index")).clone();
+    (info.keys[0].collation, info.keys[0].natural_collation) = (GERMAN, GERMAN);
+    let index = Relation { oid: Oid(20000), index: Some(Arc::new(info)), ..(*class).clone() };
+    let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Relation(Arc::new(index))));
+    let collation = |value: &[u8]| {
+        let (_, change) = decode_change(&stored.key, value).expect("reads back");
+        let ObjectChange::Put(Object::Relation(read)) = change else { panic!("not a relation") };
+        let key = read.index.as_ref().expect("an index").keys[0].clone();
+        (key.collation, key.natural_collation)
+    };
+    let mut value = stored.value.clone().expect("a value");
+    assert_eq!(collation(&value), (GERMAN, GERMAN));
+    value[0] = VERSION_9;
+    assert_eq!(collation(&value), (classes::C_COLLATION, GERMAN));
+}
+
+#[test]
+fn collations_of_version_9_have_no_version() {
+    let collation = (**Catalog::default().collation(Oid(12479)).expect("de-x-icu")).clone();
+    let stored = encode_change(Oid(5), &ObjectChange::Put(Object::Collation(Arc::new(collation))));
+    let value = stored.value.expect("a value");
+    // A mark that there is one, and its length.
+    let mut old = value[..value.len() - melba_collation::VERSION.len() - 2].to_vec();
+    old[0] = VERSION_9;
+    let (_, change) = decode_change(&stored.key, &old).expect("reads back");
+    let ObjectChange::Put(Object::Collation(read)) = change else { panic!("not a collation") };
+    assert_eq!((&*read.name, read.version.as_deref()), ("de-x-icu", None));
+}
+
+#[test]
 fn constraints_of_version_5_are_enabled() {
     let constraint = samples().into_iter().find(|o| matches!(o, Object::Constraint(_))).expect("a constraint");
     let stored = encode_change(Oid(5), &ObjectChange::Put(constraint));

@@ -27,7 +27,7 @@ pub(super) fn rows(s: &GeneratorInput<'_>, out: &mut RelationRows<'_>) {
                 libc_locale(),
                 own_locale(),
                 Datum::Null,
-                Datum::Null,
+                text_or_null(&c.version),
                 // The old name of colllocale.
                 own_locale(),
             ]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::foreign_keys::{MULTIRANGES_OVERLAP, RANGES_OVERLAP};
 use melba_catalog::{Column, Constraint as Row, ConstraintKind, FIRES_ON_ORIGIN, Object, Relation, TypeKind, classes};
+use melba_fmgr::order::is_same_equality;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::Constraint;
 
@@ -148,12 +149,31 @@ pub fn key_operators(
     let mut operators = Vec::with_capacity(columns.len());
     for (at, (from, to)) in columns.iter().zip(referenced_columns).enumerate() {
         let (from, to) = (&relation.columns[*from as usize - 1], &referenced.columns[*to as usize - 1]);
+        refuse_different_equality(ddl, constraint, from, to)?;
         operators.push(match has_period && at + 1 == columns.len() {
             true => period_overlap(ddl, from, to).ok_or_else(|| incomparable(ddl, constraint, from, to))?,
             false => key_equality(ddl, constraint, from, to)?,
         });
     }
     Ok(operators)
+}
+
+/// # Errors
+/// 42P21 when different texts are equal by one of two columns and not by the other.
+fn refuse_different_equality(ddl: &Ddl<'_>, constraint: &str, from: &Column, to: &Column) -> Result<()> {
+    let catalog = ddl.catalog();
+    if from.collation == to.collation || is_same_equality(&catalog, from.collation, to.collation) {
+        return Ok(());
+    }
+    let name = |oid: Oid| catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
+    Err(err!(COLLATION_MISMATCH, "foreign key constraint \"{constraint}\" cannot be implemented").detail(format!(
+        "Key columns \"{}\" of the referencing table and \"{}\" of the referenced table have incompatible collations: \"{}\" and \
+             \"{}\".  If either collation is nondeterministic, then both collations have to be the same.",
+        from.name,
+        to.name,
+        name(from.collation),
+        name(to.collation)
+    )))
 }
 
 fn period_overlap(ddl: &Ddl<'_>, from: &Column, to: &Column) -> Option<Oid> {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{IndexInfo, IndexKey, Relation, RelationKind, Storage, classes};
+use melba_catalog::{Catalog, IndexInfo, IndexKey, Relation, RelationKind, Storage, classes};
 use melba_fmgr::GinColumn;
-use melba_types::{DbError, Oid, Result, bail, oids};
+use melba_fmgr::order::{equality_collation, is_pattern_family};
+use melba_types::{DbError, Oid, Result, bail, err, oids};
 
 use crate::context::Ddl;
 use crate::index::fill::fill_index;
@@ -120,6 +121,18 @@ pub fn accepting_class(ddl: &Ddl<'_>, opclass: Oid, ty: Oid) -> Result<Oid> {
     Ok(opclass)
 }
 
+/// # Errors
+/// 0A000 for an operator class that compares bytes, by a collation that has different texts equal.
+fn refuse_pattern_class(catalog: &Catalog, opclass: Oid, collation: Oid) -> Result<()> {
+    let class = catalog.access_methods().class(opclass);
+    match class.filter(|class| class.method == classes::BTREE && is_pattern_family(class.family)) {
+        Some(class) if equality_collation(catalog, collation).is_valid() => {
+            bail!(FEATURE_NOT_SUPPORTED, "nondeterministic collations are not supported for operator class \"{}\"", class.name)
+        }
+        _ => Ok(()),
+    }
+}
+
 pub fn resolve_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, method: AccessMethod) -> Result<IndexKey> {
     let catalog = ddl.catalog();
     let (ty, collation) = match &key.expression {
@@ -139,11 +152,18 @@ pub fn resolve_key(ddl: &Ddl<'_>, relation: &Relation, key: &KeyRequest, method:
             class.ok_or_else(|| no_default_class(ddl, ty, method.name))?
         }
     };
+    let collation_of_key = key.collation.unwrap_or(collation);
+    let is_collatable = catalog.type_(ty).is_some_and(|t| t.collation.is_valid());
+    if is_collatable && !collation_of_key.is_valid() {
+        return Err(err!(INDETERMINATE_COLLATION, "could not determine which collation to use for index expression")
+            .hint("Use the COLLATE clause to set the collation explicitly."));
+    }
+    refuse_pattern_class(&catalog, opclass, collation_of_key)?;
     Ok(IndexKey {
         column: key.column,
         expression: key.expression.as_ref().map(|e| e.0.clone()),
         ty,
-        collation: key.collation.unwrap_or(collation),
+        collation: collation_of_key,
         natural_collation: collation,
         opclass,
         descending: key.descending,

@@ -40,7 +40,16 @@ struct Clauses<'s> {
     deserial: Option<Vec<&'s str>>,
     sort_operator: Option<Vec<&'s str>>,
     base: Option<TypeName>,
+    hypothetical: bool,
     parallel: u8,
+}
+
+/// The types of an aggregate's arguments.
+#[derive(Clone, Copy)]
+struct AggregateSignature<'a> {
+    args: &'a [Oid],
+    /// How many of them are direct arguments of an ordered-set aggregate.
+    direct: Option<usize>,
 }
 
 /// A way with its functions found.
@@ -58,13 +67,15 @@ pub fn create_aggregate(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
     let names = strings(&s.defnames);
     let (schema, name) = qualified(&names)?;
     let namespace = ddl.namespace_for_creation(schema)?;
-    refuse_ordered_set(s)?;
+    let direct = direct_arguments(s)?;
     let clauses = aggregate_clauses(ddl, s)?;
-    clauses.check()?;
+    clauses.check(direct.is_some())?;
     let parameters = aggregate_parameters(ddl, s, &clauses)?;
     let args = &parameters.arg_types;
+    let signature = AggregateSignature { args, direct };
+    signature.check(&clauses, parameters.variadic)?;
     let state = state_type(ddl, clauses.plain.state.as_ref(), args)?;
-    let plain = resolve_way(ddl, &clauses.plain, state, args)?;
+    let plain = resolve_way(ddl, &clauses.plain, state, signature)?;
     let mut functions = vec![plain.transition.oid];
     functions.extend(plain.last.iter().map(|f| f.oid));
     let [combine, serial, deserial] = other_functions(ddl, &clauses, state, &mut functions)?;
@@ -75,11 +86,11 @@ pub fn create_aggregate(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
         let detail = "A result of type internal requires at least one input of type internal.";
         return Err(wrong("unsafe use of pseudo-type \"internal\"").detail(detail));
     }
-    let moving = moving_way(ddl, &clauses.moving, args, plain.result, &mut functions)?;
+    let moving = moving_way(ddl, &clauses.moving, signature, plain.result, &mut functions)?;
     let sort_operator = sort_operator(ddl, &clauses, args)?;
     let info = AggregateInfo {
-        kind: b'n',
-        direct_args: 0,
+        kind: signature.kind(&clauses),
+        direct_args: direct.unwrap_or(0) as i16,
         transition: plain.transition.oid,
         final_function: plain.last.map_or(Oid::INVALID, |f| f.oid),
         combine,
@@ -87,7 +98,7 @@ pub fn create_aggregate(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
         initial_value: clauses.plain.initial.as_deref().map(Arc::from),
         sort_operator,
         final_extra: clauses.plain.extra,
-        final_modify: clauses.plain.modify.unwrap_or(b'r'),
+        final_modify: clauses.plain.modify.unwrap_or(signature.default_modify()),
         space: clauses.plain.space,
         serial,
         deserial,
@@ -142,6 +153,9 @@ fn put_aggregate(ddl: &Ddl<'_>, mut function: Function, replace: bool) -> Result
     match catalog.functions_by_name(namespace, &name).find(|f| f.arg_types == function.arg_types) {
         Some(old) => {
             check_replacement(ddl, replace, old, &function)?;
+            if let (Some(old), Some(new)) = (&old.aggregate, &function.aggregate) {
+                check_kind(&name, old, new)?;
+            }
             (function.oid, function.owner, function.acl) = (old.oid, old.owner, old.acl.clone());
         }
         None => {
@@ -150,6 +164,23 @@ fn put_aggregate(ddl: &Ddl<'_>, mut function: Function, replace: bool) -> Result
         }
     }
     ddl.tx().put(Object::Function(Arc::new(function)));
+    Ok(())
+}
+
+/// # Errors
+/// 42809 and 42P13 where calls would have another form.
+fn check_kind(name: &str, old: &AggregateInfo, new: &AggregateInfo) -> Result<()> {
+    if old.kind != new.kind {
+        let kind = match old.kind {
+            b'o' => "an ordered-set aggregate",
+            b'h' => "a hypothetical-set aggregate",
+            _ => "an ordinary aggregate function",
+        };
+        return Err(err!(WRONG_OBJECT_TYPE, "cannot change routine kind").detail(format!("\"{name}\" is {kind}.")));
+    }
+    if old.direct_args != new.direct_args {
+        return Err(wrong("cannot change number of direct arguments of an aggregate function"));
+    }
     Ok(())
 }
 
@@ -177,11 +208,7 @@ fn aggregate_clauses<'s>(ddl: &Ddl<'_>, s: &'s DefineStmt) -> Result<Clauses<'s>
             "msspace" => all.moving.space = option_int(def)? as i32,
             "initcond" | "initcond1" => all.plain.initial = option_text(def),
             "minitcond" => all.moving.initial = option_text(def),
-            "hypothetical" => {
-                if option_bool(def)? {
-                    return Err(wrong("only ordered-set aggregates can be hypothetical"));
-                }
-            }
+            "hypothetical" => all.hypothetical = option_bool(def)?,
             "parallel" => {
                 all.parallel = match option_text(def).unwrap_or_default().to_lowercase().as_str() {
                     "safe" => b's',
@@ -229,8 +256,14 @@ fn state_type(ddl: &Ddl<'_>, name: Option<&TypeName>, args: &[Oid]) -> Result<Oi
     }
 }
 
-fn resolve_way(ddl: &Ddl<'_>, way: &AggregateMode<'_>, state: Oid, args: &[Oid]) -> Result<ResolvedAggregate> {
-    let all = [&[state], args].concat();
+fn resolve_way(
+    ddl: &Ddl<'_>,
+    way: &AggregateMode<'_>,
+    state: Oid,
+    signature: AggregateSignature<'_>,
+) -> Result<ResolvedAggregate> {
+    let args = signature.args;
+    let all = [&[state], signature.aggregated()].concat();
     let names = way.transition.as_deref().unwrap_or_default();
     let transition = returning(ddl, names, &all, state, "transition")?;
     let catalog = ddl.catalog();
@@ -242,8 +275,8 @@ fn resolve_way(ddl: &Ddl<'_>, way: &AggregateMode<'_>, state: Oid, args: &[Oid])
         ));
     }
     let Some(names) = &way.last else { return Ok(ResolvedAggregate { transition, last: None, result: state }) };
-    let given = if way.extra { &all[..] } else { &all[..1] };
-    let (last, result) = ddl.with_context(|c| support_function(c, names, given))?;
+    let given = if way.extra { args } else { &args[..signature.direct.unwrap_or(0)] };
+    let (last, result) = ddl.with_context(|c| support_function(c, names, &[&[state], given].concat()))?;
     if way.extra && last.strict {
         return Err(wrong("final function with extra arguments must not be declared STRICT"));
     }
@@ -254,17 +287,17 @@ fn resolve_way(ddl: &Ddl<'_>, way: &AggregateMode<'_>, state: Oid, args: &[Oid])
 fn moving_way(
     ddl: &Ddl<'_>,
     way: &AggregateMode<'_>,
-    args: &[Oid],
+    signature: AggregateSignature<'_>,
     result: Oid,
     functions: &mut Vec<Oid>,
 ) -> Result<Option<Arc<MovingAggregate>>> {
     if way.state.is_none() {
         return Ok(None);
     }
-    let state = state_type(ddl, way.state.as_ref(), args)?;
-    let found = resolve_way(ddl, way, state, args)?;
+    let state = state_type(ddl, way.state.as_ref(), signature.args)?;
+    let found = resolve_way(ddl, way, state, signature)?;
     let names = way.inverse.as_deref().unwrap_or_default();
-    let inverse = returning(ddl, names, &[&[state], args].concat(), state, "inverse transition")?;
+    let inverse = returning(ddl, names, &[&[state], signature.aggregated()].concat(), state, "inverse transition")?;
     if inverse.strict != found.transition.strict {
         return Err(wrong("strictness of aggregate's forward and inverse transition functions must match"));
     }
@@ -284,7 +317,7 @@ fn moving_way(
         inverse: inverse.oid,
         final_function: found.last.map_or(Oid::INVALID, |f| f.oid),
         final_extra: way.extra,
-        final_modify: way.modify.unwrap_or(b'r'),
+        final_modify: way.modify.unwrap_or(signature.default_modify()),
         transition_type: state,
         space: way.space,
         initial_value: way.initial.as_deref().map(Arc::from),
@@ -317,7 +350,10 @@ fn sort_operator(ddl: &Ddl<'_>, clauses: &Clauses<'_>, args: &[Oid]) -> Result<O
 
 impl Clauses<'_> {
     /// Checks which options must and must not appear together.
-    fn check(&self) -> Result<()> {
+    fn check(&self, is_ordered_set: bool) -> Result<()> {
+        if self.hypothetical && !is_ordered_set {
+            return Err(wrong("only ordered-set aggregates can be hypothetical"));
+        }
         if self.plain.state.is_none() {
             return Err(wrong("aggregate stype must be specified"));
         }
@@ -346,12 +382,50 @@ impl Clauses<'_> {
     }
 }
 
-/// # Errors
-/// 0A000 for an aggregate with ORDER BY among its arguments.
-fn refuse_ordered_set(s: &DefineStmt) -> Result<()> {
-    match s.args.get(1).map(inner).transpose()? {
-        Some(N::Integer(direct)) if direct.ival >= 0 => Err(DbError::unsupported("CREATE AGGREGATE of an ordered-set aggregate")),
-        _ => Ok(()),
+/// How many arguments stand before ORDER BY; `None`: there is none.
+fn direct_arguments(s: &DefineStmt) -> Result<Option<usize>> {
+    Ok(match s.args.get(1).map(inner).transpose()? {
+        Some(N::Integer(direct)) => usize::try_from(direct.ival).ok(),
+        _ => None,
+    })
+}
+
+impl<'a> AggregateSignature<'a> {
+    fn kind(self, clauses: &Clauses<'_>) -> u8 {
+        match self.direct {
+            None => b'n',
+            Some(_) if clauses.hypothetical => b'h',
+            Some(_) => b'o',
+        }
+    }
+
+    /// Whether the final function of an aggregate that does not say so changes the state.
+    fn default_modify(self) -> u8 {
+        if self.direct.is_some() { b'w' } else { b'r' }
+    }
+
+    /// The arguments that the transition function gets: a variadic one at the end may be both direct and aggregated.
+    fn aggregated(self) -> &'a [Oid] {
+        match self.direct {
+            Some(direct) if direct < self.args.len() => &self.args[direct..],
+            Some(direct) => &self.args[direct.saturating_sub(1)..],
+            None => self.args,
+        }
+    }
+
+    fn check(self, clauses: &Clauses<'_>, variadic: Oid) -> Result<()> {
+        let Some(direct) = self.direct else { return Ok(()) };
+        if variadic.is_valid() && variadic != oids::ANY {
+            bail!(FEATURE_NOT_SUPPORTED, "a variadic ordered-set aggregate must use VARIADIC type ANY");
+        }
+        let aggregated = &self.args[direct..];
+        if !clauses.hypothetical || aggregated.is_empty() {
+            return Ok(());
+        }
+        if variadic.is_valid() || !self.args[..direct].ends_with(aggregated) {
+            return Err(wrong("a hypothetical-set aggregate must have direct arguments matching its aggregated arguments"));
+        }
+        Ok(())
     }
 }
 

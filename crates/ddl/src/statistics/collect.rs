@@ -131,7 +131,7 @@ fn collect(
     let mut dimensions: Vec<Dimension> = Vec::new();
     let types = dimension_types(ddl, statistics, relation)?;
     for ty in types {
-        let key = KeyPart::new(&catalog, ty, false, false);
+        let key = KeyPart::equality(&catalog, (ty, Oid::INVALID));
         dimensions.push(Dimension { ty, key, numbers: HashMap::new(), texts: Vec::new(), rows: Vec::new() });
     }
     // A single expression may be of a type without an order; nothing is counted for it.

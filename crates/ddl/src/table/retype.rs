@@ -106,7 +106,7 @@ fn retype_index(ddl: &Ddl<'_>, relation: &Relation, index: &Relation, changed: &
             Some(text) => {
                 let stored = again(ddl, text, relation, Use::IndexExpression)?;
                 key.expression = Some(stored.text);
-                if stored.ty == key.ty {
+                if stored.ty == key.ty && stored.collation == key.natural_collation {
                     continue;
                 }
                 (stored.ty, stored.collation, stored.collation)
@@ -118,6 +118,7 @@ fn retype_index(ddl: &Ddl<'_>, relation: &Relation, index: &Relation, changed: &
             true => catalog.default_operator_class(method.oid, ty).ok_or_else(|| no_default_class(ddl, ty, method.name))?.oid,
             false => accepting_class(ddl, key.opclass, ty)?,
         };
+        let collation = if key.collation == key.natural_collation { collation } else { key.collation };
         *key = IndexKey { ty, collation, natural_collation: natural, opclass, ..key.clone() };
     }
     if let Some(constraint) = catalog.constraint(info.constraint).filter(|c| !c.operators.is_empty()) {

@@ -43,7 +43,7 @@ struct Extreme {
 impl Extreme {
     fn make(call: &CallInfo<'_>, better: Ordering) -> Result<Box<dyn Aggregate>> {
         let ty = call.arg_types.first().copied().unwrap_or(call.return_type);
-        let key = if ty == oids::RECORD { None } else { Some(order::key_type(call.session, ty)?) };
+        let key = if ty == oids::RECORD { None } else { Some(order::key_type(call.session, ty, call.collation)?) };
         Ok(Box::new(Extreme { best: Datum::Null, better, key }))
     }
 

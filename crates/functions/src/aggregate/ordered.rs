@@ -146,7 +146,7 @@ impl Aggregate for Mode {
             Datum::Null => false,
             run => {
                 let ty = call.arg_types.last().copied().unwrap_or(call.return_type);
-                melba_types::key::compare(&order::key_type(call.session, ty)?, run, v).is_eq()
+                melba_types::key::compare(&order::key_type(call.session, ty, call.collation)?, run, v).is_eq()
             }
         };
         if equal {
@@ -203,7 +203,7 @@ impl Hypothetical {
             let equal = match (a.is_null(), b.is_null()) {
                 (false, false) => {
                     let ty = call.arg_types.get(i).copied().unwrap_or(Oid::INVALID);
-                    melba_types::key::compare(&order::key_type(call.session, ty)?, a, b).is_eq()
+                    melba_types::key::compare(&order::key_type(call.session, ty, call.collation)?, a, b).is_eq()
                 }
                 (a, b) => a == b,
             };

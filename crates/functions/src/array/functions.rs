@@ -93,7 +93,7 @@ fn dimension(a: &[Datum], f: impl Fn(&ArrayDim) -> i32) -> Result<Datum> {
 }
 
 fn element_key(call: &CallInfo<'_>, element_type: Oid) -> Result<KeyType> {
-    order::key_type(call.session, element_type)
+    order::key_type(call.session, element_type, call.collation)
 }
 
 /// Equality that takes nulls as equal.

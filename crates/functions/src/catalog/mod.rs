@@ -1,6 +1,7 @@
 //! Functions over the catalog: definitions of objects, visibility, comments, privileges.
 
 mod acl_item;
+mod collations;
 mod comments;
 mod definitions;
 mod file_nodes;
@@ -19,6 +20,7 @@ use melba_types::{Datum, Oid};
 /// The scalar functions of the folder.
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     acl_item::FUNCTIONS,
+    collations::FUNCTIONS,
     comments::FUNCTIONS,
     definitions::FUNCTIONS,
     file_nodes::FUNCTIONS,

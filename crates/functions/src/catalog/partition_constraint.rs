@@ -89,7 +89,7 @@ impl Condition<'_> {
 
     /// In the order of the key's column.
     fn sort(&self, values: &mut [Datum]) {
-        let ty = order::catalog_key_type(self.session.catalog(), self.key.columns[0].ty);
+        let ty = order::catalog_key_type(self.session.catalog(), self.key.columns[0].ty, self.key.columns[0].collation);
         let column = KeyColumn { ty: ty.unwrap_or(KeyType::Plain(Kind::Text)), descending: false, nulls_first: false };
         values.sort_by_cached_key(|value| {
             let mut key = Vec::new();

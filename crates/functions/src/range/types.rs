@@ -74,15 +74,16 @@ impl RangeType {
             oids::DATERANGE => Some(oids::DATE),
             _ => None,
         };
-        let subtype = match builtin {
-            Some(subtype) => subtype,
+        let (subtype, collation) = match builtin {
+            Some(subtype) => (subtype, Oid::INVALID),
             None => {
                 let entry = session.catalog().type_(oid);
                 let range = entry.and_then(|ty| ty.range.clone());
-                range.ok_or_else(|| err!(UNDEFINED_OBJECT, "type {oid} is not a range type"))?.subtype
+                let range = range.ok_or_else(|| err!(UNDEFINED_OBJECT, "type {oid} is not a range type"))?;
+                (range.subtype, range.collation)
             }
         };
-        Ok(RangeType { oid, subtype, key: order::key_type(session, subtype)? })
+        Ok(RangeType { oid, subtype, key: order::key_type(session, subtype, collation)? })
     }
 
     /// The range type of a multirange type.

@@ -1,48 +1,48 @@
 //! Case mapping, normalization and other properties of Unicode characters.
 
+use melba_collation::Collator;
 use melba_fmgr::{CallInfo, ScalarFn};
 pub use melba_types::case::lower;
 use melba_types::case::lower_char;
 use melba_types::limits::{self, ticked};
-use melba_types::{Datum, Oid, Result, err};
+use melba_types::{Datum, Result, err};
 use unicode_normalization::UnicodeNormalization;
 
+use super::collation;
+
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("upper", |c, a| {
-        mapped(a[0].as_str(), |piece| match Casing::of(c.collation) {
-            Casing::Ascii => piece.to_ascii_uppercase(),
-            Casing::Simple => upper(piece),
-            Casing::Full => piece.to_uppercase(),
-        })
+    ("upper", |c, a| match Casing::of(c, "upper() function")? {
+        Casing::Locale(locale) => Ok(Datum::text(locale.upper(a[0].as_str()))),
+        Casing::Ascii => mapped(a[0].as_str(), str::to_ascii_uppercase),
+        Casing::Simple => mapped(a[0].as_str(), upper),
+        Casing::Full => mapped(a[0].as_str(), str::to_uppercase),
     }),
-    ("lower", |c, a| match Casing::of(c.collation) {
+    ("lower", |c, a| lowered(c, a[0].as_str(), "lower() function")),
+    ("casefold", |c, a| match Casing::of(c, "lower() function")? {
+        Casing::Locale(locale) => Ok(Datum::text(locale.casefold(a[0].as_str()))),
         Casing::Ascii => mapped(a[0].as_str(), str::to_ascii_lowercase),
-        Casing::Simple => mapped(a[0].as_str(), lower),
-        // The case of a sigma depends on its neighbours, so the text is not cut.
-        Casing::Full => Ok(Datum::text(a[0].as_str().to_lowercase())),
-    }),
-    ("casefold", |c, a| {
-        mapped(a[0].as_str(), |piece| match Casing::of(c.collation) {
-            Casing::Ascii => piece.to_ascii_lowercase(),
-            Casing::Simple => piece.chars().map(fold_char).collect::<String>(),
-            Casing::Full => piece.chars().map(fold_fully).collect::<String>(),
-        })
+        Casing::Simple => mapped(a[0].as_str(), |piece| piece.chars().map(fold_char).collect::<String>()),
+        Casing::Full => mapped(a[0].as_str(), |piece| piece.chars().map(fold_fully).collect::<String>()),
     }),
     ("initcap", |c, a| {
-        let (casing, mut in_word) = (Casing::of(c.collation), false);
+        let (casing, mut in_word) = (Casing::of(c, "initcap() function")?, false);
+        if let Casing::Locale(locale) = casing {
+            return Ok(Datum::text(locale.initcap(a[0].as_str())));
+        }
         mapped(a[0].as_str(), |piece| initcap(piece, casing, &mut in_word))
     }),
     ("unicode_normalize_func", |_, a| Ok(Datum::text(normalize(a[0].as_str(), a[1].as_str())?))),
     ("unicode_is_normalized", |_, a| Ok(Datum::Bool(normalize(a[0].as_str(), a[1].as_str())? == a[0].as_str()))),
     ("unicode_assigned", |_, a| Ok(Datum::Bool(a[0].as_str().chars().all(is_assigned)))),
     ("unicode_version", |_, _| Ok(Datum::text("16.0"))),
-    ("icu_unicode_version", |_, _| Ok(Datum::Null)),
     ("unistr", unistr),
 ];
 
 /// How much of Unicode's case mapping a collation uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Casing {
+#[derive(Clone, Copy, Debug)]
+enum Casing<'c> {
+    /// That of a language.
+    Locale(&'c Collator),
     Ascii,
     /// One character for one.
     Simple,
@@ -50,17 +50,33 @@ enum Casing {
     Full,
 }
 
-impl Casing {
-    fn of(collation: Oid) -> Casing {
+impl<'c> Casing<'c> {
+    /// # Errors
+    /// 42P22 without a collation.
+    fn of(call: &'c CallInfo<'_>, purpose: &str) -> Result<Casing<'c>> {
         const C: u32 = 950;
         const POSIX: u32 = 951;
         const UCS_BASIC: u32 = 962;
         const PG_UNICODE_FAST: u32 = 6411;
-        match collation.0 {
+        if let Some(locale) = collation::collator(call, purpose)? {
+            return Ok(Casing::Locale(locale));
+        }
+        Ok(match call.collation.0 {
             C | POSIX | UCS_BASIC => Casing::Ascii,
             PG_UNICODE_FAST => Casing::Full,
             _ => Casing::Simple,
-        }
+        })
+    }
+}
+
+/// A text in lower case by the collation of a call. `purpose`: what needs one.
+pub fn lowered(call: &CallInfo<'_>, text: &str, purpose: &str) -> Result<Datum> {
+    match Casing::of(call, purpose)? {
+        Casing::Locale(locale) => Ok(Datum::text(locale.lower(text))),
+        Casing::Ascii => mapped(text, str::to_ascii_lowercase),
+        Casing::Simple => mapped(text, lower),
+        // The case of a sigma depends on its neighbours, so the text is not cut.
+        Casing::Full => Ok(Datum::text(text.to_lowercase())),
     }
 }
 
@@ -157,13 +173,13 @@ fn initcap(s: &str, casing: Casing, in_word: &mut bool) -> String {
             (Casing::Ascii, true) => out.push(c.to_ascii_lowercase()),
             (Casing::Simple, false) => out.push(upper_char(c)),
             (Casing::Simple, true) => out.push(lower_char(c)),
-            (Casing::Full, false) => out.push_str(&title(c)),
-            (Casing::Full, true) => out.extend(c.to_lowercase()),
+            (Casing::Full | Casing::Locale(_), false) => out.push_str(&title(c)),
+            (Casing::Full | Casing::Locale(_), true) => out.extend(c.to_lowercase()),
         }
         *in_word = match casing {
             Casing::Ascii => c.is_ascii_alphanumeric(),
             Casing::Simple => c.is_alphabetic() || c.is_ascii_digit(),
-            Casing::Full => c.is_alphabetic() || is_digit(c),
+            Casing::Full | Casing::Locale(_) => c.is_alphabetic() || is_digit(c),
         };
     }
     out

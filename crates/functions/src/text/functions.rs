@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use melba_collation::Occurrences;
 use melba_fmgr::varlena::HEADER_BYTES;
 use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::limits::{self, Ticker};
 use melba_types::{Datum, Result, err, shared};
 
 use super::case::mapped;
+use super::collation::{self, fields_between};
 use super::io::{char_text, unpadded};
 use crate::bytea::{overlay_ranges, substring_range};
 
@@ -53,7 +55,7 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     ("text_substr_no_len", |_, a| substring(a, None)),
     ("textoverlay", |_, a| overlay(a, a[3].as_i32())),
     ("textoverlay_no_len", |_, a| overlay(a, length(a[1].as_str()) as i32)),
-    ("textpos", |_, a| count(position(a[0].as_str(), a[1].as_str()))),
+    ("textpos", |c, a| count(position(c, a[0].as_str(), a[1].as_str()))),
     ("text_left", |_, a| strict(a, |s| slice(s, 0..end_of(s, a[1].as_i32())).into())),
     ("text_right", |_, a| {
         strict(a, |s| {
@@ -64,9 +66,12 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
         })
     }),
     ("text_reverse", |_, a| Ok(Datum::text(limits::ticked(a[0].as_str().chars().rev()).collect::<Result<String>>()?))),
-    ("text_starts_with", |_, a| Ok(Datum::Bool(a[0].as_str().starts_with(a[1].as_str())))),
+    ("text_starts_with", |c, a| {
+        collation::refuse_nondeterministic(c, "substring searches")?;
+        Ok(Datum::Bool(a[0].as_str().starts_with(a[1].as_str())))
+    }),
     ("repeat", repeat),
-    ("replace_text", |_, a| replace(a[0].as_str(), a[1].as_str(), a[2].as_str())),
+    ("replace_text", |c, a| replace(c, a[0].as_str(), a[1].as_str(), a[2].as_str())),
     ("lpad", |c, a| pad(c, a, a[2].as_str(), true)),
     ("rpad", |c, a| pad(c, a, a[2].as_str(), false)),
     ("lpad_879", |c, a| pad(c, a, " ", true)),
@@ -150,7 +155,13 @@ fn overlay(a: &[Datum], chars: i32) -> Result<Datum> {
 }
 
 /// 1-based character position of the first occurrence, 0 when there is none.
-fn position(s: &str, part: &str) -> usize {
+fn position(call: &CallInfo<'_>, s: &str, part: &str) -> usize {
+    if let Some(collation) = collation::nondeterministic(call)
+        && !part.is_empty()
+    {
+        let first = Occurrences::new(collation, s, part, false).next();
+        return first.map_or(0, |(at, _)| length(&s[..at]) + 1);
+    }
     match memchr::memmem::find(s.as_bytes(), part.as_bytes()) {
         Some(at) => length(&s[..at]) + 1,
         None => 0,
@@ -180,9 +191,12 @@ fn repeat(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     shared::repeat(s, n).map(Datum::Text)
 }
 
-fn replace(s: &str, from: &str, to: &str) -> Result<Datum> {
+fn replace(call: &CallInfo<'_>, s: &str, from: &str, to: &str) -> Result<Datum> {
     if from.is_empty() {
         return Ok(Datum::text(s));
+    }
+    if let Some(collation) = collation::nondeterministic(call) {
+        return replace_equal(Occurrences::new(collation, s, from, true), s, to);
     }
     let finder = memchr::memmem::Finder::new(from);
     let (mut count, mut ticker) = (0, Ticker::new());
@@ -249,7 +263,21 @@ fn chr(code: i32) -> Result<Datum> {
     Ok(Datum::text(c.to_string()))
 }
 
-fn split_part(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
+/// The text with another one in the place of its parts.
+fn replace_equal(parts: Occurrences<'_>, s: &str, to: &str) -> Result<Datum> {
+    let (mut out, mut copied) = (String::new(), 0);
+    for part in limits::ticked(parts) {
+        let (start, end) = part?;
+        limits::check_length(out.len() + (start - copied) + to.len())?;
+        out.push_str(&s[copied..start]);
+        out.push_str(to);
+        copied = end;
+    }
+    out.push_str(&s[copied..]);
+    Ok(Datum::text(out))
+}
+
+fn split_part(call: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     let (s, separator, n) = (a[0].as_str(), a[1].as_str(), a[2].as_i32());
     if n == 0 {
         return Err(err!(INVALID_PARAMETER_VALUE, "field position must not be zero"));
@@ -259,6 +287,12 @@ fn split_part(_: &CallInfo<'_>, a: &[Datum]) -> Result<Datum> {
     }
     if separator.is_empty() {
         return Ok(Datum::text(if n == 1 || n == -1 { s } else { "" }));
+    }
+    if let Some(collation) = collation::nondeterministic(call) {
+        let fields = fields_between(Occurrences::new(collation, s, separator, true), s)?;
+        let place = n.unsigned_abs() as usize;
+        let place = if n > 0 { Some(place - 1) } else { fields.len().checked_sub(place) };
+        return Ok(Datum::text(place.and_then(|place| fields.get(place).copied()).unwrap_or_default()));
     }
     let finder = memchr::memmem::Finder::new(separator);
     let ends = || limits::ticked(finder.find_iter(s.as_bytes()).chain([s.len()]));

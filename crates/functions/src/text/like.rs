@@ -3,21 +3,24 @@
 //! Patterns match the whole value: `%` any characters, `_` one, backslash takes the next character literally (an ESCAPE
 //! clause is turned into backslashes by `like_escape`).
 
-use melba_fmgr::ScalarFn;
+use melba_fmgr::{CallInfo, ScalarFn};
 use melba_types::limits::Ticker;
 use melba_types::{Datum, DbError, Result, err};
 
-use super::case::{lower, mapped};
+use super::case::lowered;
+use super::collation;
+
+mod collated;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("textlike", |_, a| like(a, false)),
-    ("textnlike", |_, a| like(a, true)),
-    ("namelike", |_, a| like(a, false)),
-    ("namenlike", |_, a| like(a, true)),
-    ("texticlike", |_, a| ilike(a, false)),
-    ("texticnlike", |_, a| ilike(a, true)),
-    ("nameiclike", |_, a| ilike(a, false)),
-    ("nameicnlike", |_, a| ilike(a, true)),
+    ("textlike", |c, a| like(c, a, false)),
+    ("textnlike", |c, a| like(c, a, true)),
+    ("namelike", |c, a| like(c, a, false)),
+    ("namenlike", |c, a| like(c, a, true)),
+    ("texticlike", |c, a| ilike(c, a, false)),
+    ("texticnlike", |c, a| ilike(c, a, true)),
+    ("nameiclike", |c, a| ilike(c, a, false)),
+    ("nameicnlike", |c, a| ilike(c, a, true)),
     ("bytealike", |_, a| matches(a[0].as_bytes(), a[1].as_bytes(), false).map(Datum::Bool)),
     ("byteanlike", |_, a| matches(a[0].as_bytes(), a[1].as_bytes(), false).map(|m| Datum::Bool(!m))),
     ("like_escape", |_, a| {
@@ -41,12 +44,22 @@ pub fn invalid_escape() -> DbError {
     err!(INVALID_ESCAPE_SEQUENCE, "invalid escape string").hint("Escape string must be empty or one character.")
 }
 
-fn like(a: &[Datum], negate: bool) -> Result<Datum> {
-    matches(a[0].as_str().as_bytes(), a[1].as_str().as_bytes(), true).map(|m| Datum::Bool(m != negate))
+fn like(call: &CallInfo<'_>, a: &[Datum], negate: bool) -> Result<Datum> {
+    let (text, pattern) = (a[0].as_str(), a[1].as_str());
+    collation::collator(call, "LIKE")?;
+    let is_match = match collation::nondeterministic(call) {
+        Some(collation) => collated::matches(collation, text, pattern)?,
+        None => matches(text.as_bytes(), pattern.as_bytes(), true)?,
+    };
+    Ok(Datum::Bool(is_match != negate))
 }
 
-fn ilike(a: &[Datum], negate: bool) -> Result<Datum> {
-    let (value, pattern) = (mapped(a[0].as_str(), lower)?, mapped(a[1].as_str(), lower)?);
+/// Of lower case.
+fn ilike(call: &CallInfo<'_>, a: &[Datum], negate: bool) -> Result<Datum> {
+    collation::collator(call, "ILIKE")?;
+    collation::refuse_nondeterministic(call, "ILIKE")?;
+    let lower = |text| lowered(call, text, "ILIKE");
+    let (value, pattern) = (lower(a[0].as_str())?, lower(a[1].as_str())?);
     matches(value.as_str().as_bytes(), pattern.as_str().as_bytes(), true).map(|m| Datum::Bool(m != negate))
 }
 

@@ -1,6 +1,7 @@
 //! text, varchar, bpchar, name and "char".
 
 pub mod case;
+pub mod collation;
 mod compare;
 pub mod encoding;
 mod format;
@@ -13,6 +14,7 @@ use melba_fmgr::ScalarFn;
 
 pub const TABLES: &[&[(&str, ScalarFn)]] = &[
     case::FUNCTIONS,
+    compare::COLLATED,
     compare::COMPARISONS,
     compare::FUNCTIONS,
     encoding::FUNCTIONS,

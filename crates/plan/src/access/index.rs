@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use melba_catalog::{Catalog, IndexInfo, Relation, Storage, classes};
+use melba_catalog::{Catalog, IndexInfo, IndexKey, Relation, Storage, classes};
+use melba_fmgr::order;
 use melba_types::{Oid, Result, TreeId, oids};
 
 use crate::index_path::{ArmChoice, IndexChoice, Match, RangeChoice};
@@ -149,7 +150,7 @@ fn is_covered_union(planner: &Planner<'_>, entry: usize, arms: &[ArmChoice], dec
 }
 
 fn arm_of(planner: &Planner<'_>, index: &Relation, info: &IndexInfo, tree: TreeId) -> ArmChoice {
-    let part = |key: &melba_catalog::IndexKey| KeyPart::new(planner.catalog(), key.ty, key.descending, key.nulls_first);
+    let part = |key: &IndexKey| KeyPart::of_index(planner.catalog(), key);
     ArmChoice {
         index: index.oid,
         name: index.name.clone(),
@@ -173,12 +174,9 @@ fn match_index(
 ) -> Option<Matched> {
     let (mut decided, mut uses) = (Vec::new(), Vec::new());
     for key in &info.keys {
-        let column = usize::try_from(key.column).ok().filter(|c| *c > 0)? - 1;
-        let bounds: Vec<(usize, Bound)> = candidates
-            .iter()
-            .enumerate()
-            .filter_map(|(i, c)| Some((i, bound(planner, entry, column, key.ty, key.opclass, c)?)))
-            .collect();
+        usize::try_from(key.column).ok().filter(|c| *c > 0)?;
+        let bounds: Vec<(usize, Bound)> =
+            candidates.iter().enumerate().filter_map(|(i, c)| Some((i, bound(planner, entry, key, c)?))).collect();
         let best = bounds
             .iter()
             .find(|(_, b)| matches!(b, Bound::Match(Match::Equal(_) | Match::IsNull)))
@@ -230,7 +228,15 @@ fn match_index(
 }
 
 /// The bound that a condition gives for a column of the entry in an operator class.
-fn bound(planner: &Planner<'_>, entry: usize, column: usize, ty: Oid, opclass: Oid, condition: &Expr) -> Option<Bound> {
+fn bound(planner: &Planner<'_>, entry: usize, key: &IndexKey, condition: &Expr) -> Option<Bound> {
+    let (column, ty, opclass) = (key.column as usize - 1, key.ty, key.opclass);
+    let catalog = planner.catalog();
+    let collation = order::index_collation(catalog, key);
+    // Whether an operator by a collation finds what it compares in the index.
+    let suits = |strategy: i16, by: Oid| match strategy {
+        3 => order::is_same_equality(catalog, collation, by),
+        _ => order::is_same_order(catalog, collation, by),
+    };
     let is_column = |e: &Expr| plain_column(e, entry) == Some(column);
     let is_value = |e: &Expr| rels_of(e) & (1 << entry) == 0 && !volatility::has_volatile(planner, e) && !contains_sublink(e);
     match condition {
@@ -245,12 +251,14 @@ fn bound(planner: &Planner<'_>, entry: usize, column: usize, ty: Oid, opclass: O
                 return None;
             }
             if !flipped && let Some(regex) = pattern_operator(planner, op.function) {
-                return text_like(ty).then(|| Bound::Prefix(value.clone(), regex));
+                let by_bytes = catalog.collator(collation).is_none();
+                let suits = by_bytes && order::is_same_equality(catalog, op.input_collation, Oid::INVALID);
+                return (suits && text_like(ty)).then(|| Bound::Prefix(value.clone(), regex));
             }
             if !comparison::comparable(planner, ty, value.ty()) {
                 return None;
             }
-            let strategy = strategy(planner.catalog(), op.operator, opclass)?;
+            let strategy = strategy(catalog, op.operator, opclass).filter(|strategy| suits(*strategy, op.input_collation))?;
             let value = value.clone();
             Some(match (strategy, flipped) {
                 (3, _) => Bound::Match(Match::Equal(value)),
@@ -262,7 +270,7 @@ fn bound(planner: &Planner<'_>, entry: usize, column: usize, ty: Oid, opclass: O
             })
         }
         Expr::ScalarArray(s) if s.any && is_column(&s.scalar) && is_value(&s.array) => {
-            let strategy = strategy(planner.catalog(), s.operator, opclass)?;
+            let strategy = strategy(catalog, s.operator, opclass).filter(|strategy| suits(*strategy, s.input_collation))?;
             let element = planner.catalog().array_element(s.array.ty())?;
             (strategy == 3 && comparison::comparable(planner, ty, element)).then(|| Bound::Match(Match::AnyOf(s.array.clone())))
         }
@@ -305,7 +313,9 @@ fn index_order(
             continue;
         }
         let part = info.keys.get(at)?;
-        if part.column as usize != column + 1 {
+        let has_order =
+            |part| order::is_same_order(planner.catalog(), order::index_collation(planner.catalog(), part), key.expr.collation());
+        if part.column as usize != column + 1 || !has_order(part) {
             return None;
         }
         let backwards = part.descending != key.descending;

@@ -4,7 +4,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use melba_catalog::Relation;
+use melba_catalog::{PartitionColumn, Relation};
+use melba_fmgr::order;
 use melba_types::{Datum, Oid, Result};
 
 use crate::layout::Layout;
@@ -93,8 +94,12 @@ fn key_test(planner: &Planner<'_>, key: &EntryKey<'_>, condition: &Expr, values:
             let (family, strategy) = planner.catalog().btree_strategy(op.operator)?;
             for (side, other, flipped) in [(a, b, false), (b, a, true)] {
                 let Some(column) = column_of(side) else { continue };
-                let ty = key.map.key().columns[column].ty;
+                let PartitionColumn { ty, collation, .. } = key.map.key().columns[column];
                 if planner.catalog().type_operators(ty).btree_family != family || !is_known(planner, key.entry, ty, other) {
+                    return None;
+                }
+                let suits = if strategy == 3 { order::is_same_equality } else { order::is_same_order };
+                if !suits(planner.catalog(), collation, op.input_collation) {
                     return None;
                 }
                 let kind = match (strategy, flipped) {
@@ -112,8 +117,10 @@ fn key_test(planner: &Planner<'_>, key: &EntryKey<'_>, condition: &Expr, values:
         Expr::ScalarArray(s) if s.any && planner.catalog().is_equality(s.operator) => {
             let column = column_of(&s.scalar)?;
             let element = planner.catalog().array_element(s.array.ty())?;
-            let ty = key.map.key().columns[column].ty;
-            let known = is_known_value(planner, key.entry, &s.array) && comparison::comparable(planner, ty, element);
+            let PartitionColumn { ty, collation, .. } = key.map.key().columns[column];
+            let known = is_known_value(planner, key.entry, &s.array)
+                && comparison::comparable(planner, ty, element)
+                && order::is_same_equality(planner.catalog(), collation, s.input_collation);
             known.then(|| KeyTest { column, kind: TestKind::AnyOf, value: Some(add(&s.array)) })
         }
         Expr::NullTest { arg, is_null, row: false } => {

@@ -117,7 +117,10 @@ fn searched(
 fn system_equality(planner: &Planner<'_>, entry: usize, relation: &Relation, condition: &Expr) -> Option<(usize, Expr)> {
     let Expr::Operator(op) = condition else { return None };
     let [a, b] = &op.args[..] else { return None };
-    if !planner.catalog().is_equality(op.operator) {
+    // The generator compares bytes.
+    if !planner.catalog().is_equality(op.operator)
+        || !melba_fmgr::order::is_same_equality(planner.catalog(), op.input_collation, melba_types::Oid::INVALID)
+    {
         return None;
     }
     for (side, other) in [(a, b), (b, a)] {

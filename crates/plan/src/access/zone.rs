@@ -2,6 +2,7 @@
 
 use melba_catalog::Relation;
 use melba_engine::ZoneOp;
+use melba_fmgr::order;
 use melba_tree::{Expr, ScalarArrayExpr};
 use melba_types::key::KeyType;
 use melba_types::{Oid, Result, oids};
@@ -19,8 +20,8 @@ pub fn zones(planner: &mut Planner<'_>, entry: usize, relation: &Relation, filte
         match condition {
             Expr::Operator(op) => {
                 let [a, b] = &op.args[..] else { continue };
-                let zone = match zone(planner, entry, relation, op.operator, (a, b), false)? {
-                    None => zone(planner, entry, relation, op.operator, (b, a), true)?,
+                let zone = match zone(planner, entry, relation, (op.operator, op.input_collation), (a, b), false)? {
+                    None => zone(planner, entry, relation, (op.operator, op.input_collation), (b, a), true)?,
                     found => found,
                 };
                 out.extend(zone);
@@ -37,7 +38,7 @@ fn zone(
     planner: &mut Planner<'_>,
     entry: usize,
     relation: &Relation,
-    operator: Oid,
+    operator: (Oid, Oid),
     (side, value): (&Expr, &Expr),
     flipped: bool,
 ) -> Result<Option<ZoneFilter>> {
@@ -59,7 +60,8 @@ fn zone_of_list(
 ) -> Result<Option<ZoneFilter>> {
     let Some(column) = plain_column(&list.scalar, entry) else { return Ok(None) };
     let element = planner.catalog().type_(planner.catalog().base_type(list.array.ty())).map(|array| array.element);
-    let op = element.and_then(|element| zone_op(planner, relation, column, list.operator, element, false));
+    let op =
+        element.and_then(|element| zone_op(planner, relation, column, (list.operator, list.input_collation), element, false));
     match op {
         Some(op) if volatility::is_fixed(planner, &list.array)? => {
             Ok(Some(ZoneFilter { column, op, value: planner.compile(&list.array, &Layout::default())?, any: true }))
@@ -73,7 +75,7 @@ fn zone_op(
     planner: &Planner<'_>,
     relation: &Relation,
     column: usize,
-    operator: Oid,
+    (operator, collation): (Oid, Oid),
     value: Oid,
     flipped: bool,
 ) -> Option<ZoneOp> {
@@ -85,6 +87,10 @@ fn zone_op(
             .any(|types| types.contains(&described.ty) && types.contains(&value));
     let (family, strategy) = planner.catalog().btree_strategy(operator)?;
     if !same || !is_zoned(planner, described.ty) || family != planner.catalog().type_operators(described.ty).btree_family {
+        return None;
+    }
+    let suits = if strategy == 3 { order::is_same_equality } else { order::is_same_order };
+    if !suits(planner.catalog(), collation, Oid::INVALID) {
         return None;
     }
     match (strategy, flipped) {
@@ -99,7 +105,7 @@ fn zone_op(
 
 /// Whether zone maps know a type's order: that of its stored form, which for jsonb, inet or bit strings is another one.
 pub fn is_zoned(planner: &Planner<'_>, ty: Oid) -> bool {
-    match melba_fmgr::order::key_type(planner.inputs.session, ty) {
+    match order::key_type(planner.inputs.session, ty, Oid::INVALID) {
         Ok(KeyType::Plain(_)) => true,
         // Labels that were added between others have greater OIDs than some that follow.
         Ok(KeyType::Enum(labels)) => labels.is_sorted(),

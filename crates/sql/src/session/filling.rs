@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Column, Relation, RelationKind, acl};
-use melba_types::{BATCH_ROWS, DbError, Oid, Result, bail};
+use melba_types::{BATCH_ROWS, DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{
     CreateTableAsStmt, ExecuteStmt, IntoClause, ObjectType, RefreshMatViewStmt, SelectStmt, node::Node as N,
 };
@@ -98,6 +98,18 @@ fn fill_by_execute(
 }
 
 /// Creates a table with the columns of a query and fills it with its rows.
+/// # Errors
+/// 42P22 for a column whose collation its expression does not say.
+fn check_collation(ddl: &Ddl<'_>, column: &Column) -> Result<()> {
+    let catalog = ddl.catalog();
+    if column.collation.is_valid() || !catalog.type_(column.ty).is_some_and(|ty| ty.collation.is_valid()) {
+        return Ok(());
+    }
+    let ty = catalog.format_type(column.ty, Some(column.typmod), ddl.path());
+    let message = format!("no collation was derived for column \"{}\" with collatable type {ty}", column.name);
+    Err(err!(INDETERMINATE_COLLATION, "{message}").hint("Use the COLLATE clause to set the collation explicitly."))
+}
+
 fn fill_new_table(
     ddl: &Ddl<'_>,
     context: &StatementContext,
@@ -123,6 +135,7 @@ fn fill_new_table(
     let wrapped = pg_query::protobuf::Node { node: Some(node.clone()) };
     let (analyzed, text, depends_on) = stored_query(ddl, &wrapped, parameters.0)?;
     let columns = query_columns(ddl, &analyzed, &melba_parse::nodes::strings(&into.col_names))?;
+    columns.iter().try_for_each(|column| check_collation(ddl, column))?;
     let options = ParametersOf::Table.new_list(&into.options)?;
     // The query of a table does not see the table; a materialized view already exists when it is filled.
     let source = match kind {

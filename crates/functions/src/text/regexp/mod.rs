@@ -9,16 +9,17 @@ mod similar;
 use similar::similar_to_regexp;
 
 use crate::array::functions::one_dimensional;
+use crate::text::collation;
 
 pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
-    ("textregexeq", |_, a| matches(a, false, false)),
-    ("textregexne", |_, a| matches(a, false, true)),
-    ("texticregexeq", |_, a| matches(a, true, false)),
-    ("texticregexne", |_, a| matches(a, true, true)),
-    ("nameregexeq", |_, a| matches(a, false, false)),
-    ("nameregexne", |_, a| matches(a, false, true)),
-    ("nameicregexeq", |_, a| matches(a, true, false)),
-    ("nameicregexne", |_, a| matches(a, true, true)),
+    ("textregexeq", |c, a| matches(c, a, false, false)),
+    ("textregexne", |c, a| matches(c, a, false, true)),
+    ("texticregexeq", |c, a| matches(c, a, true, false)),
+    ("texticregexne", |c, a| matches(c, a, true, true)),
+    ("nameregexeq", |c, a| matches(c, a, false, false)),
+    ("nameregexne", |c, a| matches(c, a, false, true)),
+    ("nameicregexeq", |c, a| matches(c, a, true, false)),
+    ("nameicregexne", |c, a| matches(c, a, true, true)),
     ("textregexsubstr", |_, a| substring(a[0].as_str(), a[1].as_str())),
     ("substring_2074", |_, a| {
         let taken = similar_to_regexp(a[1].as_str(), Some(a[2].as_str())).and_then(|regexp| substring(a[0].as_str(), &regexp));
@@ -82,7 +83,9 @@ pub const SETS: &[(&str, SetFn)] = &[
     ("regexp_split_to_table_no_flags", |_, a| Ok(crate::setreturning::rows(split(a, Flags::default())?.into_iter()))),
 ];
 
-fn matches(a: &[Datum], ignore_case: bool, negate: bool) -> Result<Datum> {
+fn matches(call: &CallInfo<'_>, a: &[Datum], ignore_case: bool, negate: bool) -> Result<Datum> {
+    collation::collator(call, "regular expression")?;
+    collation::refuse_nondeterministic(call, "regular expressions")?;
     let regexp = Regexp::get(a[1].as_str(), Flags { ignore_case, ..Flags::default() })?;
     Ok(Datum::Bool(regexp.is_match(a[0].as_str())? != negate))
 }
