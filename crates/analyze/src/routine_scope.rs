@@ -24,6 +24,8 @@ impl RoutineScope {
     pub fn of(function: &Function, actual: &[Oid], collation: Oid) -> RoutineScope {
         let resolved = |(declared, actual): (&Oid, &Oid)| if is_polymorphic(*declared) { *actual } else { *declared };
         let arg_types = function.arg_types.iter().zip(actual).map(resolved).collect();
+        // A body that was analyzed when the function was created keeps the collations of the types.
+        let collation = if function.sql_body.is_some() { Oid::INVALID } else { collation };
         RoutineScope { name: function.name.clone(), arg_names: input_names(function), arg_types, collation }
     }
 }

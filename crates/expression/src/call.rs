@@ -89,8 +89,8 @@ impl std::fmt::Debug for Call {
 
 /// Runs a function that a user wrote.
 pub(crate) fn run_routine(function: Oid, call: &CallInfo<'_>, args: &[Datum]) -> Result<Datum> {
-    let CallInfo { arg_types, return_type, view, .. } = *call;
-    call.session.call_routine(&RoutineCall { function, args, arg_types, return_type, columns: None, view })
+    let CallInfo { arg_types, return_type, collation, view, .. } = *call;
+    call.session.call_routine(&RoutineCall { function, args, arg_types, return_type, collation, columns: None, view })
 }
 
 impl Call {

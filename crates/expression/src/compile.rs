@@ -347,7 +347,7 @@ impl<'a> Compiler<'a> {
             .at(call.location));
         }
         if let Some(function) = Routine::find(self.catalog, call.function) {
-            let routine = Routine::new(function, self.compile_all(&call.args)?, call.ty, None);
+            let routine = Routine::new(function, self.compile_all(&call.args)?, call.ty, call.input_collation, None);
             return Ok(self.expression(Node::Routine(Box::new(routine)), call.ty));
         }
         // A cast may use the function that returns a binary-compatible type: smallint to oid is done through integer.

@@ -18,6 +18,7 @@ pub struct Routine {
     pub args: Vec<Expression>,
     arg_types: Arc<[Oid]>,
     return_type: Oid,
+    collation: Oid,
     /// The column definition list, for a function in FROM.
     columns: Option<Arc<[RowColumn]>>,
 }
@@ -33,7 +34,14 @@ impl Routine {
         catalog.function(function).filter(|f| is_routine(f))
     }
 
-    pub fn new(function: &Function, args: Vec<Expression>, return_type: Oid, columns: Option<Arc<[RowColumn]>>) -> Routine {
+    /// `collation`: that of the call, 0 when none.
+    pub fn new(
+        function: &Function,
+        args: Vec<Expression>,
+        return_type: Oid,
+        collation: Oid,
+        columns: Option<Arc<[RowColumn]>>,
+    ) -> Routine {
         Routine {
             function: function.oid,
             strict: function.strict,
@@ -41,6 +49,7 @@ impl Routine {
             arg_types: args.iter().map(|a| a.ty).collect(),
             args,
             return_type,
+            collation,
             columns,
         }
     }
@@ -93,6 +102,7 @@ impl Routine {
             args,
             arg_types: &self.arg_types,
             return_type: self.return_type,
+            collation: self.collation,
             columns: self.columns.as_deref(),
             view: (view.csn, view.command),
         }

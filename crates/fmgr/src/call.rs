@@ -47,6 +47,8 @@ pub struct RoutineCall<'a> {
     /// Of the arguments and the result: the actual types of polymorphic ones.
     pub arg_types: &'a [Oid],
     pub return_type: Oid,
+    /// Of the call, 0 when none: that of the body's parameters and variables without one of their own.
+    pub collation: Oid,
     /// The column definition list of a function in FROM that returns `record`.
     pub columns: Option<&'a [RowColumn]>,
     /// The calling statement's view: commits up to a number, and its own transaction's commands before one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use melba_types::{DbError, Oid, Result, limits};
+use melba_types::{DbError, Result, limits};
 
 use super::layout::{Layout, SET, computed};
 use super::node::*;
@@ -81,11 +81,11 @@ fn cast(planner: &Planner<'_>, value: Expr, to: &OutputColumn) -> Result<Expr> {
     {
         return Ok(Expr::Function(Box::new(FunctionCall {
             function: cast.function,
+            input_collation: value.collation(),
             args: vec![value],
             defaulted: 0,
             ty: to.ty,
             collation: to.collation,
-            input_collation: Oid::INVALID,
             returns_set: false,
             variadic: false,
             form,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
-use melba_catalog::{Cast, Function, Object, ObjectAddress, OperatorClass, RangeInfo, Type, TypeKind, acl, classes};
+use melba_catalog::{Cast, Catalog, Function, Object, ObjectAddress, OperatorClass, RangeInfo, Type, TypeKind, acl, classes};
+use melba_fmgr::order;
 use melba_parse::nodes::{options, qualified, strings};
 use melba_types::{DbError, Kind, Oid, Result, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
@@ -92,6 +93,7 @@ pub fn create_range(ddl: &Ddl<'_>, s: &CreateRangeStmt) -> Result<()> {
     let subtype = range_subtype(ddl, &attributes)?;
     let opclass = range_class(ddl, attributes.opclass.as_deref(), &subtype)?;
     let collation = range_collation(ddl, attributes.collation.as_deref(), &subtype)?;
+    refuse_other_order(&ddl.catalog(), opclass, collation)?;
     if attributes.canonical.is_some() {
         // There are no shell types.
         return Err(err!(INVALID_OBJECT_DEFINITION, "cannot specify a canonical function without a pre-created shell type")
@@ -149,12 +151,24 @@ fn range_class(ddl: &Ddl<'_>, names: Option<&[&str]>, subtype: &Type) -> Result<
     if !catalog.is_binary_coercible(subtype.oid, class.input_type) {
         bail!(DATATYPE_MISMATCH, "operator class \"{}\" does not accept data type {shown}", names.join("."));
     }
-    // Text is ordered by its bytes, as the class for patterns orders it.
+    // By most collations text is ordered by its bytes, as the class for patterns orders it.
     let orders_alike =
         |of: &OperatorClass| matches!(&*class.name, "text_pattern_ops" | "varchar_pattern_ops") && of.name == "text_ops";
     match default {
         Some(default) if default.oid == class.oid || orders_alike(default) => Ok(class.oid),
         _ => Err(DbError::unsupported(format!("a range type ordered by operator class \"{name}\""))),
+    }
+}
+
+/// # Errors
+/// 0A000 for a class that orders bytes beside a collation that does not.
+fn refuse_other_order(catalog: &Catalog, opclass: Oid, collation: Oid) -> Result<()> {
+    let class = catalog.access_methods().class(opclass);
+    match class.filter(|class| order::is_pattern_family(class.family)) {
+        Some(class) if catalog.collator(collation).is_some() => {
+            Err(DbError::unsupported(format!("a range type ordered by operator class \"{}\"", class.name)))
+        }
+        _ => Ok(()),
     }
 }
 

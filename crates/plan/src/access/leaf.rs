@@ -409,7 +409,7 @@ pub fn set_source(
         described.collect()
     });
     if let Some(function) = Routine::find(planner.catalog(), call.function) {
-        let routine = Box::new(Routine::new(function, args, call.ty, columns));
+        let routine = Box::new(Routine::new(function, args, call.ty, call.input_collation, columns));
         return Ok(match call.returns_set {
             true => SetSource::Routine(routine),
             false => SetSource::Scalar(Expression::new(Node::Routine(routine), call.ty, planner.kind(call.ty))),

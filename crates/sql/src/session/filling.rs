@@ -97,7 +97,6 @@ fn fill_by_execute(
     Ok(Outcome::Done { tag: format!("SELECT {rows}") })
 }
 
-/// Creates a table with the columns of a query and fills it with its rows.
 /// # Errors
 /// 42P22 for a column whose collation its expression does not say.
 fn check_collation(ddl: &Ddl<'_>, column: &Column) -> Result<()> {
@@ -110,6 +109,7 @@ fn check_collation(ddl: &Ddl<'_>, column: &Column) -> Result<()> {
     Err(err!(INDETERMINATE_COLLATION, "{message}").hint("Use the COLLATE clause to set the collation explicitly."))
 }
 
+/// Creates a table with the columns of a query and fills it with its rows.
 fn fill_new_table(
     ddl: &Ddl<'_>,
     context: &StatementContext,

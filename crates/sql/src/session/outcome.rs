@@ -13,6 +13,9 @@ pub struct ResultColumn {
     pub name: Arc<str>,
     pub ty: Oid,
     pub typmod: i32,
+    pub collation: Oid,
+    /// The collation is not that of the type.
+    pub has_own_collation: bool,
     /// The table and column it comes straight from, or 0.
     pub table: Oid,
     pub attribute: i16,
@@ -22,13 +25,16 @@ pub struct ResultColumn {
 
 impl ResultColumn {
     pub fn new(name: &str, ty: Oid, catalog: &Catalog) -> ResultColumn {
+        let described = catalog.type_(ty);
         ResultColumn {
             name: name.into(),
             ty,
             typmod: -1,
+            collation: described.map_or(Oid::INVALID, |t| t.collation),
+            has_own_collation: false,
             table: Oid::INVALID,
             attribute: 0,
-            size: catalog.type_(ty).map_or(-1, |t| t.length),
+            size: described.map_or(-1, |t| t.length),
         }
     }
 }

@@ -255,8 +255,17 @@ pub(super) fn result_columns(query: &Query, catalog: &Catalog) -> Option<Arc<[Re
     };
     let column = |target: &Target| {
         let (ty, typmod) = (target.expr.ty(), target.expr.typmod());
-        let size = catalog.type_(ty).map_or(-1, |t| t.length);
-        ResultColumn { name: target.name.clone(), ty, typmod, table: target.origin.0, attribute: target.origin.1, size }
+        let (collation, described) = (target.expr.collation(), catalog.type_(ty));
+        ResultColumn {
+            name: target.name.clone(),
+            ty,
+            typmod,
+            collation,
+            has_own_collation: described.is_some_and(|t| t.collation != collation),
+            table: target.origin.0,
+            attribute: target.origin.1,
+            size: described.map_or(-1, |t| t.length),
+        }
     };
     Some(targets.iter().filter(|t| !t.junk).map(column).collect())
 }

@@ -80,7 +80,7 @@ impl<'a> VariableNames<'a> {
     }
 
     fn field(&self, variable: usize, field: usize, (ty, typmod): (Oid, i32)) -> Variable {
-        let collation = analysis(&self.frame.context).collation_of_type(ty);
+        let collation = field::collation_of_field(self.frame, variable, field, ty);
         Variable { number: self.number(ParameterSource::Field { record: variable, field }), ty, typmod, collation }
     }
 }
@@ -173,7 +173,12 @@ pub(super) enum PieceUse<'a> {
 
 fn shape(frame: &Frame<'_>, variable: usize) -> Option<Shape> {
     match &frame.values[variable] {
-        Datum::Record(record) => Some((record.type_oid, record.field_types.clone(), record.field_names.clone())),
+        Datum::Record(record) => Some(Shape {
+            ty: record.type_oid,
+            types: record.field_types.clone(),
+            names: record.field_names.clone(),
+            collations: field::own_collations(frame, variable).cloned(),
+        }),
         _ => None,
     }
 }
@@ -189,8 +194,11 @@ fn is_current(frame: &Frame<'_>, prepared: &PreparedPiece) -> bool {
 fn fits_records(frame: &Frame<'_>, prepared: &PreparedPiece) -> bool {
     prepared.shapes.iter().all(|(variable, shape)| match &frame.values[*variable] {
         Datum::Record(record) => {
-            let same_types = Arc::ptr_eq(&record.field_types, &shape.1) || record.field_types == shape.1;
-            record.type_oid == shape.0 && same_types && record.field_names == shape.2
+            let same_types = Arc::ptr_eq(&record.field_types, &shape.types) || record.field_types == shape.types;
+            record.type_oid == shape.ty
+                && same_types
+                && record.field_names == shape.names
+                && field::own_collations(frame, *variable) == shape.collations.as_ref()
         }
         _ => false,
     })

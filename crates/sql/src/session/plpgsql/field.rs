@@ -69,6 +69,26 @@ pub fn fields_of(frame: &Frame<'_>, variable: usize) -> Result<Vec<Field>> {
     Ok(record_fields(frame, record))
 }
 
+/// The collation of a record variable's field, by its place.
+pub fn collation_of_field(frame: &Frame<'_>, variable: usize, place: usize, ty: Oid) -> Oid {
+    let cx = analysis(&frame.context);
+    let record_type = match (frame.types[variable].oid, &frame.values[variable]) {
+        (oids::RECORD, Datum::Record(record)) => record.type_oid,
+        (declared, _) => declared,
+    };
+    if let Some(relation) = cx.row_relation(record_type) {
+        let column = relation.columns.iter().filter(|c| !c.dropped).nth(place);
+        return column.map_or(Oid::INVALID, |c| c.collation);
+    }
+    let own = own_collations(frame, variable).and_then(|all| all.get(place).copied());
+    own.unwrap_or_else(|| cx.collation_of_type(ty))
+}
+
+/// The collations of a record's fields; `None`: those of their types.
+pub fn own_collations<'a>(frame: &'a Frame<'_>, variable: usize) -> Option<&'a Arc<[Oid]>> {
+    frame.record_collations.iter().find(|(of, _)| *of == variable).map(|(_, all)| all)
+}
+
 fn row_relation<'a>(frame: &'a Frame<'_>, ty: Oid) -> Result<&'a Relation> {
     let relation = analysis(&frame.context).row_relation(ty);
     relation.map(|r| &**r).ok_or_else(|| DbError::internal("a record of an unknown type"))

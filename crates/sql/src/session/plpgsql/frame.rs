@@ -68,6 +68,8 @@ pub(super) struct Frame<'a> {
     pub values: Vec<Datum>,
     /// Types that are known only with a value (CASE), else the declared ones.
     pub types: Vec<VariableType>,
+    /// Of the fields of records by variable, where they are not those of the fields' types.
+    pub record_collations: Vec<(usize, Arc<[Oid]>)>,
     /// By the expression's number, as far as this call has reached them in this context.
     pub prepared: Vec<Option<Arc<PreparedPiece>>>,
     /// The same, for fields that values of expressions go to.
@@ -107,6 +109,7 @@ impl<'a> Frame<'a> {
         let mut frame = Frame {
             values: vec![Datum::Null; variables.len()],
             types: variables.iter().map(|v| v.ty).collect(),
+            record_collations: Vec::new(),
             prepared: vec![None; program.tree.expressions],
             places: vec![None; program.tree.expressions],
             evaluation: Evaluation::new(context.clone(), tx.engine.clone(), at, Arc::from([]), NoSubPlans),

@@ -32,6 +32,8 @@ pub struct Program {
     /// The argument types of the call, and the wanted result type.
     pub arg_types: Box<[Oid]>,
     pub return_type: Oid,
+    /// Of the call, 0 when none.
+    pub collation: Oid,
     pub result: RoutineResult,
     pub returns: Returns,
     pub returns_set: bool,
@@ -72,8 +74,14 @@ pub struct PreparedPiece {
     pub kind: PieceKind,
 }
 
-/// A record's type, and types and names of its fields.
-pub type Shape = (Oid, Arc<[Oid]>, Option<Arc<[Arc<str>]>>);
+/// A record's type, and its fields.
+pub struct Shape {
+    pub ty: Oid,
+    pub types: Arc<[Oid]>,
+    pub names: Option<Arc<[Arc<str>]>>,
+    /// `None`: those of the types.
+    pub collations: Option<Arc<[Oid]>>,
+}
 
 pub enum PieceKind {
     /// One value, over the frame's variables as the input row.
@@ -98,6 +106,8 @@ pub struct Simple {
 /// Types of variables by the catalog.
 pub(super) struct CatalogTypes<'a> {
     pub cx: Context<'a>,
+    /// Of the function's call, which takes the place of the types' own; 0 when none.
+    pub collation: Oid,
 }
 
 impl<'a> CatalogTypes<'a> {
@@ -120,10 +130,12 @@ impl<'a> CatalogTypes<'a> {
         relation.ok_or_else(|| err!(UNDEFINED_TABLE, "relation \"{}\" does not exist", names.join(".")))
     }
 
-    fn of(&self, oid: Oid, typmod: i32) -> VariableType {
+    pub fn of(&self, oid: Oid, typmod: i32) -> VariableType {
         let base = self.cx.catalog.base_type(oid);
         let is_composite = self.cx.catalog.type_(base).is_some_and(|t| t.type_kind == TypeKind::Composite);
-        VariableType { oid, typmod, collation: self.cx.collation_of_type(oid), is_record: oid == oids::RECORD || is_composite }
+        let own = self.cx.collation_of_type(oid);
+        let collation = if own.is_valid() && self.collation.is_valid() { self.collation } else { own };
+        VariableType { oid, typmod, collation, is_record: oid == oids::RECORD || is_composite }
     }
 }
 
@@ -176,7 +188,7 @@ impl Types for CatalogTypes<'_> {
             let shown = self.cx.catalog.type_name(ty.oid, self.cx.search_path);
             err!(UNDEFINED_OBJECT, "could not find array type for data type {shown}")
         })?;
-        Ok(self.of(array, ty.typmod))
+        Ok(VariableType { collation: ty.collation, ..self.of(array, ty.typmod) })
     }
 
     fn element_of(&self, ty: VariableType) -> Option<VariableType> {
@@ -205,7 +217,7 @@ impl Program {
     pub fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<Program> {
         trigger::refuse_call(function).map_err(|e| within_compilation(e, &function.name, 1))?;
         let cx = analysis(context);
-        let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
+        let scope = RoutineScope::of(function, call.arg_types, call.collation);
         let column = |c: &melba_fmgr::RowColumn| OutputColumn {
             name: c.name.clone(),
             ty: c.ty,
@@ -240,7 +252,7 @@ impl Program {
         result: RoutineResult,
         row: Oid,
     ) -> Result<Program> {
-        let types = CatalogTypes { cx: analysis(context) };
+        let types = CatalogTypes { cx: analysis(context), collation: scope.collation };
         let (parameters, inputs, output) = match result.ty {
             oids::TRIGGER if !function.arg_types.is_empty() => {
                 let e = err!(INVALID_FUNCTION_DEFINITION, "trigger functions cannot have declared arguments")
@@ -274,6 +286,7 @@ impl Program {
             tree,
             arg_types: Box::default(),
             return_type: result.ty,
+            collation: scope.collation,
             result,
             returns,
             returns_set: function.returns_set,
@@ -289,7 +302,7 @@ impl Program {
 
     /// A DO block.
     pub fn of_block(context: &StatementContext, text: &str) -> Result<Program> {
-        let types = CatalogTypes { cx: analysis(context) };
+        let types = CatalogTypes { cx: analysis(context), collation: Oid::INVALID };
         let signature =
             Signature { name: "inline_code_block", parameters: &[], output: None, returns: Returns::Void, is_procedure: false };
         let strings = Strings::of(context);
@@ -302,6 +315,7 @@ impl Program {
             tree,
             arg_types: Box::default(),
             return_type: oids::VOID,
+            collation: Oid::INVALID,
             result: RoutineResult { ty: oids::VOID, columns: None, always_row: false },
             returns: Returns::Void,
             returns_set: false,

@@ -8,7 +8,7 @@ use melba_types::{Oid, Result, oids};
 
 use super::super::context::StatementContext;
 use super::program::Program;
-use super::state::RoutineState;
+use super::state::{ProgramKey, RoutineState};
 
 /// Functions that are kept; beyond them the cache is cleared.
 const PROGRAMS_MAX: usize = 1000;
@@ -19,25 +19,25 @@ pub fn of_call(context: &StatementContext, function: &Arc<Function>, call: &Rout
     if call.columns.is_some() {
         return Program::new(context, function, call).map(Arc::new);
     }
-    let key = (function.oid, Box::from(call.arg_types), call.return_type);
+    let key = (function.oid, Box::from(call.arg_types), call.return_type, call.collation);
     cached(context, key, || Program::new(context, function, call))
 }
 
 /// The function that a trigger runs.
 pub fn of_trigger(context: &StatementContext, function: &Arc<Function>, call: &TriggerCall<'_>) -> Result<Arc<Program>> {
-    let key = (function.oid, Box::from([call.trigger.oid]), oids::TRIGGER);
+    let key = (function.oid, Box::from([call.trigger.oid]), oids::TRIGGER, Oid::INVALID);
     cached(context, key, || Program::of_trigger(context, function, call))
 }
 
 /// The function that an event trigger runs.
 pub fn of_event_trigger(context: &StatementContext, function: &Arc<Function>) -> Result<Arc<Program>> {
-    let key = (function.oid, Box::default(), oids::EVENT_TRIGGER);
+    let key = (function.oid, Box::default(), oids::EVENT_TRIGGER, Oid::INVALID);
     cached(context, key, || Program::of_event_trigger(context, function))
 }
 
 fn cached(
     context: &StatementContext,
-    key: (Oid, Box<[Oid]>, Oid),
+    key: ProgramKey,
     make: impl FnOnce() -> Result<Program>,
 ) -> Result<Arc<Program>> {
     if let Some(known) = RoutineState::of(&context.session).programs.lock().get(&key)

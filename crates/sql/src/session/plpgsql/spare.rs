@@ -47,6 +47,7 @@ pub fn fits(frame: &Frame<'_>, caller: &StatementContext, call: &RoutineCall<'_>
         && is_current(frame, caller)
         && *frame.program.arg_types == *call.arg_types
         && frame.program.return_type == call.return_type
+        && frame.program.collation == call.collation
 }
 
 /// Its surroundings are the caller's still.
@@ -74,6 +75,7 @@ pub fn restart(frame: &mut Frame<'_>, view: ReadView) {
     for (ty, variable) in frame.types.iter_mut().zip(variables) {
         *ty = variable.ty;
     }
+    frame.record_collations.clear();
     frame.set_found(false);
     frame.view = frame.program.shares_view.then_some(view);
     frame.evaluation.release_view();

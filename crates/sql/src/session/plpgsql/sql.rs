@@ -264,7 +264,7 @@ fn run_query(frame: &mut Frame<'_>, mut execution: Execution, into: Option<&Into
         if execution.plan().columns.is_empty() && !is_select {
             return Err(misuse(err!(SYNTAX_ERROR, "INTO used with a command that cannot return data")));
         }
-        let shape = RecordShape::of(&execution.plan().columns);
+        let shape = RecordShape::of(frame, &execution.plan().columns);
         let changes_within = is_select && execution.plan().must_complete();
         let rows = execution::running(&frame.tx, execution);
         let rule = IntoRule { changes: !is_select, changes_within, is_static: must_go_somewhere };

@@ -10,8 +10,9 @@ use super::super::context::SessionState;
 use super::program::Program;
 use super::spare::SpareFrames;
 
-/// By function and types of arguments and result; of a trigger function, by function and trigger.
-type ProgramCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<Program>>>;
+/// Function, types of arguments and result, and collation of the call; of a trigger function, function and trigger.
+pub(super) type ProgramKey = (Oid, Box<[Oid]>, Oid, Oid);
+type ProgramCache = Mutex<HashMap<ProgramKey, Arc<Program>>>;
 
 #[derive(Default)]
 pub(super) struct RoutineState {

@@ -5,6 +5,7 @@ use melba_types::{Datum, DbError, Result, err, limits, oids};
 
 use super::expression::PieceUse;
 use super::frame::{Frame, StatementFlow, Typed};
+use super::program::CatalogTypes;
 use super::{cursor, diagnostics, exception, expression, field, loops, raise, result, sql, value};
 
 impl Frame<'_> {
@@ -138,8 +139,9 @@ fn case(
         let value = expression::evaluate(frame, value, PieceUse::Any)?;
         let ty = frame.types[*variable];
         if ty.oid != value.ty || ty.typmod != value.typmod {
-            let collation = super::super::planning::analysis(&frame.context).collation_of_type(value.ty);
-            frame.types[*variable] = VariableType { oid: value.ty, typmod: value.typmod, collation, is_record: false };
+            let cx = super::super::planning::analysis(&frame.context);
+            let types = CatalogTypes { cx, collation: frame.program.collation };
+            frame.types[*variable] = VariableType { is_record: false, ..types.of(value.ty, value.typmod) };
             // The conditions compare with a value of another type now.
             for (_, condition, _) in branches {
                 frame.forget(condition);

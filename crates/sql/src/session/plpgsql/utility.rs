@@ -48,14 +48,21 @@ fn with_variables(frame: &Frame<'_>, piece: &Expression, statement: &Arc<Stateme
     if matches!(&statement.node, NodeEnum::CreateTableAsStmt(s) if s.objtype() == ObjectType::ObjectMatview) {
         bail!(FEATURE_NOT_SUPPORTED, "materialized views may not be defined using bound parameters");
     }
-    // A parameter has no modifier by itself.
-    analyzed.visit_mut(0, &mut |e, _| match e {
-        Expr::Param(p) if p.kind == ParamKind::External && p.typmod >= 0 => {
-            let (ty, typmod, collation) = (p.ty, p.typmod, p.collation);
-            *e = Expr::Relabel { arg: Box::new(e.clone()), ty, typmod, collation, form: CoercionForm::ExplicitCast };
-            false
+    // A parameter has no modifier and no collation by itself.
+    let cx = analysis(&frame.context);
+    analyzed.visit_mut(0, &mut |e, _| {
+        let Expr::Param(p) = &*e else { return true };
+        let (ty, typmod, collation) = (p.ty, p.typmod, p.collation);
+        if p.kind != ParamKind::External {
+            return true;
         }
-        _ => true,
+        if typmod >= 0 {
+            *e = Expr::Relabel { arg: Box::new(e.clone()), ty, typmod, collation, form: CoercionForm::ExplicitCast };
+        }
+        if collation != cx.collation_of_type(ty) {
+            *e = Expr::Collate { arg: Box::new(e.clone()), collation };
+        }
+        false
     });
     let text = melba_deparse::stored_query(&analysis(&frame.context), &analyzed);
     let parsed = melba_parse::parse(&text)?.statements.pop();

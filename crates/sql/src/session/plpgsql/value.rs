@@ -20,6 +20,8 @@ pub(super) struct RecordShape {
     pub columns: Vec<(Oid, i32)>,
     pub types: Arc<[Oid]>,
     pub names: Arc<[Arc<str>]>,
+    /// `None`: those of the types.
+    pub collations: Option<Arc<[Oid]>>,
 }
 
 impl RecordShape {
@@ -28,14 +30,18 @@ impl RecordShape {
             columns: columns.iter().map(|c| (c.ty, c.typmod)).collect(),
             types: columns.iter().map(|c| c.ty).collect(),
             names: columns.iter().map(|c| c.name.clone()).collect(),
+            collations: columns.iter().any(|c| c.has_own_collation).then(|| columns.iter().map(|c| c.collation).collect()),
         }
     }
 
-    pub fn of(columns: &[OutputColumn]) -> RecordShape {
+    pub fn of(frame: &Frame<'_>, columns: &[OutputColumn]) -> RecordShape {
+        let cx = analysis(&frame.context);
+        let is_own = |c: &OutputColumn| c.collation != cx.collation_of_type(c.ty);
         RecordShape {
             columns: columns.iter().map(|c| (c.ty, c.typmod)).collect(),
             types: columns.iter().map(|c| c.ty).collect(),
             names: columns.iter().map(|c| c.name.clone()).collect(),
+            collations: columns.iter().any(is_own).then(|| columns.iter().map(|c| c.collation).collect()),
         }
     }
 }
@@ -160,6 +166,9 @@ fn set(frame: &mut Frame<'_>, variable: usize, value: Datum) -> Result<()> {
         bail!(NULL_VALUE_NOT_ALLOWED, "null value cannot be assigned to variable \"{}\" declared NOT NULL", declared.name);
     }
     frame.values[variable] = value;
+    if !frame.record_collations.is_empty() {
+        frame.record_collations.retain(|(of, _)| *of != variable);
+    }
     Ok(())
 }
 
@@ -180,7 +189,12 @@ fn assign_record(frame: &mut Frame<'_>, variable: usize, value: Typed) -> Result
                     record_of(frame, ty, &columns, &record.fields)?
                 }
             };
-            set(frame, variable, Datum::Record(record))
+            // Another variable's, if it is the value of one.
+            let is_same = |of: usize| matches!(&frame.values[of], Datum::Record(r) if Arc::ptr_eq(&r.field_types, &record.field_types));
+            let collations = frame.record_collations.iter().find(|(of, _)| is_same(*of)).map(|(_, all)| all.clone());
+            set(frame, variable, Datum::Record(record))?;
+            note_collations(frame, variable, collations.as_ref());
+            Ok(())
         }
         // The text of any value may be one of a named type.
         other if ty.oid != oids::RECORD => {
@@ -269,9 +283,20 @@ pub fn assign_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape, b
                     }
                 },
             };
-            set(frame, *variable, Datum::Record(record))
+            set(frame, *variable, Datum::Record(record))?;
+            note_collations(frame, *variable, shape.collations.as_ref());
+            Ok(())
         }
         target => assign_fields(frame, target, &shape.columns, &values),
+    }
+}
+
+/// A record's fields have the collations of the row that it was made of.
+fn note_collations(frame: &mut Frame<'_>, variable: usize, collations: Option<&Arc<[Oid]>>) {
+    if let Some(collations) = collations
+        && frame.types[variable].oid == oids::RECORD
+    {
+        frame.record_collations.push((variable, collations.clone()));
     }
 }
 
@@ -312,7 +337,9 @@ pub fn assign_no_row(frame: &mut Frame<'_>, target: &Target, shape: &RecordShape
             field_names: Some(shape.names.clone()),
             fields: vec![Datum::Null; shape.types.len()],
         };
-        return set(frame, *variable, Datum::Record(Arc::new(record)));
+        set(frame, *variable, Datum::Record(Arc::new(record)))?;
+        note_collations(frame, *variable, shape.collations.as_ref());
+        return Ok(());
     }
     let (columns, values) = (vec![(oids::UNKNOWN, -1); shape.columns.len()], vec![Datum::Null; shape.columns.len()]);
     assign_fields(frame, target, &columns, &values)

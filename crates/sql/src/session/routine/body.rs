@@ -18,8 +18,8 @@ use melba_tree::OutputColumn;
 /// Bodies that are kept; beyond them the cache is cleared.
 const BODIES_MAX: usize = 256;
 
-/// By function and types of arguments and result.
-type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid), Arc<RoutineBody>>>;
+/// By function, types of arguments and result, and collation.
+type BodyCache = Mutex<HashMap<(Oid, Box<[Oid]>, Oid, Oid), Arc<RoutineBody>>>;
 
 /// A function's body for arguments of certain types.
 pub struct RoutineBody {
@@ -53,7 +53,7 @@ impl RoutineBody {
         if call.columns.is_some() {
             return RoutineBody::new(context, function, call).map(Arc::new);
         }
-        let key = (function.oid, Box::from(call.arg_types), call.return_type);
+        let key = (function.oid, Box::from(call.arg_types), call.return_type, call.collation);
         if let Some(known) = context.session.language_sql.get::<BodyCache>().lock().get(&key)
             && Arc::ptr_eq(&known.catalog, &context.catalog)
             && known.path == context.path.path
@@ -71,7 +71,7 @@ impl RoutineBody {
 
     fn new(context: &StatementContext, function: &Arc<Function>, call: &RoutineCall<'_>) -> Result<RoutineBody> {
         let cx = analysis(context);
-        let scope = RoutineScope::of(function, call.arg_types, Oid::INVALID);
+        let scope = RoutineScope::of(function, call.arg_types, call.collation);
         let column = |c: &RowColumn| OutputColumn {
             name: c.name.clone(),
             ty: c.ty,

@@ -100,6 +100,7 @@ pub fn run_called(
         args: &args,
         arg_types: &arg_types,
         return_type: call.ty,
+        collation: call.input_collation,
         columns: None,
         view: (view.csn, view.command),
     };
