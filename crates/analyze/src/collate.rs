@@ -3,13 +3,13 @@
 //! The rules are those of the PostgreSQL manual, chapter 23.2 "Collation Support": explicit beats implicit, two different
 //! implicit ones conflict unless one is the default.
 
-use melba_types::{Oid, Result, err};
+use melba_types::{DbError, Oid, Result, err};
 
 use super::context::Context;
 use melba_tree::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Strength {
+pub(super) enum Strength {
     None,
     Implicit,
     Conflict,
@@ -17,7 +17,7 @@ enum Strength {
 }
 
 #[derive(Clone, Copy)]
-struct CollationState {
+pub(super) struct CollationState {
     collation: Oid,
     strength: Strength,
     location: i32,
@@ -26,7 +26,7 @@ struct CollationState {
 }
 
 impl CollationState {
-    fn new(collation: Oid, strength: Strength, location: i32) -> CollationState {
+    pub(super) fn new(collation: Oid, strength: Strength, location: i32) -> CollationState {
         CollationState { collation, strength, location, conflict: [Oid::INVALID; 2] }
     }
 }
@@ -53,14 +53,34 @@ fn refuse_conflict(cx: &Context<'_>, expr: &mut Expr) -> Result<()> {
         return Ok(());
     }
     let state = derive(cx, expr)?;
-    if state.strength != Strength::Conflict {
-        return Ok(());
-    }
+    if state.strength == Strength::Conflict { Err(conflicting(cx, &state)) } else { Ok(()) }
+}
+
+fn conflicting(cx: &Context<'_>, state: &CollationState) -> DbError {
     let name = |oid: Oid| cx.catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
     let [a, b] = state.conflict.map(name);
-    Err(err!(COLLATION_MISMATCH, "collation mismatch between implicit collations \"{a}\" and \"{b}\"")
+    err!(COLLATION_MISMATCH, "collation mismatch between implicit collations \"{a}\" and \"{b}\"")
         .hint("You can choose the collation by applying the COLLATE clause to one or both expressions.")
-        .at(state.location))
+        .at(state.location)
+}
+
+/// The collation of an expression, and how it has got it.
+pub(super) fn state_of(cx: &Context<'_>, e: &Expr) -> Result<CollationState> {
+    derive(cx, &mut e.clone())
+}
+
+/// The collation of a set operation's column, 0 for none. `may_conflict`: its values are not compared.
+///
+/// # Errors
+/// 42P21 for two explicit collations, and for two implicit ones of values that are compared.
+pub(super) fn of_set(cx: &Context<'_>, left: CollationState, right: CollationState, may_conflict: bool) -> Result<Oid> {
+    let mut state = left;
+    merge(cx, &mut state, right)?;
+    match state.strength {
+        Strength::Conflict if may_conflict => Ok(Oid::INVALID),
+        Strength::Conflict => Err(conflicting(cx, &state)),
+        _ => Ok(state.collation),
+    }
 }
 
 /// Derives the collations of an expression and everything in it.
@@ -233,11 +253,13 @@ fn derive(cx: &Context<'_>, e: &mut Expr) -> Result<CollationState> {
         }
         _ => {}
     }
-    let mut state = NOTHING;
-    let mut result = Ok(());
+    // Defaults of arguments have no part in it.
+    let given = if let Expr::Function(f) = &*e { f.args.len() - f.defaulted } else { usize::MAX };
+    let (mut state, mut seen, mut result) = (NOTHING, 0, Ok(()));
     e.children_mut(&mut |child| {
         if result.is_ok() {
-            result = derive(cx, child).and_then(|child| merge(cx, &mut state, child));
+            seen += 1;
+            result = derive(cx, child).and_then(|child| if seen > given { Ok(()) } else { merge(cx, &mut state, child) });
         }
     });
     result?;

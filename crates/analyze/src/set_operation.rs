@@ -6,7 +6,7 @@ use pg_query::protobuf as pb;
 
 use super::analyzer::Analyzer;
 use super::coerce::{CoercionContext, How};
-use super::context::Context;
+use super::collate::{CollationState, Strength};
 use super::scope::{ExprKind, NsItem};
 use super::values::column_var;
 use super::{clauses, coerce, collate, cte, limit, sort_key};
@@ -151,7 +151,13 @@ fn combine(
             coerce_set_column(analyzer, side, i, own.ty, ty, name)?;
         }
         let typmod = if l.ty == ty && r.ty == ty && l.typmod == r.typmod { l.typmod } else { -1 };
-        let collation = set_collation(analyzer.cx(), l, r, ty, operation == SetOperation::Union && all, location)?;
+        let collation = match analyzer.cx().collation_of_type(ty) {
+            own if own.is_valid() => {
+                let states = (column_state(analyzer, &left, i)?, column_state(analyzer, &right, i)?);
+                collate::of_set(analyzer.cx(), states.0, states.1, operation == SetOperation::Union && all)?
+            }
+            none => none,
+        };
         columns.push(OutputColumn { name: l.name.clone(), ty, typmod, collation });
         if !(operation == SetOperation::Union && all) {
             let key = sort_key::group_key(analyzer.cx(), ty, location)?;
@@ -171,29 +177,17 @@ fn combine(
     Ok(Side { input: SetInput::Tree(Box::new(tree)), columns, locations })
 }
 
-fn set_collation(cx: &Context<'_>, l: &OutputColumn, r: &OutputColumn, ty: Oid, all: bool, location: i32) -> Result<Oid> {
-    let own = cx.collation_of_type(ty);
-    if !own.is_valid() {
-        return Ok(Oid::INVALID);
+/// The collation of an operand's column: explicit if a SELECT says so.
+fn column_state(analyzer: &Analyzer<'_, '_>, side: &Side, i: usize) -> Result<CollationState> {
+    if let SetInput::Leaf(entry) = side.input
+        && let RangeKind::Subquery { query, .. } = &analyzer.level().range_table[entry].kind
+        && let Some(target) = query.targets.iter().filter(|t| !t.junk).nth(i)
+    {
+        return collate::state_of(analyzer.cx(), &target.expr);
     }
-    let pick = |c: &OutputColumn| if c.collation.is_valid() { c.collation } else { own };
-    let (a, b) = (pick(l), pick(r));
-    if a == b {
-        return Ok(a);
-    }
-    if a == DEFAULT_COLLATION {
-        return Ok(b);
-    }
-    if b == DEFAULT_COLLATION {
-        return Ok(a);
-    }
-    if all {
-        return Ok(Oid::INVALID);
-    }
-    let name = |oid: Oid| cx.catalog.collation(oid).map_or_else(String::new, |c| c.name.to_string());
-    Err(err!(COLLATION_MISMATCH, "collation mismatch between implicit collations \"{}\" and \"{}\"", name(a), name(b))
-        .hint("You can choose the collation by applying the COLLATE clause to one or both expressions.")
-        .at(location))
+    let collation = side.columns[i].collation;
+    let strength = if collation.is_valid() { Strength::Implicit } else { Strength::None };
+    Ok(CollationState::new(collation, strength, side.locations[i]))
 }
 
 /// 42846 for a column that cannot be converted; literals of a leaf take the common type at once, so that the other

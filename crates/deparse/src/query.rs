@@ -419,12 +419,17 @@ impl<'a> Printer<'a> {
                 self.var(v);
                 self.qualify = qualify;
             }
-            Expr::Function(_) | Expr::Aggregate(_) | Expr::Window(_) => self.expr(&target.expr, true),
             expr => {
-                // Anything but a column or call is put in parentheses.
-                self.put("(");
+                // Others have parentheses of their own, or need none.
+                let is_call = matches!(expr, Expr::Function(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::JsonConstructor(_));
+                let parens = is_call || self.drop_parens;
+                if parens {
+                    self.put("(");
+                }
                 self.expr(expr, true);
-                self.put(")");
+                if parens {
+                    self.put(")");
+                }
             }
         }
     }

@@ -7,9 +7,13 @@ use melba_types::{Oid, oids};
 
 /// Whether a comparison of values of two types and collations is equality of their keys, by either collation.
 pub fn hashes_alike(planner: &Planner<'_>, comparison: &OperatorCall, left: (Oid, Oid), right: (Oid, Oid)) -> bool {
+    // Only the comparison itself says that texts of several collations have none in common.
+    let is_collatable = planner.catalog().type_(left.0).is_some_and(|ty| ty.collation.is_valid());
+    let has_order = comparison.input_collation.is_valid() || !is_collatable;
     let is_equal = |collation| order::is_same_equality(planner.catalog(), collation, comparison.input_collation);
     planner.catalog().is_equality(comparison.operator)
         && comparable(planner, left.0, right.0)
+        && has_order
         && is_equal(left.1)
         && is_equal(right.1)
 }

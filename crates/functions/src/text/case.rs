@@ -271,7 +271,7 @@ mod tests {
         let session = crate::testing::session();
         let types = [melba_types::oids::TEXT];
         let apply = |function: &str, collation: u32, text: &str| {
-            let call = CallInfo { collation: Oid(collation), ..session.call(&types, types[0]) };
+            let call = CallInfo { collation: melba_types::Oid(collation), ..session.call(&types, types[0]) };
             let mapped = melba_fmgr::registry::scalar(function).expect("registered")(&call, &[Datum::text(text)]).expect("maps");
             mapped.as_str().to_owned()
         };

@@ -319,7 +319,8 @@ mod tests {
     fn characters_are_counted_not_bytes() {
         assert_eq!(slice("añbñc", 1..3), "ñb");
         assert_eq!(slice("abc", 1..9), "bc");
-        assert_eq!(position("xñy", "y"), 3);
+        let session = crate::testing::session();
+        assert_eq!(position(&session.call(&[], melba_types::oids::TEXT), "xñy", "y"), 3);
         let translated = |s, from, to| translate(s, from, to).expect("is short").as_str().to_owned();
         assert_eq!(translated("12345", "143", "ax"), "a2x5");
         assert_eq!(translated("aa", "aa", "xy"), "xx");

@@ -35,11 +35,7 @@ pub fn of_event_trigger(context: &StatementContext, function: &Arc<Function>) ->
     cached(context, key, || Program::of_event_trigger(context, function))
 }
 
-fn cached(
-    context: &StatementContext,
-    key: ProgramKey,
-    make: impl FnOnce() -> Result<Program>,
-) -> Result<Arc<Program>> {
+fn cached(context: &StatementContext, key: ProgramKey, make: impl FnOnce() -> Result<Program>) -> Result<Arc<Program>> {
     if let Some(known) = RoutineState::of(&context.session).programs.lock().get(&key)
         && Arc::ptr_eq(&known.catalog, &context.catalog)
         && known.path == context.path.path

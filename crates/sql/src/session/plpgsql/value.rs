@@ -190,7 +190,8 @@ fn assign_record(frame: &mut Frame<'_>, variable: usize, value: Typed) -> Result
                 }
             };
             // Another variable's, if it is the value of one.
-            let is_same = |of: usize| matches!(&frame.values[of], Datum::Record(r) if Arc::ptr_eq(&r.field_types, &record.field_types));
+            let is_same =
+                |of: usize| matches!(&frame.values[of], Datum::Record(r) if Arc::ptr_eq(&r.field_types, &record.field_types));
             let collations = frame.record_collations.iter().find(|(of, _)| is_same(*of)).map(|(_, all)| all.clone());
             set(frame, variable, Datum::Record(record))?;
             note_collations(frame, variable, collations.as_ref());
