@@ -91,6 +91,15 @@ select y, count(*) from names group by y having y = 'E' collate "C";
 select y, count(*) from names group by y having ascii(y) = 233;
 select * from (select distinct y from names) s where ascii(y) in (69, 233);
 
+create table labels (l text[] collate insensitive);
+insert into labels values ('{a,B}'), ('{A}'), ('{c}');
+create index on labels using gin (l);
+set enable_seqscan = off;
+select l from labels where l @> '{a}' order by l collate "C";
+select l from labels where l && '{b,C}' order by l collate "C";
+select l from labels where l = '{a}';
+reset enable_seqscan;
+
 -- Foreign keys.
 create table refers (x text collate insensitive references names (x) on update cascade on delete cascade);
 insert into refers values ('ABC'), ('def');

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use melba_catalog::{IndexInfo, IndexKey, Relation, Storage};
-use melba_fmgr::GinColumn;
 use melba_fmgr::gin::GinQuery;
+use melba_fmgr::{GinColumn, order};
 use melba_types::{DbError, Oid, Result};
 
 use super::index::{INDEX_START, found_row, suppliers};
@@ -125,6 +125,10 @@ fn match_of(
     let Expr::Operator(op) = condition else { return None };
     let [a, b] = &op.args[..] else { return None };
     let catalog = planner.catalog();
+    // The keys of different texts are different.
+    if order::equality_collation(catalog, op.input_collation).is_valid() {
+        return None;
+    }
     let access = catalog.access_methods();
     let commutator = catalog.operator(op.operator).map(|o| o.commutator).filter(|c| c.is_valid());
     for (at, (key, column)) in keys.iter().zip(columns).enumerate() {

@@ -24,7 +24,7 @@ use super::field;
 use super::field::Field;
 use super::frame::{Frame, Typed};
 use super::misuse::{is_misuse, misuse};
-use super::program::{ParameterSource, PieceKind, PreparedPiece, Shape, Simple};
+use super::program::{ParameterSource, PieceKind, PreparedPiece, RecordFields, Simple};
 
 /// The frame's variables as names of a piece of SQL.
 pub(super) struct VariableNames<'a> {
@@ -171,9 +171,9 @@ pub(super) enum PieceUse<'a> {
     Part { variable: usize, path: &'a str },
 }
 
-fn shape(frame: &Frame<'_>, variable: usize) -> Option<Shape> {
+fn shape(frame: &Frame<'_>, variable: usize) -> Option<RecordFields> {
     match &frame.values[variable] {
-        Datum::Record(record) => Some(Shape {
+        Datum::Record(record) => Some(RecordFields {
             ty: record.type_oid,
             types: record.field_types.clone(),
             names: record.field_names.clone(),

@@ -68,14 +68,14 @@ pub struct PreparedPiece {
     pub catalog: Arc<Catalog>,
     pub path: Arc<[Oid]>,
     /// The records whose fields it reads, with the shape that they had.
-    pub shapes: Vec<(usize, Shape)>,
+    pub shapes: Vec<(usize, RecordFields)>,
     /// By parameter.
     pub sources: Vec<ParameterSource>,
     pub kind: PieceKind,
 }
 
 /// A record's type, and its fields.
-pub struct Shape {
+pub struct RecordFields {
     pub ty: Oid,
     pub types: Arc<[Oid]>,
     pub names: Option<Arc<[Arc<str>]>>,
