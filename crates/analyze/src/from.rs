@@ -86,7 +86,7 @@ pub fn open_relation(analyzer: &Analyzer<'_, '_>, n: &pb::RangeVar) -> Result<Ar
     if !n.catalogname.is_empty() {
         analyzer
             .cx()
-            .check_database(&n.catalogname, &[&n.catalogname, &n.schemaname, &n.relname])
+            .check_database(&n.catalogname, &[&format!("\"{}.{}.{}\"", n.catalogname, n.schemaname, n.relname)])
             .map_err(|e| e.at(n.location))?;
     }
     if let Some(schema) = schema

@@ -3,7 +3,7 @@
 use melba_catalog::identity::seeded_object_by_name;
 use melba_catalog::{ObjectAddress, classes};
 use melba_parse::command::object_word;
-use melba_parse::nodes::{inner, qualified, string, strings};
+use melba_parse::nodes::{inner, string, strings};
 use melba_types::{DbError, Oid, Result, bail};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{Node, ObjectType};
@@ -56,7 +56,7 @@ impl BuiltInKind {
 
     fn find(&self, ddl: &Ddl<'_>, names: &[&str], method: Oid) -> Result<Option<Oid>> {
         let Some(class) = self.class else { return Ok(None) };
-        let (schema, name) = qualified(names)?;
+        let (schema, name) = ddl.qualified(names)?;
         let catalog = ddl.catalog();
         if class == classes::PG_AM {
             return Ok(catalog.access_methods().method_by_name(name));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::{Collation, CollatorCell, Object, ObjectAddress, classes};
 use melba_collation::{Collator, LocaleError};
-use melba_parse::nodes::{inner, option_bool, option_text, options, qualified, strings};
+use melba_parse::nodes::{inner, option_bool, option_text, options, strings};
 use melba_types::{DbError, Oid, Result, Severity, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterCollationStmt, DefElem, DefineStmt, Node};
@@ -40,7 +40,7 @@ fn wrong(message: &str) -> DbError {
 }
 
 pub fn create_collation(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
-    let (schema, name) = qualified(&strings(&s.defnames))?;
+    let (schema, name) = ddl.qualified(&strings(&s.defnames))?;
     let namespace = ddl.namespace_for_creation(schema)?;
     let given = CollationOptions::read(s)?;
     let definition = match given.from {

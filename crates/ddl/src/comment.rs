@@ -72,7 +72,7 @@ fn commented_constraint(ddl: &Ddl<'_>, names: &[&str]) -> Result<ObjectAddress> 
         bail!(SYNTAX_ERROR, "constraint name must be qualified");
     };
     let catalog = ddl.catalog();
-    let relation = ddl.open_target(&range_var(table))?;
+    let relation = ddl.open_target(&range_var(table)?)?;
     ddl.require_owner(relation.owner, "relation", &relation.name)?;
     let found = relation.constraints.iter().filter_map(|c| catalog.constraint(*c)).find(|c| *c.name == **name);
     let found =
@@ -110,7 +110,7 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
         | ObjectType::ObjectMatview
         | ObjectType::ObjectSequence
         | ObjectType::ObjectIndex) => {
-            let relation = ddl.open_target(&range_var(&names))?;
+            let relation = ddl.open_target(&range_var(&names)?)?;
             ddl.require_owner(relation.owner, relation_word(relation.kind), &relation.name)?;
             let is_table = matches!(relation.kind, RelationKind::Table | RelationKind::PartitionedTable);
             if kind == ObjectType::ObjectTable && !is_table {
@@ -123,7 +123,7 @@ fn commented(ddl: &Ddl<'_>, s: &CommentStmt) -> Result<ObjectAddress> {
             let [table @ .., column] = names.as_slice() else {
                 bail!(SYNTAX_ERROR, "column name must be qualified");
             };
-            let relation = ddl.open_target(&range_var(table))?;
+            let relation = ddl.open_target(&range_var(table)?)?;
             ddl.require_owner(relation.owner, "relation", &relation.name)?;
             let number = column_numbers(&relation, &[column], false)?[0];
             Ok(ObjectAddress { sub: number.into(), ..at(classes::PG_CLASS, relation.oid) })

@@ -46,7 +46,7 @@ pub fn drop_objects(ddl: &Ddl<'_>, s: &DropStmt) -> Result<()> {
 /// The table is locked before its index, as by everything that uses both. The partitions are, too.
 fn lock_table_of_index(ddl: &Ddl<'_>, s: &DropStmt, object: &Node) -> Result<()> {
     let N::List(list) = inner(object)? else { return Ok(()) };
-    let found = ddl.find_relation(&range_var(&strings(&list.items)))?;
+    let found = ddl.find_relation(&range_var(&strings(&list.items))?)?;
     let Some((index, info)) = found.as_ref().and_then(|r| Some((r, r.index.as_ref()?))) else { return Ok(()) };
     ddl.require_own_relation(index)?;
     let mode = match s.concurrent {
@@ -93,13 +93,14 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
     if schema_is_missing(ddl, kind, &names, missing_ok)? {
         return Ok(None);
     }
-    let skip = |error: DbError, what: &str| {
+    let skip_as = |error: DbError, what: &str, shown: &str| {
         if !missing_ok {
             return Err(error);
         }
-        ddl.notice(format!("{what} \"{}\" does not exist, skipping", names.join(".")));
+        ddl.notice(format!("{what} \"{shown}\" does not exist, skipping"));
         Ok(None)
     };
+    let skip = |error: DbError, what: &str| skip_as(error, what, &names.join("."));
     match kind {
         ObjectType::ObjectTable
         | ObjectType::ObjectView
@@ -108,14 +109,15 @@ fn resolve_named(ddl: &Ddl<'_>, kind: ObjectType, object: &Node, missing_ok: boo
         | ObjectType::ObjectForeignTable
         | ObjectType::ObjectIndex => {
             let word = relation_kind_word(kind);
-            let range = range_var(&names);
+            let range = range_var(&names)?;
             if let Some(found) = ddl.find_relation(&range)? {
                 lock_above(ddl, &found)?;
             }
             if ddl.find_relation(&range)?.is_none() {
-                let message = format!("{word} \"{}\" does not exist", names.join("."));
+                // PostgreSQL leaves the schema out.
+                let message = format!("{word} \"{}\" does not exist", range.relname);
                 let state = if kind == ObjectType::ObjectIndex { SqlState::UNDEFINED_OBJECT } else { SqlState::UNDEFINED_TABLE };
-                return skip(DbError::new(state, message), word);
+                return skip_as(DbError::new(state, message), word, &range.relname);
             }
             let relation = ddl.open_target(&range)?;
             check_dropped_kind(ddl, kind, &relation)?;

@@ -30,9 +30,11 @@ fn require_large_object_owner(ddl: &Ddl<'_>, oid: Oid, owner: Oid) -> Result<()>
     Ok(())
 }
 
-/// GRANT and REVOKE ON LARGE OBJECT.
-pub fn grant_on_large_objects(ddl: &Ddl<'_>, s: &GrantStmt, grant: &Grant<'_>) -> Result<()> {
-    s.objects.iter().try_for_each(|node| grant_on_large_object(ddl, large_object_oid(Some(node))?, grant))
+/// The objects that GRANT and REVOKE ON LARGE OBJECT name.
+pub fn granted_large_objects(ddl: &Ddl<'_>, s: &GrantStmt) -> Result<Vec<Oid>> {
+    let oids = s.objects.iter().map(|node| large_object_oid(Some(node))).collect::<Result<Vec<_>>>()?;
+    with_large_objects(ddl, |lo| oids.iter().try_for_each(|oid| lo.existing(Sight::Newest, *oid).map(drop)))?;
+    Ok(oids)
 }
 
 pub fn grant_on_large_object(ddl: &Ddl<'_>, oid: Oid, grant: &Grant<'_>) -> Result<()> {

@@ -87,16 +87,26 @@ pub fn refuse_reserved_schema(name: &str) -> Result<()> {
     }
 }
 
-/// A RangeVar for a name given as a list of strings.
-pub fn range_var(names: &[&str]) -> RangeVar {
-    RangeVar {
-        relname: names.last().map_or_else(String::new, |s| s.to_string()),
-        schemaname: if names.len() > 1 { names[names.len() - 2].to_owned() } else { String::new() },
+/// The relation that a list of names stands for.
+///
+/// # Errors
+/// 42601 for more than three names.
+pub fn range_var(names: &[&str]) -> Result<RangeVar> {
+    let (database, schema, name) = match names {
+        [name] => ("", "", *name),
+        [schema, name] => ("", *schema, *name),
+        [database, schema, name] => (*database, *schema, *name),
+        _ => return Err(err!(SYNTAX_ERROR, "improper relation name (too many dotted names): {}", names.join("."))),
+    };
+    Ok(RangeVar {
+        catalogname: database.to_owned(),
+        schemaname: schema.to_owned(),
+        relname: name.to_owned(),
         inh: true,
         relpersistence: "p".into(),
         location: -1,
         ..RangeVar::default()
-    }
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use melba_analyze::{exact_operator, operator_signature};
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Object, ObjectAddress, Operator, acl, classes};
-use melba_parse::nodes::{inner, option_bool, options, qualified, strings};
+use melba_parse::nodes::{inner, option_bool, options, strings};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterOperatorStmt, DefElem, DefineStmt, Node, TypeName};
@@ -35,7 +35,7 @@ fn wrong(message: &str) -> DbError {
 
 pub fn create_operator(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
     let names = strings(&s.defnames);
-    let (schema, name) = qualified(&names)?;
+    let (schema, name) = ddl.qualified(&names)?;
     let namespace = ddl.namespace_for_creation(schema)?;
     let mut attributes = OperatorAttributes::default();
     let (mut function, mut left, mut right) = (None, None, None);
@@ -189,7 +189,7 @@ fn other_operator(ddl: &Ddl<'_>, names: &[&str], left: Oid, right: Oid, of: &Ope
     if found.is_valid() {
         return Ok(found);
     }
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let namespace = match schema {
         Some(_) => ddl.namespace_for_creation(schema)?,
         None => of.namespace,
@@ -237,7 +237,7 @@ fn operator_function(ddl: &Ddl<'_>, names: &[&str], left: Oid, right: Oid) -> Re
 }
 
 fn function_of(ddl: &Ddl<'_>, names: &[&str], args: &[Oid]) -> Result<Arc<melba_catalog::Function>> {
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let catalog = ddl.catalog();
     let schemas = ddl.searched_schemas(schema)?;
     let Some(function) = catalog.find_functions(&schemas, name).find(|f| f.arg_types == args) else {

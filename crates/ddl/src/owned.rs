@@ -114,7 +114,7 @@ fn revoke_from(ddl: &Ddl<'_>, role: Oid, object: ObjectAddress) -> Result<()> {
         (_, Some(Object::Database(_))) => grant_on_database(ddl, &grant, oid),
         (_, Some(Object::Type(_))) => grant_on_type(ddl, &grant, oid, false),
         (_, Some(Object::Function(f))) => grant_on_routine(ddl, &grant, &f),
-        (_, Some(Object::Granted(granted))) => granted::change(ddl, &grant, (*granted).clone()),
+        (_, Some(Object::Granted(granted))) => granted::change_granted(ddl, &grant, (*granted).clone()),
         (_, Some(Object::DefaultAcl(acl))) => {
             let kind = AclKind::of_default_acl_letter(acl.letter);
             let kind = kind.ok_or_else(|| DbError::internal("default privileges of an unknown kind"))?;

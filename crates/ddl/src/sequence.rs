@@ -214,7 +214,7 @@ pub fn create_owned_sequence(
     let (namespace, name) = match &options.name {
         Some(names) => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let (schema, name) = melba_parse::nodes::qualified(&names)?;
+            let (schema, name) = ddl.qualified(&names)?;
             (schema.map_or(Ok(relation.namespace), |s| Ok::<_, DbError>(ddl.namespace(s)?.oid))?, name.to_owned())
         }
         None => {

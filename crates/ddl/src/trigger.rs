@@ -11,7 +11,7 @@ use melba_catalog::{
     Catalog, Constraint, ConstraintKind, FIRES_ON_ORIGIN, Object, ObjectAddress, Relation, RelationKind, Trigger, acl, classes,
 };
 use melba_engine::RelationLockMode;
-use melba_parse::nodes::{qualified, strings};
+use melba_parse::nodes::strings;
 use melba_tree::{Command, Expr, Query};
 use melba_types::{DbError, Oid, Result, bail, err, oids};
 use pg_query::protobuf::{AlterTableCmd, AlterTableType as At, CreateTrigStmt, Node, RenameStmt};
@@ -78,7 +78,7 @@ pub fn create_trigger(ddl: &Ddl<'_>, s: &CreateTrigStmt) -> Result<()> {
 /// 42883 without such a function, 42501 where it may not be called, 42P17 unless it returns `result`.
 pub fn function_without_arguments(ddl: &Ddl<'_>, funcname: &[Node], result: Oid) -> Result<Oid> {
     let names = strings(funcname);
-    let (schema, name) = qualified(&names)?;
+    let (schema, name) = ddl.qualified(&names)?;
     let catalog = ddl.catalog();
     let schemas = ddl.searched_schemas(schema)?;
     let shown = names.join(".");
@@ -263,7 +263,7 @@ pub fn find_on_table(
     find: impl Fn(&Catalog, Oid, &str) -> Option<Oid>,
 ) -> Result<Option<Oid>> {
     let [table @ .., name] = names else { bail!(SYNTAX_ERROR, "{kind} name must be qualified") };
-    let range = range_var(table);
+    let range = range_var(table)?;
     let shown = table.join(".");
     if !range.schemaname.is_empty() && ddl.is_missing_schema(&range.schemaname, missing_ok)? {
         return Ok(None);

@@ -15,16 +15,6 @@ pub fn string(node: &Node) -> Option<&str> {
     }
 }
 
-/// Splits a qualified name into schema and object.
-pub fn qualified<'a>(names: &[&'a str]) -> Result<(Option<&'a str>, &'a str)> {
-    match names {
-        [name] => Ok((None, name)),
-        [schema, name] => Ok((Some(schema), name)),
-        [_, schema, name] => Ok((Some(schema), name)),
-        _ => Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {}", names.join("."))),
-    }
-}
-
 /// The inner node, or an error for a tree no grammar production makes.
 pub fn inner(node: &Node) -> Result<&N> {
     node.node.as_ref().ok_or_else(|| DbError::internal("empty parse node"))

@@ -17,7 +17,7 @@ use super::path::{Goal, Wanted};
 use super::planner::{Planner, Stage};
 use super::prepare::{entry_names, joined_columns, substitute};
 use super::rels::conjuncts;
-use super::{arbiters, join, member, needed, prepare, recheck};
+use super::{arbiters, join, member, needed, prepare, project_set, recheck};
 use melba_expression::Expression;
 use melba_table::{ColumnMap, RowCheckTarget, RowChecks, TableTarget, TargetBuilder};
 use melba_tree::{
@@ -118,11 +118,15 @@ fn insert(planner: &mut Planner<'_>, query: &mut Query, changed: Changed<'_>) ->
     };
     planner.level_mut().entries = std::mem::take(&mut query.range_table);
     needed::gather_needed(planner, query, &tree, &[]);
+    let returns_sets = query.targets.iter().any(|t| project_set::has_set(&t.expr));
     let (input, layout) = match info.source {
-        None => (None, Layout::default()),
-        Some(_) => {
+        None if !returns_sets => (None, Layout::default()),
+        _ => {
             let (path, _) = join::plan_joins(planner, &tree, &Goal { order: vec![], wanted: Wanted::All })?;
-            let stage = planner.create(&path)?;
+            let mut stage = planner.create(&path)?;
+            if returns_sets {
+                stage = project_set::project_set(planner, stage, query.targets.iter_mut().map(|t| &mut t.expr))?;
+            }
             (Some(stage.node), stage.layout)
         }
     };

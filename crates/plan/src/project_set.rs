@@ -12,16 +12,22 @@ use super::planner::{Planner, Stage};
 use super::stage;
 
 /// All targets, junk included; set-returning functions are run.
-pub fn targets(planner: &mut Planner<'_>, query: &Query, stage: Stage) -> Result<Stage> {
-    let exprs: Vec<Expr> = query.targets.iter().map(|t| t.expr.clone()).collect();
+pub fn targets(planner: &mut Planner<'_>, query: &Query, mut stage: Stage) -> Result<Stage> {
+    let mut exprs: Vec<Expr> = query.targets.iter().map(|t| t.expr.clone()).collect();
     if query.has_set_returning && exprs.iter().any(has_set) {
-        return project_set(planner, stage, exprs);
+        stage = project_set(planner, stage, exprs.iter_mut())?;
     }
     stage::projected(planner, stage, &exprs, TARGET)
 }
 
-/// Innermost set-returning functions first; functions over their results in further rounds.
-fn project_set(planner: &mut Planner<'_>, mut stage: Stage, mut exprs: Vec<Expr>) -> Result<Stage> {
+/// Runs the set-returning functions in expressions, which refer to the result's columns then. Innermost functions first; functions
+/// over their results in further rounds.
+pub fn project_set<'e>(
+    planner: &mut Planner<'_>,
+    mut stage: Stage,
+    exprs: impl Iterator<Item = &'e mut Expr>,
+) -> Result<Stage> {
+    let mut exprs: Vec<&mut Expr> = exprs.collect();
     let mut round = 0;
     loop {
         let mut calls: Vec<Expr> = Vec::new();
@@ -29,7 +35,7 @@ fn project_set(planner: &mut Planner<'_>, mut stage: Stage, mut exprs: Vec<Expr>
             take_sets(e, round, &mut calls);
         }
         if calls.is_empty() {
-            return stage::projected(planner, stage, &exprs, TARGET);
+            return Ok(stage);
         }
         let mut functions = Vec::with_capacity(calls.len());
         for call in &calls {

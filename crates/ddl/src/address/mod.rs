@@ -12,7 +12,6 @@ use melba_catalog::identity::seeded_object_by_name;
 use melba_catalog::{ObjectAddress, Relation, classes};
 use melba_engine::RelationLockMode;
 use melba_types::{DbError, Oid, Result, bail, err};
-use pg_query::protobuf::RangeVar;
 
 use crate::context::Ddl;
 use crate::naming::range_var;
@@ -170,11 +169,7 @@ fn at(class: Oid, object: Oid) -> ObjectAddress {
 impl NamedObject<'_> {
     /// The relation of a list of names, locked.
     fn open(&self, names: &[&str]) -> Result<Arc<Relation>> {
-        let target = match names {
-            [database, _, _] => RangeVar { catalogname: (*database).to_owned(), ..range_var(names) },
-            [_] | [_, _] => range_var(names),
-            _ => bail!(SYNTAX_ERROR, "improper relation name (too many dotted names): {}", names.join(".")),
-        };
+        let target = range_var(names)?;
         if self.ddl.find_relation(&target)?.is_none()
             && let [.., schema, _] = names
         {
@@ -185,14 +180,7 @@ impl NamedObject<'_> {
 
     /// The schemas in which a list of names is searched, and the name in them.
     fn searched<'n>(&self, names: &[&'n str]) -> Result<(Vec<Oid>, &'n str)> {
-        let catalog = self.ddl.catalog();
-        let database = catalog.database(self.ddl.tx().database).map_or("", |d| &d.name);
-        if let [other, _, _] = names
-            && **other != *database
-        {
-            bail!(FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: {}", names.join("."));
-        }
-        let (schema, name) = melba_parse::nodes::qualified(names)?;
+        let (schema, name) = self.ddl.qualified(names)?;
         Ok((self.ddl.searched_schemas(schema)?, name))
     }
 

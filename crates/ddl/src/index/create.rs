@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{IndexInfo, ObjectAddress, Relation, RelationKind, classes};
-use melba_parse::nodes::{inner, qualified, strings};
+use melba_parse::nodes::{inner, strings};
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::Node;
 use pg_query::protobuf::node::Node as N;
@@ -181,7 +181,7 @@ pub fn key_request(
 }
 
 fn operator_class(ddl: &Ddl<'_>, names: &[&str], method: AccessMethod) -> Result<Oid> {
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let catalog = ddl.catalog();
     let is_meant = |namespace| match schema {
         Some(schema) => catalog.namespace(namespace).is_some_and(|n| *n.name == *schema),

@@ -199,18 +199,28 @@ impl<'a> Lookup<'a> {
     }
 
     fn check_database(&self, name: &RangeVar) -> Result<()> {
-        let catalog = self.catalog();
-        let current = catalog.database(self.tx.database).map_or("", |d| &d.name);
-        if !name.catalogname.is_empty() && name.catalogname != current {
-            bail!(
-                FEATURE_NOT_SUPPORTED,
-                "cross-database references are not implemented: \"{}.{}.{}\"",
-                name.catalogname,
-                name.schemaname,
-                name.relname
-            );
+        if name.catalogname.is_empty() || self.is_own_database(&name.catalogname) {
+            return Ok(());
         }
-        Ok(())
+        Err(other_database(format!("\"{}.{}.{}\"", name.catalogname, name.schemaname, name.relname)))
+    }
+
+    fn is_own_database(&self, name: &str) -> bool {
+        self.catalog().database(self.tx.database).is_some_and(|d| *d.name == *name)
+    }
+
+    /// Splits a name into schema and object.
+    ///
+    /// # Errors
+    /// 0A000 for a name in another database, 42601 for one of more than three parts.
+    pub fn qualified<'n>(&self, names: &[&'n str]) -> Result<(Option<&'n str>, &'n str)> {
+        match names {
+            [name] => Ok((None, name)),
+            [schema, name] => Ok((Some(schema), name)),
+            [database, schema, name] if self.is_own_database(database) => Ok((Some(schema), name)),
+            [_, _, _] => Err(other_database(names.join("."))),
+            _ => Err(err!(SYNTAX_ERROR, "improper qualified name (too many dotted names): {}", names.join("."))),
+        }
     }
 
     /// The schemas in which a name is searched: the one before its dot, or those of the search path.
@@ -364,4 +374,8 @@ impl<'a> Lookup<'a> {
 pub fn undefined_relation(name: &RangeVar) -> DbError {
     let full = if name.schemaname.is_empty() { name.relname.clone() } else { format!("{}.{}", name.schemaname, name.relname) };
     err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist")
+}
+
+fn other_database(name: String) -> DbError {
+    err!(FEATURE_NOT_SUPPORTED, "cross-database references are not implemented: {name}")
 }

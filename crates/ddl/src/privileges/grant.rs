@@ -13,10 +13,10 @@ use pg_query::protobuf::{DropBehavior, GrantStmt, GrantTargetType, ObjectType};
 use crate::built_in::refuse_built_in;
 use crate::context::Ddl;
 use crate::database::database_by_name;
-use crate::large_object::grant_on_large_objects;
+use crate::large_object::{grant_on_large_object, granted_large_objects};
 use crate::privileges::acl::{Grant, ListOf, acl_after, changed_acl};
-use crate::privileges::granted::{grant_on_languages, grant_on_parameters};
-use crate::routine::alter::grant_on_routines;
+use crate::privileges::granted::{change_granted, language_named, parameter_named};
+use crate::routine::alter::{check_routine_privileges, grant_on_routine, granted_routines};
 use crate::table::relation::put_relation;
 use crate::types::named::named_type;
 use crate::words::relation_word;
@@ -24,13 +24,8 @@ use crate::words::relation_word;
 /// In the order in which a REVOKE on the whole table processes them.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
-/// The clauses of a GRANT or REVOKE beside its objects.
+/// The clauses of a GRANT or REVOKE beside its objects, which PostgreSQL finds first.
 pub fn read_grant<'s>(ddl: &Ddl<'_>, s: &'s GrantStmt) -> Result<Grant<'s>> {
-    if let Some(grantor) = &s.grantor
-        && ddl.role_spec(grantor)? != ddl.user()
-    {
-        bail!(FEATURE_NOT_SUPPORTED, "grantor must be current user");
-    }
     let mut grantees = Vec::new();
     for node in &s.grantees {
         if let N::RoleSpec(spec) = inner(node)? {
@@ -42,30 +37,65 @@ pub fn read_grant<'s>(ddl: &Ddl<'_>, s: &'s GrantStmt) -> Result<Grant<'s>> {
 }
 
 pub fn grant(ddl: &Ddl<'_>, s: &GrantStmt) -> Result<()> {
-    let grant = read_grant(ddl, s)?;
+    if let Some(grantor) = &s.grantor
+        && ddl.role_spec(grantor)? != ddl.user()
+    {
+        bail!(FEATURE_NOT_SUPPORTED, "grantor must be current user");
+    }
     match s.objtype() {
         ObjectType::ObjectTable | ObjectType::ObjectSequence => {
             let relations = granted_relations(ddl, s)?;
-            relations.iter().try_for_each(|relation| grant_on_relation(ddl, s.objtype(), &grant, relation))
+            grant_on_each(ddl, s, relations, |grant, relation| grant_on_relation(ddl, s.objtype(), grant, &relation))
         }
         ObjectType::ObjectSchema => {
-            let names = s.objects.iter().filter_map(string);
-            names.into_iter().try_for_each(|name| grant_on_schema(ddl, &grant, ddl.namespace(name)?.oid))
+            let schemas = named(s, |name| Ok(ddl.namespace(name)?.oid))?;
+            grant_on_each(ddl, s, schemas, |grant, schema| grant_on_schema(ddl, grant, schema))
         }
         ObjectType::ObjectDatabase => {
-            let names = s.objects.iter().filter_map(string);
-            names.into_iter().try_for_each(|name| grant_on_database(ddl, &grant, database_by_name(ddl, name)?.oid))
+            let databases = named(s, |name| Ok(database_by_name(ddl, name)?.oid))?;
+            grant_on_each(ddl, s, databases, |grant, database| grant_on_database(ddl, grant, database))
         }
         ObjectType::ObjectType | ObjectType::ObjectDomain => {
             let is_domain = s.objtype() == ObjectType::ObjectDomain;
-            s.objects.iter().try_for_each(|node| grant_on_type(ddl, &grant, named_type(ddl, Some(node))?.oid, is_domain))
+            let types = s.objects.iter().map(|node| Ok(named_type(ddl, Some(node))?.oid)).collect::<Result<Vec<_>>>()?;
+            grant_on_each(ddl, s, types, |grant, ty| grant_on_type(ddl, grant, ty, is_domain))
         }
-        ObjectType::ObjectLargeobject => grant_on_large_objects(ddl, s, &grant),
-        ObjectType::ObjectFunction | ObjectType::ObjectProcedure | ObjectType::ObjectRoutine => grant_on_routines(ddl, s, &grant),
-        ObjectType::ObjectLanguage => grant_on_languages(ddl, &s.objects, &grant),
-        ObjectType::ObjectParameterAcl => grant_on_parameters(ddl, &s.objects, &grant),
+        ObjectType::ObjectLargeobject => {
+            let objects = granted_large_objects(ddl, s)?;
+            grant_on_each(ddl, s, objects, |grant, object| grant_on_large_object(ddl, object, grant))
+        }
+        ObjectType::ObjectFunction | ObjectType::ObjectProcedure | ObjectType::ObjectRoutine => {
+            let routines = granted_routines(ddl, s)?;
+            let grant = read_grant(ddl, s)?;
+            check_routine_privileges(s.objtype(), &grant)?;
+            routines.iter().try_for_each(|routine| grant_on_routine(ddl, &grant, routine))
+        }
+        ObjectType::ObjectLanguage => {
+            let languages = named(s, |name| language_named(ddl, name))?;
+            grant_on_each(ddl, s, languages, |grant, language| change_granted(ddl, grant, language))
+        }
+        ObjectType::ObjectParameterAcl => {
+            let parameters = named(s, |name| parameter_named(ddl, name, s.is_grant))?;
+            grant_on_each(ddl, s, parameters.into_iter().flatten(), |grant, parameter| change_granted(ddl, grant, parameter))
+        }
         kind => refuse_built_in(ddl, kind, &s.objects, &format!("GRANT ON {}", object_word(kind))),
     }
+}
+
+/// The objects that a statement names, each by one name.
+fn named<T>(s: &GrantStmt, find: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
+    s.objects.iter().filter_map(string).map(find).collect()
+}
+
+/// Changes the privileges on objects that were found.
+fn grant_on_each<T>(
+    ddl: &Ddl<'_>,
+    s: &GrantStmt,
+    objects: impl IntoIterator<Item = T>,
+    change: impl Fn(&Grant<'_>, T) -> Result<()>,
+) -> Result<()> {
+    let grant = read_grant(ddl, s)?;
+    objects.into_iter().try_for_each(|object| change(&grant, object))
 }
 
 pub fn grant_on_schema(ddl: &Ddl<'_>, grant: &Grant<'_>, oid: Oid) -> Result<()> {

@@ -4,45 +4,39 @@ use std::sync::Arc;
 
 use melba_catalog::identity::seeded_object_by_name;
 use melba_catalog::{Acl, Granted, Object, ObjectChange, classes};
-use melba_parse::nodes::string;
 use melba_settings::is_settable_name;
 use melba_types::{Oid, Result, bail, err};
-use pg_query::protobuf::Node;
 
 use crate::context::Ddl;
 use crate::privileges::acl::{Grant, acl_after};
 
-pub fn grant_on_languages(ddl: &Ddl<'_>, objects: &[Node], grant: &Grant<'_>) -> Result<()> {
-    for name in objects.iter().filter_map(string) {
-        let Some(language) = seeded_object_by_name(&ddl.catalog(), classes::PG_LANGUAGE, &[], name, Oid::INVALID) else {
-            bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist");
-        };
-        if [classes::INTERNAL_LANGUAGE, classes::C_LANGUAGE].contains(&language.oid) {
-            return Err(err!(WRONG_OBJECT_TYPE, "language \"{name}\" is not trusted").detail(
-                "GRANT and REVOKE are not allowed on untrusted languages, because only superusers can use untrusted languages.",
-            ));
-        }
-        change(ddl, grant, Granted { oid: language.oid, class: classes::PG_LANGUAGE, name: name.into(), acl: None })?;
+/// A language on which privileges may be granted.
+pub fn language_named(ddl: &Ddl<'_>, name: &str) -> Result<Granted> {
+    let Some(language) = seeded_object_by_name(&ddl.catalog(), classes::PG_LANGUAGE, &[], name, Oid::INVALID) else {
+        bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist");
+    };
+    if [classes::INTERNAL_LANGUAGE, classes::C_LANGUAGE].contains(&language.oid) {
+        return Err(err!(WRONG_OBJECT_TYPE, "language \"{name}\" is not trusted").detail(
+            "GRANT and REVOKE are not allowed on untrusted languages, because only superusers can use untrusted languages.",
+        ));
     }
-    Ok(())
+    Ok(Granted { oid: language.oid, class: classes::PG_LANGUAGE, name: name.into(), acl: None })
 }
 
-pub fn grant_on_parameters(ddl: &Ddl<'_>, objects: &[Node], grant: &Grant<'_>) -> Result<()> {
-    for name in objects.iter().filter_map(string) {
-        let name = name.to_ascii_lowercase();
-        let oid = match ddl.catalog().granted_by_name(classes::PG_PARAMETER_ACL, &name) {
-            Some(row) => row.oid,
-            None if !grant.is_grant => continue,
-            None if !is_settable_name(&name) => bail!(UNDEFINED_OBJECT, "unrecognized configuration parameter \"{name}\""),
-            None => ddl.tx().new_oid(),
-        };
-        change(ddl, grant, Granted { oid, class: classes::PG_PARAMETER_ACL, name: name.into(), acl: None })?;
-    }
-    Ok(())
+/// A setting; `None` for one whose privileges were never granted, when they are to be revoked.
+pub fn parameter_named(ddl: &Ddl<'_>, name: &str, is_grant: bool) -> Result<Option<Granted>> {
+    let name = name.to_ascii_lowercase();
+    let oid = match ddl.catalog().granted_by_name(classes::PG_PARAMETER_ACL, &name) {
+        Some(row) => row.oid,
+        None if !is_grant => return Ok(None),
+        None if !is_settable_name(&name) => bail!(UNDEFINED_OBJECT, "unrecognized configuration parameter \"{name}\""),
+        None => ddl.tx().new_oid(),
+    };
+    Ok(Some(Granted { oid, class: classes::PG_PARAMETER_ACL, name: name.into(), acl: None }))
 }
 
 /// Changes a list, which the catalog may have already. That of a setting goes when it says nothing.
-pub fn change(ddl: &Ddl<'_>, grant: &Grant<'_>, granted: Granted) -> Result<()> {
+pub fn change_granted(ddl: &Ddl<'_>, grant: &Grant<'_>, granted: Granted) -> Result<()> {
     let is_shared = granted.class == classes::PG_PARAMETER_ACL;
     ddl.lock_database_object(if is_shared { Oid::INVALID } else { ddl.tx().database }, granted.class, granted.oid)?;
     let (kind, owner) = (Granted::kind(granted.class), classes::POSTGRES_ROLE);

@@ -6,7 +6,7 @@ use melba_analyze::{exact_operator, is_polymorphic, support_function, undetermin
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{AggregateInfo, Function, FunctionKind, MovingAggregate, Object, ObjectAddress, TypeKind, classes};
-use melba_parse::nodes::{inner, option_bool, option_int, option_text, options, qualified, strings};
+use melba_parse::nodes::{inner, option_bool, option_int, option_text, options, strings};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{DefElem, DefineStmt, TypeName};
@@ -65,7 +65,7 @@ fn wrong(message: impl std::fmt::Display) -> DbError {
 
 pub fn create_aggregate(ddl: &Ddl<'_>, s: &DefineStmt) -> Result<()> {
     let names = strings(&s.defnames);
-    let (schema, name) = qualified(&names)?;
+    let (schema, name) = ddl.qualified(&names)?;
     let namespace = ddl.namespace_for_creation(schema)?;
     let direct = direct_arguments(s)?;
     let clauses = aggregate_clauses(ddl, s)?;

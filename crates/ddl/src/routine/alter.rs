@@ -139,18 +139,25 @@ pub fn dropped_routine(ddl: &Ddl<'_>, kind: ObjectType, node: &Node, missing_ok:
 }
 
 /// GRANT and REVOKE ON FUNCTION, PROCEDURE, ROUTINE, by name or all of some schemas.
-pub fn grant_on_routines(ddl: &Ddl<'_>, s: &GrantStmt, grant: &Grant<'_>) -> Result<()> {
-    let what = match s.objtype() {
+/// The privileges that a statement names must be those of functions.
+///
+/// # Errors
+/// 0LP01, with the statement's word for the object.
+pub fn check_routine_privileges(kind: ObjectType, grant: &Grant<'_>) -> Result<()> {
+    let what = match kind {
         ObjectType::ObjectProcedure => "procedure",
         ObjectType::ObjectRoutine => "routine",
         _ => "function",
     };
-    // The error for another kind of privilege uses the statement's word for the object.
-    if let Err(mut e) = grant.whole(AclKind::Function.all(), AclKind::Function) {
+    grant.whole(AclKind::Function.all(), AclKind::Function).map(drop).map_err(|mut e| {
         let message = e.message().replace(" for function", &format!(" for {what}"));
         e.fields_mut().message = message;
-        return Err(e);
-    }
+        e
+    })
+}
+
+/// The functions that a statement names, or all of some schemas.
+pub fn granted_routines(ddl: &Ddl<'_>, s: &GrantStmt) -> Result<Vec<Arc<Function>>> {
     let mut all = Vec::new();
     for node in &s.objects {
         if s.targtype() != GrantTargetType::AclTargetAllInSchema {
@@ -167,7 +174,7 @@ pub fn grant_on_routines(ddl: &Ddl<'_>, s: &GrantStmt, grant: &Grant<'_>) -> Res
         };
         all.extend(catalog.functions().filter(|f| f.namespace == namespace).filter(wanted).cloned());
     }
-    all.iter().try_for_each(|f| grant_on_routine(ddl, grant, f))
+    Ok(all)
 }
 
 pub fn grant_on_routine(ddl: &Ddl<'_>, grant: &Grant<'_>, f: &Function) -> Result<()> {

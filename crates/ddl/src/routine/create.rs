@@ -7,7 +7,7 @@ use melba_analyze::input_names;
 use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Function, FunctionKind, Object, acl, classes};
-use melba_parse::nodes::{qualified, strings};
+use melba_parse::nodes::strings;
 use melba_types::{DbError, Oid, Result, bail, err, oids};
 use pg_query::protobuf::CreateFunctionStmt;
 
@@ -25,7 +25,7 @@ const ROWS_OF_SET: f32 = 1000.0;
 
 pub fn create_function(ddl: &Ddl<'_>, s: &CreateFunctionStmt) -> Result<()> {
     let names = strings(&s.funcname);
-    let (schema, name) = qualified(&names)?;
+    let (schema, name) = ddl.qualified(&names)?;
     let namespace = ddl.namespace_for_creation(schema)?;
     let attributes = Attributes::read(&s.options, s.is_procedure)?;
     let language = routine_language(ddl, s, &attributes)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Function, FunctionKind};
-use melba_parse::nodes::{inner, qualified, strings};
+use melba_parse::nodes::{inner, strings};
 use melba_types::{DbError, Oid, Result, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{FunctionParameterMode as Mode, Node, ObjectType, ObjectWithArgs, TypeName};
@@ -76,7 +76,7 @@ impl<'s> RoutineName<'s> {
 /// 42883 when there is none, 42725 when there are several, 42809 when it is of another kind.
 pub fn find_routine(ddl: &Ddl<'_>, wanted: &RoutineName<'_>) -> Result<Arc<Function>> {
     let names = strings(&wanted.object.objname);
-    let (schema, name) = qualified(&names)?;
+    let (schema, name) = ddl.qualified(&names)?;
     let catalog = ddl.catalog();
     let schemas = ddl.searched_schemas(schema)?;
     let candidates: Vec<&Arc<Function>> = catalog.find_functions(&schemas, name).collect();

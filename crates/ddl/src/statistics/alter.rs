@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::extended_statistics::statistics_of;
 use melba_catalog::{ExtendedStatistics, ObjectAddress, Relation, classes};
-use melba_parse::nodes::{inner, qualified, strings};
+use melba_parse::nodes::{inner, strings};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{AlterStatsStmt, Node};
@@ -35,7 +35,7 @@ fn is_missing(error: &DbError) -> bool {
 
 /// The statistics object of a name, which the user owns.
 fn owned_statistics(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<ExtendedStatistics>> {
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let catalog = ddl.catalog();
     // As functions, those of the temporary schema are not found by bare names.
     let is_searched = |n: &Oid| schema.is_some() || *n != ddl.temporary();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use melba_catalog::extended_statistics::{statistics_columns, statistics_kinds as kinds, statistics_of};
 use melba_catalog::{ExtendedStatistics, Object, ObjectAddress, Relation, RelationKind, classes};
-use melba_parse::nodes::{inner, qualified, string, strings};
+use melba_parse::nodes::{inner, string, strings};
 use melba_types::{DbError, Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CreateStatsStmt, Node};
@@ -31,7 +31,7 @@ struct Dimensions {
 pub fn create_statistics(ddl: &Ddl<'_>, s: &CreateStatsStmt) -> Result<()> {
     let table = statistics_table(ddl, s)?;
     let names = strings(&s.defnames);
-    let (schema, given) = if names.is_empty() { (None, None) } else { qualified(&names).map(|(s, n)| (s, Some(n)))? };
+    let (schema, given) = if names.is_empty() { (None, None) } else { ddl.qualified(&names).map(|(s, n)| (s, Some(n)))? };
     let namespace = match given {
         Some(_) => ddl.namespace_for_creation(schema)?,
         None => table.namespace,

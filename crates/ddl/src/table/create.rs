@@ -38,7 +38,7 @@ const COLUMNS_MAX: usize = 1600;
 pub fn create_table(ddl: &Ddl<'_>, s: &CreateStmt) -> Result<()> {
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("CREATE TABLE without a name"))?;
     refuse_unsupported(s)?;
-    let (namespace, temporary) = ddl.relation_namespace(name)?;
+    let (namespace, temporary) = ddl.relation_namespace(name).map_err(|e| e.at(name.location))?;
     if relation_exists(ddl, namespace, &name.relname, s.if_not_exists)? {
         return Ok(());
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use melba_catalog::{Object, Type, TypeKind, classes};
-use melba_parse::nodes::qualified;
 use melba_types::{Kind, Oid, Result, bail};
 
 use crate::context::Ddl;
@@ -92,7 +91,7 @@ pub fn put_array_type(ddl: &Ddl<'_>, name: &str, namespace: Oid, element: Oid, a
 }
 
 pub fn new_type_name<'n>(ddl: &Ddl<'_>, names: &[&'n str]) -> Result<(Oid, &'n str)> {
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let namespace = ddl.namespace_for_creation(schema)?;
     if !free_type_name(ddl, namespace, name)? {
         bail!(DUPLICATE_OBJECT, "type \"{name}\" already exists");

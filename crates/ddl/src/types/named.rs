@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::Type;
-use melba_parse::nodes::{qualified, strings};
+use melba_parse::nodes::strings;
 use melba_types::{Result, err};
 use pg_query::protobuf::Node;
 use pg_query::protobuf::node::Node as N;
@@ -29,7 +29,7 @@ pub fn named_type(ddl: &Ddl<'_>, object: Option<&Node>) -> Result<Arc<Type>> {
 
 /// The type of a name, which may have a schema before it.
 pub fn type_named(ddl: &Ddl<'_>, names: &[&str]) -> Result<Arc<Type>> {
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let catalog = ddl.catalog();
     let found = ddl.searched_schemas(schema)?.iter().find_map(|ns| catalog.type_by_name(*ns, name));
     found.cloned().ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", names.join(".")))

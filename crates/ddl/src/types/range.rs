@@ -6,7 +6,7 @@ use melba_catalog::default_privileges::initial_acl;
 use melba_catalog::privileges::AclKind;
 use melba_catalog::{Cast, Catalog, Function, Object, ObjectAddress, OperatorClass, RangeInfo, Type, TypeKind, acl, classes};
 use melba_fmgr::order;
-use melba_parse::nodes::{options, qualified, strings};
+use melba_parse::nodes::{options, strings};
 use melba_types::{DbError, Kind, Oid, Result, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{CreateRangeStmt, DefElem, TypeName};
@@ -85,7 +85,7 @@ pub fn create_range(ddl: &Ddl<'_>, s: &CreateRangeStmt) -> Result<()> {
     let attributes = RangeAttributes::read(s)?;
     let named = match &attributes.multirange {
         Some(names) => {
-            let (schema, name) = qualified(names)?;
+            let (schema, name) = ddl.qualified(names)?;
             Some((ddl.namespace_for_creation(schema)?, name))
         }
         None => None,
@@ -144,7 +144,7 @@ fn range_class(ddl: &Ddl<'_>, names: Option<&[&str]>, subtype: &Type) -> Result<
                 .hint("You must specify an operator class for the range type or define a default operator class for the subtype.")
         });
     };
-    let (_, name) = qualified(names)?;
+    let (_, name) = ddl.qualified(names)?;
     let Some(class) = catalog.access_methods().class_by_name(classes::BTREE, name) else {
         bail!(UNDEFINED_OBJECT, "operator class \"{}\" does not exist for access method \"btree\"", names.join("."));
     };
@@ -184,7 +184,7 @@ fn range_collation(ddl: &Ddl<'_>, names: Option<&[&str]>, subtype: &Type) -> Res
 
 /// The function that returns the distance of two values. Nothing here needs it; dumps do.
 fn subtype_diff(ddl: &Ddl<'_>, names: &[&str], subtype: Oid) -> Result<ObjectAddress> {
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let catalog = ddl.catalog();
     let shown = catalog.type_name(subtype, ddl.path());
     let signature = format!("{}({shown}, {shown})", names.join("."));

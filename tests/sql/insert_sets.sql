@@ -1,0 +1,24 @@
+-- A row of VALUES may have set-returning functions.
+create table t (a int, b int default 7, c serial);
+insert into t values (0, generate_series(1, 3)) returning a, b;
+insert into t values (generate_series(1, 3), generate_series(5, 8)) returning a, b;
+insert into t (b) values (generate_series(1, 2) * 10 + 1) returning a, b;
+insert into t values (generate_series(1, generate_series(1, 3))) returning a;
+insert into t values (generate_series(1, 0));
+insert into t values (1, generate_series(1, 2)), (2, 3);
+insert into t (a, b) values (generate_series(1, 2), default) returning a, b;
+create table parted (a int, b int, c int) partition by hash (a);
+create table parted_0 partition of parted for values with (modulus 2, remainder 0);
+create table parted_1 partition of parted for values with (modulus 2, remainder 1);
+insert into parted values (0, generate_series(1, 3), generate_series(5, 8));
+select * from parted order by c;
+create view w as select a, b from t;
+insert into w values (unnest(array[100, 101]), 1);
+select a, b from t where a >= 100 order by a;
+create unique index on t (a) where a > 1000;
+insert into t values (generate_series(1000, 1002)) on conflict do nothing;
+insert into t values (generate_series(1000, 1002)) on conflict (a) where a > 1000 do update set b = -1 returning a, b;
+prepare p(int) as insert into t (a) values (generate_series(2000, $1)) returning a;
+execute p(2002);
+drop view w;
+drop table t, parted;
