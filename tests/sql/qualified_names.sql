@@ -63,3 +63,5 @@ drop function f();
 drop type e;
 drop domain d;
 drop table t;
+-- No place in the statement.
+create type c as (a int, b missing);

@@ -176,6 +176,12 @@ impl DbError {
         self
     }
 
+    /// As PostgreSQL's errors of what it analyzes apart from the statement's text.
+    pub fn without_position(mut self) -> DbError {
+        self.0.position = None;
+        self
+    }
+
     pub fn schema(mut self, name: impl Into<String>) -> DbError {
         self.0.schema = Some(name.into());
         self

@@ -169,12 +169,7 @@ fn policy_roles(ddl: &Ddl<'_>, nodes: &[Node]) -> Result<Vec<Oid>> {
 
 fn policy_condition(ddl: &Ddl<'_>, node: Option<&Node>, table: &Arc<Relation>) -> Result<Option<Expr>> {
     let analyze = |node| ddl.with_context(|c| analyze_expression(c, node, Some(table), ExprKind::Policy, None));
-    // As in PostgreSQL, whose errors here have no position.
-    let without_position = |mut e: DbError| {
-        e.fields_mut().position = None;
-        e
-    };
-    node.map(analyze).transpose().map_err(without_position)
+    node.map(analyze).transpose().map_err(DbError::without_position)
 }
 
 /// A policy's condition, analyzed.

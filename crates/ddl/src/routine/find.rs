@@ -145,12 +145,7 @@ fn all_types_named(ddl: &Ddl<'_>, object: &ObjectWithArgs) -> Result<Vec<Oid>> {
 
 /// The type of a name; errors have no position.
 pub fn argument_type(ddl: &Ddl<'_>, name: &TypeName) -> Result<Oid> {
-    let mut e = match ddl.type_from_name(name) {
-        Ok((ty, _)) => return Ok(ty),
-        Err(e) => e,
-    };
-    e.fields_mut().position = None;
-    Err(e)
+    ddl.type_from_name(name).map(|(ty, _)| ty).map_err(DbError::without_position)
 }
 
 /// # Errors

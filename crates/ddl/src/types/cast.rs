@@ -53,12 +53,7 @@ pub fn create_cast(ddl: &Ddl<'_>, s: &CreateCastStmt) -> Result<()> {
 
 fn cast_type(ddl: &Ddl<'_>, name: Option<&TypeName>) -> Result<Arc<Type>> {
     let name = name.ok_or_else(|| DbError::internal("a cast without a type"))?;
-    // As in PostgreSQL, whose errors here have no position.
-    let without_position = |mut e: DbError| {
-        e.fields_mut().position = None;
-        e
-    };
-    let (ty, _) = ddl.type_from_name(name).map_err(without_position)?;
+    let (ty, _) = ddl.type_from_name(name).map_err(DbError::without_position)?;
     let found = ddl.catalog().type_(ty).cloned();
     found.ok_or_else(|| DbError::internal(format!("cache lookup failed for type {ty}")))
 }

@@ -128,7 +128,6 @@ pub fn create_composite(ddl: &Ddl<'_>, s: &CompositeTypeStmt) -> Result<()> {
     let mut builder = TableBuilder::default();
     for node in &s.coldeflist {
         if let N::ColumnDef(def) = inner(node)? {
-            // PostgreSQL shows no place in the statement.
             add_column_definition(ddl, &mut builder, def).map_err(DbError::without_position)?;
         }
     }

@@ -260,10 +260,7 @@ fn type_modifier(context: &StatementContext, text: &str) -> Result<Datum> {
     match super::planning::analysis(context).transform_type_name(&name) {
         Ok((_, modifier)) => Ok(Datum::Int4(modifier)),
         Err(e) if unknown.contains(&e.sqlstate()) => Ok(Datum::Null),
-        Err(mut e) => {
-            e.fields_mut().position = None;
-            Err(e)
-        }
+        Err(e) => Err(e.without_position()),
     }
 }
 

@@ -565,10 +565,7 @@ fn at_target(mut e: DbError) -> DbError {
 /// The subscripts and fields of an assignment's target.
 fn part_of(path: &str) -> Result<Vec<pg_query::Node>> {
     let text = format!("UPDATE t SET v{path} = 0");
-    let parsed = melba_parse::parse(&text).map_err(|mut e| {
-        e.fields_mut().position = None;
-        e
-    })?;
+    let parsed = melba_parse::parse(&text).map_err(DbError::without_position)?;
     let target = match parsed.statements.first().map(|s| &s.node) {
         Some(NodeEnum::UpdateStmt(update)) => update.target_list.first().and_then(|t| t.node.clone()),
         _ => None,
