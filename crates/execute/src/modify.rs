@@ -150,7 +150,7 @@ impl ModifyOp {
                     }
                     None => self.done = true,
                 },
-                Some(batch) if self.takes(&batch) => self.insert_rows(ctx, &batch)?,
+                Some(batch) if self.takes(ctx, &batch)? => self.insert_rows(ctx, &batch)?,
                 Some(batch) => {
                     for i in 0..batch.rows {
                         rows += self.change(ctx, &node, batch.row(i), &mut out)?;
@@ -263,8 +263,9 @@ fn doing(action: &Action) -> &'static str {
 
 impl ModifyOp {
     /// Whether rows are inserted as a batch: many, and those that come after others.
-    fn takes(&self, batch: &Batch) -> bool {
-        self.batch_rows_min.is_some_and(|min| batch.rows >= min || self.writer.has_rows()) && !self.writer.takes_rows_one_by_one()
+    fn takes(&mut self, ctx: &ExecContext, batch: &Batch) -> Result<bool> {
+        let Some(min) = self.batch_rows_min else { return Ok(false) };
+        Ok(self.writer.has_rows() || batch.rows >= min && !self.writer.takes_rows_one_by_one(ctx)?)
     }
 
     /// Inserts many rows.
@@ -278,9 +279,10 @@ impl ModifyOp {
                 None => repeat(&Datum::Null, column.kind, batch.rows),
             });
         }
+        let skipped = self.writer.skipped;
         self.writer.insert_batch(ctx, Batch { columns, rows: batch.rows }).map_err(|(_, e)| e)?;
         if node.counts {
-            ctx.add_rows_affected(batch.rows as u64);
+            ctx.add_rows_affected(batch.rows as u64 - (self.writer.skipped - skipped));
         }
         ctx.check_interrupt()
     }

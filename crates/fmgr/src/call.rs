@@ -9,7 +9,7 @@ use melba_encoding::Encoding;
 use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 use melba_types::{Batch, Csn, Datum, Oid, Result};
 
-use super::trigger::{TransitionTable, TriggerCall};
+use super::trigger::{PureTrigger, TransitionTable, TriggerCall};
 
 /// A call as its function sees it (PostgreSQL's FunctionCallInfo).
 pub struct CallInfo<'a> {
@@ -137,6 +137,10 @@ pub trait Session: Send + Sync {
     /// Runs a trigger's function: returns its row, or NULL.
     fn call_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
         Err(melba_types::DbError::unsupported(format!("trigger {} here", call.trigger.name)))
+    }
+    /// A trigger's function, if it is pure. For the rows that are at hand: what is evaluated after them may change the function.
+    fn pure_trigger(&self, _call: &TriggerCall<'_>) -> Result<Option<Box<dyn PureTrigger>>> {
+        Ok(None)
     }
     /// The rows that the statement of the running trigger function has changed, by the name in REFERENCING.
     fn transition_table(&self, _name: &str) -> Option<Arc<dyn TransitionTable>> {

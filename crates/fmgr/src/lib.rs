@@ -31,5 +31,5 @@ pub use call::{CallInfo, FormatSettings, QueryRows, RoutineCall, RoutineRows, Ro
 pub use gin_column::GinColumn;
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 pub use table::{AggregateEntry, Operand, Partition, QuickFn, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};
-pub use trigger::{TransitionTable, TriggerCall};
+pub use trigger::{PureTrigger, TransitionTable, TriggerCall};
 pub use type_io::{InputFn, OutputFn, ReceiveFn, SendFn, TypeContext, TypeIo};

@@ -27,6 +27,13 @@ pub struct TriggerCall<'a> {
     pub role: Oid,
 }
 
+/// The function of a row trigger that neither reads nor changes the database, and tells the client nothing: it may run for many rows
+/// before the first of them is written.
+pub trait PureTrigger: Send {
+    /// The row that it makes of a new one, or NULL.
+    fn run(&mut self, new: Datum) -> Result<Datum>;
+}
+
 /// Rows that a statement has changed, as a trigger's function reads them.
 pub trait TransitionTable: Send + Sync {
     /// The table whose columns they have.

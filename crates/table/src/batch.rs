@@ -69,9 +69,12 @@ impl TableWriter {
     ///
     /// # Errors
     /// Those of `insert`; about keys they may come with a later batch, or with `finish`.
-    pub fn insert_batch(&mut self, ctx: &Evaluation, mut batch: Batch) -> Result<(), RowError> {
-        if self.takes_rows_one_by_one() {
+    pub fn insert_batch(&mut self, ctx: &Evaluation, batch: Batch) -> Result<(), RowError> {
+        if self.checks_each_row() {
             return self.insert_one_by_one(ctx, &batch);
+        }
+        if let Some(triggers) = self.before_insert_triggers(ctx) {
+            return self.insert_fired(ctx, &triggers, batch);
         }
         if let Some(router) = self.router.as_ref().filter(|_| !self.target.partition.is_empty()) {
             let first = router.count;
@@ -81,6 +84,11 @@ impl TableWriter {
         if let Some(router) = &mut self.router {
             return router.insert_batch(ctx, batch);
         }
+        self.insert_plain(ctx, batch)
+    }
+
+    /// Inserts rows of which only the table's constraints are to be checked.
+    fn insert_plain(&mut self, ctx: &Evaluation, mut batch: Batch) -> Result<(), RowError> {
         let target = self.target.clone();
         if let Err((i, error)) = self.prepare_batch(ctx, &target, &mut batch) {
             let number = self.rows.count + i as u64;
@@ -92,11 +100,46 @@ impl TableWriter {
         self.take_batch(ctx, &target, batch)
     }
 
-    /// Whether each row must be processed before the next one comes: by a trigger, or by a check that follows its constraints.
-    pub fn takes_rows_one_by_one(&self) -> bool {
-        let has_triggers =
-            |triggers: &Arc<Triggers>| triggers.has(Moment::BeforeRow, INSERT) || triggers.has(Moment::InsteadOf, INSERT);
-        self.target.triggers.as_ref().is_some_and(has_triggers)
+    /// Inserts rows that triggers may change before: pure ones run for all rows ahead.
+    fn insert_fired(&mut self, ctx: &Evaluation, triggers: &Triggers, batch: Batch) -> Result<(), RowError> {
+        let is_plain = !self.routed && self.router.is_none() && !batch.columns.iter().any(Column::is_stored);
+        let pure = if is_plain { self.pure_triggers(ctx, triggers).map_err(|e| (self.rows.count, e))? } else { None };
+        let Some(mut pure) = pure else {
+            // A trigger reads the rows before.
+            self.finish(ctx)?;
+            return self.insert_one_by_one(ctx, &batch);
+        };
+        let target = self.target.clone();
+        let empty = |rows| target.relation.columns.iter().map(|c| Column::with_capacity(c.kind, rows)).collect::<Vec<_>>();
+        let mut fired = empty(batch.rows);
+        for i in 0..batch.rows {
+            let result = pure.fire(&batch, i, &mut fired);
+            if !matches!(result, Ok(true)) {
+                // The rows before it come first, with their errors.
+                let before = std::mem::replace(&mut fired, empty(batch.rows - i));
+                self.insert_plain(ctx, batch_of(before))?;
+                result.map_err(|e| (self.rows.count, e))?;
+                self.rows.count += 1;
+                self.skipped += 1;
+            }
+        }
+        self.insert_plain(ctx, batch_of(fired))
+    }
+
+    /// Whether each row must be processed before the next one comes.
+    pub fn takes_rows_one_by_one(&mut self, ctx: &Evaluation) -> Result<bool> {
+        if self.checks_each_row() {
+            return Ok(true);
+        }
+        match self.before_insert_triggers(ctx) {
+            Some(triggers) => Ok(self.pure_triggers(ctx, &triggers)?.is_none()),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether a trigger stands for the write of a row, or a check follows it.
+    fn checks_each_row(&self) -> bool {
+        self.target.triggers.as_ref().is_some_and(|triggers| triggers.has(Moment::InsteadOf, INSERT))
             || self.target.routing.as_ref().is_some_and(|routing| routing.has_triggers)
             // The rows of a load cannot be read before it ends, and a row may exclude a later one.
             || self.target.indexes.iter().any(|index| index.exclusion.is_some())
@@ -360,6 +403,11 @@ impl TableWriter {
         }
         Ok(())
     }
+}
+
+fn batch_of(columns: Vec<Column>) -> Batch {
+    let rows = columns.first().map_or(0, Column::len);
+    Batch { columns, rows }
 }
 
 /// Fills in generated columns, virtual ones as far as they are checked; whether no row violates a table constraint.

@@ -10,7 +10,7 @@ use melba_types::{Batch, Datum, DbError, Oid, Result, RowId, err};
 use super::changes::{StatementChanges, Turn};
 use super::events::Fired;
 use super::transition::Transitions;
-use super::trigger::{Change, Moment, Triggers};
+use super::trigger::{Change, Moment, PureTriggers, Triggers};
 use super::writer::TableWriter;
 use melba_expression::Evaluation;
 
@@ -105,6 +105,16 @@ impl TableWriter {
                 .detail(format!("Before executing trigger \"{name}\", the row was to be in partition \"{schema}.{table}\".")));
         }
         Ok(true)
+    }
+
+    /// The triggers before the insertion of a row, where there are any.
+    pub(super) fn before_insert_triggers(&mut self, ctx: &Evaluation) -> Option<Arc<Triggers>> {
+        self.triggers(ctx, Moment::BeforeRow, INSERT)
+    }
+
+    /// Of these, those that may run for rows ahead of their writes.
+    pub(super) fn pure_triggers<'t>(&self, ctx: &Evaluation, triggers: &'t Triggers) -> Result<Option<PureTriggers<'t>>> {
+        triggers.pure_before_insert(ctx, self.replica.unwrap_or_default())
     }
 
     /// Fires the triggers before an UPDATE of a row that the caller has locked; whether its present state is to be updated. The

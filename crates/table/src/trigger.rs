@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use melba_analyze::{NEW_ENTRY, TABLE_OID};
-use melba_catalog::trigger_events::{BEFORE, INSTEAD, ROW, UPDATE};
+use melba_catalog::trigger_events::{BEFORE, INSERT, INSTEAD, ROW, UPDATE};
 use melba_catalog::{Catalog, Relation, Trigger};
 use melba_expression::compile::{Compiler, Resolved, Scope};
 use melba_expression::{Evaluation, Expression};
-use melba_fmgr::{Session, TransitionTable, TriggerCall};
+use melba_fmgr::{PureTrigger, Session, TransitionTable, TriggerCall};
 use melba_tree::{Const, Expr, RowExpr, Var};
-use melba_types::{Datum, DbError, Kind, Oid, Record, Result};
+use melba_types::{Batch, Column, Datum, DbError, Kind, Oid, Record, Result};
 
 use super::transition::{ChangedRows, Transitions};
 
@@ -216,6 +216,35 @@ impl Triggers {
         ctx.nesting(|| ctx.session.call_trigger(&call)).0
     }
 
+    /// The triggers before the insertion of rows, if all of them are pure.
+    pub fn pure_before_insert(&self, ctx: &Evaluation, replica: bool) -> Result<Option<PureTriggers<'_>>> {
+        let mut functions = Vec::new();
+        for TriggerTarget { trigger, moment, when } in &self.all {
+            let is_of_rows = *moment == Moment::BeforeRow && trigger.has(INSERT);
+            if !is_of_rows || !melba_catalog::fires(trigger.enabled, replica) {
+                continue;
+            }
+            let view = ctx.view();
+            let call = TriggerCall {
+                trigger,
+                table: &self.table,
+                event: INSERT,
+                old: None,
+                new: None,
+                old_table: None,
+                new_table: None,
+                view: (view.csn, view.command),
+                role: ctx.session.user(),
+            };
+            match ctx.session.pure_trigger(&call)? {
+                Some(function) if when.is_none() => functions.push(function),
+                _ => return Ok(None),
+            }
+        }
+        // Functions do not see generated columns, and their changes of them do not count.
+        Ok(self.generated.is_empty().then_some(PureTriggers { of: self, functions }))
+    }
+
     /// Fires triggers for a row that they may change one after the other. False: one of them has returned none.
     pub fn on_row(&self, ctx: &Evaluation, moment: Moment, change: &Change<'_>, mut new: Option<&mut [Datum]>) -> Result<bool> {
         let (mut old_record, mut new_record) = (None, None);
@@ -254,6 +283,34 @@ impl Triggers {
                 row[*at] = given.clone();
             }
         }
+    }
+}
+
+/// Pure triggers before the insertion of rows, of a table without generated columns.
+pub struct PureTriggers<'t> {
+    of: &'t Triggers,
+    functions: Vec<Box<dyn PureTrigger>>,
+}
+
+impl PureTriggers<'_> {
+    /// Fires the triggers for a row of a batch without stored values, and adds what they make of it to `out`. False: one of them has
+    /// returned none.
+    pub fn fire(&mut self, batch: &Batch, i: usize, out: &mut [Column]) -> Result<bool> {
+        let fields = self.of.live.iter().map(|at| batch.columns[*at].get(i)).collect();
+        let mut row = self.of.record_of(fields);
+        for function in &mut self.functions {
+            row = function.run(row)?;
+            if row.is_null() {
+                return Ok(false);
+            }
+        }
+        let Datum::Record(row) = row else { return Err(DbError::internal("a trigger's row that is none")) };
+        let fields = Arc::try_unwrap(row).map_or_else(|shared| shared.fields.clone(), |own| own.fields);
+        let mut fields = self.of.live.iter().zip(fields).peekable();
+        for (at, column) in out.iter_mut().enumerate() {
+            column.push(fields.next_if(|(live, _)| **live == at).map_or(Datum::Null, |(_, value)| value));
+        }
+        Ok(true)
     }
 }
 

@@ -16,7 +16,7 @@ fn now(session: &SessionState) -> Duration {
     session.instance.cluster.clock.monotonic()
 }
 
-fn is_counted(context: &StatementContext, function: Oid) -> bool {
+pub(super) fn is_counted(context: &StatementContext, function: Oid) -> bool {
     let session = &context.session;
     let read = || Tracked::of(session.settings.lock().get("track_functions").as_text());
     let tracked = session.calls.tracked(session.settings_version(), read);

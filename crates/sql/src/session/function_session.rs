@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use melba_catalog::relations::LiveInfo;
 use melba_catalog::{Catalog, Function};
-use melba_fmgr::{CallInfo, FormatSettings, QueryRows, RoutineCall, RoutineRows, TransitionTable, TriggerCall};
+use melba_fmgr::{CallInfo, FormatSettings, PureTrigger, QueryRows, RoutineCall, RoutineRows, TransitionTable, TriggerCall};
 use melba_types::{Batch, Csn, Datum, DbError, Oid, Result};
 
 use super::context::StatementContext;
 use super::current_row::current_row;
 use super::domain::domain_check_batch;
 use super::query_text::query_rows;
-use super::routine::{routine_value, rows_of_routine, run_trigger};
+use super::routine::{pure_trigger, routine_value, rows_of_routine, run_trigger};
 use super::shown::{print_body, print_expression, print_query, print_rule};
 use super::system::call_system;
 use super::system_rows::rows_of;
@@ -151,6 +151,10 @@ impl melba_fmgr::Session for StatementContext {
 
     fn call_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
         run_trigger(self, call)
+    }
+
+    fn pure_trigger(&self, call: &TriggerCall<'_>) -> Result<Option<Box<dyn PureTrigger>>> {
+        pure_trigger(self, call)
     }
 
     fn transition_table(&self, name: &str) -> Option<Arc<dyn TransitionTable>> {

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use melba_catalog::{Function, acl, classes};
-use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall};
+use melba_fmgr::{PureTrigger, RoutineCall, RoutineRows, TriggerCall};
 use melba_types::{Datum, DbError, Oid, Result, err};
 
 use super::context::{SessionState, StatementContext};
@@ -45,6 +45,16 @@ pub(super) trait Language: Sync {
     /// starts afresh.
     fn trigger_again(&self, _caller: &StatementContext, _call: &TriggerCall<'_>) -> Option<Result<Datum>> {
         None
+    }
+
+    /// `Session::pure_trigger` of a function of the language.
+    fn pure_trigger(
+        &self,
+        _caller: &StatementContext,
+        _function: &Arc<Function>,
+        _call: &TriggerCall<'_>,
+    ) -> Result<Option<Box<dyn PureTrigger>>> {
+        Ok(None)
     }
 
     /// Runs a trigger's function: returns its row, or NULL.

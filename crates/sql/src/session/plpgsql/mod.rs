@@ -20,6 +20,7 @@ mod loops;
 mod misuse;
 mod program;
 mod program_cache;
+mod purity;
 mod raise;
 mod result;
 mod returned;
@@ -35,7 +36,7 @@ mod value;
 use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
-use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall};
+use melba_fmgr::{PureTrigger, RoutineCall, RoutineRows, TriggerCall};
 use melba_types::{Datum, Oid, Result};
 
 use super::context::{SessionState, StatementContext};
@@ -68,6 +69,15 @@ impl Language for PlPgSql {
 
     fn trigger_again(&self, caller: &StatementContext, call: &TriggerCall<'_>) -> Option<Result<Datum>> {
         result::trigger_again(caller, call)
+    }
+
+    fn pure_trigger(
+        &self,
+        caller: &StatementContext,
+        function: &Arc<Function>,
+        call: &TriggerCall<'_>,
+    ) -> Result<Option<Box<dyn PureTrigger>>> {
+        purity::pure_trigger(caller, function, call)
     }
 
     fn trigger(&self, called: Called, call: &TriggerCall<'_>) -> Result<Datum> {

@@ -1,6 +1,6 @@
 //! A function's text, parsed, with the state that its calls share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use melba_analyze::{Context, RoutineResult, RoutineScope};
@@ -44,6 +44,8 @@ pub struct Program {
     pub shares_view: bool,
     /// Of a trigger function: its text may name the variables that tell about the trigger (`TG_...`).
     pub names_trigger: bool,
+    /// Of a trigger function, once it was asked (`purity`).
+    pub is_pure: OnceLock<bool>,
     /// By the expression's number.
     pub prepared: Mutex<Vec<Option<Arc<PreparedPiece>>>>,
     pub casts: Mutex<HashMap<Cast, Arc<Expression>>>,
@@ -294,6 +296,7 @@ impl Program {
             output,
             shares_view: function.volatility != b'v',
             names_trigger: trigger::may_be_named(&function.source),
+            is_pure: OnceLock::new(),
             strings,
             catalog: context.catalog.clone(),
             path: context.path.path.clone(),
@@ -323,6 +326,7 @@ impl Program {
             output: None,
             shares_view: false,
             names_trigger: false,
+            is_pure: OnceLock::new(),
             strings,
             catalog: context.catalog.clone(),
             path: context.path.path.clone(),

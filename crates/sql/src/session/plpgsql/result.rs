@@ -99,13 +99,26 @@ pub fn trigger_again(caller: &StatementContext, call: &TriggerCall<'_>) -> Optio
 
 fn run_trigger(frame: &mut Frame<'_>, call: &TriggerCall<'_>) -> Result<Datum> {
     trigger_values::begin(frame, call);
+    match call.trigger.has(ROW) {
+        true => run_row_trigger(frame, call.table.row_type),
+        false => run_to_return(frame).map(|_| Datum::Null),
+    }
+}
+
+/// Runs the function of a trigger whose variables have their values. `row_type`: of the table's rows.
+pub fn run_row_trigger(frame: &mut Frame<'_>, row_type: Oid) -> Result<Datum> {
+    let value = run_to_return(frame)?;
+    let row = trigger_row(frame, row_type, value);
+    row.map_err(|e| e.within(format!("PL/pgSQL function {} during function exit", frame.program.name)))
+}
+
+fn run_to_return(frame: &mut Frame<'_>) -> Result<Datum> {
     frame.run()?;
     let Some(value) = frame.returned.value.take() else {
         let e = err!(S_R_E_FUNCTION_EXECUTED_NO_RETURN_STATEMENT, "control reached end of trigger procedure without RETURN");
         return Err(e.within(format!("PL/pgSQL function {}", frame.program.name)));
     };
-    let row = trigger_row(frame, call, value.value);
-    row.map_err(|e| e.within(format!("PL/pgSQL function {} during function exit", frame.program.name)))
+    Ok(value.value)
 }
 
 /// Runs an event trigger's function.
@@ -158,20 +171,19 @@ fn result(frame: &mut Frame<'_>) -> Result<Datum> {
 }
 
 /// The returned value, as a row of the trigger's table.
-fn trigger_row(frame: &Frame<'_>, call: &TriggerCall<'_>, value: Datum) -> Result<Datum> {
+fn trigger_row(frame: &Frame<'_>, row_type: Oid, value: Datum) -> Result<Datum> {
     let record = match value {
-        _ if !call.trigger.has(ROW) => return Ok(Datum::Null),
         Datum::Null => return Ok(Datum::Null),
         Datum::Record(record) => record,
         _ => bail!(DATATYPE_MISMATCH, "cannot return non-composite value from function returning composite type"),
     };
-    if record.type_oid == call.table.row_type {
+    if record.type_oid == row_type {
         return Ok(Datum::Record(record));
     }
     let fields = field::record_fields(frame, &record);
     let given: Vec<_> = fields.iter().map(|(_, ty)| *ty).collect();
     check_shape(frame, &given, "returned row structure does not match the structure of the triggering table")?;
-    Ok(Datum::Record(Arc::new(Record { type_oid: call.table.row_type, ..(*record).clone() })))
+    Ok(Datum::Record(Arc::new(Record { type_oid: row_type, ..(*record).clone() })))
 }
 
 /// The output parameters as they are.

@@ -69,6 +69,13 @@ pub fn begin_again(frame: &mut Frame<'_>, call: &RoutineCall<'_>) {
     }
 }
 
+/// The same for a pure function, which reads nothing by a view. Its variables are declared anew.
+pub fn restart_pure(frame: &mut Frame<'_>) {
+    frame.set_found(false);
+    frame.returned.value = None;
+    frame.located = false;
+}
+
 /// Everything is as before the first statement. `view`: the calling statement's.
 pub fn restart(frame: &mut Frame<'_>, view: ReadView) {
     let variables = &frame.program.tree.variables;

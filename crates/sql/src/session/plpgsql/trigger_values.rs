@@ -32,6 +32,19 @@ pub(super) fn begin(frame: &mut Frame<'_>, call: &TriggerCall<'_>) {
     frame.trigger_values = Some(kept);
 }
 
+/// The same for the trigger's next row, of the same event, without an old row.
+pub(super) fn begin_row(frame: &mut Frame<'_>, new: Datum) {
+    (frame.values[NEW], frame.values[OLD]) = (new, Datum::Null);
+    if let Some(known) = frame.trigger_values.as_deref() {
+        frame.values[BEHIND_ROWS..][..known.values.len()].clone_from_slice(&known.values);
+    }
+}
+
+/// The result is the only owner of its row then.
+pub(super) fn forget_rows(frame: &mut Frame<'_>) {
+    (frame.values[NEW], frame.values[OLD]) = (Datum::Null, Datum::Null);
+}
+
 /// `schema`: the name of the table's.
 fn values(call: &TriggerCall<'_>, schema: Arc<str>) -> [Datum; 10] {
     let trigger = call.trigger;

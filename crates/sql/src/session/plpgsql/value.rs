@@ -48,21 +48,25 @@ impl RecordShape {
 
 /// The value as one of another type, by assignment or through its text.
 pub fn cast(frame: &Frame<'_>, from: Typed, ty: Oid, typmod: i32) -> Result<Datum> {
-    if from.ty == ty && (typmod < 0 || from.typmod == typmod) {
+    let Some(cast) = cast_of(frame, &from, (ty, typmod))? else {
         return if from.value.is_null() { check_null(frame, ty) } else { Ok(from.value) };
-    }
-    let key = (from.ty, from.typmod, ty, typmod);
-    let known = frame.program.casts.lock().get(&key).cloned();
-    let cast = match known {
-        Some(cast) => cast,
-        None => {
-            let made = Arc::new(compile_cast(frame, &from, ty, typmod)?);
-            frame.program.casts.lock().insert(key, made.clone());
-            made
-        }
     };
     let value = cast.eval_row(&frame.evaluation, &[from.value])?;
     if value.is_null() { check_null(frame, ty) } else { Ok(value) }
+}
+
+/// The expression that makes a value one of another type; `None` where it is one.
+pub fn cast_of(frame: &Frame<'_>, from: &Typed, (ty, typmod): (Oid, i32)) -> Result<Option<Arc<Compiled>>> {
+    if from.ty == ty && (typmod < 0 || from.typmod == typmod) {
+        return Ok(None);
+    }
+    let key = (from.ty, from.typmod, ty, typmod);
+    if let Some(known) = frame.program.casts.lock().get(&key) {
+        return Ok(Some(known.clone()));
+    }
+    let made = Arc::new(compile_cast(frame, from, ty, typmod)?);
+    frame.program.casts.lock().insert(key, made.clone());
+    Ok(Some(made))
 }
 
 /// NULL as a value of a type, which a domain may refuse.

@@ -14,7 +14,7 @@ mod trigger;
 use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
-use melba_fmgr::{RoutineCall, RoutineRows, TriggerCall};
+use melba_fmgr::{PureTrigger, RoutineCall, RoutineRows, TriggerCall};
 use melba_parse::Statement;
 use melba_parse::nodes::{option_text, options};
 use melba_types::{Datum, DbError, Oid, Result, err, limits};
@@ -24,7 +24,7 @@ pub(super) use procedure::{analyzed, call_columns, output, run_call, run_called}
 
 use super::context::{StatementContext, format_settings};
 use super::control::Control;
-use super::function_counts::{counted, counted_rows};
+use super::function_counts::{counted, counted_rows, is_counted};
 use super::language::{Called, Language, Within, language_named, language_of, languages};
 use super::local_settings::LocalSettings;
 use super::names::SearchPath;
@@ -166,6 +166,18 @@ pub(super) fn run_trigger(context: &StatementContext, call: &TriggerCall<'_>) ->
         }
         language.trigger(called, call)
     })
+}
+
+/// A trigger's function, if it is pure, and no call of it is counted.
+pub(super) fn pure_trigger(context: &StatementContext, call: &TriggerCall<'_>) -> Result<Option<Box<dyn PureTrigger>>> {
+    let Some(tx) = &context.tx else { return Ok(None) };
+    let catalog = tx.catalog();
+    let Some(function) = catalog.function(call.trigger.function) else { return Ok(None) };
+    let is_built_in = function.language == classes::INTERNAL_LANGUAGE;
+    if is_built_in || call.role != context.user.oid || is_counted(context, function.oid) {
+        return Ok(None);
+    }
+    language_of(function)?.pure_trigger(context, function, call)
 }
 
 /// Runs a DO block. Errors of its syntax point into the statement.
