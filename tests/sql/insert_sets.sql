@@ -22,3 +22,16 @@ prepare p(int) as insert into t (a) values (generate_series(2000, $1)) returning
 execute p(2002);
 drop view w;
 drop table t, parted;
+-- A function that reads the table sees the rows before.
+create table own (a int, b int);
+create function count_own(x int) returns int language sql as 'insert into own values (x, -1); select count(*)::int from own';
+create function reads_own() returns int language plpgsql as $$ begin return (select count(*) from own); end $$;
+insert into own select g, count_own(g) from generate_series(1, 5) g;
+select * from own order by a, b;
+truncate own;
+insert into own select g, reads_own() from generate_series(1, 3000) g;
+select count(*), min(b), max(b), count(distinct b) from own;
+insert into own values (1, reads_own()), (2, reads_own()), (3, reads_own());
+select * from own order by b desc limit 4;
+drop function count_own, reads_own;
+drop table own;

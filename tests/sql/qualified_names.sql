@@ -65,3 +65,23 @@ drop domain d;
 drop table t;
 -- No place in the statement.
 create type c as (a int, b missing);
+-- A missing schema.
+lock table missing.t;
+copy missing.t to stdout;
+truncate missing.t;
+analyze missing.t;
+create index on missing.t (a);
+alter table missing.t add x int;
+alter view missing.t rename to y;
+alter index missing.t rename to y;
+reindex table missing.t;
+cluster missing.t;
+comment on table missing.t is 'x';
+grant select on missing.t to public;
+refresh materialized view missing.t;
+insert into missing.t values (1);
+delete from missing.t;
+select * from missing.t;
+-- The target comes before the source.
+insert into missing.t select * from missing.u;
+insert into missing_too (a) select * from missing_source;

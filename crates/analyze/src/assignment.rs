@@ -15,13 +15,8 @@ use super::values::column_var;
 use super::{coerce, expression, from, nodes, subscript, view_target};
 use melba_tree::*;
 
-/// Opens the target relation of a command and adds its range entry. `first`: MERGE's first command, else the command.
-pub fn target_relation<'p>(
-    analyzer: &mut Analyzer<'_, 'p>,
-    name: &'p pb::RangeVar,
-    command: Command,
-    first: Command,
-) -> Result<Arc<Relation>> {
+/// The relation that a statement names as its target.
+pub fn open_target(analyzer: &Analyzer<'_, '_>, name: &pb::RangeVar) -> Result<Arc<Relation>> {
     if name.schemaname.is_empty() && analyzer.levels().any(|l| l.ctes.iter().any(|c| *c.name == *name.relname)) {
         let shown = &name.relname;
         if analyzer.cx().find_relation(None, shown).is_none() {
@@ -36,7 +31,17 @@ pub fn target_relation<'p>(
             err!(WRONG_OBJECT_TYPE, "relation \"{shown}\" cannot be the target of a modifying statement").at(name.location)
         );
     }
-    let relation = from::open_relation(analyzer, name)?;
+    from::open_relation(analyzer, name)
+}
+
+/// Opens the target relation of a command and adds its range entry. `first`: MERGE's first command, else the command.
+pub fn target_relation<'p>(
+    analyzer: &mut Analyzer<'_, 'p>,
+    name: &'p pb::RangeVar,
+    command: Command,
+    first: Command,
+) -> Result<Arc<Relation>> {
+    let relation = open_target(analyzer, name)?;
     let shown = &relation.name;
     if command == Command::Merge {
         super::rewrite::refuse_merge(analyzer.cx(), &relation)?;

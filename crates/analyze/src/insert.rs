@@ -23,9 +23,12 @@ pub fn insert_statement<'p>(analyzer: &mut Analyzer<'_, 'p>, s: &'p pb::InsertSt
     };
     let name = s.relation.as_ref().ok_or_else(|| DbError::internal("INSERT without a table"))?;
     let select = super::set_operation::as_select(s.select_stmt.as_deref());
-    // The source is analyzed before the target is visible to anything.
+    // The source is analyzed before the target is visible to anything, and after the target's own errors.
     let source = match select {
-        Some(select) if is_general(select) => Some(insert_source(analyzer, s.select_stmt.as_deref(), select)?),
+        Some(select) if is_general(select) => {
+            assignment::open_target(analyzer, name)?;
+            Some(insert_source(analyzer, s.select_stmt.as_deref(), select)?)
+        }
         _ => None,
     };
     let relation = assignment::target_relation(analyzer, name, Command::Insert, Command::Insert)?;

@@ -52,7 +52,7 @@ pub use address::object_address;
 pub use context::{Ddl, DdlSession, Dropped, OnCommit, RewriteReason, StatementText};
 pub use dependents::drop_quietly;
 pub use index::marks::cluster_on;
-pub use lookup::{Lookup, LookupSession, Schemas, undefined_relation};
+pub use lookup::{Lookup, LookupSession, Schemas};
 pub use schema::create_temporary_schema;
 pub use statements::{STATEMENTS, execute};
 pub use statistics::analyze_statistics;

@@ -53,6 +53,8 @@ pub trait Scope {
     fn constant_fails(&mut self, _error: DbError) {}
     /// A call would have fixed operands if the statement's parameters were constants.
     fn depends_on_parameters(&mut self) {}
+    /// A volatile function of a user is called, which may read and change any table.
+    fn calls_routine(&mut self) {}
 }
 
 /// The columns of one table: attribute number n is column n - 1.
@@ -348,6 +350,9 @@ impl<'a> Compiler<'a> {
         }
         if let Some(function) = Routine::find(self.catalog, call.function) {
             let routine = Routine::new(function, self.compile_all(&call.args)?, call.ty, call.input_collation, None);
+            if routine.volatile {
+                self.scope.calls_routine();
+            }
             return Ok(self.expression(Node::Routine(Box::new(routine)), call.ty));
         }
         // A cast may use the function that returns a binary-compatible type: smallint to oid is done through integer.
@@ -396,6 +401,9 @@ impl<'a> Compiler<'a> {
     /// The call, or its value when that is fixed. The scope decides how errors are handled.
     fn folded(&mut self, call: Call, function: Oid) -> Result<Expression> {
         let ty = call.return_type;
+        if call.volatile && matches!(call.target, CallTarget::Routine(_)) {
+            self.scope.calls_routine();
+        }
         let immutable = match function {
             // Its effects are not known while the statement is planned.
             _ if matches!(call.target, CallTarget::Routine(_)) => false,

@@ -25,6 +25,8 @@ pub struct ModifyNode {
     pub action: Action,
     pub returning: Option<Returning>,
     pub row_checks: Arc<RowChecks>,
+    /// Volatile functions of users compute the rows: they may read the table.
+    pub calls_routine: bool,
 }
 
 /// The target's row within the input's rows.
@@ -129,12 +131,12 @@ impl ModifyNode {
         self.input.as_ref()
     }
 
-    /// Whether the conditions of a row may have side effects: those of the next row are evaluated when this row is changed.
-    pub fn has_effects(&self) -> bool {
+    /// Whether the next row is computed when this row has been changed: what computes it has side effects, or may see the change.
+    pub fn is_one_by_one(&self) -> bool {
         let joins = match &self.action {
             Action::Merge { condition, .. } => has_effects(condition.iter()),
             _ => false,
         };
-        joins || self.existing.iter().flat_map(|existing| &existing.recheck).any(Recheck::has_effects)
+        self.calls_routine || joins || self.existing.iter().flat_map(|existing| &existing.recheck).any(Recheck::has_effects)
     }
 }

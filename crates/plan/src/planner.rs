@@ -106,6 +106,8 @@ pub(super) struct Planner<'a> {
     /// The first error of a call with constants.
     pub constant_error: Option<DbError>,
     has_calls_of_parameters: bool,
+    /// Since it was last set: `Scope::calls_routine`.
+    pub calls_routine: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -127,6 +129,7 @@ impl<'a> Planner<'a> {
             may_be_parallel: false,
             constant_error: None,
             has_calls_of_parameters: false,
+            calls_routine: false,
         }
     }
 
@@ -381,6 +384,10 @@ impl Scope for PlanScope<'_, '_, '_> {
 
     fn depends_on_parameters(&mut self) {
         self.planner.has_calls_of_parameters = true;
+    }
+
+    fn calls_routine(&mut self) {
+        self.planner.calls_routine = true;
     }
 
     fn constant_fails(&mut self, error: DbError) {

@@ -198,6 +198,17 @@ impl<'a> Lookup<'a> {
         namespace.is_valid() && self.schemas.temporary == namespace
     }
 
+    /// The error of a name that no relation has, or of its schema.
+    pub fn undefined_relation(&self, name: &RangeVar) -> DbError {
+        match name.schemaname.as_str() {
+            "" => err!(UNDEFINED_TABLE, "relation \"{}\" does not exist", name.relname),
+            schema if schema != "pg_temp" && self.catalog().namespace_by_name(schema).is_none() => {
+                err!(INVALID_SCHEMA_NAME, "schema \"{schema}\" does not exist")
+            }
+            schema => err!(UNDEFINED_TABLE, "relation \"{schema}.{}\" does not exist", name.relname),
+        }
+    }
+
     fn check_database(&self, name: &RangeVar) -> Result<()> {
         if name.catalogname.is_empty() || self.is_own_database(&name.catalogname) {
             return Ok(());
@@ -253,7 +264,7 @@ impl<'a> Lookup<'a> {
     /// Finds and locks a relation; the descriptor is the one current once the lock is held.
     pub fn open_relation(&self, name: &RangeVar, mode: RelationLockMode) -> Result<Arc<Relation>> {
         loop {
-            let found = self.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+            let found = self.find_relation(name)?.ok_or_else(|| self.undefined_relation(name))?;
             self.lock_relation(found.oid, mode)?;
             // During the wait, the name may have got another relation.
             match self.find_relation(name)? {
@@ -368,12 +379,6 @@ impl<'a> Lookup<'a> {
         self.tx.engine.lock_object(tag, RelationLockMode::ShareUpdateExclusive, Wait::Block)?;
         Ok(())
     }
-}
-
-/// 42P01 in PostgreSQL's wording.
-pub fn undefined_relation(name: &RangeVar) -> DbError {
-    let full = if name.schemaname.is_empty() { name.relname.clone() } else { format!("{}.{}", name.schemaname, name.relname) };
-    err!(UNDEFINED_TABLE, "relation \"{full}\" does not exist")
 }
 
 fn other_database(name: String) -> DbError {

@@ -8,7 +8,7 @@ use pg_query::protobuf::{CheckPointStmt, ClusterStmt, RangeVar, ReindexObjectTyp
 
 use super::ddl_context::Utility;
 use super::vacuum::everything;
-use melba_ddl::{Lookup, cluster_on, undefined_relation};
+use melba_ddl::{Lookup, cluster_on};
 use melba_parse::nodes::{option_bool, option_text, options};
 use melba_tree::permissions::denied;
 
@@ -94,7 +94,7 @@ fn refuse_system(relation: &Relation, concurrently: bool) -> Result<()> {
 }
 
 fn reindex_index(lookup: &Lookup<'_>, name: &RangeVar, concurrently: bool) -> Result<()> {
-    let index = lookup.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+    let index = lookup.find_relation(name)?.ok_or_else(|| lookup.undefined_relation(name))?;
     let Some(info) = &index.index else { bail!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", index.name) };
     let table = lookup.relation(info.table)?;
     if !may_maintain(lookup, &table) {
@@ -128,7 +128,7 @@ fn reindex_table(lookup: &Lookup<'_>, name: &RangeVar, concurrently: bool) -> Re
 
 /// A table that the user may rebuild.
 fn maintained(lookup: &Lookup<'_>, name: &RangeVar) -> Result<std::sync::Arc<Relation>> {
-    let table = lookup.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+    let table = lookup.find_relation(name)?.ok_or_else(|| lookup.undefined_relation(name))?;
     let tables = [RelationKind::Table, RelationKind::MaterializedView, RelationKind::PartitionedTable, RelationKind::Toast];
     if !tables.contains(&table.kind) {
         bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table or materialized view", table.name);

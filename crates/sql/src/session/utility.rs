@@ -139,7 +139,7 @@ fn lock_tables(utility: &Utility<'_>, s: &LockStmt) -> Result<()> {
     let lookup = &utility.lookup;
     for node in &s.relations {
         let N::RangeVar(name) = melba_parse::nodes::inner(node)? else { continue };
-        let relation = lookup.find_relation(name)?.ok_or_else(|| melba_ddl::undefined_relation(name))?;
+        let relation = lookup.find_relation(name)?.ok_or_else(|| lookup.undefined_relation(name))?;
         if !matches!(relation.kind, RelationKind::Table | RelationKind::View | RelationKind::PartitionedTable) {
             return Err(err!(WRONG_OBJECT_TYPE, "cannot lock relation \"{}\"", relation.name)
                 .detail(format!("This operation is not supported for {}.", melba_ddl::plural(relation.kind))));

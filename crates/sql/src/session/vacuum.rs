@@ -10,7 +10,7 @@ use melba_types::{Oid, Result, SqlState, bail, err};
 use pg_query::protobuf::{DefElem, RangeVar, VacuumRelation, VacuumStmt, node::Node as N};
 
 use super::ddl_context::Utility;
-use melba_ddl::{Ddl, Lookup, analyze_statistics, forget_stated_sizes, undefined_relation};
+use melba_ddl::{Ddl, Lookup, analyze_statistics, forget_stated_sizes};
 use melba_parse::nodes::{inner, option_bool, option_int, options, strings};
 
 const PARALLEL_MAX: i64 = 1024;
@@ -48,7 +48,7 @@ pub(super) fn run(utility: &Utility<'_>, s: &VacuumStmt) -> Result<()> {
     let mut found = Vec::with_capacity(named.len());
     for each in named {
         let name = each.relation.as_ref().ok_or_else(|| err!(INTERNAL_ERROR, "VACUUM of a table without a name"))?;
-        let relation = ddl.find_relation(name)?.ok_or_else(|| undefined_relation(name))?;
+        let relation = ddl.find_relation(name)?.ok_or_else(|| ddl.undefined_relation(name))?;
         found.push((name, relation, strings(&each.va_cols)));
     }
     // ANALYZE of several relations is a transaction for each in PostgreSQL, so that it never waits for one while it keeps another.
