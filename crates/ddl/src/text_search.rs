@@ -8,7 +8,7 @@ use std::sync::Arc;
 use melba_catalog::text_search_options::{TextSearchOption, parse_options};
 use melba_catalog::{Object, ObjectAddress, TextSearchConfig, TextSearchDictionary, TextSearchMapping, classes, quote_ident};
 use melba_fmgr::{CallInfo, registry};
-use melba_parse::nodes::{inner, option_text, options, qualified, strings};
+use melba_parse::nodes::{inner, option_text, options, strings};
 use melba_types::{Datum, DbError, Oid, Result, SqlState, bail, err, oids};
 use pg_query::protobuf::node::Node as N;
 use pg_query::protobuf::{
@@ -60,7 +60,7 @@ fn word(kind: ObjectType) -> &'static str {
 /// # Errors
 /// 42704 when there is none.
 fn oid_named(ddl: &Ddl<'_>, kind: ObjectType, names: &[&str]) -> Result<Oid> {
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let schemas = ddl.searched_schemas(schema)?;
     let catalog = ddl.catalog();
     let found = match kind {
@@ -193,7 +193,7 @@ fn refuse_duplicate(ddl: &Ddl<'_>, kind: ObjectType, namespace: Oid, name: &str)
 
 /// CREATE TEXT SEARCH CONFIGURATION or DICTIONARY.
 pub fn create_text_search(ddl: &Ddl<'_>, kind: ObjectType, s: &DefineStmt) -> Result<()> {
-    let (schema, name) = qualified(&strings(&s.defnames))?;
+    let (schema, name) = ddl.qualified(&strings(&s.defnames))?;
     let namespace = ddl.namespace_for_creation(schema)?;
     if kind == ObjectType::ObjectTsdictionary {
         create_dictionary(ddl, s, namespace, name)
@@ -231,7 +231,7 @@ fn create_config(ddl: &Ddl<'_>, s: &DefineStmt, namespace: Oid, name: &str) -> R
 }
 
 fn parser_named(ddl: &Ddl<'_>, names: &[&str]) -> Result<Oid> {
-    let (schema, name) = qualified(names)?;
+    let (schema, name) = ddl.qualified(names)?;
     let found = ddl.catalog().find_text_search_parser(&ddl.searched_schemas(schema)?, name);
     found.ok_or_else(|| err!(UNDEFINED_OBJECT, "text search parser \"{}\" does not exist", names.join(".")))
 }
@@ -241,7 +241,7 @@ fn create_dictionary(ddl: &Ddl<'_>, s: &DefineStmt, namespace: Oid, name: &str) 
     for option in options(&s.definition) {
         if option.defname == "template" {
             let names = option_name(option)?.unwrap_or_default();
-            let (schema, name) = qualified(&names)?;
+            let (schema, name) = ddl.qualified(&names)?;
             let found = ddl.catalog().find_text_search_template(&ddl.searched_schemas(schema)?, name);
             let missing = || err!(UNDEFINED_OBJECT, "text search template \"{}\" does not exist", names.join("."));
             template = Some(found.ok_or_else(missing)?);

@@ -198,9 +198,7 @@ fn events(action: &Action) -> i16 {
 /// row's; a single one (a sequence's next value) shows the difference only when the statement fails, which matters for few rows.
 fn batch_rows_min(node: &ModifyNode) -> Option<usize> {
     match &node.action {
-        Action::Insert { values, on_conflict: None }
-            if node.returning.is_none() && !is_catalog(node) && !node.calls_routine =>
-        {
+        Action::Insert { values, on_conflict: None } if node.returning.is_none() && !is_catalog(node) && !node.calls_routine => {
             match values.iter().flatten().filter(|e| e.is_volatile()).count() {
                 0 => Some(2),
                 1 => Some(BATCH_ROWS / 2),

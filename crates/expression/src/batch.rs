@@ -1,6 +1,7 @@
 //! Evaluation on a batch: vector kernels where registered, a loop of the row evaluator elsewhere.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ops::Range;
 
 use melba_fmgr::{Operand, io, lookup};
@@ -209,6 +210,13 @@ impl Expression {
             },
             Node::Subscript(subscript) if !self.reads_stored(batch) => match self.eval_elements(subscript, ctx, batch)? {
                 Some(values) => Ok(values),
+                None => self.eval_loop(ctx, batch),
+            },
+            Node::Routine(routine) => match routine.pure(ctx)? {
+                Some(function) => {
+                    let function = RefCell::new(function);
+                    self.eval_each(ctx, batch, |_, ctx, row| routine.eval_pure(&mut **function.borrow_mut(), ctx, row))
+                }
                 None => self.eval_loop(ctx, batch),
             },
             Node::Domain { arg } if !self.reads_stored(batch) => self.eval_domain(arg, ctx, batch),

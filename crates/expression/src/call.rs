@@ -187,6 +187,31 @@ impl Call {
         }
     }
 
+    /// The same of two variables or constants, put where the row has a number of its type; false where it must be evaluated.
+    #[inline]
+    pub(super) fn put_quickly(&self, row: &mut [Datum], to: usize) -> bool {
+        let (Some(quick), [a, b]) = (self.quick, &self.args[..]) else { return false };
+        let (Some(a), Some(b)) = (operand(a, row), operand(b, row)) else { return false };
+        match quick {
+            QuickFn::Bool(function) => match (function(a, b), &mut row[to]) {
+                (Some(value), Datum::Bool(slot)) => put(slot, value),
+                _ => false,
+            },
+            QuickFn::Int4(function) => match (function(a, b), &mut row[to]) {
+                (Some(value), Datum::Int4(slot)) => put(slot, value),
+                _ => false,
+            },
+            QuickFn::Int8(function) => match (function(a, b), &mut row[to]) {
+                (Some(value), Datum::Int8(slot)) => put(slot, value),
+                _ => false,
+            },
+            QuickFn::Float8(function) => match (function(a, b), &mut row[to]) {
+                (Some(value), Datum::Float8(slot)) => put(slot, value),
+                _ => false,
+            },
+        }
+    }
+
     /// IS DISTINCT FROM, of which this is the equality.
     pub fn is_distinct(&self, info: &CallInfo<'_>, args: &[Datum]) -> Result<bool> {
         Ok(match args.iter().filter(|arg| arg.is_null()).count() {
@@ -202,6 +227,12 @@ impl Call {
             _ => None,
         })
     }
+}
+
+#[inline]
+fn put<T>(slot: &mut T, value: T) -> bool {
+    *slot = value;
+    true
 }
 
 /// A number where it is, unless it must be computed. Numbers have no stored form.

@@ -246,6 +246,15 @@ impl Expression {
         row::eval(self, ctx, row)
     }
 
+    /// Computes a number and puts it into the row itself, where it has one of the same type; false: it is to be evaluated.
+    #[inline]
+    pub fn put_number(&self, row: &mut [Datum], to: usize) -> bool {
+        match &self.node {
+            Node::Call(call) => call.put_quickly(row, to),
+            _ => false,
+        }
+    }
+
     /// A condition for one input row: true only when the value is true.
     pub fn holds(&self, ctx: &Evaluation, row: &[Datum]) -> Result<bool> {
         Ok(matches!(self.eval_row(ctx, row)?, Datum::Bool(true)))

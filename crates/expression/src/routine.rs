@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use melba_catalog::{Catalog, Function, classes};
-use melba_fmgr::{RoutineCall, RoutineRows, RowColumn};
+use melba_fmgr::{PureRoutine, RoutineCall, RoutineRows, RowColumn};
 use melba_types::{Datum, Oid, Result};
 
 use super::Expression;
@@ -70,6 +70,20 @@ impl Routine {
         match self.volatile {
             true => ctx.nesting_changes(|| ctx.session.call_routine(&call)),
             false => ctx.session.call_routine(&call),
+        }
+    }
+
+    /// The function, if it is pure.
+    pub fn pure(&self, ctx: &Evaluation) -> Result<Option<Box<dyn PureRoutine>>> {
+        ctx.session.pure_routine(&self.call(ctx, &[]))
+    }
+
+    /// `eval` by the pure function.
+    pub fn eval_pure(&self, function: &mut dyn PureRoutine, ctx: &Evaluation, row: &[Datum]) -> Result<Datum> {
+        let mut run = |args: &[Datum]| if self.is_null_of(args) { Ok(Datum::Null) } else { function.run(args) };
+        match &self.args[..] {
+            [arg] => run(&[arg.eval_row(ctx, row)?]),
+            _ => run(&self.arguments(ctx, row)?),
         }
     }
 

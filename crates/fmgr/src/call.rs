@@ -32,6 +32,11 @@ impl CallInfo<'_> {
     pub const NO_VIEW: (Csn, u32) = (Csn(0), 0);
 }
 
+/// A user's function that neither reads nor changes the database, and tells the client nothing.
+pub trait PureRoutine: Send {
+    fn run(&mut self, args: &[Datum]) -> Result<Datum>;
+}
+
 /// A column of a row type.
 #[derive(Clone, Debug)]
 pub struct RowColumn {
@@ -137,6 +142,10 @@ pub trait Session: Send + Sync {
     /// Runs a trigger's function: returns its row, or NULL.
     fn call_trigger(&self, call: &TriggerCall<'_>) -> Result<Datum> {
         Err(melba_types::DbError::unsupported(format!("trigger {} here", call.trigger.name)))
+    }
+    /// The function of a call, if it is pure: for the calls with other arguments that follow at once.
+    fn pure_routine(&self, _call: &RoutineCall<'_>) -> Result<Option<Box<dyn PureRoutine>>> {
+        Ok(None)
     }
     /// A trigger's function, if it is pure. For the rows that are at hand: what is evaluated after them may change the function.
     fn pure_trigger(&self, _call: &TriggerCall<'_>) -> Result<Option<Box<dyn PureTrigger>>> {

@@ -27,7 +27,7 @@ pub mod type_io;
 pub mod varlena;
 
 pub use aggregate::{Aggregate, AggregateFn, GroupedAggregate, MakeAggregate};
-pub use call::{CallInfo, FormatSettings, QueryRows, RoutineCall, RoutineRows, RowColumn, Session};
+pub use call::{CallInfo, FormatSettings, PureRoutine, QueryRows, RoutineCall, RoutineRows, RowColumn, Session};
 pub use gin_column::GinColumn;
 pub use melba_types::datetime::{DateOrder, DateStyle, IntervalStyle};
 pub use table::{AggregateEntry, Operand, Partition, QuickFn, ScalarFn, SetFn, Sink, Tables, VectorFn, WindowFn};

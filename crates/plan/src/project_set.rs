@@ -22,11 +22,7 @@ pub fn targets(planner: &mut Planner<'_>, query: &Query, mut stage: Stage) -> Re
 
 /// Runs the set-returning functions in expressions, which refer to the result's columns then. Innermost functions first; functions
 /// over their results in further rounds.
-pub fn project_set<'e>(
-    planner: &mut Planner<'_>,
-    mut stage: Stage,
-    exprs: impl Iterator<Item = &'e mut Expr>,
-) -> Result<Stage> {
+pub fn project_set<'e>(planner: &mut Planner<'_>, mut stage: Stage, exprs: impl Iterator<Item = &'e mut Expr>) -> Result<Stage> {
     let mut exprs: Vec<&mut Expr> = exprs.collect();
     let mut round = 0;
     loop {

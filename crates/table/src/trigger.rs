@@ -229,6 +229,7 @@ impl Triggers {
                 trigger,
                 table: &self.table,
                 event: INSERT,
+                updated: &[],
                 old: None,
                 new: None,
                 old_table: None,

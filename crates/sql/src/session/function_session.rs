@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use melba_catalog::relations::LiveInfo;
 use melba_catalog::{Catalog, Function};
-use melba_fmgr::{CallInfo, FormatSettings, PureTrigger, QueryRows, RoutineCall, RoutineRows, TransitionTable, TriggerCall};
+use melba_fmgr::{
+    CallInfo, FormatSettings, PureRoutine, PureTrigger, QueryRows, RoutineCall, RoutineRows, TransitionTable, TriggerCall,
+};
 use melba_types::{Batch, Csn, Datum, DbError, Oid, Result};
 
 use super::context::StatementContext;
 use super::current_row::current_row;
 use super::domain::domain_check_batch;
 use super::query_text::query_rows;
-use super::routine::{pure_trigger, routine_value, rows_of_routine, run_trigger};
+use super::routine::{pure_routine, pure_trigger, routine_value, rows_of_routine, run_trigger};
 use super::shown::{print_body, print_expression, print_query, print_rule};
 use super::system::call_system;
 use super::system_rows::rows_of;
@@ -139,6 +141,10 @@ impl melba_fmgr::Session for StatementContext {
 
     fn call_routine(&self, call: &RoutineCall<'_>) -> Result<Datum> {
         routine_value(self, call)
+    }
+
+    fn pure_routine(&self, call: &RoutineCall<'_>) -> Result<Option<Box<dyn PureRoutine>>> {
+        pure_routine(self, call)
     }
 
     fn routine_rows(&self, call: &RoutineCall<'_>) -> Result<RoutineRows> {

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use melba_catalog::{Function, acl, classes};
-use melba_fmgr::{PureTrigger, RoutineCall, RoutineRows, TriggerCall};
+use melba_fmgr::{PureRoutine, PureTrigger, RoutineCall, RoutineRows, TriggerCall};
 use melba_types::{Datum, DbError, Oid, Result, err};
 
 use super::context::{SessionState, StatementContext};
@@ -33,6 +33,16 @@ pub(super) trait Language: Sync {
     /// A call with the state that another one of the same statement has left; `None`: it starts afresh.
     fn value_again(&self, _caller: &StatementContext, _call: &RoutineCall<'_>) -> Option<Result<Datum>> {
         None
+    }
+
+    /// `Session::pure_routine` of a function of the language.
+    fn pure_routine(
+        &self,
+        _caller: &StatementContext,
+        _function: &Arc<Function>,
+        _call: &RoutineCall<'_>,
+    ) -> Result<Option<Box<dyn PureRoutine>>> {
+        Ok(None)
     }
 
     /// The value of a function, or the output arguments of a procedure, which may end the transaction where `control` lets it.

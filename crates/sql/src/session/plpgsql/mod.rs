@@ -36,7 +36,7 @@ mod value;
 use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
-use melba_fmgr::{PureTrigger, RoutineCall, RoutineRows, TriggerCall};
+use melba_fmgr::{PureRoutine, PureTrigger, RoutineCall, RoutineRows, TriggerCall};
 use melba_types::{Datum, Oid, Result};
 
 use super::context::{SessionState, StatementContext};
@@ -57,6 +57,15 @@ impl Language for PlPgSql {
 
     fn value_again(&self, caller: &StatementContext, call: &RoutineCall<'_>) -> Option<Result<Datum>> {
         result::value_again(caller, call)
+    }
+
+    fn pure_routine(
+        &self,
+        caller: &StatementContext,
+        function: &Arc<Function>,
+        call: &RoutineCall<'_>,
+    ) -> Result<Option<Box<dyn PureRoutine>>> {
+        purity::pure_routine(caller, function, call)
     }
 
     fn value(&self, called: Called, call: &RoutineCall<'_>, control: Control<'_>) -> Result<Datum> {

@@ -44,7 +44,7 @@ pub struct Program {
     pub shares_view: bool,
     /// Of a trigger function: its text may name the variables that tell about the trigger (`TG_...`).
     pub names_trigger: bool,
-    /// Of a trigger function, once it was asked (`purity`).
+    /// Once it was asked (`purity`).
     pub is_pure: OnceLock<bool>,
     /// By the expression's number.
     pub prepared: Mutex<Vec<Option<Arc<PreparedPiece>>>>,
@@ -211,6 +211,19 @@ impl Types for CatalogTypes<'_> {
         let relation = self.cx.row_relation(record.oid)?;
         let column = relation.columns.iter().find(|c| !c.dropped && *c.name == *field)?;
         Some(VariableType { collation: column.collation, ..self.of(column.ty, column.typmod) })
+    }
+}
+
+impl PreparedPiece {
+    /// Its expression, if that has a type and reads no records.
+    #[inline]
+    pub fn plain_of(&self, ty: VariableType) -> Option<&Expression> {
+        match &self.kind {
+            PieceKind::Simple(simple) if simple.is_plain && simple.expression.ty == ty.oid && self.shapes.is_empty() => {
+                (ty.typmod < 0).then_some(&simple.expression)
+            }
+            _ => None,
+        }
     }
 }
 

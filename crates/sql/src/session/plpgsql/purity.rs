@@ -1,11 +1,12 @@
-//! Trigger functions that neither read nor change the database, and tell the client nothing: they assign, branch, loop, and raise errors.
-//! A table's writer runs them for many rows before it writes the first one.
+//! Functions that neither read nor change the database, and tell the client nothing: they assign, branch, loop, and raise errors.
+//! So a statement may run one for many rows in turn, and a table's writer a trigger's for many rows before it writes the first one.
 
 use std::sync::Arc;
 
 use melba_catalog::Function;
 use melba_expression::{Expression as Compiled, Node};
-use melba_fmgr::{PureTrigger, TriggerCall};
+use melba_fmgr::{PureRoutine, PureTrigger, RoutineCall, TriggerCall};
+use melba_plpgsql::Returns;
 use melba_plpgsql::tree::{Expression, Level, Loop, PlpgsqlStatement, ReturnExpression, StatementBlock, StatementKind, Target};
 use melba_types::{Datum, DbError, Oid, Result};
 
@@ -13,65 +14,130 @@ use super::super::context::{SessionState, StatementContext};
 use super::super::control::Control;
 use super::expression::{PieceUse, prepare, wanted_by};
 use super::frame::{Frame, Typed};
-use super::program::PieceKind;
+use super::program::{PieceKind, Program};
 use super::state::RoutineState;
 use super::{field, program_cache, result, spare, trigger_values, value};
 
-/// A frame that runs for row after row.
+/// A frame that runs again and again.
 struct PureFrame {
     /// `None` after an error.
     frame: Option<Box<Frame<'static>>>,
     session: Arc<SessionState>,
-    trigger: Oid,
-    /// Of the table's rows.
-    row_type: Oid,
+    /// The key of its spare frames: the function, or the trigger.
+    key: Oid,
 }
 
-/// The trigger's function, if it is pure. `None` also for one that does not compile: it is to fail when a row comes.
-pub fn pure_trigger(
-    caller: &StatementContext,
-    function: &Arc<Function>,
-    call: &TriggerCall<'_>,
-) -> Result<Option<Box<dyn PureTrigger>>> {
-    let has_own_surroundings = function.security_definer || !function.config.is_empty();
-    if has_own_surroundings || call.trigger.old_table.is_some() || call.trigger.new_table.is_some() {
-        return Ok(None);
-    }
-    let spare = RoutineState::of(&caller.session).spare_frames.take(call.trigger.oid);
-    let mut frame = match spare.filter(|frame| spare::is_current(frame, caller) && frame.program.oid == function.oid) {
-        Some(frame) => frame,
-        None => {
-            let context = caller.within_routine(function)?.context;
-            let Ok(program) = program_cache::of_trigger(&context, function, call) else { return Ok(None) };
-            Box::new(Frame::new(program, context, None, Control::NONE)?)
+impl PureFrame {
+    /// For a function in the surroundings of the statement, if it is pure. A function that does not compile fails when it is called.
+    fn new(
+        caller: &StatementContext,
+        function: &Arc<Function>,
+        key: Oid,
+        fits: impl FnOnce(&Frame<'_>) -> bool,
+        program: impl FnOnce(&StatementContext) -> Result<Arc<Program>>,
+    ) -> Result<Option<PureFrame>> {
+        if function.security_definer || !function.config.is_empty() || function.returns_set {
+            return Ok(None);
         }
-    };
-    let program = frame.program.clone();
-    let is_pure = *program.is_pure.get_or_init(|| is_pure_statement(&mut frame, &program.tree.body));
-    trigger_values::begin(&mut frame, call);
-    let (session, trigger, row_type) = (caller.session.clone(), call.trigger.oid, call.table.row_type);
-    let pure = PureFrame { frame: Some(frame), session, trigger, row_type };
-    Ok(is_pure.then(|| Box::new(pure) as Box<dyn PureTrigger>))
-}
+        let spare = RoutineState::of(&caller.session).spare_frames.take(key);
+        let mut frame = match spare.filter(|frame| spare::is_current(frame, caller) && fits(frame)) {
+            Some(frame) => frame,
+            None => {
+                let context = caller.within_routine(function)?.context;
+                let Ok(program) = program(&context) else { return Ok(None) };
+                Box::new(Frame::new(program, context, None, Control::NONE)?)
+            }
+        };
+        let program = frame.program.clone();
+        let is_pure = *program.is_pure.get_or_init(|| is_pure_function(&mut frame));
+        let pure = PureFrame { frame: Some(frame), session: caller.session.clone(), key };
+        Ok(is_pure.then_some(pure))
+    }
 
-impl PureTrigger for PureFrame {
-    fn run(&mut self, new: Datum) -> Result<Datum> {
-        let Some(mut frame) = self.frame.take() else { return Err(DbError::internal("a frame after its error")) };
+    fn run(&mut self, run: impl FnOnce(&mut Frame<'_>) -> Result<Datum>) -> Result<Datum> {
+        let Some(mut frame) = self.frame.take() else { return Err(DbError::internal("a function runs again after its error")) };
         spare::restart_pure(&mut frame);
-        trigger_values::begin_row(&mut frame, new);
-        let row = result::run_row_trigger(&mut frame, self.row_type)?;
-        trigger_values::forget_rows(&mut frame);
+        let value = run(&mut frame)?;
         self.frame = Some(frame);
-        Ok(row)
+        Ok(value)
     }
 }
 
 impl Drop for PureFrame {
     fn drop(&mut self) {
         if let Some(frame) = self.frame.take() {
-            RoutineState::of(&self.session).spare_frames.give_back(self.trigger, frame);
+            RoutineState::of(&self.session).spare_frames.give_back(self.key, frame);
         }
     }
+}
+
+impl PureRoutine for PureFrame {
+    fn run(&mut self, args: &[Datum]) -> Result<Datum> {
+        PureFrame::run(self, |frame| {
+            spare::set_inputs(frame, args);
+            result::value(frame)
+        })
+    }
+}
+
+/// The function of a call, if it is pure.
+pub fn pure_routine(
+    caller: &StatementContext,
+    function: &Arc<Function>,
+    call: &RoutineCall<'_>,
+) -> Result<Option<Box<dyn PureRoutine>>> {
+    if call.columns.is_some() {
+        return Ok(None);
+    }
+    let fits = |frame: &Frame<'_>| spare::fits(frame, caller, call);
+    let program = |context: &StatementContext| program_cache::of_call(context, function, call);
+    let pure = PureFrame::new(caller, function, call.function, fits, program)?;
+    Ok(pure.map(|pure| Box::new(pure) as Box<dyn PureRoutine>))
+}
+
+struct PureRows {
+    pure: PureFrame,
+    /// Of the table's rows.
+    row_type: Oid,
+}
+
+impl PureTrigger for PureRows {
+    fn run(&mut self, new: Datum) -> Result<Datum> {
+        self.pure.run(|frame| {
+            trigger_values::begin_row(frame, new);
+            let row = result::run_row_trigger(frame, self.row_type)?;
+            trigger_values::forget_rows(frame);
+            Ok(row)
+        })
+    }
+}
+
+/// A trigger's function, if it is pure.
+pub fn pure_trigger(
+    caller: &StatementContext,
+    function: &Arc<Function>,
+    call: &TriggerCall<'_>,
+) -> Result<Option<Box<dyn PureTrigger>>> {
+    if call.trigger.old_table.is_some() || call.trigger.new_table.is_some() {
+        return Ok(None);
+    }
+    let fits = |frame: &Frame<'_>| frame.program.oid == function.oid;
+    let program = |context: &StatementContext| program_cache::of_trigger(context, function, call);
+    let Some(mut pure) = PureFrame::new(caller, function, call.trigger.oid, fits, program)? else { return Ok(None) };
+    if let Some(frame) = &mut pure.frame {
+        trigger_values::begin(frame, call);
+    }
+    Ok(Some(Box::new(PureRows { pure, row_type: call.table.row_type })))
+}
+
+fn is_pure_function(frame: &mut Frame<'_>) -> bool {
+    let program = frame.program.clone();
+    let is_plain = match program.returns {
+        Returns::Value { record } => !record && program.output.is_none() && !frame.is_domain(program.result.ty),
+        Returns::Void | Returns::Trigger => program.output.is_none(),
+        _ => false,
+    };
+    is_plain && is_pure_statement(frame, &program.tree.body)
 }
 
 fn are_pure(frame: &mut Frame<'_>, statements: &[PlpgsqlStatement]) -> bool {
@@ -94,8 +160,7 @@ fn is_pure_statement(frame: &mut Frame<'_>, statement: &PlpgsqlStatement) -> boo
                 && is_pure_loop(frame, body)
         }
         StatementKind::Exit { condition, .. } => condition.as_ref().is_none_or(|condition| is_pure(frame, condition)),
-        StatementKind::Return(ReturnExpression::Nothing | ReturnExpression::Variable(_)) => true,
-        StatementKind::Return(ReturnExpression::Value(value)) => is_pure(frame, value),
+        StatementKind::Return(given) => is_pure_return(frame, given),
         StatementKind::Raise(raise) => {
             let options = raise.options.iter().map(|(_, value)| value);
             raise.level == Level::Exception && raise.parameters.iter().chain(options).all(|value| is_pure(frame, value))
@@ -119,6 +184,18 @@ fn is_pure_block(frame: &mut Frame<'_>, block: &StatementBlock) -> bool {
     block.exceptions.is_none() && block.declares.iter().all(is_pure_variable) && are_pure(frame, &block.body)
 }
 
+fn is_pure_return(frame: &mut Frame<'_>, given: &ReturnExpression) -> bool {
+    let given = match given {
+        ReturnExpression::Nothing => return true,
+        ReturnExpression::Variable(variable) => Some((frame.types[*variable].oid, frame.types[*variable].typmod)),
+        ReturnExpression::Value(value) => pure_type(frame, value, PieceUse::Any),
+    };
+    match (given, frame.program.returns) {
+        (Some(given), Returns::Value { .. }) => is_pure_cast(frame, given, (frame.program.result.ty, -1)),
+        (given, _) => given.is_some(),
+    }
+}
+
 fn is_pure_assignment(frame: &mut Frame<'_>, target: &Target, value: &Expression) -> bool {
     let ty = match target {
         Target::Variable(variable) => {
@@ -134,9 +211,12 @@ fn is_pure_assignment(frame: &mut Frame<'_>, target: &Target, value: &Expression
         },
         Target::Part { .. } | Target::Row(_) => return false,
     };
-    let Some(given) = pure_type(frame, value, wanted_by(frame, target)) else { return false };
-    let given = Typed { value: Datum::Null, ty: given.0, typmod: given.1 };
-    value::cast_of(frame, &given, ty).is_ok_and(|cast| cast.is_none_or(|cast| is_pure_expression(&cast)))
+    pure_type(frame, value, wanted_by(frame, target)).is_some_and(|given| is_pure_cast(frame, given, ty))
+}
+
+fn is_pure_cast(frame: &Frame<'_>, from: (Oid, i32), to: (Oid, i32)) -> bool {
+    let from = Typed { value: Datum::Null, ty: from.0, typmod: from.1 };
+    value::cast_of(frame, &from, to).is_ok_and(|cast| cast.is_none_or(|cast| is_pure_expression(&cast)))
 }
 
 fn is_pure(frame: &mut Frame<'_>, piece: &Expression) -> bool {

@@ -143,7 +143,7 @@ pub fn run_inline(context: &Arc<StatementContext>, text: &str, within: Within<'_
 }
 
 /// Runs the function; returns its result.
-fn value(frame: &mut Frame<'_>) -> Result<Datum> {
+pub fn value(frame: &mut Frame<'_>) -> Result<Datum> {
     frame.run()?;
     result(frame)
 }

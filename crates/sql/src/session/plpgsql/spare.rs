@@ -64,12 +64,16 @@ pub fn is_current(frame: &Frame<'_>, caller: &StatementContext) -> bool {
 
 pub fn begin_again(frame: &mut Frame<'_>, call: &RoutineCall<'_>) {
     restart(frame, ReadView { csn: call.view.0, command: call.view.1 });
-    for (variable, value) in frame.program.inputs.iter().zip(call.args) {
+    set_inputs(frame, call.args);
+}
+
+pub fn set_inputs(frame: &mut Frame<'_>, args: &[Datum]) {
+    for (variable, value) in frame.program.inputs.iter().zip(args) {
         frame.values[*variable] = value.clone();
     }
 }
 
-/// The same for a pure function, which reads nothing by a view. Its variables are declared anew.
+/// Everything is as before the first statement, for a pure function, which reads nothing by a view. Its variables are declared anew.
 pub fn restart_pure(frame: &mut Frame<'_>) {
     frame.set_found(false);
     frame.returned.value = None;

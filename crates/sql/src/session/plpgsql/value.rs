@@ -103,7 +103,14 @@ pub fn assign_expression(frame: &mut Frame<'_>, target: &Target, e: &Expression)
         }
     };
     let ty = frame.types[variable];
-    // The most frequent statement: a value that has the variable's type already.
+    // The most frequent statement: a number that has the variable's type already.
+    if let Some(piece) = &frame.prepared[e.number]
+        && let Some(plain) = piece.plain_of(ty)
+        && plain.put_number(&mut frame.values, variable)
+    {
+        return Ok(());
+    }
+    // A value that has the variable's type already.
     if ty.typmod < 0
         && !ty.is_record
         && !frame.program.tree.variables[variable].not_null

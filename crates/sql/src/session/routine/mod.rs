@@ -14,7 +14,7 @@ mod trigger;
 use std::sync::Arc;
 
 use melba_catalog::{Function, classes};
-use melba_fmgr::{PureTrigger, RoutineCall, RoutineRows, TriggerCall};
+use melba_fmgr::{PureRoutine, PureTrigger, RoutineCall, RoutineRows, TriggerCall};
 use melba_parse::Statement;
 use melba_parse::nodes::{option_text, options};
 use melba_types::{Datum, DbError, Oid, Result, err, limits};
@@ -168,16 +168,23 @@ pub(super) fn run_trigger(context: &StatementContext, call: &TriggerCall<'_>) ->
     })
 }
 
-/// A trigger's function, if it is pure, and no call of it is counted.
+/// A function, unless its calls are counted.
+fn uncounted_function(context: &StatementContext, oid: Oid) -> Option<Arc<Function>> {
+    let function = context.tx.as_ref()?.catalog().function(oid)?.clone();
+    (function.language != classes::INTERNAL_LANGUAGE && !is_counted(context, oid)).then_some(function)
+}
+
+/// The function of a call, if it is pure.
+pub(super) fn pure_routine(context: &StatementContext, call: &RoutineCall<'_>) -> Result<Option<Box<dyn PureRoutine>>> {
+    let Some(function) = uncounted_function(context, call.function) else { return Ok(None) };
+    language_of(&function)?.pure_routine(context, &function, call)
+}
+
+/// A trigger's function, if it is pure.
 pub(super) fn pure_trigger(context: &StatementContext, call: &TriggerCall<'_>) -> Result<Option<Box<dyn PureTrigger>>> {
-    let Some(tx) = &context.tx else { return Ok(None) };
-    let catalog = tx.catalog();
-    let Some(function) = catalog.function(call.trigger.function) else { return Ok(None) };
-    let is_built_in = function.language == classes::INTERNAL_LANGUAGE;
-    if is_built_in || call.role != context.user.oid || is_counted(context, function.oid) {
-        return Ok(None);
-    }
-    language_of(function)?.pure_trigger(context, function, call)
+    let found = uncounted_function(context, call.trigger.function);
+    let Some(function) = found.filter(|_| call.role == context.user.oid) else { return Ok(None) };
+    language_of(&function)?.pure_trigger(context, &function, call)
 }
 
 /// Runs a DO block. Errors of its syntax point into the statement.
