@@ -58,7 +58,6 @@ SELECT pg_describe_object('pg_ts_dict'::regclass, 'ts_schema.ts_simple'::regdict
 \dF ts_*
 \dF+ ts_config
 \dFd ts_schema.*
-\dFp
 DROP ROLE ts_role;
 DROP TEXT SEARCH DICTIONARY nosuch;
 DROP TEXT SEARCH DICTIONARY IF EXISTS nosuch, nosuch.nosuch;

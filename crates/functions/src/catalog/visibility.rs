@@ -20,6 +20,18 @@ macro_rules! visible {
     };
 }
 
+/// A row: the catalog's lookup by OID, and the one by name.
+macro_rules! named {
+    ($source:literal, $get:ident, $find:ident) => {
+        ($source, |c, a| {
+            let catalog = c.session.catalog();
+            let Some(object) = catalog.$get(oid_argument(a, 0)) else { return Ok(Datum::Null) };
+            let found = catalog.$find(&c.session.search_path(), &object.name);
+            Ok(Datum::Bool(found.is_some_and(|found| found.oid == object.oid)))
+        })
+    };
+}
+
 /// A row for objects that no statement makes: visible when their schema, where each name is unique, is searched.
 macro_rules! built_in {
     ($source:literal, $class:ident) => {
@@ -40,8 +52,8 @@ pub const FUNCTIONS: &[(&str, ScalarFn)] = &[
     built_in!("pg_opclass_is_visible", PG_OPCLASS),
     built_in!("pg_opfamily_is_visible", PG_OPFAMILY),
     built_in!("pg_conversion_is_visible", PG_CONVERSION),
-    built_in!("pg_ts_config_is_visible", PG_TS_CONFIG),
-    built_in!("pg_ts_dict_is_visible", PG_TS_DICT),
+    named!("pg_ts_config_is_visible", text_search_config, find_text_search_config),
+    named!("pg_ts_dict_is_visible", text_search_dictionary, find_text_search_dictionary),
     built_in!("pg_ts_parser_is_visible", PG_TS_PARSER),
     built_in!("pg_ts_template_is_visible", PG_TS_TEMPLATE),
     ("pg_is_other_temp_schema", |c, a| {
