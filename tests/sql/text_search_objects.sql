@@ -4,7 +4,9 @@ CREATE SCHEMA ts_schema;
 CREATE ROLE ts_role;
 CREATE TEXT SEARCH DICTIONARY ts_simple (TEMPLATE = simple, STOPWORDS = english, Accept = false);
 CREATE TEXT SEARCH DICTIONARY ts_schema.ts_stem (TEMPLATE = pg_catalog.snowball, Language = english);
+\set VERBOSITY terse
 CREATE TEXT SEARCH DICTIONARY ts_simple (TEMPLATE = simple);
+\set VERBOSITY default
 CREATE TEXT SEARCH DICTIONARY ts_wrong (STOPWORDS = english);
 CREATE TEXT SEARCH DICTIONARY ts_wrong (TEMPLATE = nosuch);
 CREATE TEXT SEARCH DICTIONARY ts_wrong (TEMPLATE = simple, nosuch = 1);
@@ -22,7 +24,9 @@ ALTER TEXT SEARCH DICTIONARY ts_simple (nosuch = 1);
 ALTER TEXT SEARCH DICTIONARY nosuch (StopWords);
 CREATE TEXT SEARCH CONFIGURATION ts_config (PARSER = "default");
 CREATE TEXT SEARCH CONFIGURATION ts_copy (COPY = pg_catalog.english);
+\set VERBOSITY terse
 CREATE TEXT SEARCH CONFIGURATION ts_copy (COPY = english);
+\set VERBOSITY default
 CREATE TEXT SEARCH CONFIGURATION ts_wrong (COPY = english, PARSER = pg_catalog.default);
 CREATE TEXT SEARCH CONFIGURATION ts_wrong (COPY = nosuch);
 CREATE TEXT SEARCH CONFIGURATION ts_wrong (nosuch = 1);
