@@ -5,6 +5,9 @@
 //!
 //! Invariant: of all rows whose key already exists, the first one's error is raised, as if they had been entered one by one; also
 //! where the statement fails because of a later row (`earlier`).
+//!
+//! Triggers before the rows run ahead, for the rows of a batch, if all of them are pure (`PureTrigger`): nothing that they compute depends on
+//! whether the rows before have been written. With other triggers each row is written before the next one's run.
 
 use std::borrow::Cow;
 use std::sync::Arc;
