@@ -144,3 +144,40 @@ create view shown as select de collate digits as d, ranged.x from words, ranged 
 select pg_get_viewdef('shown'::regclass);
 drop collation insensitive;
 drop schema icu_collations cascade;
+-- Foreign keys do not go by indexes with another equality.
+create collation fk_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+create table fk_p (x text primary key);
+create table fk_c (x text references fk_p on delete cascade);
+create index on fk_c (x collate fk_ci);
+insert into fk_p values ('abc'), ('ABC');
+insert into fk_c values ('abc'), ('ABC');
+delete from fk_p where x = 'abc';
+select * from fk_c;
+drop table fk_c, fk_p;
+create table fk_p (x text collate fk_ci primary key);
+create table fk_c (x text collate fk_ci references fk_p on delete cascade);
+create index on fk_c (x collate "C");
+insert into fk_p values ('abc');
+insert into fk_c values ('abc'), ('ABC');
+delete from fk_p;
+select * from fk_c;
+drop table fk_c, fk_p;
+drop collation fk_ci;
+-- Values of a row type go by the collations of its columns, by an index and without one.
+create type fk_row as (a text collate "de-x-icu");
+create table fk_rows (v fk_row);
+insert into fk_rows values (row('a')), (row('B')), (row('c'));
+select * from fk_rows where v < row('b')::fk_row order by v;
+create index on fk_rows (v);
+set enable_seqscan = off;
+select * from fk_rows where v < row('b')::fk_row order by v;
+select * from fk_rows order by v;
+reset enable_seqscan;
+drop table fk_rows;
+drop type fk_row;
+-- A search that takes long can be cancelled.
+create collation long_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+set statement_timeout = '200ms';
+select replace(repeat('a', 200000) collate long_ci, 'x', 'y') = '';
+reset statement_timeout;
+drop collation long_ci;

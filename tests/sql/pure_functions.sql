@@ -51,6 +51,19 @@ create or replace function plus(a int, b int default 3) returns int language plp
 select sum(plus(g)) from generate_series(1, 10) g;
 create function stable_count() returns int stable language plpgsql as $$ begin return (select count(*) from seen); end $$;
 select stable_count() + g from generate_series(1, 2) g;
+-- Pure functions do not keep an INSERT from taking rows in bulk.
+create table filled (a int, b int);
+create function twice(a int) returns int language plpgsql as $$ begin return a * 2; end $$;
+insert into filled select g, twice(g) from generate_series(1, 5000) g;
+insert into filled (b) values (twice(4)), (twice(5));
+update filled set b = twice(b) where a < 10;
+select count(*), sum(b) from filled;
+create function counts_rows(a int) returns setof int language plpgsql as $$ begin return next (select count(*) from filled); end $$;
+truncate filled;
+insert into filled select g, counts_rows(g) from generate_series(1, 4) g;
+select * from filled order by a;
+drop table filled;
+drop function twice, counts_rows;
 -- Numbers are put into their variables.
 do $$
 declare a int := 2147483640; b bigint := 1; f float8 := 0.5; t boolean := false; n int;

@@ -120,6 +120,48 @@ select count(*), sum(a), sum(b), count(distinct s) from u;
 alter table u disable trigger a;
 insert into u (a, s) select g, 'z' from generate_series(1, 100) g;
 select count(*), sum(b), count(distinct s) from u;
+-- Rows that a trigger skips have lines, too.
+create table lines (id int primary key, v text);
+create function skips() returns trigger language plpgsql as $$ begin if new.v = 'skip' then return null; end if; return new; end $$;
+create trigger a before insert on lines for each row execute function skips();
+copy lines from stdin;
+1	a
+2	skip
+3	skip
+4	b
+1	c
+5	skip
+\.
+insert into lines select g, case when g % 2 = 0 then 'skip' else 'a' end from generate_series(1, 5000) g;
+insert into lines select g, 'skip' from generate_series(5001, 15000) g;
+insert into lines select case g when 9001 then 3 else g end, case when g % 3 = 0 then 'skip' else 'a' end from generate_series(6000, 12000) g;
+select count(*), min(id), max(id) from lines;
+create table empty ();
+create function as_is() returns trigger language plpgsql as $$ begin return new; end $$;
+create trigger a before insert on empty for each row execute function as_is();
+insert into empty select from generate_series(1, 5);
+select count(*) from empty;
+-- A condition that a function of a user converts.
+create type mood as enum ('y', 'n');
+create table moods (m mood);
+create function is_first(mood) returns boolean language plpgsql as $$ begin return not exists (select from moods where m = $1); end $$;
+create cast (mood as boolean) with function is_first(mood) as assignment;
+create function firsts() returns trigger language plpgsql as $$ begin if new.m then return new; end if; return null; end $$;
+create trigger a before insert on moods for each row execute function firsts();
+insert into moods select case when g % 2 = 0 then 'y' else 'n' end::mood from generate_series(1, 10) g;
+select * from moods order by m;
+-- A domain within a row that is read from a text.
+create function is_alone(int) returns boolean language plpgsql as 'begin return (select count(*) = 0 from inner_rows); end';
+create domain alone as int check (is_alone(value));
+create type inner_row as (a alone);
+create table inner_rows (x text, c inner_row);
+create function reads_row() returns trigger language plpgsql as $$ begin new.c := new.x::inner_row; return new; end $$;
+create trigger a before insert on inner_rows for each row execute function reads_row();
+insert into inner_rows (x) select '(1)' from generate_series(1, 3);
+drop table lines, empty, moods, inner_rows cascade;
+drop type mood, inner_row cascade;
+drop domain alone;
+drop function skips, as_is, firsts, reads_row, is_alone;
 drop table t, u;
 drop function compute, second, twice, counted;
 drop domain fresh;

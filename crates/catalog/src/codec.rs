@@ -17,6 +17,7 @@ use melba_types::{Datum, Kind, Oid, TreeId};
 use crate::builtin::BUILTINS;
 use crate::classes;
 use crate::objects::*;
+use crate::partitioning::PartitionStrategy;
 use crate::snapshot::ObjectChange;
 use crate::triggers::FIRES_ON_ORIGIN;
 
@@ -153,16 +154,23 @@ fn decode_object(bytes: &[u8]) -> Option<Object> {
     Some(if bytes[0] < VERSION { ordered_by_bytes(object) } else { object })
 }
 
-/// An index of a version that ordered by bytes whatever collation its keys have. By "C", equal texts are the same as by all collations of
-/// that time.
+/// An index, or a table partitioned by range, of a version that ordered by bytes whatever collation its keys have. By "C", equal texts are
+/// the same as by all collations of that time.
 fn ordered_by_bytes(mut object: Object) -> Object {
-    if let Object::Relation(relation) = &mut object
-        && relation.index.is_some()
-        && let Some(index) = &mut Arc::make_mut(relation).index
-    {
-        let is_icu = |oid: Oid| BUILTINS.collations.get(oid).is_some_and(|c| c.provider == b'i');
+    let is_icu = |oid: Oid| BUILTINS.collations.get(oid).is_some_and(|c| c.provider == b'i');
+    let Object::Relation(relation) = &mut object else { return object };
+    if relation.index.is_none() && relation.partition_key.is_none() {
+        return object;
+    }
+    let relation = Arc::make_mut(relation);
+    if let Some(index) = &mut relation.index {
         for key in Arc::make_mut(index).keys.iter_mut().filter(|key| is_icu(key.collation)) {
             key.collation = classes::C_COLLATION;
+        }
+    }
+    if let Some(key) = relation.partition_key.as_mut().filter(|key| key.strategy == PartitionStrategy::Range) {
+        for column in Arc::make_mut(key).columns.iter_mut().filter(|column| is_icu(column.collation)) {
+            column.collation = classes::C_COLLATION;
         }
     }
     object

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use melba_types::collate::Collate;
+use melba_types::{Result, limits};
 
 /// The places where a text has parts that a collation has equal to a needle, from the left, none over another.
 pub struct Occurrences<'a> {
@@ -19,25 +20,41 @@ impl<'a> Occurrences<'a> {
         Occurrences { collation, text, needle, longest, at: 0 }
     }
 
-    /// The end of the part that begins at `start`.
-    fn end_of(&self, start: usize) -> Option<usize> {
+    /// The end of the part that begins at `start`. Parts of all lengths are compared, as in PostgreSQL.
+    fn end_of(&self, start: usize) -> Result<Option<usize>> {
         let rest = &self.text[start..];
-        let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
-        let mut equal = ends.filter(|end| self.collation.compare(&rest[..*end], self.needle) == Ordering::Equal);
-        let end = if self.longest { equal.last() } else { equal.next() };
-        end.map(|end| start + end)
+        let mut found = None;
+        for at in limits::ticked(rest.char_indices().map(|(at, c)| at + c.len_utf8())) {
+            let end = at?;
+            if self.collation.compare(&rest[..end], self.needle) == Ordering::Equal {
+                found = Some(start + end);
+                if !self.longest {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn find(&mut self) -> Result<Option<(usize, usize)>> {
+        for (i, _) in self.text[self.at..].char_indices() {
+            limits::check_interrupt()?;
+            let start = self.at + i;
+            if let Some(end) = self.end_of(start)? {
+                self.at = end;
+                return Ok(Some((start, end)));
+            }
+        }
+        Ok(None)
     }
 }
 
 impl Iterator for Occurrences<'_> {
-    /// Begin and end, in bytes.
-    type Item = (usize, usize);
+    /// Begin and end, in bytes; an error when the statement is cancelled.
+    type Item = Result<(usize, usize)>;
 
-    fn next(&mut self) -> Option<(usize, usize)> {
-        let starts = self.text[self.at..].char_indices().map(|(i, _)| self.at + i);
-        let (start, end) = starts.into_iter().find_map(|start| Some((start, self.end_of(start)?)))?;
-        self.at = end;
-        Some((start, end))
+    fn next(&mut self) -> Option<Result<(usize, usize)>> {
+        self.find().transpose()
     }
 }
 
@@ -49,10 +66,11 @@ mod tests {
     #[test]
     fn equal_parts_are_found_in_other_forms() {
         let root = Collator::new("und", false).expect("a locale");
-        let found = |text, needle| Occurrences::new(&root, text, needle, true).collect::<Vec<_>>();
+        let found = |text, needle| Occurrences::new(&root, text, needle, true).collect::<Result<Vec<_>>>().expect("no interrupt");
         assert_eq!(found("zy\u{e4}bc", "\u{e4}b"), [(2, 5)]);
         assert_eq!(found("zya\u{308}bc", "\u{e4}b"), [(2, 6)]);
         let level1 = Collator::new("und-u-ks-level1", false).expect("a locale");
-        assert_eq!(Occurrences::new(&level1, "xAa", "a", true).collect::<Vec<_>>(), [(1, 2), (2, 3)]);
+        let parts = Occurrences::new(&level1, "xAa", "a", true).collect::<Result<Vec<_>>>();
+        assert_eq!(parts.expect("no interrupt"), [(1, 2), (2, 3)]);
     }
 }

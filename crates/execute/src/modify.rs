@@ -31,8 +31,10 @@ pub(crate) fn build(node: Arc<ModifyNode>, ctx: &ExecContext) -> Result<Box<dyn 
         writer
     };
     let writer = new_writer(node.target.clone());
-    let batch_rows_min = batch_rows_min(&node);
-    let one_by_one = node.is_one_by_one();
+    // A single row has none before it.
+    let sees_rows = node.input.is_some() && !node.routines.are_pure(ctx)?;
+    let one_by_one = sees_rows || node.has_effects();
+    let batch_rows_min = if sees_rows { None } else { batch_rows_min(&node) };
     let members = node.family.iter().flat_map(|f| &f.members);
     let members = members.map(|m| {
         let mut writer = new_writer(m.target.clone());
@@ -198,7 +200,7 @@ fn events(action: &Action) -> i16 {
 /// row's; a single one (a sequence's next value) shows the difference only when the statement fails, which matters for few rows.
 fn batch_rows_min(node: &ModifyNode) -> Option<usize> {
     match &node.action {
-        Action::Insert { values, on_conflict: None } if node.returning.is_none() && !is_catalog(node) && !node.calls_routine => {
+        Action::Insert { values, on_conflict: None } if node.returning.is_none() && !is_catalog(node) => {
             match values.iter().flatten().filter(|e| e.is_volatile()).count() {
                 0 => Some(2),
                 1 => Some(BATCH_ROWS / 2),

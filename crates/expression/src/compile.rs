@@ -53,8 +53,8 @@ pub trait Scope {
     fn constant_fails(&mut self, _error: DbError) {}
     /// A call would have fixed operands if the statement's parameters were constants.
     fn depends_on_parameters(&mut self) {}
-    /// A volatile function of a user is called, which may read and change any table.
-    fn calls_routine(&mut self) {}
+    /// A volatile function of a user is called, which may read and change any table. `None`: by an operator or a cast.
+    fn calls_routine(&mut self, _routine: Option<&Routine>) {}
 }
 
 /// The columns of one table: attribute number n is column n - 1.
@@ -351,7 +351,7 @@ impl<'a> Compiler<'a> {
         if let Some(function) = Routine::find(self.catalog, call.function) {
             let routine = Routine::new(function, self.compile_all(&call.args)?, call.ty, call.input_collation, None);
             if routine.volatile {
-                self.scope.calls_routine();
+                self.scope.calls_routine(Some(&routine));
             }
             return Ok(self.expression(Node::Routine(Box::new(routine)), call.ty));
         }
@@ -402,7 +402,7 @@ impl<'a> Compiler<'a> {
     fn folded(&mut self, call: Call, function: Oid) -> Result<Expression> {
         let ty = call.return_type;
         if call.volatile && matches!(call.target, CallTarget::Routine(_)) {
-            self.scope.calls_routine();
+            self.scope.calls_routine(None);
         }
         let immutable = match function {
             // Its effects are not known while the statement is planned.

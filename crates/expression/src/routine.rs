@@ -73,8 +73,11 @@ impl Routine {
         }
     }
 
-    /// The function, if it is pure.
+    /// The function for rows in turn, if it is pure: its arguments do not change what it was looked up by either.
     pub fn pure(&self, ctx: &Evaluation) -> Result<Option<Box<dyn PureRoutine>>> {
+        if !self.args.iter().all(Expression::is_parallel_safe) {
+            return Ok(None);
+        }
         ctx.session.pure_routine(&self.call(ctx, &[]))
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use melba_catalog::Relation;
 use melba_fmgr::io::{binary_in, binary_out, check_domain, text_in, text_out};
 use melba_fmgr::type_io::{append_quoted, is_space};
 use melba_fmgr::{CallInfo, RowColumn, ScalarFn, Session, TypeContext, TypeIo, lookup, order};
@@ -232,7 +233,11 @@ fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
     if x.fields.len() != y.fields.len() {
         (x, y) = (complete(call.session, a[0].as_record()), complete(call.session, a[1].as_record()));
     }
+    let relation = (x.type_oid == y.type_oid).then(|| relation_of(call, x.type_oid)).flatten();
+    let mut columns = relation.iter().flat_map(|relation| relation.columns.iter().filter(|c| !c.dropped));
     for (i, (s, t)) in x.field_types.iter().zip(y.field_types.iter()).enumerate() {
+        // As in the keys of the type's values. Of rows without a named type nothing is known but their bytes.
+        let collation = columns.next().map_or(Oid::INVALID, |c| c.collation);
         if s != t {
             let (s, t) = (lookup::type_name(call.session, *s), lookup::type_name(call.session, *t));
             let message = format!("cannot compare dissimilar column types {s} and {t} at record column {}", i + 1);
@@ -240,7 +245,7 @@ fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
         }
         let (v, w) = (&x.fields[i], &y.fields[i]);
         let ordering = match (v.is_null(), w.is_null()) {
-            (false, false) => key::compare(&field_key(call, v, *s)?, v, w),
+            (false, false) => key::compare(&field_key(call, v, *s, collation)?, v, w),
             (v, w) => v.cmp(&w),
         };
         if ordering.is_ne() {
@@ -253,12 +258,18 @@ fn compare(call: &CallInfo<'_>, a: &[Datum]) -> Result<Ordering> {
     Ok(Ordering::Equal)
 }
 
-/// The order of a field; records within records have their own types.
-fn field_key(call: &CallInfo<'_>, value: &Datum, ty: Oid) -> Result<KeyType> {
+/// The relation of a named row type.
+fn relation_of<'c>(call: &'c CallInfo<'_>, ty: Oid) -> Option<&'c Arc<Relation>> {
+    let catalog = call.session.catalog();
+    catalog.relation(catalog.type_(catalog.base_type(ty))?.relation)
+}
+
+/// The order of a field; rows without a named type within records have their own types.
+fn field_key(call: &CallInfo<'_>, value: &Datum, ty: Oid, collation: Oid) -> Result<KeyType> {
     match value {
-        Datum::Record(record) => order::record_key_type(call.session, &record.field_types),
+        Datum::Record(record) if relation_of(call, ty).is_none() => order::record_key_type(call.session, &record.field_types),
         Datum::Text(_) if ty == oids::UNKNOWN => order::key_type(call.session, oids::TEXT, Oid::INVALID),
-        _ => order::key_type(call.session, ty, Oid::INVALID),
+        _ => order::key_type(call.session, ty, collation),
     }
 }
 

@@ -82,12 +82,12 @@ pub fn modify(planner: &mut Planner<'_>, query: &mut Query) -> Result<Stage> {
     target.written = required.inserted.iter().chain(&required.updated).copied().collect();
     target.updated = required.updated.clone();
     let changed = Changed { entry, relation: &relation, target: Arc::new(target), counts: planner.levels.len() == 1 };
-    let outer = std::mem::take(&mut planner.calls_routine);
+    let outer = std::mem::take(&mut planner.routines);
     let stage = match query.command {
         Command::Insert => insert(planner, query, changed),
         _ => change(planner, query, changed),
     };
-    planner.calls_routine |= outer;
+    planner.routines.append(outer);
     stage
 }
 
@@ -348,13 +348,13 @@ fn finish_modify(
         _ => PlanCommand::Merge,
     };
     // RETURNING follows the change.
-    let calls_routine = planner.calls_routine;
+    let routines = std::mem::take(&mut planner.routines);
     let row_checks = Arc::new(row_checks(planner, query, entry, relation)?);
     let returning = if query.returning.is_empty() { None } else { Some(returning(planner, query, entry, relation, layout)?) };
     let kinds: Arc<[Kind]> =
         returning.as_ref().map(|r| r.expressions.iter().map(|e| e.kind).collect()).unwrap_or_else(|| Arc::from([]));
     let estimate = input.as_ref().map(|i| i.estimate).unwrap_or(Estimate { rows: 1.0, total: 0.01, ..Default::default() });
-    let node = ModifyNode { command, target, counts, input, existing, family, action, returning, row_checks, calls_routine };
+    let node = ModifyNode { command, target, counts, input, existing, family, action, returning, row_checks, routines };
     let layout = Layout::of(super::layout::TARGET, kinds.len());
     Ok(Stage { node: planner.node(Op::Modify(Arc::new(node)), kinds, estimate), layout })
 }

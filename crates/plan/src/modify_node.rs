@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use melba_types::Oid;
+use melba_types::{Oid, Result};
 
 use super::node::{PlanCommand, PlanNode, Recheck, TableSource};
-use melba_expression::{Expression, has_effects};
+use melba_expression::{Evaluation, Expression, Routine, has_effects};
 use melba_table::{ColumnMap, RowChecks, TableTarget};
 use melba_tree::MergeMatch;
 
@@ -25,8 +25,41 @@ pub struct ModifyNode {
     pub action: Action,
     pub returning: Option<Returning>,
     pub row_checks: Arc<RowChecks>,
-    /// Volatile functions of users compute the rows: they may read the table.
-    pub calls_routine: bool,
+    /// The volatile functions of users that compute the rows: they may read the table.
+    pub routines: Routines,
+}
+
+/// Volatile functions of users that an expression calls.
+#[derive(Debug, Default)]
+pub struct Routines {
+    functions: Vec<Routine>,
+    /// Others are called by operators and casts.
+    has_others: bool,
+}
+
+impl Routines {
+    pub fn add(&mut self, routine: Option<&Routine>) {
+        match routine {
+            Some(routine) => self.functions.push(routine.clone()),
+            None => self.has_others = true,
+        }
+    }
+
+    /// Adds those of another list.
+    pub fn append(&mut self, mut other: Routines) {
+        self.functions.append(&mut other.functions);
+        self.has_others |= other.has_others;
+    }
+
+    /// Whether none of them reads or changes the database.
+    pub fn are_pure(&self, ctx: &Evaluation) -> Result<bool> {
+        for routine in &self.functions {
+            if routine.pure(ctx)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(!self.has_others)
+    }
 }
 
 /// The target's row within the input's rows.
@@ -131,12 +164,12 @@ impl ModifyNode {
         self.input.as_ref()
     }
 
-    /// Whether the next row is computed when this row has been changed: what computes it has side effects, or may see the change.
-    pub fn is_one_by_one(&self) -> bool {
+    /// Whether the conditions of a row may have side effects: those of the next row are evaluated when this row is changed.
+    pub fn has_effects(&self) -> bool {
         let joins = match &self.action {
             Action::Merge { condition, .. } => has_effects(condition.iter()),
             _ => false,
         };
-        self.calls_routine || joins || self.existing.iter().flat_map(|existing| &existing.recheck).any(Recheck::has_effects)
+        joins || self.existing.iter().flat_map(|existing| &existing.recheck).any(Recheck::has_effects)
     }
 }

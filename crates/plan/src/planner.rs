@@ -11,10 +11,11 @@ use melba_types::{Datum, DbError, Kind, Oid, Result};
 
 use super::layout::Layout;
 use super::member::Member;
+use super::modify_node::Routines;
 use super::node::*;
 use super::{Plan, PlanInputs};
 use melba_expression::Expression;
-use melba_expression::{Compiler, Resolved, Scope};
+use melba_expression::{Compiler, Resolved, Routine, Scope};
 use melba_tree::{Const, Expr, OutputColumn, Query, RangeEntry, Sublink, Var};
 
 /// Table scans above this make planning cheap in comparison.
@@ -106,8 +107,8 @@ pub(super) struct Planner<'a> {
     /// The first error of a call with constants.
     pub constant_error: Option<DbError>,
     has_calls_of_parameters: bool,
-    /// Since it was last set: `Scope::calls_routine`.
-    pub calls_routine: bool,
+    /// Since they were last taken: `Scope::calls_routine`.
+    pub routines: Routines,
 }
 
 impl<'a> Planner<'a> {
@@ -129,7 +130,7 @@ impl<'a> Planner<'a> {
             may_be_parallel: false,
             constant_error: None,
             has_calls_of_parameters: false,
-            calls_routine: false,
+            routines: Routines::default(),
         }
     }
 
@@ -386,8 +387,8 @@ impl Scope for PlanScope<'_, '_, '_> {
         self.planner.has_calls_of_parameters = true;
     }
 
-    fn calls_routine(&mut self) {
-        self.planner.calls_routine = true;
+    fn calls_routine(&mut self, routine: Option<&Routine>) {
+        self.planner.routines.add(routine);
     }
 
     fn constant_fails(&mut self, error: DbError) {

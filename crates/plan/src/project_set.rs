@@ -37,13 +37,13 @@ pub fn project_set<'e>(planner: &mut Planner<'_>, mut stage: Stage, exprs: impl 
         for call in &calls {
             let (kinds, types) = (vec![planner.kind(call.ty())], vec![call.ty()]);
             let row = leaf::row_shape(planner, call)?;
-            functions.push(SetCall {
-                source: leaf::set_source(planner, call, None, &stage.layout)?,
-                kinds,
-                types,
-                spread: false,
-                row,
-            });
+            let source = leaf::set_source(planner, call, None, &stage.layout)?;
+            if let SetSource::Routine(routine) = &source
+                && routine.volatile
+            {
+                planner.routines.add(Some(routine));
+            }
+            functions.push(SetCall { source, kinds, types, spread: false, row });
         }
         let mut layout = stage.layout.clone();
         let mut kinds = stage.node.kinds.to_vec();

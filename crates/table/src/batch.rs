@@ -40,12 +40,34 @@ pub(super) struct BatchedRows {
     /// How many have been handed in.
     count: u64,
     /// Rows that may be few.
-    waiting: Vec<Batch>,
+    waiting: Vec<(Batch, RowNumbers)>,
+    waiting_rows: usize,
     waiting_bytes: usize,
     /// There are many: the loads that collect the entries of each index. Those of deferrable ones are entered one by one.
     loads: Option<Vec<Option<IndexLoad>>>,
     /// Ids and numbers of rows from which on both ascend by one.
     ids: Vec<(RowId, u64)>,
+}
+
+/// The numbers of a batch's rows: from these places on, they ascend by one.
+struct RowNumbers(Vec<(usize, u64)>);
+
+impl RowNumbers {
+    fn from(first: u64) -> RowNumbers {
+        RowNumbers(vec![(0, first)])
+    }
+
+    /// Adds the row behind the last one, of which `rows` is the number of rows before.
+    fn push(&mut self, rows: usize, number: u64) {
+        if self.0.is_empty() || self.of(rows) != number {
+            self.0.push((rows, number));
+        }
+    }
+
+    fn of(&self, row: usize) -> u64 {
+        let at = self.0.partition_point(|(first, _)| *first <= row);
+        self.0[..at].last().map_or(0, |(first, number)| number + (row - first) as u64)
+    }
 }
 
 impl BatchedRows {
@@ -87,20 +109,22 @@ impl TableWriter {
         if let Some(router) = &mut self.router {
             return router.insert_batch(ctx, batch);
         }
-        self.insert_plain(ctx, batch)
+        let numbers = RowNumbers::from(self.rows.count);
+        self.rows.count += batch.rows as u64;
+        self.insert_plain(ctx, batch, numbers)
     }
 
     /// Inserts rows of which only the table's constraints are to be checked.
-    fn insert_plain(&mut self, ctx: &Evaluation, mut batch: Batch) -> Result<(), RowError> {
+    fn insert_plain(&mut self, ctx: &Evaluation, mut batch: Batch, numbers: RowNumbers) -> Result<(), RowError> {
         let target = self.target.clone();
         if let Err((i, error)) = self.prepare_batch(ctx, &target, &mut batch) {
-            let number = self.rows.count + i as u64;
+            let number = numbers.of(i);
             // One of the rows before it may have a key that is taken.
             let before: Vec<u32> = (0..i as u32).collect();
-            self.take_batch(ctx, &target, batch.take(&before))?;
+            self.take_batch(ctx, &target, batch.take(&before), numbers)?;
             return Err((number, error));
         }
-        self.take_batch(ctx, &target, batch)
+        self.take_batch(ctx, &target, batch, numbers)
     }
 
     /// Inserts rows that triggers may change before: pure ones run for all rows ahead.
@@ -112,21 +136,27 @@ impl TableWriter {
             self.finish(ctx)?;
             return self.insert_one_by_one(ctx, &batch);
         };
-        let target = self.target.clone();
-        let empty = |rows| target.relation.columns.iter().map(|c| Column::with_capacity(c.kind, rows)).collect::<Vec<_>>();
-        let mut fired = empty(batch.rows);
-        for i in 0..batch.rows {
-            let result = pure.fire(&batch, i, &mut fired);
-            if !matches!(result, Ok(true)) {
-                // The rows before it come first, with their errors.
-                let before = std::mem::replace(&mut fired, empty(batch.rows - i));
-                self.insert_plain(ctx, batch_of(before))?;
-                result.map_err(|e| (self.rows.count, e))?;
-                self.rows.count += 1;
-                self.skipped += 1;
+        let first = self.rows.count;
+        let mut fired: Vec<Column> =
+            self.target.relation.columns.iter().map(|c| Column::with_capacity(c.kind, batch.rows)).collect();
+        let (mut rows, mut numbers, mut failed) = (0, RowNumbers(vec![]), None);
+        for (i, number) in (0..batch.rows).zip(first..) {
+            self.rows.count += 1;
+            match pure.fire(&batch, i, &mut fired) {
+                Ok(true) => {
+                    numbers.push(rows, number);
+                    rows += 1;
+                }
+                Ok(false) => self.skipped += 1,
+                Err(e) => {
+                    failed = Some((number, e));
+                    break;
+                }
             }
         }
-        self.insert_plain(ctx, batch_of(fired))
+        // The rows before an error come first, with their own.
+        self.insert_plain(ctx, Batch { columns: fired, rows }, numbers)?;
+        failed.map_or(Ok(()), Err)
     }
 
     /// Whether each row must be processed before the next one comes.
@@ -167,16 +197,23 @@ impl TableWriter {
     }
 
     /// Takes rows that are valid except for their keys.
-    fn take_batch(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, batch: Batch) -> Result<(), RowError> {
-        let first = self.rows.count;
-        self.rows.count += batch.rows as u64;
-        if self.rows.loads.is_some() {
-            return self.write_batch(ctx, target, &batch, first);
+    fn take_batch(
+        &mut self,
+        ctx: &Evaluation,
+        target: &Arc<TableTarget>,
+        batch: Batch,
+        numbers: RowNumbers,
+    ) -> Result<(), RowError> {
+        if batch.rows == 0 {
+            return Ok(());
         }
+        if self.rows.loads.is_some() {
+            return self.write_batch(ctx, target, &batch, &numbers);
+        }
+        self.rows.waiting_rows += batch.rows;
         self.rows.waiting_bytes += batch.string_bytes();
-        self.rows.waiting.push(batch);
-        let waiting: usize = self.rows.waiting.iter().map(|batch| batch.rows).sum();
-        if waiting < self.txn.bulk_rows_min() && self.rows.waiting_bytes < WAITING_BYTES_MAX {
+        self.rows.waiting.push((batch, numbers));
+        if self.rows.waiting_rows < self.txn.bulk_rows_min() && self.rows.waiting_bytes < WAITING_BYTES_MAX {
             return Ok(());
         }
         self.begin_load(target).map_err(|e| (NO_ROW, e))?;
@@ -233,19 +270,21 @@ impl TableWriter {
     }
 
     fn write_waiting(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>) -> Result<(), RowError> {
-        let waiting = std::mem::take(&mut self.rows.waiting);
-        let rows: usize = waiting.iter().map(|batch| batch.rows).sum();
-        let mut first = self.rows.count - rows as u64;
-        for batch in &waiting {
-            self.write_batch(ctx, target, batch, first)?;
-            first += batch.rows as u64;
+        self.rows.waiting_rows = 0;
+        for (batch, numbers) in std::mem::take(&mut self.rows.waiting) {
+            self.write_batch(ctx, target, &batch, &numbers)?;
         }
         Ok(())
     }
 
-    /// Writes rows. `first`: the number of the first one.
-    fn write_batch(&mut self, ctx: &Evaluation, target: &Arc<TableTarget>, batch: &Batch, first: u64) -> Result<(), RowError> {
-        self.write_rows(ctx, target, batch, first).map_err(|(i, e)| (first + i as u64, e))
+    fn write_batch(
+        &mut self,
+        ctx: &Evaluation,
+        target: &Arc<TableTarget>,
+        batch: &Batch,
+        numbers: &RowNumbers,
+    ) -> Result<(), RowError> {
+        self.write_rows(ctx, target, batch, numbers).map_err(|(i, e)| (numbers.of(i), e))
     }
 
     fn write_rows(
@@ -253,14 +292,16 @@ impl TableWriter {
         ctx: &Evaluation,
         target: &Arc<TableTarget>,
         batch: &Batch,
-        first: u64,
+        numbers: &RowNumbers,
     ) -> Result<(), (usize, DbError)> {
         let formed = self.former.form_batch(ctx, &target.toast, batch)?;
         let ids = self.txn.bulk(target.tree).insert(formed.as_ref().unwrap_or(batch)).map_err(|e| (0, e.into()))?;
         if target.indexes.is_empty() && target.references.is_empty() && target.triggers.is_none() && self.transitions.is_none() {
             return Ok(());
         }
-        self.rows.note_ids(ids.start, first);
+        for (row, number) in &numbers.0 {
+            self.rows.note_ids(RowId(ids.start.0 + *row as u64), *number);
+        }
         let mut loads = self.rows.loads.take();
         let entered = self.enter_batch(ctx, target, loads.as_deref_mut(), batch, ids.start);
         self.rows.loads = loads;
@@ -406,11 +447,6 @@ impl TableWriter {
         }
         Ok(())
     }
-}
-
-fn batch_of(columns: Vec<Column>) -> Batch {
-    let rows = columns.first().map_or(0, Column::len);
-    Batch { columns, rows }
 }
 
 /// Fills in generated columns, virtual ones as far as they are checked; whether no row violates a table constraint.

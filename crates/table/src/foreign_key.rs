@@ -4,9 +4,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use melba_catalog::trigger_events::{DELETE, UPDATE};
-use melba_catalog::{Constraint, ForeignKeyInfo, Relation};
+use melba_catalog::{Catalog, Constraint, ForeignKeyInfo, Relation};
 use melba_engine::{Held, RowLockMode, Wait};
-use melba_fmgr::io;
+use melba_fmgr::{io, order};
 use melba_types::{Datum, DbError, Kind, Oid, Result, RowId, err};
 
 use super::error;
@@ -250,7 +250,7 @@ fn referencing_rows(
     let (mut rows, mut held) = (Vec::new(), runner.ctx.resources().held());
     let Some(values) = as_referencing(runner, child, referenced, constraint, old)? else { return Ok((rows, held)) };
     let (view, _pin) = runner.txn.latest_view();
-    if let Some((tree, prefix)) = covering_prefix(child, constraint, &values) {
+    if let Some((tree, prefix)) = covering_prefix(runner.ctx.catalog(), child, constraint, &values) {
         let mut scan = runner.txn.index(tree).scan(view, Bound::Included(&prefix), Bound::Included(&prefix), false)?;
         while let Some((_, row)) = scan.next()? {
             rows.push(row);
@@ -284,14 +284,23 @@ fn referencing_rows(
     Ok((rows, held))
 }
 
-/// An index of `child` that begins with the constraint's columns, and the prefix for `values`.
-fn covering_prefix(child: &TableTarget, constraint: &Constraint, values: &[Datum]) -> Option<(melba_types::TreeId, Vec<u8>)> {
+/// An index of `child` that begins with the constraint's columns and has the same values of them equal, and the prefix for `values`.
+fn covering_prefix(
+    catalog: &Catalog,
+    child: &TableTarget,
+    constraint: &Constraint,
+    values: &[Datum],
+) -> Option<(melba_types::TreeId, Vec<u8>)> {
     child.indexes.iter().filter(|i| i.predicate.is_none() && i.gin.is_empty() && i.parts.len() >= values.len()).find_map(
         |index| {
+            let keys = &catalog.relation(index.oid)?.index.as_ref()?.keys;
             let mut prefix = Vec::new();
             for part in &index.parts[..values.len()] {
                 let PartSource::Column(column) = part.source else { return None };
                 let at = constraint.columns.iter().position(|c| *c as usize - 1 == column)?;
+                if !order::is_same_equality(catalog, keys[part.place].collation, child.relation.columns[column].collation) {
+                    return None;
+                }
                 part.key.encode(&values[at], &mut prefix);
             }
             Some((index.tree, prefix))

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use melba_catalog::{Catalog, Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, Relation, RelationKind, acl, classes};
+use melba_catalog::{
+    Catalog, Column, Constraint as Row, ConstraintKind, ForeignKeyInfo, IndexKey, Relation, RelationKind, acl, classes,
+};
 use melba_engine::RelationLockMode;
+use melba_fmgr::order;
 use melba_parse::nodes::strings;
 use melba_types::{DbError, Oid, Result, bail, err};
 use pg_query::protobuf::{ConstrType, Constraint};
@@ -498,7 +501,8 @@ fn unique_key(ddl: &Ddl<'_>, referenced: &Relation, names: &[&str], has_period: 
             keys.sort_unstable();
             wanted.sort_unstable();
             let fits = !has_period || is_without_overlaps(&catalog, i.oid) && last == columns.last().copied();
-            x.unique && x.valid && x.predicate.is_none() && keys == wanted && fits
+            let is_equal = |k: &IndexKey| order::is_same_equality(&catalog, k.collation, k.natural_collation);
+            x.unique && x.valid && x.predicate.is_none() && keys == wanted && fits && x.keys.iter().all(is_equal)
         })
     };
     let mut covering = indexes.filter(covers).peekable();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use melba_collation::{Collator, Occurrences};
 use melba_fmgr::CallInfo;
 use melba_types::collate::Collate;
-use melba_types::{DbError, Result, err, limits};
+use melba_types::{DbError, Result, err};
 
 /// The order by which a call compares texts; `None`: that of bytes.
 ///
@@ -39,7 +39,7 @@ pub fn refuse_nondeterministic(call: &CallInfo<'_>, purpose: &str) -> Result<()>
 /// The fields between parts of a text.
 pub fn fields_between<'s>(parts: Occurrences<'_>, s: &'s str) -> Result<Vec<&'s str>> {
     let (mut fields, mut start) = (Vec::new(), 0);
-    for part in limits::ticked(parts) {
+    for part in parts {
         let (at, end) = part?;
         fields.push(&s[start..at]);
         start = end;

@@ -220,7 +220,8 @@ pub fn prepare(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> R
     }
 }
 
-fn prepare_now(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<Arc<PreparedPiece>> {
+/// The same without locks: a query is not to be run then.
+pub fn prepare_now(frame: &mut Frame<'_>, e: &Expression, wanted: PieceUse<'_>) -> Result<Arc<PreparedPiece>> {
     if let Some(known) = &frame.prepared[e.number]
         && fits_records(frame, known)
     {

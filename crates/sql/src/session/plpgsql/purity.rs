@@ -3,19 +3,22 @@
 
 use std::sync::Arc;
 
-use melba_catalog::Function;
+use melba_catalog::{Catalog, Function, TypeKind, classes};
 use melba_expression::{Expression as Compiled, Node};
 use melba_fmgr::{PureRoutine, PureTrigger, RoutineCall, TriggerCall};
 use melba_plpgsql::Returns;
-use melba_plpgsql::tree::{Expression, Level, Loop, PlpgsqlStatement, ReturnExpression, StatementBlock, StatementKind, Target};
+use melba_plpgsql::tree::{
+    Expression, Level, Loop, PlpgsqlStatement, ReturnExpression, StatementBlock, StatementKind, Target, VariableType,
+};
 use melba_types::{Datum, DbError, Oid, Result};
 
 use super::super::context::{SessionState, StatementContext};
 use super::super::control::Control;
-use super::expression::{PieceUse, prepare, wanted_by};
+use super::expression::{PieceUse, prepare_now, wanted_by};
 use super::frame::{Frame, Typed};
 use super::program::{PieceKind, Program};
 use super::state::RoutineState;
+use super::value::{BOOLEAN, INTEGER};
 use super::{field, program_cache, result, spare, trigger_values, value};
 
 /// A frame that runs again and again.
@@ -133,7 +136,9 @@ pub fn pure_trigger(
 fn is_pure_function(frame: &mut Frame<'_>) -> bool {
     let program = frame.program.clone();
     let is_plain = match program.returns {
-        Returns::Value { record } => !record && program.output.is_none() && !frame.is_domain(program.result.ty),
+        Returns::Value { record } => {
+            !record && program.output.is_none() && !has_domain(&frame.context.catalog, program.result.ty)
+        }
         Returns::Void | Returns::Trigger => program.output.is_none(),
         _ => false,
     };
@@ -149,17 +154,17 @@ fn is_pure_statement(frame: &mut Frame<'_>, statement: &PlpgsqlStatement) -> boo
         StatementKind::Null => true,
         StatementKind::Assign { target, value } => is_pure_assignment(frame, target, value),
         StatementKind::If { branches, otherwise } => {
-            branches.iter().all(|(condition, body)| is_pure(frame, condition) && are_pure(frame, body))
+            branches.iter().all(|(condition, body)| is_pure_as(frame, condition, BOOLEAN) && are_pure(frame, body))
                 && are_pure(frame, otherwise)
         }
         StatementKind::Block(block) => is_pure_block(frame, block),
         StatementKind::Loop(body) => is_pure_loop(frame, body),
-        StatementKind::While { condition, body } => is_pure(frame, condition) && is_pure_loop(frame, body),
+        StatementKind::While { condition, body } => is_pure_as(frame, condition, BOOLEAN) && is_pure_loop(frame, body),
         StatementKind::ForInteger { lower, upper, step, body, .. } => {
-            [Some(lower), Some(upper), step.as_ref()].into_iter().flatten().all(|bound| is_pure(frame, bound))
+            [Some(lower), Some(upper), step.as_ref()].into_iter().flatten().all(|bound| is_pure_as(frame, bound, INTEGER))
                 && is_pure_loop(frame, body)
         }
-        StatementKind::Exit { condition, .. } => condition.as_ref().is_none_or(|condition| is_pure(frame, condition)),
+        StatementKind::Exit { condition, .. } => condition.as_ref().is_none_or(|condition| is_pure_as(frame, condition, BOOLEAN)),
         StatementKind::Return(given) => is_pure_return(frame, given),
         StatementKind::Raise(raise) => {
             let options = raise.options.iter().map(|(_, value)| value);
@@ -177,7 +182,7 @@ fn is_pure_block(frame: &mut Frame<'_>, block: &StatementBlock) -> bool {
     let program = frame.program.clone();
     let is_pure_variable = |variable: &usize| {
         let declared = &program.tree.variables[*variable];
-        let is_plain = !declared.ty.is_record && !frame.is_domain(declared.ty.oid);
+        let is_plain = !declared.ty.is_record && !has_domain(&frame.context.catalog, declared.ty.oid);
         let default = |value| is_pure_assignment(frame, &Target::Variable(*variable), value);
         is_plain && declared.default.as_ref().is_none_or(default)
     };
@@ -200,13 +205,13 @@ fn is_pure_assignment(frame: &mut Frame<'_>, target: &Target, value: &Expression
     let ty = match target {
         Target::Variable(variable) => {
             let ty = frame.types[*variable];
-            if ty.is_record || frame.is_domain(ty.oid) {
+            if ty.is_record || has_domain(&frame.context.catalog, ty.oid) {
                 return false;
             }
             (ty.oid, ty.typmod)
         }
         Target::Field { record, name } => match field::field_to_assign(frame, *record, name) {
-            Ok(place) if !place.is_of_domain && !frame.is_domain(place.ty.0) => place.ty,
+            Ok(place) if !place.is_of_domain && !has_domain(&frame.context.catalog, place.ty.0) => place.ty,
             _ => return false,
         },
         Target::Part { .. } | Target::Row(_) => return false,
@@ -216,7 +221,12 @@ fn is_pure_assignment(frame: &mut Frame<'_>, target: &Target, value: &Expression
 
 fn is_pure_cast(frame: &Frame<'_>, from: (Oid, i32), to: (Oid, i32)) -> bool {
     let from = Typed { value: Datum::Null, ty: from.0, typmod: from.1 };
-    value::cast_of(frame, &from, to).is_ok_and(|cast| cast.is_none_or(|cast| is_pure_expression(&cast)))
+    value::cast_of(frame, &from, to).is_ok_and(|cast| cast.is_none_or(|cast| is_pure_expression(frame, &cast)))
+}
+
+/// Whether a piece is pure whose value is converted to a type.
+fn is_pure_as(frame: &mut Frame<'_>, piece: &Expression, ty: VariableType) -> bool {
+    pure_type(frame, piece, PieceUse::Type(ty)).is_some_and(|given| is_pure_cast(frame, given, (ty.oid, ty.typmod)))
 }
 
 fn is_pure(frame: &mut Frame<'_>, piece: &Expression) -> bool {
@@ -225,16 +235,32 @@ fn is_pure(frame: &mut Frame<'_>, piece: &Expression) -> bool {
 
 /// The type of a pure piece, with its modifier.
 fn pure_type(frame: &mut Frame<'_>, piece: &Expression, wanted: PieceUse<'_>) -> Option<(Oid, i32)> {
-    let prepared = prepare(frame, piece, wanted).ok()?;
+    let prepared = prepare_now(frame, piece, wanted).ok()?;
     match &prepared.kind {
-        PieceKind::Simple(simple) if !simple.reads && is_pure_expression(&simple.expression) => {
+        PieceKind::Simple(simple) if !simple.reads && is_pure_expression(frame, &simple.expression) => {
             Some((simple.expression.ty, simple.typmod))
         }
         _ => None,
     }
 }
 
-/// A domain's constraints may call functions of users.
-fn is_pure_expression(e: &Compiled) -> bool {
-    e.is_parallel_safe() && !e.any(&mut |e| matches!(e.node, Node::Domain { .. }))
+fn is_pure_expression(frame: &Frame<'_>, e: &Compiled) -> bool {
+    let catalog = &frame.context.catalog;
+    e.is_parallel_safe() && !e.any(&mut |e| matches!(e.node, Node::Domain { .. }) || has_domain(catalog, e.ty))
+}
+
+/// Whether values of a type have a domain in them: its constraints may call functions of users.
+fn has_domain(catalog: &Catalog, ty: Oid) -> bool {
+    let Some(found) = catalog.type_(ty) else { return false };
+    match found.type_kind {
+        TypeKind::Domain => true,
+        TypeKind::Composite => {
+            let of_column = |c: &melba_catalog::Column| !c.dropped && has_domain(catalog, c.ty);
+            catalog.relation(found.relation).is_some_and(|relation| relation.columns.iter().any(of_column))
+        }
+        _ if found.element.is_valid() => has_domain(catalog, found.element),
+        // They may be ranges of domains.
+        TypeKind::Range | TypeKind::Multirange => found.oid.0 >= classes::FIRST_USER_OID,
+        _ => false,
+    }
 }

@@ -362,13 +362,17 @@ pub fn text_of(frame: &Frame<'_>, value: &Typed) -> Result<String> {
     io::text_of(&*frame.context, value.ty, &value.value)
 }
 
+/// The type that conditions are wanted in.
+pub const BOOLEAN: VariableType = VariableType { oid: oids::BOOL, typmod: -1, collation: Oid::INVALID, is_record: false };
+/// That of the bounds of loops.
+pub const INTEGER: VariableType = VariableType { oid: oids::INT4, ..BOOLEAN };
+
 /// Whether a condition is true.
 pub fn holds(frame: &mut Frame<'_>, condition: &Expression) -> Result<bool> {
     if let Some(plain) = expression::known_plain(frame, condition, oids::BOOL) {
         return plain.holds(&frame.evaluation, &frame.values);
     }
-    let boolean = VariableType { oid: oids::BOOL, typmod: -1, collation: melba_types::Oid::INVALID, is_record: false };
-    let value = value_as(frame, condition, boolean)?;
+    let value = value_as(frame, condition, BOOLEAN)?;
     Ok(matches!(value, Datum::Bool(true)))
 }
 
@@ -380,8 +384,7 @@ fn value_as(frame: &mut Frame<'_>, e: &Expression, ty: VariableType) -> Result<D
 
 /// The value as an integer, `None` for NULL.
 pub fn integer(frame: &mut Frame<'_>, e: &Expression) -> Result<Option<i32>> {
-    let integer = VariableType { oid: oids::INT4, typmod: -1, collation: Oid::INVALID, is_record: false };
-    Ok(match value_as(frame, e, integer)? {
+    Ok(match value_as(frame, e, INTEGER)? {
         Datum::Int4(value) => Some(value),
         _ => None,
     })
